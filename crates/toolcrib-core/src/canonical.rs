@@ -1,0 +1,99 @@
+//! One spelling for a call's arguments, and the digest that a permit is bound to.
+
+use std::fmt::{self, Write};
+
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+/// SHA-256 over a tool's name and its canonical arguments.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// Returns the digest of a call of `tool` (`catalogue/name`) with `args`.
+    pub fn of(tool: &str, args: &Value) -> Self {
+        let mut hasher = Sha256::new();
+        hasher.update((tool.len() as u64).to_be_bytes());
+        hasher.update(tool.as_bytes());
+        hasher.update(text(args).as_bytes());
+        Self(hasher.finalize().into())
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        hex(&self.0, f)
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Writes bytes as lower-case hexadecimal.
+pub fn hex(bytes: &[u8], out: &mut impl Write) -> fmt::Result {
+    bytes.iter().try_for_each(|byte| write!(out, "{byte:02x}"))
+}
+
+/// Returns `value` as compact JSON with the keys of every object sorted.
+pub fn text(value: &Value) -> String {
+    let mut out = String::new();
+    append(value, &mut out);
+    out
+}
+
+fn append(value: &Value, out: &mut String) {
+    match value {
+        Value::Array(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                append(item, out);
+            }
+            out.push(']');
+        }
+        Value::Object(object) => {
+            let mut pairs: Vec<_> = object.iter().collect();
+            pairs.sort_unstable_by_key(|(key, _)| key.as_str());
+            out.push('{');
+            for (index, (key, item)) in pairs.into_iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                out.push_str(&Value::from(key.as_str()).to_string());
+                out.push(':');
+                append(item, out);
+            }
+            out.push('}');
+        }
+        scalar @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
+            out.push_str(&scalar.to_string());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::parse;
+
+    #[test]
+    fn order_of_keys_and_spelling_of_numbers_do_not_matter() {
+        let one = parse(br#"{"b": {"y": 1, "x": 2.0}, "a": "\u0041"}"#).unwrap();
+        let two = parse(br#"{"a":"A","b":{"x":2,"y":1}}"#).unwrap();
+        assert_eq!(text(&one), r#"{"a":"A","b":{"x":2,"y":1}}"#);
+        assert_eq!(Digest::of("t", &one), Digest::of("t", &two));
+    }
+
+    #[test]
+    fn tool_and_arguments_are_both_bound() {
+        let args = parse(br#"{"a":1}"#).unwrap();
+        let other = parse(br#"{"a":"1"}"#).unwrap();
+        assert_ne!(Digest::of("t", &args), Digest::of("u", &args));
+        assert_ne!(Digest::of("t", &args), Digest::of("t", &other));
+    }
+}

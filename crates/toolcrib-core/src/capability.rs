@@ -1,0 +1,155 @@
+//! What a tool can reach, as traits. Tools see nothing else of the world.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::change::Change;
+use crate::error::{ErrorKind, ToolError};
+
+/// Tells the time.
+pub trait Clock: Send + Sync {
+    /// The time of day.
+    fn now(&self) -> Timestamp;
+    /// A clock that never goes back, for measuring.
+    fn elapsed(&self) -> Duration;
+}
+
+/// Says whether a call is still wanted. Cloned into everything that works for the call.
+#[derive(Clone, Debug, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// Ends the call as soon as its work looks up.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// Whether the call was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Fails if the call was cancelled.
+    pub fn check(&self) -> Result<(), ToolError> {
+        if self.is_cancelled() {
+            return Err(ToolError::new(ErrorKind::Cancelled, "the call was cancelled"));
+        }
+        Ok(())
+    }
+}
+
+/// Files that can be looked at: a workspace, a connected repository. Paths are as callers write
+/// them: relative to the root, or absolute inside one.
+pub trait Tree: Send + Sync {
+    /// Returns what is at `path`, links followed.
+    fn look(&self, path: &str) -> Result<Entry, ToolError>;
+
+    /// Reads a regular file, at most `most` bytes of it.
+    fn read(&self, path: &str, most: u64) -> Result<Content, ToolError>;
+
+    /// Lists a directory, sorted by name, at most `most` entries held.
+    fn list(&self, path: &str, most: usize) -> Result<Listing, ToolError>;
+}
+
+/// What a file held when it was read.
+#[derive(Clone, Debug)]
+pub struct Content {
+    /// Its first bytes, up to the limit asked for.
+    pub bytes: Vec<u8>,
+    /// How large the whole file is.
+    pub size: u64,
+}
+
+impl Content {
+    /// Whether the limit cut it.
+    pub fn is_cut(&self) -> bool {
+        (self.bytes.len() as u64) < self.size
+    }
+}
+
+/// One thing in a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name, spelt by [`crate::escape::name`].
+    pub name: String,
+    /// What it is.
+    pub kind: EntryKind,
+    /// Bytes, for files.
+    pub size: u64,
+}
+
+/// What a thing in a directory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link, wherever it leads.
+    Link,
+    /// A pipe, a socket, a device.
+    Special,
+}
+
+/// A directory's entries.
+#[derive(Clone, Debug, Default)]
+pub struct Listing {
+    /// Sorted by name.
+    pub entries: Vec<Entry>,
+    /// How many more there were than were held.
+    pub more: usize,
+}
+
+/// Files that can be changed. Every change is atomic, leaves a pre-image, and is refused when the
+/// file is not what a person approved.
+pub trait Files: Tree {
+    /// Returns the absolute place that `path` stands for, for people to see.
+    fn place(&self, path: &str) -> Result<String, ToolError>;
+
+    /// Fails if a write to `path` would: outside, protected, not a file, read-only.
+    fn check_write(&self, path: &str) -> Result<(), ToolError>;
+
+    /// Writes a whole file, making missing parents.
+    fn write(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, ToolError>;
+
+    /// Replaces a file's content with what `edit` makes of it. No other change by this runtime
+    /// comes in between, and one by another program is noticed.
+    fn update(&self, path: &str, most: u64, edit: &mut EditFn<'_>) -> Result<(), ToolError>;
+
+    /// Makes a directory and its missing parents; returns those it made, outermost first.
+    fn make_directory(&self, path: &str) -> Result<Vec<String>, ToolError>;
+
+    /// Removes a file or a link, never a directory.
+    fn remove(&self, path: &str) -> Result<(), ToolError>;
+
+    /// Remembers what these paths hold: a later change through this handle is refused if they hold
+    /// something else by then.
+    fn pin(&self, paths: &[String]) -> Result<(), ToolError>;
+
+    /// Returns the changes made through this handle so far.
+    fn changes(&self) -> Vec<Change>;
+}
+
+/// Makes new content of old.
+pub type EditFn<'a> = dyn FnMut(&[u8]) -> Result<Vec<u8>, ToolError> + 'a;
+
+/// Whether a file may be there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteMode {
+    /// It must not be.
+    New,
+    /// It is replaced if it is.
+    Replace,
+}
+
+/// What a write did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// The file was not there before.
+    Created,
+    /// The file was there before.
+    Replaced,
+}

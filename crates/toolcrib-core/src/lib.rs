@@ -1,0 +1,32 @@
+//! The vocabulary of Toolcrib: what a tool, a call, a decision and a record are. Pure: no file,
+//! process, environment or clock is touched here; the world is described by the traits in
+//! [`capability`].
+
+pub mod call;
+pub mod canonical;
+pub mod capability;
+pub mod catalogue;
+pub mod change;
+pub mod declaration;
+pub mod error;
+pub mod escape;
+pub mod event;
+pub mod json;
+pub mod nearest;
+pub mod outcome;
+pub mod policy;
+pub mod schema;
+pub mod tool;
+pub mod toolset;
+
+pub use call::{Call, CallId, SessionId};
+pub use capability::{Cancel, Clock, Content, Entry, EntryKind, Files, Listing, Tree};
+pub use catalogue::Catalogue;
+pub use change::{Change, ChangeKind, Changes, Image};
+pub use declaration::{Declaration, Effect, Example, Limits};
+pub use error::{ErrorKind, ToolError};
+pub use event::{Event, Moment, Recorder};
+pub use outcome::Outcome;
+pub use policy::{Decision, Mode, Permit, Risk, Tier, Verdict};
+pub use tool::{AnyTool, Ctx, Plan, Prepared, Reply, Tool, ToolSettings};
+pub use toolset::{Toolset, ToolsetError};

@@ -1,0 +1,348 @@
+//! JSON Schemas derived from argument types, trimmed for models, and used to explain arguments that
+//! do not fit.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, de};
+use serde_json::{Map, Value};
+
+use crate::error::{ErrorKind, ToolError};
+use crate::nearest::{either, nearest};
+
+/// Returns the schema of `T` without what only costs a model tokens or trips a strict mode: no
+/// `$schema`, `title`, `format` or `$defs`, and an optional argument is plainly of its type.
+pub fn of<T: JsonSchema>() -> Value {
+    let settings = schemars::generate::SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    trim(&mut schema, true);
+    if let Value::Object(object) = &mut schema {
+        object.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+    }
+    schema
+}
+
+fn trim(schema: &mut Value, is_root: bool) {
+    let Value::Object(object) = schema else { return };
+    for key in ["$schema", "title", "format", "$defs"] {
+        object.remove(key);
+    }
+    // The type's own comment is for its author; the tool's summary is for the caller.
+    if is_root {
+        object.remove("description");
+    }
+    if let Some(Value::Array(types)) = object.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [one] = types.as_slice() {
+            let one = one.clone();
+            object.insert("type".to_owned(), one);
+        }
+    }
+    if object.get("default").is_some_and(Value::is_null) {
+        object.remove("default");
+    }
+    if let Some(Value::Array(values)) = object.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+    unwrap_option(object);
+    if let Some(Value::Object(properties)) = object.get_mut("properties") {
+        properties.values_mut().for_each(|property| trim(property, false));
+    }
+    if let Some(items) = object.get_mut("items") {
+        trim(items, false);
+    }
+}
+
+/// Turns `anyOf: [X, null]` into `X`.
+fn unwrap_option(object: &mut Map<String, Value>) {
+    let Some(Value::Array(branches)) = object.get_mut("anyOf") else { return };
+    branches.retain(|branch| branch.get("type").is_none_or(|name| name != "null"));
+    if branches.len() == 1
+        && let Some(Value::Object(only)) = branches.pop()
+    {
+        object.remove("anyOf");
+        for (key, value) in only {
+            object.entry(key).or_insert(value);
+        }
+        let mut whole = Value::Object(std::mem::take(object));
+        trim(&mut whole, false);
+        if let Value::Object(trimmed) = whole {
+            *object = trimmed;
+        }
+    }
+}
+
+/// Returns the error for arguments that do not fit: every fault found, each with its path.
+/// `reason` is what the parser said, for a fault that the schema cannot express.
+pub fn explain(schema: &Value, args: &Value, reason: &str) -> ToolError {
+    let mut faults = Vec::new();
+    find_faults(schema, args, "", &mut faults);
+    if faults.is_empty() {
+        faults.push(Fault { path: String::new(), what: reason.to_owned() });
+    }
+    let paths: Vec<Value> = faults.iter().map(|fault| Value::from(fault.path.as_str())).collect();
+    let mut message = String::new();
+    for (index, fault) in faults.iter().take(5).enumerate() {
+        let _ = write!(message, "{}{}", if index > 0 { "; " } else { "" }, fault.what);
+    }
+    if faults.len() > 5 {
+        let _ = write!(message, "; and {} more", faults.len() - 5);
+    }
+    ToolError::new(ErrorKind::BadArgs, message).with("arguments", paths)
+}
+
+struct Fault {
+    path: String,
+    what: String,
+}
+
+fn find_faults(schema: &Value, value: &Value, path: &str, faults: &mut Vec<Fault>) {
+    let mut fault = |path: &str, what: String| {
+        faults.push(Fault { path: path.to_owned(), what });
+    };
+    if let Some(expected) = schema.get("type").and_then(Value::as_str)
+        && !is_of_type(value, expected)
+    {
+        let place = if path.is_empty() { "arguments".to_owned() } else { format!("`{path}`") };
+        let got = describe(value);
+        return fault(path, format!("{place} must be {}, not {got}", with_article(expected)));
+    }
+    if let Some(Value::Array(allowed)) = schema.get("enum")
+        && !allowed.contains(value)
+    {
+        let names: Vec<_> = allowed.iter().filter_map(Value::as_str).collect();
+        return fault(path, format!("`{path}` must be {}, not {}", either(&names), describe(value)));
+    }
+    let number = value.as_f64();
+    for (key, word) in [("minimum", "at least"), ("maximum", "at most")] {
+        let Some(bound) = schema.get(key) else { continue };
+        let over = |number: f64, limit: f64| if key == "minimum" { number < limit } else { number > limit };
+        if let (Some(number), Some(limit)) = (number, bound.as_f64())
+            && over(number, limit)
+        {
+            return fault(path, format!("`{path}` must be {word} {bound}, not {value}"));
+        }
+    }
+    match value {
+        Value::Object(object) => find_faults_in_object(schema, object, path, faults),
+        Value::Array(items) => {
+            if let Some(schema) = schema.get("items") {
+                for (index, item) in items.iter().enumerate() {
+                    find_faults(schema, item, &format!("{path}[{index}]"), faults);
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn find_faults_in_object(
+    schema: &Value,
+    object: &Map<String, Value>,
+    path: &str,
+    faults: &mut Vec<Fault>,
+) {
+    let Some(Value::Object(properties)) = schema.get("properties") else { return };
+    let join = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    let required = schema.get("required").and_then(Value::as_array);
+    let required: Vec<&str> =
+        required.into_iter().flatten().filter_map(Value::as_str).collect();
+    for name in &required {
+        if !object.contains_key(*name) {
+            faults.push(Fault { path: join(name), what: format!("`{}` is missing", join(name)) });
+        }
+    }
+    for (name, value) in object {
+        match properties.get(name) {
+            // An optional argument may be null: models send that for "not given".
+            Some(_) if value.is_null() && !required.contains(&name.as_str()) => {}
+            Some(schema) => find_faults(schema, value, &join(name), faults),
+            None if schema.get("additionalProperties") == Some(&Value::Bool(false)) => {
+                let known: Vec<&str> = properties.keys().map(String::as_str).collect();
+                let near = nearest(name, known.iter().copied(), 1);
+                let what = match (near.as_slice(), known.is_empty()) {
+                    ([near], _) => {
+                        format!("no argument `{}`; did you mean `{near}`?", join(name))
+                    }
+                    (_, true) => format!("no argument `{}`; there are none", join(name)),
+                    (_, false) => {
+                        format!("no argument `{}`; there are {}", join(name), either(&known))
+                    }
+                };
+                faults.push(Fault { path: join(name), what });
+            }
+            None => {}
+        }
+    }
+}
+
+fn is_of_type(value: &Value, name: &str) -> bool {
+    match name {
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        "null" => value.is_null(),
+        _ => true,
+    }
+}
+
+fn with_article(name: &str) -> String {
+    let article = if name.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    format!("{article} {name}")
+}
+
+fn describe(value: &Value) -> String {
+    const MOST: usize = 40;
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(value) => format!("the boolean {value}"),
+        Value::Number(value) => format!("the number {value}"),
+        Value::String(text) if text.chars().count() > MOST => {
+            format!("a string of {} characters", text.chars().count())
+        }
+        Value::String(text) => format!("the string {}", Value::from(text.as_str())),
+        Value::Array(items) => format!("an array of {}", items.len()),
+        Value::Object(_) => "an object".to_owned(),
+    }
+}
+
+/// A whole number between two bounds, which the schema states and the parser enforces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Within<const MIN: u64, const MAX: u64>(u64);
+
+impl<const MIN: u64, const MAX: u64> Within<MIN, MAX> {
+    /// The number.
+    pub fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Within<MIN, MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = u64::deserialize(deserializer)?;
+        if (MIN..=MAX).contains(&number) {
+            return Ok(Self(number));
+        }
+        Err(de::Error::custom(format!("{number} is not between {MIN} and {MAX}")))
+    }
+}
+
+impl<const MIN: u64, const MAX: u64> JsonSchema for Within<MIN, MAX> {
+    fn schema_name() -> Cow<'static, str> {
+        Cow::Owned(format!("Within{MIN}To{MAX}"))
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "integer", "minimum": MIN, "maximum": MAX})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    #[allow(dead_code, reason = "only its schema is looked at")]
+    struct Args {
+        /// Where.
+        path: String,
+        /// How far.
+        depth: Option<Within<1, 3>>,
+        /// What.
+        items: Vec<Item>,
+        /// Which.
+        sort: Option<Sort>,
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    #[allow(dead_code, reason = "only its schema is looked at")]
+    struct Item {
+        /// Done?
+        done: bool,
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    enum Sort {
+        Name,
+        Size,
+    }
+
+    #[test]
+    fn schema_holds_what_a_model_needs_and_nothing_else() {
+        let expect = json!({
+            "type": "object",
+            "properties": {
+                "path": {"type": "string", "description": "Where."},
+                "depth": {"type": "integer", "minimum": 1, "maximum": 3, "description": "How far."},
+                "items": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "properties": {"done": {"type": "boolean", "description": "Done?"}},
+                        "additionalProperties": false,
+                        "required": ["done"],
+                    },
+                    "description": "What.",
+                },
+                "sort": {"type": "string", "enum": ["name", "size"], "description": "Which."},
+            },
+            "additionalProperties": false,
+            "required": ["path", "items"],
+        });
+        assert_eq!(of::<Args>(), expect);
+    }
+
+    #[track_caller]
+    fn check(args: Value, expect: &str) {
+        let err = serde_json::from_value::<Args>(args.clone()).err().expect("refused");
+        assert_eq!(explain(&of::<Args>(), &args, &err.to_string()).message, expect);
+    }
+
+    #[test]
+    fn faults_are_named_with_their_path() {
+        check(json!({"path": 5, "items": []}), "`path` must be a string, not the number 5");
+        check(json!({"items": []}), "`path` is missing");
+        check(
+            json!({"path": "", "items": [{"done": true}, {"done": "yes"}]}),
+            "`items[1].done` must be a boolean, not the string \"yes\"",
+        );
+        check(
+            json!({"paht": "x", "path": "x", "items": []}),
+            "no argument `paht`; did you mean `path`?",
+        );
+        check(
+            json!({"path": "", "items": [], "depth": 9}),
+            "`depth` must be at most 3, not 9",
+        );
+        check(
+            json!({"path": "", "items": [], "sort": "time"}),
+            "`sort` must be `name` or `size`, not the string \"time\"",
+        );
+        check(json!([1]), "arguments must be an object, not an array of 1");
+    }
+
+    #[test]
+    fn several_faults_are_told_at_once() {
+        check(
+            json!({"path": 5}),
+            "`items` is missing; `path` must be a string, not the number 5",
+        );
+    }
+
+    #[test]
+    fn null_stands_for_an_optional_argument_that_is_not_given() {
+        let args = json!({"path": "", "items": [], "depth": null});
+        assert!(serde_json::from_value::<Args>(args).is_ok());
+    }
+}

@@ -1,0 +1,184 @@
+//! A tool for its author (typed) and for the runtime (erased).
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::call::CallId;
+use crate::capability::{Cancel, Clock, Files, Tree};
+use crate::declaration::Declaration;
+use crate::error::{ErrorKind, ToolError};
+use crate::schema;
+
+/// What a tool answers, before its catalogue wraps it.
+pub trait Reply: Serialize + Send {}
+impl<T: Serialize + Send> Reply for T {}
+
+/// A tool, as its author writes it.
+pub trait Tool: Send + Sync + 'static {
+    /// What a caller may send. The JSON Schema is derived from this type.
+    type Args: DeserializeOwned + JsonSchema + Send + 'static;
+
+    /// What the tool is, as data.
+    fn declaration(&self) -> &'static Declaration;
+
+    /// Checks what the schema cannot say, without changing anything, and returns what a person
+    /// would want to know before saying yes.
+    fn check(&self, ctx: &Ctx, args: &Self::Args) -> Result<Plan, ToolError> {
+        let _ = (ctx, args);
+        Ok(Plan::default())
+    }
+
+    /// Runs one call. The world is reached through `ctx` and nothing else.
+    fn run(
+        &self,
+        ctx: &Ctx,
+        args: Self::Args,
+    ) -> impl Future<Output = Result<impl Reply, ToolError>> + Send;
+
+    /// Says whether the tool could work if it were called now.
+    fn health(&self, ctx: &Ctx) -> Result<(), ToolError> {
+        let _ = ctx;
+        Ok(())
+    }
+}
+
+/// What one call can reach.
+#[derive(Clone)]
+pub struct Ctx {
+    /// The call.
+    pub call: CallId,
+    /// The files of its workspace.
+    pub files: Arc<dyn Files>,
+    /// The connected repository, if one is.
+    pub connection: Option<Arc<dyn Tree>>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Whether the call is still wanted.
+    pub cancel: Cancel,
+    /// What the operator set for tools.
+    pub settings: Arc<ToolSettings>,
+}
+
+/// What the operator set for tools.
+#[derive(Clone, Debug)]
+pub struct ToolSettings {
+    /// The most a forgekeeper tool reads of a file.
+    pub max_read_bytes: u64,
+    /// The most a forgekeeper tool writes to a file.
+    pub max_write_bytes: u64,
+    /// The most lines a forgekeeper tool answers.
+    pub max_output_lines: usize,
+    /// JSON Schemas of registered output types, by name.
+    pub output_types: Map<String, Value>,
+}
+
+impl Default for ToolSettings {
+    fn default() -> Self {
+        Self {
+            max_read_bytes: 64 << 10,
+            max_write_bytes: 64 << 10,
+            max_output_lines: 256,
+            output_types: Map::new(),
+        }
+    }
+}
+
+/// What a call would do, for whoever decides about it.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// The files it would change.
+    pub edits: Vec<ProposedEdit>,
+}
+
+/// A file that a call would change.
+#[derive(Clone, Debug)]
+pub struct ProposedEdit {
+    /// The path, as the caller wrote it.
+    pub path: String,
+    /// Its text now; nothing if it is new or not text.
+    pub before: Option<String>,
+    /// Its text then; nothing if it would be gone or is not text.
+    pub after: Option<String>,
+}
+
+impl Plan {
+    /// Returns a plan that changes one file.
+    pub fn edit(path: &str, before: Option<String>, after: Option<String>) -> Self {
+        Self { edits: vec![ProposedEdit { path: path.to_owned(), before, after }] }
+    }
+}
+
+/// A tool for the runtime: arguments are JSON, parsed once.
+pub trait AnyTool: Send + Sync {
+    /// What the tool is, as data.
+    fn declaration(&self) -> &'static Declaration;
+
+    /// The JSON Schema of its arguments, trimmed of what a model does not need.
+    fn schema(&self) -> Value;
+
+    /// Parses the arguments.
+    fn parse(&'static self, args: Value) -> Result<Box<dyn Prepared>, ToolError>;
+
+    /// Says whether the tool could work if it were called now.
+    fn health(&self, ctx: &Ctx) -> Result<(), ToolError>;
+}
+
+/// A call whose arguments were understood.
+pub trait Prepared: Send {
+    /// Runs the tool's own checks.
+    fn check(&self, ctx: &Ctx) -> Result<Plan, ToolError>;
+
+    /// Runs the call.
+    fn run(self: Box<Self>, ctx: Ctx) -> ReplyFuture;
+}
+
+/// A call under way.
+pub type ReplyFuture = Pin<Box<dyn Future<Output = Result<Value, ToolError>> + Send>>;
+
+impl<T: Tool> AnyTool for T {
+    fn declaration(&self) -> &'static Declaration {
+        Tool::declaration(self)
+    }
+
+    fn schema(&self) -> Value {
+        schema::of::<T::Args>()
+    }
+
+    fn parse(&'static self, args: Value) -> Result<Box<dyn Prepared>, ToolError> {
+        match serde_json::from_value(args.clone()) {
+            Ok(args) => Ok(Box::new(Parsed { tool: self, args })),
+            // The type has the last word; the schema only explains better.
+            Err(err) => Err(schema::explain(&AnyTool::schema(self), &args, &err.to_string())),
+        }
+    }
+
+    fn health(&self, ctx: &Ctx) -> Result<(), ToolError> {
+        Tool::health(self, ctx)
+    }
+}
+
+struct Parsed<T: Tool> {
+    tool: &'static T,
+    args: T::Args,
+}
+
+impl<T: Tool> Prepared for Parsed<T> {
+    fn check(&self, ctx: &Ctx) -> Result<Plan, ToolError> {
+        self.tool.check(ctx, &self.args)
+    }
+
+    fn run(self: Box<Self>, ctx: Ctx) -> ReplyFuture {
+        Box::pin(async move {
+            let reply = self.tool.run(&ctx, self.args).await?;
+            serde_json::to_value(reply).map_err(|err| {
+                ToolError::new(ErrorKind::Bug, format!("the reply could not be written: {err}"))
+            })
+        })
+    }
+}
