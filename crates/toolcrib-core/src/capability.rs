@@ -45,12 +45,12 @@ impl Cancel {
 /// them: relative to the root, or absolute inside one.
 pub trait Tree: Send + Sync {
     /// Returns what is at `path`, links followed.
-    fn look(&self, path: &str) -> Result<Entry, ToolError>;
+    fn look(&self, path: &str) -> Result<Meta, ToolError>;
 
     /// Reads a regular file, at most `most` bytes of it.
     fn read(&self, path: &str, most: u64) -> Result<Content, ToolError>;
 
-    /// Lists a directory, sorted by name, at most `most` entries held.
+    /// Lists a directory: the first `most` entries by name, and how many there are of each kind.
     fn list(&self, path: &str, most: usize) -> Result<Listing, ToolError>;
 }
 
@@ -77,6 +77,13 @@ pub struct Entry {
     pub name: String,
     /// What it is.
     pub kind: EntryKind,
+}
+
+/// What is at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Meta {
+    /// What it is.
+    pub kind: EntryKind,
     /// Bytes, for files.
     pub size: u64,
 }
@@ -99,8 +106,17 @@ pub enum EntryKind {
 pub struct Listing {
     /// Sorted by name.
     pub entries: Vec<Entry>,
-    /// How many more there were than were held.
-    pub more: usize,
+    /// How many directories there are in all.
+    pub directories: usize,
+    /// How many other things there are in all.
+    pub files: usize,
+}
+
+impl Listing {
+    /// How many entries there are in all.
+    pub fn total(&self) -> usize {
+        self.directories + self.files
+    }
 }
 
 /// Files that can be changed. Every change is atomic, leaves a pre-image, and is refused when the

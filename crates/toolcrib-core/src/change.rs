@@ -5,12 +5,15 @@ use std::io;
 use serde::{Deserialize, Serialize};
 
 use crate::call::CallId;
+use crate::error::ToolError;
 
 /// One change to one file or directory, as kept for undo.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     /// The call that made it.
     pub call: CallId,
+    /// The tool, `catalogue/name`.
+    pub tool: String,
     /// When, as RFC 3339.
     pub at: String,
     /// What was done.
@@ -57,4 +60,13 @@ pub trait Changes: Send + Sync {
 
     /// Notes a change that is about to be made.
     fn note(&self, change: &Change) -> io::Result<()>;
+}
+
+/// Looks at and puts back what a change changed. Implemented by the host, used for undo.
+pub trait Restore: Send + Sync {
+    /// Returns what is at the place of `change` now.
+    fn current(&self, change: &Change) -> Result<Option<Image>, ToolError>;
+
+    /// Makes the place of `change` what it was before; `content` is that of `change.before`.
+    fn put_back(&self, change: &Change, content: Option<&[u8]>) -> Result<(), ToolError>;
 }

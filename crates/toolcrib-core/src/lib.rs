@@ -20,7 +20,7 @@ pub mod tool;
 pub mod toolset;
 
 pub use call::{Call, CallId, SessionId};
-pub use capability::{Cancel, Clock, Content, Entry, EntryKind, Files, Listing, Tree};
+pub use capability::{Cancel, Clock, Content, Entry, EntryKind, Files, Listing, Meta, Tree};
 pub use catalogue::Catalogue;
 pub use change::{Change, ChangeKind, Changes, Image};
 pub use declaration::{Declaration, Effect, Example, Limits};

@@ -1,1 +1,17 @@
-//! x
+//! The capabilities for real: files confined beneath their roots, and the clock. The only crate that
+//! talks to the operating system on a tool's behalf.
+
+mod clock;
+mod confine;
+mod fault;
+mod lock;
+mod place;
+mod protect;
+mod restore;
+mod root;
+mod temporary;
+mod write;
+
+pub use clock::SystemClock;
+pub use confine::{CallFiles, Hardlinks, Rules, Workspace};
+pub use root::{Root, RootError};

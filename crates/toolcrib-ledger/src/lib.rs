@@ -1,1 +1,18 @@
-//! x
+//! The record: what was asked, decided and done, one JSON line each, and what files held before a
+//! call changed them. Lives in the state folder, where no tool can reach it.
+
+mod journal;
+mod objects;
+mod record;
+mod state;
+
+pub use journal::{Journal, Taken};
+pub use record::{Previews, RecordFile};
+pub use state::{State, StateError};
+
+use toolcrib_core::CallId;
+
+/// Returns an id that no call has had, which sorts after those made before it.
+pub fn new_call_id() -> CallId {
+    CallId(ulid::Ulid::generate().to_string())
+}

@@ -1,0 +1,27 @@
+//! The machine's clocks.
+
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use toolcrib_core::Clock;
+
+/// Tells the machine's time.
+pub struct SystemClock {
+    start: Instant,
+}
+
+impl Default for SystemClock {
+    fn default() -> Self {
+        Self { start: Instant::now() }
+    }
+}
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.start.elapsed()
+    }
+}

@@ -1,0 +1,62 @@
+//! Names that no tool may change: what git or Toolcrib itself would later trust or execute.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use toolcrib_core::escape::fold;
+use toolcrib_core::{ErrorKind, ToolError};
+
+/// Protected wherever they stand, with everything below them.
+const ALWAYS: [&str; 2] = [".git", ".toolcrib"];
+
+/// Fails if a name on `resolved`, a path with no link in it, is protected. Spellings that only look
+/// different, or that a file system without letter case would take for the same, count as the same.
+pub(crate) fn check(resolved: &Path, extra: &[String], shown: &str) -> Result<(), ToolError> {
+    for component in resolved.components() {
+        let name = fold(&String::from_utf8_lossy(component.as_os_str().as_bytes()));
+        let name = name.trim_end_matches(['.', ' ']);
+        let protected = ALWAYS.iter().copied().chain(extra.iter().map(String::as_str));
+        if let Some(name) = protected.into_iter().find(|protected| fold(protected) == name) {
+            let message = format!("`{shown}` is protected: no tool may change what is in `{name}`");
+            return Err(ToolError::new(ErrorKind::Protected, message)
+                .hint("make this change yourself if it is wanted")
+                .at(shown));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_path(path: &str, is_protected: bool) {
+        let extra = ["Secrets".to_owned()];
+        assert_eq!(check(Path::new(path), &extra, path).is_err(), is_protected, "{path}");
+    }
+
+    #[test]
+    fn protected_names_are_known_in_any_spelling() {
+        for path in [
+            ".git/config",
+            "sub/.git/hooks/pre-commit",
+            ".GIT/config",
+            "\u{ff0e}git/config",
+            ".g\u{200b}it/config",
+            ".git",
+            ".git./x",
+            ".toolcrib/config.toml",
+            "secrets/key",
+        ] {
+            check_path(path, true);
+        }
+    }
+
+    #[test]
+    fn neighbours_are_not_protected() {
+        for path in [".gitignore", ".github/workflows/ci.yml", "git/config", "src/.gitkeep"] {
+            check_path(path, false);
+        }
+    }
+}

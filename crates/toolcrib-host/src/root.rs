@@ -1,0 +1,172 @@
+//! A root: a directory held by handle, below which everything is opened.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags, ResolveFlags, fstat, fstatfs, openat2, readlink, stat};
+use rustix::io::Errno;
+use toolcrib_core::{ErrorKind, ToolError};
+
+/// A directory that calls are confined to. Opened once, at start; never looked up by name again
+/// except to notice that the name now means something else.
+pub struct Root {
+    handle: OwnedFd,
+    path: PathBuf,
+    given: PathBuf,
+    device: u64,
+    inode: u64,
+}
+
+/// Why a directory cannot be a root.
+#[derive(Debug)]
+pub struct RootError(pub String);
+
+impl fmt::Display for RootError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for RootError {}
+
+/// How often an open is tried again when the tree moves under it.
+const TRIES: usize = 128;
+
+impl Root {
+    /// Opens the directory at `given`, an absolute path.
+    pub fn open(given: &Path) -> Result<Self, RootError> {
+        let shown = given.display();
+        let refuse = |why: &str| RootError(format!("`{shown}` cannot be a root: {why}"));
+        let path = std::fs::canonicalize(given).map_err(|err| refuse(&err.to_string()))?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let handle = rustix::fs::open(&path, flags, Mode::empty())
+            .map_err(|errno| refuse(&std::io::Error::from(errno).to_string()))?;
+        let meta = fstat(&handle).map_err(|errno| refuse(&std::io::Error::from(errno).to_string()))?;
+        if is_special(&handle) {
+            return Err(refuse("it is on a special file system of the kernel"));
+        }
+        Ok(Self {
+            handle,
+            path,
+            given: given.to_owned(),
+            device: meta.st_dev,
+            inode: meta.st_ino,
+        })
+    }
+
+    /// Its real path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its path as the operator wrote it.
+    pub(crate) fn given(&self) -> &Path {
+        &self.given
+    }
+
+    /// The device it is on.
+    pub(crate) fn device(&self) -> u64 {
+        self.device
+    }
+
+    /// Fails if the root's name no longer leads to the directory that was opened.
+    pub(crate) fn verify(&self) -> Result<(), ToolError> {
+        let gone = |what: &str| {
+            ToolError::new(
+                ErrorKind::Unavailable,
+                format!("the workspace `{}` {what}", self.path.display()),
+            )
+            .hint("put it back, or start again in the right place")
+            .with("reason", "root_replaced")
+        };
+        match stat(&self.path) {
+            Ok(now) if now.st_dev == self.device && now.st_ino == self.inode => Ok(()),
+            Ok(_) => Err(gone("was replaced by another directory")),
+            Err(_) => Err(gone("is gone")),
+        }
+    }
+
+    /// Opens `path` below this root, following no link that leaves it.
+    pub(crate) fn open_below(
+        &self,
+        path: &Path,
+        flags: OFlags,
+        mode: Mode,
+    ) -> Result<OwnedFd, Errno> {
+        open_below(self.handle.as_fd(), path, flags, mode, ResolveFlags::empty())
+    }
+
+    /// Opens a directory that [`Root::below`] named: no link may stand in it any more.
+    pub(crate) fn open_resolved(&self, path: &Path) -> Result<OwnedFd, Errno> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY;
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let handle = self.handle.as_fd();
+        open_below(handle, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+    }
+
+    /// Returns where an open file is below this root, with no link in the path.
+    pub(crate) fn below(&self, file: BorrowedFd<'_>) -> Option<PathBuf> {
+        let path = real_path(file)?;
+        path.strip_prefix(&self.path).ok().map(Path::to_owned)
+    }
+}
+
+/// Opens `path` below `handle`.
+pub(crate) fn open_below(
+    handle: BorrowedFd<'_>,
+    path: &Path,
+    flags: OFlags,
+    mode: Mode,
+    resolve: ResolveFlags,
+) -> Result<OwnedFd, Errno> {
+    let resolve = resolve | ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    let mut tries = 0;
+    loop {
+        match openat2(handle, path, flags | OFlags::CLOEXEC, mode, resolve) {
+            // The kernel says so when a directory was renamed while `..` was being resolved.
+            Err(Errno::AGAIN) if tries < TRIES => tries += 1,
+            Err(Errno::INTR) => {}
+            other => return other,
+        }
+    }
+}
+
+/// Returns the path that the kernel knows an open file by.
+pub(crate) fn real_path(file: BorrowedFd<'_>) -> Option<PathBuf> {
+    use std::os::fd::AsRawFd;
+    let link = readlink(format!("/proc/self/fd/{}", file.as_raw_fd()), Vec::new()).ok()?;
+    Some(PathBuf::from(OsStr::from_bytes(link.as_bytes())))
+}
+
+/// Whether a file lives on a file system of the kernel's own, where reading can block or tell
+/// secrets although everything calls itself a regular file.
+pub(crate) fn is_special(file: &impl AsFd) -> bool {
+    const SPECIAL: [i64; 19] = [
+        0x9fa0,      // proc
+        0x6265_6572, // sysfs
+        0x1cd1,      // devpts
+        0x0027_e0eb, // cgroup
+        0x6367_7270, // cgroup2
+        0x6462_6720, // debugfs
+        0x7472_6163, // tracefs
+        0xcafe_4a11, // bpf
+        0x7363_6673, // securityfs
+        0x6265_6570, // configfs
+        0x6165_676c, // pstore
+        0xde5e_81e4, // efivarfs
+        0xf97c_ff8c, // selinux
+        0x6573_5543, // fusectl
+        0x6e73_6673, // nsfs
+        0x1980_0202, // mqueue
+        0x9584_58f6, // hugetlbfs
+        0x4249_4e4d, // binfmt_misc
+        0x6759_6969, // rpc_pipefs
+    ];
+    // What cannot be asked is not trusted.
+    #[expect(clippy::useless_conversion, reason = "the field's type differs between machines")]
+    fstatfs(file).map_or(true, |fs| SPECIAL.contains(&i64::from(fs.f_type)))
+}
+

@@ -1,0 +1,582 @@
+//! Changing files: whole or not at all, one at a time, with a pre-image kept first.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Seek;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+use std::sync::PoisonError;
+
+use rustix::fs::{
+    AtFlags, FileType, Gid, Mode, OFlags, ResolveFlags, Stat, Uid, fstat, fsync, mkdirat, openat,
+    statat, unlinkat,
+};
+use rustix::io::Errno;
+use sha2::{Digest, Sha256};
+use toolcrib_core::capability::{EditFn, WriteMode, Written};
+use toolcrib_core::escape::name as spell;
+use toolcrib_core::{Change, ChangeKind, ErrorKind, Files, Image, ToolError};
+
+use crate::confine::{CallFiles, Fingerprint, Purpose};
+use crate::fault::{changed, fault};
+use crate::lock::Held;
+use crate::place::Place;
+use crate::protect;
+use crate::root::{Root, open_below};
+use crate::temporary::Temporary;
+
+/// How often a target is looked up again when the tree moves under it.
+const TRIES: usize = 32;
+
+/// Where a write goes: a directory by handle, and a name in it.
+pub(crate) struct Target<'a> {
+    pub(crate) root: &'a Root,
+    pub(crate) parent: OwnedFd,
+    pub(crate) name: OsString,
+    /// The path below the root with no link in it.
+    pub(crate) below: PathBuf,
+    pub(crate) shown: &'a str,
+    /// What is there, opened for reading.
+    pub(crate) existing: Option<(OwnedFd, Stat)>,
+}
+
+/// The content and looks of a file to be put in place.
+pub(crate) struct Fresh<'a> {
+    pub(crate) bytes: &'a [u8],
+    /// Permission bits; those of the file replaced, or the usual ones for a new file, if absent.
+    pub(crate) mode: Option<u32>,
+}
+
+impl Target<'_> {
+    pub(crate) fn fingerprint(&self) -> Option<Fingerprint> {
+        self.existing.as_ref().map(|(_, meta)| Fingerprint::of(self.below.clone(), meta))
+    }
+}
+
+impl CallFiles {
+    /// Finds the target of a write, following links that stay inside. `None` if parents are missing.
+    fn target<'a>(&'a self, path: &'a str) -> Result<Option<Target<'a>>, ToolError> {
+        let place = self.workspace.place(path)?;
+        if place.is_written_as_directory() || place.below.file_name().is_none() {
+            let message = format!("`{path}` names a directory, and a file is needed");
+            return Err(ToolError::new(ErrorKind::IsDirectory, message).at(path));
+        }
+        for _ in 0..TRIES {
+            let found = match self.workspace.open_file(&place, Purpose::Write) {
+                Ok(existing) => existing_target(&place, existing)?,
+                Err(err) if err.kind == ErrorKind::NotFound => match new_target(&place)? {
+                    Lookup::Found(target) => Some(target),
+                    Lookup::NoParent => return Ok(None),
+                    Lookup::Moved => None,
+                },
+                Err(err) => return Err(err),
+            };
+            if let Some(target) = found {
+                protect::check(&target.below, &self.workspace.rules.protected, path)?;
+                return Ok(Some(target));
+            }
+        }
+        Err(changed(path))
+    }
+
+    /// Finds the target of a write and holds its lock. Missing parents are made.
+    fn lock_target<'a>(&'a self, path: &'a str) -> Result<(Target<'a>, Held), ToolError> {
+        for _ in 0..TRIES {
+            let Some(target) = self.target(path)? else {
+                let place = self.workspace.place(path)?;
+                let parent = place.below.parent().unwrap_or(Path::new("")).to_owned();
+                self.make_directories(&place, &parent)?;
+                continue;
+            };
+            let held = self.workspace.locks.hold(&target.root.path().join(&target.below), &self.cancel)?;
+            // Whoever held the lock before may have put another file there.
+            match self.target(path)? {
+                Some(now) if now.below == target.below => return Ok((now, held)),
+                _ => {}
+            }
+        }
+        Err(changed(path))
+    }
+
+    /// Fails if `target` is not what was pinned for it.
+    fn check_pin(&self, target: &Target<'_>) -> Result<(), ToolError> {
+        let pinned = self.pinned.lock().unwrap_or_else(PoisonError::into_inner);
+        match pinned.get(target.shown) {
+            Some(pin) if *pin != target.fingerprint() => Err(changed_since_approval(target.shown)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Puts new content in place of what `target` holds, keeping a pre-image.
+    pub(crate) fn commit(
+        &self,
+        target: &Target<'_>,
+        fresh: &Fresh<'_>,
+        mode: WriteMode,
+    ) -> Result<Written, ToolError> {
+        self.cancel.check()?;
+        let shown = target.shown;
+        let before = match &target.existing {
+            Some((file, meta)) => Some(self.keep(file, meta, shown)?),
+            None => None,
+        };
+        let temporary = Temporary::create(target, fresh, self.workspace.is_root_user)?;
+        let after = Image {
+            sha256: sha256(fresh.bytes),
+            size: fresh.bytes.len() as u64,
+            mode: temporary.mode,
+        };
+        let kind =
+            if before.is_some() { ChangeKind::Replaced } else { ChangeKind::Created };
+        let change = self.change(kind, target.root, &target.below, before, Some(after));
+        self.announce(&change, shown)?;
+        match (&target.existing, mode) {
+            (None, WriteMode::New) => temporary.link_as(target)?,
+            (None, WriteMode::Replace) => match temporary.link_as(target) {
+                // Someone made it since we looked: their file is not ours to replace unseen.
+                Err(err) if err.kind == ErrorKind::Exists => return Err(changed(shown)),
+                other => other?,
+            },
+            (Some((_, meta)), _) => temporary.swap_for(target, meta)?,
+        }
+        sync_directory(target.parent.as_fd());
+        self.note(change);
+        Ok(if kind == ChangeKind::Created { Written::Created } else { Written::Replaced })
+    }
+
+    /// Keeps the content of an open file and returns its image.
+    pub(crate) fn keep(
+        &self,
+        file: &OwnedFd,
+        meta: &Stat,
+        shown: &str,
+    ) -> Result<Image, ToolError> {
+        let copy = file.try_clone().map_err(|err| unkept(shown, &err))?;
+        let mut copy = File::from(copy);
+        copy.rewind().map_err(|err| unkept(shown, &err))?;
+        let mut reader = Wanted { inner: copy, cancel: &self.cancel };
+        let kept = self.workspace.changes.keep(&mut reader);
+        self.cancel.check()?;
+        let (sha256, size) = kept.map_err(|err| unkept(shown, &err))?;
+        Ok(Image { sha256, size, mode: meta.st_mode & 0o7777 })
+    }
+
+    pub(crate) fn change(
+        &self,
+        kind: ChangeKind,
+        root: &Root,
+        below: &Path,
+        before: Option<Image>,
+        after: Option<Image>,
+    ) -> Change {
+        Change {
+            call: self.call.clone(),
+            tool: self.tool.clone(),
+            at: self.workspace.clock.now().to_string(),
+            kind,
+            root: root.path().to_string_lossy().into_owned(),
+            path: spelt(below),
+            before,
+            after,
+        }
+    }
+
+    pub(crate) fn announce(&self, change: &Change, shown: &str) -> Result<(), ToolError> {
+        self.workspace.changes.note(change).map_err(|err| unkept(shown, &err))
+    }
+
+    /// Makes `wanted`, a directory below a root, and its missing parents. Returns those it made.
+    fn make_directories(&self, place: &Place<'_>, wanted: &Path) -> Result<Vec<PathBuf>, ToolError> {
+        let (mut at, mut handle, missing) = deepest(place, wanted)?;
+        protect::check(&at.join(&missing), &self.workspace.rules.protected, place.shown)?;
+        let mut made = Vec::new();
+        for component in missing.components() {
+            let Component::Normal(name) = component else {
+                return Err(fault(Errno::NOENT, place.shown));
+            };
+            self.cancel.check()?;
+            at.push(name);
+            let parent = fstat(&handle).map_err(|errno| fault(errno, place.shown))?;
+            self.workspace.check_mode(&parent, place.shown, Purpose::Write)?;
+            let change = self.change(ChangeKind::MadeDirectory, place.root, &at, None, None);
+            self.announce(&change, place.shown)?;
+            let is_made = match mkdirat(&handle, name, Mode::from_raw_mode(0o777)) {
+                Ok(()) => true,
+                // Made by somebody else since: just as good.
+                Err(Errno::EXIST) => false,
+                Err(errno) => return Err(fault(errno, place.shown)),
+            };
+            let flags = OFlags::PATH | OFlags::DIRECTORY;
+            let resolve = ResolveFlags::NO_SYMLINKS;
+            let below = open_below(handle.as_fd(), Path::new(name), flags, Mode::empty(), resolve)
+                .map_err(|errno| fault(errno, place.shown))?;
+            if is_made {
+                if self.workspace.is_root_user {
+                    own_like(handle.as_fd(), name, &parent);
+                }
+                sync_directory(handle.as_fd());
+                self.note(change);
+                made.push(at.clone());
+            }
+            handle = below;
+        }
+        Ok(made)
+    }
+
+    /// Takes back directories that were made for a write that then failed.
+    fn forget_directories(&self, from: usize) {
+        let made: Vec<Change> = {
+            let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+            let from = from.min(made.len());
+            made.split_off(from)
+        };
+        for change in made.iter().rev().filter(|made| made.kind == ChangeKind::MadeDirectory) {
+            let root = self.workspace.roots.iter().find(|root| root.path() == Path::new(&change.root));
+            let below = crate::restore::unspelt(&change.path);
+            if let (Some(root), Some(name)) = (root, below.file_name())
+                && let Ok(parent) = root.open_resolved(below.parent().unwrap_or(Path::new("")))
+            {
+                // Not empty any more means someone uses it: then it stays.
+                let _ = unlinkat(&parent, name, AtFlags::REMOVEDIR);
+            }
+        }
+    }
+}
+
+impl Files for CallFiles {
+    fn place(&self, path: &str) -> Result<String, ToolError> {
+        let place = self.workspace.place(path)?;
+        let below = match self.target(path) {
+            Ok(Some(target)) => target.below,
+            _ => place.below.clone(),
+        };
+        let root = place.root.path().to_string_lossy().into_owned();
+        if below == Path::new(".") {
+            return Ok(root);
+        }
+        Ok(format!("{}/{}", root.trim_end_matches('/'), spelt(&below)))
+    }
+
+    fn check_write(&self, path: &str) -> Result<(), ToolError> {
+        let parent = match self.target(path)? {
+            Some(target) => target.parent,
+            None => {
+                let place = self.workspace.place(path)?;
+                let (at, handle, missing) = deepest(&place, &place.below)?;
+                protect::check(&at.join(&missing), &self.workspace.rules.protected, path)?;
+                if missing.components().any(|part| !matches!(part, Component::Normal(_))) {
+                    return Err(fault(Errno::NOENT, path));
+                }
+                handle
+            }
+        };
+        let meta = fstat(&parent).map_err(|errno| fault(errno, path))?;
+        self.workspace.check_mode(&meta, path, Purpose::Write)
+    }
+
+    fn write(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, ToolError> {
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let written = (|| {
+            let (target, _held) = self.lock_target(path)?;
+            if mode == WriteMode::New && target.existing.is_some() {
+                return Err(fault(Errno::EXIST, path));
+            }
+            self.check_pin(&target)?;
+            self.commit(&target, &Fresh { bytes, mode: None }, mode)
+        })();
+        if written.is_err() {
+            self.forget_directories(made);
+        }
+        written
+    }
+
+    fn update(&self, path: &str, most: u64, edit: &mut EditFn<'_>) -> Result<(), ToolError> {
+        let Some(_) = self.target(path)? else { return Err(fault(Errno::NOENT, path)) };
+        let (target, _held) = self.lock_target(path)?;
+        self.check_pin(&target)?;
+        let Some((file, meta)) = &target.existing else { return Err(fault(Errno::NOENT, path)) };
+        let content = self.drain(file, meta, most, path)?;
+        if content.is_cut() {
+            let message = format!("`{path}` has {} bytes, and the limit is {most}", content.size);
+            return Err(ToolError::new(ErrorKind::TooLarge, message).at(path));
+        }
+        let bytes = edit(&content.bytes)?;
+        if bytes == content.bytes {
+            return Ok(());
+        }
+        self.commit(&target, &Fresh { bytes: &bytes, mode: None }, WriteMode::Replace)?;
+        Ok(())
+    }
+
+    fn make_directory(&self, path: &str) -> Result<Vec<String>, ToolError> {
+        let place = self.workspace.place(path)?;
+        let flags = OFlags::PATH;
+        match place.root.open_below(&place.below, flags, Mode::empty()) {
+            Ok(there) => {
+                let meta = fstat(&there).map_err(|errno| fault(errno, path))?;
+                if FileType::from_raw_mode(meta.st_mode) == FileType::Directory {
+                    return Ok(Vec::new());
+                }
+                let message = format!("`{path}` is there already, and is not a directory");
+                return Err(ToolError::new(ErrorKind::NotDirectory, message).at(path));
+            }
+            Err(Errno::NOENT) => {}
+            Err(errno) => return Err(fault(errno, path)),
+        }
+        let made = self.make_directories(&place, &place.below)?;
+        Ok(made.iter().map(|below| spelt(below)).collect())
+    }
+
+    fn remove(&self, path: &str) -> Result<(), ToolError> {
+        let place = self.workspace.place(path)?;
+        let refuse = |what: &str| {
+            let message = format!("`{path}` {what}, and only files can be deleted");
+            Err(ToolError::new(ErrorKind::IsDirectory, message).at(path))
+        };
+        if place.is_written_as_directory() || place.below.file_name().is_none() {
+            return refuse("is a directory");
+        }
+        let Lookup::Found(target) = self.link_target(&place)? else {
+            return Err(fault(Errno::NOENT, path));
+        };
+        protect::check(&target.below, &self.workspace.rules.protected, path)?;
+        let _held = self.workspace.locks.hold(&target.root.path().join(&target.below), &self.cancel)?;
+        self.check_pin(&target)?;
+        self.remove_target(&target)
+    }
+
+    fn pin(&self, paths: &[String]) -> Result<(), ToolError> {
+        for path in paths {
+            let print = self.target(path).ok().flatten().and_then(|target| target.fingerprint());
+            self.pinned.lock().unwrap_or_else(PoisonError::into_inner).insert(path.clone(), print);
+        }
+        Ok(())
+    }
+
+    fn changes(&self) -> Vec<Change> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl CallFiles {
+    /// Finds what is at a place without following a link at its end.
+    pub(crate) fn link_target<'a>(&self, place: &Place<'a>) -> Result<Lookup<'a>, ToolError> {
+        let shown = place.shown;
+        let Lookup::Found(mut target) = parent_target(place)? else {
+            return Ok(Lookup::NoParent);
+        };
+        let meta = match statat(&target.parent, &target.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(meta) => meta,
+            Err(Errno::NOENT) => return Ok(Lookup::NoParent),
+            Err(errno) => return Err(fault(errno, shown)),
+        };
+        let flags = match FileType::from_raw_mode(meta.st_mode) {
+            FileType::Symlink => OFlags::PATH | OFlags::NOFOLLOW,
+            FileType::RegularFile => OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW,
+            FileType::Directory => {
+                let message = format!("`{shown}` is a directory, and only files can be deleted");
+                return Err(ToolError::new(ErrorKind::IsDirectory, message).at(shown));
+            }
+            _ => {
+                let message = format!("`{shown}` is not a regular file");
+                return Err(ToolError::new(ErrorKind::NotRegular, message).at(shown));
+            }
+        };
+        let name = Path::new(&target.name);
+        // With NOFOLLOW and PATH the kernel opens the link itself, so NO_SYMLINKS must be off.
+        let file = open_below(target.parent.as_fd(), name, flags, Mode::empty(), ResolveFlags::empty())
+            .map_err(|errno| fault(errno, shown))?;
+        let now = fstat(&file).map_err(|errno| fault(errno, shown))?;
+        if (now.st_dev, now.st_ino) != (meta.st_dev, meta.st_ino) {
+            return Err(changed(shown));
+        }
+        if FileType::from_raw_mode(now.st_mode) == FileType::RegularFile {
+            self.workspace.check_mode(&now, shown, Purpose::Write)?;
+        }
+        target.existing = Some((file, now));
+        Ok(Lookup::Found(target))
+    }
+
+    /// Removes a file or link, keeping a pre-image.
+    pub(crate) fn remove_target(&self, target: &Target<'_>) -> Result<(), ToolError> {
+        let shown = target.shown;
+        let Some((file, meta)) = &target.existing else { return Err(fault(Errno::NOENT, shown)) };
+        let before = if FileType::from_raw_mode(meta.st_mode) == FileType::Symlink {
+            let link = rustix::fs::readlinkat(&target.parent, &target.name, Vec::new())
+                .map_err(|errno| fault(errno, shown))?;
+            let kept = self.workspace.changes.keep(&mut link.as_bytes());
+            let (sha256, size) = kept.map_err(|err| unkept(shown, &err))?;
+            Image { sha256, size, mode: meta.st_mode }
+        } else {
+            self.keep(file, meta, shown)?
+        };
+        let change =
+            self.change(ChangeKind::Removed, target.root, &target.below, Some(before), None);
+        self.announce(&change, shown)?;
+        let now = statat(&target.parent, &target.name, AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(|errno| fault(errno, shown))?;
+        let kept = Fingerprint::of(target.below.clone(), meta);
+        if !kept.is_same_content(&Fingerprint::of(target.below.clone(), &now)) {
+            return Err(changed(shown));
+        }
+        unlinkat(&target.parent, &target.name, AtFlags::empty()).map_err(|errno| fault(errno, shown))?;
+        sync_directory(target.parent.as_fd());
+        self.note(change);
+        Ok(())
+    }
+}
+
+impl CallFiles {
+    /// Returns the target for a file that is gone and is to come back, its parents made again.
+    pub(crate) fn fresh_target<'a>(&self, place: &Place<'a>) -> Result<Target<'a>, ToolError> {
+        let parent = place.below.parent().unwrap_or(Path::new("")).to_owned();
+        self.make_directories(place, &parent)?;
+        match new_target(place)? {
+            Lookup::Found(target) => Ok(target),
+            Lookup::NoParent | Lookup::Moved => Err(changed(place.shown)),
+        }
+    }
+}
+
+/// What came of looking a target up.
+pub(crate) enum Lookup<'a> {
+    Found(Target<'a>),
+    NoParent,
+    Moved,
+}
+
+/// Returns the target for a file that is there, or nothing if it moved away meanwhile.
+fn existing_target<'a>(
+    place: &Place<'a>,
+    existing: (OwnedFd, Stat),
+) -> Result<Option<Target<'a>>, ToolError> {
+    let (file, meta) = existing;
+    let Some(below) = place.root.below(file.as_fd()) else { return Ok(None) };
+    let Some(name) = below.file_name().map(OsStr::to_owned) else { return Ok(None) };
+    let Ok(parent) = place.root.open_resolved(below.parent().unwrap_or(Path::new(""))) else {
+        return Ok(None);
+    };
+    match statat(&parent, &name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(now) if (now.st_dev, now.st_ino) == (meta.st_dev, meta.st_ino) => {}
+        Ok(_) | Err(Errno::NOENT) => return Ok(None),
+        Err(errno) => return Err(fault(errno, place.shown)),
+    }
+    let existing = Some((file, meta));
+    Ok(Some(Target { root: place.root, parent, name, below, shown: place.shown, existing }))
+}
+
+/// Returns the target for a file that is not there yet.
+fn new_target<'a>(place: &Place<'a>) -> Result<Lookup<'a>, ToolError> {
+    let Lookup::Found(target) = parent_target(place)? else { return Ok(Lookup::NoParent) };
+    match statat(&target.parent, &target.name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => Ok(Lookup::Found(target)),
+        Ok(meta) if FileType::from_raw_mode(meta.st_mode) == FileType::Symlink => {
+            let message = format!("`{}` is a link to nothing", place.shown);
+            Err(ToolError::new(ErrorKind::NotFound, message)
+                .hint("delete the link, or write to the place it leads to")
+                .at(place.shown))
+        }
+        Ok(_) => Ok(Lookup::Moved),
+        Err(errno) => Err(fault(errno, place.shown)),
+    }
+}
+
+/// Opens the directory that a place is in.
+fn parent_target<'a>(place: &Place<'a>) -> Result<Lookup<'a>, ToolError> {
+    let Some(name) = place.below.file_name().map(OsStr::to_owned) else {
+        return Ok(Lookup::NoParent);
+    };
+    let parent = place.below.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    let handle = match place.root.open_below(parent, OFlags::PATH | OFlags::DIRECTORY, Mode::empty()) {
+        Ok(handle) => handle,
+        Err(Errno::NOENT) => return Ok(Lookup::NoParent),
+        Err(errno) => return Err(fault(errno, place.shown)),
+    };
+    let Some(at) = place.root.below(handle.as_fd()) else { return Ok(Lookup::Moved) };
+    let below = at.join(&name);
+    let shown = place.shown;
+    Ok(Lookup::Found(Target { root: place.root, parent: handle, name, below, shown, existing: None }))
+}
+
+/// Opens the deepest directory on the way to `wanted` that is there. Returns where it is, its
+/// handle, and what is missing below it.
+fn deepest(place: &Place<'_>, wanted: &Path) -> Result<(PathBuf, OwnedFd, PathBuf), ToolError> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY;
+    let mut there = wanted.to_owned();
+    loop {
+        let path = if there.as_os_str().is_empty() { Path::new(".") } else { &there };
+        match place.root.open_below(path, flags, Mode::empty()) {
+            Ok(handle) => {
+                let at = place.root.below(handle.as_fd()).ok_or_else(|| changed(place.shown))?;
+                let missing = wanted.strip_prefix(&there).unwrap_or(wanted).to_owned();
+                return Ok((at, handle, missing));
+            }
+            Err(Errno::NOENT) if there.pop() => {}
+            Err(Errno::NOTDIR) => {
+                let message = format!("a file stands where `{}` needs a directory", place.shown);
+                return Err(ToolError::new(ErrorKind::NotDirectory, message).at(place.shown));
+            }
+            Err(errno) => return Err(fault(errno, place.shown)),
+        }
+    }
+}
+
+/// Gives a new directory the owner of the one it is in.
+fn own_like(parent: BorrowedFd<'_>, name: &OsStr, like: &Stat) {
+    let owner = (Uid::from_raw(like.st_uid), Gid::from_raw(like.st_gid));
+    let flags = AtFlags::SYMLINK_NOFOLLOW;
+    let _ = rustix::fs::chownat(parent, name, Some(owner.0), Some(owner.1), flags);
+}
+
+/// Makes a directory's entries durable, as far as the file system lets us.
+pub(crate) fn sync_directory(directory: BorrowedFd<'_>) {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    if let Ok(directory) = openat(directory, ".", flags, Mode::empty()) {
+        let _ = fsync(&directory);
+    }
+}
+
+/// Spells a path below a root so that any name in it can be kept as text.
+pub(crate) fn spelt(below: &Path) -> String {
+    let names: Vec<_> = below
+        .components()
+        .map(|component| spell(component.as_os_str().as_encoded_bytes()).into_owned())
+        .collect();
+    names.join("/")
+}
+
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(64);
+    let _ = toolcrib_core::canonical::hex(&Sha256::digest(bytes), &mut text);
+    text
+}
+
+fn unkept(shown: &str, err: &std::io::Error) -> ToolError {
+    let message = format!("`{shown}` was left alone: its undo copy could not be kept: {err}");
+    ToolError::new(ErrorKind::Unrecorded, message)
+        .hint("check that the state folder can be written and its disk is not full")
+        .at(shown)
+}
+
+fn changed_since_approval(path: &str) -> ToolError {
+    ToolError::new(ErrorKind::Changed, format!("`{path}` is not what it was when it was approved"))
+        .hint("look at it again and repeat the call")
+        .at(path)
+        .with("reason", "changed_since_approval")
+}
+
+/// Reads on only while the call is wanted.
+struct Wanted<'a> {
+    inner: File,
+    cancel: &'a toolcrib_core::Cancel,
+}
+
+impl std::io::Read for Wanted<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.cancel.is_cancelled() {
+            return Err(std::io::Error::other("cancelled"));
+        }
+        self.inner.read(buffer)
+    }
+}

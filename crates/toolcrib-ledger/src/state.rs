@@ -1,0 +1,69 @@
+//! The state folder: private to its owner, outside every root.
+
+use std::fmt;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// The folder that holds the record.
+#[derive(Clone, Debug)]
+pub struct State {
+    folder: PathBuf,
+}
+
+/// Why the state folder cannot be used.
+#[derive(Debug)]
+pub struct StateError(pub String);
+
+impl fmt::Display for StateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for StateError {}
+
+impl State {
+    /// Opens the folder, making it if need be. It must be ours and closed to everyone else.
+    pub fn open(folder: &Path) -> Result<Self, StateError> {
+        let shown = folder.display();
+        let refuse = |err: io::Error| StateError(format!("no state folder at `{shown}`: {err}"));
+        make(folder).map_err(refuse)?;
+        let meta = fs::metadata(folder).map_err(refuse)?;
+        if meta.uid() != rustix::process::geteuid().as_raw() {
+            return Err(StateError(format!(
+                "the state folder `{shown}` belongs to user {}, not to us; set TOOLCRIB_STATE to a \
+                 folder of your own",
+                meta.uid()
+            )));
+        }
+        if meta.mode() & 0o022 != 0 {
+            return Err(StateError(format!(
+                "the state folder `{shown}` can be written by others; run `chmod 700 {shown}`"
+            )));
+        }
+        for part in ["context_log", "objects", "locks"] {
+            let part = folder.join(part);
+            if !part.is_dir() {
+                make(&part).map_err(refuse)?;
+            }
+        }
+        Ok(Self { folder: folder.to_owned() })
+    }
+
+    /// Where it is.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+fn make(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// Opens a file of the record for appending, private and never through a link.
+pub(crate) fn open_append(path: &Path) -> io::Result<File> {
+    let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+    OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path)
+}
