@@ -1,7 +1,9 @@
 //! What a tool can reach, as traits. Tools see nothing else of the world.
 
-use std::sync::Arc;
+use std::future::{Future, poll_fn};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -19,17 +21,25 @@ pub trait Clock: Send + Sync {
 
 /// Says whether a call is still wanted. Cloned into everything that works for the call.
 #[derive(Clone, Debug, Default)]
-pub struct Cancel(Arc<AtomicBool>);
+pub struct Cancel(Arc<CancelState>);
+
+#[derive(Debug, Default)]
+struct CancelState {
+    is_cancelled: AtomicBool,
+    wakers: Mutex<Vec<Waker>>,
+}
 
 impl Cancel {
     /// Ends the call as soon as its work looks up.
     pub fn cancel(&self) {
-        self.0.store(true, Ordering::Release);
+        self.0.is_cancelled.store(true, Ordering::Release);
+        let mut wakers = self.0.wakers.lock().unwrap_or_else(PoisonError::into_inner);
+        wakers.drain(..).for_each(Waker::wake);
     }
 
     /// Whether the call was cancelled.
     pub fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Acquire)
+        self.0.is_cancelled.load(Ordering::Acquire)
     }
 
     /// Fails if the call was cancelled.
@@ -38,6 +48,24 @@ impl Cancel {
             return Err(ToolError::new(ErrorKind::Cancelled, "the call was cancelled"));
         }
         Ok(())
+    }
+
+    /// Ends when the call is cancelled.
+    pub fn cancelled(&self) -> impl Future<Output = ()> + Send {
+        poll_fn(|context| {
+            if self.is_cancelled() {
+                return Poll::Ready(());
+            }
+            let mut wakers = self.0.wakers.lock().unwrap_or_else(PoisonError::into_inner);
+            // Looked at again under the lock: `cancel` may have come in between.
+            if self.is_cancelled() {
+                return Poll::Ready(());
+            }
+            if !wakers.iter().any(|waker| waker.will_wake(context.waker())) {
+                wakers.push(context.waker().clone());
+            }
+            Poll::Pending
+        })
     }
 }
 

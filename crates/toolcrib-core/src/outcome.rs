@@ -18,6 +18,8 @@ pub struct Outcome {
     pub tool: String,
     /// The catalogue's reply, success or failure.
     pub reply: Value,
+    /// The same as compact JSON.
+    pub text: String,
     /// Why it failed, if it did.
     pub error: Option<ToolError>,
     /// What was decided, if it came to that.

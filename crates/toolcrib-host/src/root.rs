@@ -62,6 +62,28 @@ impl Root {
         &self.path
     }
 
+    /// Reads a small regular file below this root, following no link at all. Nothing if it is not
+    /// there.
+    pub fn read_small(&self, path: &Path, most: u64) -> std::io::Result<Option<Vec<u8>>> {
+        use std::io::Read;
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let handle = self.handle.as_fd();
+        let file = match open_below(handle, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+            Ok(file) => std::fs::File::from(file),
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+            Err(errno) => return Err(errno.into()),
+        };
+        if !file.metadata()?.is_file() {
+            return Err(std::io::Error::other("not a regular file"));
+        }
+        let mut bytes = Vec::new();
+        file.take(most + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > most {
+            return Err(std::io::Error::other(format!("over {most} bytes")));
+        }
+        Ok(Some(bytes))
+    }
+
     /// Its path as the operator wrote it.
     pub(crate) fn given(&self) -> &Path {
         &self.given

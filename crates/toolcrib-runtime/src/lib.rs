@@ -1,1 +1,10 @@
-//! x
+//! One call from end to end, whatever door it came through: find, check, decide, run, record.
+
+mod approver;
+pub mod dialect;
+mod run;
+mod runtime;
+pub mod undo;
+
+pub use approver::{AlwaysYes, AnswerFuture, Approver, Nobody, Question};
+pub use runtime::{Preview, Runtime, World};

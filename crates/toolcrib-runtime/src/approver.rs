@@ -1,0 +1,52 @@
+//! Who is asked when policy asks.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use serde_json::Value;
+use toolcrib_core::policy::Answer;
+use toolcrib_core::{Decision, Declaration, Plan};
+
+/// A call that waits for a person's answer.
+#[derive(Clone)]
+pub struct Question {
+    /// The catalogue.
+    pub catalogue: &'static str,
+    /// The tool.
+    pub declaration: &'static Declaration,
+    /// What it would be called with, to the letter.
+    pub args: Value,
+    /// What it would do.
+    pub plan: Plan,
+    /// The absolute places of the files it would change, in the plan's order.
+    pub places: Vec<String>,
+    /// Why it is asked.
+    pub decision: Decision,
+}
+
+/// Asks a person.
+pub trait Approver: Send + Sync {
+    /// Returns what the person answered.
+    fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a>;
+}
+
+/// An answer to come.
+pub type AnswerFuture<'a> = Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
+
+/// A person who said yes beforehand, as with `--yes`. Says who.
+pub struct AlwaysYes(pub String);
+
+impl Approver for AlwaysYes {
+    fn ask<'a>(&'a self, _: &'a Question) -> AnswerFuture<'a> {
+        Box::pin(async { Answer::Yes(self.0.clone()) })
+    }
+}
+
+/// No one: a call that needs approval is refused at once.
+pub struct Nobody;
+
+impl Approver for Nobody {
+    fn ask<'a>(&'a self, _: &'a Question) -> AnswerFuture<'a> {
+        Box::pin(async { Answer::Nobody })
+    }
+}

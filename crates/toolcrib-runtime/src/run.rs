@@ -1,0 +1,104 @@
+//! Running a tool so that nothing it does can harm the process: off the main thread when it can
+//! block, within its deadline, its panics caught.
+
+use std::any::Any;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use toolcrib_core::{Cancel, Effect, ErrorKind, ToolError};
+
+/// How long work that was told to stop may take to do so before it is given up on.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// What a piece of work is allowed.
+pub(crate) struct Allowance<'a> {
+    pub(crate) effect: Effect,
+    pub(crate) deadline: Duration,
+    pub(crate) cancel: &'a Cancel,
+}
+
+/// Runs blocking `work`, at most until the deadline or until the call is cancelled.
+pub(crate) async fn blocking<T: Send + 'static>(
+    allowance: &Allowance<'_>,
+    work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+) -> Result<T, ToolError> {
+    let mut task = tokio::task::spawn_blocking(move || {
+        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(bug(&*panic)))
+    });
+    let stopped = tokio::select! {
+        done = &mut task => return joined(done),
+        () = tokio::time::sleep(allowance.deadline) => timeout(allowance.deadline),
+        () = allowance.cancel.cancelled() => cancelled(),
+    };
+    allowance.cancel.cancel();
+    settle(task, stopped, allowance.effect).await
+}
+
+/// Waits a little for work that was told to stop. What it did all the same is what is reported.
+async fn settle<T>(
+    task: JoinHandle<Result<T, ToolError>>,
+    stopped: ToolError,
+    effect: Effect,
+) -> Result<T, ToolError> {
+    match tokio::time::timeout(GRACE, task).await {
+        Ok(done) => match joined(done) {
+            Err(err) if err.kind == ErrorKind::Cancelled => Err(stopped),
+            other => other,
+        },
+        Err(_) if effect == Effect::Write => Err(stopped
+            .with("outcome", "unknown")
+            .hint("it may still take effect; look at the files before trying again")),
+        Err(_) => Err(stopped),
+    }
+}
+
+/// Runs a future on this thread, its panics caught.
+pub(crate) async fn inline<T>(
+    allowance: &Allowance<'_>,
+    work: impl Future<Output = Result<T, ToolError>> + Send,
+) -> Result<T, ToolError> {
+    let work = Contained(Box::pin(work));
+    tokio::select! {
+        biased;
+        done = work => done,
+        () = tokio::time::sleep(allowance.deadline) => Err(timeout(allowance.deadline)),
+        () = allowance.cancel.cancelled() => Err(cancelled()),
+    }
+}
+
+/// A future whose panics become errors.
+struct Contained<F>(Pin<Box<F>>);
+
+impl<T, F: Future<Output = Result<T, ToolError>>> Future for Contained<F> {
+    type Output = Result<T, ToolError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let polled = catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(context)));
+        polled.unwrap_or_else(|panic| Poll::Ready(Err(bug(&*panic))))
+    }
+}
+
+fn joined<T>(done: Result<Result<T, ToolError>, tokio::task::JoinError>) -> Result<T, ToolError> {
+    done.unwrap_or_else(|_| Err(bug(&())))
+}
+
+fn bug(panic: &(dyn Any + Send)) -> ToolError {
+    // What a panic says can hold anything; the caller learns only that it happened.
+    let _ = panic;
+    ToolError::new(ErrorKind::Bug, "the tool failed in a way it should not")
+        .hint("this is a defect of the tool; the record has the call")
+}
+
+fn timeout(deadline: Duration) -> ToolError {
+    let limit = deadline.as_millis() as u64;
+    ToolError::new(ErrorKind::Timeout, format!("the call took longer than {limit} ms"))
+        .with("limit_ms", limit)
+}
+
+fn cancelled() -> ToolError {
+    ToolError::new(ErrorKind::Cancelled, "the call was cancelled")
+}

@@ -1,0 +1,417 @@
+//! The one path that every call takes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use toolcrib_core::canonical::{self, Digest};
+use toolcrib_core::catalogue::Failure;
+use toolcrib_core::policy::{Answer, decide};
+use toolcrib_core::toolset::Offer;
+use toolcrib_core::{
+    Call, Cancel, Catalogue, Clock, Ctx, Decision, Effect, ErrorKind, Event, Mode, Moment, Outcome,
+    Permit, Plan, Prepared, Recorder, ToolError, Toolset, Verdict,
+};
+
+use crate::approver::{Approver, Question};
+use crate::run::{Allowance, blocking, inline};
+
+/// Everything a call needs, put together once.
+pub struct Runtime {
+    /// The tools on offer.
+    pub toolset: Toolset,
+    /// How strict this session is.
+    pub mode: Mode,
+    /// Hands out capabilities.
+    pub world: Arc<dyn World>,
+    /// Asks a person.
+    pub approver: Arc<dyn Approver>,
+    /// Keeps the record.
+    pub recorder: Arc<dyn Recorder>,
+    /// Tells the time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Hands a call what it may reach.
+pub trait World: Send + Sync {
+    /// Returns the capabilities for one call of `tool`, a tool of `catalogue`.
+    fn enter(&self, catalogue: &str, tool: &str, call: &Call, cancel: &Cancel) -> Ctx;
+}
+
+/// What would come of a call, without running it.
+pub struct Preview {
+    /// The tool.
+    pub tool: String,
+    /// What would be decided.
+    pub decision: Decision,
+    /// What it would do.
+    pub question: Question,
+}
+
+/// What is known of a call by the time it ends.
+#[derive(Default)]
+struct Trail {
+    decision: Option<Decision>,
+    ctx: Option<Ctx>,
+}
+
+impl Runtime {
+    /// Takes one call from asked to recorded.
+    pub async fn call(&self, mut call: Call, cancel: Cancel) -> Outcome {
+        let start = self.clock.elapsed();
+        let found = self.toolset.find(&call.tool);
+        let face = found.as_ref().map_or_else(|_| self.toolset.face(&call.tool), |it| Some(it.catalogue));
+        let tool = found.as_ref().map_or_else(|_| call.tool.clone(), |offer| offer.full_name());
+        take_call_keys(face, &mut call);
+
+        let mut trail = Trail::default();
+        let result = match found {
+            Ok(offer) => self.attempt(offer, &tool, &call, &cancel, &mut trail).await,
+            Err(err) => {
+                let _ = self.record_asked(&tool, &call, Effect::None);
+                Err(err)
+            }
+        };
+        self.close(face, &tool, &call, result, trail, start)
+    }
+
+    /// Finds out what would be decided about a call, and goes no further.
+    pub async fn preview(&self, mut call: Call, cancel: Cancel) -> Result<Preview, Outcome> {
+        let start = self.clock.elapsed();
+        let found = self.toolset.find(&call.tool);
+        let face = found.as_ref().map_or_else(|_| self.toolset.face(&call.tool), |it| Some(it.catalogue));
+        take_call_keys(face, &mut call);
+        let result = match found {
+            Ok(offer) => self.look(offer, &call, &cancel).await,
+            Err(err) => Err(err),
+        };
+        result.map_err(|err| {
+            let elapsed = self.clock.elapsed().saturating_sub(start);
+            let reply = word(face, &call, &err, elapsed);
+            let text = reply.to_string();
+            let trail = Trail::default();
+            Outcome { text, ..outcome(&call, call.tool.clone(), reply, Some(err), trail, elapsed) }
+        })
+    }
+
+    async fn look(&self, offer: &Offer, call: &Call, cancel: &Cancel) -> Result<Preview, ToolError> {
+        let tool = offer.full_name();
+        let prepared = offer.tool.parse(call.args.clone())?;
+        let ctx = self.world.enter(offer.catalogue.name, &tool, call, cancel);
+        let checking = ctx.clone();
+        let allowance = allowance(offer, cancel);
+        let plan = blocking(&allowance, move || prepared.check(&checking)).await?;
+        let decision = decide(offer.tool.declaration().tier, self.mode);
+        let question = question(offer, call, plan, &ctx, decision.clone());
+        Ok(Preview { tool, decision, question })
+    }
+
+    async fn attempt(
+        &self,
+        offer: &Offer,
+        tool: &str,
+        call: &Call,
+        cancel: &Cancel,
+        trail: &mut Trail,
+    ) -> Result<Value, ToolError> {
+        let declaration = offer.tool.declaration();
+        let digest = self.record_asked(tool, call, declaration.effect)?;
+        let prepared = offer.tool.parse(call.args.clone())?;
+        let ctx = self.world.enter(offer.catalogue.name, tool, call, cancel);
+        trail.ctx = Some(ctx.clone());
+        let decision = decide(declaration.tier, self.mode);
+        trail.decision = Some(decision.clone());
+
+        let desk = Desk {
+            recorder: Arc::clone(&self.recorder),
+            clock: Arc::clone(&self.clock),
+            tool: tool.to_owned(),
+            call: call.clone(),
+            effect: declaration.effect,
+            digest,
+        };
+        let allowance = allowance(offer, cancel);
+        let (prepared, plan, desk) = match desk.open(&allowance, prepared, &ctx, &decision).await? {
+            Opened::Ran(reply) => return Ok(reply),
+            Opened::Asks { prepared, plan, desk } => (prepared, plan, desk),
+        };
+        let question = question(offer, call, plan, &ctx, decision.clone());
+        let answer = tokio::select! {
+            answer = self.approver.ask(&question) => answer,
+            () = cancel.cancelled() => {
+                return Err(ToolError::new(ErrorKind::Cancelled, "the call was cancelled"));
+            }
+        };
+        let permit = desk.settle(&decision, &answer)?;
+        desk.run(&allowance, permit, prepared, ctx).await
+    }
+
+    /// Puts on record that a call was asked for. One that would change something and cannot be put
+    /// on record goes no further.
+    fn record_asked(&self, tool: &str, call: &Call, effect: Effect) -> Result<Digest, ToolError> {
+        let args = canonical::text(&call.args);
+        let digest = Digest::of(tool, &call.args);
+        let moment = Moment::Asked { args: &args, digest: digest.to_string(), effect };
+        record(&*self.recorder, &*self.clock, call, tool, effect, moment)?;
+        Ok(digest)
+    }
+
+    fn close(
+        &self,
+        face: Option<&'static Catalogue>,
+        tool: &str,
+        call: &Call,
+        result: Result<Value, ToolError>,
+        trail: Trail,
+        start: Duration,
+    ) -> Outcome {
+        let elapsed = self.clock.elapsed().saturating_sub(start);
+        let offer = self.toolset.find(tool).ok();
+        let wrapped = result.and_then(|reply| match (face, offer) {
+            (Some(face), Some(offer)) => {
+                let reply = (face.wrap)(offer.tool.declaration(), reply, elapsed);
+                within_limit(reply, offer.limits.output_bytes)
+            }
+            _ => Ok((reply.to_string(), reply)),
+        });
+        let (text, reply, error) = match wrapped {
+            Ok((text, reply)) => (text, reply, None),
+            Err(err) => {
+                let reply = word(face, call, &err, elapsed);
+                (reply.to_string(), reply, Some(err))
+            }
+        };
+        let moment = Moment::Ended {
+            error: error.as_ref().map(|err| (err.kind, err.message.as_str())),
+            elapsed_us: elapsed.as_micros() as u64,
+            reply: &text,
+        };
+        // It is over: there is nobody left to refuse.
+        let _ = record(&*self.recorder, &*self.clock, call, tool, Effect::None, moment);
+        Outcome { text, ..outcome(call, tool.to_owned(), reply, error, trail, elapsed) }
+    }
+}
+
+/// What is needed to decide about one call and run it, wherever that happens.
+struct Desk {
+    recorder: Arc<dyn Recorder>,
+    clock: Arc<dyn Clock>,
+    tool: String,
+    call: Call,
+    effect: Effect,
+    digest: Digest,
+}
+
+/// How far a call got without a person.
+enum Opened {
+    Ran(Value),
+    Asks { prepared: Box<dyn Prepared>, plan: Plan, desk: Desk },
+}
+
+impl Desk {
+    /// Runs the tool's own checks, decides, and runs the call if nobody needs to be asked. Tools that
+    /// can block do all of it on one other thread.
+    async fn open(
+        self,
+        allowance: &Allowance<'_>,
+        prepared: Box<dyn Prepared>,
+        ctx: &Ctx,
+        decision: &Decision,
+    ) -> Result<Opened, ToolError> {
+        let (ctx, decision) = (ctx.clone(), decision.clone());
+        if self.effect == Effect::None {
+            return inline(allowance, async move {
+                let plan = prepared.check(&ctx)?;
+                match self.permit(&decision)? {
+                    Some(permit) => self.enter(&permit, prepared, ctx)?.await.map(Opened::Ran),
+                    None => Ok(Opened::Asks { prepared, plan, desk: self }),
+                }
+            })
+            .await;
+        }
+        let handle = tokio::runtime::Handle::current();
+        blocking(allowance, move || {
+            let plan = prepared.check(&ctx)?;
+            if let Some(permit) = self.permit(&decision)? {
+                return handle.block_on(self.enter(&permit, prepared, ctx)?).map(Opened::Ran);
+            }
+            let paths: Vec<String> = plan.edits.iter().map(|edit| edit.path.clone()).collect();
+            ctx.files.pin(&paths)?;
+            Ok(Opened::Asks { prepared, plan, desk: self })
+        })
+        .await
+    }
+
+    /// Returns the permit that policy alone gives, nothing if a person must be asked.
+    fn permit(&self, decision: &Decision) -> Result<Option<Permit>, ToolError> {
+        match decision.verdict {
+            Verdict::Allow => {
+                self.record_decided("allow", &decision.rule, None)?;
+                Ok(Permit::by_policy(decision, self.digest))
+            }
+            Verdict::Ask => Ok(None),
+            Verdict::Deny => {
+                self.record_decided("deny", &decision.rule, None)?;
+                let message = format!("policy refuses `{}`: {}", self.tool, decision.rule);
+                Err(ToolError::new(ErrorKind::Refused, message)
+                    .hint("the operator's settings decide this; use another tool, or ask for a change")
+                    .with("rule", decision.rule.as_str()))
+            }
+        }
+    }
+
+    /// Turns a person's answer into a permit or a refusal.
+    fn settle(&self, decision: &Decision, answer: &Answer) -> Result<Permit, ToolError> {
+        let (verdict, by) = match answer {
+            Answer::Yes(who) => ("allow", Some(who.as_str())),
+            Answer::No(who) => ("deny", Some(who.as_str())),
+            Answer::Nobody => ("deny", None),
+        };
+        self.record_decided(verdict, &decision.rule, by)?;
+        Permit::by_answer(decision, answer, self.digest).ok_or_else(|| match answer {
+            Answer::Nobody => ToolError::new(
+                ErrorKind::ApprovalNeeded,
+                format!("`{}` needs a person's approval, and nobody can be asked here", self.tool),
+            )
+            .hint("run it on a terminal and answer, or give the answer beforehand with --yes")
+            .with("rule", decision.rule.as_str()),
+            Answer::Yes(_) | Answer::No(_) => {
+                ToolError::new(ErrorKind::Declined, format!("`{}` was declined", self.tool))
+                    .hint("a person said no; do something else, or ask them")
+            }
+        })
+    }
+
+    async fn run(
+        self,
+        allowance: &Allowance<'_>,
+        permit: Permit,
+        prepared: Box<dyn Prepared>,
+        ctx: Ctx,
+    ) -> Result<Value, ToolError> {
+        if self.effect == Effect::None {
+            return inline(allowance, self.enter(&permit, prepared, ctx)?).await;
+        }
+        let handle = tokio::runtime::Handle::current();
+        blocking(allowance, move || handle.block_on(self.enter(&permit, prepared, ctx)?)).await
+    }
+
+    /// Enters the tool. What runs is what the permit was given for, or nothing.
+    fn enter(
+        &self,
+        permit: &Permit,
+        prepared: Box<dyn Prepared>,
+        ctx: Ctx,
+    ) -> Result<toolcrib_core::tool::ReplyFuture, ToolError> {
+        if !permit.covers(Digest::of(&self.tool, &self.call.args)) {
+            let message = format!("`{}` is not the call that was permitted", self.tool);
+            return Err(ToolError::new(ErrorKind::Refused, message));
+        }
+        Ok(prepared.run(ctx))
+    }
+
+    fn record_decided(&self, verdict: &str, rule: &str, by: Option<&str>) -> Result<(), ToolError> {
+        let moment = Moment::Decided { verdict, rule, by };
+        let effect = if verdict == "allow" { self.effect } else { Effect::None };
+        record(&*self.recorder, &*self.clock, &self.call, &self.tool, effect, moment)
+    }
+}
+
+fn record(
+    recorder: &dyn Recorder,
+    clock: &dyn Clock,
+    call: &Call,
+    tool: &str,
+    effect: Effect,
+    moment: Moment<'_>,
+) -> Result<(), ToolError> {
+    let event = Event { at: clock.now(), call: &call.id, session: &call.session, tool, moment };
+    match recorder.record(&event) {
+        Err(reason) if effect == Effect::Write => {
+            let message = format!("`{tool}` was not run: the record cannot be written: {reason}");
+            Err(ToolError::new(ErrorKind::Unrecorded, message)
+                .hint("check that the state folder can be written and its disk is not full"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Takes out of the arguments what the catalogue sends about the call itself.
+fn take_call_keys(face: Option<&Catalogue>, call: &mut Call) {
+    let (Some(face), Value::Object(args)) = (face, &mut call.args) else { return };
+    for key in face.call_keys {
+        if let Some(Value::String(session)) = args.shift_remove(*key)
+            && *key == "sessionId"
+            && !session.is_empty()
+        {
+            call.session.0 = session;
+        }
+    }
+}
+
+fn allowance<'a>(offer: &Offer, cancel: &'a Cancel) -> Allowance<'a> {
+    Allowance {
+        effect: offer.tool.declaration().effect,
+        deadline: Duration::from_millis(offer.limits.deadline_ms),
+        cancel,
+    }
+}
+
+fn question(offer: &Offer, call: &Call, plan: Plan, ctx: &Ctx, decision: Decision) -> Question {
+    let place = |path: &str| ctx.files.place(path).unwrap_or_else(|_| path.to_owned());
+    Question {
+        catalogue: offer.catalogue.name,
+        declaration: offer.tool.declaration(),
+        args: call.args.clone(),
+        places: plan.edits.iter().map(|edit| place(&edit.path)).collect(),
+        plan,
+        decision,
+    }
+}
+
+fn within_limit(reply: Value, limit: usize) -> Result<(String, Value), ToolError> {
+    let text = reply.to_string();
+    if text.len() <= limit {
+        return Ok((text, reply));
+    }
+    let message = format!("the reply has {} bytes, and the limit is {limit}", text.len());
+    Err(ToolError::new(ErrorKind::OutputTooLarge, message)
+        .hint("ask for less: a range of lines, a smaller directory")
+        .with("limit_bytes", limit)
+        .with("actual_bytes", text.len()))
+}
+
+/// Words a failure as the catalogue does, or plainly where none is known.
+fn word(face: Option<&Catalogue>, call: &Call, error: &ToolError, elapsed: Duration) -> Value {
+    let name = call.tool.rsplit('/').next().unwrap_or(&call.tool);
+    if let Some(face) = face {
+        return (face.word)(&Failure { tool: name, args: &call.args, error, elapsed });
+    }
+    let mut body = Map::new();
+    body.insert("code".to_owned(), error.kind.as_str().into());
+    body.insert("message".to_owned(), error.message.as_str().into());
+    if let Some(hint) = &error.hint {
+        body.insert("hint".to_owned(), hint.as_str().into());
+    }
+    json!({"error": body})
+}
+
+fn outcome(
+    call: &Call,
+    tool: String,
+    reply: Value,
+    error: Option<ToolError>,
+    trail: Trail,
+    elapsed: Duration,
+) -> Outcome {
+    Outcome {
+        call: call.id.clone(),
+        tool,
+        text: String::new(),
+        reply,
+        error,
+        decision: trail.decision,
+        changes: trail.ctx.map(|ctx| ctx.files.changes()).unwrap_or_default(),
+        elapsed,
+    }
+}

@@ -1,0 +1,8 @@
+//! What tools do, written once for all catalogues.
+
+pub(crate) mod arithmetic;
+pub(crate) mod edit;
+pub(crate) mod lines;
+pub(crate) mod similar;
+pub(crate) mod text;
+pub(crate) mod todo;

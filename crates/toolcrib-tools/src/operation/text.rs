@@ -1,0 +1,150 @@
+//! Text as files hold it: decoded strictly, written back in the encoding it came in.
+
+use toolcrib_core::{ErrorKind, ToolError, Tree};
+
+/// The most bytes of a file that a tool reads or edits as text.
+pub(crate) const MAX_FILE: u64 = 10 << 20;
+
+/// How a file's bytes stand for text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    Utf8,
+    Utf8WithMark,
+    Utf16Le,
+    Utf16Be,
+}
+
+/// A text file's content.
+#[derive(Clone, Debug)]
+pub(crate) struct Text {
+    pub(crate) text: String,
+    pub(crate) encoding: Encoding,
+}
+
+/// A text file as read, perhaps in part.
+pub(crate) struct TextFile {
+    pub(crate) text: String,
+    /// Bytes of the whole file.
+    pub(crate) size: u64,
+    pub(crate) is_cut: bool,
+}
+
+impl Text {
+    /// Decodes a whole file. Nothing is guessed or repaired: what is not text is refused.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        decode(bytes, Tail::Whole)
+    }
+
+    /// Encodes `text` as this file was.
+    pub(crate) fn encode(encoding: Encoding, text: &str) -> Vec<u8> {
+        match encoding {
+            Encoding::Utf8 => text.as_bytes().to_vec(),
+            Encoding::Utf8WithMark => [b"\xef\xbb\xbf", text.as_bytes()].concat(),
+            Encoding::Utf16Le => {
+                let units = std::iter::once(0xfeff).chain(text.encode_utf16());
+                units.flat_map(u16::to_le_bytes).collect()
+            }
+            Encoding::Utf16Be => {
+                let units = std::iter::once(0xfeff).chain(text.encode_utf16());
+                units.flat_map(u16::to_be_bytes).collect()
+            }
+        }
+    }
+}
+
+/// Whether the last character may have been cut.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tail {
+    Whole,
+    Cut,
+}
+
+fn decode(bytes: &[u8], tail: Tail) -> Option<Text> {
+    if let Some(rest) = bytes.strip_prefix(b"\xef\xbb\xbf") {
+        return Some(Text { text: utf8(rest, tail)?, encoding: Encoding::Utf8WithMark });
+    }
+    if let Some(rest) = bytes.strip_prefix(b"\xff\xfe") {
+        let text = utf16(rest, tail, u16::from_le_bytes)?;
+        return Some(Text { text, encoding: Encoding::Utf16Le });
+    }
+    if let Some(rest) = bytes.strip_prefix(b"\xfe\xff") {
+        let text = utf16(rest, tail, u16::from_be_bytes)?;
+        return Some(Text { text, encoding: Encoding::Utf16Be });
+    }
+    Some(Text { text: utf8(bytes, tail)?, encoding: Encoding::Utf8 })
+}
+
+fn utf8(bytes: &[u8], tail: Tail) -> Option<String> {
+    let valid = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(err) if tail == Tail::Cut && err.error_len().is_none() => {
+            std::str::from_utf8(&bytes[..err.valid_up_to()]).ok()?
+        }
+        Err(_) => return None,
+    };
+    // NUL is valid UTF-8 and never text.
+    (!valid.contains('\0')).then(|| valid.to_owned())
+}
+
+fn utf16(bytes: &[u8], tail: Tail, unit: fn([u8; 2]) -> u16) -> Option<String> {
+    let pairs = bytes.chunks_exact(2);
+    if tail == Tail::Whole && !pairs.remainder().is_empty() {
+        return None;
+    }
+    let mut units: Vec<u16> = pairs.map(|pair| unit([pair[0], pair[1]])).collect();
+    if tail == Tail::Cut && units.last().is_some_and(|last| (0xd800..0xdc00).contains(last)) {
+        units.pop();
+    }
+    let text = String::from_utf16(&units).ok()?;
+    (!text.contains('\0')).then_some(text)
+}
+
+/// Reads a file as text, at most `most` bytes of it.
+pub(crate) fn read(tree: &dyn Tree, path: &str, most: u64) -> Result<TextFile, ToolError> {
+    let content = tree.read(path, most)?;
+    let is_cut = content.is_cut();
+    let tail = if is_cut { Tail::Cut } else { Tail::Whole };
+    match decode(&content.bytes, tail) {
+        Some(text) => Ok(TextFile { text: text.text, size: content.size, is_cut }),
+        None => Err(not_text(path)),
+    }
+}
+
+/// Returns the error for a file that is not text.
+pub(crate) fn not_text(path: &str) -> ToolError {
+    let message = format!("`{path}` is not text in UTF-8 or UTF-16");
+    ToolError::new(ErrorKind::NotText, message).at(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn encodings_survive_a_round_trip() {
+        for (bytes, encoding) in [
+            (&b"hi\r\n"[..], Encoding::Utf8),
+            (b"\xef\xbb\xbfhi", Encoding::Utf8WithMark),
+            (b"\xff\xfeh\0i\0", Encoding::Utf16Le),
+            (b"\xfe\xff\0h\0i", Encoding::Utf16Be),
+            (b"", Encoding::Utf8),
+        ] {
+            let text = Text::decode(bytes).unwrap();
+            assert_eq!(text.encoding, encoding);
+            assert_eq!(Text::encode(text.encoding, &text.text), bytes);
+        }
+    }
+
+    #[test]
+    fn what_is_not_text_is_refused() {
+        for bytes in [&b"caf\xe9"[..], b"a\0b", b"\xff\xfea", b"\xff\xfe\x00\xd8", b"\x80"] {
+            assert!(Text::decode(bytes).is_none(), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_cut_in_a_character_is_not_an_error() {
+        assert_eq!(decode("aé".as_bytes().split_at(2).0, Tail::Cut).unwrap().text, "a");
+        assert!(decode(b"a\xffb", Tail::Cut).is_none());
+    }
+}

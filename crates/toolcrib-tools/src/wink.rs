@@ -1,0 +1,170 @@
+//! The catalogue `wink`: tools of a CLI agent, with risk levels and errors that suggest.
+
+mod create_directory;
+mod create_file;
+mod list_dir;
+mod read_file;
+mod replace_string_in_file;
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use toolcrib_core::catalogue::{Failure, millis};
+use toolcrib_core::{Catalogue, Declaration, ErrorKind, ToolError};
+
+pub(crate) static CATALOGUE: Catalogue = Catalogue {
+    name: "wink",
+    about: "Files, search, terminal and web for a CLI agent; risk levels; errors that suggest",
+    tools: &[
+        &create_file::CreateFile,
+        &read_file::ReadFile,
+        &replace_string_in_file::ReplaceStringInFile,
+        &list_dir::ListDir,
+        &create_directory::CreateDirectory,
+    ],
+    call_keys: &[],
+    wrap,
+    word,
+};
+
+/// The most bytes of a file's content, and so of a reply.
+const MAX_CONTENT: usize = 10 << 20;
+
+/// What a wink tool answers.
+#[derive(Serialize)]
+struct Reply<M> {
+    output: String,
+    files_affected: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<M>,
+}
+
+fn wrap(declaration: &Declaration, mut reply: Value, elapsed: Duration) -> Value {
+    let mut take = |key: &str| reply.as_object_mut().and_then(|reply| reply.shift_remove(key));
+    let mut wrapped = Map::new();
+    wrapped.insert("tool".to_owned(), declaration.name.into());
+    wrapped.insert("success".to_owned(), true.into());
+    wrapped.insert("output".to_owned(), take("output").unwrap_or_default());
+    wrapped.insert("files_affected".to_owned(), take("files_affected").unwrap_or_default());
+    wrapped.insert("execution_time_ms".to_owned(), millis(elapsed).into());
+    if let Some(metadata) = take("metadata") {
+        wrapped.insert("metadata".to_owned(), metadata);
+    }
+    Value::Object(wrapped)
+}
+
+fn word(failure: &Failure<'_>) -> Value {
+    let said = say(failure.tool, failure.error);
+    json!({
+        "tool": failure.tool,
+        "success": false,
+        "output": format!("Error: {}", said.message),
+        "error": {"code": said.code, "message": said.message, "suggestion": said.suggestion},
+        "files_affected": [],
+        "execution_time_ms": millis(failure.elapsed),
+    })
+}
+
+/// A failure in this catalogue's words.
+struct Said {
+    code: &'static str,
+    message: String,
+    suggestion: String,
+}
+
+fn say(tool: &str, error: &ToolError) -> Said {
+    let path = error.path_text();
+    let (code, message, suggestion) = match error.kind {
+        ErrorKind::Outside => (
+            "path_outside_working_dir",
+            format!("Path '{path}' is outside working directory"),
+            "Use a path inside the working directory; links may not leave it",
+        ),
+        ErrorKind::NotFound if tool == "list_dir" => (
+            "directory_not_found",
+            format!("Directory '{path}' not found"),
+            "Check the name, or list the directory above it",
+        ),
+        ErrorKind::NotFound => (
+            "file_not_found",
+            format!("File '{path}' not found"),
+            "Check the file name and try again, or use list_dir to find it",
+        ),
+        ErrorKind::Exists => (
+            "file_exists",
+            format!("File '{path}' already exists. Use replace_string_in_file to modify"),
+            "Use replace_string_in_file to change it, or choose another name",
+        ),
+        ErrorKind::Permission => (
+            "permission_denied",
+            format!("{} - permission denied", cannot(tool, path)),
+            "Change the permissions yourself if this is wanted, or choose another path",
+        ),
+        ErrorKind::NotDirectory if tool == "create_directory" => (
+            "path_is_file",
+            format!("Path '{path}' exists as a file, cannot create directory"),
+            "Choose another name, or a directory that does not go through a file",
+        ),
+        ErrorKind::NotDirectory => (
+            "not_a_directory",
+            format!("Path '{path}' is not a directory"),
+            "Use read_file for a file, or list the directory it is in",
+        ),
+        ErrorKind::BadRange => ("invalid_line_range", error.message.clone(), "Ask for lines that the file has"),
+        ErrorKind::NoMatch => (
+            "string_not_found",
+            error.message.clone(),
+            "Read the file again and copy the text exactly, spaces included",
+        ),
+        kind => (code(kind), sentence(&error.message), fallback(kind)),
+    };
+    let suggestion = match &error.hint {
+        Some(hint) if !matches!(error.kind, ErrorKind::Outside) => sentence(hint),
+        _ => suggestion.to_owned(),
+    };
+    Said { code, message, suggestion }
+}
+
+fn cannot(tool: &str, path: &str) -> String {
+    match tool {
+        "list_dir" => "Cannot list directory".to_owned(),
+        "create_directory" => "Cannot create directory".to_owned(),
+        "create_file" => format!("Cannot create file '{path}'"),
+        "read_file" => format!("Cannot read file '{path}'"),
+        _ => format!("Cannot modify file '{path}'"),
+    }
+}
+
+fn code(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::NoTool => "tool_not_found",
+        ErrorKind::NotOffered => "tool_not_available",
+        ErrorKind::BadArgs => "invalid_parameters",
+        ErrorKind::Refused => "denied_by_policy",
+        ErrorKind::Declined => "rejected",
+        ErrorKind::NotText => "binary_file",
+        ErrorKind::Changed => "file_changed",
+        other => other.as_str(),
+    }
+}
+
+fn fallback(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::BadArgs => "Correct the parameters and call again",
+        ErrorKind::TooLarge | ErrorKind::OutputTooLarge => "Ask for less, or split it",
+        ErrorKind::IsDirectory => "Use list_dir for a directory",
+        ErrorKind::NotRegular | ErrorKind::NotText => "Choose a text file",
+        ErrorKind::Timeout => "Try again, or ask for less",
+        _ => "Report this if it happens again",
+    }
+}
+
+/// Begins with a capital, as sentences here do.
+fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    match chars.next() {
+        Some(first) => first.to_uppercase().chain(chars).collect(),
+        None => String::new(),
+    }
+}

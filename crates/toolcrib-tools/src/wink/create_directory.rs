@@ -1,0 +1,105 @@
+//! `create_directory`: makes a directory and the ones it is in.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolcrib_core::{
+    Ctx, Declaration, Effect, EntryKind, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
+};
+
+use super::Reply;
+
+pub(crate) struct CreateDirectory;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// Relative path to directory to create
+    path: String,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Metadata {
+    created_parents: Vec<String>,
+}
+
+static DECLARATION: Declaration = Declaration {
+    name: "create_directory",
+    summary: "Create a directory structure (equivalent to mkdir -p). Returns: {success, output, \
+              files_affected, execution_time_ms, metadata{created_parents}}",
+    tier: Tier::Elevated,
+    effect: Effect::Write,
+    limits: Limits::DEFAULT,
+    examples: &[
+        Example {
+            about: "Parents are made as needed.",
+            files: &[],
+            args: r#"{"path": "src/models"}"#,
+            reply: r#"{"tool": "create_directory", "success": true,
+                "output": "Created directory: src/models",
+                "files_affected": ["src/models"], "execution_time_ms": 0,
+                "metadata": {"created_parents": ["src"]}}"#,
+            leaves: &[("src/models/", "")],
+        },
+        Example {
+            about: "A directory that is there already is fine.",
+            files: &[("src/", "")],
+            args: r#"{"path": "src"}"#,
+            reply: r#"{"tool": "create_directory", "success": true,
+                "output": "Directory already exists: src",
+                "files_affected": [], "execution_time_ms": 0,
+                "metadata": {"created_parents": []}}"#,
+            leaves: &[("src/", "")],
+        },
+        Example {
+            about: "A file of that name is not.",
+            files: &[("test.txt", "")],
+            args: r#"{"path": "test.txt"}"#,
+            reply: r#"{"tool": "create_directory", "success": false,
+                "output": "Error: Path 'test.txt' exists as a file, cannot create directory",
+                "error": {"code": "path_is_file",
+                    "message": "Path 'test.txt' exists as a file, cannot create directory",
+                    "suggestion": "Choose another name, or a directory that does not go through a file"},
+                "files_affected": [], "execution_time_ms": 0}"#,
+            leaves: &[("test.txt", "")],
+        },
+    ],
+};
+
+impl Tool for CreateDirectory {
+    type Args = Args;
+
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
+    }
+
+    fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
+        match ctx.files.look(&args.path) {
+            Ok(meta) if meta.kind == EntryKind::Directory => Ok(Plan::default()),
+            Ok(_) => {
+                let message = format!("`{}` is a file", args.path);
+                Err(ToolError::new(ErrorKind::NotDirectory, message).at(&args.path))
+            }
+            Err(err) if err.kind == ErrorKind::NotFound => {
+                ctx.files.check_write(args.path.trim_end_matches('/'))?;
+                Ok(Plan::edit(&args.path, None, None))
+            }
+            Err(err) => Err(err),
+        }
+    }
+
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<Metadata>, ToolError> {
+        let mut made = ctx.files.make_directory(&args.path)?;
+        if made.pop().is_none() {
+            return Ok(Reply {
+                output: format!("Directory already exists: {}", args.path),
+                files_affected: Vec::new(),
+                metadata: Some(Metadata { created_parents: Vec::new() }),
+            });
+        }
+        Ok(Reply {
+            output: format!("Created directory: {}", args.path),
+            files_affected: vec![args.path],
+            metadata: Some(Metadata { created_parents: made }),
+        })
+    }
+}

@@ -1,0 +1,101 @@
+//! `create_file`: makes a file that was not there.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toolcrib_core::capability::WriteMode;
+use toolcrib_core::{
+    Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
+};
+
+use super::{MAX_CONTENT, Reply};
+
+pub(crate) struct CreateFile;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// Relative path to the file to create
+    path: String,
+    /// Content to write to the file
+    content: String,
+}
+
+static DECLARATION: Declaration = Declaration {
+    name: "create_file",
+    summary: "Create a new file with specified content. Missing directories are made; a file that \
+              exists is an error. Returns: {success, output, files_affected, execution_time_ms}",
+    tier: Tier::Elevated,
+    effect: Effect::Write,
+    limits: Limits::DEFAULT,
+    examples: &[
+        Example {
+            about: "A new file, its directory made on the way.",
+            files: &[],
+            args: r#"{"path": "src/hello.py", "content": "print('hello')\n"}"#,
+            reply: r#"{"tool": "create_file", "success": true,
+                "output": "Created file: src/hello.py (15 bytes)",
+                "files_affected": ["src/hello.py"], "execution_time_ms": 0}"#,
+            leaves: &[("src/hello.py", "print('hello')\n")],
+        },
+        Example {
+            about: "A file that exists is not touched.",
+            files: &[("test.txt", "old")],
+            args: r#"{"path": "test.txt", "content": "new"}"#,
+            reply: r#"{"tool": "create_file", "success": false,
+                "output": "Error: File 'test.txt' already exists. Use replace_string_in_file to modify",
+                "error": {"code": "file_exists",
+                    "message": "File 'test.txt' already exists. Use replace_string_in_file to modify",
+                    "suggestion": "Use replace_string_in_file to change it, or choose another name"},
+                "files_affected": [], "execution_time_ms": 0}"#,
+            leaves: &[("test.txt", "old")],
+        },
+        Example {
+            about: "Nothing is written outside.",
+            files: &[],
+            args: r#"{"path": "../etc/passwd", "content": ""}"#,
+            reply: r#"{"tool": "create_file", "success": false,
+                "output": "Error: Path '../etc/passwd' is outside working directory",
+                "error": {"code": "path_outside_working_dir",
+                    "message": "Path '../etc/passwd' is outside working directory",
+                    "suggestion": "Use a path inside the working directory; links may not leave it"},
+                "files_affected": [], "execution_time_ms": 0}"#,
+            leaves: &[],
+        },
+    ],
+};
+
+impl Tool for CreateFile {
+    type Args = Args;
+
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
+    }
+
+    fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
+        if args.content.len() > MAX_CONTENT {
+            let message =
+                format!("content has {} bytes, and the limit is {MAX_CONTENT}", args.content.len());
+            return Err(ToolError::new(ErrorKind::TooLarge, message).at(&args.path));
+        }
+        ctx.files.check_write(&args.path)?;
+        match ctx.files.look(&args.path) {
+            Err(err) if err.kind == ErrorKind::NotFound => {
+                Ok(Plan::edit(&args.path, None, Some(args.content.clone())))
+            }
+            Err(err) => Err(err),
+            Ok(_) => {
+                let message = format!("`{}` already exists", args.path);
+                Err(ToolError::new(ErrorKind::Exists, message).at(&args.path))
+            }
+        }
+    }
+
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<()>, ToolError> {
+        ctx.files.write(&args.path, args.content.as_bytes(), WriteMode::New)?;
+        Ok(Reply {
+            output: format!("Created file: {} ({} bytes)", args.path, args.content.len()),
+            files_affected: vec![args.path],
+            metadata: None,
+        })
+    }
+}

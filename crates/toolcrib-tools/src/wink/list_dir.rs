@@ -1,0 +1,138 @@
+//! `list_dir`: lists a directory, files first.
+
+use std::fmt::Write;
+use std::num::NonZeroUsize;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolcrib_core::{
+    Ctx, Declaration, Effect, EntryKind, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
+};
+
+use super::Reply;
+
+pub(crate) struct ListDir;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// Relative path to directory (default: current directory)
+    #[serde(default = "here")]
+    path: Option<String>,
+    /// Which thousand entries to show, counted from 1 (default: 1)
+    page: Option<NonZeroUsize>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Metadata {
+    total_entries: usize,
+    files: usize,
+    directories: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pages: Option<usize>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+}
+
+/// Entries on one page, and the most that can be paged through.
+const PAGE: usize = 1000;
+const HELD: usize = 100_000;
+
+static DECLARATION: Declaration = Declaration {
+    name: "list_dir",
+    summary: "List contents of a directory, a thousand entries a page. Returns: {success, output, \
+              files_affected, execution_time_ms, metadata{total_entries, files, directories, page?, \
+              pages?, warnings?}}",
+    tier: Tier::Standard,
+    effect: Effect::Read,
+    limits: Limits { output_bytes: 4 << 20, ..Limits::DEFAULT },
+    examples: &[
+        Example {
+            about: "Files come first, then directories.",
+            files: &[("src/app.py", ""), ("src/utils.py", ""), ("src/models/a.py", "")],
+            args: r#"{"path": "src"}"#,
+            reply: r#"{"tool": "list_dir", "success": true,
+                "output": "Contents of ./src:\n  app.py\n  utils.py\n  models/\n",
+                "files_affected": [], "execution_time_ms": 0,
+                "metadata": {"total_entries": 3, "files": 2, "directories": 1}}"#,
+            leaves: &[],
+        },
+        Example {
+            about: "A file is not a directory.",
+            files: &[("file.txt", "")],
+            args: r#"{"path": "file.txt"}"#,
+            reply: r#"{"tool": "list_dir", "success": false,
+                "output": "Error: Path 'file.txt' is not a directory",
+                "error": {"code": "not_a_directory", "message": "Path 'file.txt' is not a directory",
+                    "suggestion": "Use read_file for a file, or list the directory it is in"},
+                "files_affected": [], "execution_time_ms": 0}"#,
+            leaves: &[],
+        },
+    ],
+};
+
+impl Tool for ListDir {
+    type Args = Args;
+
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
+    }
+
+    fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
+        let path = args.path.as_deref().unwrap_or(".");
+        if ctx.files.look(path)?.kind != EntryKind::Directory {
+            let message = format!("`{path}` is not a directory");
+            return Err(ToolError::new(ErrorKind::NotDirectory, message).at(path));
+        }
+        Ok(Plan::default())
+    }
+
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<Metadata>, ToolError> {
+        let path = args.path.as_deref().unwrap_or(".");
+        let mut listing = ctx.files.list(path, HELD)?;
+        listing.entries.sort_by_key(|entry| entry.kind == EntryKind::Directory);
+        let total = listing.total();
+        let pages = listing.entries.len().div_ceil(PAGE).max(1);
+        let page = args.page.map_or(1, NonZeroUsize::get);
+        if page > pages {
+            let message = format!("`page` is {page}, and there are {pages}");
+            return Err(ToolError::new(ErrorKind::BadArgs, message));
+        }
+        let mut output = format!("Contents of {}:\n", shown(path));
+        for entry in listing.entries.iter().skip((page - 1) * PAGE).take(PAGE) {
+            let slash = if entry.kind == EntryKind::Directory { "/" } else { "" };
+            let _ = writeln!(output, "  {}{slash}", entry.name);
+        }
+        let mut warnings = Vec::new();
+        if pages > 1 {
+            let rest = if total > HELD { format!(" of the first {HELD}") } else { String::new() };
+            let warning = format!(
+                "Warning: Found {total} entries, showing page {page} of {pages}{rest}; \
+                 use page to see more"
+            );
+            let _ = writeln!(output, "{warning}");
+            warnings.push(warning);
+        }
+        let metadata = Metadata {
+            total_entries: total,
+            files: listing.files,
+            directories: listing.directories,
+            page: (pages > 1).then_some(page),
+            pages: (pages > 1).then_some(pages),
+            warnings,
+        };
+        Ok(Reply { output, files_affected: Vec::new(), metadata: Some(metadata) })
+    }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "serde wants the field's type")]
+fn here() -> Option<String> {
+    Some(".".to_owned())
+}
+
+/// Shows a relative path as one.
+fn shown(path: &str) -> String {
+    if path.starts_with(['.', '/']) { path.to_owned() } else { format!("./{path}") }
+}

@@ -1,0 +1,168 @@
+//! `read_file`: shows a file, or a range of its lines.
+
+use std::fmt::Write;
+use std::num::NonZeroUsize;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolcrib_core::{
+    Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
+};
+
+use super::Reply;
+use crate::operation::text::{self, MAX_FILE};
+use crate::operation::lines;
+
+pub(crate) struct ReadFile;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// Relative path to the file to read
+    path: String,
+    /// Starting line number (1-indexed, optional)
+    start_line: Option<NonZeroUsize>,
+    /// Ending line number (1-indexed, inclusive, optional)
+    end_line: Option<NonZeroUsize>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Metadata {
+    total_lines: usize,
+    lines_returned: usize,
+    file_size_bytes: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+}
+
+/// How much of a binary file is shown.
+const HEX: usize = 1024;
+
+static DECLARATION: Declaration = Declaration {
+    name: "read_file",
+    summary: "Read the contents of a file, optionally specifying line range. Returns: {success, \
+              output, files_affected, execution_time_ms, metadata{total_lines, lines_returned, \
+              file_size_bytes, warnings?}}",
+    tier: Tier::Standard,
+    effect: Effect::Read,
+    // A whole file of ten megabytes, each byte perhaps an escape of six.
+    limits: Limits { output_bytes: 64 << 20, ..Limits::DEFAULT },
+    examples: &[
+        Example {
+            about: "A range of lines.",
+            files: &[("hello.py", "one\ntwo\nthree\n")],
+            args: r#"{"path": "hello.py", "start_line": 2, "end_line": 3}"#,
+            reply: r#"{"tool": "read_file", "success": true,
+                "output": "Contents of hello.py (lines 2-3):\ntwo\nthree",
+                "files_affected": [], "execution_time_ms": 0,
+                "metadata": {"total_lines": 3, "lines_returned": 2, "file_size_bytes": 14}}"#,
+            leaves: &[],
+        },
+        Example {
+            about: "A file that is not there.",
+            files: &[],
+            args: r#"{"path": "missing.txt"}"#,
+            reply: r#"{"tool": "read_file", "success": false,
+                "output": "Error: File 'missing.txt' not found",
+                "error": {"code": "file_not_found", "message": "File 'missing.txt' not found",
+                    "suggestion": "Check the file name and try again, or use list_dir to find it"},
+                "files_affected": [], "execution_time_ms": 0}"#,
+            leaves: &[],
+        },
+        Example {
+            about: "Lines that the file does not have.",
+            files: &[("a.txt", "1\n2\n3\n")],
+            args: r#"{"path": "a.txt", "start_line": 30, "end_line": 40}"#,
+            reply: r#"{"tool": "read_file", "success": false,
+                "output": "Error: Line range invalid - file has 3 lines, requested 30-40",
+                "error": {"code": "invalid_line_range",
+                    "message": "Line range invalid - file has 3 lines, requested 30-40",
+                    "suggestion": "Ask for lines that the file has"},
+                "files_affected": [], "execution_time_ms": 0}"#,
+            leaves: &[],
+        },
+    ],
+};
+
+impl Tool for ReadFile {
+    type Args = Args;
+
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
+    }
+
+    fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
+        if let (Some(start), Some(end)) = (args.start_line, args.end_line)
+            && end < start
+        {
+            let message = format!("Line range invalid - end_line {end} is before start_line {start}");
+            return Err(ToolError::new(ErrorKind::BadRange, message).at(&args.path));
+        }
+        ctx.files.look(&args.path)?;
+        Ok(Plan::default())
+    }
+
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<Metadata>, ToolError> {
+        let file = match text::read(&*ctx.files, &args.path, MAX_FILE) {
+            Err(err) if err.kind == ErrorKind::NotText => return hex(ctx, &args),
+            other => other?,
+        };
+        let all = lines::of(&file.text);
+        let total = all.len();
+        let start = args.start_line.map_or(1, NonZeroUsize::get);
+        let end = args.end_line.map_or(total, NonZeroUsize::get).min(total);
+        if start > total && (start > 1 || args.end_line.is_some()) {
+            let requested = match args.end_line {
+                Some(end) => format!("{start}-{end}"),
+                None => format!("{start} onwards"),
+            };
+            let message =
+                format!("Line range invalid - file has {total} lines, requested {requested}");
+            return Err(ToolError::new(ErrorKind::BadRange, message).at(&args.path));
+        }
+        let shown = all.get(start - 1..end).unwrap_or_default();
+        let mut output = if shown.is_empty() {
+            format!("Contents of {} (no lines):\n", args.path)
+        } else {
+            format!("Contents of {} (lines {start}-{end}):\n", args.path)
+        };
+        output.push_str(&shown.join("\n"));
+        let mut warnings = Vec::new();
+        if file.is_cut {
+            let warning = format!(
+                "Warning: File has {} bytes, showing the first {MAX_FILE} only",
+                file.size
+            );
+            let _ = write!(output, "\n{warning}");
+            warnings.push(warning);
+        }
+        let metadata = Metadata {
+            total_lines: total,
+            lines_returned: shown.len(),
+            file_size_bytes: file.size,
+            warnings,
+        };
+        Ok(Reply { output, files_affected: Vec::new(), metadata: Some(metadata) })
+    }
+}
+
+/// Shows the beginning of a file that is not text, sixteen bytes a line.
+fn hex(ctx: &Ctx, args: &Args) -> Result<Reply<Metadata>, ToolError> {
+    let content = ctx.files.read(&args.path, HEX as u64)?;
+    let warning = "Warning: File appears to be binary, displaying first 1KB as hex".to_owned();
+    let mut output = format!("{warning}\n");
+    for (index, bytes) in content.bytes.chunks(16).enumerate() {
+        let _ = write!(output, "{:08x} ", index * 16);
+        for byte in bytes {
+            let _ = write!(output, " {byte:02x}");
+        }
+        output.push('\n');
+    }
+    let metadata = Metadata {
+        total_lines: 0,
+        lines_returned: 0,
+        file_size_bytes: content.size,
+        warnings: vec![warning],
+    };
+    Ok(Reply { output, files_affected: Vec::new(), metadata: Some(metadata) })
+}

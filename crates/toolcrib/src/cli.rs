@@ -1,0 +1,185 @@
+//! The command line, as data that also makes the help, the man pages and the completions.
+
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
+
+/// The tool runtime for agents: every call checked, decided, confined and recorded.
+#[derive(Parser)]
+#[command(name = "toolcrib", version, max_term_width = 100, after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 done; 1 the tool or the run failed; 2 wrong usage or settings; 3 refused by policy or
+by a person; 4 needs approval and nobody could be asked; 5 no such tool; 6 arguments do not fit;
+7 timed out; 130 interrupted. Results go to stdout, everything else to stderr.";
+
+/// What goes with every command.
+#[derive(Args)]
+pub(crate) struct Global {
+    /// The directory that calls are confined to (default: the current directory)
+    #[arg(long, short = 'C', global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) workspace: Option<PathBuf>,
+    /// What is on offer: catalogues and tools, separated by commas, such as `wink,clemini/edit`
+    #[arg(long, global = true, value_name = "NAMES")]
+    pub(crate) toolset: Option<String>,
+    /// How strict to be
+    #[arg(long, global = true, value_name = "MODE", value_parser = ["strict", "standard", "permissive"])]
+    pub(crate) mode: Option<String>,
+    /// Say yes beforehand to every call that policy would ask about
+    #[arg(long, short = 'y', global = true)]
+    pub(crate) yes: bool,
+    /// Set any setting for this run; `toolcrib config show` lists them
+    #[arg(long = "config", short = 'c', global = true, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// When to use colour
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: ColorChoice,
+    /// Say only what was asked for
+    #[arg(long, short = 'q', global = true)]
+    pub(crate) quiet: bool,
+    /// Say more about what happens
+    #[arg(long, short = 'v', global = true)]
+    pub(crate) verbose: bool,
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorChoice {
+    /// On a terminal, unless `NO_COLOR` is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Call a tool
+    Call(CallArgs),
+    /// Show what is on offer, or all about one tool
+    Tools(ToolsArgs),
+    /// List the calls that changed files, or take one back
+    Undo(UndoArgs),
+    /// Show the settings
+    Config(ConfigArgs),
+    /// Print a script that completes commands, flags and tool names
+    Completions {
+        /// The shell to complete for
+        shell: Shell,
+    },
+    /// Write the man pages
+    Man {
+        /// The directory to write them to; without it, the main page is printed
+        #[arg(value_hint = ValueHint::DirPath)]
+        directory: Option<PathBuf>,
+    },
+    /// Take a short tour: real calls in a scratch workspace
+    Tour,
+}
+
+/// Call a tool.
+#[derive(Args)]
+#[command(after_help = "\
+Arguments are JSON, or KEY=TEXT and KEY:=JSON pairs, or `-` to read JSON from stdin:
+  toolcrib call wink/read_file path=README.md end_line:=5
+  toolcrib call clemini/edit '{\"file_path\": \"a.txt\", \"old_string\": \"a\", \"new_string\": \"b\"}'
+  echo '{\"expression\": \"2 + 2\"}' | toolcrib call nachos/calculator -
+
+With --batch, stdin holds one call a line, {\"id\", \"tool\", \"args\"}, and each is answered with a line,
+{\"id\", \"reply\", \"elapsed_us\"}.")]
+pub(crate) struct CallArgs {
+    /// The tool: `catalogue/tool`, or `tool` where only one catalogue on offer has it
+    #[arg(required_unless_present = "batch", conflicts_with = "batch")]
+    pub(crate) tool: Option<String>,
+    /// The arguments
+    #[arg(value_name = "JSON|KEY=TEXT|KEY:=JSON|-")]
+    pub(crate) args: Vec<String>,
+    /// Print exactly the catalogue's reply, as one line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Stop before running: say what would be decided and what would change
+    #[arg(long, conflicts_with = "batch")]
+    pub(crate) dry_run: bool,
+    /// Take many calls from stdin, one JSON object a line
+    #[arg(long)]
+    pub(crate) batch: bool,
+    /// With --batch, how many calls run at once; more than one answers as they finish
+    #[arg(long, value_name = "N", default_value = "1", requires = "batch",
+        value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) jobs: u16,
+}
+
+/// Show what is on offer.
+#[derive(Args)]
+pub(crate) struct ToolsArgs {
+    /// A tool or a catalogue; all without it
+    pub(crate) name: Option<String>,
+    /// The form to print: for people, for programs, or as a model provider wants its tools declared
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    pub(crate) format: ToolsFormat,
+}
+
+/// Forms that tools are shown in.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ToolsFormat {
+    /// For people
+    Text,
+    /// Everything, for programs
+    Json,
+    /// For `OpenAI`'s function calling
+    Openai,
+    /// For Anthropic's tool use
+    Anthropic,
+    /// For Gemini's function declarations
+    Gemini,
+    /// As MCP's tools/list
+    Mcp,
+}
+
+/// List or take back.
+#[derive(Args)]
+pub(crate) struct UndoArgs {
+    /// The call to take back; without it, the calls that can be are listed
+    pub(crate) call: Option<String>,
+    /// Take it back even if the files were changed since
+    #[arg(long, requires = "call")]
+    pub(crate) force: bool,
+    /// Print the list, or what was done, as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// List all calls, not only the newest twenty
+    #[arg(long, conflicts_with = "call")]
+    pub(crate) all: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    pub(crate) command: ConfigCommand,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Show every setting and its value
+    Show {
+        /// Show where each value comes from
+        #[arg(long)]
+        origin: bool,
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Returns the command line as clap knows it.
+pub fn command() -> clap::Command {
+    Cli::command()
+}

@@ -1,0 +1,107 @@
+//! The subcommands, one file each.
+
+mod batch;
+mod call;
+mod config;
+mod man;
+mod prompt;
+mod render;
+mod tools;
+mod tour;
+mod undo;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use crate::cli::{Cli, Command, Global};
+use crate::exit::Exit;
+use crate::terminal::{Terminal, print};
+use crate::wiring::{Crib, Wishes, WiringError};
+
+/// Runs the subcommand.
+pub(crate) fn run(cli: Cli) -> ExitCode {
+    let terminal = Terminal::new(&cli.global);
+    let ended = match cli.command {
+        Command::Call(args) if args.batch => batch::run(&cli.global, terminal, &args),
+        Command::Call(args) => call::run(&cli.global, terminal, &args),
+        Command::Tools(args) => tools::run(&cli.global, terminal, &args),
+        Command::Undo(args) => undo::run(&cli.global, terminal, &args),
+        Command::Config(args) => config::run(&cli.global, terminal, &args),
+        Command::Completions { shell } => Ok(man::completions(shell)),
+        Command::Man { directory } => man::run(directory.as_deref()),
+        Command::Tour => tour::run(terminal),
+    };
+    match ended {
+        Ok(exit) => exit.into(),
+        Err(err) => {
+            terminal.fail(&err.0, None);
+            Exit::Usage.into()
+        }
+    }
+}
+
+/// Opens everything, as the flags wish.
+fn open(global: &Global, terminal: Terminal) -> Result<Crib, WiringError> {
+    let mut flags = Vec::new();
+    if let Some(mode) = &global.mode {
+        flags.push(("--mode", "mode", mode.clone()));
+    }
+    if let Some(toolset) = &global.toolset {
+        flags.push(("--toolset", "toolset", toolset.clone()));
+    }
+    let assignments = global.set.clone();
+    let wishes = Wishes { workspace: global.workspace.clone(), flags, assignments };
+    let crib = Crib::open(&wishes)?;
+    for warning in &crib.settings.warnings {
+        terminal.warn(warning);
+    }
+    Ok(crib)
+}
+
+/// Runs `work` on an event loop, and does not wait for threads that never end.
+fn block_on<T>(work: impl Future<Output = T>) -> Result<T, WiringError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|err| WiringError(format!("no event loop: {err}")))?;
+    let done = runtime.block_on(async {
+        // With a handler, a write past the file size limit is an error and not our death.
+        const SIGXFSZ: i32 = 25;
+        let _limit = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::from_raw(SIGXFSZ));
+        work.await
+    });
+    runtime.shutdown_background();
+    Ok(done)
+}
+
+/// Ends when someone wants the process to: Ctrl-C, or the terminal or the system going away.
+async fn interrupted() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut term), Ok(mut hangup)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::hangup()))
+    else {
+        let _ = tokio::signal::ctrl_c().await;
+        return;
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = term.recv() => {}
+        _ = hangup.recv() => {}
+    }
+}
+
+/// Returns who answers when policy asks.
+fn approver(global: &Global, terminal: Terminal) -> Arc<dyn toolcrib_runtime::Approver> {
+    if global.yes {
+        return Arc::new(toolcrib_runtime::AlwaysYes("--yes".to_owned()));
+    }
+    prompt::Prompt::on_terminal(terminal)
+        .map_or_else(|| Arc::new(toolcrib_runtime::Nobody) as _, |prompt| Arc::new(prompt) as _)
+}
+
+/// Prints lines of a result.
+fn print_lines(lines: &[String]) {
+    let mut text = lines.join("\n");
+    text.push('\n');
+    print(&text);
+}

@@ -1,0 +1,163 @@
+//! `toolcrib call`: one call.
+
+use std::io::Read;
+
+use serde_json::{Map, Value, json};
+use toolcrib_core::{Call, Cancel, Outcome, json as strict_json};
+use toolcrib_runtime::Preview;
+
+use super::{approver, block_on, interrupted, open, render};
+use crate::cli::{CallArgs, Global};
+use crate::exit::Exit;
+use crate::terminal::{Terminal, print_json};
+use crate::wiring::{Crib, WiringError, session};
+
+pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Result<Exit, WiringError> {
+    let crib = open(global, terminal)?;
+    let runtime = crib.runtime(approver(global, terminal))?;
+    let parsed = match arguments(&args.args) {
+        Ok(parsed) => parsed,
+        Err(reason) => {
+            let hint = "write one JSON object, or KEY=TEXT and KEY:=JSON pairs";
+            return Ok(refuse_arguments(terminal, args, &reason, hint));
+        }
+    };
+    let call = Call {
+        id: toolcrib_ledger::new_call_id(),
+        session: session(),
+        tool: args.tool.clone().unwrap_or_default(),
+        args: parsed,
+    };
+    if terminal.is_verbose {
+        terminal.note(&format!("call {} of {}", call.id, call.tool));
+    }
+    let cancel = Cancel::default();
+    let stop = cancel.clone();
+    block_on(async {
+        tokio::spawn(async move {
+            interrupted().await;
+            stop.cancel();
+        });
+        if args.dry_run {
+            return match runtime.preview(call, cancel).await {
+                Ok(preview) => show_preview(terminal, args, &preview),
+                Err(outcome) => show(terminal, args, &crib, &outcome),
+            };
+        }
+        let outcome = runtime.call(call, cancel).await;
+        show(terminal, args, &crib, &outcome)
+    })
+}
+
+fn show(terminal: Terminal, args: &CallArgs, crib: &Crib, outcome: &Outcome) -> Exit {
+    if args.json {
+        print_json(&outcome.text);
+    } else {
+        render::outcome(terminal, crib, outcome);
+    }
+    outcome.error.as_ref().map_or(Exit::Done, |err| Exit::of(err.kind))
+}
+
+fn show_preview(terminal: Terminal, args: &CallArgs, preview: &Preview) -> Exit {
+    if args.json {
+        let files: Vec<&str> =
+            preview.question.plan.edits.iter().map(|edit| edit.path.as_str()).collect();
+        let reply = json!({
+            "tool": preview.tool,
+            "dry_run": true,
+            "decision": preview.decision.verdict.as_str(),
+            "rule": preview.decision.rule,
+            "files_affected": files,
+        });
+        print_json(&reply.to_string());
+    } else {
+        render::preview(terminal, preview);
+    }
+    Exit::Done
+}
+
+fn refuse_arguments(terminal: Terminal, args: &CallArgs, reason: &str, hint: &str) -> Exit {
+    if args.json {
+        let error = json!({"code": "bad_args", "message": reason, "hint": hint});
+        print_json(&json!({"error": error}).to_string());
+    } else {
+        terminal.fail(reason, Some(hint));
+    }
+    Exit::BadArgs
+}
+
+/// Reads the arguments of a call from the command line.
+fn arguments(words: &[String]) -> Result<Value, String> {
+    match words {
+        [] => Ok(Value::Object(Map::new())),
+        [dash] if dash == "-" => {
+            let mut bytes = Vec::new();
+            let most = strict_json::MAX_BYTES as u64 + 1;
+            std::io::stdin()
+                .lock()
+                .take(most)
+                .read_to_end(&mut bytes)
+                .map_err(|err| format!("stdin cannot be read: {err}"))?;
+            strict_json::parse(&bytes).map_err(|reason| format!("the arguments on stdin: {reason}"))
+        }
+        [text] if text.trim_start().starts_with(['{', '[']) => {
+            strict_json::parse(text.as_bytes()).map_err(|reason| format!("the arguments: {reason}"))
+        }
+        pairs => {
+            let mut object = Map::new();
+            for pair in pairs {
+                let (key, value) = argument(pair)?;
+                if object.insert(key.clone(), value).is_some() {
+                    return Err(format!("`{key}` is given twice"));
+                }
+            }
+            Ok(Value::Object(object))
+        }
+    }
+}
+
+/// Reads `key=text` or `key:=json`.
+fn argument(pair: &str) -> Result<(String, Value), String> {
+    let Some((key, text)) = pair.split_once('=') else {
+        return Err(format!("`{pair}` is neither JSON nor KEY=TEXT nor KEY:=JSON"));
+    };
+    match key.strip_suffix(':') {
+        Some(key) => {
+            let value = strict_json::parse(text.as_bytes())
+                .map_err(|reason| format!("`{key}:=`: {reason}"))?;
+            Ok((key.to_owned(), value))
+        }
+        None => Ok((key.to_owned(), Value::String(text.to_owned()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(words: &[&str], expect: Result<&str, &str>) {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        match (arguments(&words), expect) {
+            (Ok(got), Ok(expect)) => assert_eq!(got.to_string(), expect),
+            (Err(got), Err(expect)) => assert!(got.contains(expect), "{got}"),
+            (got, _) => panic!("{words:?}: {got:?}"),
+        }
+    }
+
+    #[test]
+    fn arguments_come_as_json_or_pairs() {
+        check(&[], Ok("{}"));
+        check(&[r#"{"a": [1]}"#], Ok(r#"{"a":[1]}"#));
+        check(&["a=b=c", "n:=5", "l:=[true]"], Ok(r#"{"a":"b=c","n":5,"l":[true]}"#));
+        check(&["a="], Ok(r#"{"a":""}"#));
+    }
+
+    #[test]
+    fn arguments_that_are_neither_are_refused() {
+        check(&["a=1", "a=2"], Err("`a` is given twice"));
+        check(&["nonsense"], Err("neither JSON"));
+        check(&["n:=five"], Err("`n:=`"));
+        check(&["{"], Err("the arguments"));
+    }
+}

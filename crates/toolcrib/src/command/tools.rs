@@ -1,0 +1,129 @@
+//! `toolcrib tools`: what is on offer.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+use toolcrib_core::toolset::Offer;
+use toolcrib_core::{ToolError, Toolset};
+use toolcrib_runtime::dialect::{Dialect, declare};
+
+use super::open;
+use crate::cli::{Global, ToolsArgs, ToolsFormat};
+use crate::exit::Exit;
+use crate::reference::describe;
+use crate::terminal::{Paint, Terminal, print};
+use crate::wiring::WiringError;
+
+pub(super) fn run(global: &Global, terminal: Terminal, args: &ToolsArgs) -> Result<Exit, WiringError> {
+    let crib = open(global, terminal)?;
+    let toolset = crib.toolset()?;
+    let offers = match &args.name {
+        None => toolset.offers().to_vec(),
+        Some(name) => match chosen(&toolset, name) {
+            Ok(offers) => offers,
+            Err(err) => {
+                terminal.fail(&err.message, err.hint.as_deref());
+                return Ok(Exit::of(err.kind));
+            }
+        },
+    };
+    let dialect = match args.format {
+        ToolsFormat::Text => {
+            print(&text(terminal, args, &offers));
+            return Ok(Exit::Done);
+        }
+        ToolsFormat::Json => {
+            let tools: Value = offers.iter().map(all).collect();
+            print_pretty(&tools);
+            return Ok(Exit::Done);
+        }
+        ToolsFormat::Openai => Dialect::OpenAi,
+        ToolsFormat::Anthropic => Dialect::Anthropic,
+        ToolsFormat::Gemini => Dialect::Gemini,
+        ToolsFormat::Mcp => Dialect::Mcp,
+    };
+    if let Some((one, other)) = twins(&offers) {
+        terminal.warn(&format!(
+            "`{one}` and `{other}` share a name, and a model would see both; choose with --toolset"
+        ));
+    }
+    print_pretty(&declare(dialect, &offers));
+    Ok(Exit::Done)
+}
+
+/// Returns the tools of a catalogue, or the tools of that name.
+fn chosen(toolset: &Toolset, name: &str) -> Result<Vec<Offer>, ToolError> {
+    let is_meant = |offer: &&Offer| {
+        offer.catalogue.name == name
+            || offer.full_name() == name
+            || offer.tool.declaration().name == name
+    };
+    let offers: Vec<Offer> = toolset.offers().iter().filter(is_meant).cloned().collect();
+    if offers.is_empty() {
+        return toolset.find(name).map(|offer| vec![offer.clone()]);
+    }
+    Ok(offers)
+}
+
+fn twins(offers: &[Offer]) -> Option<(String, String)> {
+    offers.iter().enumerate().find_map(|(index, one)| {
+        let name = one.tool.declaration().name;
+        let other = offers[index + 1..].iter().find(|other| other.tool.declaration().name == name);
+        other.map(|other| (one.full_name(), other.full_name()))
+    })
+}
+
+fn all(offer: &Offer) -> Value {
+    let declaration = offer.tool.declaration();
+    let examples: Vec<Value> = declaration
+        .examples
+        .iter()
+        .map(|example| {
+            let json = |text: &str| toolcrib_core::json::parse(text.as_bytes()).unwrap_or_default();
+            json!({"about": example.about, "args": json(example.args), "reply": json(example.reply)})
+        })
+        .collect();
+    json!({
+        "name": declaration.name,
+        "catalogue": offer.catalogue.name,
+        "summary": declaration.summary,
+        "tier": declaration.tier.number(),
+        "risk": declaration.tier.risk().as_str(),
+        "effect": declaration.effect.as_str(),
+        "limits": {
+            "deadline_ms": offer.limits.deadline_ms,
+            "output_bytes": offer.limits.output_bytes,
+        },
+        "schema": offer.tool.schema(),
+        "examples": examples,
+    })
+}
+
+fn text(terminal: Terminal, args: &ToolsArgs, offers: &[Offer]) -> String {
+    if let (Some(_), [one]) = (&args.name, offers) {
+        return describe(one);
+    }
+    let width = offers.iter().map(|offer| offer.full_name().len()).max().unwrap_or_default();
+    let mut text = String::new();
+    let mut catalogue = "";
+    for offer in offers {
+        if offer.catalogue.name != catalogue {
+            catalogue = offer.catalogue.name;
+            let title = terminal.paint(Paint::Strong, catalogue);
+            let gap = if text.is_empty() { "" } else { "\n" };
+            let _ = writeln!(text, "{gap}{title}  {}", offer.catalogue.about);
+        }
+        let declaration = offer.tool.declaration();
+        let first = declaration.summary.split(". ").next().unwrap_or_default();
+        let risk = format!("{:<10}", declaration.tier.risk().as_str());
+        let risk = terminal.paint(Paint::Dim, &risk);
+        let _ = writeln!(text, "  {:<width$}  {risk}  {first}", offer.full_name());
+    }
+    let _ = writeln!(text, "\nAll about one: toolcrib tools NAME");
+    text
+}
+
+fn print_pretty(value: &Value) {
+    let text = serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string());
+    print(&format!("{}\n", toolcrib_core::escape::json(&text)));
+}

@@ -1,0 +1,189 @@
+//! `toolcrib undo`: lists the calls that changed files, and takes them back.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use toolcrib_core::{
+    Call, CallId, Cancel, Change, ChangeKind, Effect, ErrorKind, Event, Moment, ToolError, escape,
+};
+use toolcrib_ledger::Taken;
+use toolcrib_runtime::undo::{Action, Since, Step, take_back};
+
+use super::{open, print_lines};
+use crate::cli::{Global, UndoArgs};
+use crate::exit::Exit;
+use crate::terminal::{Paint, Terminal, print_json};
+use crate::wiring::{Crib, WiringError, session};
+
+/// The name that an undo is recorded under.
+const NAME: &str = "toolcrib/undo";
+
+pub(super) fn run(global: &Global, terminal: Terminal, args: &UndoArgs) -> Result<Exit, WiringError> {
+    let crib = open(global, terminal)?;
+    let (changes, taken) = crib.journal.read()?;
+    let Some(wanted) = &args.call else {
+        list(terminal, args, &changes, &taken);
+        return Ok(Exit::Done);
+    };
+    let call = Call {
+        id: toolcrib_ledger::new_call_id(),
+        session: session(),
+        tool: NAME.to_owned(),
+        args: json!({"call": wanted, "force": args.force}),
+    };
+    let done = recorded(&crib, &call, || undo(&crib, &call, args, wanted, &changes, &taken));
+    match done {
+        Ok(steps) => {
+            show(terminal, args, &call.id, wanted, &steps);
+            Ok(Exit::Done)
+        }
+        Err(err) => {
+            if args.json {
+                let error = json!({"code": err.kind.as_str(), "message": err.message, "hint": err.hint});
+                print_json(&json!({"error": error}).to_string());
+            } else {
+                terminal.fail(&err.message, err.hint.as_deref());
+            }
+            Ok(Exit::of(err.kind))
+        }
+    }
+}
+
+fn undo(
+    crib: &Crib,
+    call: &Call,
+    args: &UndoArgs,
+    wanted: &str,
+    changes: &[Change],
+    taken: &[Taken],
+) -> Result<Vec<Step>, ToolError> {
+    let wanted = CallId(wanted.to_owned());
+    if let Some(by) = taken.iter().find(|taken| taken.call == wanted).map(|taken| &taken.by) {
+        let message = format!("call `{wanted}` was taken back already, by `{by}`");
+        return Err(ToolError::new(ErrorKind::Changed, message)
+            .hint(format!("`toolcrib undo {by}` brings it back")));
+    }
+    let Some(root) = changes.iter().find(|change| change.call == wanted).map(|it| &it.root) else {
+        let message = format!("call `{wanted}` changed no file, or is not known");
+        return Err(ToolError::new(ErrorKind::NotFound, message)
+            .hint("`toolcrib undo` lists the calls that can be taken back"));
+    };
+    let unavailable = |err: WiringError| ToolError::new(ErrorKind::Unavailable, err.0);
+    let workspace = crib.open_root(Path::new(root)).map_err(unavailable)?;
+    let files = workspace.for_call(call.id.clone(), NAME, Cancel::default());
+    let load = |hash: &str| crib.journal.load(hash).map_err(|err| err.to_string());
+    let since = if args.force { Since::Overwrite } else { Since::Refuse };
+    let steps = take_back(changes, &wanted, since, &files, &load)?;
+    let noted = crib.journal.take(&Taken { call: wanted, by: call.id.clone() });
+    noted.map_err(|err| ToolError::new(ErrorKind::Io, format!("taken back, but not noted: {err}")))?;
+    Ok(steps)
+}
+
+/// Puts an undo on the record like any other call.
+fn recorded(
+    crib: &Crib,
+    call: &Call,
+    work: impl FnOnce() -> Result<Vec<Step>, ToolError>,
+) -> Result<Vec<Step>, ToolError> {
+    let start = crib.clock.elapsed();
+    let record = |moment: Moment<'_>| {
+        let at = crib.clock.now();
+        let event = Event { at, call: &call.id, session: &call.session, tool: NAME, moment };
+        crib.recorder
+            .record(&event)
+            .map_err(|reason| ToolError::new(ErrorKind::Unrecorded, format!("not recorded: {reason}")))
+    };
+    let args = toolcrib_core::canonical::text(&call.args);
+    let digest = toolcrib_core::canonical::Digest::of(NAME, &call.args).to_string();
+    record(Moment::Asked { args: &args, digest, effect: Effect::Write })?;
+    record(Moment::Decided { verdict: "allow", rule: "a person's own command", by: Some("terminal") })?;
+    let done = work();
+    let reply = match &done {
+        Ok(steps) => steps_json(steps).to_string(),
+        Err(err) => err.message.clone(),
+    };
+    let _ = record(Moment::Ended {
+        error: done.as_ref().err().map(|err| (err.kind, err.message.as_str())),
+        elapsed_us: crib.clock.elapsed().saturating_sub(start).as_micros() as u64,
+        reply: &reply,
+    });
+    done
+}
+
+fn steps_json(steps: &[Step]) -> Value {
+    let word = |action| match action {
+        Action::Restored => "restored",
+        Action::Removed => "removed",
+        Action::Unchanged => "unchanged",
+    };
+    steps.iter().map(|step| json!({"path": step.path, "action": word(step.action)})).collect()
+}
+
+fn show(terminal: Terminal, args: &UndoArgs, by: &CallId, wanted: &str, steps: &[Step]) {
+    if args.json {
+        let reply = json!({"undone": wanted, "by": by, "files": steps_json(steps)});
+        print_json(&reply.to_string());
+        return;
+    }
+    let mut lines = vec![format!("{} Took back call {wanted}", terminal.paint(Paint::Good, "✓"))];
+    for step in steps {
+        let what = match step.action {
+            Action::Restored => "restored ",
+            Action::Removed => "removed  ",
+            Action::Unchanged => "unchanged",
+        };
+        lines.push(format!("  {what} {}", escape::line(&step.path)));
+    }
+    lines.push(terminal.paint(Paint::Dim, &format!("  bring it back: toolcrib undo {by}")));
+    print_lines(&lines);
+}
+
+fn list(terminal: Terminal, args: &UndoArgs, changes: &[Change], taken: &[Taken]) {
+    let mut calls: Vec<(&Change, Vec<&Change>)> = Vec::new();
+    for change in changes {
+        match calls.iter_mut().find(|(first, _)| first.call == change.call) {
+            Some((_, all)) => all.push(change),
+            None => calls.push((change, vec![change])),
+        }
+    }
+    let is_taken = |call: &CallId| taken.iter().any(|taken| taken.call == *call);
+    let total = calls.len();
+    let most = if args.all { usize::MAX } else { 20 };
+    let newest = calls.into_iter().rev().take(most);
+    if args.json {
+        let calls: Value = newest
+            .map(|(first, all)| {
+                let taken = is_taken(&first.call);
+                json!({"call": first.call, "tool": first.tool, "at": first.at, "undone": taken,
+                    "changes": all})
+            })
+            .collect();
+        print_json(&json!({"calls": calls, "total": total}).to_string());
+        return;
+    }
+    if total == 0 {
+        terminal.note("No call has changed a file yet.");
+        return;
+    }
+    let mut lines = Vec::new();
+    for (first, all) in newest {
+        let mark = if is_taken(&first.call) { " (taken back)" } else { "" };
+        let at = first.at.get(..19).unwrap_or(&first.at).replace('T', " ");
+        let head = format!("{}  {at}  {}{mark}", first.call, first.tool);
+        lines.push(terminal.paint(Paint::Strong, &head));
+        for change in all {
+            let what = match change.kind {
+                ChangeKind::Created => "created ",
+                ChangeKind::Replaced => "changed ",
+                ChangeKind::Removed => "deleted ",
+                ChangeKind::MadeDirectory => "made    ",
+            };
+            let path = format!("{}/{}", change.root.trim_end_matches('/'), change.path);
+            lines.push(format!("  {what} {}", escape::line(&path)));
+        }
+    }
+    if total > most {
+        lines.push(format!("… and {} older ones; --all lists them", total - most));
+    }
+    print_lines(&lines);
+}

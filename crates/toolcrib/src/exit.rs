@@ -1,0 +1,88 @@
+//! Exit codes: small, documented, one meaning each.
+
+use std::process::ExitCode;
+
+use toolcrib_core::ErrorKind;
+
+/// How the process ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Done.
+    Done,
+    /// The tool or the run failed.
+    Failed,
+    /// Wrong usage or settings.
+    Usage,
+    /// Refused by policy or by a person.
+    Refused,
+    /// Needs approval, and nobody could be asked.
+    NeedsApproval,
+    /// No such tool.
+    NoTool,
+    /// The arguments do not fit.
+    BadArgs,
+    /// Timed out.
+    Timeout,
+    /// Interrupted.
+    Interrupted,
+}
+
+impl Exit {
+    /// The number that scripts see.
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Refused => 3,
+            Self::NeedsApproval => 4,
+            Self::NoTool => 5,
+            Self::BadArgs => 6,
+            Self::Timeout => 7,
+            Self::Interrupted => 130,
+        }
+    }
+
+    /// Returns how a call that failed in this way ends the process.
+    pub(crate) fn of(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::NoTool | ErrorKind::NotOffered => Self::NoTool,
+            ErrorKind::BadArgs => Self::BadArgs,
+            ErrorKind::Refused | ErrorKind::Declined => Self::Refused,
+            ErrorKind::ApprovalNeeded => Self::NeedsApproval,
+            ErrorKind::Timeout => Self::Timeout,
+            ErrorKind::Cancelled => Self::Interrupted,
+            ErrorKind::NotFound
+            | ErrorKind::NoMatch
+            | ErrorKind::NotUnique
+            | ErrorKind::BadRange
+            | ErrorKind::Outside
+            | ErrorKind::Protected
+            | ErrorKind::Permission
+            | ErrorKind::Exists
+            | ErrorKind::NotRegular
+            | ErrorKind::IsDirectory
+            | ErrorKind::NotDirectory
+            | ErrorKind::TooLarge
+            | ErrorKind::OutputTooLarge
+            | ErrorKind::NotText
+            | ErrorKind::Changed
+            | ErrorKind::NoConnection
+            | ErrorKind::Unavailable
+            | ErrorKind::Io
+            | ErrorKind::Unrecorded
+            | ErrorKind::Bug => Self::Failed,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.number())
+    }
+}
+
+/// Returns how the process ends when the command line was not understood, or only help was wanted.
+pub(crate) fn usage(err: &clap::Error) -> ExitCode {
+    if err.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() }
+}

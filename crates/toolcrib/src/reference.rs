@@ -1,0 +1,172 @@
+//! The reference: texts about tools and settings, made from their declarations.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+use toolcrib_core::Catalogue;
+use toolcrib_core::toolset::{Offer, Toolset};
+use toolcrib_tools::CATALOGUES;
+
+use crate::settings::{KEYS, Kind, Project};
+
+/// Describes one tool for a person.
+pub fn describe(offer: &Offer) -> String {
+    let declaration = offer.tool.declaration();
+    let mut text = format!("{}\n\n{}\n\n", offer.full_name(), declaration.summary);
+    let _ = writeln!(
+        text,
+        "Tier {} ({}), effect: {}; at most {} ms and {} bytes of reply.",
+        declaration.tier.number(),
+        declaration.tier.risk().as_str(),
+        declaration.effect.as_str(),
+        offer.limits.deadline_ms,
+        offer.limits.output_bytes
+    );
+    text.push_str("\nArguments:\n");
+    let schema = offer.tool.schema();
+    let arguments = arguments(&schema);
+    if arguments.is_empty() {
+        text.push_str("  none\n");
+    }
+    let width = arguments.iter().map(|it| it.name.len() + it.kind.len() + 1).max().unwrap_or(0);
+    for argument in &arguments {
+        let head = format!("{} {}", argument.name, argument.kind);
+        let need = if argument.is_required { "required" } else { "optional" };
+        let _ = writeln!(text, "  {head:<width$}  {need}  {}", argument.about);
+    }
+    text.push_str("\nExamples:\n");
+    for example in declaration.examples {
+        let _ = writeln!(text, "  {}", example.about);
+        for (path, _) in example.files {
+            let _ = writeln!(text, "    with {path}");
+        }
+        let args = example.args.split_whitespace().collect::<Vec<_>>().join(" ");
+        let _ = writeln!(text, "    toolcrib call {} '{args}'", offer.full_name());
+        let reply = toolcrib_core::json::parse(example.reply.as_bytes()).unwrap_or_default();
+        let _ = writeln!(text, "    → {reply}");
+    }
+    text
+}
+
+struct Argument {
+    name: String,
+    kind: String,
+    is_required: bool,
+    about: String,
+}
+
+fn arguments(schema: &Value) -> Vec<Argument> {
+    let required = schema["required"].as_array();
+    let is_required = |name: &str| {
+        required.is_some_and(|names| names.iter().any(|required| required == name))
+    };
+    let properties = schema["properties"].as_object();
+    let kind = |property: &Value| {
+        let kind = property["type"].as_str().unwrap_or("any");
+        match property["enum"].as_array() {
+            Some(words) => {
+                let words: Vec<_> = words.iter().filter_map(Value::as_str).collect();
+                words.join("|")
+            }
+            None => kind.to_owned(),
+        }
+    };
+    properties
+        .into_iter()
+        .flatten()
+        .map(|(name, property)| Argument {
+            name: name.clone(),
+            kind: kind(property),
+            is_required: is_required(name),
+            about: property["description"].as_str().unwrap_or_default().replace('\n', " "),
+        })
+        .collect()
+}
+
+/// Writes the reference of all tools.
+pub fn tools() -> String {
+    let mut text = String::from(
+        "# Tools\n\nMade from the tools' own declarations by `cargo xtask docs`; every example is run \
+         as a test.\n",
+    );
+    for catalogue in CATALOGUES {
+        tools_of(catalogue, &mut text);
+    }
+    text
+}
+
+fn tools_of(catalogue: &'static Catalogue, text: &mut String) {
+    let _ = write!(text, "\n## {}\n\n{}.\n", catalogue.name, catalogue.about);
+    for offer in Toolset::everything(CATALOGUES).offers() {
+        if offer.catalogue.name != catalogue.name {
+            continue;
+        }
+        let declaration = offer.tool.declaration();
+        let _ = write!(
+            text,
+            "\n### {}\n\n{}\n\nTier {}, {}. Effect: {}.\n\n",
+            offer.full_name(),
+            declaration.summary,
+            declaration.tier.number(),
+            declaration.tier.risk().as_str(),
+            declaration.effect.as_str()
+        );
+        let schema = offer.tool.schema();
+        let arguments = arguments(&schema);
+        if !arguments.is_empty() {
+            text.push_str("| argument | type | | |\n| --- | --- | --- | --- |\n");
+        }
+        for argument in arguments {
+            let need = if argument.is_required { "required" } else { "optional" };
+            let kind = argument.kind.replace('|', " \\| ");
+            let about = argument.about.replace('|', "\\|");
+            let _ = writeln!(text, "| `{}` | {kind} | {need} | {about} |", argument.name);
+        }
+        for example in declaration.examples {
+            let args = toolcrib_core::json::parse(example.args.as_bytes()).unwrap_or_default();
+            let reply = toolcrib_core::json::parse(example.reply.as_bytes()).unwrap_or_default();
+            let _ = write!(text, "\n{}\n\n```json\n{args}\n{reply}\n```\n", example.about);
+        }
+    }
+}
+
+/// Writes the reference of all settings.
+pub fn settings() -> String {
+    let mut text = String::from(
+        "# Settings\n\nMade from the table of settings by `cargo xtask docs`.\n\n\
+         Later wins: built-in defaults, `/etc/toolcrib/config.toml`, \
+         `$XDG_CONFIG_HOME/toolcrib/config.toml`, the project's `.toolcrib/config.toml` (which can \
+         only tighten), the environment, flags. `toolcrib config show --origin` shows what holds and \
+         why. A key that is not known is refused.\n",
+    );
+    for key in KEYS {
+        let kind = match key.kind {
+            Kind::Choice(words) => {
+                words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+            }
+            Kind::Count(min, max) => format!("a whole number from {min} to {max}"),
+            Kind::Names => "a list of strings; in the environment, separated by commas".to_owned(),
+            Kind::Text => "a string".to_owned(),
+            Kind::Schemas => "a table of JSON Schemas, inline or as paths of files".to_owned(),
+        };
+        let project = match key.project {
+            Project::Never => "may not set it".to_owned(),
+            Project::Stricter => "may choose an earlier word".to_owned(),
+            Project::Smaller => "may lower it".to_owned(),
+            Project::Fewer => "may narrow it".to_owned(),
+            Project::More => "may add to it".to_owned(),
+            Project::Only(word) => format!("may set it to `{word}`"),
+        };
+        let names = match key.contract_name {
+            Some(name) => format!("`{}` or `{name}`", key.variable()),
+            None => format!("`{}`", key.variable()),
+        };
+        let _ = write!(
+            text,
+            "\n## `{}`\n\n{}\n\n- What it may be: {kind}\n- Default: `{}`\n- In the environment: \
+             {names}\n- A project {project}.\n",
+            key.name, key.about, key.default
+        );
+    }
+    text
+}

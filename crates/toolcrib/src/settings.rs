@@ -1,0 +1,9 @@
+//! Settings: where each may be set, what it may be, and where its value came from.
+
+mod key;
+mod layer;
+mod load;
+
+pub use key::{KEYS, Key, Kind, Project};
+pub use layer::Origin;
+pub use load::{Overrides, Places, Settings, SettingsError};

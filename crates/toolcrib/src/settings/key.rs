@@ -1,0 +1,203 @@
+//! Every setting as data: its name, what it may be, its default, and what a project may do to it.
+
+/// One setting.
+pub struct Key {
+    /// Its name in files, with dots between tables.
+    pub name: &'static str,
+    /// What it is for.
+    pub about: &'static str,
+    /// What it may be.
+    pub kind: Kind,
+    /// What it is if nobody sets it, as TOML.
+    pub default: &'static str,
+    /// What a project's own file may do to it.
+    pub project: Project,
+    /// A name in the environment beside `TOOLCRIB_…`.
+    pub contract_name: Option<&'static str>,
+}
+
+impl Key {
+    /// Its own name in the environment.
+    pub fn variable(&self) -> String {
+        format!("TOOLCRIB_{}", self.name.to_uppercase().replace('.', "_"))
+    }
+}
+
+/// What a setting may be.
+pub enum Kind {
+    /// One of these words, strictest first.
+    Choice(&'static [&'static str]),
+    /// A whole number in a range.
+    Count(i64, i64),
+    /// A list of words; in the environment, separated by commas.
+    Names,
+    /// Any text.
+    Text,
+    /// A table of JSON Schemas: inline, or as the path of a file.
+    Schemas,
+}
+
+/// What a project's own file may do. Nothing here can loosen.
+pub enum Project {
+    /// Nothing.
+    Never,
+    /// Choose a stricter word.
+    Stricter,
+    /// Choose a smaller number.
+    Smaller,
+    /// Leave out of the list.
+    Fewer,
+    /// Add to the list.
+    More,
+    /// Set it to this and nothing else.
+    Only(&'static str),
+}
+
+/// Every setting.
+pub static KEYS: &[Key] = &[
+    Key {
+        name: "mode",
+        about: "How strict to be: what runs, what is asked about, what is refused.",
+        kind: Kind::Choice(&["strict", "standard", "permissive"]),
+        default: "\"standard\"",
+        project: Project::Stricter,
+        contract_name: None,
+    },
+    Key {
+        name: "toolset",
+        about: "What is on offer: catalogues (`wink`) and tools (`clemini/edit`). Empty offers all.",
+        kind: Kind::Names,
+        default: "[]",
+        project: Project::Fewer,
+        contract_name: None,
+    },
+    Key {
+        name: "roots",
+        about: "Directories beside the workspace that file tools may reach by absolute path.",
+        kind: Kind::Names,
+        default: "[]",
+        project: Project::Never,
+        contract_name: None,
+    },
+    Key {
+        name: "files.hardlinks",
+        about: "Whether files with several names are opened. Package managers that link from a \
+                store (pnpm, uv, bun) need `allow`.",
+        kind: Kind::Choice(&["refuse", "allow"]),
+        default: "\"refuse\"",
+        project: Project::Stricter,
+        contract_name: None,
+    },
+    Key {
+        name: "files.protected",
+        about: "Names that no tool may change, beside `.git` and `.toolcrib`.",
+        kind: Kind::Names,
+        default: "[]",
+        project: Project::More,
+        contract_name: None,
+    },
+    Key {
+        name: "files.broad_root",
+        about: "Whether `/`, a home directory or a system folder may be a root.",
+        kind: Kind::Choice(&["refuse", "allow"]),
+        default: "\"refuse\"",
+        project: Project::Stricter,
+        contract_name: None,
+    },
+    Key {
+        name: "limits.deadline_ms",
+        about: "The most time one call may take; a tool's own limit holds if it is lower.",
+        kind: Kind::Count(1, 86_400_000),
+        default: "600000",
+        project: Project::Smaller,
+        contract_name: None,
+    },
+    Key {
+        name: "limits.output_bytes",
+        about: "The most bytes one reply may have; a tool's own limit holds if it is lower.",
+        kind: Kind::Count(256, 1 << 30),
+        default: "67108864",
+        project: Project::Smaller,
+        contract_name: None,
+    },
+    Key {
+        name: "record.previews",
+        about: "Whether the record shows the beginning of arguments and replies.",
+        kind: Kind::Choice(&["off", "on"]),
+        default: "\"on\"",
+        project: Project::Stricter,
+        contract_name: None,
+    },
+    Key {
+        name: "hikai.connection",
+        about: "The repository that hikai's tools read: `workspace`, `none`, or a directory.",
+        kind: Kind::Text,
+        default: "\"workspace\"",
+        project: Project::Only("none"),
+        contract_name: None,
+    },
+    Key {
+        name: "hikai.output_types",
+        about: "JSON Schemas that `validate_output` knows beside `domain_map`, by type.",
+        kind: Kind::Schemas,
+        default: "{}",
+        project: Project::Never,
+        contract_name: None,
+    },
+    Key {
+        name: "forgekeeper.root",
+        about: "The sandbox root of forgekeeper's file tools. Empty for the workspace.",
+        kind: Kind::Text,
+        default: "\"\"",
+        project: Project::Never,
+        contract_name: Some("TOOLS_FS_ROOT"),
+    },
+    Key {
+        name: "forgekeeper.allow",
+        about: "The forgekeeper tools on offer. Empty offers all.",
+        kind: Kind::Names,
+        default: "[]",
+        project: Project::Fewer,
+        contract_name: Some("TOOL_ALLOW"),
+    },
+    Key {
+        name: "forgekeeper.max_read_bytes",
+        about: "The most bytes a forgekeeper tool reads of a file.",
+        kind: Kind::Count(1, 1 << 30),
+        default: "65536",
+        project: Project::Smaller,
+        contract_name: Some("TOOLS_MAX_READ_BYTES"),
+    },
+    Key {
+        name: "forgekeeper.max_write_bytes",
+        about: "The most bytes a forgekeeper tool writes to a file.",
+        kind: Kind::Count(1, 1 << 30),
+        default: "65536",
+        project: Project::Smaller,
+        contract_name: Some("TOOLS_MAX_WRITE_BYTES"),
+    },
+    Key {
+        name: "forgekeeper.max_output_bytes",
+        about: "The most bytes of a forgekeeper tool's reply.",
+        kind: Kind::Count(256, 1 << 30),
+        default: "10240",
+        project: Project::Smaller,
+        contract_name: Some("TOOLS_MAX_OUTPUT_BYTES"),
+    },
+    Key {
+        name: "forgekeeper.max_output_lines",
+        about: "The most lines of a file that a forgekeeper tool replies with.",
+        kind: Kind::Count(1, 1 << 30),
+        default: "256",
+        project: Project::Smaller,
+        contract_name: Some("TOOLS_MAX_OUTPUT_LINES"),
+    },
+    Key {
+        name: "forgekeeper.timeout_ms",
+        about: "The most time one call of a forgekeeper tool may take.",
+        kind: Kind::Count(1, 86_400_000),
+        default: "30000",
+        project: Project::Smaller,
+        contract_name: Some("TOOLS_TIMEOUT_MS"),
+    },
+];

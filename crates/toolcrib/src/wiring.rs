@@ -1,0 +1,284 @@
+//! Puts the parts together: settings, state, roots, tools, record.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Map;
+use toolcrib_core::{
+    Call, Cancel, Clock, Ctx, Recorder, SessionId, ToolSettings, Toolset, Tree,
+};
+use toolcrib_host::{Hardlinks, Root, Rules, SystemClock, Workspace};
+use toolcrib_ledger::{Journal, Previews, RecordFile, State};
+use toolcrib_runtime::{Approver, Runtime, World};
+use toolcrib_tools::CATALOGUES;
+
+use crate::settings::{Overrides, Places, Settings};
+
+/// What the operator wants, before anything is opened.
+#[derive(Default)]
+pub struct Wishes {
+    /// The workspace; the current directory without it.
+    pub workspace: Option<PathBuf>,
+    /// What flags set.
+    pub flags: Overrides,
+    /// What `-c` sets.
+    pub assignments: Vec<String>,
+}
+
+/// Everything, opened.
+pub struct Crib {
+    /// What holds.
+    pub settings: Settings,
+    /// The state folder.
+    pub state: State,
+    /// The journal of changes.
+    pub journal: Arc<Journal>,
+    /// The record of calls.
+    pub recorder: Arc<dyn Recorder>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// The workspace.
+    pub workspace: Arc<Workspace>,
+    world: Arc<Shop>,
+}
+
+/// Why things cannot be put together: wrong settings, no state folder, no workspace.
+#[derive(Debug)]
+pub struct WiringError(pub String);
+
+impl<E: std::error::Error> From<E> for WiringError {
+    fn from(err: E) -> Self {
+        Self(err.to_string())
+    }
+}
+
+impl Crib {
+    /// Opens everything that `wishes` and the environment name.
+    pub fn open(wishes: &Wishes) -> Result<Self, WiringError> {
+        let environment: BTreeMap<String, OsString> = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
+            .collect();
+        let given = absolute(wishes.workspace.as_deref().unwrap_or(Path::new(".")))?;
+        let root = Root::open(&given)?;
+        let places = Places {
+            machine: PathBuf::from("/etc/toolcrib/config.toml"),
+            user: folder(&environment, "XDG_CONFIG_HOME", ".config")
+                .map(|folder| folder.join("toolcrib/config.toml")),
+        };
+        let settings =
+            Settings::load(&places, &root, &environment, &wishes.flags, &wishes.assignments)?;
+        let state = State::open(&state_folder(&environment)?)?;
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+        let journal = Arc::new(Journal::new(&state));
+        let opener = Opener {
+            settings: &settings,
+            state: &state,
+            journal: &journal,
+            clock: &clock,
+            home: environment.get("HOME").map(PathBuf::from),
+        };
+        let workspace = opener.open(root)?;
+        let world = Arc::new(opener.shop(&workspace)?);
+        let previews = if settings.text("record.previews") == "off" { Previews::Off } else { Previews::On };
+        let recorder = Arc::new(RecordFile::new(&state, previews));
+        Ok(Self { settings, state, journal, recorder, clock, workspace, world })
+    }
+
+    /// Returns the runtime, with `approver` to ask.
+    pub fn runtime(&self, approver: Arc<dyn Approver>) -> Result<Runtime, WiringError> {
+        Ok(Runtime {
+            toolset: self.toolset()?,
+            mode: self.settings.mode(),
+            world: Arc::clone(&self.world) as Arc<dyn World>,
+            approver,
+            recorder: Arc::clone(&self.recorder),
+            clock: Arc::clone(&self.clock),
+        })
+    }
+
+    /// Returns what is on offer, within the operator's limits.
+    pub fn toolset(&self) -> Result<Toolset, WiringError> {
+        let choices = self.settings.names("toolset");
+        let mut toolset = if choices.is_empty() {
+            Toolset::everything(CATALOGUES)
+        } else {
+            Toolset::choose(CATALOGUES, &choices)?
+        };
+        let allow = self.settings.names("forgekeeper.allow");
+        let least = |a: u64, name: &str| a.min(self.settings.count(name));
+        toolset.adjust(|offer| {
+            let limits = &mut offer.limits;
+            let mut output = limits.output_bytes as u64;
+            limits.deadline_ms = least(limits.deadline_ms, "limits.deadline_ms");
+            output = least(output, "limits.output_bytes");
+            if offer.catalogue.name == "forgekeeper" {
+                limits.deadline_ms = least(limits.deadline_ms, "forgekeeper.timeout_ms");
+                output = least(output, "forgekeeper.max_output_bytes");
+                let name = offer.tool.declaration().name;
+                limits.output_bytes = output as usize;
+                return allow.is_empty() || allow.iter().any(|allowed| allowed == name);
+            }
+            limits.output_bytes = output as usize;
+            true
+        });
+        Ok(toolset)
+    }
+
+    /// Opens another root under the same rules, for taking changes back that were made there.
+    pub fn open_root(&self, path: &Path) -> Result<Arc<Workspace>, WiringError> {
+        let opener = Opener {
+            settings: &self.settings,
+            state: &self.state,
+            journal: &self.journal,
+            clock: &self.clock,
+            home: None,
+        };
+        Ok(Arc::new(opener.workspace(vec![Root::open(path)?])))
+    }
+}
+
+/// Returns the session that calls of this process belong to.
+pub fn session() -> SessionId {
+    SessionId(format!("cli-{}", toolcrib_ledger::new_call_id()))
+}
+
+struct Opener<'a> {
+    settings: &'a Settings,
+    state: &'a State,
+    journal: &'a Arc<Journal>,
+    clock: &'a Arc<dyn Clock>,
+    home: Option<PathBuf>,
+}
+
+impl Opener<'_> {
+    /// Opens the workspace with the operator's other roots beside it.
+    fn open(&self, root: Root) -> Result<Arc<Workspace>, WiringError> {
+        self.check_root(&root)?;
+        let mut roots = vec![root];
+        for path in self.settings.names("roots") {
+            if !Path::new(&path).is_absolute() {
+                return Err(WiringError(format!("`roots`: `{path}` is not an absolute path")));
+            }
+            let root = Root::open(Path::new(&path))?;
+            self.check_root(&root)?;
+            roots.push(root);
+        }
+        Ok(Arc::new(self.workspace(roots)))
+    }
+
+    fn workspace(&self, roots: Vec<Root>) -> Workspace {
+        let hardlinks = match self.settings.text("files.hardlinks") {
+            "allow" => Hardlinks::Allow,
+            _ => Hardlinks::Refuse,
+        };
+        let rules = Rules { hardlinks, protected: self.settings.names("files.protected") };
+        let changes = Arc::clone(self.journal);
+        Workspace::new(roots, rules, self.state.folder(), changes, Arc::clone(self.clock))
+    }
+
+    /// Refuses roots that hold more than anyone could mean.
+    fn check_root(&self, root: &Root) -> Result<(), WiringError> {
+        const BROAD: [&str; 13] = [
+            "/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/proc", "/root", "/run", "/sys",
+            "/usr", "/var",
+        ];
+        if self.settings.text("files.broad_root") == "allow" {
+            return Ok(());
+        }
+        let path = root.path();
+        let shown = path.display();
+        let is_home = self.home.as_deref().is_some_and(|home| home == path);
+        if is_home || BROAD.iter().any(|broad| path == Path::new(broad)) {
+            return Err(WiringError(format!(
+                "`{shown}` is too broad a root: tools could reach what has nothing to do with the \
+                 work; use a project's directory, or set `files.broad_root=allow`"
+            )));
+        }
+        let state = std::fs::canonicalize(self.state.folder())?;
+        if state.starts_with(path) {
+            return Err(WiringError(format!(
+                "the state folder `{}` lies inside the root `{shown}`; set TOOLCRIB_STATE to a \
+                 folder outside of it",
+                state.display()
+            )));
+        }
+        Ok(())
+    }
+
+    fn shop(&self, workspace: &Arc<Workspace>) -> Result<Shop, WiringError> {
+        let sandbox = match self.settings.text("forgekeeper.root") {
+            "" => Arc::clone(workspace),
+            path => self.open(Root::open(&absolute(Path::new(path))?)?)?,
+        };
+        let connection = match self.settings.text("hikai.connection") {
+            "none" => None,
+            "workspace" => Some(Arc::clone(workspace)),
+            path => Some(self.open(Root::open(&absolute(Path::new(path))?)?)?),
+        };
+        let output_types: Map<_, _> =
+            self.settings.schemas("hikai.output_types")?.into_iter().collect();
+        Ok(Shop {
+            workspace: Arc::clone(workspace),
+            sandbox,
+            connection,
+            clock: Arc::clone(self.clock),
+            settings: Arc::new(ToolSettings {
+                max_read_bytes: self.settings.count("forgekeeper.max_read_bytes"),
+                max_write_bytes: self.settings.count("forgekeeper.max_write_bytes"),
+                max_output_lines: self.settings.count("forgekeeper.max_output_lines") as usize,
+                output_types,
+            }),
+        })
+    }
+}
+
+/// Hands out capabilities.
+struct Shop {
+    workspace: Arc<Workspace>,
+    sandbox: Arc<Workspace>,
+    connection: Option<Arc<Workspace>>,
+    clock: Arc<dyn Clock>,
+    settings: Arc<ToolSettings>,
+}
+
+impl World for Shop {
+    fn enter(&self, catalogue: &str, tool: &str, call: &Call, cancel: &Cancel) -> Ctx {
+        let workspace = if catalogue == "forgekeeper" { &self.sandbox } else { &self.workspace };
+        let for_call =
+            |workspace: &Arc<Workspace>| Arc::new(workspace.for_call(call.id.clone(), tool, cancel.clone()));
+        Ctx {
+            call: call.id.clone(),
+            files: for_call(workspace),
+            connection: self.connection.as_ref().map(|it| for_call(it) as Arc<dyn Tree>),
+            clock: Arc::clone(&self.clock),
+            cancel: cancel.clone(),
+            settings: Arc::clone(&self.settings),
+        }
+    }
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, WiringError> {
+    std::path::absolute(path)
+        .map_err(|err| WiringError(format!("`{}` cannot be a root: {err}", path.display())))
+}
+
+/// Returns a folder of the user's, as the XDG rules place it.
+fn folder(environment: &BTreeMap<String, OsString>, name: &str, below: &str) -> Option<PathBuf> {
+    // A relative path there is to be ignored, say the rules.
+    let given = environment.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || environment.get("HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    given.or_else(|| Some(home()?.join(below)))
+}
+
+fn state_folder(environment: &BTreeMap<String, OsString>) -> Result<PathBuf, WiringError> {
+    if let Some(path) = environment.get("TOOLCRIB_STATE").filter(|path| !path.is_empty()) {
+        return absolute(Path::new(path));
+    }
+    folder(environment, "XDG_STATE_HOME", ".local/state")
+        .map(|folder| folder.join("toolcrib"))
+        .ok_or_else(|| {
+            WiringError("no place for the state folder: set TOOLCRIB_STATE or HOME".to_owned())
+        })
+}
