@@ -156,6 +156,9 @@ pub trait Files: Tree {
     /// Fails if a write to `path` would: outside, protected, not a file, read-only.
     fn check_write(&self, path: &str) -> Result<(), ToolError>;
 
+    /// Fails if removing `path` would: outside, protected, a directory, not there.
+    fn check_remove(&self, path: &str) -> Result<(), ToolError>;
+
     /// Writes a whole file, making missing parents.
     fn write(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, ToolError>;
 

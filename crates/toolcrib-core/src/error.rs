@@ -59,6 +59,8 @@ pub enum ErrorKind {
     NoConnection,
     /// Part of the world is gone or missing: the workspace, a kernel feature.
     Unavailable,
+    /// The tool did its work, and the work came to nothing.
+    Failed,
     /// Reading or writing failed.
     Io,
     /// The call could not be put on the record, so it was not run.
@@ -69,7 +71,7 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// Every kind, for tests that hold over all of them.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::NoTool,
         Self::NotOffered,
         Self::BadArgs,
@@ -95,6 +97,7 @@ impl ErrorKind {
         Self::Changed,
         Self::NoConnection,
         Self::Unavailable,
+        Self::Failed,
         Self::Io,
         Self::Unrecorded,
         Self::Bug,
@@ -128,6 +131,7 @@ impl ErrorKind {
             Self::Changed => "changed",
             Self::NoConnection => "no_connection",
             Self::Unavailable => "unavailable",
+            Self::Failed => "failed",
             Self::Io => "io_error",
             Self::Unrecorded => "unrecorded",
             Self::Bug => "internal_error",
@@ -164,6 +168,7 @@ impl ErrorKind {
             | Self::Changed
             | Self::NoConnection
             | Self::Unavailable
+            | Self::Failed
             | Self::Io
             | Self::Bug => false,
         }

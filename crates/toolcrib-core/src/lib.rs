@@ -28,5 +28,5 @@ pub use error::{ErrorKind, ToolError};
 pub use event::{Event, Moment, Recorder};
 pub use outcome::Outcome;
 pub use policy::{Decision, Mode, Permit, Risk, Tier, Verdict};
-pub use tool::{AnyTool, Ctx, Plan, Prepared, Reply, Tool, ToolSettings};
+pub use tool::{AnyTool, Ctx, Plan, Prepared, Tool, ToolSettings};
 pub use toolset::{Toolset, ToolsetError};

@@ -15,14 +15,13 @@ use crate::declaration::Declaration;
 use crate::error::{ErrorKind, ToolError};
 use crate::schema;
 
-/// What a tool answers, before its catalogue wraps it.
-pub trait Reply: Serialize + Send {}
-impl<T: Serialize + Send> Reply for T {}
-
 /// A tool, as its author writes it.
 pub trait Tool: Send + Sync + 'static {
     /// What a caller may send. The JSON Schema is derived from this type.
     type Args: DeserializeOwned + JsonSchema + Send + 'static;
+
+    /// What the tool answers, before its catalogue wraps it.
+    type Reply: Serialize + Send;
 
     /// What the tool is, as data.
     fn declaration(&self) -> &'static Declaration;
@@ -39,7 +38,7 @@ pub trait Tool: Send + Sync + 'static {
         &self,
         ctx: &Ctx,
         args: Self::Args,
-    ) -> impl Future<Output = Result<impl Reply, ToolError>> + Send;
+    ) -> impl Future<Output = Result<Self::Reply, ToolError>> + Send;
 
     /// Says whether the tool could work if it were called now.
     fn health(&self, ctx: &Ctx) -> Result<(), ToolError> {

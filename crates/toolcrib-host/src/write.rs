@@ -327,19 +327,12 @@ impl Files for CallFiles {
         Ok(made.iter().map(|below| spelt(below)).collect())
     }
 
+    fn check_remove(&self, path: &str) -> Result<(), ToolError> {
+        self.removal(path).map(|_| ())
+    }
+
     fn remove(&self, path: &str) -> Result<(), ToolError> {
-        let place = self.workspace.place(path)?;
-        let refuse = |what: &str| {
-            let message = format!("`{path}` {what}, and only files can be deleted");
-            Err(ToolError::new(ErrorKind::IsDirectory, message).at(path))
-        };
-        if place.is_written_as_directory() || place.below.file_name().is_none() {
-            return refuse("is a directory");
-        }
-        let Lookup::Found(target) = self.link_target(&place)? else {
-            return Err(fault(Errno::NOENT, path));
-        };
-        protect::check(&target.below, &self.workspace.rules.protected, path)?;
+        let target = self.removal(path)?;
         let _held = self.workspace.locks.hold(&target.root.path().join(&target.below), &self.cancel)?;
         self.check_pin(&target)?;
         self.remove_target(&target)
@@ -359,6 +352,20 @@ impl Files for CallFiles {
 }
 
 impl CallFiles {
+    /// Finds the file or link that is to be removed, and fails if it may not be.
+    fn removal<'a>(&'a self, path: &'a str) -> Result<Target<'a>, ToolError> {
+        let place = self.workspace.place(path)?;
+        if place.is_written_as_directory() || place.below.file_name().is_none() {
+            let message = format!("`{path}` is a directory, and only files can be deleted");
+            return Err(ToolError::new(ErrorKind::IsDirectory, message).at(path));
+        }
+        let Lookup::Found(target) = self.link_target(&place)? else {
+            return Err(fault(Errno::NOENT, path));
+        };
+        protect::check(&target.below, &self.workspace.rules.protected, path)?;
+        Ok(target)
+    }
+
     /// Finds what is at a place without following a link at its end.
     pub(crate) fn link_target<'a>(&self, place: &Place<'a>) -> Result<Lookup<'a>, ToolError> {
         let shown = place.shown;

@@ -1,5 +1,9 @@
 //! The five catalogues: one file a tool, and [`operation`], which holds what they do, written once.
 
+mod clemini;
+mod forgekeeper;
+mod hikai;
+mod nachos;
 mod operation;
 mod wink;
 
@@ -8,6 +12,10 @@ use toolcrib_core::Catalogue;
 /// Every catalogue.
 pub static CATALOGUES: &[&Catalogue] = &[
     &wink::CATALOGUE,
+    &clemini::CATALOGUE,
+    &nachos::CATALOGUE,
+    &hikai::CATALOGUE,
+    &forgekeeper::CATALOGUE,
 ];
 
 #[cfg(test)]

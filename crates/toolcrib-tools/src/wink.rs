@@ -33,7 +33,7 @@ const MAX_CONTENT: usize = 10 << 20;
 
 /// What a wink tool answers.
 #[derive(Serialize)]
-struct Reply<M> {
+pub(crate) struct Reply<M> {
     output: String,
     files_affected: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

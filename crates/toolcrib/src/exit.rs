@@ -69,6 +69,7 @@ impl Exit {
             | ErrorKind::Changed
             | ErrorKind::NoConnection
             | ErrorKind::Unavailable
+            | ErrorKind::Failed
             | ErrorKind::Io
             | ErrorKind::Unrecorded
             | ErrorKind::Bug => Self::Failed,

@@ -76,11 +76,6 @@ impl Terminal {
         }
     }
 
-    /// Prints text that is already painted, on stderr.
-    pub(crate) fn show(self, text: &str) {
-        say(text);
-    }
-
     /// Colours text for stderr.
     pub(crate) fn paint_err(self, paint: Paint, text: &str) -> String {
         colour(self.err, paint, text)

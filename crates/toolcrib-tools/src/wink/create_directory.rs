@@ -67,6 +67,7 @@ static DECLARATION: Declaration = Declaration {
 
 impl Tool for CreateDirectory {
     type Args = Args;
+    type Reply = Reply<Metadata>;
 
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION

@@ -66,6 +66,7 @@ static DECLARATION: Declaration = Declaration {
 
 impl Tool for CreateFile {
     type Args = Args;
+    type Reply = Reply<()>;
 
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION

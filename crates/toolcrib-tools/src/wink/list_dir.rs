@@ -75,6 +75,7 @@ static DECLARATION: Declaration = Declaration {
 
 impl Tool for ListDir {
     type Args = Args;
+    type Reply = Reply<Metadata>;
 
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION

@@ -86,6 +86,7 @@ static DECLARATION: Declaration = Declaration {
 
 impl Tool for ReadFile {
     type Args = Args;
+    type Reply = Reply<Metadata>;
 
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION

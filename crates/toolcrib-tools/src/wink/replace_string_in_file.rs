@@ -78,6 +78,7 @@ static DECLARATION: Declaration = Declaration {
 
 impl Tool for ReplaceStringInFile {
     type Args = Args;
+    type Reply = Reply<Metadata>;
 
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION

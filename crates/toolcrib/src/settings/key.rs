@@ -1,6 +1,7 @@
 //! Every setting as data: its name, what it may be, its default, and what a project may do to it.
 
 /// One setting.
+#[derive(Debug)]
 pub struct Key {
     /// Its name in files, with dots between tables.
     pub name: &'static str,
@@ -24,6 +25,7 @@ impl Key {
 }
 
 /// What a setting may be.
+#[derive(Debug)]
 pub enum Kind {
     /// One of these words, strictest first.
     Choice(&'static [&'static str]),
@@ -38,6 +40,7 @@ pub enum Kind {
 }
 
 /// What a project's own file may do. Nothing here can loosen.
+#[derive(Debug)]
 pub enum Project {
     /// Nothing.
     Never,

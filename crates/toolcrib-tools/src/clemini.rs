@@ -1,0 +1,102 @@
+//! The catalogue `clemini`: tools of a coding agent, with errors that carry a code and context.
+
+mod edit;
+mod read_file;
+mod todo_write;
+mod write_file;
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use toolcrib_core::catalogue::Failure;
+use toolcrib_core::{Catalogue, Declaration, ErrorKind, ToolError};
+
+pub(crate) static CATALOGUE: Catalogue = Catalogue {
+    name: "clemini",
+    about: "Files, search, shell, subagents and web for a coding agent; errors that carry codes",
+    tools: &[
+        &read_file::ReadFile,
+        &write_file::WriteFile,
+        &edit::Edit,
+        &todo_write::TodoWrite,
+    ],
+    call_keys: &[],
+    wrap,
+    word,
+};
+
+/// Replies are what the tool answers, and nothing around it.
+fn wrap(_: &Declaration, reply: Value, _: Duration) -> Value {
+    reply
+}
+
+fn word(failure: &Failure<'_>) -> Value {
+    let error = failure.error;
+    let mut body = Map::new();
+    body.insert("error".to_owned(), say(error).into());
+    body.insert("error_code".to_owned(), code(error.kind).into());
+    let mut context = error.context.clone();
+    if let Some(suggestions) = context.shift_remove("suggestions") {
+        body.insert("suggestions".to_owned(), suggestions);
+    }
+    if let Some(path) = &error.path {
+        context.insert("file_path".to_owned(), path.as_str().into());
+    }
+    if let Some(hint) = error.hint.as_deref().or_else(|| next_step(error.kind)) {
+        context.insert("hint".to_owned(), hint.into());
+    }
+    if !context.is_empty() {
+        body.insert("context".to_owned(), Value::Object(context));
+    }
+    Value::Object(body)
+}
+
+fn say(error: &ToolError) -> String {
+    let path = error.path_text();
+    match error.kind {
+        ErrorKind::NotFound => format!("File not found: {path}"),
+        ErrorKind::Outside => format!("Access denied: {path} is outside allowed paths"),
+        ErrorKind::Permission => format!("Access denied: {path}. {}", error.message),
+        ErrorKind::NotText => {
+            format!("Cannot read {path}: it is binary, or text in an encoding that cannot be kept")
+        }
+        _ => error.message.clone(),
+    }
+}
+
+fn next_step(kind: ErrorKind) -> Option<&'static str> {
+    match kind {
+        ErrorKind::NotFound => Some("check that the file exists, and the path to it"),
+        ErrorKind::NoMatch => Some("read the file again and copy the text exactly, spaces included"),
+        ErrorKind::IsDirectory => Some("give the path of a file"),
+        _ => None,
+    }
+}
+
+fn code(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Outside | ErrorKind::Protected | ErrorKind::Permission => "ACCESS_DENIED",
+        ErrorKind::NotFound | ErrorKind::NoMatch | ErrorKind::NoTool => "NOT_FOUND",
+        ErrorKind::NotUnique => "NOT_UNIQUE",
+        ErrorKind::NotText => "BINARY_FILE",
+        ErrorKind::Timeout => "TIMEOUT",
+        ErrorKind::Refused | ErrorKind::Declined | ErrorKind::NotOffered => "BLOCKED",
+        ErrorKind::ApprovalNeeded => "NEEDS_CONFIRMATION",
+        ErrorKind::BadArgs
+        | ErrorKind::BadRange
+        | ErrorKind::TooLarge
+        | ErrorKind::OutputTooLarge
+        | ErrorKind::IsDirectory
+        | ErrorKind::NotDirectory
+        | ErrorKind::NotRegular
+        | ErrorKind::Exists => "INVALID_ARGUMENT",
+        ErrorKind::Cancelled
+        | ErrorKind::Changed
+        | ErrorKind::NoConnection
+        | ErrorKind::Unavailable
+        | ErrorKind::Failed
+        | ErrorKind::Io
+        | ErrorKind::Unrecorded
+        | ErrorKind::Bug => "IO_ERROR",
+    }
+}

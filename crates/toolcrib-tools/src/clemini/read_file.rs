@@ -1,0 +1,119 @@
+//! `read_file`: shows a file with line numbers.
+
+use std::fmt::Write;
+use std::num::NonZeroUsize;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolcrib_core::{
+    Ctx, Declaration, Effect, EntryKind, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
+};
+
+use crate::operation::lines;
+use crate::operation::text::{self, MAX_FILE};
+
+pub(crate) struct ReadFile;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// Path to file (absolute or relative)
+    file_path: String,
+    /// Line to start from. (default: 1)
+    offset: Option<NonZeroUsize>,
+    /// Max lines to read. (default: 2000)
+    limit: Option<NonZeroUsize>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Reply {
+    contents: String,
+    total_lines: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    truncated: Option<bool>,
+}
+
+/// Lines shown if the caller does not say, and the most bytes of them.
+const LINES: usize = 2000;
+const BYTES: usize = 100 << 10;
+
+static DECLARATION: Declaration = Declaration {
+    name: "read_file",
+    summary: "Read the contents of a file with line numbers. Returns: {contents, total_lines, \
+              truncated?}",
+    tier: Tier::Standard,
+    effect: Effect::Read,
+    // The contents as JSON, every byte perhaps an escape of six.
+    limits: Limits { output_bytes: 1 << 20, ..Limits::DEFAULT },
+    examples: &[
+        Example {
+            about: "A whole file.",
+            files: &[("src/main.rs", "fn main() {\n    println!(\"Hello\");\n}\n")],
+            args: r#"{"file_path": "src/main.rs"}"#,
+            reply: r#"{"contents": "1: fn main() {\n2:     println!(\"Hello\");\n3: }", "total_lines": 3}"#,
+            leaves: &[],
+        },
+        Example {
+            about: "Some lines of it.",
+            files: &[("a.txt", "one\ntwo\nthree\nfour\n")],
+            args: r#"{"file_path": "a.txt", "offset": 2, "limit": 2}"#,
+            reply: r#"{"contents": "2: two\n3: three", "total_lines": 4, "truncated": true}"#,
+            leaves: &[],
+        },
+        Example {
+            about: "A file that is not there.",
+            files: &[],
+            args: r#"{"file_path": "nonexistent.rs"}"#,
+            reply: r#"{"error": "File not found: nonexistent.rs", "error_code": "NOT_FOUND",
+                "context": {"file_path": "nonexistent.rs",
+                    "hint": "check that the file exists, and the path to it"}}"#,
+            leaves: &[],
+        },
+    ],
+};
+
+impl Tool for ReadFile {
+    type Args = Args;
+    type Reply = Reply;
+
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
+    }
+
+    fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
+        if ctx.files.look(&args.file_path)?.kind == EntryKind::Directory {
+            let message = format!("`{}` is a directory", args.file_path);
+            return Err(ToolError::new(ErrorKind::IsDirectory, message).at(&args.file_path));
+        }
+        Ok(Plan::default())
+    }
+
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {
+        let file = text::read(&*ctx.files, &args.file_path, MAX_FILE)?;
+        let all = lines::of(&file.text);
+        let offset = args.offset.map_or(1, NonZeroUsize::get);
+        if offset > all.len().max(1) {
+            let message = format!("offset {offset} is past the end: the file has {} lines", all.len());
+            return Err(ToolError::new(ErrorKind::BadRange, message).at(&args.file_path));
+        }
+        let limit = args.limit.map_or(LINES, NonZeroUsize::get);
+        let mut contents = String::new();
+        let mut shown = 0;
+        for (line, number) in all.iter().zip(1..).skip(offset - 1).take(limit) {
+            let gap = if shown > 0 { "\n" } else { "" };
+            let room = BYTES.saturating_sub(contents.len());
+            if line.len() > room {
+                // A first line longer than all there may be is cut rather than never shown.
+                if shown == 0 {
+                    let _ = write!(contents, "{number}: {} … [cut]", lines::cut(line, room));
+                    shown += 1;
+                }
+                break;
+            }
+            let _ = write!(contents, "{gap}{number}: {line}");
+            shown += 1;
+        }
+        let is_whole = offset == 1 && shown == all.len() && !file.is_cut && !contents.ends_with("[cut]");
+        Ok(Reply { contents, total_lines: all.len(), truncated: (!is_whole).then_some(true) })
+    }
+}

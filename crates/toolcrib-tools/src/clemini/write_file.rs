@@ -1,0 +1,127 @@
+//! `write_file`: makes or overwrites a file.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolcrib_core::capability::{WriteMode, Written};
+use toolcrib_core::{
+    Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
+};
+
+use crate::operation::text::{MAX_FILE, Text};
+
+pub(crate) struct WriteFile;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// Path to file
+    file_path: String,
+    /// Content to write
+    content: String,
+    /// Create .bak before overwrite. (default: false)
+    backup: Option<bool>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Reply {
+    success: bool,
+    bytes_written: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    created: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    overwritten: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    backup_created: Option<bool>,
+}
+
+static DECLARATION: Declaration = Declaration {
+    name: "write_file",
+    summary: "Create or overwrite a file. Returns: {success, bytes_written, created?, overwritten?, \
+              backup_created?}",
+    tier: Tier::Elevated,
+    effect: Effect::Write,
+    limits: Limits::DEFAULT,
+    examples: &[
+        Example {
+            about: "A new file.",
+            files: &[],
+            args: r#"{"file_path": "new_file.txt", "content": "Hello, world!"}"#,
+            reply: r#"{"success": true, "bytes_written": 13, "created": true}"#,
+            leaves: &[("new_file.txt", "Hello, world!")],
+        },
+        Example {
+            about: "An old one overwritten, with a backup.",
+            files: &[("config.toml", "old")],
+            args: r#"{"file_path": "config.toml", "content": "[settings]\nkey = \"value\"",
+                "backup": true}"#,
+            reply: r#"{"success": true, "bytes_written": 24, "overwritten": true,
+                "backup_created": true}"#,
+            leaves: &[
+                ("config.toml", "[settings]\nkey = \"value\""),
+                ("config.toml.bak", "old"),
+            ],
+        },
+        Example {
+            about: "A path outside the allowed directories.",
+            files: &[],
+            args: r#"{"file_path": "/etc/passwd", "content": "malicious"}"#,
+            reply: r#"{"error": "Access denied: /etc/passwd is outside allowed paths",
+                "error_code": "ACCESS_DENIED",
+                "context": {"file_path": "/etc/passwd",
+                    "hint": "use a path below the workspace; links may not leave it, nor be absolute"}}"#,
+            leaves: &[],
+        },
+    ],
+};
+
+impl Tool for WriteFile {
+    type Args = Args;
+    type Reply = Reply;
+
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
+    }
+
+    fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
+        let size = args.content.len() as u64;
+        if size > MAX_FILE {
+            let message = format!("`content` has {size} bytes, and the limit is {MAX_FILE}");
+            return Err(ToolError::new(ErrorKind::TooLarge, message).at(&args.file_path));
+        }
+        ctx.files.check_write(&args.file_path)?;
+        let before = ctx.files.read(&args.file_path, MAX_FILE).ok();
+        let before = before.and_then(|before| Text::decode(&before.bytes)).map(|text| text.text);
+        Ok(Plan::edit(&args.file_path, before, Some(args.content.clone())))
+    }
+
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {
+        let wants_backup = args.backup == Some(true);
+        let is_backed_up = wants_backup && back_up(ctx, &args.file_path)?;
+        let written =
+            ctx.files.write(&args.file_path, args.content.as_bytes(), WriteMode::Replace)?;
+        Ok(Reply {
+            success: true,
+            bytes_written: args.content.len(),
+            created: (written == Written::Created).then_some(true),
+            overwritten: (written == Written::Replaced).then_some(true),
+            backup_created: is_backed_up.then_some(true),
+        })
+    }
+}
+
+/// Copies the file to its name with `.bak` added, if it is there.
+fn back_up(ctx: &Ctx, path: &str) -> Result<bool, ToolError> {
+    let old = match ctx.files.read(path, MAX_FILE) {
+        Ok(old) => old,
+        Err(err) if err.kind == ErrorKind::NotFound => return Ok(false),
+        Err(err) => return Err(err),
+    };
+    if old.is_cut() {
+        let message = format!("`{path}` has {} bytes: too large for a backup", old.size);
+        return Err(ToolError::new(ErrorKind::TooLarge, message)
+            .hint("call without backup; `toolcrib undo` can take the write back in any case")
+            .at(path));
+    }
+    ctx.files.write(&format!("{path}.bak"), &old.bytes, WriteMode::Replace)?;
+    Ok(true)
+}

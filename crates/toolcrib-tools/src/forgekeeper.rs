@@ -1,0 +1,80 @@
+//! The catalogue `forgekeeper`: tools behind a management API, with codes of its errors.
+
+mod create_task_card;
+mod echo;
+mod get_time;
+mod read_dir;
+mod read_file;
+mod write_file;
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use toolcrib_core::catalogue::{Failure, millis};
+use toolcrib_core::{Catalogue, Declaration, ErrorKind};
+
+pub(crate) static CATALOGUE: Catalogue = Catalogue {
+    name: "forgekeeper",
+    about: "Sandboxed tools behind a management API: discovery, approval, health",
+    tools: &[
+        &get_time::GetTime,
+        &echo::Echo,
+        &read_file::ReadFile,
+        &read_dir::ReadDir,
+        &write_file::WriteFile,
+        &create_task_card::CreateTaskCard,
+    ],
+    call_keys: &[],
+    wrap,
+    word,
+};
+
+fn wrap(declaration: &Declaration, reply: Value, elapsed: Duration) -> Value {
+    json!({
+        "ok": true,
+        "tool": declaration.name,
+        "result": reply,
+        "elapsed_ms": millis(elapsed),
+    })
+}
+
+fn word(failure: &Failure<'_>) -> Value {
+    let error = failure.error;
+    let number = |key: &str| error.context.get(key).and_then(Value::as_u64).unwrap_or_default();
+    let tool = failure.tool;
+    let (code, message) = match error.kind {
+        ErrorKind::NotOffered => ("tool_not_allowed", format!("Tool '{tool}' not in allowlist")),
+        ErrorKind::NoTool => ("tool_not_found", format!("Tool '{tool}' not found")),
+        ErrorKind::OutputTooLarge => {
+            let limit = number("limit_bytes");
+            ("output_too_large", format!("Tool output exceeded {limit} bytes"))
+        }
+        ErrorKind::Timeout => {
+            ("timeout", format!("Tool execution exceeded {}ms", number("limit_ms")))
+        }
+        ErrorKind::NotFound => ("ENOENT", "ENOENT: file not found".to_owned()),
+        ErrorKind::Permission => ("EACCES", "EACCES: permission denied".to_owned()),
+        ErrorKind::Exists => ("EEXIST", "EEXIST: file already exists".to_owned()),
+        ErrorKind::IsDirectory => ("EISDIR", "EISDIR: is a directory".to_owned()),
+        ErrorKind::NotDirectory => ("ENOTDIR", "ENOTDIR: not a directory".to_owned()),
+        ErrorKind::Outside => ("path_outside_sandbox", error.message.clone()),
+        ErrorKind::TooLarge => ("size_exceeded", error.message.clone()),
+        ErrorKind::BadArgs => ("invalid_arguments", error.message.clone()),
+        ErrorKind::Refused => ("policy_denied", error.message.clone()),
+        kind => (kind.as_str(), error.message.clone()),
+    };
+    let mut body = Map::new();
+    body.insert("ok".to_owned(), false.into());
+    body.insert("error".to_owned(), code.into());
+    body.insert("message".to_owned(), message.into());
+    if error.kind == ErrorKind::OutputTooLarge {
+        body.insert("actualBytes".to_owned(), number("actual_bytes").into());
+    }
+    if let Some(path) = &error.path {
+        body.insert("path".to_owned(), path.as_str().into());
+    }
+    if let Some(hint) = &error.hint {
+        body.insert("hint".to_owned(), hint.as_str().into());
+    }
+    Value::Object(body)
+}

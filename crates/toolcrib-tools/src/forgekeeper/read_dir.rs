@@ -1,0 +1,101 @@
+//! `read_dir`: a directory of the sandbox.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolcrib_core::{
+    Ctx, Declaration, Effect, EntryKind, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
+};
+
+pub(crate) struct ReadDir;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// Directory path relative to sandbox root (default: the root)
+    path: Option<String>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Reply {
+    path: String,
+    entries: Vec<Listed>,
+    total: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    truncated: Option<bool>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Listed {
+    name: String,
+    #[serde(rename = "type")]
+    kind: &'static str,
+}
+
+static DECLARATION: Declaration = Declaration {
+    name: "read_dir",
+    summary: "List directory contents. Returns: {ok, tool, result{path, entries[{name, type}], \
+              total, truncated?}, elapsed_ms}",
+    tier: Tier::Standard,
+    effect: Effect::Read,
+    limits: Limits { output_bytes: 1 << 30, ..Limits::DEFAULT },
+    examples: &[
+        Example {
+            about: "A directory.",
+            files: &[("src/a.txt", ""), ("src/sub/b.txt", "")],
+            args: r#"{"path": "src"}"#,
+            reply: r#"{"ok": true, "tool": "read_dir", "result": {"path": "src", "entries": [
+                {"name": "a.txt", "type": "file"}, {"name": "sub", "type": "directory"}], "total": 2},
+                "elapsed_ms": 0}"#,
+            leaves: &[],
+        },
+        Example {
+            about: "A file is none.",
+            files: &[("a.txt", "")],
+            args: r#"{"path": "a.txt"}"#,
+            reply: r#"{"ok": false, "error": "ENOTDIR", "message": "ENOTDIR: not a directory",
+                "path": "a.txt"}"#,
+            leaves: &[],
+        },
+    ],
+};
+
+impl Tool for ReadDir {
+    type Args = Args;
+    type Reply = Reply;
+
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
+    }
+
+    fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
+        let path = args.path.as_deref().unwrap_or(".");
+        if ctx.files.look(path)?.kind != EntryKind::Directory {
+            let message = format!("`{path}` is not a directory");
+            return Err(ToolError::new(ErrorKind::NotDirectory, message).at(path));
+        }
+        Ok(Plan::default())
+    }
+
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {
+        let path = args.path.unwrap_or_else(|| ".".to_owned());
+        let most = ctx.settings.max_output_lines;
+        let listing = ctx.files.list(&path, most)?;
+        let total = listing.total();
+        let entries: Vec<Listed> = listing
+            .entries
+            .into_iter()
+            .map(|entry| Listed { name: entry.name, kind: word(entry.kind) })
+            .collect();
+        let truncated = (entries.len() < total).then_some(true);
+        Ok(Reply { path, entries, total, truncated })
+    }
+}
+
+fn word(kind: EntryKind) -> &'static str {
+    match kind {
+        EntryKind::File => "file",
+        EntryKind::Directory => "directory",
+        EntryKind::Link => "link",
+        EntryKind::Special => "special",
+    }
+}

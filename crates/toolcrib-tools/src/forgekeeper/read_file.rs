@@ -1,0 +1,101 @@
+//! `read_file`: a text file of the sandbox.
+
+use std::num::NonZeroUsize;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolcrib_core::{
+    Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
+};
+
+use crate::operation::{lines, text};
+
+pub(crate) struct ReadFile;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// File path relative to sandbox root
+    path: String,
+    /// Line to start from (default: 1)
+    offset: Option<NonZeroUsize>,
+    /// Most lines to read (default: all that may be shown)
+    limit: Option<NonZeroUsize>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Reply {
+    path: String,
+    content: String,
+    bytes: u64,
+    total_lines: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    truncated: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_offset: Option<usize>,
+}
+
+static DECLARATION: Declaration = Declaration {
+    name: "read_file",
+    summary: "Read a text file from the sandbox. Returns: {ok, tool, result{path, content, bytes, \
+              total_lines, truncated?, next_offset?}, elapsed_ms}",
+    tier: Tier::Standard,
+    effect: Effect::Read,
+    limits: Limits { output_bytes: 1 << 30, ..Limits::DEFAULT },
+    examples: &[
+        Example {
+            about: "A file.",
+            files: &[("README.md", "# Forgekeeper\n")],
+            args: r##"{"path": "README.md"}"##,
+            reply: r##"{"ok": true, "tool": "read_file", "result": {"path": "README.md",
+                "content": "# Forgekeeper\n", "bytes": 14, "total_lines": 1}, "elapsed_ms": 0}"##,
+            leaves: &[],
+        },
+        Example {
+            about: "A file that is not there.",
+            files: &[],
+            args: r#"{"path": "nonexistent/file.txt"}"#,
+            reply: r#"{"ok": false, "error": "ENOENT", "message": "ENOENT: file not found",
+                "path": "nonexistent/file.txt"}"#,
+            leaves: &[],
+        },
+    ],
+};
+
+impl Tool for ReadFile {
+    type Args = Args;
+    type Reply = Reply;
+
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
+    }
+
+    fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
+        ctx.files.look(&args.path)?;
+        Ok(Plan::default())
+    }
+
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {
+        let file = text::read(&*ctx.files, &args.path, ctx.settings.max_read_bytes)?;
+        let total = lines::of(&file.text).len();
+        let from = args.offset.map_or(0, |offset| offset.get() - 1);
+        if from > 0 && from >= total {
+            let message = format!("offset {} is past the end: there are {total} lines", from + 1);
+            return Err(ToolError::new(ErrorKind::BadRange, message).at(&args.path));
+        }
+        let most = ctx.settings.max_output_lines;
+        let count = args.limit.map_or(most, NonZeroUsize::get).min(most);
+        let content: String = file.text.split_inclusive('\n').skip(from).take(count).collect();
+        let shown = lines::of(&content).len();
+        let is_whole = from == 0 && shown == total && !file.is_cut;
+        let next = from + shown;
+        Ok(Reply {
+            path: args.path,
+            content,
+            bytes: file.size,
+            total_lines: total,
+            truncated: (!is_whole).then_some(true),
+            next_offset: (next < total).then_some(next + 1),
+        })
+    }
+}

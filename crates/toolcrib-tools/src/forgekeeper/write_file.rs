@@ -1,0 +1,92 @@
+//! `write_file`: writes a file of the sandbox.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolcrib_core::capability::{WriteMode, Written};
+use toolcrib_core::{
+    Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
+};
+
+use crate::operation::text::{MAX_FILE, Text};
+
+pub(crate) struct WriteFile;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// File path relative to sandbox root
+    path: String,
+    /// Text to write
+    content: String,
+    /// Whether a file that exists is replaced (default: true)
+    overwrite: Option<bool>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Reply {
+    path: String,
+    bytes: usize,
+    created: bool,
+}
+
+static DECLARATION: Declaration = Declaration {
+    name: "write_file",
+    summary: "Write a text file to the sandbox. Returns: {ok, tool, result{path, bytes, created}, \
+              elapsed_ms}",
+    tier: Tier::Elevated,
+    effect: Effect::Write,
+    limits: Limits::DEFAULT,
+    examples: &[
+        Example {
+            about: "A new file.",
+            files: &[],
+            args: r#"{"path": "notes/a.txt", "content": "hello"}"#,
+            reply: r#"{"ok": true, "tool": "write_file",
+                "result": {"path": "notes/a.txt", "bytes": 5, "created": true}, "elapsed_ms": 0}"#,
+            leaves: &[("notes/a.txt", "hello")],
+        },
+        Example {
+            about: "A file that is there stays, if that is wanted.",
+            files: &[("a.txt", "old")],
+            args: r#"{"path": "a.txt", "content": "new", "overwrite": false}"#,
+            reply: r#"{"ok": false, "error": "EEXIST", "message": "EEXIST: file already exists",
+                "path": "a.txt"}"#,
+            leaves: &[("a.txt", "old")],
+        },
+    ],
+};
+
+impl Tool for WriteFile {
+    type Args = Args;
+    type Reply = Reply;
+
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
+    }
+
+    fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
+        let (size, most) = (args.content.len() as u64, ctx.settings.max_write_bytes);
+        if size > most {
+            let message = format!("`content` has {size} bytes, and the limit is {most}");
+            return Err(ToolError::new(ErrorKind::TooLarge, message).at(&args.path));
+        }
+        ctx.files.check_write(&args.path)?;
+        let before = ctx.files.read(&args.path, MAX_FILE).ok();
+        if before.is_some() && args.overwrite == Some(false) {
+            let message = format!("`{}` already exists", args.path);
+            return Err(ToolError::new(ErrorKind::Exists, message).at(&args.path));
+        }
+        let before = before.and_then(|before| Text::decode(&before.bytes)).map(|text| text.text);
+        Ok(Plan::edit(&args.path, before, Some(args.content.clone())))
+    }
+
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {
+        let mode = if args.overwrite == Some(false) { WriteMode::New } else { WriteMode::Replace };
+        let written = ctx.files.write(&args.path, args.content.as_bytes(), mode)?;
+        Ok(Reply {
+            path: args.path,
+            bytes: args.content.len(),
+            created: written == Written::Created,
+        })
+    }
+}

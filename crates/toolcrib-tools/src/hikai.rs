@@ -1,0 +1,68 @@
+//! The catalogue `hikai`: reading a connected repository, a plan, and validation of what is made.
+
+mod list_dirs;
+mod list_files;
+mod read_file;
+mod todo_manager;
+mod validate_output;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolcrib_core::catalogue::Failure;
+use toolcrib_core::{Catalogue, Ctx, Declaration, ErrorKind, ToolError, Tree};
+
+pub(crate) static CATALOGUE: Catalogue = Catalogue {
+    name: "hikai",
+    about: "Reading a connected repository; a plan of at most 15 items; validation of outputs",
+    tools: &[
+        &list_dirs::ListDirs,
+        &list_files::ListFiles,
+        &read_file::ReadFile,
+        &todo_manager::TodoManager,
+        &validate_output::ValidateOutput,
+    ],
+    call_keys: &[],
+    wrap,
+    word,
+};
+
+/// Replies are the tool's output as it is.
+fn wrap(_: &Declaration, reply: Value, _: Duration) -> Value {
+    reply
+}
+
+fn word(failure: &Failure<'_>) -> Value {
+    let error = failure.error;
+    let path = error.path_text();
+    let text = match error.kind {
+        ErrorKind::NoTool | ErrorKind::NotOffered => {
+            // The one failure that the contract answers with the whole ToolResult.
+            let error = format!("Unknown tool: {}", failure.tool);
+            return json!({"name": failure.tool, "input": failure.args, "error": error});
+        }
+        ErrorKind::NotFound => format!("Path not found: {path}"),
+        ErrorKind::Outside => format!("Path is outside the repository: {path}"),
+        _ => match &error.hint {
+            Some(hint) => format!("{}; {hint}", error.message),
+            None => error.message.clone(),
+        },
+    };
+    json!({"error": text})
+}
+
+/// Returns the connected repository.
+fn connection(ctx: &Ctx) -> Result<&Arc<dyn Tree>, ToolError> {
+    ctx.connection.as_ref().ok_or_else(|| {
+        ToolError::new(ErrorKind::NoConnection, "No active GitHub connection found")
+    })
+}
+
+/// Returns the path of `name` in the directory `base`.
+fn join(base: &str, name: &str) -> String {
+    match base.trim_end_matches('/') {
+        "" | "." => name.to_owned(),
+        base => format!("{}/{name}", base.trim_start_matches("./")),
+    }
+}

@@ -1,0 +1,116 @@
+//! `list_dirs`: the directories below a path.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolcrib_core::schema::Within;
+use toolcrib_core::{
+    Ctx, Declaration, Effect, EntryKind, Example, Limits, Plan, Tier, Tool, ToolError,
+};
+
+use super::{connection, join};
+
+pub(crate) struct ListDirs;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// Directory to start from (default: the repository's root)
+    path: Option<String>,
+    /// How many levels down to go (default: 2)
+    depth: Option<Within<1, 3>>,
+    /// Most directories to return (default: 50)
+    limit: Option<Within<1, 100>>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Reply {
+    dirs: Vec<DirEntry>,
+    truncated: bool,
+}
+
+#[derive(Serialize)]
+pub(crate) struct DirEntry {
+    path: String,
+    depth: u64,
+}
+
+/// The most entries of one directory that are looked at.
+const MAX_ENTRIES: usize = 100_000;
+
+static DECLARATION: Declaration = Declaration {
+    name: "list_dirs",
+    summary: "List the directories below a path of the connected repository, the nearest levels \
+              first. Returns: {dirs[{path, depth}], truncated}",
+    tier: Tier::Standard,
+    effect: Effect::Read,
+    limits: Limits::DEFAULT,
+    examples: &[
+        Example {
+            about: "Two levels down.",
+            files: &[
+                ("apps/webapp/src/domains/", ""),
+                ("apps/webapp/src/routes/", ""),
+                ("apps/webapp/src/main.tsx", ""),
+            ],
+            args: r#"{"path": "apps/webapp/src", "depth": 2, "limit": 50}"#,
+            reply: r#"{"dirs": [{"path": "apps/webapp/src/domains", "depth": 1},
+                {"path": "apps/webapp/src/routes", "depth": 1}], "truncated": false}"#,
+            leaves: &[],
+        },
+        Example {
+            about: "Nearer levels come first, and a limit says that there is more.",
+            files: &[("a/b/c/", ""), ("d/", "")],
+            args: r#"{"limit": 2}"#,
+            reply: r#"{"dirs": [{"path": "a", "depth": 1}, {"path": "d", "depth": 1}],
+                "truncated": true}"#,
+            leaves: &[],
+        },
+        Example {
+            about: "A path that is not there.",
+            files: &[],
+            args: r#"{"path": "nowhere"}"#,
+            reply: r#"{"error": "Path not found: nowhere"}"#,
+            leaves: &[],
+        },
+    ],
+};
+
+impl Tool for ListDirs {
+    type Args = Args;
+    type Reply = Reply;
+
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
+    }
+
+    fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
+        connection(ctx)?.look(args.path.as_deref().unwrap_or("."))?;
+        Ok(Plan::default())
+    }
+
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {
+        let tree = connection(ctx)?;
+        let depth = args.depth.map_or(2, Within::get);
+        let limit = args.limit.map_or(50, Within::get) as usize;
+        let mut level = vec![args.path.unwrap_or_else(|| ".".to_owned())];
+        let mut dirs: Vec<DirEntry> = Vec::new();
+        for depth in 1..=depth {
+            let mut next = Vec::new();
+            for base in &level {
+                let entries = tree.list(base, MAX_ENTRIES)?.entries;
+                let below = entries.iter().filter(|it| it.kind == EntryKind::Directory);
+                // The repository's own bookkeeping is no part of it.
+                for entry in below.filter(|entry| entry.name != ".git") {
+                    if dirs.len() == limit {
+                        return Ok(Reply { dirs, truncated: true });
+                    }
+                    let path = join(base, &entry.name);
+                    next.push(path.clone());
+                    dirs.push(DirEntry { path, depth });
+                }
+            }
+            level = next;
+        }
+        Ok(Reply { dirs, truncated: false })
+    }
+}

@@ -1,0 +1,122 @@
+//! `list_files`: the files of one directory.
+
+use globset::GlobBuilder;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolcrib_core::schema::Within;
+use toolcrib_core::{
+    Ctx, Declaration, Effect, EntryKind, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
+};
+
+use super::{connection, join};
+
+pub(crate) struct ListFiles;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// Directory to list (default: the repository's root)
+    path: Option<String>,
+    /// Glob that names must match, such as `*.tsx`; case does not matter (default: all)
+    pattern: Option<String>,
+    /// Most files to return (default: 50)
+    limit: Option<Within<1, 100>>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Reply {
+    files: Vec<FileEntry>,
+    truncated: bool,
+}
+
+#[derive(Serialize)]
+pub(crate) struct FileEntry {
+    path: String,
+    name: String,
+    size: u64,
+}
+
+/// The most entries of one directory that are looked at, and the longest pattern.
+const MAX_ENTRIES: usize = 100_000;
+const MAX_PATTERN: usize = 1000;
+
+static DECLARATION: Declaration = Declaration {
+    name: "list_files",
+    summary: "List the files of one directory of the connected repository, not recursively. \
+              Returns: {files[{path, name, size}], truncated}",
+    tier: Tier::Standard,
+    effect: Effect::Read,
+    limits: Limits::DEFAULT,
+    examples: &[
+        Example {
+            about: "Files that match a pattern.",
+            files: &[
+                ("apps/webapp/src/main.tsx", "render()\n"),
+                ("apps/webapp/src/style.css", ""),
+                ("apps/webapp/src/routes/index.tsx", ""),
+            ],
+            args: r#"{"path": "apps/webapp/src", "pattern": "*.tsx", "limit": 50}"#,
+            reply: r#"{"files": [{"path": "apps/webapp/src/main.tsx", "name": "main.tsx", "size": 9}],
+                "truncated": false}"#,
+            leaves: &[],
+        },
+        Example {
+            about: "A pattern that is none.",
+            files: &[],
+            args: r#"{"pattern": "[a"}"#,
+            reply: r#"{"error": "Invalid pattern '[a': unclosed character class; missing ']'"}"#,
+            leaves: &[],
+        },
+    ],
+};
+
+impl Tool for ListFiles {
+    type Args = Args;
+    type Reply = Reply;
+
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
+    }
+
+    fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
+        matcher(args)?;
+        connection(ctx)?.look(args.path.as_deref().unwrap_or("."))?;
+        Ok(Plan::default())
+    }
+
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {
+        let tree = connection(ctx)?;
+        let matcher = matcher(&args)?;
+        let limit = args.limit.map_or(50, Within::get) as usize;
+        let base = args.path.as_deref().unwrap_or(".");
+        let listing = tree.list(base, MAX_ENTRIES)?;
+        let is_wanted = |name: &str| matcher.as_ref().is_none_or(|glob| glob.is_match(name));
+        let mut names = listing
+            .entries
+            .into_iter()
+            .filter(|entry| entry.kind == EntryKind::File && is_wanted(&entry.name))
+            .map(|entry| entry.name);
+        let mut files = Vec::new();
+        for name in names.by_ref().take(limit) {
+            let path = join(base, &name);
+            // A file that may not be read is still there.
+            let size = tree.look(&path).map_or(0, |meta| meta.size);
+            files.push(FileEntry { path, name, size });
+        }
+        Ok(Reply { files, truncated: names.next().is_some() })
+    }
+}
+
+fn matcher(args: &Args) -> Result<Option<globset::GlobMatcher>, ToolError> {
+    let Some(pattern) = &args.pattern else { return Ok(None) };
+    let refuse = |why: &dyn std::fmt::Display| {
+        ToolError::new(ErrorKind::BadArgs, format!("Invalid pattern '{pattern}': {why}"))
+    };
+    if pattern.len() > MAX_PATTERN {
+        let message = format!("`pattern` is over {MAX_PATTERN} bytes");
+        return Err(ToolError::new(ErrorKind::BadArgs, message));
+    }
+    let glob = GlobBuilder::new(pattern).case_insensitive(true).literal_separator(true).build();
+    let glob = glob.map_err(|err| refuse(err.kind()))?;
+    Ok(Some(glob.compile_matcher()))
+}

@@ -1,0 +1,80 @@
+//! `read_file`: a file of the repository.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolcrib_core::{Ctx, Declaration, Effect, Example, Limits, Plan, Tier, Tool, ToolError};
+
+use super::connection;
+use crate::operation::text;
+
+pub(crate) struct ReadFile;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// File to read, relative to the repository's root
+    path: String,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Reply {
+    path: String,
+    content: String,
+    size: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    truncated: Option<bool>,
+}
+
+/// The most of a file that is returned.
+const MOST: u64 = 100 << 10;
+
+static DECLARATION: Declaration = Declaration {
+    name: "read_file",
+    summary: "Read a file of the connected repository; past 100 KB the content is cut. Returns: \
+              {path, content, size, truncated?}",
+    tier: Tier::Standard,
+    effect: Effect::Read,
+    // The content as JSON, every byte perhaps an escape of six.
+    limits: Limits { output_bytes: 1 << 20, ..Limits::DEFAULT },
+    examples: &[
+        Example {
+            about: "A file.",
+            files: &[("src/components/button.tsx", "export function Button() { ... }")],
+            args: r#"{"path": "src/components/button.tsx"}"#,
+            reply: r#"{"path": "src/components/button.tsx",
+                "content": "export function Button() { ... }", "size": 32}"#,
+            leaves: &[],
+        },
+        Example {
+            about: "A path that leads outside.",
+            files: &[],
+            args: r#"{"path": "../secret"}"#,
+            reply: r#"{"error": "Path is outside the repository: ../secret"}"#,
+            leaves: &[],
+        },
+    ],
+};
+
+impl Tool for ReadFile {
+    type Args = Args;
+    type Reply = Reply;
+
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
+    }
+
+    fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
+        connection(ctx)?.look(&args.path)?;
+        Ok(Plan::default())
+    }
+
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {
+        let file = text::read(&**connection(ctx)?, &args.path, MOST)?;
+        Ok(Reply {
+            path: args.path,
+            content: file.text,
+            size: file.size,
+            truncated: file.is_cut.then_some(true),
+        })
+    }
+}

@@ -1,0 +1,81 @@
+//! The catalogue `nachos`: tools as isolated workers, with security tiers and one result form.
+
+mod calculator;
+mod filesystem;
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use toolcrib_core::catalogue::{Failure, millis};
+use toolcrib_core::{Catalogue, Declaration, ErrorKind, ToolError};
+
+pub(crate) static CATALOGUE: Catalogue = Catalogue {
+    name: "nachos",
+    about: "Tools as isolated workers with security tiers 0-4; one form for every result",
+    tools: &[&calculator::Calculator, &filesystem::Filesystem],
+    call_keys: &["sessionId", "callId"],
+    wrap,
+    word,
+};
+
+fn wrap(_: &Declaration, reply: Value, elapsed: Duration) -> Value {
+    json!({"success": true, "result": reply, "metadata": {"duration": millis(elapsed)}})
+}
+
+fn word(failure: &Failure<'_>) -> Value {
+    let error = failure.error;
+    let mut body = Map::new();
+    body.insert("code".to_owned(), code(error.kind).into());
+    body.insert("message".to_owned(), say(error).into());
+    let mut details = error.context.clone();
+    details.insert("kind".to_owned(), error.kind.as_str().into());
+    if let Some(hint) = &error.hint {
+        details.insert("hint".to_owned(), hint.as_str().into());
+    }
+    body.insert("details".to_owned(), Value::Object(details));
+    json!({
+        "success": false,
+        "error": body,
+        "metadata": {"duration": millis(failure.elapsed)},
+    })
+}
+
+fn say(error: &ToolError) -> String {
+    let path = error.path_text();
+    match error.kind {
+        ErrorKind::Outside => format!("Path {path} is not in allowed directories"),
+        ErrorKind::NotFound => format!("ENOENT: no such file or directory: {path}"),
+        _ => error.message.clone(),
+    }
+}
+
+fn code(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::NoTool => "TOOL_NOT_FOUND",
+        ErrorKind::NotOffered => "TOOL_NOT_AVAILABLE",
+        ErrorKind::BadArgs | ErrorKind::Outside | ErrorKind::Protected | ErrorKind::TooLarge => {
+            "VALIDATION_ERROR"
+        }
+        ErrorKind::Refused | ErrorKind::Declined => "POLICY_DENIED",
+        ErrorKind::ApprovalNeeded => "APPROVAL_REQUIRED",
+        ErrorKind::Timeout => "TIMEOUT",
+        ErrorKind::Cancelled => "CANCELLED",
+        ErrorKind::Bug | ErrorKind::Unrecorded => "INTERNAL_ERROR",
+        ErrorKind::NotFound
+        | ErrorKind::NoMatch
+        | ErrorKind::NotUnique
+        | ErrorKind::BadRange
+        | ErrorKind::Permission
+        | ErrorKind::Exists
+        | ErrorKind::NotRegular
+        | ErrorKind::IsDirectory
+        | ErrorKind::NotDirectory
+        | ErrorKind::OutputTooLarge
+        | ErrorKind::NotText
+        | ErrorKind::Changed
+        | ErrorKind::NoConnection
+        | ErrorKind::Unavailable
+        | ErrorKind::Failed
+        | ErrorKind::Io => "EXECUTION_ERROR",
+    }
+}

@@ -1,0 +1,4 @@
+//! The real binary on real files, from the outside.
+
+mod examples;
+mod scratch;
