@@ -127,7 +127,8 @@ fn unquote(quoted: &str) -> Option<Vec<u8>> {
             'U' => 8,
             _ => 0,
         };
-        let code = if digits > 0 { u32::from_str_radix(rest.get(..digits)?, 16).ok() } else { None };
+        let code =
+            if digits > 0 { u32::from_str_radix(rest.get(..digits)?, 16).ok() } else { None };
         rest = &rest[digits..];
         match (letter, code) {
             ('\\' | '\'', None) => out.push(letter as u8),

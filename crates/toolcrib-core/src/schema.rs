@@ -115,12 +115,17 @@ fn find_faults(schema: &Value, value: &Value, path: &str, faults: &mut Vec<Fault
         && !allowed.contains(value)
     {
         let names: Vec<_> = allowed.iter().filter_map(Value::as_str).collect();
-        return fault(path, format!("`{path}` must be {}, not {}", either(&names), describe(value)));
+        return fault(
+            path,
+            format!("`{path}` must be {}, not {}", either(&names), describe(value)),
+        );
     }
     let number = value.as_f64();
     for (key, word) in [("minimum", "at least"), ("maximum", "at most")] {
         let Some(bound) = schema.get(key) else { continue };
-        let over = |number: f64, limit: f64| if key == "minimum" { number < limit } else { number > limit };
+        let over = |number: f64, limit: f64| {
+            if key == "minimum" { number < limit } else { number > limit }
+        };
         if let (Some(number), Some(limit)) = (number, bound.as_f64())
             && over(number, limit)
         {
@@ -147,10 +152,10 @@ fn find_faults_in_object(
     faults: &mut Vec<Fault>,
 ) {
     let Some(Value::Object(properties)) = schema.get("properties") else { return };
-    let join = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    let join =
+        |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
     let required = schema.get("required").and_then(Value::as_array);
-    let required: Vec<&str> =
-        required.into_iter().flatten().filter_map(Value::as_str).collect();
+    let required: Vec<&str> = required.into_iter().flatten().filter_map(Value::as_str).collect();
     for name in &required {
         if !object.contains_key(*name) {
             faults.push(Fault { path: join(name), what: format!("`{}` is missing", join(name)) });
@@ -321,10 +326,7 @@ mod tests {
             json!({"paht": "x", "path": "x", "items": []}),
             "no argument `paht`; did you mean `path`?",
         );
-        check(
-            json!({"path": "", "items": [], "depth": 9}),
-            "`depth` must be at most 3, not 9",
-        );
+        check(json!({"path": "", "items": [], "depth": 9}), "`depth` must be at most 3, not 9");
         check(
             json!({"path": "", "items": [], "sort": "time"}),
             "`sort` must be `name` or `size`, not the string \"time\"",
@@ -334,10 +336,7 @@ mod tests {
 
     #[test]
     fn several_faults_are_told_at_once() {
-        check(
-            json!({"path": 5}),
-            "`items` is missing; `path` must be a string, not the number 5",
-        );
+        check(json!({"path": 5}), "`items` is missing; `path` must be a string, not the number 5");
     }
 
     #[test]

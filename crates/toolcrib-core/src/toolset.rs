@@ -148,9 +148,10 @@ impl Toolset {
 
     fn missing(&self, name: &str) -> ToolError {
         let whole = Self::everything(self.shelf);
-        let on_shelf = whole.offers.iter().any(|offer| {
-            offer.full_name() == name || offer.tool.declaration().name == name
-        });
+        let on_shelf = whole
+            .offers
+            .iter()
+            .any(|offer| offer.full_name() == name || offer.tool.declaration().name == name);
         if on_shelf {
             return ToolError::new(ErrorKind::NotOffered, format!("`{name}` is not on offer here"))
                 .hint("the toolset or an allowlist leaves it out; `toolcrib tools` lists what is")

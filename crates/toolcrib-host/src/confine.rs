@@ -191,8 +191,7 @@ impl Workspace {
         if meta.st_mode & bits != 0 {
             return Ok(());
         }
-        let message =
-            format!("`{shown}` {what}: its mode is {:03o}", meta.st_mode & 0o777);
+        let message = format!("`{shown}` {what}: its mode is {:03o}", meta.st_mode & 0o777);
         Err(ToolError::new(ErrorKind::Permission, message).at(shown))
     }
 }

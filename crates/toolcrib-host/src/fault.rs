@@ -9,7 +9,9 @@ pub(crate) fn fault(errno: Errno, path: &str) -> ToolError {
         Errno::NOENT | Errno::NOTDIR => (ErrorKind::NotFound, "does not exist"),
         Errno::XDEV => return outside(path),
         Errno::LOOP => (ErrorKind::NotFound, "is a link that leads in circles"),
-        Errno::ACCESS | Errno::PERM => (ErrorKind::Permission, "may not be opened: permission denied"),
+        Errno::ACCESS | Errno::PERM => {
+            (ErrorKind::Permission, "may not be opened: permission denied")
+        }
         Errno::ROFS => (ErrorKind::Permission, "is on a read-only file system"),
         Errno::NAMETOOLONG => (ErrorKind::BadArgs, "is too long a path"),
         Errno::ISDIR => (ErrorKind::IsDirectory, "is a directory"),

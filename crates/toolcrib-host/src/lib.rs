@@ -9,6 +9,7 @@ mod place;
 mod protect;
 mod restore;
 mod root;
+mod target;
 mod temporary;
 mod write;
 

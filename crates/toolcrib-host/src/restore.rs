@@ -16,7 +16,8 @@ use crate::confine::{CallFiles, Purpose};
 use crate::fault::{changed, fault};
 use crate::place::Place;
 use crate::root::Root;
-use crate::write::{Fresh, Lookup, sha256, sync_directory};
+use crate::target::Lookup;
+use crate::write::{Fresh, sha256, sync_directory};
 
 impl Restore for CallFiles {
     fn current(&self, change: &Change) -> Result<Option<Image>, ToolError> {

@@ -44,17 +44,12 @@ impl Root {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let handle = rustix::fs::open(&path, flags, Mode::empty())
             .map_err(|errno| refuse(&std::io::Error::from(errno).to_string()))?;
-        let meta = fstat(&handle).map_err(|errno| refuse(&std::io::Error::from(errno).to_string()))?;
+        let meta =
+            fstat(&handle).map_err(|errno| refuse(&std::io::Error::from(errno).to_string()))?;
         if is_special(&handle) {
             return Err(refuse("it is on a special file system of the kernel"));
         }
-        Ok(Self {
-            handle,
-            path,
-            given: given.to_owned(),
-            device: meta.st_dev,
-            inode: meta.st_ino,
-        })
+        Ok(Self { handle, path, given: given.to_owned(), device: meta.st_dev, inode: meta.st_ino })
     }
 
     /// Its real path.
@@ -191,4 +186,3 @@ pub(crate) fn is_special(file: &impl AsFd) -> bool {
     #[expect(clippy::useless_conversion, reason = "the field's type differs between machines")]
     fstatfs(file).map_or(true, |fs| SPECIAL.contains(&i64::from(fs.f_type)))
 }
-

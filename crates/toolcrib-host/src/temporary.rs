@@ -14,7 +14,8 @@ use toolcrib_core::ToolError;
 
 use crate::confine::Fingerprint;
 use crate::fault::{changed, fault};
-use crate::write::{Fresh, Target};
+use crate::target::Target;
+use crate::write::Fresh;
 
 /// New content, complete and on disk, that no name in the tree leads to yet or only a random one.
 pub(crate) struct Temporary {
@@ -25,7 +26,11 @@ pub(crate) struct Temporary {
 }
 
 impl Temporary {
-    pub(crate) fn create(target: &Target<'_>, fresh: &Fresh<'_>, as_root: bool) -> Result<Self, ToolError> {
+    pub(crate) fn create(
+        target: &Target<'_>,
+        fresh: &Fresh<'_>,
+        as_root: bool,
+    ) -> Result<Self, ToolError> {
         let shown = target.shown;
         let failed = |errno: Errno| fault(errno, shown);
         let usual = Mode::from_raw_mode(0o666);
@@ -99,13 +104,10 @@ impl Temporary {
     /// Takes the place of the file that was there, if it still holds what was read from it.
     pub(crate) fn swap_for(mut self, target: &Target<'_>, read: &Stat) -> Result<(), ToolError> {
         let parent = target.parent.as_fd();
-        let random = match self.name.take() {
-            Some(random) => random,
-            None => {
-                let random = random_name();
-                self.link(parent, &random).map_err(|errno| fault(errno, target.shown))?;
-                random
-            }
+        let random = if let Some(random) = self.name.take() { random } else {
+            let random = random_name();
+            self.link(parent, &random).map_err(|errno| fault(errno, target.shown))?;
+            random
         };
         let discard = || {
             let _ = unlinkat(parent, &random, AtFlags::empty());
@@ -119,7 +121,8 @@ impl Temporary {
             Ok(()) if is_read(&random) => discard(),
             Ok(()) => {
                 // What was there is not what was read: it goes back, and our content goes.
-                let back = renameat_with(parent, &random, parent, &target.name, RenameFlags::EXCHANGE);
+                let back =
+                    renameat_with(parent, &random, parent, &target.name, RenameFlags::EXCHANGE);
                 discard();
                 back.map_err(|errno| fault(errno, target.shown))?;
                 return Err(changed(target.shown));
@@ -178,4 +181,3 @@ fn random_name() -> OsString {
     let _ = toolcrib_core::canonical::hex(&bytes, &mut name);
     OsString::from(name + "~")
 }
-

@@ -60,7 +60,8 @@ impl Runtime {
     pub async fn call(&self, mut call: Call, cancel: Cancel) -> Outcome {
         let start = self.clock.elapsed();
         let found = self.toolset.find(&call.tool);
-        let face = found.as_ref().map_or_else(|_| self.toolset.face(&call.tool), |it| Some(it.catalogue));
+        let face =
+            found.as_ref().map_or_else(|_| self.toolset.face(&call.tool), |it| Some(it.catalogue));
         let tool = found.as_ref().map_or_else(|_| call.tool.clone(), |offer| offer.full_name());
         take_call_keys(face, &mut call);
 
@@ -79,7 +80,8 @@ impl Runtime {
     pub async fn preview(&self, mut call: Call, cancel: Cancel) -> Result<Preview, Outcome> {
         let start = self.clock.elapsed();
         let found = self.toolset.find(&call.tool);
-        let face = found.as_ref().map_or_else(|_| self.toolset.face(&call.tool), |it| Some(it.catalogue));
+        let face =
+            found.as_ref().map_or_else(|_| self.toolset.face(&call.tool), |it| Some(it.catalogue));
         take_call_keys(face, &mut call);
         let result = match found {
             Ok(offer) => self.look(offer, &call, &cancel).await,
@@ -94,7 +96,12 @@ impl Runtime {
         })
     }
 
-    async fn look(&self, offer: &Offer, call: &Call, cancel: &Cancel) -> Result<Preview, ToolError> {
+    async fn look(
+        &self,
+        offer: &Offer,
+        call: &Call,
+        cancel: &Cancel,
+    ) -> Result<Preview, ToolError> {
         let tool = offer.full_name();
         let prepared = offer.tool.parse(call.args.clone())?;
         let ctx = self.world.enter(offer.catalogue.name, &tool, call, cancel);
@@ -203,6 +210,7 @@ struct Desk {
 }
 
 /// How far a call got without a person.
+#[expect(clippy::large_enum_variant, reason = "made and taken apart at once")]
 enum Opened {
     Ran(Value),
     Asks { prepared: Box<dyn Prepared>, plan: Plan, desk: Desk },

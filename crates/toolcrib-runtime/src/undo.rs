@@ -56,7 +56,8 @@ pub fn take_back(
             Action::Unchanged
         } else if !is_same(now.as_ref(), net.after.as_ref()) && since == Since::Refuse {
             let path = &net.change.path;
-            let message = format!("`{path}` was changed after call `{call}`, so nothing was taken back");
+            let message =
+                format!("`{path}` was changed after call `{call}`, so nothing was taken back");
             return Err(ToolError::new(ErrorKind::Changed, message)
                 .hint("look at it first; --force takes the call back all the same")
                 .at(path.as_str()));
@@ -98,9 +99,9 @@ struct Net {
 fn net_changes(changes: &[&Change]) -> Vec<Net> {
     let mut net: Vec<Net> = Vec::new();
     for change in changes.iter().filter(|change| change.kind != ChangeKind::MadeDirectory) {
-        let same = net.iter_mut().find(|known| {
-            known.change.path == change.path && known.change.root == change.root
-        });
+        let same = net
+            .iter_mut()
+            .find(|known| known.change.path == change.path && known.change.root == change.root);
         match same {
             Some(known) => known.after.clone_from(&change.after),
             None => net.push(Net { change: (*change).clone(), after: change.after.clone() }),

@@ -14,12 +14,7 @@ use toolcrib_core::{Catalogue, Declaration, ErrorKind, ToolError};
 pub(crate) static CATALOGUE: Catalogue = Catalogue {
     name: "clemini",
     about: "Files, search, shell, subagents and web for a coding agent; errors that carry codes",
-    tools: &[
-        &read_file::ReadFile,
-        &write_file::WriteFile,
-        &edit::Edit,
-        &todo_write::TodoWrite,
-    ],
+    tools: &[&read_file::ReadFile, &write_file::WriteFile, &edit::Edit, &todo_write::TodoWrite],
     call_keys: &[],
     wrap,
     word,
@@ -67,7 +62,9 @@ fn say(error: &ToolError) -> String {
 fn next_step(kind: ErrorKind) -> Option<&'static str> {
     match kind {
         ErrorKind::NotFound => Some("check that the file exists, and the path to it"),
-        ErrorKind::NoMatch => Some("read the file again and copy the text exactly, spaces included"),
+        ErrorKind::NoMatch => {
+            Some("read the file again and copy the text exactly, spaces included")
+        }
         ErrorKind::IsDirectory => Some("give the path of a file"),
         _ => None,
     }

@@ -54,9 +54,9 @@ fn word(failure: &Failure<'_>) -> Value {
 
 /// Returns the connected repository.
 fn connection(ctx: &Ctx) -> Result<&Arc<dyn Tree>, ToolError> {
-    ctx.connection.as_ref().ok_or_else(|| {
-        ToolError::new(ErrorKind::NoConnection, "No active GitHub connection found")
-    })
+    ctx.connection
+        .as_ref()
+        .ok_or_else(|| ToolError::new(ErrorKind::NoConnection, "No active GitHub connection found"))
 }
 
 /// Returns the path of `name` in the directory `base`.

@@ -111,7 +111,9 @@ fn say(tool: &str, error: &ToolError) -> Said {
             format!("Path '{path}' is not a directory"),
             "Use read_file for a file, or list the directory it is in",
         ),
-        ErrorKind::BadRange => ("invalid_line_range", error.message.clone(), "Ask for lines that the file has"),
+        ErrorKind::BadRange => {
+            ("invalid_line_range", error.message.clone(), "Ask for lines that the file has")
+        }
         ErrorKind::NoMatch => (
             "string_not_found",
             error.message.clone(),

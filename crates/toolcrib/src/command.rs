@@ -16,7 +16,7 @@ use std::sync::Arc;
 use crate::cli::{Cli, Command, Global};
 use crate::exit::Exit;
 use crate::terminal::{Terminal, print};
-use crate::wiring::{Crib, Wishes, WiringError};
+use crate::wiring::{Crib, WiringError, Wishes};
 
 /// Runs the subcommand.
 pub(crate) fn run(cli: Cli) -> ExitCode {
@@ -50,7 +50,8 @@ fn open(global: &Global, terminal: Terminal) -> Result<Crib, WiringError> {
         flags.push(("--toolset", "toolset", toolset.clone()));
     }
     let assignments = global.set.clone();
-    let wishes = Wishes { workspace: global.workspace.clone(), flags, assignments };
+    let workspace = global.workspace.clone();
+    let wishes = Wishes { workspace, state: None, flags, assignments };
     let crib = Crib::open(&wishes)?;
     for warning in &crib.settings.warnings {
         terminal.warn(warning);
@@ -67,7 +68,8 @@ fn block_on<T>(work: impl Future<Output = T>) -> Result<T, WiringError> {
     let done = runtime.block_on(async {
         // With a handler, a write past the file size limit is an error and not our death.
         const SIGXFSZ: i32 = 25;
-        let _limit = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::from_raw(SIGXFSZ));
+        let _limit =
+            tokio::signal::unix::signal(tokio::signal::unix::SignalKind::from_raw(SIGXFSZ));
         work.await
     });
     runtime.shutdown_background();

@@ -57,9 +57,8 @@ struct Argument {
 
 fn arguments(schema: &Value) -> Vec<Argument> {
     let required = schema["required"].as_array();
-    let is_required = |name: &str| {
-        required.is_some_and(|names| names.iter().any(|required| required == name))
-    };
+    let is_required =
+        |name: &str| required.is_some_and(|names| names.iter().any(|required| required == name));
     let properties = schema["properties"].as_object();
     let kind = |property: &Value| {
         let kind = property["type"].as_str().unwrap_or("any");

@@ -8,6 +8,7 @@ use crate::cli::{ColorChoice, Global};
 
 /// How much to say, and how.
 #[derive(Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "four independent switches of the command line")]
 pub(crate) struct Terminal {
     /// Whether stdout takes colour.
     out: bool,

@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Map;
-use toolcrib_core::{
-    Call, Cancel, Clock, Ctx, Recorder, SessionId, ToolSettings, Toolset, Tree,
-};
+use toolcrib_core::{Call, Cancel, Clock, Ctx, Recorder, SessionId, ToolSettings, Toolset, Tree};
 use toolcrib_host::{Hardlinks, Root, Rules, SystemClock, Workspace};
 use toolcrib_ledger::{Journal, Previews, RecordFile, State};
 use toolcrib_runtime::{Approver, Runtime, World};
@@ -21,6 +19,8 @@ use crate::settings::{Overrides, Places, Settings};
 pub struct Wishes {
     /// The workspace; the current directory without it.
     pub workspace: Option<PathBuf>,
+    /// The state folder; without it, where the environment says.
+    pub state: Option<PathBuf>,
     /// What flags set.
     pub flags: Overrides,
     /// What `-c` sets.
@@ -69,7 +69,10 @@ impl Crib {
         };
         let settings =
             Settings::load(&places, &root, &environment, &wishes.flags, &wishes.assignments)?;
-        let state = State::open(&state_folder(&environment)?)?;
+        let state = match &wishes.state {
+            Some(folder) => State::open(folder)?,
+            None => State::open(&state_folder(&environment)?)?,
+        };
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
         let journal = Arc::new(Journal::new(&state));
         let opener = Opener {
@@ -81,7 +84,8 @@ impl Crib {
         };
         let workspace = opener.open(root)?;
         let world = Arc::new(opener.shop(&workspace)?);
-        let previews = if settings.text("record.previews") == "off" { Previews::Off } else { Previews::On };
+        let previews =
+            if settings.text("record.previews") == "off" { Previews::Off } else { Previews::On };
         let recorder = Arc::new(RecordFile::new(&state, previews));
         Ok(Self { settings, state, journal, recorder, clock, workspace, world })
     }
@@ -181,8 +185,8 @@ impl Opener<'_> {
     /// Refuses roots that hold more than anyone could mean.
     fn check_root(&self, root: &Root) -> Result<(), WiringError> {
         const BROAD: [&str; 13] = [
-            "/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/proc", "/root", "/run", "/sys",
-            "/usr", "/var",
+            "/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/proc", "/root", "/run",
+            "/sys", "/usr", "/var",
         ];
         if self.settings.text("files.broad_root") == "allow" {
             return Ok(());
@@ -246,8 +250,9 @@ struct Shop {
 impl World for Shop {
     fn enter(&self, catalogue: &str, tool: &str, call: &Call, cancel: &Cancel) -> Ctx {
         let workspace = if catalogue == "forgekeeper" { &self.sandbox } else { &self.workspace };
-        let for_call =
-            |workspace: &Arc<Workspace>| Arc::new(workspace.for_call(call.id.clone(), tool, cancel.clone()));
+        let for_call = |workspace: &Arc<Workspace>| {
+            Arc::new(workspace.for_call(call.id.clone(), tool, cancel.clone()))
+        };
         Ctx {
             call: call.id.clone(),
             files: for_call(workspace),

@@ -18,7 +18,7 @@ pub(crate) struct Edit;
 pub(crate) struct Args {
     /// Path to file
     file_path: String,
-    /// Exact string to find and replace. Only optional when create_if_not_exists is true and the
+    /// Exact string to find and replace. Only optional when `create_if_not_exists` is true and the
     /// file does not exist.
     old_string: Option<String>,
     /// Replacement string
@@ -124,7 +124,7 @@ impl Tool for Edit {
         let word = |text: &str, miss: &Miss| missed(&args, text, miss);
         let (done, file_size) =
             edit::run(&*ctx.files, &args.file_path, &replacement(&args)?, word)?;
-        Ok(Reply { success: true, replacements: done.replaced, file_size, created: None })
+        Ok(Reply { success: true, replacements: done.count, file_size, created: None })
     }
 }
 

@@ -93,7 +93,8 @@ impl Tool for ReadFile {
         let all = lines::of(&file.text);
         let offset = args.offset.map_or(1, NonZeroUsize::get);
         if offset > all.len().max(1) {
-            let message = format!("offset {offset} is past the end: the file has {} lines", all.len());
+            let message =
+                format!("offset {offset} is past the end: the file has {} lines", all.len());
             return Err(ToolError::new(ErrorKind::BadRange, message).at(&args.file_path));
         }
         let limit = args.limit.map_or(LINES, NonZeroUsize::get);
@@ -113,7 +114,8 @@ impl Tool for ReadFile {
             let _ = write!(contents, "{gap}{number}: {line}");
             shown += 1;
         }
-        let is_whole = offset == 1 && shown == all.len() && !file.is_cut && !contents.ends_with("[cut]");
+        let is_whole =
+            offset == 1 && shown == all.len() && !file.is_cut && !contents.ends_with("[cut]");
         Ok(Reply { contents, total_lines: all.len(), truncated: (!is_whole).then_some(true) })
     }
 }

@@ -56,10 +56,7 @@ static DECLARATION: Declaration = Declaration {
                 "backup": true}"#,
             reply: r#"{"success": true, "bytes_written": 24, "overwritten": true,
                 "backup_created": true}"#,
-            leaves: &[
-                ("config.toml", "[settings]\nkey = \"value\""),
-                ("config.toml.bak", "old"),
-            ],
+            leaves: &[("config.toml", "[settings]\nkey = \"value\""), ("config.toml.bak", "old")],
         },
         Example {
             about: "A path outside the allowed directories.",

@@ -115,7 +115,8 @@ fn card(id: &str, args: &Args, severity: Severity) -> String {
         Severity::Medium => "medium",
         Severity::High => "high",
     };
-    let mut card = format!("# {}\n\n- id: {id}\n- severity: {severity}\n- status: proposed\n", args.title);
+    let mut card =
+        format!("# {}\n\n- id: {id}\n- severity: {severity}\n- status: proposed\n", args.title);
     if let Some(description) = &args.description {
         let _ = write!(card, "\n{description}\n");
     }

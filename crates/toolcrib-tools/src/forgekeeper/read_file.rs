@@ -46,7 +46,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A file.",
             files: &[("README.md", "# Forgekeeper\n")],
-            args: r##"{"path": "README.md"}"##,
+            args: r#"{"path": "README.md"}"#,
             reply: r##"{"ok": true, "tool": "read_file", "result": {"path": "README.md",
                 "content": "# Forgekeeper\n", "bytes": 14, "total_lines": 1}, "elapsed_ms": 0}"##,
             leaves: &[],

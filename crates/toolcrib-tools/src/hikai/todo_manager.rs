@@ -111,8 +111,7 @@ impl Tool for TodoManager {
     async fn run(&self, _: &Ctx, args: Args) -> Result<Reply, ToolError> {
         let mut items = items(&args);
         let is_idle = items.iter().all(|item| item.status != Status::InProgress);
-        if let Some(first) =
-            items.iter_mut().find(|item| is_idle && item.status == Status::Pending)
+        if let Some(first) = items.iter_mut().find(|item| is_idle && item.status == Status::Pending)
         {
             first.status = Status::InProgress;
         }

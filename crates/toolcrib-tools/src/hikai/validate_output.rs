@@ -100,7 +100,9 @@ fn against(schema: &Value, args: &Args) -> Result<Vec<String>, ToolError> {
             .hint("the operator's setting `hikai.output_types` must be mended")
     })?;
     let faults = validator.iter_errors(&args.data).take(MOST);
-    Ok(faults.map(|fault| format!("{}: {fault}", place(&fault.instance_path().to_string()))).collect())
+    Ok(faults
+        .map(|fault| format!("{}: {fault}", place(&fault.instance_path().to_string())))
+        .collect())
 }
 
 fn place(pointer: &str) -> &str {

@@ -115,13 +115,13 @@ impl Tool for Filesystem {
         let files = &*ctx.files;
         match args.action {
             Action::Read => files.look(&args.path).map(|_| Plan::default()),
-            Action::List => match files.look(&args.path)?.kind {
-                EntryKind::Directory => Ok(Plan::default()),
-                _ => {
+            Action::List => {
+                if files.look(&args.path)?.kind != EntryKind::Directory {
                     let message = format!("ENOTDIR: not a directory: {}", args.path);
-                    Err(ToolError::new(ErrorKind::NotDirectory, message).at(&args.path))
+                    return Err(ToolError::new(ErrorKind::NotDirectory, message).at(&args.path));
                 }
-            },
+                Ok(Plan::default())
+            }
             Action::Write => {
                 let content = content(args)?;
                 files.check_write(&args.path)?;
@@ -140,7 +140,10 @@ impl Tool for Filesystem {
             Action::Read => {
                 let file = text::read(files, &args.path, MAX_FILE)?;
                 if file.is_cut {
-                    let message = format!("{} has {} bytes, and the limit is {MAX_FILE}", args.path, file.size);
+                    let message = format!(
+                        "{} has {} bytes, and the limit is {MAX_FILE}",
+                        args.path, file.size
+                    );
                     return Err(ToolError::new(ErrorKind::TooLarge, message).at(&args.path));
                 }
                 Ok(Reply::Read(file.text))
@@ -153,7 +156,11 @@ impl Tool for Filesystem {
             Action::List => {
                 let listing = files.list(&args.path, MAX_NAMES)?;
                 if listing.total() > MAX_NAMES {
-                    let message = format!("{} has {} entries, and the limit is {MAX_NAMES}", args.path, listing.total());
+                    let message = format!(
+                        "{} has {} entries, and the limit is {MAX_NAMES}",
+                        args.path,
+                        listing.total()
+                    );
                     return Err(ToolError::new(ErrorKind::TooLarge, message).at(&args.path));
                 }
                 Ok(Reply::Names(listing.entries.into_iter().map(|entry| entry.name).collect()))
@@ -177,7 +184,9 @@ fn content(args: &Args) -> Result<&str, ToolError> {
     })?;
     if content.len() as u64 > MAX_FILE {
         let message = format!("content has {} bytes, and the limit is {MAX_FILE}", content.len());
-        return Err(ToolError::new(ErrorKind::TooLarge, message).with("limit", Value::from(MAX_FILE)));
+        return Err(
+            ToolError::new(ErrorKind::TooLarge, message).with("limit", Value::from(MAX_FILE))
+        );
     }
     Ok(content)
 }

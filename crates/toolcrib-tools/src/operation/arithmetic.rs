@@ -111,7 +111,8 @@ impl Reader<'_> {
             };
         }
         self.peek();
-        let end = self.rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(self.rest.len());
+        let end =
+            self.rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(self.rest.len());
         let (digits, rest) = self.rest.split_at(end);
         if digits.is_empty() {
             return Err(Fault::Malformed(match self.rest.chars().next() {
@@ -120,8 +121,7 @@ impl Reader<'_> {
             }));
         }
         self.rest = rest;
-        Number::parse(digits)
-            .ok_or_else(|| Fault::Malformed(format!("`{digits}` is not a number")))
+        Number::parse(digits).ok_or_else(|| Fault::Malformed(format!("`{digits}` is not a number")))
     }
 }
 
@@ -232,7 +232,9 @@ impl Number {
         let exact = match (self, exponent) {
             (Self::Exact(a, b), Self::Exact(times, 1)) => {
                 let power = u32::try_from(times.unsigned_abs()).ok();
-                power.and_then(|power| Some((a.checked_pow(power)?, b.checked_pow(power)?, times < 0)))
+                power.and_then(|power| {
+                    Some((a.checked_pow(power)?, b.checked_pow(power)?, times < 0))
+                })
             }
             _ => None,
         };

@@ -29,7 +29,7 @@ pub(crate) struct Replaced {
     pub(crate) text: String,
     /// How often the old string was there.
     pub(crate) found: usize,
-    pub(crate) replaced: usize,
+    pub(crate) count: usize,
     /// The lines that the replaced occurrences began on, in the old text.
     pub(crate) lines: Vec<usize>,
 }
@@ -76,12 +76,7 @@ fn replace(text: &str, old: &str, new: &str, which: Which) -> Result<Replaced, M
         from = at + old.len();
     }
     out.push_str(&text[from..]);
-    Ok(Replaced {
-        text: out,
-        found: places.len(),
-        replaced: chosen.len(),
-        lines: numbers(chosen),
-    })
+    Ok(Replaced { text: out, found: places.len(), count: chosen.len(), lines: numbers(chosen) })
 }
 
 /// Whether every line of the text ends in CR LF.
@@ -124,8 +119,7 @@ pub(crate) fn run(
     let mut done = None;
     files.update(path, MAX_FILE, &mut |bytes| {
         let text = Text::decode(bytes).ok_or_else(|| not_text(path))?;
-        let replaced =
-            replacement.apply(&text.text).map_err(|miss| word(&text.text, &miss))?;
+        let replaced = replacement.apply(&text.text).map_err(|miss| word(&text.text, &miss))?;
         let bytes = Text::encode(text.encoding, &replaced.text);
         done = Some((replaced, bytes.len() as u64));
         Ok(bytes)
@@ -167,7 +161,8 @@ mod tests {
 
     #[test]
     fn lines_are_those_of_the_old_text() {
-        let got = Replacement { old: "x", new: "\n\n", which: Which::All }.apply("x\ny\nx").unwrap();
-        assert_eq!((got.lines, got.found, got.replaced), (vec![1, 3], 2, 2));
+        let got =
+            Replacement { old: "x", new: "\n\n", which: Which::All }.apply("x\ny\nx").unwrap();
+        assert_eq!((got.lines, got.found, got.count), (vec![1, 3], 2, 2));
     }
 }

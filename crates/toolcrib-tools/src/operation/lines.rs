@@ -7,7 +7,7 @@ pub(crate) fn of(text: &str) -> Vec<&str> {
 
 /// Returns the number of the line, counted from 1, that the byte at `offset` is in.
 pub(crate) fn number_at(text: &str, offset: usize) -> usize {
-    text.as_bytes()[..offset].iter().filter(|byte| **byte == b'\n').count() + 1
+    text[..offset].matches('\n').count() + 1
 }
 
 /// Cuts `text` to at most `most` bytes, at a character's end.

@@ -10,8 +10,8 @@ use toolcrib_core::{
 };
 
 use super::Reply;
-use crate::operation::text::{self, MAX_FILE};
 use crate::operation::lines;
+use crate::operation::text::{self, MAX_FILE};
 
 pub(crate) struct ReadFile;
 
@@ -96,7 +96,8 @@ impl Tool for ReadFile {
         if let (Some(start), Some(end)) = (args.start_line, args.end_line)
             && end < start
         {
-            let message = format!("Line range invalid - end_line {end} is before start_line {start}");
+            let message =
+                format!("Line range invalid - end_line {end} is before start_line {start}");
             return Err(ToolError::new(ErrorKind::BadRange, message).at(&args.path));
         }
         ctx.files.look(&args.path)?;
@@ -130,10 +131,8 @@ impl Tool for ReadFile {
         output.push_str(&shown.join("\n"));
         let mut warnings = Vec::new();
         if file.is_cut {
-            let warning = format!(
-                "Warning: File has {} bytes, showing the first {MAX_FILE} only",
-                file.size
-            );
+            let warning =
+                format!("Warning: File has {} bytes, showing the first {MAX_FILE} only", file.size);
             let _ = write!(output, "\n{warning}");
             warnings.push(warning);
         }

@@ -109,7 +109,7 @@ impl Tool for ReplaceStringInFile {
         }
         let metadata = Metadata {
             occurrences_found: done.found,
-            occurrences_replaced: done.replaced,
+            occurrences_replaced: done.count,
             lines_changed: done.lines,
             warnings,
         };

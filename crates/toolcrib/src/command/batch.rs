@@ -17,7 +17,11 @@ use crate::wiring::{WiringError, session};
 /// A line of stdin: a call, or why it is none.
 type Line = Result<(Value, String, Value), (Value, String)>;
 
-pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Result<Exit, WiringError> {
+pub(super) fn run(
+    global: &Global,
+    terminal: Terminal,
+    args: &CallArgs,
+) -> Result<Exit, WiringError> {
     let crib = open(global, terminal)?;
     // Stdin holds the calls, so nobody can answer there.
     let approver: Arc<dyn toolcrib_runtime::Approver> =

@@ -12,7 +12,11 @@ use crate::exit::Exit;
 use crate::terminal::{Terminal, print_json};
 use crate::wiring::{Crib, WiringError, session};
 
-pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Result<Exit, WiringError> {
+pub(super) fn run(
+    global: &Global,
+    terminal: Terminal,
+    args: &CallArgs,
+) -> Result<Exit, WiringError> {
     let crib = open(global, terminal)?;
     let runtime = crib.runtime(approver(global, terminal))?;
     let parsed = match arguments(&args.args) {

@@ -8,7 +8,11 @@ use crate::exit::Exit;
 use crate::terminal::{Paint, Terminal, print_json};
 use crate::wiring::WiringError;
 
-pub(super) fn run(global: &Global, terminal: Terminal, args: &ConfigArgs) -> Result<Exit, WiringError> {
+pub(super) fn run(
+    global: &Global,
+    terminal: Terminal,
+    args: &ConfigArgs,
+) -> Result<Exit, WiringError> {
     let crib = open(global, terminal)?;
     let ConfigCommand::Show { origin, json } = &args.command;
     let places = [

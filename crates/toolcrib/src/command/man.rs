@@ -16,7 +16,8 @@ use crate::wiring::WiringError;
 /// Prints a completion script that knows the tools by name.
 pub(super) fn completions(shell: Shell) -> Exit {
     let toolset = Toolset::everything(CATALOGUES);
-    let names: Vec<String> = toolset.offers().iter().map(toolcrib_core::toolset::Offer::full_name).collect();
+    let names: Vec<String> =
+        toolset.offers().iter().map(toolcrib_core::toolset::Offer::full_name).collect();
     let mut command = cli::command()
         .mut_subcommand("call", |call| {
             let names = names.clone();

@@ -14,7 +14,11 @@ use crate::reference::describe;
 use crate::terminal::{Paint, Terminal, print};
 use crate::wiring::WiringError;
 
-pub(super) fn run(global: &Global, terminal: Terminal, args: &ToolsArgs) -> Result<Exit, WiringError> {
+pub(super) fn run(
+    global: &Global,
+    terminal: Terminal,
+    args: &ToolsArgs,
+) -> Result<Exit, WiringError> {
     let crib = open(global, terminal)?;
     let toolset = crib.toolset()?;
     let offers = match &args.name {

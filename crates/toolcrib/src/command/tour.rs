@@ -9,29 +9,55 @@ use crate::wiring::WiringError;
 
 /// What is shown, and the words that are typed after `toolcrib`.
 const STOPS: [(&str, &[&str]); 10] = [
-    ("A file is made. Tier 2 asks in mode standard; --yes is the answer.", &[
-        "--yes", "call", "wink/create_file", "path=src/greet.py",
-        "content=def greet(name):\n    return 'Hello, ' + name\n",
-    ]),
-    ("Reading is free. The same file through another catalogue.", &[
-        "call", "clemini/read_file", "file_path=src/greet.py",
-    ]),
-    ("An edit, with its difference.", &[
-        "--yes", "call", "clemini/edit", "file_path=src/greet.py", "old_string='Hello, ' + name",
-        "new_string=f'Hello, {name}!'",
-    ]),
-    ("What would happen, without doing it.", &[
-        "call", "wink/replace_string_in_file", "path=src/greet.py", "old_string=Hello",
-        "new_string=Good morning", "--dry-run",
-    ]),
-    ("A path that leads outside is refused, the same whether or not anything is there.", &[
-        "call", "wink/read_file", "path=../../etc/passwd",
-    ]),
+    (
+        "A file is made. Tier 2 asks in mode standard; --yes is the answer.",
+        &[
+            "--yes",
+            "call",
+            "wink/create_file",
+            "path=src/greet.py",
+            "content=def greet(name):\n    return 'Hello, ' + name\n",
+        ],
+    ),
+    (
+        "Reading is free. The same file through another catalogue.",
+        &["call", "clemini/read_file", "file_path=src/greet.py"],
+    ),
+    (
+        "An edit, with its difference.",
+        &[
+            "--yes",
+            "call",
+            "clemini/edit",
+            "file_path=src/greet.py",
+            "old_string='Hello, ' + name",
+            "new_string=f'Hello, {name}!'",
+        ],
+    ),
+    (
+        "What would happen, without doing it.",
+        &[
+            "call",
+            "wink/replace_string_in_file",
+            "path=src/greet.py",
+            "old_string=Hello",
+            "new_string=Good morning",
+            "--dry-run",
+        ],
+    ),
+    (
+        "A path that leads outside is refused, the same whether or not anything is there.",
+        &["call", "wink/read_file", "path=../../etc/passwd"],
+    ),
     ("So is a link that leads there.", &["call", "clemini/read_file", "file_path=escape"]),
-    ("Without --yes and without a terminal, a call that needs approval ends at once.", &[
-        "call", "nachos/filesystem", "action=delete", "path=src/greet.py", "--json",
-    ]),
-    ("Five contracts, one engine.", &["call", "nachos/calculator", "expression=0.1 + 0.2", "--json"]),
+    (
+        "Without --yes and without a terminal, a call that needs approval ends at once.",
+        &["call", "nachos/filesystem", "action=delete", "path=src/greet.py", "--json"],
+    ),
+    (
+        "Five contracts, one engine.",
+        &["call", "nachos/calculator", "expression=0.1 + 0.2", "--json"],
+    ),
     ("What was changed can be taken back.", &["undo"]),
     ("And nothing was hidden: this is what holds here.", &["config", "show", "--origin"]),
 ];
@@ -77,7 +103,7 @@ fn typed(words: &[&str]) -> String {
         line.push(' ');
         if word.contains([' ', '\n', '\'', '(', '*']) {
             let quoted = word.replace('\\', "\\\\").replace('\'', "\\'").replace('\n', "\\n");
-            line.push_str(&format!("$'{quoted}'"));
+            line.extend(["$'", &quoted, "'"]);
         } else {
             line.push_str(word);
         }

@@ -18,7 +18,11 @@ use crate::wiring::{Crib, WiringError, session};
 /// The name that an undo is recorded under.
 const NAME: &str = "toolcrib/undo";
 
-pub(super) fn run(global: &Global, terminal: Terminal, args: &UndoArgs) -> Result<Exit, WiringError> {
+pub(super) fn run(
+    global: &Global,
+    terminal: Terminal,
+    args: &UndoArgs,
+) -> Result<Exit, WiringError> {
     let crib = open(global, terminal)?;
     let (changes, taken) = crib.journal.read()?;
     let Some(wanted) = &args.call else {
@@ -39,7 +43,8 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &UndoArgs) -> Resul
         }
         Err(err) => {
             if args.json {
-                let error = json!({"code": err.kind.as_str(), "message": err.message, "hint": err.hint});
+                let error =
+                    json!({"code": err.kind.as_str(), "message": err.message, "hint": err.hint});
                 print_json(&json!({"error": error}).to_string());
             } else {
                 terminal.fail(&err.message, err.hint.as_deref());
@@ -75,7 +80,9 @@ fn undo(
     let since = if args.force { Since::Overwrite } else { Since::Refuse };
     let steps = take_back(changes, &wanted, since, &files, &load)?;
     let noted = crib.journal.take(&Taken { call: wanted, by: call.id.clone() });
-    noted.map_err(|err| ToolError::new(ErrorKind::Io, format!("taken back, but not noted: {err}")))?;
+    noted.map_err(|err| {
+        ToolError::new(ErrorKind::Io, format!("taken back, but not noted: {err}"))
+    })?;
     Ok(steps)
 }
 
@@ -89,14 +96,18 @@ fn recorded(
     let record = |moment: Moment<'_>| {
         let at = crib.clock.now();
         let event = Event { at, call: &call.id, session: &call.session, tool: NAME, moment };
-        crib.recorder
-            .record(&event)
-            .map_err(|reason| ToolError::new(ErrorKind::Unrecorded, format!("not recorded: {reason}")))
+        crib.recorder.record(&event).map_err(|reason| {
+            ToolError::new(ErrorKind::Unrecorded, format!("not recorded: {reason}"))
+        })
     };
     let args = toolcrib_core::canonical::text(&call.args);
     let digest = toolcrib_core::canonical::Digest::of(NAME, &call.args).to_string();
     record(Moment::Asked { args: &args, digest, effect: Effect::Write })?;
-    record(Moment::Decided { verdict: "allow", rule: "a person's own command", by: Some("terminal") })?;
+    record(Moment::Decided {
+        verdict: "allow",
+        rule: "a person's own command",
+        by: Some("terminal"),
+    })?;
     let done = work();
     let reply = match &done {
         Ok(steps) => steps_json(steps).to_string(),

@@ -108,9 +108,8 @@ impl Settings {
 
     /// Every setting with its value and origin, in the order of the table.
     pub fn all(&self) -> impl Iterator<Item = (&'static Key, &Value, &Origin)> {
-        KEYS.iter().filter_map(|key| {
-            self.values.get(key.name).map(|(value, origin)| (key, value, origin))
-        })
+        KEYS.iter()
+            .filter_map(|key| self.values.get(key.name).map(|(value, origin)| (key, value, origin)))
     }
 
     /// How strict to be.
@@ -139,7 +138,8 @@ impl Settings {
         let table = self.value(name).as_table();
         let mut schemas = Vec::new();
         for (kind, value) in table.into_iter().flatten() {
-            let refuse = |what: &dyn fmt::Display| SettingsError(format!("`{name}.{kind}`: {what}"));
+            let refuse =
+                |what: &dyn fmt::Display| SettingsError(format!("`{name}.{kind}`: {what}"));
             let schema = if let Value::String(path) = value {
                 let bytes = fs::read(path).map_err(|err| refuse(&format!("`{path}`: {err}")))?;
                 serde_json::from_slice(&bytes).map_err(|err| refuse(&format!("`{path}`: {err}")))?
@@ -179,15 +179,15 @@ fn read_trusted(path: &Path) -> Result<Option<String>, SettingsError> {
     fs::read_to_string(path).map(Some).map_err(|err| refuse(&err.to_string()))
 }
 
-fn from_environment(
-    environment: &BTreeMap<String, OsString>,
-) -> Result<Vec<Set>, SettingsError> {
+fn from_environment(environment: &BTreeMap<String, OsString>) -> Result<Vec<Set>, SettingsError> {
     let mut sets = Vec::new();
     for key in KEYS {
         let own = key.variable();
         // Our own name wins over the contract's.
         for name in key.contract_name.into_iter().chain([own.as_str()]) {
-            let Some(text) = environment.get(name).filter(|text| !text.is_empty()) else { continue };
+            let Some(text) = environment.get(name).filter(|text| !text.is_empty()) else {
+                continue;
+            };
             let refuse = |what: String| SettingsError(format!("environment {name}: {what}"));
             let text = text.to_str().ok_or_else(|| refuse("not UTF-8".to_owned()))?;
             let value = from_text(key, text).map_err(refuse)?;
@@ -201,9 +201,8 @@ fn from_flags(flags: &Overrides, assignments: &[String]) -> Result<Vec<Set>, Set
     let mut sets = Vec::new();
     for assignment in assignments {
         let refuse = |what: String| SettingsError(format!("-c {assignment}: {what}"));
-        let (name, text) = assignment
-            .split_once('=')
-            .ok_or_else(|| refuse("write it as KEY=VALUE".to_owned()))?;
+        let (name, text) =
+            assignment.split_once('=').ok_or_else(|| refuse("write it as KEY=VALUE".to_owned()))?;
         let key = find(name.trim()).map_err(refuse)?;
         let value = from_text(key, text.trim()).map_err(refuse)?;
         sets.push((key, value, Origin::Flag("-c".to_owned())));
@@ -223,7 +222,11 @@ fn tightened(key: &Key, current: &Value, wish: Value) -> Result<Value, &'static 
     match &key.project {
         Project::Never => Err("a project may not set this"),
         Project::Only(word) => {
-            if wish.as_str() == Some(*word) { Ok(wish) } else { Err(loosens) }
+            if wish.as_str() == Some(*word) {
+                Ok(wish)
+            } else {
+                Err(loosens)
+            }
         }
         Project::Stricter => {
             let Kind::Choice(words) = key.kind else { return Err(loosens) };
@@ -231,7 +234,11 @@ fn tightened(key: &Key, current: &Value, wish: Value) -> Result<Value, &'static 
             if rank(&wish) <= rank(current) { Ok(wish) } else { Err(loosens) }
         }
         Project::Smaller => {
-            if wish.as_integer() <= current.as_integer() { Ok(wish) } else { Err(loosens) }
+            if wish.as_integer() <= current.as_integer() {
+                Ok(wish)
+            } else {
+                Err(loosens)
+            }
         }
         Project::Fewer => {
             let (Value::Array(wished), Value::Array(held)) = (&wish, current) else {

@@ -154,7 +154,11 @@ impl Scratch {
 
     /// Runs with text on stdin.
     #[track_caller]
-    pub(crate) fn feed<S: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = S>, input: &[u8]) -> Ran {
+    pub(crate) fn feed<S: AsRef<OsStr>>(
+        &self,
+        words: impl IntoIterator<Item = S>,
+        input: &[u8],
+    ) -> Ran {
         let mut child = self
             .command()
             .args(words)

@@ -1,0 +1,219 @@
+//! Where a change goes: found by handle, so that what is checked is what is changed.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, statat};
+use rustix::io::Errno;
+use toolcrib_core::{ErrorKind, ToolError};
+
+use crate::confine::{CallFiles, Fingerprint, Purpose};
+use crate::fault::{changed, fault};
+use crate::place::Place;
+use crate::protect;
+use crate::root::{Root, open_below};
+
+/// How often a target is looked up again when the tree moves under it.
+pub(crate) const TRIES: usize = 32;
+
+/// Where a write goes: a directory by handle, and a name in it.
+pub(crate) struct Target<'a> {
+    pub(crate) root: &'a Root,
+    pub(crate) parent: OwnedFd,
+    pub(crate) name: OsString,
+    /// The path below the root with no link in it.
+    pub(crate) below: PathBuf,
+    pub(crate) shown: &'a str,
+    /// What is there, opened for reading.
+    pub(crate) existing: Option<(OwnedFd, Stat)>,
+}
+
+impl Target<'_> {
+    pub(crate) fn fingerprint(&self) -> Option<Fingerprint> {
+        self.existing.as_ref().map(|(_, meta)| Fingerprint::of(self.below.clone(), meta))
+    }
+}
+
+impl CallFiles {
+    /// Finds the target of a write, following links that stay inside. `None` if parents are missing.
+    pub(crate) fn target<'a>(&'a self, path: &'a str) -> Result<Option<Target<'a>>, ToolError> {
+        let place = self.workspace.place(path)?;
+        if place.is_written_as_directory() || place.below.file_name().is_none() {
+            let message = format!("`{path}` names a directory, and a file is needed");
+            return Err(ToolError::new(ErrorKind::IsDirectory, message).at(path));
+        }
+        for _ in 0..TRIES {
+            let found = match self.workspace.open_file(&place, Purpose::Write) {
+                Ok(existing) => existing_target(&place, existing)?,
+                Err(err) if err.kind == ErrorKind::NotFound => match new_target(&place)? {
+                    Lookup::Found(target) => Some(target),
+                    Lookup::NoParent => return Ok(None),
+                    Lookup::Moved => None,
+                },
+                Err(err) => return Err(err),
+            };
+            if let Some(target) = found {
+                protect::check(&target.below, &self.workspace.rules.protected, path)?;
+                return Ok(Some(target));
+            }
+        }
+        Err(changed(path))
+    }
+
+    /// Finds the file or link that is to be removed, and fails if it may not be.
+    pub(crate) fn removal<'a>(&'a self, path: &'a str) -> Result<Target<'a>, ToolError> {
+        let place = self.workspace.place(path)?;
+        if place.is_written_as_directory() || place.below.file_name().is_none() {
+            let message = format!("`{path}` is a directory, and only files can be deleted");
+            return Err(ToolError::new(ErrorKind::IsDirectory, message).at(path));
+        }
+        let Lookup::Found(target) = self.link_target(&place)? else {
+            return Err(fault(Errno::NOENT, path));
+        };
+        protect::check(&target.below, &self.workspace.rules.protected, path)?;
+        Ok(target)
+    }
+
+    /// Finds what is at a place without following a link at its end.
+    pub(crate) fn link_target<'a>(&self, place: &Place<'a>) -> Result<Lookup<'a>, ToolError> {
+        let shown = place.shown;
+        let Lookup::Found(mut target) = parent_target(place)? else {
+            return Ok(Lookup::NoParent);
+        };
+        let meta = match statat(&target.parent, &target.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(meta) => meta,
+            Err(Errno::NOENT) => return Ok(Lookup::NoParent),
+            Err(errno) => return Err(fault(errno, shown)),
+        };
+        let flags = match FileType::from_raw_mode(meta.st_mode) {
+            FileType::Symlink => OFlags::PATH | OFlags::NOFOLLOW,
+            FileType::RegularFile => OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW,
+            FileType::Directory => {
+                let message = format!("`{shown}` is a directory, and only files can be deleted");
+                return Err(ToolError::new(ErrorKind::IsDirectory, message).at(shown));
+            }
+            _ => {
+                let message = format!("`{shown}` is not a regular file");
+                return Err(ToolError::new(ErrorKind::NotRegular, message).at(shown));
+            }
+        };
+        let name = Path::new(&target.name);
+        // With NOFOLLOW and PATH the kernel opens the link itself, so NO_SYMLINKS must be off.
+        let file =
+            open_below(target.parent.as_fd(), name, flags, Mode::empty(), ResolveFlags::empty())
+                .map_err(|errno| fault(errno, shown))?;
+        let now = fstat(&file).map_err(|errno| fault(errno, shown))?;
+        if (now.st_dev, now.st_ino) != (meta.st_dev, meta.st_ino) {
+            return Err(changed(shown));
+        }
+        if FileType::from_raw_mode(now.st_mode) == FileType::RegularFile {
+            self.workspace.check_mode(&now, shown, Purpose::Write)?;
+        }
+        target.existing = Some((file, now));
+        Ok(Lookup::Found(target))
+    }
+
+    /// Returns the target for a file that is gone and is to come back, its parents made again.
+    pub(crate) fn fresh_target<'a>(&self, place: &Place<'a>) -> Result<Target<'a>, ToolError> {
+        let parent = place.below.parent().unwrap_or(Path::new("")).to_owned();
+        self.make_directories(place, &parent)?;
+        match new_target(place)? {
+            Lookup::Found(target) => Ok(target),
+            Lookup::NoParent | Lookup::Moved => Err(changed(place.shown)),
+        }
+    }
+}
+
+/// What came of looking a target up.
+#[expect(clippy::large_enum_variant, reason = "made and taken apart at once")]
+pub(crate) enum Lookup<'a> {
+    Found(Target<'a>),
+    NoParent,
+    Moved,
+}
+
+/// Returns the target for a file that is there, or nothing if it moved away meanwhile.
+fn existing_target<'a>(
+    place: &Place<'a>,
+    existing: (OwnedFd, Stat),
+) -> Result<Option<Target<'a>>, ToolError> {
+    let (file, meta) = existing;
+    let Some(below) = place.root.below(file.as_fd()) else { return Ok(None) };
+    let Some(name) = below.file_name().map(OsStr::to_owned) else { return Ok(None) };
+    let Ok(parent) = place.root.open_resolved(below.parent().unwrap_or(Path::new(""))) else {
+        return Ok(None);
+    };
+    match statat(&parent, &name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(now) if (now.st_dev, now.st_ino) == (meta.st_dev, meta.st_ino) => {}
+        Ok(_) | Err(Errno::NOENT) => return Ok(None),
+        Err(errno) => return Err(fault(errno, place.shown)),
+    }
+    let existing = Some((file, meta));
+    Ok(Some(Target { root: place.root, parent, name, below, shown: place.shown, existing }))
+}
+
+/// Returns the target for a file that is not there yet.
+fn new_target<'a>(place: &Place<'a>) -> Result<Lookup<'a>, ToolError> {
+    let Lookup::Found(target) = parent_target(place)? else { return Ok(Lookup::NoParent) };
+    match statat(&target.parent, &target.name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => Ok(Lookup::Found(target)),
+        Ok(meta) if FileType::from_raw_mode(meta.st_mode) == FileType::Symlink => {
+            let message = format!("`{}` is a link to nothing", place.shown);
+            Err(ToolError::new(ErrorKind::NotFound, message)
+                .hint("delete the link, or write to the place it leads to")
+                .at(place.shown))
+        }
+        Ok(_) => Ok(Lookup::Moved),
+        Err(errno) => Err(fault(errno, place.shown)),
+    }
+}
+
+/// Opens the directory that a place is in.
+fn parent_target<'a>(place: &Place<'a>) -> Result<Lookup<'a>, ToolError> {
+    let Some(name) = place.below.file_name().map(OsStr::to_owned) else {
+        return Ok(Lookup::NoParent);
+    };
+    let parent = place.below.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    let handle =
+        match place.root.open_below(parent, OFlags::PATH | OFlags::DIRECTORY, Mode::empty()) {
+            Ok(handle) => handle,
+            Err(Errno::NOENT) => return Ok(Lookup::NoParent),
+            Err(errno) => return Err(fault(errno, place.shown)),
+        };
+    let Some(at) = place.root.below(handle.as_fd()) else { return Ok(Lookup::Moved) };
+    let below = at.join(&name);
+    let shown = place.shown;
+    Ok(Lookup::Found(Target {
+        root: place.root,
+        parent: handle,
+        name,
+        below,
+        shown,
+        existing: None,
+    }))
+}
+
+/// Opens the deepest directory on the way to `wanted` that is there. Returns where it is, its
+/// handle, and what is missing below it.
+pub(crate) fn deepest(place: &Place<'_>, wanted: &Path) -> Result<(PathBuf, OwnedFd, PathBuf), ToolError> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY;
+    let mut there = wanted.to_owned();
+    loop {
+        let path = if there.as_os_str().is_empty() { Path::new(".") } else { &there };
+        match place.root.open_below(path, flags, Mode::empty()) {
+            Ok(handle) => {
+                let at = place.root.below(handle.as_fd()).ok_or_else(|| changed(place.shown))?;
+                let missing = wanted.strip_prefix(&there).unwrap_or(wanted).to_owned();
+                return Ok((at, handle, missing));
+            }
+            Err(Errno::NOENT) if there.pop() => {}
+            Err(Errno::NOTDIR) => {
+                let message = format!("a file stands where `{}` needs a directory", place.shown);
+                return Err(ToolError::new(ErrorKind::NotDirectory, message).at(place.shown));
+            }
+            Err(errno) => return Err(fault(errno, place.shown)),
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Chores of this repository that need logic, and what its tidy test looks at.
+
+pub mod bench;
+pub mod docs;
