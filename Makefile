@@ -2,7 +2,7 @@
 .PHONY: run test lint docs bench setup fmt
 
 run:            ## set everything up, then take the tour: real calls in a scratch workspace
-	cargo run --quiet --release -- tour
+	cargo run --quiet -- tour
 
 test: lint      ## set everything up, then check everything
 	cargo test --workspace --quiet

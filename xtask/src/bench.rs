@@ -15,7 +15,9 @@ const STARTS: usize = 101;
 /// Runs every comparison and prints it.
 pub fn run() -> Result<(), Box<dyn Error>> {
     let program = release_binary()?;
-    println!("Each row is measured in this run, the peer and us in turn; medians and their ratio.\n");
+    println!(
+        "Each row is measured in this run, the peer and us in turn; medians and their ratio.\n"
+    );
     starts(&program)?;
     path::run()?;
     Ok(())

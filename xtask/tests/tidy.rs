@@ -163,9 +163,8 @@ fn is_allowed(expression: &str, allowed: &[&str]) -> bool {
     let expression = expression.replace('/', " OR ");
     expression.split(" AND ").all(|part| {
         let part = part.trim().trim_start_matches('(').trim_end_matches(')');
-        part.split(" OR ").any(|one| {
-            allowed.contains(&one.trim().trim_start_matches('(').trim_end_matches(')'))
-        })
+        part.split(" OR ")
+            .any(|one| allowed.contains(&one.trim().trim_start_matches('(').trim_end_matches(')')))
     })
 }
 

@@ -18,6 +18,7 @@ use toolcrib_core::{
 use crate::fault::{fault, outside};
 use crate::lock::Locks;
 use crate::place::Place;
+use crate::protect;
 use crate::root::{Root, is_special, real_path};
 
 /// How much of a file is read at once, between two looks at whether the call is still wanted.
@@ -135,6 +136,21 @@ impl Workspace {
         Ok(())
     }
 
+    /// Fails if nothing may be changed at `below`, a path under `root` with no link in it.
+    pub(crate) fn check_change(
+        &self,
+        root: &Root,
+        below: &Path,
+        shown: &str,
+    ) -> Result<(), ToolError> {
+        if let Some(hidden) = &self.hidden
+            && root.path().join(below).starts_with(hidden)
+        {
+            return Err(outside(shown));
+        }
+        protect::check(below, &self.rules.protected, shown)
+    }
+
     /// Opens a regular file.
     pub(crate) fn open_file(
         &self,
@@ -203,7 +219,15 @@ pub struct CallFiles {
     pub(crate) tool: String,
     pub(crate) cancel: Cancel,
     pub(crate) made: Mutex<Vec<Change>>,
-    pub(crate) pinned: Mutex<HashMap<String, Option<Fingerprint>>>,
+    pub(crate) pinned: Mutex<HashMap<String, Pin>>,
+}
+
+/// What a path led to when it was pinned.
+pub(crate) struct Pin {
+    /// With a link at its end followed.
+    pub(crate) followed: Option<Fingerprint>,
+    /// With the link itself looked at.
+    pub(crate) unfollowed: Option<Fingerprint>,
 }
 
 /// What tells one state of a file from another.

@@ -11,7 +11,6 @@ use toolcrib_core::{ErrorKind, ToolError};
 use crate::confine::{CallFiles, Fingerprint, Purpose};
 use crate::fault::{changed, fault};
 use crate::place::Place;
-use crate::protect;
 use crate::root::{Root, open_below};
 
 /// How often a target is looked up again when the tree moves under it.
@@ -54,7 +53,7 @@ impl CallFiles {
                 Err(err) => return Err(err),
             };
             if let Some(target) = found {
-                protect::check(&target.below, &self.workspace.rules.protected, path)?;
+                self.workspace.check_change(target.root, &target.below, path)?;
                 return Ok(Some(target));
             }
         }
@@ -71,7 +70,7 @@ impl CallFiles {
         let Lookup::Found(target) = self.link_target(&place)? else {
             return Err(fault(Errno::NOENT, path));
         };
-        protect::check(&target.below, &self.workspace.rules.protected, path)?;
+        self.workspace.check_change(target.root, &target.below, path)?;
         Ok(target)
     }
 
@@ -197,7 +196,10 @@ fn parent_target<'a>(place: &Place<'a>) -> Result<Lookup<'a>, ToolError> {
 
 /// Opens the deepest directory on the way to `wanted` that is there. Returns where it is, its
 /// handle, and what is missing below it.
-pub(crate) fn deepest(place: &Place<'_>, wanted: &Path) -> Result<(PathBuf, OwnedFd, PathBuf), ToolError> {
+pub(crate) fn deepest(
+    place: &Place<'_>,
+    wanted: &Path,
+) -> Result<(PathBuf, OwnedFd, PathBuf), ToolError> {
     let flags = OFlags::PATH | OFlags::DIRECTORY;
     let mut there = wanted.to_owned();
     loop {

@@ -104,7 +104,9 @@ impl Temporary {
     /// Takes the place of the file that was there, if it still holds what was read from it.
     pub(crate) fn swap_for(mut self, target: &Target<'_>, read: &Stat) -> Result<(), ToolError> {
         let parent = target.parent.as_fd();
-        let random = if let Some(random) = self.name.take() { random } else {
+        let random = if let Some(random) = self.name.take() {
+            random
+        } else {
             let random = random_name();
             self.link(parent, &random).map_err(|errno| fault(errno, target.shown))?;
             random

@@ -17,11 +17,10 @@ use toolcrib_core::capability::{EditFn, WriteMode, Written};
 use toolcrib_core::escape::name as spell;
 use toolcrib_core::{Change, ChangeKind, ErrorKind, Files, Image, ToolError};
 
-use crate::confine::{CallFiles, Fingerprint, Purpose};
+use crate::confine::{CallFiles, Fingerprint, Pin, Purpose};
 use crate::fault::{changed, fault};
 use crate::lock::Held;
 use crate::place::Place;
-use crate::protect;
 use crate::root::{Root, open_below};
 use crate::target::{TRIES, Target, deepest};
 use crate::temporary::Temporary;
@@ -57,10 +56,12 @@ impl CallFiles {
     /// Fails if `target` is not what was pinned for it.
     fn check_pin(&self, target: &Target<'_>) -> Result<(), ToolError> {
         let pinned = self.pinned.lock().unwrap_or_else(PoisonError::into_inner);
-        match pinned.get(target.shown) {
-            Some(pin) if *pin != target.fingerprint() => Err(changed_since_approval(target.shown)),
-            _ => Ok(()),
+        let Some(pin) = pinned.get(target.shown) else { return Ok(()) };
+        let now = target.fingerprint();
+        if now == pin.followed || now == pin.unfollowed {
+            return Ok(());
         }
+        Err(changed_since_approval(target.shown))
     }
 
     /// Puts new content in place of what `target` holds, keeping a pre-image.
@@ -147,7 +148,7 @@ impl CallFiles {
         wanted: &Path,
     ) -> Result<Vec<PathBuf>, ToolError> {
         let (mut at, mut handle, missing) = deepest(place, wanted)?;
-        protect::check(&at.join(&missing), &self.workspace.rules.protected, place.shown)?;
+        self.workspace.check_change(place.root, &at.join(&missing), place.shown)?;
         let mut made = Vec::new();
         for component in missing.components() {
             let Component::Normal(name) = component else {
@@ -218,10 +219,12 @@ impl Files for CallFiles {
     }
 
     fn check_write(&self, path: &str) -> Result<(), ToolError> {
-        let parent = if let Some(target) = self.target(path)? { target.parent } else {
+        let parent = if let Some(target) = self.target(path)? {
+            target.parent
+        } else {
             let place = self.workspace.place(path)?;
             let (at, handle, missing) = deepest(&place, &place.below)?;
-            protect::check(&at.join(&missing), &self.workspace.rules.protected, path)?;
+            self.workspace.check_change(place.root, &at.join(&missing), path)?;
             if missing.components().any(|part| !matches!(part, Component::Normal(_))) {
                 return Err(fault(Errno::NOENT, path));
             }
@@ -298,8 +301,10 @@ impl Files for CallFiles {
 
     fn pin(&self, paths: &[String]) -> Result<(), ToolError> {
         for path in paths {
-            let print = self.target(path).ok().flatten().and_then(|target| target.fingerprint());
-            self.pinned.lock().unwrap_or_else(PoisonError::into_inner).insert(path.clone(), print);
+            let followed = self.target(path).ok().flatten().and_then(|it| it.fingerprint());
+            let unfollowed = self.removal(path).ok().and_then(|it| it.fingerprint());
+            let pin = Pin { followed, unfollowed };
+            self.pinned.lock().unwrap_or_else(PoisonError::into_inner).insert(path.clone(), pin);
         }
         Ok(())
     }

@@ -28,6 +28,12 @@ pub struct Question {
 pub trait Approver: Send + Sync {
     /// Returns what the person answered.
     fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a>;
+
+    /// Whether the answer is about the files as they are now. If so, the call is refused when they
+    /// are something else by the time it runs.
+    fn looks(&self) -> bool {
+        true
+    }
 }
 
 /// An answer to come.
@@ -39,6 +45,10 @@ pub struct AlwaysYes(pub String);
 impl Approver for AlwaysYes {
     fn ask<'a>(&'a self, _: &'a Question) -> AnswerFuture<'a> {
         Box::pin(async { Answer::Yes(self.0.clone()) })
+    }
+
+    fn looks(&self) -> bool {
+        false
     }
 }
 

@@ -136,6 +136,7 @@ impl Runtime {
             call: call.clone(),
             effect: declaration.effect,
             digest,
+            is_pinned: self.approver.looks(),
         };
         let allowance = allowance(offer, cancel);
         let (prepared, plan, desk) = match desk.open(&allowance, prepared, &ctx, &decision).await? {
@@ -207,6 +208,8 @@ struct Desk {
     call: Call,
     effect: Effect,
     digest: Digest,
+    /// Whether files must stay as they are while a person is asked.
+    is_pinned: bool,
 }
 
 /// How far a call got without a person.
@@ -243,8 +246,10 @@ impl Desk {
             if let Some(permit) = self.permit(&decision)? {
                 return handle.block_on(self.enter(&permit, prepared, ctx)?).map(Opened::Ran);
             }
-            let paths: Vec<String> = plan.edits.iter().map(|edit| edit.path.clone()).collect();
-            ctx.files.pin(&paths)?;
+            if self.is_pinned {
+                let paths: Vec<String> = plan.edits.iter().map(|edit| edit.path.clone()).collect();
+                ctx.files.pin(&paths)?;
+            }
             Ok(Opened::Asks { prepared, plan, desk: self })
         })
         .await

@@ -97,10 +97,10 @@ With --batch, stdin holds one call a line, {\"id\", \"tool\", \"args\"}, and eac
 {\"id\", \"reply\", \"elapsed_us\"}.")]
 pub(crate) struct CallArgs {
     /// The tool: `catalogue/tool`, or `tool` where only one catalogue on offer has it
-    #[arg(required_unless_present = "batch", conflicts_with = "batch")]
+    #[arg(index = 1, required_unless_present = "batch", conflicts_with = "batch")]
     pub(crate) tool: Option<String>,
     /// The arguments
-    #[arg(value_name = "JSON|KEY=TEXT|KEY:=JSON|-")]
+    #[arg(index = 2, value_name = "JSON|KEY=TEXT|KEY:=JSON|-")]
     pub(crate) args: Vec<String>,
     /// Print exactly the catalogue's reply, as one line of JSON
     #[arg(long)]
@@ -112,7 +112,7 @@ pub(crate) struct CallArgs {
     #[arg(long)]
     pub(crate) batch: bool,
     /// With --batch, how many calls run at once; more than one answers as they finish
-    #[arg(long, value_name = "N", default_value = "1", requires = "batch",
+    #[arg(long, value_name = "N", default_value = "1",
         value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) jobs: u16,
 }

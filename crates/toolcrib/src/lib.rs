@@ -28,9 +28,15 @@ pub fn main() -> ExitCode {
     command::run(cli)
 }
 
-/// A panic inside a tool is the caller's news only as an error; its details are for `RUST_BACKTRACE`.
+/// A panic is told by its place alone: what it says could hold anything a tool was handed.
 fn quiet_panics() {
-    if std::env::var_os("RUST_BACKTRACE").is_none() {
-        std::panic::set_hook(Box::new(|_| {}));
+    if std::env::var_os("RUST_BACKTRACE").is_some() {
+        return;
     }
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map_or_else(String::new, |place| format!(" at {place}"));
+        terminal::complain(&format!(
+            "error: this is a defect of toolcrib{place}; please report it"
+        ));
+    }));
 }

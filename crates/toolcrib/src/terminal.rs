@@ -97,6 +97,11 @@ pub(crate) fn print_json(text: &str) {
     print(&line);
 }
 
+/// Says something on stderr where no [`Terminal`] is at hand.
+pub(crate) fn complain(text: &str) {
+    say(text);
+}
+
 fn say(text: &str) {
     let mut err = io::stderr().lock();
     let _ = err.write_all(text.as_bytes());

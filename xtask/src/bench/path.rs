@@ -86,7 +86,8 @@ pub(super) fn run() -> Result<(), Box<dyn Error>> {
     let wire = || crib.runtime(yes()).map_err(|err| err.0);
     let runtime = wire()?;
     let bare = Runtime { toolset: Toolset::everything(SHELF), ..wire()? };
-    let nothing = |calls| events.block_on(call(&bare, "bench/nothing", &json!({"text": "x"}), calls));
+    let nothing =
+        |calls| events.block_on(call(&bare, "bench/nothing", &json!({"text": "x"}), calls));
     let read = |calls| {
         let args = json!({"file_path": "ten.txt"});
         events.block_on(call(&runtime, "clemini/read_file", &args, calls))
@@ -107,7 +108,10 @@ pub(super) fn run() -> Result<(), Box<dyn Error>> {
     let micros = |time: Duration| time.as_secs_f64() * 1e6;
     println!("in process, median of {ROUNDS} rounds:");
     let path = median(&mut path);
-    println!("  a call of a tool that does nothing, recorded   {:>8.2} µs   (goal: at most 15)", micros(path));
+    println!(
+        "  a call of a tool that does nothing, recorded   {:>8.2} µs   (goal: at most 15)",
+        micros(path)
+    );
     row("read of a 10 KB file", "std::fs::read", median(&mut ours), median(&mut theirs));
     writes(&runtime, &events, &work, &text)
 }
@@ -133,7 +137,12 @@ fn writes(
         fs::File::open(work)?.sync_all()?;
         theirs.push(start.elapsed());
     }
-    row("write of a 10 KB file, undo kept", "temp, fsync, rename", median(&mut ours), median(&mut theirs));
+    row(
+        "write of a 10 KB file, undo kept",
+        "temp, fsync, rename",
+        median(&mut ours),
+        median(&mut theirs),
+    );
     Ok(())
 }
 
@@ -149,7 +158,8 @@ fn row(what: &str, peer: &str, ours: Duration, theirs: Duration) {
 
 fn open(scratch: &Path, work: &Path) -> Result<Crib, Box<dyn Error>> {
     let state = scratch.join("state");
-    let wishes = Wishes { workspace: Some(work.to_owned()), state: Some(state), ..Wishes::default() };
+    let wishes =
+        Wishes { workspace: Some(work.to_owned()), state: Some(state), ..Wishes::default() };
     Crib::open(&wishes).map_err(|err| err.0.into())
 }
 

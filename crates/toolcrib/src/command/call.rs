@@ -17,6 +17,9 @@ pub(super) fn run(
     terminal: Terminal,
     args: &CallArgs,
 ) -> Result<Exit, WiringError> {
+    if args.jobs > 1 {
+        return Err(WiringError("--jobs is for --batch: one call is one job".to_owned()));
+    }
     let crib = open(global, terminal)?;
     let runtime = crib.runtime(approver(global, terminal))?;
     let parsed = match arguments(&args.args) {

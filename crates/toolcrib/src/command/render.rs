@@ -28,12 +28,14 @@ pub(super) fn outcome(terminal: Terminal, crib: &Crib, outcome: &Outcome) {
     let mut text = String::new();
     let shown = body(&outcome.reply);
     let shown = escape::lines(&shown);
-    if shown.contains('\n') {
-        let _ = writeln!(text, "{}", shown.trim_end_matches('\n'));
-    } else {
+    let is_news = !shown.contains('\n') || !outcome.changes.is_empty();
+    if is_news {
         let _ = writeln!(text, "{} {shown}", terminal.paint(Paint::Good, "✓"));
+    } else {
+        // Content is what was asked for, and nothing else belongs among it.
+        let _ = writeln!(text, "{}", shown.trim_end_matches('\n'));
     }
-    if !terminal.is_quiet {
+    if is_news && !terminal.is_quiet {
         for change in &outcome.changes {
             if change.kind != ChangeKind::MadeDirectory || outcome.changes.len() == 1 {
                 let place = format!("{}/{}", change.root.trim_end_matches('/'), change.path);

@@ -2,5 +2,17 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
+mod attacks;
+mod concurrency;
+mod contracts;
 mod examples;
+mod files;
+mod input;
+mod kill;
+mod prompt;
+mod race;
+mod record;
 mod scratch;
+mod settings;
+mod terminal;
+mod undo;

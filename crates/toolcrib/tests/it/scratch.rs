@@ -197,7 +197,7 @@ pub(crate) fn assert_reply(mut got: Value, mut expect: Value, what: &str) {
 
 /// Sets times to 0, and values that are not to be compared to `"*"`.
 fn level(value: &mut Value, expect: &Value) {
-    if *expect == Value::from("*") {
+    if expect.as_str() == Some("*") {
         *value = Value::from("*");
         return;
     }

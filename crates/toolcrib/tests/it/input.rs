@@ -1,0 +1,177 @@
+//! Bad input: a clear error in the catalogue's own form, an exit code of its own, and no harm done.
+
+use serde_json::{Value, json};
+
+use crate::scratch::Scratch;
+
+#[track_caller]
+fn check(scratch: &Scratch, words: &[&str], code: i32, says: &str) {
+    let ran = scratch.run(words);
+    let all = format!("{}{}", ran.stdout, ran.stderr);
+    assert_eq!(ran.code, code, "{words:?}: {all}");
+    assert!(all.to_lowercase().contains(&says.to_lowercase()), "{words:?}: {all}");
+    assert!(!all.contains("panicked"), "{words:?}: {all}");
+}
+
+#[test]
+fn arguments_that_do_not_fit_are_told_with_their_place() {
+    let scratch = Scratch::new();
+    let call = |args: &str, code: i32, says: &str| {
+        check(&scratch, &["call", "wink/read_file", args, "--json"], code, says);
+    };
+    call("{}", 6, "`path` is missing");
+    call(r#"{"path": 5}"#, 6, "`path` must be a string, not the number 5");
+    call(r#"{"path": null}"#, 6, "`path` must be a string, not null");
+    call(r#"{"path": "a", "start_line": "5"}"#, 6, "`start_line` must be an integer");
+    call(r#"{"path": "a", "start_line": 0}"#, 6, "`start_line` must be at least 1, not 0");
+    call(r#"{"path": "a", "start_line": -1}"#, 6, "`start_line` must be at least 1, not -1");
+    call(
+        r#"{"path": "a", "start_line": 1.5}"#,
+        6,
+        "`start_line` must be an integer, not the number 1.5",
+    );
+    call(r#"{"paht": "a"}"#, 6, "did you mean `path`?");
+    call(r#"{"path": "a", "path": "b"}"#, 6, "`path` is given twice");
+    call("[1, 2]", 6, "arguments must be an object");
+    call("{\"path\": ", 6, "line 1");
+    call(&format!("{}1{}", r#"{"path":"#.repeat(5000), "}".repeat(5000)), 6, "nested deeper");
+    call(r#"{"path": 18446744073709551616}"#, 6, "too large to keep exactly");
+    call(r#"{"path": ""}"#, 6, "the path is empty");
+    // The control: what looks odd and is fine.
+    scratch.put("a", "fine\n");
+    call(r#"{"path": "a", "start_line": 1.0, "end_line": null}"#, 0, "fine");
+    check(
+        &scratch,
+        &[
+            "call",
+            "clemini/todo_write",
+            r#"{"todos": [{"content": "a", "activeForm": "b", "status": "done"}]}"#,
+        ],
+        6,
+        "`todos[0].status` must be `pending`, `in_progress` or `completed`",
+    );
+}
+
+#[test]
+fn arguments_can_come_on_stdin_and_are_bounded() {
+    let scratch = Scratch::new();
+    scratch.put("a", "fine\n");
+    let call = |input: &[u8]| scratch.feed(["call", "wink/read_file", "-", "--json"], input);
+    assert_eq!(call(br#"{"path": "a"}"#).code, 0);
+    assert_eq!(call(b"").code, 6);
+    assert_eq!(call(b"\xff\xfe").code, 6);
+    let huge = [b"{\"path\": \"".as_slice(), &vec![b'x'; 40 << 20], b"\"}"].concat();
+    let ran = call(&huge);
+    assert_eq!(ran.code, 6);
+    assert!(ran.stdout.contains("limit"), "{}", ran.stdout);
+}
+
+#[test]
+fn unknown_tools_are_answered_with_the_nearest() {
+    let scratch = Scratch::new();
+    check(&scratch, &["call", "wink/raed_file", "{}"], 5, "did you mean `wink/read_file`");
+    check(&scratch, &["call", "calcualtor", "{}"], 5, "did you mean `nachos/calculator`");
+    check(
+        &scratch,
+        &["call", "read_file", "{}"],
+        5,
+        "say which: `wink/read_file`, `clemini/read_file`",
+    );
+    check(&scratch, &["call", "../shell", "{}"], 5, "no tool `../shell`");
+    check(&scratch, &["call", "WINK/READ_FILE", "{}"], 5, "did you mean `wink/read_file`");
+    check(&scratch, &["call", &"x".repeat(10_000), "{}"], 5, "no tool");
+    check(&scratch, &["--toolset", "wink", "call", "clemini/edit", "{}"], 5, "not on offer");
+    check(&scratch, &["--toolset", "wink", "call", "list_dir", "{}"], 0, "Contents of .");
+    check(&scratch, &["call", "calculator", "expression=1+1", "--json"], 0, "\"answer\":2");
+}
+
+#[test]
+fn a_toolset_with_two_tools_of_one_name_is_not_loaded() {
+    let scratch = Scratch::new();
+    let words = ["--toolset", "wink,clemini", "call", "edit", "{}"];
+    check(
+        &scratch,
+        &words,
+        2,
+        "`wink/read_file` and `clemini/read_file` share the name `read_file`",
+    );
+    check(&scratch, &["--toolset", "wnik", "tools"], 2, "did you mean `wink`");
+    check(&scratch, &["--toolset", "wink,clemini/edit", "tools"], 0, "clemini/edit");
+}
+
+#[test]
+fn hikai_answers_an_unknown_tool_with_its_tool_result() {
+    let scratch = Scratch::new();
+    let ran = scratch.run(["call", "hikai/nope", r#"{"a": 1}"#, "--json"]);
+    assert_eq!(
+        ran.json(),
+        json!({"name": "nope", "input": {"a": 1}, "error": "Unknown tool: nope"})
+    );
+}
+
+#[test]
+fn a_batch_answers_every_line_and_survives_the_bad_ones() {
+    let scratch = Scratch::new();
+    scratch.put("a", "fine\n");
+    let input = br#"{"id": 1, "tool": "clemini/read_file", "args": {"file_path": "a"}}
+not json
+{"id": "two", "tool": "nope"}
+
+{"id": 3, "tool": 5}
+{"id": 4, "tool": "clemini/read_file", "args": {"file_path": "a"}, "extra": 1}
+{"id": 5, "tool": "clemini/write_file", "args": {"file_path": "b", "content": "x"}}
+[1]
+{"id": 6, "tool": "nachos/calculator", "args": {"expression": "6 * 7"}}"#;
+    let ran = scratch.feed(["call", "--batch"], input);
+    assert_eq!(ran.code, 1);
+    let lines: Vec<Value> =
+        ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let ids: Vec<Value> = lines.iter().map(|line| line["id"].clone()).collect();
+    assert_eq!(Value::from(ids), json!([1, null, "two", 3, 4, 5, null, 6]));
+    assert_eq!(lines[0]["reply"]["contents"], "1: fine");
+    assert!(lines[0]["elapsed_us"].is_u64());
+    assert!(lines[2]["reply"]["error"]["message"].as_str().unwrap().contains("no tool `nope`"));
+    assert_eq!(lines[5]["reply"]["error_code"], "NEEDS_CONFIRMATION");
+    assert!(!scratch.work().join("b").exists());
+    assert_eq!(lines[7]["reply"]["result"]["answer"], 42);
+}
+
+#[test]
+fn a_batch_with_jobs_answers_all_whatever_the_order() {
+    let scratch = Scratch::new();
+    let call = |number: usize| {
+        let args = json!({"expression": format!("{number} * 2")});
+        format!("{}\n", json!({"id": number, "tool": "nachos/calculator", "args": args}))
+    };
+    let input: String = (0..500).map(call).collect();
+    for jobs in ["1", "16"] {
+        let ran = scratch.feed(["call", "--batch", "--jobs", jobs], input.as_bytes());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let mut answers = vec![false; 500];
+        for (place, line) in ran.stdout.lines().enumerate() {
+            let line: Value = serde_json::from_str(line).unwrap();
+            let id = usize::try_from(line["id"].as_u64().unwrap()).unwrap();
+            assert_eq!(line["reply"]["result"]["answer"], id * 2);
+            assert!(jobs != "1" || id == place, "out of order");
+            answers[id] = true;
+        }
+        assert!(answers.iter().all(|is_there| *is_there));
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_batch_quietly() {
+    let scratch = Scratch::new();
+    let program = env!("CARGO_BIN_EXE_toolcrib");
+    let line = format!(
+        "yes '{{\"tool\":\"forgekeeper/echo\",\"args\":{{\"text\":\"x\"}}}}' | head -n 20000 | {program} call --batch | head -n 1"
+    );
+    let output = std::process::Command::new("timeout")
+        .args(["60", "bash", "-c", &line])
+        .current_dir(scratch.work())
+        .env("TOOLCRIB_STATE", scratch.state())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(output.stderr, b"", "{}", String::from_utf8_lossy(&output.stderr));
+}

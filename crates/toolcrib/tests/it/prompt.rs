@@ -1,0 +1,153 @@
+//! A person at a real terminal is asked; anything but yes means no.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use crate::scratch::Scratch;
+
+/// A terminal with the binary on it.
+struct Session {
+    child: Child,
+    master: File,
+    seen: String,
+}
+
+impl Session {
+    fn start(scratch: &Scratch, words: &[&str], typed_before: &str) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap();
+        let open = || -> OwnedFd {
+            let path = name.to_str().unwrap();
+            File::options().read(true).write(true).open(path).unwrap().into()
+        };
+        let mut master = File::from(master);
+        let (stdin, stdout, stderr) = (open(), open(), open());
+        master.write_all(typed_before.as_bytes()).unwrap();
+        let child = scratch
+            .command()
+            .args(words)
+            .stdin(Stdio::from(stdin))
+            .stdout(Stdio::from(stdout))
+            .stderr(Stdio::from(stderr))
+            .spawn()
+            .unwrap();
+        Self { child, master, seen: String::new() }
+    }
+
+    /// Reads until `text` was shown.
+    fn wait_for(&mut self, text: &str) {
+        let start = Instant::now();
+        while !self.seen.contains(text) {
+            assert!(start.elapsed() < Duration::from_secs(30), "never saw {text:?}: {}", self.seen);
+            let mut buffer = [0; 4096];
+            match self.master.read(&mut buffer) {
+                Ok(got) if got > 0 => self.seen.push_str(&String::from_utf8_lossy(&buffer[..got])),
+                _ => break,
+            }
+        }
+        assert!(self.seen.contains(text), "never saw {text:?}: {}", self.seen);
+    }
+
+    fn answer(&mut self, text: &str) -> i32 {
+        self.master.write_all(text.as_bytes()).unwrap();
+        self.child.wait().unwrap().code().unwrap()
+    }
+}
+
+const CALL: [&str; 4] =
+    ["call", "wink/create_file", "path=hello.py", "content=print('hello world')"];
+
+#[test]
+fn a_person_says_yes() {
+    let scratch = Scratch::new();
+    let mut session = Session::start(&scratch, &CALL, "");
+    session.wait_for("Approve? (y/n): ");
+    for shown in [
+        "Tool: create_file",
+        "Parameters:",
+        "  path: hello.py",
+        "Files affected: ",
+        "Risk level: safe_write",
+        "tier 2 in mode standard",
+        "+ print('hello world')",
+    ] {
+        let seen = session.seen.replace("\u{1b}[1m", "").replace("\u{1b}[0m", "");
+        assert!(seen.contains(shown), "{shown}: {seen}");
+    }
+    assert_eq!(session.answer("y\n"), 0);
+    assert_eq!(scratch.text("hello.py"), "print('hello world')");
+    assert!(
+        scratch.record().iter().any(|line| line["by"] == "terminal" && line["decision"] == "allow")
+    );
+}
+
+#[test]
+fn anything_else_is_no() {
+    for answer in ["n\n", "\n", "\u{4}", "maybe\n", "yes please\n"] {
+        let scratch = Scratch::new();
+        let mut session = Session::start(&scratch, &CALL, "");
+        session.wait_for("Approve? (y/n): ");
+        assert_eq!(session.answer(answer), 3, "{answer:?}");
+        assert!(!scratch.work().join("hello.py").exists(), "{answer:?}");
+    }
+}
+
+#[test]
+fn what_was_typed_before_the_question_is_no_answer() {
+    let scratch = Scratch::new();
+    let mut session = Session::start(&scratch, &CALL, "y\ny\n");
+    session.wait_for("Approve? (y/n): ");
+    assert_eq!(session.answer("n\n"), 3);
+    assert!(!scratch.work().join("hello.py").exists());
+}
+
+#[test]
+fn what_is_shown_cannot_mislead() {
+    let scratch = Scratch::new();
+    let call = ["call", "wink/create_file", "path=a\u{1b}[2Jb", "content=x\u{202e}y\u{200b}"];
+    let mut session = Session::start(&scratch, &call, "");
+    session.wait_for("Approve? (y/n): ");
+    assert!(session.seen.contains("a\\u{1b}[2Jb"), "{}", session.seen);
+    assert!(!session.seen.contains('\u{202e}') && !session.seen.contains("\u{1b}[2J"));
+    assert_eq!(session.answer("n\n"), 3);
+}
+
+#[test]
+fn a_file_that_changes_while_a_person_thinks_is_not_written() {
+    for swap in ["content", "link"] {
+        let scratch = Scratch::new();
+        scratch.put("f", "old");
+        scratch.put_at("outside/f", "old");
+        let call = ["call", "clemini/write_file", "file_path=f", "content=new"];
+        let mut session = Session::start(&scratch, &call, "");
+        session.wait_for("Approve? (y/n): ");
+        let path = scratch.work().join("f");
+        std::fs::remove_file(&path).unwrap();
+        if swap == "link" {
+            std::os::unix::fs::symlink("../outside/f", &path).unwrap();
+        } else {
+            scratch.put("f", "someone else's");
+        }
+        assert_eq!(session.answer("y\n"), 1, "{swap}");
+        assert_eq!(std::fs::read_to_string(scratch.path("outside/f")).unwrap(), "old");
+        if swap == "content" {
+            assert_eq!(scratch.text("f"), "someone else's");
+        }
+    }
+}
+
+#[test]
+fn without_a_terminal_nobody_is_asked() {
+    let scratch = Scratch::new();
+    let ran = scratch.run(CALL);
+    assert_eq!(ran.code, 4);
+    assert!(ran.stderr.contains("needs a person's approval"), "{}", ran.stderr);
+    assert!(!scratch.work().join("hello.py").exists());
+}

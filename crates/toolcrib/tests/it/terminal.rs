@@ -1,0 +1,163 @@
+//! The command line as a person meets it.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::scratch::Scratch;
+
+#[test]
+fn an_edit_shows_its_difference() {
+    let scratch = Scratch::new();
+    scratch.put("a.py", "one\ntwo\nthree\n");
+    let ran = scratch.run([
+        "--yes",
+        "call",
+        "clemini/edit",
+        "file_path=a.py",
+        "old_string=two",
+        "new_string=2",
+    ]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    for line in ["(+1 -1)", "    2 - two", "    2 + 2", "    3   three"] {
+        assert!(ran.stdout.contains(line), "{line}: {}", ran.stdout);
+    }
+    assert!(!ran.stdout.contains('\u{1b}'), "no colour off a terminal");
+    let ran = scratch.run([
+        "--color",
+        "always",
+        "--yes",
+        "call",
+        "clemini/edit",
+        "file_path=a.py",
+        "old_string=2",
+        "new_string=two",
+    ]);
+    assert!(ran.stdout.contains("\u{1b}[32m"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_dry_run_decides_and_changes_nothing() {
+    let scratch = Scratch::new();
+    scratch.put("a", "old\n");
+    let words = ["call", "clemini/write_file", "file_path=a", "content=new", "--dry-run"];
+    let ran = scratch.run(words);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains("would ask a person: tier 2 in mode standard"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("- old") && ran.stdout.contains("+ new"), "{}", ran.stdout);
+    let ran = scratch.run(["--mode", "permissive"].into_iter().chain(words).chain(["--json"]));
+    assert_eq!(ran.json()["decision"], "allow");
+    assert_eq!(scratch.text("a"), "old\n");
+    let ran =
+        scratch.run(["call", "clemini/read_file", "file_path=missing", "--dry-run", "--json"]);
+    assert_eq!((ran.code, &ran.json()["error_code"]), (1, &json!("NOT_FOUND")));
+}
+
+#[test]
+fn tools_are_listed_and_described() {
+    let scratch = Scratch::new();
+    let ran = scratch.run(["tools"]);
+    assert!(ran.stdout.contains("wink/create_file") && ran.stdout.contains("safe_write"));
+    let ran = scratch.run(["tools", "clemini/edit"]);
+    for text in ["Tier 2 (safe_write)", "file_path string", "required", "Examples:", "NOT_UNIQUE"] {
+        assert!(ran.stdout.contains(text), "{text}: {}", ran.stdout);
+    }
+    assert_eq!(scratch.run(["tools", "nope"]).code, 5);
+    assert_eq!(
+        scratch.run(["tools", "hikai", "--format", "json"]).json().as_array().unwrap().len(),
+        5
+    );
+}
+
+#[test]
+fn declarations_are_clean_in_every_dialect() {
+    fn walk(value: &Value, what: &str) {
+        match value {
+            Value::Object(object) => {
+                for (key, value) in object {
+                    assert!(
+                        !["$schema", "$defs", "$ref", "format"].contains(&key.as_str()),
+                        "{what}: {key}"
+                    );
+                    if key == "title" || key == "anyOf" || key == "oneOf" {
+                        panic!("{what}: {key}");
+                    }
+                    if key == "type" {
+                        assert!(value.is_string() || value.is_object(), "{what}: type {value}");
+                    }
+                    // What stands below is named by arguments, where any word may be one.
+                    if key == "properties" {
+                        value.as_object().unwrap().values().for_each(|value| walk(value, what));
+                    } else {
+                        walk(value, what);
+                    }
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| walk(item, what)),
+            _ => {}
+        }
+    }
+    let scratch = Scratch::new();
+    for catalogue in ["wink", "clemini", "nachos", "hikai", "forgekeeper"] {
+        for format in ["openai", "anthropic", "gemini", "mcp"] {
+            let ran = scratch.run(["--toolset", catalogue, "tools", "--format", format]);
+            assert!(ran.code == 0 && ran.stderr.is_empty(), "{catalogue} {format}: {}", ran.stderr);
+            walk(&ran.json(), &format!("{catalogue} {format}"));
+        }
+    }
+    let ran = scratch.run(["--toolset", "wink", "tools", "--format", "mcp"]).json();
+    assert_eq!(ran["tools"][0]["inputSchema"]["additionalProperties"], false);
+    assert_eq!(ran["tools"][1]["annotations"]["readOnlyHint"], true);
+}
+
+#[test]
+fn completions_know_the_tools_and_man_pages_are_written() {
+    let scratch = Scratch::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let ran = scratch.run(["completions", shell]);
+        assert!(ran.code == 0 && ran.stdout.contains("wink/read_file"), "{shell}");
+    }
+    let folder = scratch.path("man");
+    assert_eq!(scratch.run(["man", folder.to_str().unwrap()]).code, 0);
+    for page in ["toolcrib.1", "toolcrib-call.1", "toolcrib-undo.1"] {
+        assert!(fs::read_to_string(folder.join(page)).unwrap().contains(".TH"), "{page}");
+    }
+}
+
+#[test]
+fn wrong_usage_is_exit_2_and_help_is_exit_0() {
+    let scratch = Scratch::new();
+    assert_eq!(scratch.run(["--help"]).code, 0);
+    assert_eq!(scratch.run(["--version"]).code, 0);
+    for words in [
+        &["nonsense"][..],
+        &[],
+        &["call"],
+        &["--mode", "loose", "tools"],
+        &["call", "x", "--jobs", "2"],
+        &["-C", "/nonexistent", "tools"],
+        &["-c", "mode", "tools"],
+        &["-c", "nope=1", "tools"],
+    ] {
+        let ran = scratch.run(words);
+        assert_eq!(ran.code, 2, "{words:?}: {}", ran.stdout);
+        assert!(!ran.stderr.is_empty(), "{words:?}");
+    }
+}
+
+#[test]
+fn the_tour_is_real_and_leaves_nothing() {
+    let scratch = Scratch::new();
+    let temporary = scratch.path("tmp");
+    fs::create_dir(&temporary).unwrap();
+    let output = scratch.command().env("TMPDIR", &temporary).arg("tour").output().unwrap();
+    let text =
+        String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{text}");
+    for shown in ["Created file: src/greet.py", "outside", "(exit 4)", "\"answer\":0.3", "created"]
+    {
+        assert!(text.contains(shown), "{shown}: {text}");
+    }
+    assert!(!text.contains("root:x:0"));
+    assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
+}
