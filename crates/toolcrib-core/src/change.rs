@@ -1,4 +1,4 @@
-//! What a call did to a file, and the port that keeps what was there before.
+//! What a call did to a file, and the ports that keep what was there before and put it back.
 
 use std::io;
 
@@ -18,14 +18,19 @@ pub struct Change {
     pub at: String,
     /// What was done.
     pub kind: ChangeKind,
-    /// The root, absolute.
+    /// The root, absolute, each name spelt by [`crate::escape::name`].
     pub root: String,
+    /// Which directory the root was, whatever has its name by now.
+    pub root_id: FileId,
     /// The path below the root with no link in it, each name spelt by [`crate::escape::name`].
     pub path: String,
     /// What was there before.
     pub before: Option<Image>,
     /// What is there after.
     pub after: Option<Image>,
+    /// The directory that was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<FileId>,
 }
 
 /// What was done to a file.
@@ -40,17 +45,52 @@ pub enum ChangeKind {
     Removed,
     /// A directory was made.
     MadeDirectory,
+    /// An empty directory was removed.
+    RemovedDirectory,
 }
 
-/// A file's content and mode, by hash.
+impl ChangeKind {
+    /// Whether it was done to a directory.
+    pub fn is_of_directory(self) -> bool {
+        match self {
+            Self::MadeDirectory | Self::RemovedDirectory => true,
+            Self::Created | Self::Replaced | Self::Removed => false,
+        }
+    }
+}
+
+/// Tells one file or directory from every other on the machine while it exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileId {
+    /// The device it is on.
+    pub device: u64,
+    /// Its number there.
+    pub inode: u64,
+}
+
+/// A file's content, mode and owner; the content by hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
     /// SHA-256 of the content, or of a link's target.
     pub sha256: String,
     /// Bytes.
     pub size: u64,
-    /// Permission bits, with the file type for links.
+    /// Permission bits.
     pub mode: u32,
+    /// Its user.
+    pub uid: u32,
+    /// Its group.
+    pub gid: u32,
+    /// Whether it is a symbolic link.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_link: bool,
+}
+
+impl Image {
+    /// Whether both are the same kind of thing with the same content.
+    pub fn is_same(&self, other: &Self) -> bool {
+        (&self.sha256, self.is_link) == (&other.sha256, other.is_link)
+    }
 }
 
 /// Keeps what files held before a call changed them. Implemented by the ledger, used by the host.
@@ -58,15 +98,42 @@ pub trait Changes: Send + Sync {
     /// Stores content durably and returns its SHA-256 and size.
     fn keep(&self, content: &mut dyn io::Read) -> io::Result<(String, u64)>;
 
-    /// Notes a change that is about to be made.
+    /// Notes a change: that of a file before it is made, that of a directory after.
     fn note(&self, change: &Change) -> io::Result<()>;
+
+    /// Notes that a change was not made after all.
+    fn forget(&self, change: &Change) -> io::Result<()>;
 }
 
 /// Looks at and puts back what a change changed. Implemented by the host, used for undo.
 pub trait Restore: Send + Sync {
-    /// Returns what is at the place of `change` now.
+    /// Returns what is at the place of `change` now, for changes of files.
     fn current(&self, change: &Change) -> Result<Option<Image>, ToolError>;
 
     /// Makes the place of `change` what it was before; `content` is that of `change.before`.
-    fn put_back(&self, change: &Change, content: Option<&[u8]>) -> Result<(), ToolError>;
+    /// Nothing is done if the place does not hold what is expected.
+    fn put_back(
+        &self,
+        change: &Change,
+        content: Option<&[u8]>,
+        expected: Expected<'_>,
+    ) -> Result<PutBack, ToolError>;
+}
+
+/// What a place must hold for a change to be put back.
+#[derive(Clone, Copy, Debug)]
+pub enum Expected<'a> {
+    /// This content, or nothing at all.
+    Exactly(Option<&'a Image>),
+    /// Whatever it holds.
+    Anything,
+}
+
+/// What putting back came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PutBack {
+    /// It is as it was.
+    Done,
+    /// A directory was kept: it is another one, or holds something by now.
+    Kept,
 }

@@ -35,7 +35,10 @@ fn escape(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     let mut out = String::with_capacity(text.len() + 16);
     for c in text.chars() {
         if hidden(c) {
-            out.extend(c.escape_unicode());
+            match c {
+                '\n' | '\r' | '\t' => out.extend(c.escape_default()),
+                _ => out.extend(c.escape_unicode()),
+            }
         } else {
             out.push(c);
         }
@@ -127,8 +130,7 @@ fn unquote(quoted: &str) -> Option<Vec<u8>> {
             'U' => 8,
             _ => 0,
         };
-        let code =
-            if digits > 0 { u32::from_str_radix(rest.get(..digits)?, 16).ok() } else { None };
+        let code = if digits > 0 { hex_code(rest.get(..digits)?) } else { None };
         rest = &rest[digits..];
         match (letter, code) {
             ('\\' | '\'', None) => out.push(letter as u8),
@@ -147,6 +149,12 @@ fn unquote(quoted: &str) -> Option<Vec<u8>> {
     }
     out.extend_from_slice(rest.as_bytes());
     Some(out)
+}
+
+/// Reads hexadecimal digits, and only those: the parser of numbers would take a sign too.
+fn hex_code(digits: &str) -> Option<u32> {
+    let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_hex { u32::from_str_radix(digits, 16).ok() } else { None }
 }
 
 /// Folds a name for comparison with a protected one: compatibility forms, letter case and
@@ -184,14 +192,14 @@ mod tests {
 
     #[test]
     fn text_that_only_looks_quoted_is_itself() {
-        for text in ["$'broken\\q'", "$'a'b'", "$'\\xzz'", "$'\\x'", "$'\\ud800'"] {
+        for text in ["$'broken\\q'", "$'\\x+a'", "$'a'b'", "$'\\xzz'", "$'\\x'", "$'\\ud800'"] {
             assert_eq!(unname(text).as_ref(), text.as_bytes(), "{text}");
         }
     }
 
     #[test]
     fn control_characters_are_shown_not_obeyed() {
-        assert_eq!(line("ls \u{1b}[8mrm\n"), r"ls \u{1b}[8mrm\u{a}");
+        assert_eq!(line("ls \u{1b}[8mrm\n"), r"ls \u{1b}[8mrm\n");
         assert_eq!(lines("a\n\tb\u{200b}\u{9b}2J"), "a\n\tb\\u{200b}\\u{9b}2J");
     }
 

@@ -22,7 +22,7 @@ pub mod toolset;
 pub use call::{Call, CallId, SessionId};
 pub use capability::{Cancel, Clock, Content, Entry, EntryKind, Files, Listing, Meta, Tree};
 pub use catalogue::Catalogue;
-pub use change::{Change, ChangeKind, Changes, Image};
+pub use change::{Change, ChangeKind, Changes, FileId, Image};
 pub use declaration::{Declaration, Effect, Example, Limits};
 pub use error::{ErrorKind, ToolError};
 pub use event::{Event, Moment, Recorder};

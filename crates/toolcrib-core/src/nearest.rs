@@ -42,11 +42,20 @@ pub fn distance(a: &str, b: &str) -> usize {
 
 /// Writes names as `a`, `b` or `c`, each in backticks.
 pub fn either(names: &[&str]) -> String {
+    join(names, "or")
+}
+
+/// Writes names as `a`, `b` and `c`, each in backticks.
+pub fn each(names: &[&str]) -> String {
+    join(names, "and")
+}
+
+fn join(names: &[&str], word: &str) -> String {
     let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
     match quoted.split_last() {
         None => String::new(),
         Some((last, [])) => last.clone(),
-        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+        Some((last, rest)) => format!("{} {word} {last}", rest.join(", ")),
     }
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, de};
 use serde_json::{Map, Value};
 
 use crate::error::{ErrorKind, ToolError};
-use crate::nearest::{either, nearest};
+use crate::nearest::{each, either, nearest};
 
 /// Returns the schema of `T` without what only costs a model tokens or trips a strict mode: no
 /// `$schema`, `title`, `format` or `$defs`, and an optional argument is plainly of its type.
@@ -34,6 +34,9 @@ fn trim(schema: &mut Value, is_root: bool) {
     // The type's own comment is for its author; the tool's summary is for the caller.
     if is_root {
         object.remove("description");
+    }
+    if let Some(Value::String(text)) = object.get_mut("description") {
+        *text = text.replace('\n', " ");
     }
     if let Some(Value::Array(types)) = object.get_mut("type") {
         types.retain(|name| name != "null");
@@ -84,7 +87,8 @@ pub fn explain(schema: &Value, args: &Value, reason: &str) -> ToolError {
     if faults.is_empty() {
         faults.push(Fault { path: String::new(), what: reason.to_owned() });
     }
-    let paths: Vec<Value> = faults.iter().map(|fault| Value::from(fault.path.as_str())).collect();
+    let paths = faults.iter().map(|fault| fault.path.as_str()).filter(|path| !path.is_empty());
+    let paths: Vec<Value> = paths.map(Value::from).collect();
     let mut message = String::new();
     for (index, fault) in faults.iter().take(5).enumerate() {
         let _ = write!(message, "{}{}", if index > 0 { "; " } else { "" }, fault.what);
@@ -175,7 +179,7 @@ fn find_faults_in_object(
                     }
                     (_, true) => format!("no argument `{}`; there are none", join(name)),
                     (_, false) => {
-                        format!("no argument `{}`; there are {}", join(name), either(&known))
+                        format!("no argument `{}`; there are {}", join(name), each(&known))
                     }
                 };
                 faults.push(Fault { path: join(name), what });

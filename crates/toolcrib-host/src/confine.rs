@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, statat};
 use toolcrib_core::escape::name;
@@ -16,10 +16,10 @@ use toolcrib_core::{
 };
 
 use crate::fault::{fault, outside};
-use crate::lock::Locks;
 use crate::place::Place;
 use crate::protect;
 use crate::root::{Root, is_special, real_path};
+use crate::target::Sight;
 
 /// How much of a file is read at once, between two looks at whether the call is still wanted.
 const CHUNK: usize = 256 << 10;
@@ -28,11 +28,10 @@ const CHUNK: usize = 256 << 10;
 pub struct Workspace {
     pub(crate) roots: Vec<Root>,
     pub(crate) rules: Rules,
-    pub(crate) locks: Locks,
     pub(crate) changes: Arc<dyn Changes>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// The state folder, if it lies below a root; then it must be looked out for.
-    hidden: Option<PathBuf>,
+    /// Folders below a root that no call may reach: our own state and settings.
+    hidden: Vec<PathBuf>,
     pub(crate) is_root_user: bool,
 }
 
@@ -43,6 +42,8 @@ pub struct Rules {
     pub hardlinks: Hardlinks,
     /// Names that no tool may change, beside the built-in ones.
     pub protected: Vec<String>,
+    /// The largest file that an undo copy is kept of.
+    pub undo_bytes: u64,
 }
 
 /// What to do with a file that has several names: one of them may be outside, and a handle cannot
@@ -63,26 +64,20 @@ pub(crate) enum Purpose {
 }
 
 impl Workspace {
-    /// Puts roots, rules and the keeper of changes together. `state` is the folder of the record,
-    /// which no call can reach even if it lies below a root.
+    /// Puts roots, rules and the keeper of changes together. `hidden` are folders that no call can
+    /// reach even if they lie below a root.
     pub fn new(
         roots: Vec<Root>,
         rules: Rules,
-        state: &Path,
+        hidden: &[PathBuf],
         changes: Arc<dyn Changes>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let state = std::fs::canonicalize(state).unwrap_or_else(|_| state.to_owned());
-        let is_below = roots.iter().any(|root| state.starts_with(root.path()));
-        Self {
-            roots,
-            rules,
-            locks: Locks::new(state.join("locks")),
-            changes,
-            clock,
-            hidden: is_below.then_some(state),
-            is_root_user: rustix::process::geteuid().is_root(),
-        }
+        let real = |path: &PathBuf| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+        let is_below = |path: &PathBuf| roots.iter().any(|root| path.starts_with(root.path()));
+        let hidden = hidden.iter().map(real).filter(is_below).collect();
+        let is_root_user = rustix::process::geteuid().is_root();
+        Self { roots, rules, changes, clock, hidden, is_root_user }
     }
 
     /// The first root, which relative paths start from.
@@ -110,30 +105,40 @@ impl Workspace {
 
     /// Opens what is at `place`, a file or a directory, for looking at it.
     pub(crate) fn open(&self, place: &Place<'_>) -> Result<(OwnedFd, Stat), ToolError> {
-        // Without NONBLOCK a pipe would hold the call until somebody writes to it.
+        let failed = |errno| fault(errno, place.shown);
+        // Looked at before it is opened: opening a pipe or a device is an act in itself.
+        let flags = OFlags::PATH;
+        let there = place.root.open_below(&place.below, flags, Mode::empty()).map_err(failed)?;
+        let meta = fstat(&there).map_err(failed)?;
+        if kind_of(FileType::from_raw_mode(meta.st_mode)) == EntryKind::Special {
+            return Err(not_regular(place.shown));
+        }
+        // Without NONBLOCK a pipe put there since would hold the call until somebody writes to it.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let file = place
-            .root
-            .open_below(&place.below, flags, Mode::empty())
-            .map_err(|errno| fault(errno, place.shown))?;
-        let meta = fstat(&file).map_err(|errno| fault(errno, place.shown))?;
-        self.admit(place, &file, &meta)?;
+        let file = place.root.open_below(&place.below, flags, Mode::empty()).map_err(failed)?;
+        let meta = fstat(&file).map_err(failed)?;
+        self.admit(place.root, &file, place.shown)?;
         Ok((file, meta))
     }
 
-    /// Fails if an open file is one that calls may not have whatever its path.
-    fn admit(&self, place: &Place<'_>, file: &OwnedFd, meta: &Stat) -> Result<(), ToolError> {
-        if meta.st_dev != place.root.device() && is_special(file) {
-            let message = format!("`{}` is on a special file system of the kernel", place.shown);
-            return Err(ToolError::new(ErrorKind::NotRegular, message).at(place.shown));
+    /// Fails if an open file or directory is one that calls may not have whatever its path.
+    pub(crate) fn admit(&self, root: &Root, file: &OwnedFd, shown: &str) -> Result<(), ToolError> {
+        let meta = fstat(file).map_err(|errno| fault(errno, shown))?;
+        if meta.st_dev != root.id().device && is_special(file) {
+            let message = format!("`{shown}` is on a special file system of the kernel");
+            return Err(ToolError::new(ErrorKind::NotRegular, message).at(shown));
         }
-        if let Some(hidden) = &self.hidden {
-            let path = real_path(file.as_fd());
-            if path.is_none_or(|path| path.starts_with(hidden)) {
-                return Err(outside(place.shown));
-            }
+        if self.hidden.is_empty() && !self.is_root_user {
+            return Ok(());
         }
-        Ok(())
+        let path = real_path(file.as_fd()).ok_or_else(|| outside(shown))?;
+        if self.hidden.iter().any(|hidden| path.starts_with(hidden)) {
+            return Err(outside(shown));
+        }
+        match path.strip_prefix(root.path()) {
+            Ok(below) if self.is_root_user => check_way(root, below, shown),
+            _ => Ok(()),
+        }
     }
 
     /// Fails if nothing may be changed at `below`, a path under `root` with no link in it.
@@ -143,9 +148,8 @@ impl Workspace {
         below: &Path,
         shown: &str,
     ) -> Result<(), ToolError> {
-        if let Some(hidden) = &self.hidden
-            && root.path().join(below).starts_with(hidden)
-        {
+        let path = root.path().join(below);
+        if self.hidden.iter().any(|hidden| path.starts_with(hidden)) {
             return Err(outside(shown));
         }
         protect::check(below, &self.rules.protected, shown)
@@ -175,10 +179,7 @@ impl Workspace {
                 let message = format!("`{shown}` is a directory");
                 return Err(ToolError::new(ErrorKind::IsDirectory, message).at(shown));
             }
-            EntryKind::Link | EntryKind::Special => {
-                let message = format!("`{shown}` is not a regular file");
-                return Err(ToolError::new(ErrorKind::NotRegular, message).at(shown));
-            }
+            EntryKind::Link | EntryKind::Special => return Err(not_regular(shown)),
         }
         if meta.st_nlink > 1 && self.rules.hardlinks == Hardlinks::Refuse {
             let message = format!(
@@ -192,24 +193,54 @@ impl Workspace {
         self.check_mode(meta, shown, purpose)
     }
 
-    /// Holds root to what a file's owner could do: its power over modes is not the agent's.
+    /// Fails if a file's mode forbids it. Root is held to what the file's owner could do: its power
+    /// over modes is not the agent's.
     pub(crate) fn check_mode(
         &self,
         meta: &Stat,
         shown: &str,
         purpose: Purpose,
     ) -> Result<(), ToolError> {
-        let mine = self.is_root_user || meta.st_uid == rustix::process::geteuid().as_raw();
-        let (bits, what) = match purpose {
-            Purpose::Read => (if mine { 0o400 } else { 0o444 }, "may not be read"),
-            Purpose::Write => (if mine { 0o200 } else { 0o222 }, "is read-only"),
+        let user = rustix::process::geteuid().as_raw();
+        let class = if self.is_root_user || meta.st_uid == user {
+            0o700
+        } else if is_in_group(meta.st_gid) {
+            0o070
+        } else {
+            0o007
         };
-        if meta.st_mode & bits != 0 {
+        let (bits, what) = match purpose {
+            Purpose::Read => (0o444, "may not be read"),
+            Purpose::Write => (0o222, "is read-only"),
+        };
+        // An access list can give more than the mode shows, and then the kernel decides.
+        if meta.st_mode & bits & class != 0 || !self.is_root_user && purpose == Purpose::Read {
             return Ok(());
         }
         let message = format!("`{shown}` {what}: its mode is {:03o}", meta.st_mode & 0o777);
         Err(ToolError::new(ErrorKind::Permission, message).at(shown))
     }
+}
+
+fn is_in_group(group: u32) -> bool {
+    rustix::process::getegid().as_raw() == group
+        || rustix::process::getgroups()
+            .is_ok_and(|groups| groups.iter().any(|it| it.as_raw() == group))
+}
+
+/// Holds root to directories that their owners could pass through.
+fn check_way(root: &Root, below: &Path, shown: &str) -> Result<(), ToolError> {
+    for directory in below.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty()) {
+        let meta = statat(root.handle(), directory, AtFlags::SYMLINK_NOFOLLOW);
+        if meta.is_ok_and(|meta| meta.st_mode & 0o100 == 0) {
+            return Err(fault(rustix::io::Errno::ACCESS, shown));
+        }
+    }
+    Ok(())
+}
+
+fn not_regular(shown: &str) -> ToolError {
+    ToolError::new(ErrorKind::NotRegular, format!("`{shown}` is not a regular file")).at(shown)
 }
 
 /// The files of a workspace as one call sees them.
@@ -219,32 +250,22 @@ pub struct CallFiles {
     pub(crate) tool: String,
     pub(crate) cancel: Cancel,
     pub(crate) made: Mutex<Vec<Change>>,
-    pub(crate) pinned: Mutex<HashMap<String, Pin>>,
-}
-
-/// What a path led to when it was pinned.
-pub(crate) struct Pin {
-    /// With a link at its end followed.
-    pub(crate) followed: Option<Fingerprint>,
-    /// With the link itself looked at.
-    pub(crate) unfollowed: Option<Fingerprint>,
+    pub(crate) pinned: Mutex<HashMap<String, Vec<Sight>>>,
 }
 
 /// What tells one state of a file from another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fingerprint {
-    pub(crate) place: PathBuf,
     device: u64,
     inode: u64,
     size: i64,
     modified: (i64, u64),
-    pub(crate) changed: (i64, u64),
+    changed: (i64, u64),
 }
 
 impl Fingerprint {
-    pub(crate) fn of(place: PathBuf, meta: &Stat) -> Self {
+    pub(crate) fn of(meta: &Stat) -> Self {
         Self {
-            place,
             device: meta.st_dev,
             inode: meta.st_ino,
             size: meta.st_size,
@@ -261,10 +282,6 @@ impl Fingerprint {
 }
 
 impl CallFiles {
-    pub(crate) fn note(&self, change: Change) {
-        self.made.lock().unwrap_or_else(PoisonError::into_inner).push(change);
-    }
-
     /// Reads an open file up to `most` bytes, however large it says it is.
     pub(crate) fn drain(
         &self,

@@ -15,7 +15,7 @@ pub(crate) fn fault(errno: Errno, path: &str) -> ToolError {
         Errno::ROFS => (ErrorKind::Permission, "is on a read-only file system"),
         Errno::NAMETOOLONG => (ErrorKind::BadArgs, "is too long a path"),
         Errno::ISDIR => (ErrorKind::IsDirectory, "is a directory"),
-        Errno::EXIST => (ErrorKind::Exists, "already exists"),
+        Errno::EXIST | Errno::NOTEMPTY => (ErrorKind::Exists, "already exists"),
         Errno::NXIO | Errno::NODEV => (ErrorKind::NotRegular, "is not a regular file"),
         Errno::NOSPC | Errno::DQUOT => (ErrorKind::Io, "could not be written: the disk is full"),
         Errno::FBIG => (ErrorKind::Io, "could not be written: over the file size limit"),

@@ -1,6 +1,7 @@
 //! The capabilities for real: files confined beneath their roots, and the clock. The only crate that
 //! talks to the operating system on a tool's behalf.
 
+mod alter;
 mod clock;
 mod confine;
 mod fault;
@@ -15,4 +16,5 @@ mod write;
 
 pub use clock::SystemClock;
 pub use confine::{CallFiles, Hardlinks, Rules, Workspace};
+pub use restore::root_path;
 pub use root::{Root, RootError};

@@ -67,6 +67,8 @@ impl<'a> Place<'a> {
         let best = roots
             .iter()
             .flat_map(|root| [(root, root.path()), (root, root.given())])
+            // A root that was given with `..` in it has no such name to be known by.
+            .filter(|(_, prefix)| prefix.components().all(|it| it != Component::ParentDir))
             .filter(|(_, prefix)| starts_with(&names, prefix))
             .max_by_key(|(_, prefix)| prefix.components().count());
         match best {

@@ -1,123 +1,194 @@
 //! Taking a change back: the place is found without following any link, and made what it was.
 
 use std::ffi::OsString;
+use std::io::Read;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FileType, symlinkat, unlinkat};
+use rustix::fs::{AtFlags, fstat, readlinkat, symlinkat, unlinkat};
 use rustix::io::Errno;
+use sha2::{Digest, Sha256};
+use toolcrib_core::canonical::hex;
 use toolcrib_core::capability::WriteMode;
-use toolcrib_core::change::Restore;
+use toolcrib_core::change::{Expected, PutBack, Restore};
 use toolcrib_core::escape::unname;
-use toolcrib_core::{Change, ChangeKind, Image, ToolError};
+use toolcrib_core::{Change, ChangeKind, ErrorKind, Image, ToolError};
 
-use crate::confine::{CallFiles, Purpose};
+use crate::alter::{id_of, looks, sha256, sync_directory};
+use crate::confine::CallFiles;
 use crate::fault::{changed, fault};
+use crate::lock::hold;
 use crate::place::Place;
 use crate::root::Root;
-use crate::target::Lookup;
-use crate::write::{Fresh, sha256, sync_directory};
+use crate::target::Target;
+use crate::temporary::{Fresh, Looks};
 
 impl Restore for CallFiles {
     fn current(&self, change: &Change) -> Result<Option<Image>, ToolError> {
-        let root = self.root_of(change)?;
-        let below = unspelt(&change.path);
-        let place = Place { root, below, shown: &change.path };
-        if change.kind == ChangeKind::MadeDirectory {
-            return match root.open_resolved(&place.below) {
-                Ok(_) => Ok(Some(Image { sha256: String::new(), size: 0, mode: 0 })),
-                Err(Errno::NOENT) => Ok(None),
-                Err(errno) => Err(fault(errno, &change.path)),
-            };
-        }
-        let Lookup::Found(target) = self.link_target(&place)? else { return Ok(None) };
-        let Some((file, meta)) = &target.existing else { return Ok(None) };
-        if FileType::from_raw_mode(meta.st_mode) == FileType::Symlink {
-            let link = rustix::fs::readlinkat(&target.parent, &target.name, Vec::new())
-                .map_err(|errno| fault(errno, &change.path))?;
-            let bytes = link.as_bytes();
-            return Ok(Some(Image {
-                sha256: sha256(bytes),
-                size: bytes.len() as u64,
-                mode: meta.st_mode,
-            }));
-        }
-        self.workspace.check_file(meta, &change.path, Purpose::Read)?;
-        let content = self.drain(file, meta, u64::MAX, &change.path)?;
-        Ok(Some(Image {
-            sha256: sha256(&content.bytes),
-            size: content.size,
-            mode: meta.st_mode & 0o7777,
-        }))
+        let place = self.place_of(change)?;
+        self.resolved(&place)?.map_or(Ok(None), |target| self.image(&target))
     }
 
-    fn put_back(&self, change: &Change, content: Option<&[u8]>) -> Result<(), ToolError> {
-        let root = self.root_of(change)?;
-        let below = unspelt(&change.path);
-        let place = Place { root, below, shown: &change.path };
-        let path = root.path().join(&place.below);
-        let _held = self.workspace.locks.hold(&path, &self.cancel)?;
-        if change.kind == ChangeKind::MadeDirectory {
-            return remove_empty(&place);
-        }
-        let target = match self.link_target(&place)? {
-            Lookup::Found(target) => Some(target),
-            Lookup::NoParent | Lookup::Moved => None,
-        };
-        match (&change.before, content) {
-            (Some(image), Some(bytes)) => {
-                let is_link = FileType::from_raw_mode(image.mode) == FileType::Symlink;
-                let target = match target {
-                    Some(target) if is_link => {
-                        self.remove_target(&target)?;
-                        target
-                    }
-                    Some(target) => target,
-                    None => self.fresh_target(&place)?,
-                };
-                if is_link {
-                    symlinkat(bytes, &target.parent, &target.name)
-                        .map_err(|errno| fault(errno, &change.path))?;
-                    sync_directory(target.parent.as_fd());
-                    return Ok(());
-                }
-                let fresh = Fresh { bytes, mode: Some(image.mode) };
-                self.commit(&target, &fresh, WriteMode::Replace)?;
-                Ok(())
+    fn put_back(
+        &self,
+        change: &Change,
+        content: Option<&[u8]>,
+        expected: Expected<'_>,
+    ) -> Result<PutBack, ToolError> {
+        let place = self.place_of(change)?;
+        match change.kind {
+            ChangeKind::MadeDirectory => return self.unmake_directory(&place, change),
+            ChangeKind::RemovedDirectory => {
+                self.make_directories(&place, &place.below)?;
+                return Ok(PutBack::Done);
             }
-            (Some(_), None) => Err(changed(&change.path)),
-            (None, _) => target.map_or(Ok(()), |target| self.remove_target(&target)),
+            ChangeKind::Created | ChangeKind::Replaced | ChangeKind::Removed => {}
         }
+        let target = self.target_of(&place, change)?;
+        let _held = hold(&target, &self.cancel)?;
+        // Looked at again under the lock: this is what will be replaced.
+        let target = self.resolved(&place)?.ok_or_else(|| changed(place.shown))?;
+        let now = self.image(&target)?;
+        if let Expected::Exactly(image) = expected
+            && !same(now.as_ref(), image)
+        {
+            return Err(changed(place.shown));
+        }
+        match (&change.before, content) {
+            (Some(before), Some(bytes)) if before.is_link => self.relink(&target, before, bytes)?,
+            (Some(before), Some(bytes)) => {
+                // A mode that somebody set since is theirs.
+                let since =
+                    now.zip(change.after.as_ref()).filter(|(now, after)| now.mode != after.mode);
+                let mode = since.map_or(before.mode, |(now, _)| now.mode);
+                let looks = Looks::Given { mode, uid: before.uid, gid: before.gid };
+                self.commit(&target, &Fresh { bytes, looks }, WriteMode::Replace)?;
+            }
+            (Some(_), None) => return Err(changed(place.shown)),
+            (None, _) if target.existing.is_some() => self.remove_target(&target)?,
+            (None, _) => {}
+        }
+        Ok(PutBack::Done)
     }
 }
 
 impl CallFiles {
+    fn place_of<'a>(&'a self, change: &'a Change) -> Result<Place<'a>, ToolError> {
+        let root = self.root_of(change)?;
+        Ok(Place { root, below: unspelt(&change.path), shown: &change.path })
+    }
+
     fn root_of(&self, change: &Change) -> Result<&Root, ToolError> {
-        let mut roots = self.workspace.roots.iter();
-        let root = roots.find(|root| root.path() == Path::new(&change.root));
-        let root = root.ok_or_else(|| fault(Errno::NOENT, &change.root))?;
+        let root = self.workspace.roots.iter().find(|root| root.id() == change.root_id);
+        let root = root.ok_or_else(|| {
+            let message = format!("`{}` is not the directory it was then", change.root);
+            ToolError::new(ErrorKind::Unavailable, message).at(change.root.as_str())
+        })?;
         root.verify()?;
         Ok(root)
     }
-}
 
-fn remove_empty(place: &Place<'_>) -> Result<(), ToolError> {
-    let Some(name) = place.below.file_name() else { return Ok(()) };
-    let parent = place.below.parent().unwrap_or(Path::new(""));
-    let parent = match place.root.open_resolved(parent) {
-        Ok(parent) => parent,
-        Err(Errno::NOENT) => return Ok(()),
-        Err(errno) => return Err(fault(errno, place.shown)),
-    };
-    match unlinkat(&parent, name, AtFlags::REMOVEDIR) {
-        // Something else was put into it since, so it is not ours to take away.
-        Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST) => Ok(()),
-        Err(errno) => Err(fault(errno, place.shown)),
+    /// Finds the place of a change; its directory is made again if it is gone and was not empty.
+    fn target_of<'a>(&self, place: &Place<'a>, change: &Change) -> Result<Target<'a>, ToolError> {
+        if let Some(target) = self.resolved(place)? {
+            return Ok(target);
+        }
+        if change.before.is_some() {
+            let parent = place.below.parent().unwrap_or(Path::new("")).to_owned();
+            self.make_directories(place, &parent)?;
+        }
+        self.resolved(place)?.ok_or_else(|| changed(place.shown))
+    }
+
+    /// Returns the image of what is at a target.
+    fn image(&self, target: &Target<'_>) -> Result<Option<Image>, ToolError> {
+        let Some((file, meta)) = &target.existing else { return Ok(None) };
+        let failed = |errno: Errno| fault(errno, target.shown);
+        if target.is_link() {
+            let link = readlinkat(&target.parent, &target.name, Vec::new()).map_err(failed)?;
+            let bytes = link.as_bytes();
+            let (sha256, size) = (sha256(bytes), bytes.len() as u64);
+            return Ok(Some(Image { sha256, size, ..looks(meta) }));
+        }
+        let mut hasher = Sha256::new();
+        let mut reader = std::fs::File::from(file.try_clone().map_err(|_| failed(Errno::MFILE))?);
+        let mut buffer = vec![0; 256 << 10];
+        let mut size = 0;
+        loop {
+            self.cancel.check()?;
+            match reader.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(got) => {
+                    hasher.update(&buffer[..got]);
+                    size += got as u64;
+                }
+                Err(err) if err.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(err) => return Err(failed(Errno::from_io_error(&err).unwrap_or(Errno::IO))),
+            }
+        }
+        let mut sha256 = String::with_capacity(64);
+        let _ = hex(&hasher.finalize(), &mut sha256);
+        Ok(Some(Image { sha256, size, ..looks(meta) }))
+    }
+
+    /// Makes a link that was there again.
+    fn relink(&self, target: &Target<'_>, before: &Image, to: &[u8]) -> Result<(), ToolError> {
+        if target.existing.is_some() {
+            self.remove_target(target)?;
+        }
+        let after = Some(before.clone());
+        let change = self.change(ChangeKind::Created, target.root, &target.below, None, after);
+        self.noted(change, target.shown, || {
+            symlinkat(to, &target.parent, &target.name).map_err(|errno| fault(errno, target.shown))
+        })?;
+        sync_directory(target.parent.as_fd());
+        Ok(())
+    }
+
+    /// Removes a directory that a call made, if it is still that one and holds nothing.
+    fn unmake_directory(&self, place: &Place<'_>, change: &Change) -> Result<PutBack, ToolError> {
+        let failed = |errno: Errno| fault(errno, place.shown);
+        let Some(name) = place.below.file_name() else { return Ok(PutBack::Kept) };
+        let now = match place.root.open_resolved(&place.below) {
+            Ok(directory) => id_of(&fstat(&directory).map_err(failed)?),
+            Err(Errno::NOENT) => return Ok(PutBack::Done),
+            Err(_) => return Ok(PutBack::Kept),
+        };
+        if change.made != Some(now) {
+            return Ok(PutBack::Kept);
+        }
+        let parent = place.below.parent().unwrap_or(Path::new(""));
+        let parent = place.root.open_resolved(parent).map_err(failed)?;
+        let mut gone =
+            self.change(ChangeKind::RemovedDirectory, place.root, &place.below, None, None);
+        gone.made = change.made;
+        let removed = self.noted(gone, place.shown, || {
+            unlinkat(&parent, name, AtFlags::REMOVEDIR).map_err(failed)
+        });
+        match removed {
+            Ok(()) => Ok(PutBack::Done),
+            // Something else was put into it since, so it is not ours to take away.
+            Err(err) if err.kind == ErrorKind::Exists => Ok(PutBack::Kept),
+            Err(err) => Err(err),
+        }
     }
 }
 
-/// Reads a path that was spelt by [`crate::write::spelt`].
+fn same(a: Option<&Image>, b: Option<&Image>) -> bool {
+    match (a, b) {
+        (None, None) => true,
+        (Some(a), Some(b)) => a.is_same(b),
+        _ => false,
+    }
+}
+
+/// Reads a path that was spelt by [`crate::alter::spelt`].
 pub(crate) fn unspelt(path: &str) -> PathBuf {
     path.split('/').map(|name| OsString::from_vec(unname(name).into_owned())).collect()
+}
+
+/// Reads the path of a root that was spelt for a change.
+pub fn root_path(root: &str) -> PathBuf {
+    Path::new("/").join(unspelt(root.trim_start_matches('/')))
 }

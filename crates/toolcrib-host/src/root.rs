@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, ResolveFlags, fstat, fstatfs, openat2, readlink, stat};
 use rustix::io::Errno;
-use toolcrib_core::{ErrorKind, ToolError};
+use toolcrib_core::{ErrorKind, FileId, ToolError};
 
 /// A directory that calls are confined to. Opened once, at start; never looked up by name again
 /// except to notice that the name now means something else.
@@ -66,6 +66,7 @@ impl Root {
         let file = match open_below(handle, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
             Ok(file) => std::fs::File::from(file),
             Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+            Err(Errno::LOOP) => return Err(std::io::Error::other("a link, which is not followed")),
             Err(errno) => return Err(errno.into()),
         };
         if !file.metadata()?.is_file() {
@@ -84,9 +85,14 @@ impl Root {
         &self.given
     }
 
-    /// The device it is on.
-    pub(crate) fn device(&self) -> u64 {
-        self.device
+    /// Which directory it is, whatever has its name by now.
+    pub fn id(&self) -> FileId {
+        FileId { device: self.device, inode: self.inode }
+    }
+
+    /// The handle that everything below is opened from.
+    pub(crate) fn handle(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
     }
 
     /// Fails if the root's name no longer leads to the directory that was opened.

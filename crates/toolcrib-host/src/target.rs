@@ -16,7 +16,7 @@ use crate::root::{Root, open_below};
 /// How often a target is looked up again when the tree moves under it.
 pub(crate) const TRIES: usize = 32;
 
-/// Where a write goes: a directory by handle, and a name in it.
+/// Where a change goes: a directory by handle, and a name in it.
 pub(crate) struct Target<'a> {
     pub(crate) root: &'a Root,
     pub(crate) parent: OwnedFd,
@@ -24,13 +24,26 @@ pub(crate) struct Target<'a> {
     /// The path below the root with no link in it.
     pub(crate) below: PathBuf,
     pub(crate) shown: &'a str,
-    /// What is there, opened for reading.
+    /// What is there, opened for reading, or a link opened as itself.
     pub(crate) existing: Option<(OwnedFd, Stat)>,
 }
 
+/// What a person saw at a path when they were asked about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Sight {
+    below: PathBuf,
+    file: Option<Fingerprint>,
+}
+
 impl Target<'_> {
-    pub(crate) fn fingerprint(&self) -> Option<Fingerprint> {
-        self.existing.as_ref().map(|(_, meta)| Fingerprint::of(self.below.clone(), meta))
+    pub(crate) fn sight(&self) -> Sight {
+        let file = self.existing.as_ref().map(|(_, meta)| Fingerprint::of(meta));
+        Sight { below: self.below.clone(), file }
+    }
+
+    pub(crate) fn is_link(&self) -> bool {
+        let meta = self.existing.as_ref().map(|(_, meta)| FileType::from_raw_mode(meta.st_mode));
+        meta == Some(FileType::Symlink)
     }
 }
 
@@ -53,7 +66,7 @@ impl CallFiles {
                 Err(err) => return Err(err),
             };
             if let Some(target) = found {
-                self.workspace.check_change(target.root, &target.below, path)?;
+                self.admit_target(&target)?;
                 return Ok(Some(target));
             }
         }
@@ -67,22 +80,53 @@ impl CallFiles {
             let message = format!("`{path}` is a directory, and only files can be deleted");
             return Err(ToolError::new(ErrorKind::IsDirectory, message).at(path));
         }
-        let Lookup::Found(target) = self.link_target(&place)? else {
+        let Some((parent, at)) = parent_of(&place)? else { return Err(fault(Errno::NOENT, path)) };
+        let target = self.unfollowed(&place, parent, at)?;
+        self.admit_target(&target)?;
+        if target.existing.is_none() {
             return Err(fault(Errno::NOENT, path));
-        };
-        self.workspace.check_change(target.root, &target.below, path)?;
+        }
+        let parent = fstat(&target.parent).map_err(|errno| fault(errno, path))?;
+        self.workspace.check_mode(&parent, path, Purpose::Write)?;
         Ok(target)
     }
 
-    /// Finds what is at a place without following a link at its end.
-    pub(crate) fn link_target<'a>(&self, place: &Place<'a>) -> Result<Lookup<'a>, ToolError> {
-        let shown = place.shown;
-        let Lookup::Found(mut target) = parent_target(place)? else {
-            return Ok(Lookup::NoParent);
+    /// Finds what is at a path that was resolved before, following no link at all. `None` if the
+    /// directory it was in is gone.
+    pub(crate) fn resolved<'a>(&self, place: &Place<'a>) -> Result<Option<Target<'a>>, ToolError> {
+        let at = place.below.parent().unwrap_or(Path::new(""));
+        let parent = match place.root.open_resolved(at) {
+            Ok(parent) => parent,
+            Err(Errno::NOENT) => return Ok(None),
+            // A link stands where a directory was: this is another place now.
+            Err(Errno::LOOP | Errno::NOTDIR | Errno::XDEV) => return Err(changed(place.shown)),
+            Err(errno) => return Err(fault(errno, place.shown)),
         };
+        let target = self.unfollowed(place, parent, at.to_owned())?;
+        self.admit_target(&target)?;
+        Ok(Some(target))
+    }
+
+    /// Fails if nothing may be changed at `target`.
+    fn admit_target(&self, target: &Target<'_>) -> Result<(), ToolError> {
+        self.workspace.admit(target.root, &target.parent, target.shown)?;
+        self.workspace.check_change(target.root, &target.below, target.shown)
+    }
+
+    /// Looks at a name in a directory without following a link there.
+    fn unfollowed<'a>(
+        &self,
+        place: &Place<'a>,
+        parent: OwnedFd,
+        at: PathBuf,
+    ) -> Result<Target<'a>, ToolError> {
+        let shown = place.shown;
+        let name = place.below.file_name().map(OsStr::to_owned).unwrap_or_default();
+        let below = at.join(&name);
+        let mut target = Target { root: place.root, parent, name, below, shown, existing: None };
         let meta = match statat(&target.parent, &target.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(meta) => meta,
-            Err(Errno::NOENT) => return Ok(Lookup::NoParent),
+            Err(Errno::NOENT) => return Ok(target),
             Err(errno) => return Err(fault(errno, shown)),
         };
         let flags = match FileType::from_raw_mode(meta.st_mode) {
@@ -99,9 +143,9 @@ impl CallFiles {
         };
         let name = Path::new(&target.name);
         // With NOFOLLOW and PATH the kernel opens the link itself, so NO_SYMLINKS must be off.
-        let file =
-            open_below(target.parent.as_fd(), name, flags, Mode::empty(), ResolveFlags::empty())
-                .map_err(|errno| fault(errno, shown))?;
+        let resolve = ResolveFlags::empty();
+        let file = open_below(target.parent.as_fd(), name, flags, Mode::empty(), resolve)
+            .map_err(|errno| fault(errno, shown))?;
         let now = fstat(&file).map_err(|errno| fault(errno, shown))?;
         if (now.st_dev, now.st_ino) != (meta.st_dev, meta.st_ino) {
             return Err(changed(shown));
@@ -110,23 +154,31 @@ impl CallFiles {
             self.workspace.check_mode(&now, shown, Purpose::Write)?;
         }
         target.existing = Some((file, now));
-        Ok(Lookup::Found(target))
+        Ok(target)
     }
 
-    /// Returns the target for a file that is gone and is to come back, its parents made again.
-    pub(crate) fn fresh_target<'a>(&self, place: &Place<'a>) -> Result<Target<'a>, ToolError> {
-        let parent = place.below.parent().unwrap_or(Path::new("")).to_owned();
-        self.make_directories(place, &parent)?;
-        match new_target(place)? {
-            Lookup::Found(target) => Ok(target),
-            Lookup::NoParent | Lookup::Moved => Err(changed(place.shown)),
+    /// Returns what a path leads to, for comparison later: with a link at its end followed, and not.
+    pub(crate) fn sights(&self, path: &str) -> Vec<Sight> {
+        let mut sights = Vec::new();
+        match self.target(path) {
+            Ok(Some(target)) => sights.push(target.sight()),
+            Ok(None) => {
+                if let Ok(place) = self.workspace.place(path)
+                    && let Ok((at, _, missing)) = deepest(&place, &place.below)
+                {
+                    sights.push(Sight { below: at.join(missing), file: None });
+                }
+            }
+            Err(_) => {}
         }
+        sights.extend(self.removal(path).ok().map(|target| target.sight()));
+        sights
     }
 }
 
 /// What came of looking a target up.
 #[expect(clippy::large_enum_variant, reason = "made and taken apart at once")]
-pub(crate) enum Lookup<'a> {
+enum Lookup<'a> {
     Found(Target<'a>),
     NoParent,
     Moved,
@@ -154,44 +206,37 @@ fn existing_target<'a>(
 
 /// Returns the target for a file that is not there yet.
 fn new_target<'a>(place: &Place<'a>) -> Result<Lookup<'a>, ToolError> {
-    let Lookup::Found(target) = parent_target(place)? else { return Ok(Lookup::NoParent) };
-    match statat(&target.parent, &target.name, AtFlags::SYMLINK_NOFOLLOW) {
-        Err(Errno::NOENT) => Ok(Lookup::Found(target)),
+    let Some((parent, at)) = parent_of(place)? else { return Ok(Lookup::NoParent) };
+    let name = place.below.file_name().map(OsStr::to_owned).unwrap_or_default();
+    let (root, shown, below) = (place.root, place.shown, at.join(&name));
+    match statat(&parent, &name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => {
+            Ok(Lookup::Found(Target { root, parent, name, below, shown, existing: None }))
+        }
         Ok(meta) if FileType::from_raw_mode(meta.st_mode) == FileType::Symlink => {
-            let message = format!("`{}` is a link to nothing", place.shown);
-            Err(ToolError::new(ErrorKind::NotFound, message)
+            let message = format!("`{shown}` is a link to nothing");
+            Err(ToolError::new(ErrorKind::NotRegular, message)
                 .hint("delete the link, or write to the place it leads to")
-                .at(place.shown))
+                .at(shown))
         }
         Ok(_) => Ok(Lookup::Moved),
-        Err(errno) => Err(fault(errno, place.shown)),
+        Err(errno) => Err(fault(errno, shown)),
     }
 }
 
-/// Opens the directory that a place is in.
-fn parent_target<'a>(place: &Place<'a>) -> Result<Lookup<'a>, ToolError> {
-    let Some(name) = place.below.file_name().map(OsStr::to_owned) else {
-        return Ok(Lookup::NoParent);
-    };
+/// Opens the directory that a place is in, and returns where it really is.
+fn parent_of(place: &Place<'_>) -> Result<Option<(OwnedFd, PathBuf)>, ToolError> {
     let parent = place.below.parent().filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new("."));
-    let handle =
-        match place.root.open_below(parent, OFlags::PATH | OFlags::DIRECTORY, Mode::empty()) {
-            Ok(handle) => handle,
-            Err(Errno::NOENT) => return Ok(Lookup::NoParent),
-            Err(errno) => return Err(fault(errno, place.shown)),
-        };
-    let Some(at) = place.root.below(handle.as_fd()) else { return Ok(Lookup::Moved) };
-    let below = at.join(&name);
-    let shown = place.shown;
-    Ok(Lookup::Found(Target {
-        root: place.root,
-        parent: handle,
-        name,
-        below,
-        shown,
-        existing: None,
-    }))
+    let flags = OFlags::PATH | OFlags::DIRECTORY;
+    let handle = match place.root.open_below(parent, flags, Mode::empty()) {
+        Ok(handle) => handle,
+        Err(Errno::NOENT) => return Ok(None),
+        Err(Errno::NOTDIR) => return Err(in_the_way(place.shown)),
+        Err(errno) => return Err(fault(errno, place.shown)),
+    };
+    let at = place.root.below(handle.as_fd()).ok_or_else(|| changed(place.shown))?;
+    Ok(Some((handle, at)))
 }
 
 /// Opens the deepest directory on the way to `wanted` that is there. Returns where it is, its
@@ -211,11 +256,13 @@ pub(crate) fn deepest(
                 return Ok((at, handle, missing));
             }
             Err(Errno::NOENT) if there.pop() => {}
-            Err(Errno::NOTDIR) => {
-                let message = format!("a file stands where `{}` needs a directory", place.shown);
-                return Err(ToolError::new(ErrorKind::NotDirectory, message).at(place.shown));
-            }
+            Err(Errno::NOTDIR) => return Err(in_the_way(place.shown)),
             Err(errno) => return Err(fault(errno, place.shown)),
         }
     }
+}
+
+fn in_the_way(shown: &str) -> ToolError {
+    let message = format!("a file stands where `{shown}` needs a directory");
+    ToolError::new(ErrorKind::NotDirectory, message).at(shown)
 }

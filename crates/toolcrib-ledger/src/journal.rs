@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use toolcrib_core::{CallId, Change, Changes};
 
 use crate::objects::Objects;
-use crate::state::{State, open_append};
+use crate::state::{State, is_torn, open_append};
 
 /// Keeps changes and the content they replaced.
 pub struct Journal {
@@ -16,11 +16,22 @@ pub struct Journal {
     objects: Objects,
 }
 
+/// The journal, held against another undo at the same time.
+pub struct Held {
+    _file: fs::File,
+}
+
 /// One line of the journal.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "most lines are changes")]
 enum Line {
     Change(Change),
+    /// The change of this call that was noted last for this path was not made.
+    Forgotten {
+        call: CallId,
+        path: String,
+    },
     Taken(Taken),
 }
 
@@ -55,6 +66,12 @@ impl Journal {
             match line {
                 Line::Change(change) => changes.push(change),
                 Line::Taken(call) => taken.push(call),
+                Line::Forgotten { call, path } => {
+                    let is_it = |change: &Change| change.call == call && change.path == path;
+                    if let Some(at) = changes.iter().rposition(is_it) {
+                        changes.remove(at);
+                    }
+                }
             }
         }
         Ok((changes, taken))
@@ -70,10 +87,22 @@ impl Journal {
         self.objects.load(sha256)
     }
 
+    /// Holds the journal for someone who reads it and then adds to it, until dropped.
+    pub fn hold(&self) -> io::Result<Held> {
+        let file = open_append(&self.path)?;
+        file.lock()?;
+        Ok(Held { _file: file })
+    }
+
     fn append(&self, line: &Line) -> io::Result<()> {
-        let mut bytes = serde_json::to_vec(line)?;
+        let mut file = open_append(&self.path)?;
+        let mut bytes = Vec::new();
+        if is_torn(&file)? {
+            bytes.push(b'\n');
+        }
+        serde_json::to_writer(&mut bytes, line)?;
         bytes.push(b'\n');
-        open_append(&self.path)?.write_all(&bytes)
+        file.write_all(&bytes)
     }
 }
 
@@ -84,5 +113,56 @@ impl Changes for Journal {
 
     fn note(&self, change: &Change) -> io::Result<()> {
         self.append(&Line::Change(change.clone()))
+    }
+
+    fn forget(&self, change: &Change) -> io::Result<()> {
+        self.append(&Line::Forgotten { call: change.call.clone(), path: change.path.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolcrib_core::{ChangeKind, FileId};
+
+    fn change(call: &str, path: &str) -> Change {
+        Change {
+            call: CallId(call.to_owned()),
+            tool: "t".to_owned(),
+            at: String::new(),
+            kind: ChangeKind::Created,
+            root: "/".to_owned(),
+            root_id: FileId { device: 0, inode: 0 },
+            path: path.to_owned(),
+            before: None,
+            after: None,
+            made: None,
+        }
+    }
+
+    #[test]
+    fn a_torn_line_does_not_swallow_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = State::open(&folder.path().join("state")).unwrap();
+        let journal = Journal::new(&state);
+        journal.note(&change("one", "a")).unwrap();
+        let mut file = open_append(&journal.path).unwrap();
+        file.write_all(br#"{"change":{"call":"torn"#).unwrap();
+        journal.note(&change("two", "b")).unwrap();
+        let calls: Vec<_> = journal.read().unwrap().0.into_iter().map(|it| it.call.0).collect();
+        assert_eq!(calls, ["one", "two"]);
+    }
+
+    #[test]
+    fn a_change_that_was_not_made_is_not_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = State::open(&folder.path().join("state")).unwrap();
+        let journal = Journal::new(&state);
+        for path in ["a", "b"] {
+            journal.note(&change("one", path)).unwrap();
+        }
+        journal.forget(&change("one", "a")).unwrap();
+        let paths: Vec<_> = journal.read().unwrap().0.into_iter().map(|it| it.path).collect();
+        assert_eq!(paths, ["b"]);
     }
 }

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use toolcrib_core::{Event, Moment, Recorder};
 
-use crate::state::{State, open_append};
+use crate::state::{State, is_torn, open_append};
 
 /// The most bytes of arguments or reply that one line shows.
 const PREVIEW: usize = 2048;
@@ -43,12 +43,20 @@ impl RecordFile {
         if current.as_ref().is_none_or(|(open, _)| *open != hour) {
             let name = at.strftime("ctx-%Y%m%d-%H.jsonl").to_string();
             let path = self.folder.join(name);
-            let file = open_append(&path).map_err(|err| format!("`{}`: {err}", path.display()))?;
+            let failed = |err: std::io::Error| format!("`{}`: {err}", path.display());
+            let mut file = open_append(&path).map_err(failed)?;
+            if is_torn(&file).map_err(failed)? {
+                file.write_all(b"\n").map_err(failed)?;
+            }
             *current = Some((hour, file));
         }
         let Some((_, file)) = current.as_mut() else { return Err("no file".to_owned()) };
         // One write for a line: several processes append to this file.
-        file.write_all(line).map_err(|err| err.to_string())
+        file.write_all(line).map_err(|err| {
+            // Opened anew next time, and looked at.
+            *current = None;
+            err.to_string()
+        })
     }
 
     fn preview<'a>(&self, text: &'a str) -> Option<Cow<'a, str>> {
@@ -61,6 +69,11 @@ impl RecordFile {
         let end = text.floor_char_boundary(PREVIEW);
         Some(Cow::Owned(format!("{} [TRUNCATED] ({} bytes)", &text[..end], text.len())))
     }
+}
+
+/// Cuts a name that a caller made up.
+fn cut(name: &str) -> &str {
+    &name[..name.floor_char_boundary(256)]
 }
 
 /// A line, with the names that the contract gives to its fields.
@@ -110,12 +123,12 @@ impl Recorder for RecordFile {
             ts: format!("{:.3}", event.at),
             actor: "tool",
             act: "tool_call",
-            conv_id: &event.session.0,
+            conv_id: cut(&event.session.0),
             trace_id: &event.call.0,
             iter: 0,
             event: "",
-            catalogue,
-            name: &name[..name.floor_char_boundary(256)],
+            catalogue: cut(catalogue),
+            name: cut(name),
             status: None,
             elapsed_ms: None,
             args_preview: None,

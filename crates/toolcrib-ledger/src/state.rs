@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// The folder that holds the record.
@@ -43,7 +43,7 @@ impl State {
                 "the state folder `{shown}` can be written by others; run `chmod 700 {shown}`"
             )));
         }
-        for part in ["context_log", "objects", "locks"] {
+        for part in ["context_log", "objects"] {
             let part = folder.join(part);
             if !part.is_dir() {
                 make(&part).map_err(refuse)?;
@@ -65,5 +65,16 @@ fn make(folder: &Path) -> io::Result<()> {
 /// Opens a file of the record for appending, private and never through a link.
 pub(crate) fn open_append(path: &Path) -> io::Result<File> {
     let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
-    OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path)
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).create(true).mode(0o600).custom_flags(flags).open(path)
+}
+
+/// Whether the last line was torn, by a crash or a full disk: the next one must not be glued to it.
+pub(crate) fn is_torn(file: &File) -> io::Result<bool> {
+    let size = file.metadata()?.len();
+    let mut last = [b'\n'];
+    if size > 0 {
+        file.read_exact_at(&mut last, size - 1)?;
+    }
+    Ok(last != [b'\n'])
 }

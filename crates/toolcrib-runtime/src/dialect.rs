@@ -35,12 +35,14 @@ pub fn declare(dialect: Dialect, offers: &[Offer]) -> Value {
 
 fn openai(offer: &Offer) -> Value {
     let declaration = offer.tool.declaration();
+    let mut schema = offer.tool.schema();
+    without(&mut schema, &["default", "examples"]);
     json!({
         "type": "function",
         "function": {
             "name": declaration.name,
             "description": declaration.summary,
-            "parameters": offer.tool.schema(),
+            "parameters": schema,
         },
     })
 }
@@ -57,7 +59,8 @@ fn anthropic(offer: &Offer) -> Value {
 fn gemini(offer: &Offer) -> Value {
     let declaration = offer.tool.declaration();
     let mut schema = offer.tool.schema();
-    without_additional(&mut schema);
+    without(&mut schema, &["default", "examples", "additionalProperties"]);
+    typed(&mut schema);
     let mut function = Map::new();
     function.insert("name".to_owned(), declaration.name.into());
     function.insert("description".to_owned(), declaration.summary.into());
@@ -83,16 +86,25 @@ fn mcp(offer: &Offer) -> Value {
     })
 }
 
-/// Gemini's subset of JSON Schema has no `additionalProperties`, and `default` only lately.
-fn without_additional(schema: &mut Value) {
-    match schema {
-        Value::Object(object) => {
-            object.remove("additionalProperties");
-            object.remove("default");
-            object.remove("examples");
-            object.values_mut().for_each(without_additional);
+/// Removes keywords that a provider's strict mode does not know, wherever a schema stands.
+fn without(schema: &mut Value, keywords: &[&str]) {
+    let Value::Object(object) = schema else { return };
+    for keyword in keywords {
+        object.remove(*keyword);
+    }
+    if let Some(Value::Object(properties)) = object.get_mut("properties") {
+        properties.values_mut().for_each(|property| without(property, keywords));
+    }
+    if let Some(items) = object.get_mut("items") {
+        without(items, keywords);
+    }
+}
+
+/// Gives every argument a type: one that may be anything is an object there.
+fn typed(schema: &mut Value) {
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        for property in properties.values_mut().filter_map(Value::as_object_mut) {
+            property.entry("type").or_insert_with(|| "object".into());
         }
-        Value::Array(items) => items.iter_mut().for_each(without_additional),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }

@@ -53,6 +53,8 @@ pub struct Preview {
 struct Trail {
     decision: Option<Decision>,
     ctx: Option<Ctx>,
+    /// How long a person took to answer: no part of the call's own time.
+    waited: Duration,
 }
 
 impl Runtime {
@@ -74,6 +76,25 @@ impl Runtime {
             }
         };
         self.close(face, &tool, &call, result, trail, start)
+    }
+
+    /// Answers a call whose arguments could not even be read, in its catalogue's words and on the
+    /// record like any other.
+    pub fn reject(&self, call: &Call, reason: &str) -> Outcome {
+        let start = self.clock.elapsed();
+        let found = self.toolset.find(&call.tool);
+        let (tool, face) = match &found {
+            Ok(offer) => (offer.full_name(), Some(offer.catalogue)),
+            Err(_) => (call.tool.clone(), self.toolset.face(&call.tool)),
+        };
+        let _ = self.record_asked(&tool, call, Effect::None);
+        let unreadable = ToolError::new(ErrorKind::BadArgs, format!("the arguments: {reason}"))
+            .hint("send one JSON object that fits the tool's schema");
+        let err = match found {
+            Err(err) if !call.tool.is_empty() => err,
+            _ => unreadable,
+        };
+        self.close(face, &tool, call, Err(err), Trail::default(), start)
     }
 
     /// Finds out what would be decided about a call, and goes no further.
@@ -144,12 +165,14 @@ impl Runtime {
             Opened::Asks { prepared, plan, desk } => (prepared, plan, desk),
         };
         let question = question(offer, call, plan, &ctx, decision.clone());
+        let asked = self.clock.elapsed();
         let answer = tokio::select! {
-            answer = self.approver.ask(&question) => answer,
-            () = cancel.cancelled() => {
-                return Err(ToolError::new(ErrorKind::Cancelled, "the call was cancelled"));
-            }
+            answer = self.approver.ask(&question) => Some(answer),
+            () = cancel.cancelled() => None,
         };
+        trail.waited = self.clock.elapsed().saturating_sub(asked);
+        let answer =
+            answer.ok_or_else(|| ToolError::new(ErrorKind::Cancelled, "the call was cancelled"))?;
         let permit = desk.settle(&decision, &answer)?;
         desk.run(&allowance, permit, prepared, ctx).await
     }
@@ -173,7 +196,7 @@ impl Runtime {
         trail: Trail,
         start: Duration,
     ) -> Outcome {
-        let elapsed = self.clock.elapsed().saturating_sub(start);
+        let elapsed = self.clock.elapsed().saturating_sub(start + trail.waited);
         let offer = self.toolset.find(tool).ok();
         let wrapped = result.and_then(|reply| match (face, offer) {
             (Some(face), Some(offer)) => {

@@ -1,6 +1,6 @@
 //! Taking back what a call wrote: all of it or nothing, and nothing that changed since.
 
-use toolcrib_core::change::Restore;
+use toolcrib_core::change::{Expected, PutBack, Restore};
 use toolcrib_core::{CallId, Change, ChangeKind, ErrorKind, Image, ToolError};
 
 /// What to do about a file that is no longer as the call left it.
@@ -24,12 +24,14 @@ pub struct Step {
 /// What taking back means for one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Got its old content again.
+    /// Is what it was again.
     Restored,
     /// Was removed: the call had made it.
     Removed,
     /// Was as before already.
     Unchanged,
+    /// Was kept: a directory that is another by now, or holds something.
+    Kept,
 }
 
 /// Returns content by its hash.
@@ -44,23 +46,61 @@ pub fn take_back(
     load: &Load<'_>,
 ) -> Result<Vec<Step>, ToolError> {
     let mine: Vec<&Change> = changes.iter().filter(|change| change.call == *call).collect();
-    if mine.is_empty() {
-        let message = format!("call `{call}` changed no file, or is not known");
-        return Err(ToolError::new(ErrorKind::NotFound, message)
-            .hint("`toolcrib undo` lists the calls that can be taken back"));
+    // All of it is looked at before any of it is touched.
+    let planned = plan(&mine, call, since, restore, load)?;
+    let mut steps = Vec::new();
+    let directories = |kind| mine.iter().rev().filter(move |change| change.kind == kind);
+    for gone in directories(ChangeKind::RemovedDirectory) {
+        restore.put_back(gone, None, Expected::Anything)?;
+        steps.push(Step { path: gone.path.clone(), action: Action::Restored });
     }
+    for part in planned {
+        if part.action != Action::Unchanged {
+            let expected = match since {
+                Since::Refuse => Expected::Exactly(part.net.after.as_ref()),
+                Since::Overwrite => Expected::Anything,
+            };
+            restore.put_back(&part.net.change, part.content.as_deref(), expected)?;
+        }
+        steps.push(Step { path: part.net.change.path, action: part.action });
+    }
+    // The deepest first.
+    for made in directories(ChangeKind::MadeDirectory) {
+        let action = match restore.put_back(made, None, Expected::Anything)? {
+            PutBack::Done => Action::Removed,
+            PutBack::Kept => Action::Kept,
+        };
+        steps.push(Step { path: made.path.clone(), action });
+    }
+    Ok(steps)
+}
+
+/// What is to be done about one path.
+struct Part {
+    net: Net,
+    action: Action,
+    content: Option<Vec<u8>>,
+}
+
+fn plan(
+    mine: &[&Change],
+    call: &CallId,
+    since: Since,
+    restore: &dyn Restore,
+    load: &Load<'_>,
+) -> Result<Vec<Part>, ToolError> {
     let mut planned = Vec::new();
-    for net in net_changes(&mine) {
+    for net in net_changes(mine) {
+        let path = net.change.path.clone();
         let now = restore.current(&net.change)?;
         let action = if is_same(now.as_ref(), net.change.before.as_ref()) {
             Action::Unchanged
         } else if !is_same(now.as_ref(), net.after.as_ref()) && since == Since::Refuse {
-            let path = &net.change.path;
             let message =
                 format!("`{path}` was changed after call `{call}`, so nothing was taken back");
             return Err(ToolError::new(ErrorKind::Changed, message)
                 .hint("look at it first; --force takes the call back all the same")
-                .at(path.as_str()));
+                .at(path));
         } else if net.change.before.is_some() {
             Action::Restored
         } else {
@@ -68,25 +108,14 @@ pub fn take_back(
         };
         let content = match (&net.change.before, action) {
             (Some(image), Action::Restored) => Some(load(&image.sha256).map_err(|reason| {
-                let message = format!("the undo copy of `{}` is gone: {reason}", net.change.path);
-                ToolError::new(ErrorKind::Unavailable, message).at(net.change.path.as_str())
+                let message = format!("the undo copy of `{path}` is gone: {reason}");
+                ToolError::new(ErrorKind::Unavailable, message).at(path.as_str())
             })?),
             _ => None,
         };
-        planned.push((net.change, action, content));
+        planned.push(Part { net, action, content });
     }
-    let mut steps = Vec::new();
-    for (change, action, content) in planned {
-        if action != Action::Unchanged {
-            restore.put_back(&change, content.as_deref())?;
-        }
-        steps.push(Step { path: change.path, action });
-    }
-    // Directories last, the deepest first; one that holds something else by now stays.
-    for made in mine.iter().rev().filter(|change| change.kind == ChangeKind::MadeDirectory) {
-        restore.put_back(made, None)?;
-    }
-    Ok(steps)
+    Ok(planned)
 }
 
 /// What a call did to one path, from before its first change to after its last.
@@ -98,10 +127,10 @@ struct Net {
 
 fn net_changes(changes: &[&Change]) -> Vec<Net> {
     let mut net: Vec<Net> = Vec::new();
-    for change in changes.iter().filter(|change| change.kind != ChangeKind::MadeDirectory) {
-        let same = net
-            .iter_mut()
-            .find(|known| known.change.path == change.path && known.change.root == change.root);
+    for change in changes.iter().filter(|change| !change.kind.is_of_directory()) {
+        let same = net.iter_mut().find(|known| {
+            known.change.path == change.path && known.change.root_id == change.root_id
+        });
         match same {
             Some(known) => known.after.clone_from(&change.after),
             None => net.push(Net { change: (*change).clone(), after: change.after.clone() }),
@@ -114,7 +143,7 @@ fn net_changes(changes: &[&Change]) -> Vec<Net> {
 fn is_same(a: Option<&Image>, b: Option<&Image>) -> bool {
     match (a, b) {
         (None, None) => true,
-        (Some(a), Some(b)) => a.sha256 == b.sha256,
+        (Some(a), Some(b)) => a.is_same(b),
         _ => false,
     }
 }

@@ -57,7 +57,10 @@ fn word(failure: &Failure<'_>) -> Value {
         ErrorKind::Exists => ("EEXIST", "EEXIST: file already exists".to_owned()),
         ErrorKind::IsDirectory => ("EISDIR", "EISDIR: is a directory".to_owned()),
         ErrorKind::NotDirectory => ("ENOTDIR", "ENOTDIR: not a directory".to_owned()),
-        ErrorKind::Outside => ("path_outside_sandbox", error.message.clone()),
+        ErrorKind::Outside => {
+            let path = error.path_text();
+            ("path_outside_sandbox", format!("Path '{path}' leads outside the sandbox"))
+        }
         ErrorKind::TooLarge => ("size_exceeded", error.message.clone()),
         ErrorKind::BadArgs => ("invalid_arguments", error.message.clone()),
         ErrorKind::Refused => ("policy_denied", error.message.clone()),

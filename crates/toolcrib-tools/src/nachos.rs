@@ -29,6 +29,12 @@ fn word(failure: &Failure<'_>) -> Value {
     body.insert("message".to_owned(), say(error).into());
     let mut details = error.context.clone();
     details.insert("kind".to_owned(), error.kind.as_str().into());
+    if let Some(message) = validation(failure) {
+        // The contract has words of its own for this; ours say what was wrong with it.
+        details.shift_remove("arguments");
+        details.insert("reason".to_owned(), error.message.as_str().into());
+        body.insert("message".to_owned(), message.into());
+    }
     if let Some(hint) = &error.hint {
         details.insert("hint".to_owned(), hint.as_str().into());
     }
@@ -40,11 +46,22 @@ fn word(failure: &Failure<'_>) -> Value {
     })
 }
 
+/// Returns what the contract says of an expression that is missing or not a string.
+fn validation(failure: &Failure<'_>) -> Option<&'static str> {
+    let is_type = failure.error.context.contains_key("arguments");
+    let expression = &failure.args["expression"];
+    let is_it = failure.tool == "calculator" && is_type && !expression.is_string();
+    is_it.then_some("expression must be a string")
+}
+
 fn say(error: &ToolError) -> String {
     let path = error.path_text();
     match error.kind {
         ErrorKind::Outside => format!("Path {path} is not in allowed directories"),
         ErrorKind::NotFound => format!("ENOENT: no such file or directory: {path}"),
+        ErrorKind::IsDirectory => format!("EISDIR: illegal operation on a directory: {path}"),
+        ErrorKind::NotDirectory => format!("ENOTDIR: not a directory: {path}"),
+        ErrorKind::Permission => format!("EACCES: permission denied: {path}"),
         _ => error.message.clone(),
     }
 }

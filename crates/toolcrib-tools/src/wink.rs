@@ -106,7 +106,7 @@ fn say(tool: &str, error: &ToolError) -> Said {
             format!("Path '{path}' exists as a file, cannot create directory"),
             "Choose another name, or a directory that does not go through a file",
         ),
-        ErrorKind::NotDirectory => (
+        ErrorKind::NotDirectory if tool == "list_dir" => (
             "not_a_directory",
             format!("Path '{path}' is not a directory"),
             "Use read_file for a file, or list the directory it is in",
@@ -119,7 +119,7 @@ fn say(tool: &str, error: &ToolError) -> Said {
             error.message.clone(),
             "Read the file again and copy the text exactly, spaces included",
         ),
-        kind => (code(kind), sentence(&error.message), fallback(kind)),
+        kind => (code(kind), sentence(&error.message).replace('`', "'"), fallback(kind)),
     };
     let suggestion = match &error.hint {
         Some(hint) if !matches!(error.kind, ErrorKind::Outside) => sentence(hint),
@@ -158,6 +158,8 @@ fn fallback(kind: ErrorKind) -> &'static str {
         ErrorKind::IsDirectory => "Use list_dir for a directory",
         ErrorKind::NotRegular | ErrorKind::NotText => "Choose a text file",
         ErrorKind::Timeout => "Try again, or ask for less",
+        ErrorKind::NotDirectory => "Choose a path that does not go through a file",
+        ErrorKind::Cancelled => "Call again if it is still wanted",
         _ => "Report this if it happens again",
     }
 }

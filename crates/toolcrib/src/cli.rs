@@ -44,9 +44,9 @@ pub(crate) struct Global {
     /// Say only what was asked for
     #[arg(long, short = 'q', global = true)]
     pub(crate) quiet: bool,
-    /// Say more about what happens
-    #[arg(long, short = 'v', global = true)]
-    pub(crate) verbose: bool,
+    /// Say more about what happens; twice, even more
+    #[arg(long, short = 'v', global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
 }
 
 /// When to use colour.
@@ -54,7 +54,7 @@ pub(crate) struct Global {
 pub(crate) enum ColorChoice {
     /// On a terminal, unless `NO_COLOR` is set
     Auto,
-    /// Always
+    /// Always, even with `NO_COLOR`
     Always,
     /// Never
     Never,

@@ -15,12 +15,17 @@ use std::sync::Arc;
 
 use crate::cli::{Cli, Command, Global};
 use crate::exit::Exit;
-use crate::terminal::{Terminal, print};
+use crate::terminal::{Terminal, is_result_lost, print, print_json};
 use crate::wiring::{Crib, WiringError, Wishes};
 
 /// Runs the subcommand.
 pub(crate) fn run(cli: Cli) -> ExitCode {
     let terminal = Terminal::new(&cli.global);
+    let wants_json = match &cli.command {
+        Command::Call(args) => args.json || args.batch,
+        Command::Undo(args) => args.json,
+        _ => false,
+    };
     let ended = match cli.command {
         Command::Call(args) if args.batch => batch::run(&cli.global, terminal, &args),
         Command::Call(args) => call::run(&cli.global, terminal, &args),
@@ -32,9 +37,16 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Tour => tour::run(terminal),
     };
     match ended {
+        // A script must not take silence for success.
+        Ok(Exit::Done) if is_result_lost() => Exit::Failed.into(),
         Ok(exit) => exit.into(),
         Err(err) => {
-            terminal.fail(&err.0, None);
+            if wants_json {
+                let error = serde_json::json!({"code": "wrong_usage", "message": err.0});
+                print_json(&serde_json::json!({"error": error}).to_string());
+            } else {
+                terminal.fail(&err.0, None);
+            }
             Exit::Usage.into()
         }
     }

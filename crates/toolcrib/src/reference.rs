@@ -40,7 +40,8 @@ pub fn describe(offer: &Offer) -> String {
         for (path, _) in example.files {
             let _ = writeln!(text, "    with {path}");
         }
-        let args = example.args.split_whitespace().collect::<Vec<_>>().join(" ");
+        let args = toolcrib_core::json::parse(example.args.as_bytes()).unwrap_or_default();
+        let args = args.to_string().replace('\'', r"'\''");
         let _ = writeln!(text, "    toolcrib call {} '{args}'", offer.full_name());
         let reply = toolcrib_core::json::parse(example.reply.as_bytes()).unwrap_or_default();
         let _ = writeln!(text, "    → {reply}");

@@ -1,6 +1,7 @@
 //! Talking to people: colour where it is wanted, nothing that could mislead a terminal.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use toolcrib_core::escape;
 
@@ -8,14 +9,14 @@ use crate::cli::{ColorChoice, Global};
 
 /// How much to say, and how.
 #[derive(Clone, Copy)]
-#[expect(clippy::struct_excessive_bools, reason = "four independent switches of the command line")]
 pub(crate) struct Terminal {
     /// Whether stdout takes colour.
     out: bool,
     /// Whether stderr does.
     err: bool,
     pub(crate) is_quiet: bool,
-    pub(crate) is_verbose: bool,
+    /// How much more to say: 0, 1 or 2.
+    pub(crate) verbosity: u8,
 }
 
 /// What a piece of text is, for colouring.
@@ -46,7 +47,7 @@ impl Terminal {
             out: wants(io::stdout().is_terminal()),
             err: wants(io::stderr().is_terminal()),
             is_quiet: global.quiet,
-            is_verbose: global.verbose,
+            verbosity: global.verbose,
         }
     }
 
@@ -71,9 +72,9 @@ impl Terminal {
 
     /// Says what failed, and what to do about it.
     pub(crate) fn fail(self, text: &str, hint: Option<&str>) {
-        say(&format!("{} {}", colour(self.err, Paint::Bad, "error:"), escape::lines(text)));
+        say(&format!("{} {}", colour(self.err, Paint::Bad, "error:"), escape::line(text)));
         if let Some(hint) = hint {
-            say(&format!("{} {}", colour(self.err, Paint::Dim, " hint:"), escape::lines(hint)));
+            say(&format!("{} {}", colour(self.err, Paint::Dim, " hint:"), escape::line(hint)));
         }
     }
 
@@ -83,18 +84,34 @@ impl Terminal {
     }
 }
 
-/// Writes a result to stdout. A reader that went away is not an error of ours.
-pub(crate) fn print(text: &str) {
+/// Writes a result to stdout. Returns whether it got there: a reader that went away is told to no
+/// one, anything else is said aloud.
+pub(crate) fn print(text: &str) -> bool {
     let mut out = io::stdout().lock();
-    let _ = out.write_all(text.as_bytes());
-    let _ = out.flush();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => true,
+        Err(err) => {
+            if err.kind() != io::ErrorKind::BrokenPipe {
+                say(&format!("error: the result could not be written to stdout: {err}"));
+            }
+            LOST.store(true, Ordering::Relaxed);
+            false
+        }
+    }
 }
 
+/// Whether a result did not get to stdout.
+pub(crate) fn is_result_lost() -> bool {
+    LOST.load(Ordering::Relaxed)
+}
+
+static LOST: AtomicBool = AtomicBool::new(false);
+
 /// Writes JSON to stdout as one line, every misleading character escaped.
-pub(crate) fn print_json(text: &str) {
+pub(crate) fn print_json(text: &str) -> bool {
     let mut line = escape::json(text).into_owned();
     line.push('\n');
-    print(&line);
+    print(&line)
 }
 
 /// Says something on stderr where no [`Terminal`] is at hand.

@@ -42,6 +42,7 @@ pub struct Crib {
     /// The workspace.
     pub workspace: Arc<Workspace>,
     world: Arc<Shop>,
+    hidden: Vec<PathBuf>,
 }
 
 /// Why things cannot be put together: wrong settings, no state folder, no workspace.
@@ -75,19 +76,25 @@ impl Crib {
         };
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
         let journal = Arc::new(Journal::new(&state));
+        let own = [places.user.as_deref(), Some(places.machine.as_path())];
+        let own = own.into_iter().flatten().filter_map(Path::parent).map(Path::to_owned);
+        let hidden: Vec<PathBuf> = own.chain([state.folder().to_owned()]).collect();
         let opener = Opener {
             settings: &settings,
-            state: &state,
             journal: &journal,
             clock: &clock,
             home: environment.get("HOME").map(PathBuf::from),
+            hidden: hidden.clone(),
         };
         let workspace = opener.open(root)?;
-        let world = Arc::new(opener.shop(&workspace)?);
+        let mut warnings = Vec::new();
+        let world = Arc::new(opener.shop(&workspace, &mut warnings)?);
         let previews =
             if settings.text("record.previews") == "off" { Previews::Off } else { Previews::On };
         let recorder = Arc::new(RecordFile::new(&state, previews));
-        Ok(Self { settings, state, journal, recorder, clock, workspace, world })
+        let mut settings = settings;
+        settings.warnings.append(&mut warnings);
+        Ok(Self { settings, state, journal, recorder, clock, workspace, world, hidden })
     }
 
     /// Returns the runtime, with `approver` to ask.
@@ -134,10 +141,10 @@ impl Crib {
     pub fn open_root(&self, path: &Path) -> Result<Arc<Workspace>, WiringError> {
         let opener = Opener {
             settings: &self.settings,
-            state: &self.state,
             journal: &self.journal,
             clock: &self.clock,
             home: None,
+            hidden: self.hidden.clone(),
         };
         Ok(Arc::new(opener.workspace(vec![Root::open(path)?])))
     }
@@ -150,10 +157,11 @@ pub fn session() -> SessionId {
 
 struct Opener<'a> {
     settings: &'a Settings,
-    state: &'a State,
     journal: &'a Arc<Journal>,
     clock: &'a Arc<dyn Clock>,
     home: Option<PathBuf>,
+    /// Our own folders, which no call may reach.
+    hidden: Vec<PathBuf>,
 }
 
 impl Opener<'_> {
@@ -177,9 +185,13 @@ impl Opener<'_> {
             "allow" => Hardlinks::Allow,
             _ => Hardlinks::Refuse,
         };
-        let rules = Rules { hardlinks, protected: self.settings.names("files.protected") };
+        let rules = Rules {
+            hardlinks,
+            protected: self.settings.names("files.protected"),
+            undo_bytes: self.settings.count("undo.max_bytes"),
+        };
         let changes = Arc::clone(self.journal);
-        Workspace::new(roots, rules, self.state.folder(), changes, Arc::clone(self.clock))
+        Workspace::new(roots, rules, &self.hidden, changes, Arc::clone(self.clock))
     }
 
     /// Refuses roots that hold more than anyone could mean.
@@ -193,33 +205,52 @@ impl Opener<'_> {
         }
         let path = root.path();
         let shown = path.display();
-        let is_home = self.home.as_deref().is_some_and(|home| home == path);
-        if is_home || BROAD.iter().any(|broad| path == Path::new(broad)) {
+        let home = self.home.as_deref().and_then(|home| std::fs::canonicalize(home).ok());
+        let holds_home = home.is_some_and(|home| home.starts_with(path));
+        if holds_home || BROAD.iter().any(|broad| path == Path::new(broad)) {
             return Err(WiringError(format!(
                 "`{shown}` is too broad a root: tools could reach what has nothing to do with the \
                  work; use a project's directory, or set `files.broad_root=allow`"
             )));
         }
-        let state = std::fs::canonicalize(self.state.folder())?;
-        if state.starts_with(path) {
-            return Err(WiringError(format!(
-                "the state folder `{}` lies inside the root `{shown}`; set TOOLCRIB_STATE to a \
-                 folder outside of it",
-                state.display()
-            )));
+        for own in &self.hidden {
+            let Ok(own) = std::fs::canonicalize(own) else { continue };
+            if own.starts_with(path) || path.starts_with(&own) {
+                return Err(WiringError(format!(
+                    "the root `{shown}` and our own folder `{}` must be apart: no tool may reach \
+                     the record or the settings; choose another root, or set TOOLCRIB_STATE to \
+                     another folder",
+                    own.display()
+                )));
+            }
         }
         Ok(())
     }
 
-    fn shop(&self, workspace: &Arc<Workspace>) -> Result<Shop, WiringError> {
+    fn shop(
+        &self,
+        workspace: &Arc<Workspace>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Shop, WiringError> {
+        let other = |name: &str, path: &str| -> Result<Arc<Workspace>, WiringError> {
+            let opened = absolute(Path::new(path)).and_then(|path| self.open(Root::open(&path)?));
+            opened.map_err(|err| WiringError(format!("`{name}`: {}", err.0)))
+        };
         let sandbox = match self.settings.text("forgekeeper.root") {
             "" => Arc::clone(workspace),
-            path => self.open(Root::open(&absolute(Path::new(path))?)?)?,
+            path => other("forgekeeper.root", path)?,
         };
         let connection = match self.settings.text("hikai.connection") {
-            "none" => None,
+            "none" | "" => None,
             "workspace" => Some(Arc::clone(workspace)),
-            path => Some(self.open(Root::open(&absolute(Path::new(path))?)?)?),
+            // A repository that cannot be had is one that is not connected.
+            path => match other("hikai.connection", path) {
+                Ok(folder) => Some(folder),
+                Err(err) => {
+                    warnings.push(err.0);
+                    None
+                }
+            },
         };
         let output_types: Map<_, _> =
             self.settings.schemas("hikai.output_types")?.into_iter().collect();

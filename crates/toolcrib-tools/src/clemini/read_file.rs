@@ -114,8 +114,7 @@ impl Tool for ReadFile {
             let _ = write!(contents, "{gap}{number}: {line}");
             shown += 1;
         }
-        let is_whole =
-            offset == 1 && shown == all.len() && !file.is_cut && !contents.ends_with("[cut]");
-        Ok(Reply { contents, total_lines: all.len(), truncated: (!is_whole).then_some(true) })
+        let is_cut = offset - 1 + shown < all.len() || file.is_cut || contents.ends_with("[cut]");
+        Ok(Reply { contents, total_lines: all.len(), truncated: is_cut.then_some(true) })
     }
 }

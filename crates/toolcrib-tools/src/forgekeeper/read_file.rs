@@ -8,7 +8,8 @@ use toolcrib_core::{
     Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
-use crate::operation::{lines, text};
+use crate::operation::lines;
+use crate::operation::text::{self, MAX_FILE};
 
 pub(crate) struct ReadFile;
 
@@ -76,7 +77,7 @@ impl Tool for ReadFile {
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {
-        let file = text::read(&*ctx.files, &args.path, ctx.settings.max_read_bytes)?;
+        let file = text::read(&*ctx.files, &args.path, MAX_FILE)?;
         let total = lines::of(&file.text).len();
         let from = args.offset.map_or(0, |offset| offset.get() - 1);
         if from > 0 && from >= total {
@@ -85,16 +86,29 @@ impl Tool for ReadFile {
         }
         let most = ctx.settings.max_output_lines;
         let count = args.limit.map_or(most, NonZeroUsize::get).min(most);
-        let content: String = file.text.split_inclusive('\n').skip(from).take(count).collect();
-        let shown = lines::of(&content).len();
-        let is_whole = from == 0 && shown == total && !file.is_cut;
+        let room = usize::try_from(ctx.settings.max_read_bytes).unwrap_or(usize::MAX);
+        let mut content = String::new();
+        let mut shown = 0;
+        for line in file.text.split_inclusive('\n').skip(from).take(count) {
+            if content.len() + line.len() > room {
+                // A first line longer than all there may be is cut rather than never shown.
+                if shown == 0 {
+                    content.push_str(lines::cut(line, room));
+                    shown += 1;
+                }
+                break;
+            }
+            content.push_str(line);
+            shown += 1;
+        }
         let next = from + shown;
+        let is_cut = next < total || file.is_cut || content.len() == room;
         Ok(Reply {
             path: args.path,
             content,
             bytes: file.size,
             total_lines: total,
-            truncated: (!is_whole).then_some(true),
+            truncated: is_cut.then_some(true),
             next_offset: (next < total).then_some(next + 1),
         })
     }

@@ -97,7 +97,12 @@ impl Tool for ListDirs {
         for depth in 1..=depth {
             let mut next = Vec::new();
             for base in &level {
-                let entries = tree.list(base, MAX_ENTRIES)?.entries;
+                let entries = match tree.list(base, MAX_ENTRIES) {
+                    Ok(listing) => listing.entries,
+                    // Only the directory asked for must be readable; others are named all the same.
+                    Err(err) if depth == 1 => return Err(err),
+                    Err(_) => continue,
+                };
                 let below = entries.iter().filter(|it| it.kind == EntryKind::Directory);
                 // The repository's own bookkeeping is no part of it.
                 for entry in below.filter(|entry| entry.name != ".git") {

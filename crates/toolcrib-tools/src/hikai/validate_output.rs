@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toolcrib_core::nearest::either;
+use toolcrib_core::nearest::each;
 use toolcrib_core::{
     Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
@@ -79,7 +79,7 @@ impl Tool for ValidateOutput {
         let mut known = vec!["domain_map"];
         known.extend(registered.keys().map(String::as_str));
         let shown: String = args.output_type.chars().take(100).collect();
-        let message = format!("Unknown output type: {shown}; known are {}", either(&known));
+        let message = format!("Unknown output type: {shown}; known are {}", each(&known));
         Err(ToolError::new(ErrorKind::BadArgs, message))
     }
 

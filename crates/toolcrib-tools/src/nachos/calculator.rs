@@ -27,7 +27,7 @@ pub(crate) struct Reply {
 
 static DECLARATION: Declaration = Declaration {
     name: "calculator",
-    summary: "Perform arithmetic calculations with + - * / % ^ and parentheses. Returns: {success, \
+    summary: "Perform arithmetic calculations. Takes numbers, + - * / % ^ and parentheses. Returns: {success, \
               result{expression, answer}, metadata{duration}}",
     tier: Tier::Safe,
     effect: Effect::None,
@@ -59,6 +59,17 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
+            about: "The expression is a string.",
+            files: &[],
+            args: r#"{"expression": 5}"#,
+            reply: r#"{"success": false, "error": {"code": "VALIDATION_ERROR",
+                "message": "expression must be a string",
+                "details": {"kind": "bad_args",
+                    "reason": "`expression` must be a string, not the number 5"}},
+                "metadata": {"duration": 0}}"#,
+            leaves: &[],
+        },
+        Example {
             about: "An expression without a value.",
             files: &[],
             args: r#"{"expression": "1 / 0"}"#,
@@ -80,15 +91,12 @@ impl Tool for Calculator {
 
     fn check(&self, _: &Ctx, args: &Args) -> Result<Plan, ToolError> {
         let known = |c: char| c.is_ascii_digit() || ". +-*/%^()".contains(c);
-        let what = if args.expression.trim().is_empty() {
+        let what = if args.expression.is_empty() {
             "expression must be a string"
         } else if !args.expression.chars().all(known) {
             "expression must contain only numbers and operators"
         } else {
-            return match evaluate(&args.expression) {
-                Err(Fault::Malformed(why)) => Err(ToolError::new(ErrorKind::BadArgs, why)),
-                Ok(_) | Err(Fault::Undefined(_)) => Ok(Plan::default()),
-            };
+            return Ok(Plan::default());
         };
         Err(ToolError::new(ErrorKind::BadArgs, what))
     }
@@ -96,9 +104,7 @@ impl Tool for Calculator {
     async fn run(&self, _: &Ctx, args: Args) -> Result<Reply, ToolError> {
         match evaluate(&args.expression) {
             Ok(answer) => Ok(Reply { expression: args.expression, answer }),
-            Err(Fault::Malformed(why) | Fault::Undefined(why)) => {
-                Err(ToolError::new(ErrorKind::Failed, why))
-            }
+            Err(Fault(why)) => Err(ToolError::new(ErrorKind::Failed, why)),
         }
     }
 }

@@ -46,7 +46,7 @@ const MAX_NAMES: usize = 100_000;
 
 static DECLARATION: Declaration = Declaration {
     name: "filesystem",
-    summary: "Read and write files: read, write, list or delete a path. Returns: {success, result, \
+    summary: "Read and write files. Reads, writes, lists or deletes a path. Returns: {success, result, \
               metadata{duration}}; result is the text, {written}, the names, or {deleted}",
     tier: Tier::Elevated,
     effect: Effect::Write,

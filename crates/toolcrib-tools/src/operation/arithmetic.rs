@@ -16,23 +16,18 @@ enum Number {
 
 /// Why an expression has no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// It is not an expression.
-    Malformed(String),
-    /// It is one, without a value.
-    Undefined(String),
-}
+pub(crate) struct Fault(pub(crate) String);
 
 /// Returns the value of an expression of numbers, `+ - * / % ^` and parentheses.
 pub(crate) fn evaluate(expression: &str) -> Result<Value, Fault> {
     if expression.chars().count() > MAX_LENGTH {
-        return Err(Fault::Malformed(format!("expression is over {MAX_LENGTH} characters")));
+        return Err(Fault(format!("expression is over {MAX_LENGTH} characters")));
     }
     let mut reader = Reader { rest: expression, depth: 0 };
     let number = reader.sum()?;
     match reader.peek() {
         None => number.to_json(),
-        Some(c) => Err(Fault::Malformed(format!("unexpected `{c}` in expression"))),
+        Some(c) => Err(Fault(format!("unexpected `{c}` in expression"))),
     }
 }
 
@@ -94,7 +89,7 @@ impl Reader<'_> {
 
     fn nested(&mut self, read: fn(&mut Self) -> Result<Number, Fault>) -> Result<Number, Fault> {
         if self.depth >= MAX_DEPTH {
-            return Err(Fault::Malformed(format!("expression is nested over {MAX_DEPTH} levels")));
+            return Err(Fault(format!("expression is nested over {MAX_DEPTH} levels")));
         }
         self.depth += 1;
         let number = read(self);
@@ -107,7 +102,7 @@ impl Reader<'_> {
             let number = self.nested(Self::sum)?;
             return match self.take(&[')']) {
                 Some(_) => Ok(number),
-                None => Err(Fault::Malformed("a `(` is not closed in expression".to_owned())),
+                None => Err(Fault("a `(` is not closed in expression".to_owned())),
             };
         }
         self.peek();
@@ -115,13 +110,13 @@ impl Reader<'_> {
             self.rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(self.rest.len());
         let (digits, rest) = self.rest.split_at(end);
         if digits.is_empty() {
-            return Err(Fault::Malformed(match self.rest.chars().next() {
+            return Err(Fault(match self.rest.chars().next() {
                 Some(c) => format!("a number is missing before `{c}` in expression"),
                 None => "a number is missing at the end of expression".to_owned(),
             }));
         }
         self.rest = rest;
-        Number::parse(digits).ok_or_else(|| Fault::Malformed(format!("`{digits}` is not a number")))
+        Number::parse(digits).ok_or_else(|| Fault(format!("`{digits}` is not a number")))
     }
 }
 
@@ -208,7 +203,7 @@ impl Number {
 
     fn divide(self, other: Self) -> Result<Self, Fault> {
         if other.is_zero() {
-            return Err(Fault::Undefined("division by zero".to_owned()));
+            return Err(Fault("division by zero".to_owned()));
         }
         let exact = |a: i128, b: i128, c: i128, d: i128| {
             Self::fraction(a.checked_mul(d)?, b.checked_mul(c)?)
@@ -219,7 +214,7 @@ impl Number {
     /// The remainder has the sign of the dividend.
     fn remainder(self, other: Self) -> Result<Self, Fault> {
         if other.is_zero() {
-            return Err(Fault::Undefined("remainder by zero".to_owned()));
+            return Err(Fault("remainder by zero".to_owned()));
         }
         let exact = |a: i128, b: i128, c: i128, d: i128| {
             let (left, right) = (a.checked_mul(d)?, c.checked_mul(b)?);
@@ -239,7 +234,7 @@ impl Number {
             _ => None,
         };
         match exact {
-            Some((0, _, true)) => Err(Fault::Undefined("division by zero".to_owned())),
+            Some((0, _, true)) => Err(Fault("division by zero".to_owned())),
             Some((a, b, is_inverse)) => {
                 let (a, b) = if is_inverse { (b, a) } else { (a, b) };
                 Ok(Self::fraction(a, b).unwrap_or(Self::Float(a as f64 / b as f64)))
@@ -257,7 +252,7 @@ impl Number {
         let float = self.float();
         serde_json::Number::from_f64(float)
             .map(Value::Number)
-            .ok_or_else(|| Fault::Undefined("the result is not a finite number".to_owned()))
+            .ok_or_else(|| Fault("the result is not a finite number".to_owned()))
     }
 }
 
@@ -299,7 +294,7 @@ mod tests {
             ("9^9^9^9", "not a finite number"),
             ("(-8)^0.5", "not a finite number"),
         ] {
-            let Err(Fault::Undefined(why)) = evaluate(expression) else { panic!("{expression}") };
+            let Err(Fault(why)) = evaluate(expression) else { panic!("{expression}") };
             assert!(why.contains(expect), "{expression}: {why}");
         }
         for (expression, expect) in [
@@ -314,7 +309,7 @@ mod tests {
             (&"2^".repeat(4999), "nested over"),
             (&"1+".repeat(9000), "over 10000 characters"),
         ] {
-            let Err(Fault::Malformed(why)) = evaluate(expression) else { panic!("{expression}") };
+            let Err(Fault(why)) = evaluate(expression) else { panic!("{expression}") };
             assert!(why.contains(expect), "{expression}: {why}");
         }
     }

@@ -30,7 +30,7 @@ pub(crate) struct Replaced {
     /// How often the old string was there.
     pub(crate) found: usize,
     pub(crate) count: usize,
-    /// The lines that the replaced occurrences began on, in the old text.
+    /// The lines that the replaced occurrences stood on, in the old text.
     pub(crate) lines: Vec<usize>,
 }
 
@@ -76,7 +76,22 @@ fn replace(text: &str, old: &str, new: &str, which: Which) -> Result<Replaced, M
         from = at + old.len();
     }
     out.push_str(&text[from..]);
-    Ok(Replaced { text: out, found: places.len(), count: chosen.len(), lines: numbers(chosen) })
+    Ok(Replaced {
+        text: out,
+        found: places.len(),
+        count: chosen.len(),
+        lines: spanned(text, chosen, old),
+    })
+}
+
+/// Returns the lines that `old` stands on at these places, each once.
+fn spanned(text: &str, places: &[usize], old: &str) -> Vec<usize> {
+    // A line break at the end of it is still the end of its last line.
+    let height = old.strip_suffix('\n').unwrap_or(old).matches('\n').count();
+    let first = places.iter().map(|at| lines::number_at(text, *at));
+    let mut spanned: Vec<usize> = first.flat_map(|line| line..=line + height).collect();
+    spanned.dedup();
+    spanned
 }
 
 /// Whether every line of the text ends in CR LF.
@@ -164,5 +179,7 @@ mod tests {
         let got =
             Replacement { old: "x", new: "\n\n", which: Which::All }.apply("x\ny\nx").unwrap();
         assert_eq!((got.lines, got.found, got.count), (vec![1, 3], 2, 2));
+        let got = Replacement { old: "b\nc\n", new: "", which: Which::Only }.apply("a\nb\nc\nd");
+        assert_eq!(got.unwrap().lines, [2, 3]);
     }
 }

@@ -42,7 +42,7 @@ const HELD: usize = 100_000;
 
 static DECLARATION: Declaration = Declaration {
     name: "list_dir",
-    summary: "List contents of a directory, a thousand entries a page. Returns: {success, output, \
+    summary: "List contents of a directory. A page has a thousand entries. Returns: {success, output, \
               files_affected, execution_time_ms, metadata{total_entries, files, directories, page?, \
               pages?, warnings?}}",
     tier: Tier::Standard,
@@ -109,9 +109,10 @@ impl Tool for ListDir {
         let mut warnings = Vec::new();
         if pages > 1 {
             let rest = if total > HELD { format!(" of the first {HELD}") } else { String::new() };
+            let next =
+                if page < pages { format!("; page {} has more", page + 1) } else { String::new() };
             let warning = format!(
-                "Warning: Found {total} entries, showing page {page} of {pages}{rest}; \
-                 use page to see more"
+                "Warning: Found {total} entries, showing page {page} of {pages}{rest}{next}"
             );
             let _ = writeln!(output, "{warning}");
             warnings.push(warning);

@@ -118,8 +118,10 @@ impl Tool for ReadFile {
                 Some(end) => format!("{start}-{end}"),
                 None => format!("{start} onwards"),
             };
+            let part =
+                if file.is_cut { format!(" in its first {MAX_FILE} bytes") } else { String::new() };
             let message =
-                format!("Line range invalid - file has {total} lines, requested {requested}");
+                format!("Line range invalid - file has {total} lines{part}, requested {requested}");
             return Err(ToolError::new(ErrorKind::BadRange, message).at(&args.path));
         }
         let shown = all.get(start - 1..end).unwrap_or_default();

@@ -88,6 +88,10 @@ impl Tool for ReplaceStringInFile {
         if args.old_string.is_empty() {
             return Err(ToolError::new(ErrorKind::BadArgs, "`old_string` must not be empty"));
         }
+        if args.old_string == args.new_string {
+            let message = "`old_string` and `new_string` are the same, so nothing would change";
+            return Err(ToolError::new(ErrorKind::BadArgs, message));
+        }
         edit::preview(&*ctx.files, &args.path, &replacement(args), |text, miss| {
             missed(args, text, miss)
         })

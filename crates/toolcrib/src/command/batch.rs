@@ -3,19 +3,24 @@
 use std::io::BufRead;
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::sync::{Semaphore, mpsc};
-use toolcrib_core::{Call, Cancel, json as strict_json};
+use toolcrib_core::{Call, Cancel, SessionId, json as strict_json};
 use toolcrib_runtime::Runtime;
 
 use super::{approver, block_on, interrupted, open};
 use crate::cli::{CallArgs, Global};
 use crate::exit::Exit;
-use crate::terminal::{Terminal, print_json};
+use crate::terminal::{Terminal, is_result_lost, print_json};
 use crate::wiring::{WiringError, session};
 
-/// A line of stdin: a call, or why it is none.
-type Line = Result<(Value, String, Value), (Value, String)>;
+/// A line of stdin.
+struct Line {
+    id: Value,
+    tool: String,
+    /// The arguments, or why there are none.
+    args: Result<Value, String>,
+}
 
 pub(super) fn run(
     global: &Global,
@@ -39,7 +44,8 @@ async fn serve(runtime: Arc<Runtime>, jobs: usize) -> Exit {
     let cancel = Cancel::default();
     let session = session();
     let slots = Arc::new(Semaphore::new(jobs));
-    let (done, mut ended) = mpsc::unbounded_channel::<bool>();
+    let (done, mut ended) = mpsc::unbounded_channel::<Option<bool>>();
+    let mut exit = Exit::Done;
     let stop = interrupted();
     tokio::pin!(stop);
     loop {
@@ -53,22 +59,30 @@ async fn serve(runtime: Arc<Runtime>, jobs: usize) -> Exit {
             () = &mut stop => { cancel.cancel(); break }
         };
         let Some(line) = line else { break };
+        while let Ok(answered) = ended.try_recv() {
+            exit = fold(exit, answered);
+        }
+        if is_result_lost() {
+            break;
+        }
         let (runtime, session) = (Arc::clone(&runtime), session.clone());
         let (cancel, done) = (child(&cancel), done.clone());
         tokio::task::spawn_local(async move {
-            let is_fine = answer(&runtime, line, session, cancel).await;
-            let _ = done.send(is_fine);
+            let answered = answer(&runtime, line, session, cancel).await;
+            let _ = done.send(answered);
             drop(slot);
         });
     }
     drop(done);
-    let mut exit = Exit::Done;
-    while let Some(is_fine) = ended.recv().await {
-        if !is_fine {
-            exit = Exit::Failed;
-        }
+    while let Some(answered) = ended.recv().await {
+        exit = fold(exit, answered);
     }
     if cancel.is_cancelled() { Exit::Interrupted } else { exit }
+}
+
+/// One call that failed makes the batch one that did.
+fn fold(exit: Exit, answered: Option<bool>) -> Exit {
+    if answered == Some(true) { exit } else { Exit::Failed }
 }
 
 /// Returns a token for one call that ends when `parent` does, and not the other way round.
@@ -84,28 +98,22 @@ fn child(parent: &Cancel) -> Cancel {
     child
 }
 
-async fn answer(
-    runtime: &Runtime,
-    line: Line,
-    session: toolcrib_core::SessionId,
-    cancel: Cancel,
-) -> bool {
-    let (id, tool, args) = match line {
-        Ok(call) => call,
-        Err((id, reason)) => {
-            let error = json!({"code": "bad_args", "message": reason});
-            let reply = json!({"id": id, "reply": {"error": error}, "elapsed_us": 0});
-            print_json(&reply.to_string());
-            return false;
+/// Answers one line. Returns whether the call succeeded, and nothing if nobody reads the answers.
+async fn answer(runtime: &Runtime, line: Line, session: SessionId, cancel: Cancel) -> Option<bool> {
+    let id = toolcrib_ledger::new_call_id();
+    let mut call = Call { id, session, tool: line.tool, args: Value::Null };
+    let outcome = match line.args {
+        Ok(args) => {
+            call.args = args;
+            runtime.call(call, cancel.clone()).await
         }
+        Err(reason) => runtime.reject(&call, &reason),
     };
-    let call = Call { id: toolcrib_ledger::new_call_id(), session, tool, args };
-    let outcome = runtime.call(call, cancel.clone()).await;
     // Lets the watcher of this call's token go.
     cancel.cancel();
-    let elapsed = outcome.elapsed.as_micros();
-    print_json(&format!(r#"{{"id":{id},"reply":{},"elapsed_us":{elapsed}}}"#, outcome.text));
-    outcome.error.is_none()
+    let (id, elapsed) = (line.id, outcome.elapsed.as_micros());
+    let text = format!(r#"{{"id":{id},"reply":{},"elapsed_us":{elapsed}}}"#, outcome.text);
+    print_json(&text).then_some(outcome.error.is_none())
 }
 
 /// Reads calls from stdin on a thread of their own.
@@ -115,13 +123,11 @@ fn read_lines(ahead: usize) -> mpsc::Receiver<Line> {
         let mut input = std::io::stdin().lock();
         loop {
             let line = match read_line(&mut input) {
-                Ok(None) => break,
+                Ok(None) | Err(_) => break,
                 Ok(Some(bytes)) if bytes.trim_ascii().is_empty() => continue,
                 Ok(Some(bytes)) => parse(&bytes),
-                Err(err) => Err((Value::Null, format!("stdin cannot be read: {err}"))),
             };
-            let is_end = matches!(&line, Err((_, reason)) if reason.starts_with("stdin"));
-            if send.blocking_send(line).is_err() || is_end {
+            if send.blocking_send(line).is_err() {
                 break;
             }
         }
@@ -151,19 +157,30 @@ fn read_line(input: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
 }
 
 fn parse(bytes: &[u8]) -> Line {
-    let value = strict_json::parse(bytes).map_err(|reason| (Value::Null, reason))?;
-    let Value::Object(mut object) = value else {
-        return Err((Value::Null, "a call is an object {\"id\", \"tool\", \"args\"}".to_owned()));
+    let mut object = match strict_json::parse(bytes) {
+        Ok(Value::Object(object)) => object,
+        Ok(_) => return unreadable(bytes, "a call is an object {\"id\", \"tool\", \"args\"}"),
+        Err(reason) => return unreadable(bytes, &reason),
     };
     let id = object.shift_remove("id").unwrap_or(Value::Null);
-    let tool = match object.shift_remove("tool") {
-        Some(Value::String(tool)) => tool,
-        Some(_) => return Err((id, "`tool` must be a string".to_owned())),
-        None => return Err((id, "`tool` is missing".to_owned())),
-    };
     let args = object.shift_remove("args").unwrap_or_else(|| Value::Object(Map::new()));
-    if let Some(key) = object.keys().next() {
-        return Err((id, format!("no `{key}` in a call; there are `id`, `tool` and `args`")));
+    let (tool, wrong) = match object.shift_remove("tool") {
+        Some(Value::String(tool)) => (tool, None),
+        Some(_) => (String::new(), Some("`tool` must be a string".to_owned())),
+        None => (String::new(), Some("`tool` is missing".to_owned())),
+    };
+    let stray = object.keys().next();
+    let stray = stray.map(|key| format!("no `{key}` in a call; there are `id`, `tool` and `args`"));
+    Line { id, tool, args: wrong.or(stray).map_or(Ok(args), Err) }
+}
+
+/// Returns the line for a call that cannot be read, with its id and tool if a lenient reader finds
+/// them: whoever waits for the answer knows it by that.
+fn unreadable(bytes: &[u8], reason: &str) -> Line {
+    let value: Value = serde_json::from_slice(bytes).unwrap_or_default();
+    Line {
+        id: value["id"].clone(),
+        tool: value["tool"].as_str().unwrap_or_default().to_owned(),
+        args: Err(reason.to_owned()),
     }
-    Ok((id, tool, args))
 }

@@ -22,21 +22,15 @@ pub(super) fn run(
     }
     let crib = open(global, terminal)?;
     let runtime = crib.runtime(approver(global, terminal))?;
-    let parsed = match arguments(&args.args) {
-        Ok(parsed) => parsed,
-        Err(reason) => {
-            let hint = "write one JSON object, or KEY=TEXT and KEY:=JSON pairs";
-            return Ok(refuse_arguments(terminal, args, &reason, hint));
-        }
-    };
-    let call = Call {
+    let mut call = Call {
         id: toolcrib_ledger::new_call_id(),
         session: session(),
         tool: args.tool.clone().unwrap_or_default(),
-        args: parsed,
+        args: Value::Null,
     };
-    if terminal.is_verbose {
-        terminal.note(&format!("call {} of {}", call.id, call.tool));
+    match arguments(&args.args) {
+        Ok(parsed) => call.args = parsed,
+        Err(reason) => return Ok(show(terminal, args, &crib, &runtime.reject(&call, &reason))),
     }
     let cancel = Cancel::default();
     let stop = cancel.clone();
@@ -57,6 +51,14 @@ pub(super) fn run(
 }
 
 fn show(terminal: Terminal, args: &CallArgs, crib: &Crib, outcome: &Outcome) -> Exit {
+    if terminal.verbosity > 0 {
+        let decision =
+            outcome.decision.as_ref().map_or("not decided".to_owned(), ToString::to_string);
+        terminal.note(&format!("call {} of {}: {decision}", outcome.call, outcome.tool));
+    }
+    if terminal.verbosity > 1 {
+        terminal.note(&format!("recorded in {}", crib.state.folder().display()));
+    }
     if args.json {
         print_json(&outcome.text);
     } else {
@@ -83,16 +85,6 @@ fn show_preview(terminal: Terminal, args: &CallArgs, preview: &Preview) -> Exit 
     Exit::Done
 }
 
-fn refuse_arguments(terminal: Terminal, args: &CallArgs, reason: &str, hint: &str) -> Exit {
-    if args.json {
-        let error = json!({"code": "bad_args", "message": reason, "hint": hint});
-        print_json(&json!({"error": error}).to_string());
-    } else {
-        terminal.fail(reason, Some(hint));
-    }
-    Exit::BadArgs
-}
-
 /// Reads the arguments of a call from the command line.
 fn arguments(words: &[String]) -> Result<Value, String> {
     match words {
@@ -105,11 +97,9 @@ fn arguments(words: &[String]) -> Result<Value, String> {
                 .take(most)
                 .read_to_end(&mut bytes)
                 .map_err(|err| format!("stdin cannot be read: {err}"))?;
-            strict_json::parse(&bytes).map_err(|reason| format!("the arguments on stdin: {reason}"))
+            strict_json::parse(&bytes)
         }
-        [text] if text.trim_start().starts_with(['{', '[']) => {
-            strict_json::parse(text.as_bytes()).map_err(|reason| format!("the arguments: {reason}"))
-        }
+        [text] if text.trim_start().starts_with(['{', '[']) => strict_json::parse(text.as_bytes()),
         pairs => {
             let mut object = Map::new();
             for pair in pairs {
@@ -126,7 +116,7 @@ fn arguments(words: &[String]) -> Result<Value, String> {
 /// Reads `key=text` or `key:=json`.
 fn argument(pair: &str) -> Result<(String, Value), String> {
     let Some((key, text)) = pair.split_once('=') else {
-        return Err(format!("`{pair}` is neither JSON nor KEY=TEXT nor KEY:=JSON"));
+        return Err(format!("`{pair}` is neither a JSON object nor KEY=TEXT nor KEY:=JSON"));
     };
     match key.strip_suffix(':') {
         Some(key) => {
@@ -163,8 +153,8 @@ mod tests {
     #[test]
     fn arguments_that_are_neither_are_refused() {
         check(&["a=1", "a=2"], Err("`a` is given twice"));
-        check(&["nonsense"], Err("neither JSON"));
+        check(&["nonsense"], Err("neither a JSON object"));
         check(&["n:=five"], Err("`n:=`"));
-        check(&["{"], Err("the arguments"));
+        check(&["{"], Err("line 1"));
     }
 }

@@ -1,5 +1,6 @@
 //! `toolcrib completions` and `toolcrib man`, made from the command line's own declaration.
 
+use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
@@ -28,7 +29,18 @@ pub(super) fn completions(shell: Shell) -> Exit {
         });
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, "toolcrib", &mut script);
-    print(&String::from_utf8_lossy(&script));
+    let mut script = String::from_utf8_lossy(&script).into_owned();
+    if shell == Shell::Fish {
+        // The generator leaves the values of positional arguments out for this shell.
+        let names: Vec<String> =
+            toolset.offers().iter().map(toolcrib_core::toolset::Offer::full_name).collect();
+        let _ = writeln!(
+            script,
+            "complete -c toolcrib -n \"__fish_seen_subcommand_from call tools\" -f -a \"{}\"",
+            names.join(" ")
+        );
+    }
+    print(&script);
     Exit::Done
 }
 

@@ -18,28 +18,26 @@ const MOST_BYTES: usize = 1 << 20;
 
 /// Shows what came of a call.
 pub(super) fn outcome(terminal: Terminal, crib: &Crib, outcome: &Outcome) {
-    if let Some(err) = &outcome.error {
-        let text = outcome.reply["output"].as_str().map(|text| text.trim_start_matches("Error: "));
-        let text = text.unwrap_or(&err.message);
-        let suggestion = outcome.reply["error"]["suggestion"].as_str();
-        terminal.fail(text, suggestion.or(err.hint.as_deref()));
+    if outcome.error.is_some() {
+        failure(terminal, outcome);
         return;
     }
     let mut text = String::new();
-    let shown = body(&outcome.reply);
-    let shown = escape::lines(&shown);
-    let is_news = !shown.contains('\n') || !outcome.changes.is_empty();
-    if is_news {
-        let _ = writeln!(text, "{} {shown}", terminal.paint(Paint::Good, "✓"));
-    } else {
+    if let Some(content) = content(&outcome.reply) {
         // Content is what was asked for, and nothing else belongs among it.
-        let _ = writeln!(text, "{}", shown.trim_end_matches('\n'));
+        let _ = writeln!(text, "{}", escape::lines(content).trim_end_matches('\n'));
+        print(&text);
+        if is_cut(&outcome.reply) {
+            terminal.note("(cut: this is not all of it; ask for another range of lines)");
+        }
+        return;
     }
-    if is_news && !terminal.is_quiet {
+    let mark = terminal.paint(Paint::Good, "✓");
+    let _ = writeln!(text, "{mark} {}", news(outcome));
+    if !terminal.is_quiet {
         for change in &outcome.changes {
-            if change.kind != ChangeKind::MadeDirectory || outcome.changes.len() == 1 {
-                let place = format!("{}/{}", change.root.trim_end_matches('/'), change.path);
-                let _ = writeln!(text, "  Location: {}", escape::line(&place));
+            if !change.kind.is_of_directory() || outcome.changes.len() == 1 {
+                let _ = writeln!(text, "  Location: {}", escape::line(&place(change)));
             }
         }
         let _ = writeln!(text, "  Time: {}ms", outcome.elapsed.as_millis());
@@ -54,20 +52,84 @@ pub(super) fn outcome(terminal: Terminal, crib: &Crib, outcome: &Outcome) {
     print(&text);
 }
 
-/// Returns what a person wants to see of a reply.
-fn body(reply: &Value) -> String {
-    for key in ["output", "contents", "content"] {
-        if let Some(text) = reply[key].as_str() {
-            return text.to_owned();
+/// Shows why a call failed, in its catalogue's words.
+fn failure(terminal: Terminal, outcome: &Outcome) {
+    let reply = &outcome.reply;
+    let first = |places: &[&str]| {
+        places.iter().find_map(|place| reply.pointer(place)?.as_str().map(str::to_owned))
+    };
+    let message = first(&["/error/message", "/message", "/error"]).unwrap_or_default();
+    let hint = first(&[
+        "/error/suggestion",
+        "/context/hint",
+        "/error/details/hint",
+        "/error/hint",
+        "/hint",
+    ]);
+    terminal.fail(&message, hint.as_deref());
+    for suggestion in reply["suggestions"].as_array().into_iter().flatten() {
+        match (suggestion.as_str(), suggestion["line"].as_u64()) {
+            (Some(line), _) => terminal.note(&format!("       {line}")),
+            (None, Some(line)) => {
+                let near = suggestion["text"].as_str().unwrap_or_default();
+                let similarity = suggestion["similarity"].as_str().unwrap_or_default();
+                terminal.note(&format!("       line {line} ({similarity} alike): {near}"));
+            }
+            (None, None) => {}
         }
     }
-    match &reply["result"] {
-        Value::String(text) => text.clone(),
-        Value::Object(result) if result.get("content").is_some_and(Value::is_string) => {
-            result["content"].as_str().unwrap_or_default().to_owned()
-        }
-        _ => serde_json::to_string_pretty(reply).unwrap_or_else(|_| reply.to_string()),
+}
+
+/// Returns the text that a reply consists of, if it is one.
+fn content(reply: &Value) -> Option<&str> {
+    if let Some(output) = reply["output"].as_str() {
+        let is_listing = reply["files_affected"].as_array().is_some_and(Vec::is_empty);
+        return (is_listing && output.contains('\n')).then_some(output);
     }
+    let places = ["/contents", "/content", "/result/content", "/result/card", "/result"];
+    places.iter().find_map(|place| reply.pointer(place)?.as_str())
+}
+
+fn is_cut(reply: &Value) -> bool {
+    [reply, &reply["result"]].iter().any(|part| part["truncated"] == true)
+}
+
+/// Returns what happened, on as few lines as it takes.
+fn news(outcome: &Outcome) -> String {
+    if let Some(output) = outcome.reply["output"].as_str() {
+        return escape::lines(output).trim_end().replace('\n', "\n  ");
+    }
+    let mut text = outcome.tool.clone();
+    let result = outcome.reply.get("result").unwrap_or(&outcome.reply);
+    match result {
+        Value::Object(fields) => {
+            for (key, value) in fields.iter().filter(|(key, _)| *key != "success") {
+                let value = match value {
+                    Value::String(value) => value.clone(),
+                    Value::Array(_) | Value::Object(_) => {
+                        let pretty = serde_json::to_string_pretty(value).unwrap_or_default();
+                        pretty.replace('\n', "\n  ")
+                    }
+                    other => other.to_string(),
+                };
+                let _ = write!(text, "\n  {key}: {}", escape::lines(&value));
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                let item = item.as_str().map_or_else(|| item.to_string(), str::to_owned);
+                let _ = write!(text, "\n  {}", escape::line(&item));
+            }
+        }
+        other => {
+            let _ = write!(text, "\n  {other}");
+        }
+    }
+    text
+}
+
+fn place(change: &Change) -> String {
+    format!("{}/{}", change.root.trim_end_matches('/'), change.path)
 }
 
 /// Shows what would come of a call.
@@ -88,7 +150,7 @@ pub(super) fn preview(terminal: Terminal, preview: &Preview) {
 
 /// Returns the difference that a change made, if both sides are text.
 fn difference(terminal: Terminal, crib: &Crib, change: &Change) -> String {
-    if change.kind == ChangeKind::MadeDirectory {
+    if change.kind.is_of_directory() {
         return String::new();
     }
     let load = |hash: &str| crib.journal.load(hash).ok();
@@ -97,7 +159,7 @@ fn difference(terminal: Terminal, crib: &Crib, change: &Change) -> String {
         Some(_) => None,
         None => Some(Vec::new()),
     };
-    let path = std::path::Path::new(&change.root).join(&change.path);
+    let path = toolcrib_host::root_path(&place(change));
     let after = match &change.after {
         Some(image) if image.size <= MOST_BYTES as u64 => std::fs::read(path).ok(),
         Some(_) => None,
@@ -106,7 +168,10 @@ fn difference(terminal: Terminal, crib: &Crib, change: &Change) -> String {
     let text = |bytes: Option<Vec<u8>>| bytes.and_then(|bytes| String::from_utf8(bytes).ok());
     // A new file is its own difference; it was in the arguments already.
     match (change.kind, text(before), text(after)) {
-        (ChangeKind::Replaced, Some(before), Some(after)) => texts(terminal, &before, &after),
+        (ChangeKind::Replaced, Some(before), Some(after)) => {
+            let difference = texts(terminal, &before, &after);
+            format!("  {}{}", escape::line(&change.path), difference.replacen("  ", " ", 1))
+        }
         _ => String::new(),
     }
 }

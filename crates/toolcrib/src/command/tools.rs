@@ -47,9 +47,10 @@ pub(super) fn run(
         ToolsFormat::Mcp => Dialect::Mcp,
     };
     if let Some((one, other)) = twins(&offers) {
-        terminal.warn(&format!(
-            "`{one}` and `{other}` share a name, and a model would see both; choose with --toolset"
-        ));
+        return Err(WiringError(format!(
+            "`{one}` and `{other}` share a name, and a model could not tell them apart; name a \
+             catalogue, or choose with --toolset"
+        )));
     }
     print_pretty(&declare(dialect, &offers));
     Ok(Exit::Done)

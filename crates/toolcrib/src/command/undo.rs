@@ -1,11 +1,12 @@
 //! `toolcrib undo`: lists the calls that changed files, and takes them back.
 
-use std::path::Path;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 use toolcrib_core::{
     Call, CallId, Cancel, Change, ChangeKind, Effect, ErrorKind, Event, Moment, ToolError, escape,
 };
+use toolcrib_host::root_path;
 use toolcrib_ledger::Taken;
 use toolcrib_runtime::undo::{Action, Since, Step, take_back};
 
@@ -24,11 +25,14 @@ pub(super) fn run(
     args: &UndoArgs,
 ) -> Result<Exit, WiringError> {
     let crib = open(global, terminal)?;
-    let (changes, taken) = crib.journal.read()?;
     let Some(wanted) = &args.call else {
+        let (changes, taken) = crib.journal.read()?;
         list(terminal, args, &changes, &taken);
         return Ok(Exit::Done);
     };
+    // Of two undos of one call, the second must see the first.
+    let _held = crib.journal.hold()?;
+    let (changes, taken) = crib.journal.read()?;
     let call = Call {
         id: toolcrib_ledger::new_call_id(),
         session: session(),
@@ -74,7 +78,7 @@ fn undo(
             .hint("`toolcrib undo` lists the calls that can be taken back"));
     };
     let unavailable = |err: WiringError| ToolError::new(ErrorKind::Unavailable, err.0);
-    let workspace = crib.open_root(Path::new(root)).map_err(unavailable)?;
+    let workspace = crib.open_root(&root_path(root)).map_err(unavailable)?;
     let files = workspace.for_call(call.id.clone(), NAME, Cancel::default());
     let load = |hash: &str| crib.journal.load(hash).map_err(|err| err.to_string());
     let since = if args.force { Since::Overwrite } else { Since::Refuse };
@@ -122,12 +126,16 @@ fn recorded(
 }
 
 fn steps_json(steps: &[Step]) -> Value {
-    let word = |action| match action {
+    steps.iter().map(|step| json!({"path": step.path, "action": word(step.action)})).collect()
+}
+
+fn word(action: Action) -> &'static str {
+    match action {
         Action::Restored => "restored",
         Action::Removed => "removed",
         Action::Unchanged => "unchanged",
-    };
-    steps.iter().map(|step| json!({"path": step.path, "action": word(step.action)})).collect()
+        Action::Kept => "kept",
+    }
 }
 
 fn show(terminal: Terminal, args: &UndoArgs, by: &CallId, wanted: &str, steps: &[Step]) {
@@ -138,26 +146,24 @@ fn show(terminal: Terminal, args: &UndoArgs, by: &CallId, wanted: &str, steps: &
     }
     let mut lines = vec![format!("{} Took back call {wanted}", terminal.paint(Paint::Good, "✓"))];
     for step in steps {
-        let what = match step.action {
-            Action::Restored => "restored ",
-            Action::Removed => "removed  ",
-            Action::Unchanged => "unchanged",
-        };
-        lines.push(format!("  {what} {}", escape::line(&step.path)));
+        lines.push(format!("  {:<9} {}", word(step.action), escape::line(&step.path)));
     }
     lines.push(terminal.paint(Paint::Dim, &format!("  bring it back: toolcrib undo {by}")));
     print_lines(&lines);
 }
 
 fn list(terminal: Terminal, args: &UndoArgs, changes: &[Change], taken: &[Taken]) {
+    let mut places: HashMap<&CallId, usize> = HashMap::new();
     let mut calls: Vec<(&Change, Vec<&Change>)> = Vec::new();
     for change in changes {
-        match calls.iter_mut().find(|(first, _)| first.call == change.call) {
+        let place = *places.entry(&change.call).or_insert(calls.len());
+        match calls.get_mut(place) {
             Some((_, all)) => all.push(change),
             None => calls.push((change, vec![change])),
         }
     }
-    let is_taken = |call: &CallId| taken.iter().any(|taken| taken.call == *call);
+    let taken: HashSet<&CallId> = taken.iter().map(|taken| &taken.call).collect();
+    let is_taken = |call: &CallId| taken.contains(call);
     let total = calls.len();
     let most = if args.all { usize::MAX } else { 20 };
     let newest = calls.into_iter().rev().take(most);
@@ -188,6 +194,7 @@ fn list(terminal: Terminal, args: &UndoArgs, changes: &[Change], taken: &[Taken]
                 ChangeKind::Replaced => "changed ",
                 ChangeKind::Removed => "deleted ",
                 ChangeKind::MadeDirectory => "made    ",
+                ChangeKind::RemovedDirectory => "removed ",
             };
             let path = format!("{}/{}", change.root.trim_end_matches('/'), change.path);
             lines.push(format!("  {what} {}", escape::line(&path)));

@@ -132,6 +132,14 @@ pub static KEYS: &[Key] = &[
         contract_name: None,
     },
     Key {
+        name: "undo.max_bytes",
+        about: "The largest file that an undo copy is kept of. A larger one is not changed at all.",
+        kind: Kind::Count(0, 1 << 50),
+        default: "1073741824",
+        project: Project::Smaller,
+        contract_name: None,
+    },
+    Key {
         name: "hikai.connection",
         about: "The repository that hikai's tools read: `workspace`, `none`, or a directory.",
         kind: Kind::Text,

@@ -87,6 +87,14 @@ pub(super) fn from_text(key: &Key, text: &str) -> Result<Value, String> {
             Ok(number) => Value::Integer(number),
             Err(_) => return Err(format!("`{}` must be a whole number, not `{text}`", key.name)),
         },
+        // As files write it, and as `config show` prints it.
+        Kind::Names if text.trim_start().starts_with('[') => {
+            let table: Result<Table, _> = format!("it = {text}").parse();
+            match table.ok().and_then(|mut table| table.remove("it")) {
+                Some(value) => value,
+                None => return Err(format!("`{}` must be a list, not `{text}`", key.name)),
+            }
+        }
         Kind::Names => {
             let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
             Value::Array(names.map(|name| Value::String(name.to_owned())).collect())

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use toml::Value;
 use toolcrib_core::Mode;
+use toolcrib_core::nearest::nearest;
 use toolcrib_host::Root;
 
 use super::key::{KEYS, Key, Kind, Project};
@@ -67,6 +68,7 @@ impl Settings {
         }
         settings.tighten(workspace)?;
         settings.set(from_environment(environment)?);
+        settings.warnings.extend(unknown_variables(environment));
         settings.set(from_flags(flags, assignments)?);
         Ok(settings)
     }
@@ -197,6 +199,22 @@ fn from_environment(environment: &BTreeMap<String, OsString>) -> Result<Vec<Set>
     Ok(sets)
 }
 
+/// Returns a warning for each name in the environment that looks like a setting and is none.
+fn unknown_variables(environment: &BTreeMap<String, OsString>) -> Vec<String> {
+    let known: Vec<String> =
+        KEYS.iter().map(Key::variable).chain(["TOOLCRIB_STATE".to_owned()]).collect();
+    let strays =
+        environment.keys().filter(|name| name.starts_with("TOOLCRIB_") && !known.contains(name));
+    strays
+        .map(|name| {
+            let near = nearest(name, known.iter().map(String::as_str), 1);
+            let hint =
+                near.first().map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            format!("the environment's `{name}` is no setting{hint}")
+        })
+        .collect()
+}
+
 fn from_flags(flags: &Overrides, assignments: &[String]) -> Result<Vec<Set>, SettingsError> {
     let mut sets = Vec::new();
     for assignment in assignments {
@@ -211,6 +229,9 @@ fn from_flags(flags: &Overrides, assignments: &[String]) -> Result<Vec<Set>, Set
         let refuse = |what: String| SettingsError(format!("{flag}: {what}"));
         let key = find(name).map_err(refuse)?;
         let value = from_text(key, text).map_err(refuse)?;
+        if value.as_array().is_some_and(Vec::is_empty) {
+            return Err(refuse("it names nothing".to_owned()));
+        }
         sets.push((key, value, Origin::Flag((*flag).to_owned())));
     }
     Ok(sets)

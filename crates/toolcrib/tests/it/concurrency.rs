@@ -1,6 +1,7 @@
 //! Calls at once: no update is lost, whoever makes it.
 
 use std::fs;
+use std::io::{BufRead, Write};
 use std::process::Stdio;
 
 use serde_json::{Value, json};
@@ -101,13 +102,11 @@ fn another_programs_save_is_never_overwritten_unseen() {
         });
         let output = std::io::BufReader::new(child.stdout.take().unwrap());
         let reader = scope.spawn(|| {
-            use std::io::BufRead;
             output
                 .lines()
                 .map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap())
                 .collect::<Vec<_>>()
         });
-        use std::io::Write;
         for number in 0..300 {
             let args = json!({"file_path": "shared.txt", "old_string": format!("ours {number}\n"),
                 "new_string": format!("ours {}\n", number + 1)});

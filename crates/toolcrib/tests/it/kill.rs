@@ -74,13 +74,9 @@ fn an_interrupt_ends_a_waiting_call_cleanly() {
     let scratch = Scratch::new();
     scratch.put("a", "old");
     assert_eq!(scratch.call("clemini/write_file", r#"{"file_path": "b", "content": "x"}"#).code, 0);
-    let mut held = Vec::new();
-    for stripe in 0..256 {
-        let path = scratch.state().join(format!("locks/{stripe:02x}"));
-        let file = fs::File::options().create(true).truncate(false).write(true).open(path).unwrap();
-        file.lock().unwrap();
-        held.push(file);
-    }
+    // Whoever holds the directory's lock keeps every write in it waiting.
+    let held = fs::File::open(scratch.work()).unwrap();
+    held.lock().unwrap();
     let before = scratch.record().len();
     let child = scratch
         .command()

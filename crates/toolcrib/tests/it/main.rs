@@ -1,12 +1,14 @@
 //! The real binary on real files, from the outside.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+#![expect(clippy::format_collect, reason = "input is built once, and reads best so")]
 
 mod attacks;
 mod concurrency;
 mod contracts;
 mod examples;
 mod files;
+mod guard;
 mod input;
 mod kill;
 mod prompt;

@@ -11,14 +11,14 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use crate::scratch::Scratch;
 
 /// A terminal with the binary on it.
-struct Session {
+pub(crate) struct Session {
     child: Child,
     master: File,
     seen: String,
 }
 
 impl Session {
-    fn start(scratch: &Scratch, words: &[&str], typed_before: &str) -> Self {
+    pub(crate) fn start(scratch: &Scratch, words: &[&str], typed_before: &str) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -42,7 +42,7 @@ impl Session {
     }
 
     /// Reads until `text` was shown.
-    fn wait_for(&mut self, text: &str) {
+    pub(crate) fn wait_for(&mut self, text: &str) {
         let start = Instant::now();
         while !self.seen.contains(text) {
             assert!(start.elapsed() < Duration::from_secs(30), "never saw {text:?}: {}", self.seen);
@@ -55,7 +55,7 @@ impl Session {
         assert!(self.seen.contains(text), "never saw {text:?}: {}", self.seen);
     }
 
-    fn answer(&mut self, text: &str) -> i32 {
+    pub(crate) fn answer(&mut self, text: &str) -> i32 {
         self.master.write_all(text.as_bytes()).unwrap();
         self.child.wait().unwrap().code().unwrap()
     }
@@ -70,10 +70,12 @@ fn a_person_says_yes() {
     let mut session = Session::start(&scratch, &CALL, "");
     session.wait_for("Approve? (y/n): ");
     for shown in [
-        "Tool: create_file",
+        "Tool: create_file\r\n",
         "Parameters:",
         "  path: hello.py",
-        "Files affected: ",
+        "  content: <20 bytes>",
+        "Files affected: hello.py\r\n",
+        "Location: ",
         "Risk level: safe_write",
         "tier 2 in mode standard",
         "+ print('hello world')",
@@ -90,7 +92,7 @@ fn a_person_says_yes() {
 
 #[test]
 fn anything_else_is_no() {
-    for answer in ["n\n", "\n", "\u{4}", "maybe\n", "yes please\n"] {
+    for answer in ["n\n", "\n", "\u{4}", "maybe\nperhaps\nalways\n", "yes please\nn\n"] {
         let scratch = Scratch::new();
         let mut session = Session::start(&scratch, &CALL, "");
         session.wait_for("Approve? (y/n): ");
@@ -141,6 +143,29 @@ fn a_file_that_changes_while_a_person_thinks_is_not_written() {
             assert_eq!(scratch.text("f"), "someone else's");
         }
     }
+}
+
+#[test]
+fn an_interrupt_at_the_question_ends_it() {
+    let scratch = Scratch::new();
+    let mut session = Session::start(&scratch, &CALL, "");
+    session.wait_for("Approve? (y/n): ");
+    let pid = session.child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert_eq!(session.child.wait().unwrap().code(), Some(130));
+    assert!(!scratch.work().join("hello.py").exists());
+}
+
+#[test]
+fn the_time_a_person_takes_is_not_the_calls() {
+    let scratch = Scratch::new();
+    let mut session = Session::start(&scratch, &CALL, "");
+    session.wait_for("Approve? (y/n): ");
+    std::thread::sleep(Duration::from_millis(1500));
+    assert_eq!(session.answer("y\n"), 0);
+    let record = scratch.record();
+    let elapsed = record.last().unwrap()["elapsed_ms"].as_f64().unwrap();
+    assert!(elapsed < 1500.0, "{elapsed}");
 }
 
 #[test]

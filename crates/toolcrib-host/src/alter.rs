@@ -1,0 +1,304 @@
+//! Altering the tree: one change at a time, with what was there kept first and the change noted.
+
+use std::fs::File;
+use std::io::Seek;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+use std::sync::PoisonError;
+
+use rustix::fs::{
+    AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Stat, Uid, chownat, fstat,
+    fsync, mkdirat, openat, readlinkat, renameat_with, statat, unlinkat,
+};
+use rustix::io::Errno;
+use sha2::{Digest, Sha256};
+use toolcrib_core::canonical::hex;
+use toolcrib_core::capability::{WriteMode, Written};
+use toolcrib_core::escape::name as spell;
+use toolcrib_core::{Cancel, Change, ChangeKind, ErrorKind, FileId, Image, ToolError};
+
+use crate::confine::{CallFiles, Fingerprint, Purpose};
+use crate::fault::{changed, fault};
+use crate::place::Place;
+use crate::restore::unspelt;
+use crate::root::{Root, open_below};
+use crate::target::{Target, deepest};
+use crate::temporary::{ASIDE, Fresh, Temporary, sweep};
+
+impl CallFiles {
+    /// Puts new content in place of what `target` holds. Its directory's lock is held.
+    pub(crate) fn commit(
+        &self,
+        target: &Target<'_>,
+        fresh: &Fresh<'_>,
+        mode: WriteMode,
+    ) -> Result<Written, ToolError> {
+        self.cancel.check()?;
+        let shown = target.shown;
+        let before = target.existing.as_ref().map(|(file, meta)| self.keep(target, file, meta));
+        let before = before.transpose()?;
+        let temporary = Temporary::create(target, fresh, self.workspace.is_root_user)?;
+        let after = Image {
+            sha256: sha256(fresh.bytes),
+            size: fresh.bytes.len() as u64,
+            ..looks(&temporary.meta)
+        };
+        let kind = if before.is_some() { ChangeKind::Replaced } else { ChangeKind::Created };
+        let change = self.change(kind, target.root, &target.below, before, Some(after));
+        self.noted(change, shown, || match (&target.existing, mode) {
+            (None, WriteMode::New) => temporary.link_as(target),
+            // Someone made it since we looked: their file is not ours to replace unseen.
+            (None, WriteMode::Replace) => temporary
+                .link_as(target)
+                .map_err(|err| if err.kind == ErrorKind::Exists { changed(shown) } else { err }),
+            (Some((_, meta)), _) => temporary.swap_for(target, meta),
+        })?;
+        sync_directory(target.parent.as_fd());
+        Ok(if kind == ChangeKind::Created { Written::Created } else { Written::Replaced })
+    }
+
+    /// Removes a file or link. Its directory's lock is held.
+    pub(crate) fn remove_target(&self, target: &Target<'_>) -> Result<(), ToolError> {
+        self.cancel.check()?;
+        let shown = target.shown;
+        let Some((file, meta)) = &target.existing else { return Err(fault(Errno::NOENT, shown)) };
+        let before = self.keep(target, file, meta)?;
+        let change =
+            self.change(ChangeKind::Removed, target.root, &target.below, Some(before), None);
+        let parent = target.parent.as_fd();
+        self.noted(change, shown, || {
+            // Taken aside first, and only what was kept is thrown away.
+            sweep(parent);
+            renameat_with(parent, &target.name, parent, ASIDE, RenameFlags::NOREPLACE)
+                .map_err(|errno| fault(errno, shown))?;
+            let aside = statat(parent, ASIDE, AtFlags::SYMLINK_NOFOLLOW);
+            let kept = Fingerprint::of(meta);
+            if aside.is_ok_and(|aside| kept.is_same_content(&Fingerprint::of(&aside))) {
+                sweep(parent);
+                return Ok(());
+            }
+            let back = RenameFlags::NOREPLACE;
+            renameat_with(parent, ASIDE, parent, &target.name, back)
+                .map_err(|errno| fault(errno, shown))?;
+            Err(changed(shown))
+        })?;
+        sync_directory(parent);
+        Ok(())
+    }
+
+    /// Makes `wanted`, a directory below a root, and its missing parents. Returns those it made.
+    pub(crate) fn make_directories(
+        &self,
+        place: &Place<'_>,
+        wanted: &Path,
+    ) -> Result<Vec<PathBuf>, ToolError> {
+        let (mut at, mut handle, missing) = deepest(place, wanted)?;
+        self.workspace.admit(place.root, &handle, place.shown)?;
+        self.workspace.check_change(place.root, &at.join(&missing), place.shown)?;
+        let mut made = Vec::new();
+        for component in missing.components() {
+            let Component::Normal(name) = component else {
+                return Err(fault(Errno::NOENT, place.shown));
+            };
+            self.cancel.check()?;
+            at.push(name);
+            let parent = fstat(&handle).map_err(|errno| fault(errno, place.shown))?;
+            self.workspace.check_mode(&parent, place.shown, Purpose::Write)?;
+            let is_made = match mkdirat(&handle, name, Mode::from_raw_mode(0o777)) {
+                Ok(()) => true,
+                // Made by somebody else since: just as good.
+                Err(Errno::EXIST) => false,
+                Err(errno) => return Err(fault(errno, place.shown)),
+            };
+            let flags = OFlags::PATH | OFlags::DIRECTORY;
+            let resolve = ResolveFlags::NO_SYMLINKS;
+            let below = open_below(handle.as_fd(), Path::new(name), flags, Mode::empty(), resolve)
+                .map_err(|errno| fault(errno, place.shown))?;
+            if is_made {
+                if self.workspace.is_root_user {
+                    own_like(below.as_fd(), &parent);
+                }
+                sync_directory(handle.as_fd());
+                let mut change =
+                    self.change(ChangeKind::MadeDirectory, place.root, &at, None, None);
+                change.made = fstat(&below).ok().map(|meta| id_of(&meta));
+                self.announce(&change, place.shown)?;
+                self.add(change);
+                made.push(at.clone());
+            }
+            handle = below;
+        }
+        Ok(made)
+    }
+
+    /// Takes back directories that were made for a write that then failed.
+    pub(crate) fn forget_directories(&self, from: usize) {
+        let made: Vec<Change> = {
+            let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+            let from = from.min(made.len());
+            made.split_off(from)
+        };
+        for change in made.iter().rev().filter(|made| made.kind == ChangeKind::MadeDirectory) {
+            let below = unspelt(&change.path);
+            let root = self.workspace.roots.iter().find(|root| root.id() == change.root_id);
+            if let (Some(root), Some(name)) = (root, below.file_name())
+                && let Ok(parent) = root.open_resolved(below.parent().unwrap_or(Path::new("")))
+                // Not empty any more means someone uses it: then it stays, and stays noted.
+                && unlinkat(&parent, name, AtFlags::REMOVEDIR).is_ok()
+            {
+                let _ = self.workspace.changes.forget(change);
+            }
+        }
+    }
+
+    /// Keeps what is at `target` and returns its image.
+    fn keep(&self, target: &Target<'_>, file: &OwnedFd, meta: &Stat) -> Result<Image, ToolError> {
+        let shown = target.shown;
+        let unkept = |err: &std::io::Error| unkept(shown, err);
+        let kept = if target.is_link() {
+            let link = readlinkat(&target.parent, &target.name, Vec::new())
+                .map_err(|errno| fault(errno, shown))?;
+            self.workspace.changes.keep(&mut link.as_bytes())
+        } else {
+            let most = self.workspace.rules.undo_bytes;
+            if u64::try_from(meta.st_size).unwrap_or(0) > most {
+                let message = format!(
+                    "`{shown}` has {} bytes, and undo copies are kept up to {most}",
+                    meta.st_size
+                );
+                return Err(ToolError::new(ErrorKind::TooLarge, message)
+                    .hint("change it yourself, or raise `undo.max_bytes` in your own settings")
+                    .at(shown));
+            }
+            let mut copy = File::from(file.try_clone().map_err(|err| unkept(&err))?);
+            copy.rewind().map_err(|err| unkept(&err))?;
+            self.workspace.changes.keep(&mut Wanted { inner: copy, cancel: &self.cancel })
+        };
+        self.cancel.check()?;
+        let (sha256, size) = kept.map_err(|err| unkept(&err))?;
+        Ok(Image { sha256, size, ..looks(meta) })
+    }
+
+    pub(crate) fn change(
+        &self,
+        kind: ChangeKind,
+        root: &Root,
+        below: &Path,
+        before: Option<Image>,
+        after: Option<Image>,
+    ) -> Change {
+        Change {
+            call: self.call.clone(),
+            tool: self.tool.clone(),
+            at: self.workspace.clock.now().to_string(),
+            kind,
+            root: spelt_root(root),
+            root_id: root.id(),
+            path: spelt(below),
+            before,
+            after,
+            made: None,
+        }
+    }
+
+    /// Makes a change that is noted first, and noted as not made if it fails.
+    pub(crate) fn noted(
+        &self,
+        change: Change,
+        shown: &str,
+        make: impl FnOnce() -> Result<(), ToolError>,
+    ) -> Result<(), ToolError> {
+        self.announce(&change, shown)?;
+        match make() {
+            Ok(()) => {
+                self.add(change);
+                Ok(())
+            }
+            Err(err) => {
+                let _ = self.workspace.changes.forget(&change);
+                Err(err)
+            }
+        }
+    }
+
+    pub(crate) fn announce(&self, change: &Change, shown: &str) -> Result<(), ToolError> {
+        self.workspace.changes.note(change).map_err(|err| unkept(shown, &err))
+    }
+
+    pub(crate) fn add(&self, change: Change) {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner).push(change);
+    }
+}
+
+/// Returns the image of a file without its content.
+pub(crate) fn looks(meta: &Stat) -> Image {
+    Image {
+        sha256: String::new(),
+        size: 0,
+        mode: meta.st_mode & 0o7777,
+        uid: meta.st_uid,
+        gid: meta.st_gid,
+        is_link: FileType::from_raw_mode(meta.st_mode) == FileType::Symlink,
+    }
+}
+
+pub(crate) fn id_of(meta: &Stat) -> FileId {
+    FileId { device: meta.st_dev, inode: meta.st_ino }
+}
+
+/// Gives a new directory the owner of the one it is in.
+fn own_like(directory: BorrowedFd<'_>, like: &Stat) {
+    let owner = (Uid::from_raw(like.st_uid), Gid::from_raw(like.st_gid));
+    let _ = chownat(directory, "", Some(owner.0), Some(owner.1), AtFlags::EMPTY_PATH);
+}
+
+/// Makes a directory's entries durable, as far as the file system lets us.
+pub(crate) fn sync_directory(directory: BorrowedFd<'_>) {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    if let Ok(directory) = openat(directory, ".", flags, Mode::empty()) {
+        let _ = fsync(&directory);
+    }
+}
+
+/// Spells a path below a root so that any name in it can be kept as text.
+pub(crate) fn spelt(below: &Path) -> String {
+    let names: Vec<_> = below
+        .components()
+        .filter(|component| matches!(component, Component::Normal(_)))
+        .map(|component| spell(component.as_os_str().as_encoded_bytes()).into_owned())
+        .collect();
+    names.join("/")
+}
+
+/// Spells a root's own path.
+pub(crate) fn spelt_root(root: &Root) -> String {
+    format!("/{}", spelt(root.path()))
+}
+
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(64);
+    let _ = hex(&Sha256::digest(bytes), &mut text);
+    text
+}
+
+fn unkept(shown: &str, err: &std::io::Error) -> ToolError {
+    let message = format!("`{shown}` was left alone: its undo copy could not be kept: {err}");
+    ToolError::new(ErrorKind::Unrecorded, message)
+        .hint("check that the state folder can be written and its disk is not full")
+        .at(shown)
+}
+
+/// Reads on only while the call is wanted.
+struct Wanted<'a> {
+    inner: File,
+    cancel: &'a Cancel,
+}
+
+impl std::io::Read for Wanted<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.cancel.is_cancelled() {
+            return Err(std::io::Error::other("cancelled"));
+        }
+        self.inner.read(buffer)
+    }
+}

@@ -1,0 +1,351 @@
+//! What nearly went wrong once: each of these was found by someone who tried to break it.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::scratch::{Scratch, User, users};
+
+fn write(scratch: &Scratch, path: &str, content: &str) -> crate::scratch::Ran {
+    scratch.call("clemini/write_file", &json!({"file_path": path, "content": content}).to_string())
+}
+
+fn last_call(scratch: &Scratch) -> String {
+    scratch.record().last().unwrap()["trace_id"].as_str().unwrap().to_owned()
+}
+
+fn mode(scratch: &Scratch, name: &str, mode: u32) {
+    fs::set_permissions(scratch.work().join(name), fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn a_workspace_given_with_dots_does_not_shift_absolute_paths() {
+    let scratch = Scratch::new();
+    scratch.put("f", "root");
+    scratch.put("sub/f", "sub");
+    let args = json!({"file_path": scratch.work().join("sub/f"), "content": "new"}).to_string();
+    let output = scratch
+        .command()
+        .current_dir(scratch.work().join("sub"))
+        .args(["-C", "..", "--yes", "call", "clemini/write_file", &args])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!((scratch.text("f"), scratch.text("sub/f")), ("root".to_owned(), "new".to_owned()));
+}
+
+#[test]
+fn powers_of_a_file_do_not_pass_to_new_content() {
+    for user in users() {
+        let scratch = Scratch::of(user);
+        scratch.put("suid", "old");
+        mode(&scratch, "suid", 0o6755);
+        assert_eq!(write(&scratch, "suid", "new").code, 0);
+        let bits = || fs::metadata(scratch.work().join("suid")).unwrap().mode() & 0o7777;
+        assert_eq!(bits(), 0o755, "{user:?}");
+        let ran = scratch.run(["undo", &last_call(&scratch)]);
+        assert_eq!((ran.code, bits()), (0, 0o755), "{user:?} {}", ran.stderr);
+    }
+}
+
+#[test]
+fn undo_of_a_delete_gives_a_file_back_to_its_owner() {
+    if !users().contains(&User::Nobody) {
+        return;
+    }
+    let scratch = Scratch::new();
+    scratch.put("theirs", "x");
+    chown(scratch.work().join("theirs"), Some(1234), Some(1235)).unwrap();
+    mode(&scratch, "theirs", 0o4640);
+    let args = r#"{"action": "delete", "path": "theirs"}"#;
+    assert_eq!(scratch.call("nachos/filesystem", args).code, 0);
+    assert_eq!(scratch.run(["undo", &last_call(&scratch)]).code, 0);
+    let meta = fs::metadata(scratch.work().join("theirs")).unwrap();
+    assert_eq!((meta.uid(), meta.gid(), meta.mode() & 0o7777), (1234, 1235, 0o640));
+}
+
+#[test]
+fn a_file_that_may_not_be_written_in_place_is_not_replaced_either() {
+    if !users().contains(&User::Nobody) {
+        return;
+    }
+    let scratch = Scratch::of(User::Nobody);
+    fs::write(scratch.work().join("roots"), "root's").unwrap();
+    let ran = write(&scratch, "roots", "agent's");
+    assert_eq!(ran.json()["error_code"], "ACCESS_DENIED");
+    assert_eq!(scratch.text("roots"), "root's");
+    // A group that cannot be kept is a reason to refuse too.
+    mode(&scratch, "roots", 0o666);
+    assert_eq!(write(&scratch, "roots", "agent's").code, 1);
+    chown(scratch.work().join("roots"), None, Some(65534)).unwrap();
+    assert_eq!(write(&scratch, "roots", "agent's").code, 0, "the control");
+}
+
+#[test]
+fn root_passes_no_directory_that_its_owner_could_not() {
+    for user in users() {
+        let scratch = Scratch::of(user);
+        scratch.put("locked/inner/s", "SECRET");
+        scratch.put("fixed/f", "old");
+        mode(&scratch, "locked", 0o000);
+        mode(&scratch, "fixed", 0o555);
+        let ran = scratch.call("clemini/read_file", r#"{"file_path": "locked/inner/s"}"#);
+        assert!(ran.code == 1 && !ran.stdout.contains("SECRET"), "{user:?} {}", ran.stdout);
+        let ran = scratch.call("nachos/filesystem", r#"{"action": "delete", "path": "fixed/f"}"#);
+        assert_eq!(ran.code, 1, "{user:?} {}", ran.stdout);
+        mode(&scratch, "locked", 0o755);
+        mode(&scratch, "fixed", 0o755);
+        let ran = scratch.call("clemini/read_file", r#"{"file_path": "locked/inner/s"}"#);
+        assert!(ran.stdout.contains("SECRET"), "the control");
+        let ran = scratch.call("nachos/filesystem", r#"{"action": "delete", "path": "fixed/f"}"#);
+        assert_eq!(ran.code, 0, "the control");
+    }
+}
+
+#[test]
+fn undo_touches_nothing_that_only_took_a_files_place() {
+    let scratch = Scratch::new();
+    scratch.put("d/f", "old");
+    scratch.put("e/f", "new");
+    scratch.put(".git/hooks/f", "new");
+    assert_eq!(write(&scratch, "d/f", "new").code, 0);
+    let id = last_call(&scratch);
+    fs::rename(scratch.work().join("d"), scratch.work().join("d.moved")).unwrap();
+    for target in ["e", ".git/hooks"] {
+        symlink(target, scratch.work().join("d")).unwrap();
+        for words in [vec!["undo", &id], vec!["undo", &id, "--force"]] {
+            assert_ne!(scratch.run(words).code, 0, "{target}");
+        }
+        assert_eq!(scratch.text(&format!("{target}/f")), "new");
+        fs::remove_file(scratch.work().join("d")).unwrap();
+    }
+    fs::rename(scratch.work().join("d.moved"), scratch.work().join("d")).unwrap();
+    assert_eq!(scratch.run(["undo", &id]).code, 0, "the control");
+    assert_eq!(scratch.text("d/f"), "old");
+}
+
+#[test]
+fn undo_is_for_the_directory_that_was_changed_and_no_other_of_its_name() {
+    let scratch = Scratch::new();
+    scratch.put("f", "old");
+    assert_eq!(write(&scratch, "f", "new").code, 0);
+    let id = last_call(&scratch);
+    fs::rename(scratch.work(), scratch.path("moved")).unwrap();
+    fs::create_dir(scratch.work()).unwrap();
+    scratch.put("f", "new");
+    assert_ne!(scratch.run(["undo", &id]).code, 0);
+    assert_eq!(scratch.text("f"), "new");
+}
+
+#[test]
+fn a_change_that_failed_cannot_be_taken_back() {
+    for user in users() {
+        let scratch = Scratch::of(user);
+        scratch.put("closed/", "");
+        mode(&scratch, "closed", 0o555);
+        let ran = scratch.call("wink/create_directory", r#"{"path": "closed/x"}"#);
+        assert_eq!(ran.code, 1);
+        let id = last_call(&scratch);
+        mode(&scratch, "closed", 0o755);
+        scratch.put("closed/x/", "");
+        assert_ne!(scratch.run(["undo", &id]).code, 0);
+        assert!(scratch.work().join("closed/x").is_dir(), "{user:?}");
+    }
+}
+
+#[test]
+fn a_directory_made_anew_since_is_kept() {
+    let scratch = Scratch::new();
+    assert_eq!(scratch.call("wink/create_directory", r#"{"path": "d"}"#).code, 0);
+    let id = last_call(&scratch);
+    fs::remove_dir(scratch.work().join("d")).unwrap();
+    // Something else takes the number that the directory had.
+    fs::create_dir(scratch.work().join("other")).unwrap();
+    fs::create_dir(scratch.work().join("d")).unwrap();
+    let ran = scratch.run(["undo", &id, "--json"]);
+    assert_eq!(ran.json()["files"][0]["action"], "kept", "{}{}", ran.stdout, ran.stderr);
+    assert!(scratch.work().join("d").is_dir());
+}
+
+#[test]
+fn of_many_undos_of_one_call_one_works() {
+    let scratch = Scratch::new();
+    scratch.put("f", "old");
+    assert_eq!(write(&scratch, "f", "new").code, 0);
+    let id = last_call(&scratch);
+    let children: Vec<_> = (0..6)
+        .map(|_| {
+            let mut command = scratch.command();
+            command.args(["undo", &id]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+        })
+        .collect();
+    let worked = children
+        .into_iter()
+        .filter_map(|mut child| child.wait().ok())
+        .filter(std::process::ExitStatus::success);
+    assert_eq!(worked.count(), 1);
+    assert_eq!(scratch.text("f"), "old");
+}
+
+#[test]
+fn runtimes_with_different_state_folders_lose_no_update() {
+    const EACH: usize = 60;
+    let scratch = Scratch::new();
+    scratch.put("list.txt", "END\n");
+    let children: Vec<_> = ["a", "b", "c", "d"]
+        .map(|who| {
+            let input = scratch.path(&format!("calls-{who}"));
+            let line = |number: usize| {
+                let new = format!("{who}-{number}\nEND");
+                let args = json!({"file_path": "list.txt", "old_string": "END", "new_string": new});
+                format!("{}\n", json!({"id": number, "tool": "clemini/edit", "args": args}))
+            };
+            fs::write(&input, (0..EACH).map(line).collect::<String>()).unwrap();
+            let mut command = scratch.command();
+            command
+                .env("TOOLCRIB_STATE", scratch.path(&format!("state-{who}")))
+                .args(["--yes", "call", "--batch"])
+                .stdin(fs::File::open(input).unwrap())
+                .stdout(Stdio::piped());
+            command.spawn().unwrap()
+        })
+        .into_iter()
+        .collect();
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+    assert_eq!(scratch.text("list.txt").lines().count(), 4 * EACH + 1);
+}
+
+#[test]
+fn what_is_deleted_was_kept() {
+    let scratch = Scratch::new();
+    let path = scratch.work().join("f");
+    fs::write(&path, "0").unwrap();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let call = json!({"tool": "nachos/filesystem", "args": {"action": "delete", "path": "f"}});
+    let input = format!("{call}\n").repeat(1500);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut number = 0;
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                number += 1;
+                let aside = scratch.path("aside");
+                fs::write(&aside, format!("version {number}")).unwrap();
+                fs::rename(&aside, &path).unwrap();
+                // Sometimes in the middle of a delete, sometimes not.
+                std::thread::sleep(std::time::Duration::from_millis(number % 30));
+            }
+        });
+        scratch.feed(["--yes", "call", "--batch"], input.as_bytes());
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    let listed = scratch.run(["undo", "--json", "--all"]).json();
+    let calls = listed["calls"].as_array().unwrap();
+    assert!(calls.len() > 10, "only {} deletes", calls.len());
+    for call in calls {
+        let hash = call["changes"][0]["before"]["sha256"].as_str().unwrap();
+        let object = scratch.state().join("objects").join(&hash[..2]).join(&hash[2..]);
+        assert!(object.exists(), "{call}");
+    }
+}
+
+#[test]
+fn an_approval_holds_the_place_of_a_file_that_is_not_there_yet() {
+    // The prompt's own tests swap a file; this swaps the directory of a new one, through the pin.
+    let scratch = Scratch::new();
+    scratch.put("p/", "");
+    scratch.put("q/", "");
+    let call = ["call", "clemini/write_file", "file_path=p/new", "content=x"];
+    let mut session = crate::prompt::Session::start(&scratch, &call, "");
+    session.wait_for("Approve? (y/n): ");
+    fs::rename(scratch.work().join("p"), scratch.work().join("p.old")).unwrap();
+    symlink("q", scratch.work().join("p")).unwrap();
+    assert_eq!(session.answer("y\n"), 1);
+    assert!(!scratch.work().join("q/new").exists());
+}
+
+#[test]
+fn own_settings_are_out_of_reach() {
+    let scratch = Scratch::new();
+    scratch.put_at("home/.config/toolcrib/config.toml", "");
+    let config = scratch.path("home/.config");
+    let ran = scratch.run([
+        "-C",
+        config.to_str().unwrap(),
+        "--yes",
+        "call",
+        "clemini/write_file",
+        r#"{"file_path": "toolcrib/config.toml", "content": "mode = 'permissive'"}"#,
+    ]);
+    assert_eq!(ran.code, 2, "{}", ran.stdout);
+    let ran = scratch.run([
+        "-C",
+        config.to_str().unwrap(),
+        "-c",
+        "files.broad_root=allow",
+        "--yes",
+        "call",
+        "clemini/write_file",
+        r#"{"file_path": "toolcrib/config.toml", "content": "mode = 'permissive'"}"#,
+    ]);
+    assert_eq!(ran.code, 1, "{}", ran.stdout);
+    assert_eq!(fs::read_to_string(config.join("toolcrib/config.toml")).unwrap(), "");
+    let state = format!("forgekeeper.root={}", scratch.state().display());
+    let ran = scratch.run(["-c", &state, "call", "forgekeeper/read_dir", "{}"]);
+    assert_eq!(ran.code, 2, "{}", ran.stdout);
+}
+
+#[test]
+fn a_pipe_is_not_even_opened() {
+    let scratch = Scratch::new();
+    let pipe = scratch.work().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut writer =
+        Command::new("bash").args(["-c", "echo precious > \"$0\""]).arg(&pipe).spawn().unwrap();
+    for _ in 0..5 {
+        assert_eq!(scratch.call("clemini/read_file", r#"{"file_path": "pipe"}"#).code, 1);
+    }
+    assert!(writer.try_wait().unwrap().is_none(), "the writer was let go by a reader");
+    let read = fs::read_to_string(&pipe).unwrap();
+    writer.wait().unwrap();
+    assert_eq!(read, "precious\n");
+}
+
+#[test]
+fn a_file_too_large_to_keep_is_left_alone() {
+    let scratch = Scratch::new();
+    fs::File::create(scratch.work().join("sparse")).unwrap().set_len(1 << 40).unwrap();
+    let ran = scratch.call("nachos/filesystem", r#"{"action": "delete", "path": "sparse"}"#);
+    assert_eq!(ran.code, 1);
+    assert!(ran.stdout.contains("undo.max_bytes"), "{}", ran.stdout);
+    assert!(scratch.work().join("sparse").exists());
+}
+
+#[test]
+fn a_result_that_gets_lost_is_not_a_success() {
+    let scratch = Scratch::new();
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = scratch.command();
+    let output =
+        command.args(["call", "forgekeeper/echo", "text=x"]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("could not be written"));
+}
+
+#[test]
+fn lists_can_be_set_as_they_are_shown() {
+    let scratch = Scratch::new();
+    let names = |words: &[&str]| {
+        let all = words.iter().copied().chain(["config", "show", "--json"]);
+        scratch.run(all).json()["files.protected"]["value"].clone()
+    };
+    let expect: Value = json!(["a", "b"]);
+    assert_eq!(names(&["-c", "files.protected=a,b"]), expect);
+    assert_eq!(names(&["-c", r#"files.protected=["a", "b"]"#]), expect);
+    assert_eq!(scratch.run(["-c", "files.protected=[a", "config", "show"]).code, 2);
+    assert_eq!(scratch.run(["--toolset", "", "tools"]).code, 2);
+}
