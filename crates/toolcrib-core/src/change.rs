@@ -59,13 +59,17 @@ impl ChangeKind {
     }
 }
 
-/// Tells one file or directory from every other on the machine while it exists.
+/// Tells one file or directory from every other on the machine, those that are gone included where
+/// the file system remembers when a file was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileId {
     /// The device it is on.
     pub device: u64,
-    /// Its number there.
+    /// Its number there, which another may get when it is gone.
     pub inode: u64,
+    /// When it was made, in nanoseconds; 0 if the file system does not know.
+    #[serde(default)]
+    pub born: i64,
 }
 
 /// A file's content, mode and owner; the content by hash.

@@ -15,13 +15,13 @@ use sha2::{Digest, Sha256};
 use toolcrib_core::canonical::hex;
 use toolcrib_core::capability::{WriteMode, Written};
 use toolcrib_core::escape::name as spell;
-use toolcrib_core::{Cancel, Change, ChangeKind, ErrorKind, FileId, Image, ToolError};
+use toolcrib_core::{Cancel, Change, ChangeKind, ErrorKind, Image, ToolError};
 
 use crate::confine::{CallFiles, Fingerprint, Purpose};
 use crate::fault::{changed, fault};
 use crate::place::Place;
 use crate::restore::unspelt;
-use crate::root::{Root, open_below};
+use crate::root::{Root, identify, open_below};
 use crate::target::{Target, deepest};
 use crate::temporary::{ASIDE, Fresh, Temporary, sweep};
 
@@ -121,7 +121,7 @@ impl CallFiles {
                 sync_directory(handle.as_fd());
                 let mut change =
                     self.change(ChangeKind::MadeDirectory, place.root, &at, None, None);
-                change.made = fstat(&below).ok().map(|meta| id_of(&meta));
+                change.made = identify(&below).ok();
                 self.announce(&change, place.shown)?;
                 self.add(change);
                 made.push(at.clone());
@@ -240,10 +240,6 @@ pub(crate) fn looks(meta: &Stat) -> Image {
         gid: meta.st_gid,
         is_link: FileType::from_raw_mode(meta.st_mode) == FileType::Symlink,
     }
-}
-
-pub(crate) fn id_of(meta: &Stat) -> FileId {
-    FileId { device: meta.st_dev, inode: meta.st_ino }
 }
 
 /// Gives a new directory the owner of the one it is in.

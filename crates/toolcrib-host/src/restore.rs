@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, fstat, readlinkat, symlinkat, unlinkat};
+use rustix::fs::{AtFlags, readlinkat, symlinkat, unlinkat};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 use toolcrib_core::canonical::hex;
@@ -15,12 +15,12 @@ use toolcrib_core::change::{Expected, PutBack, Restore};
 use toolcrib_core::escape::unname;
 use toolcrib_core::{Change, ChangeKind, ErrorKind, Image, ToolError};
 
-use crate::alter::{id_of, looks, sha256, sync_directory};
+use crate::alter::{looks, sha256, sync_directory};
 use crate::confine::CallFiles;
 use crate::fault::{changed, fault};
 use crate::lock::hold;
 use crate::place::Place;
-use crate::root::Root;
+use crate::root::{Root, identify};
 use crate::target::Target;
 use crate::temporary::{Fresh, Looks};
 
@@ -151,7 +151,7 @@ impl CallFiles {
         let failed = |errno: Errno| fault(errno, place.shown);
         let Some(name) = place.below.file_name() else { return Ok(PutBack::Kept) };
         let now = match place.root.open_resolved(&place.below) {
-            Ok(directory) => id_of(&fstat(&directory).map_err(failed)?),
+            Ok(directory) => identify(&directory).map_err(failed)?,
             Err(Errno::NOENT) => return Ok(PutBack::Done),
             Err(_) => return Ok(PutBack::Kept),
         };

@@ -6,7 +6,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, ResolveFlags, fstat, fstatfs, openat2, readlink, stat};
+use rustix::fs::{
+    AtFlags, Mode, OFlags, ResolveFlags, StatxFlags, fstat, fstatfs, openat2, readlink, stat, statx,
+};
 use rustix::io::Errno;
 use toolcrib_core::{ErrorKind, FileId, ToolError};
 
@@ -16,8 +18,7 @@ pub struct Root {
     handle: OwnedFd,
     path: PathBuf,
     given: PathBuf,
-    device: u64,
-    inode: u64,
+    id: FileId,
 }
 
 /// Why a directory cannot be a root.
@@ -44,12 +45,12 @@ impl Root {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let handle = rustix::fs::open(&path, flags, Mode::empty())
             .map_err(|errno| refuse(&std::io::Error::from(errno).to_string()))?;
-        let meta =
-            fstat(&handle).map_err(|errno| refuse(&std::io::Error::from(errno).to_string()))?;
+        let id =
+            identify(&handle).map_err(|errno| refuse(&std::io::Error::from(errno).to_string()))?;
         if is_special(&handle) {
             return Err(refuse("it is on a special file system of the kernel"));
         }
-        Ok(Self { handle, path, given: given.to_owned(), device: meta.st_dev, inode: meta.st_ino })
+        Ok(Self { handle, path, given: given.to_owned(), id })
     }
 
     /// Its real path.
@@ -87,7 +88,7 @@ impl Root {
 
     /// Which directory it is, whatever has its name by now.
     pub fn id(&self) -> FileId {
-        FileId { device: self.device, inode: self.inode }
+        self.id
     }
 
     /// The handle that everything below is opened from.
@@ -106,7 +107,7 @@ impl Root {
             .with("reason", "root_replaced")
         };
         match stat(&self.path) {
-            Ok(now) if now.st_dev == self.device && now.st_ino == self.inode => Ok(()),
+            Ok(now) if (now.st_dev, now.st_ino) == (self.id.device, self.id.inode) => Ok(()),
             Ok(_) => Err(gone("was replaced by another directory")),
             Err(_) => Err(gone("is gone")),
         }
@@ -135,6 +136,17 @@ impl Root {
         let path = real_path(file)?;
         path.strip_prefix(&self.path).ok().map(Path::to_owned)
     }
+}
+
+/// Returns which file or directory a handle holds.
+pub(crate) fn identify(file: &impl AsFd) -> Result<FileId, Errno> {
+    let meta = fstat(file)?;
+    let flags = AtFlags::EMPTY_PATH;
+    let born = statx(file, "", flags, StatxFlags::BTIME).ok();
+    let born = born.filter(|it| it.stx_mask & StatxFlags::BTIME.bits() != 0).map_or(0, |it| {
+        it.stx_btime.tv_sec.saturating_mul(1_000_000_000) + i64::from(it.stx_btime.tv_nsec)
+    });
+    Ok(FileId { device: meta.st_dev, inode: meta.st_ino, born })
 }
 
 /// Opens `path` below `handle`.

@@ -132,7 +132,7 @@ mod tests {
             at: String::new(),
             kind: ChangeKind::Created,
             root: "/".to_owned(),
-            root_id: FileId { device: 0, inode: 0 },
+            root_id: FileId { device: 0, inode: 0, born: 0 },
             path: path.to_owned(),
             before: None,
             after: None,
