@@ -1,0 +1,306 @@
+//! The examples of the contracts of clemini, nachos, hikai and forgekeeper.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::check;
+use crate::scratch::{Scratch, User};
+
+#[test]
+fn clemini_read_file() {
+    let scratch = Scratch::new();
+    scratch.put("src/main.rs", "fn main() {\n    println!(\"Hello\");\n}");
+    let expect =
+        json!({"contents": "1: fn main() {\n2:     println!(\"Hello\");\n3: }", "total_lines": 3});
+    let got = scratch.call("clemini/read_file", r#"{"file_path": "src/main.rs"}"#).json();
+    assert_eq!(got, expect);
+    let lines: String = (1..=200).map(|number| format!("line {number}\n")).collect();
+    scratch.put("src/lib.rs", lines);
+    let args = json!({"file_path": "src/lib.rs", "offset": 50, "limit": 10});
+    let got = scratch.call("clemini/read_file", &args.to_string()).json();
+    assert!(got["contents"].as_str().unwrap().starts_with("50: line 50\n51: line 51\n"));
+    assert_eq!((&got["total_lines"], &got["truncated"]), (&json!(200), &json!(true)));
+    let expect = json!({"error": "File not found: nonexistent.rs", "error_code": "NOT_FOUND"});
+    check(&scratch, "clemini/read_file", &json!({"file_path": "nonexistent.rs"}), &expect);
+    let absolute = scratch.work().join("src/main.rs");
+    check(
+        &scratch,
+        "clemini/read_file",
+        &json!({"file_path": absolute}),
+        &json!({"total_lines": 3}),
+    );
+    scratch.put("binary", b"a\0b");
+    check(
+        &scratch,
+        "clemini/read_file",
+        &json!({"file_path": "binary"}),
+        &json!({"error_code": "BINARY_FILE"}),
+    );
+}
+
+#[test]
+fn clemini_write_file() {
+    let scratch = Scratch::new();
+    let args = json!({"file_path": "new_file.txt", "content": "Hello, world!"});
+    let got = scratch.call("clemini/write_file", &args.to_string()).json();
+    assert_eq!(got, json!({"success": true, "bytes_written": 13, "created": true}));
+    scratch.put("config.toml", "old");
+    let args = json!({"file_path": "config.toml", "content": "[settings]\nkey = \"value\"", "backup": true});
+    let got = scratch.call("clemini/write_file", &args.to_string()).json();
+    // The contract says 25 here; the text it shows has 24 bytes.
+    let expect =
+        json!({"success": true, "bytes_written": 24, "overwritten": true, "backup_created": true});
+    assert_eq!(got, expect);
+    assert_eq!(scratch.text("config.toml.bak"), "old");
+    let expect = json!({"error": "Access denied: /etc/passwd is outside allowed paths",
+        "error_code": "ACCESS_DENIED"});
+    let args = json!({"file_path": "/etc/passwd", "content": "malicious"});
+    check(&scratch, "clemini/write_file", &args, &expect);
+}
+
+#[test]
+fn clemini_edit() {
+    let scratch = Scratch::new();
+    scratch.put("src/lib.rs", format!("let x = 5;{}", " ".repeat(1013)));
+    let args =
+        json!({"file_path": "src/lib.rs", "old_string": "let x = 5;", "new_string": "let x = 10;"});
+    let got = scratch.call("clemini/edit", &args.to_string()).json();
+    assert_eq!(got, json!({"success": true, "replacements": 1, "file_size": 1024}));
+
+    scratch.put("src/main.rs", format!("{}{}", "println!".repeat(5), " ".repeat(2003)));
+    let args = json!({"file_path": "src/main.rs", "old_string": "println!", "new_string": "eprintln!",
+        "replace_all": true});
+    let got = scratch.call("clemini/edit", &args.to_string()).json();
+    assert_eq!(got, json!({"success": true, "replacements": 5, "file_size": 2048}));
+
+    let args = json!({"file_path": "new_module.rs", "new_string": "pub fn init() {}",
+        "create_if_not_exists": true});
+    let got = scratch.call("clemini/edit", &args.to_string()).json();
+    // The contract says 17 here; the text it shows has 16 bytes.
+    let expect = json!({"success": true, "replacements": 0, "file_size": 16, "created": true});
+    assert_eq!(got, expect);
+
+    scratch.put("src/lib.rs", "let x = 5;\nlet x = foo();\nlet x: i32\n");
+    let args = json!({"file_path": "src/lib.rs", "old_string": "let x", "new_string": "let y"});
+    let expect = json!({"error": "String matches 3 locations. Provide more context.",
+        "error_code": "NOT_UNIQUE", "suggestions": ["let x = 5;", "let x = foo();", "let x: i32"]});
+    check(&scratch, "clemini/edit", &args, &expect);
+    let args = json!({"file_path": "src/lib.rs", "old_string": "nonexistent code", "new_string": "replacement"});
+    let expect = json!({"error": "String not found in file", "error_code": "NOT_FOUND"});
+    check(&scratch, "clemini/edit", &args, &expect);
+}
+
+#[test]
+fn clemini_todo_write() {
+    let scratch = Scratch::new();
+    for statuses in [
+        ["in_progress", "pending", "pending"],
+        ["completed", "in_progress", "pending"],
+        ["completed", "completed", "completed"],
+    ] {
+        let args = json!({"todos": [
+            {"content": "Read the existing code", "activeForm": "Reading the existing code", "status": statuses[0]},
+            {"content": "Write unit tests", "activeForm": "Writing unit tests", "status": statuses[1]},
+            {"content": "Implement the feature", "activeForm": "Implementing the feature", "status": statuses[2]},
+        ]});
+        let got = scratch.call("clemini/todo_write", &args.to_string()).json();
+        assert_eq!(got, json!({"success": true, "count": 3}));
+    }
+}
+
+#[test]
+fn nachos_calculator_and_filesystem() {
+    let scratch = Scratch::new();
+    let answer = |expression: &str| {
+        let args = json!({"sessionId": "test", "callId": "test", "expression": expression});
+        scratch.call("nachos/calculator", &args.to_string()).json()
+    };
+    assert_eq!(answer("2 + 2")["result"]["answer"], 4);
+    assert_eq!(answer("10 * (5 + 3)")["result"]["answer"], 80);
+    assert_eq!(answer("10 * 5")["result"], json!({"expression": "10 * 5", "answer": 50}));
+    assert_eq!(answer("0.1 + 0.2")["result"]["answer"], 0.3);
+    let refused = answer("evil()");
+    assert_eq!(refused["success"], false);
+    assert_eq!(refused["error"]["code"], "VALIDATION_ERROR");
+    assert_eq!(refused["error"]["message"], "expression must contain only numbers and operators");
+
+    let call = |args: Value| scratch.call("nachos/filesystem", &args.to_string()).json();
+    let written = call(json!({"action": "write", "path": "a.txt", "content": "hello"}));
+    assert_eq!(written["result"], json!({"written": true}));
+    assert!(written["metadata"]["duration"].is_u64());
+    assert_eq!(call(json!({"action": "read", "path": "a.txt"}))["result"], "hello");
+    assert_eq!(call(json!({"action": "list", "path": "."}))["result"], json!(["a.txt"]));
+    assert_eq!(
+        call(json!({"action": "delete", "path": "a.txt"}))["result"],
+        json!({"deleted": true})
+    );
+    assert!(!scratch.work().join("a.txt").exists());
+    let missing = call(json!({"action": "write", "path": "a.txt"}));
+    assert_eq!(missing["error"]["message"], "content is required for write action");
+    let outside = call(json!({"action": "read", "path": "/etc/passwd"}));
+    assert_eq!(outside["error"]["code"], "VALIDATION_ERROR");
+    assert_eq!(outside["error"]["message"], "Path /etc/passwd is not in allowed directories");
+}
+
+#[test]
+fn hikai_reads_what_is_connected_and_nothing_else() {
+    let scratch = Scratch::new();
+    let none = json!({"error": "No active GitHub connection found"});
+    for (tool, args) in [
+        ("hikai/list_dirs", "{}"),
+        ("hikai/list_files", "{}"),
+        ("hikai/read_file", r#"{"path": "a"}"#),
+    ] {
+        let ran = scratch.run(["-c", "hikai.connection=none", "call", tool, args, "--json"]);
+        assert_eq!(ran.json(), none, "{tool}");
+    }
+    scratch.put_at("other/src/main.tsx", "x".repeat(1020));
+    let connection = format!("hikai.connection={}", scratch.path("other").display());
+    let args = r#"{"path": "src", "pattern": "*.tsx", "limit": 50}"#;
+    let ran = scratch.run(["-c", &connection, "call", "hikai/list_files", args, "--json"]);
+    let expect = json!({"files": [{"path": "src/main.tsx", "name": "main.tsx", "size": 1020}],
+        "truncated": false});
+    assert_eq!(ran.json(), expect);
+    scratch.put("big.txt", "y".repeat(200 << 10));
+    let got = scratch.call("hikai/read_file", r#"{"path": "big.txt"}"#).json();
+    assert_eq!(got["content"].as_str().unwrap().len(), 100 << 10);
+    assert_eq!((&got["size"], &got["truncated"]), (&json!(200 << 10), &json!(true)));
+    for depth in [0, 4] {
+        let got = scratch.call("hikai/list_dirs", &json!({"depth": depth}).to_string()).json();
+        assert!(got["error"].is_string(), "{got}");
+    }
+}
+
+#[test]
+fn hikai_plans_and_validates() {
+    let scratch = Scratch::new();
+    let item = |status: &str| json!({"content": "A", "activeForm": "A-ing", "status": status});
+    let call = |items: Vec<Value>| {
+        scratch.call("hikai/todo_manager", &json!({"items": items}).to_string()).json()
+    };
+    assert_eq!(call(vec![item("pending"); 15])["items"][14]["id"], "step-15");
+    assert!(call(vec![item("pending"); 16])["error"].is_string());
+    assert!(call(vec![item("in_progress"); 2])["error"].is_string());
+    assert_eq!(call(vec![item("completed")])["currentItem"], Value::Null);
+    let kept = call(vec![item("pending"), item("in_progress")]);
+    assert_eq!(kept["currentItem"]["id"], "step-2");
+
+    scratch.put_at(
+        "home/.config/toolcrib/config.toml",
+        "[hikai.output_types.poem]\ntype = 'object'\nrequired = ['verse']\n",
+    );
+    let validate = |kind: &str, data: Value| {
+        let args = json!({"outputType": kind, "data": data});
+        scratch.call("hikai/validate_output", &args.to_string()).json()
+    };
+    let empty = json!({"domains": [], "layout": {}, "summary": {}});
+    let expect = json!({"valid": false, "errors": ["Missing 'domains' array"], "warnings": []});
+    assert_eq!(validate("domain_map", empty), expect);
+    assert_eq!(validate("poem", json!({"verse": "la"}))["valid"], true);
+    let wrong = validate("poem", json!({}));
+    assert_eq!(wrong["valid"], false);
+    assert!(wrong["errors"][0].as_str().unwrap().contains("verse"), "{wrong}");
+    let unknown = validate("song", json!({}));
+    assert!(unknown["error"].as_str().unwrap().contains("`domain_map` and `poem`"), "{unknown}");
+}
+
+#[test]
+fn forgekeeper_errors_as_shown() {
+    let scratch = Scratch::new();
+    let got = scratch.call("forgekeeper/nonexistent", "{}").json();
+    let expect =
+        json!({"ok": false, "error": "tool_not_found", "message": "Tool 'nonexistent' not found"});
+    check_fields(&got, &expect);
+    let call = |name: &str, value: &str, tool: &str, args: &str| {
+        let output = scratch
+            .command()
+            .env(name, value)
+            .args(["--yes", "call", tool, args, "--json"])
+            .output();
+        serde_json::from_slice::<Value>(&output.unwrap().stdout).unwrap()
+    };
+    let got = call("TOOL_ALLOW", "get_time,echo", "forgekeeper/read_file", r#"{"path": "a"}"#);
+    let expect = json!({"ok": false, "error": "tool_not_allowed",
+        "message": "Tool 'read_file' not in allowlist"});
+    check_fields(&got, &expect);
+    let got = call("TOOL_ALLOW", "get_time,echo", "forgekeeper/echo", r#"{"text": "a"}"#);
+    assert_eq!(got["ok"], true);
+
+    scratch.put("large.txt", "x".repeat(52_000));
+    let got = scratch.call("forgekeeper/read_file", r#"{"path": "large.txt"}"#).json();
+    let expect = json!({"ok": false, "error": "output_too_large",
+        "message": "Tool output exceeded 10240 bytes"});
+    check_fields(&got, &expect);
+    assert!(got["actualBytes"].as_u64().unwrap() > 52_000);
+    let got = call(
+        "TOOLS_MAX_OUTPUT_BYTES",
+        "60000",
+        "forgekeeper/read_file",
+        r#"{"path": "large.txt"}"#,
+    );
+    assert_eq!(got["result"]["bytes"], 52_000);
+    let args = json!({"path": "b", "content": "x".repeat(65_537)}).to_string();
+    let got = scratch.call("forgekeeper/write_file", &args).json();
+    assert_eq!(got["error"], "size_exceeded");
+}
+
+#[test]
+fn forgekeeper_times_out_as_shown() {
+    let scratch = Scratch::new();
+    assert_eq!(
+        scratch.call("forgekeeper/write_file", r#"{"path": "a", "content": "1"}"#).json()["ok"],
+        true
+    );
+    // Whoever holds the directory's lock keeps every write in it waiting.
+    let held = fs::File::open(scratch.work()).unwrap();
+    held.lock().unwrap();
+    let output = scratch
+        .command()
+        .env("TOOLS_TIMEOUT_MS", "300")
+        .args([
+            "--yes",
+            "call",
+            "forgekeeper/write_file",
+            r#"{"path": "a", "content": "2"}"#,
+            "--json",
+        ])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(7));
+    let got: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let expect =
+        json!({"ok": false, "error": "timeout", "message": "Tool execution exceeded 300ms"});
+    check_fields(&got, &expect);
+    drop(held);
+    assert_eq!(scratch.text("a"), "1");
+    assert_eq!(
+        scratch.call("forgekeeper/write_file", r#"{"path": "a", "content": "3"}"#).json()["ok"],
+        true
+    );
+}
+
+#[test]
+fn forgekeeper_root_is_its_own() {
+    let scratch = Scratch::of(User::Own);
+    scratch.put_at("sandbox/inner.txt", "inner\n");
+    scratch.put("outer.txt", "outer\n");
+    let read = |path: &str| {
+        let output = scratch
+            .command()
+            .env("TOOLS_FS_ROOT", scratch.path("sandbox"))
+            .args(["call", "forgekeeper/read_file", &json!({"path": path}).to_string(), "--json"])
+            .output();
+        serde_json::from_slice::<Value>(&output.unwrap().stdout).unwrap()
+    };
+    assert_eq!(read("inner.txt")["result"]["content"], "inner\n");
+    assert_eq!(read("outer.txt")["error"], "ENOENT");
+    assert_eq!(read("../work/outer.txt")["error"], "path_outside_sandbox");
+}
+
+#[track_caller]
+fn check_fields(got: &Value, expect: &Value) {
+    for (key, value) in expect.as_object().unwrap() {
+        assert_eq!(&got[key], value, "{got}");
+    }
+}
