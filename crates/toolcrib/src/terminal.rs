@@ -51,6 +51,11 @@ impl Terminal {
         }
     }
 
+    /// Whether stdout takes colour.
+    pub(crate) fn has_colour(self) -> bool {
+        self.out
+    }
+
     /// Colours text for stdout.
     pub(crate) fn paint(self, paint: Paint, text: &str) -> String {
         colour(self.out, paint, text)

@@ -1,6 +1,7 @@
 //! `toolcrib config`: what holds, and why.
 
 use serde_json::{Value, json};
+use toolcrib_core::escape;
 
 use super::{open, print_lines};
 use crate::cli::{ConfigArgs, ConfigCommand, Global};
@@ -36,7 +37,7 @@ pub(super) fn run(
         lines.push(terminal.paint(Paint::Dim, &format!("# {name}: {}", place.unwrap_or_default())));
     }
     for (key, value, from) in crib.settings.all() {
-        let line = format!("{} = {value}", key.name);
+        let line = escape::line(&format!("{} = {value}", key.name)).into_owned();
         let note = format!("# {from}");
         lines.push(if *origin {
             format!("{line:<44} {}", terminal.paint(Paint::Dim, &note))

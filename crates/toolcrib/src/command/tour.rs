@@ -84,14 +84,18 @@ fn stop(
 ) -> Result<(), WiringError> {
     print(&format!("\n{}\n", terminal.paint(Paint::Strong, about)));
     print(&format!("{}\n", terminal.paint(Paint::Dim, &typed(words))));
-    let status = Command::new(program)
+    // Its output goes through us, so that it finds no terminal to ask questions on.
+    let output = Command::new(program)
+        .args(["--color", if terminal.has_colour() { "always" } else { "never" }])
         .args(words)
         .current_dir(scratch.workspace())
         .env("TOOLCRIB_STATE", scratch.state())
         .stdin(std::process::Stdio::null())
-        .status()?;
-    if !status.success() {
-        print(&format!("(exit {})\n", status.code().unwrap_or_default()));
+        .output()?;
+    print(&String::from_utf8_lossy(&output.stdout));
+    print(&String::from_utf8_lossy(&output.stderr));
+    if !output.status.success() {
+        print(&format!("(exit {})\n", output.status.code().unwrap_or_default()));
     }
     Ok(())
 }
