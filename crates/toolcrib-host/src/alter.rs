@@ -14,14 +14,14 @@ use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 use toolcrib_core::canonical::hex;
 use toolcrib_core::capability::{WriteMode, Written};
-use toolcrib_core::escape::name as spell;
 use toolcrib_core::{Cancel, Change, ChangeKind, ErrorKind, Image, ToolError};
 
-use crate::confine::{CallFiles, Fingerprint, Purpose};
+use crate::confine::{CallFiles, Purpose};
 use crate::fault::{changed, fault};
 use crate::place::Place;
-use crate::restore::unspelt;
 use crate::root::{Root, identify, open_below};
+use crate::sight::Fingerprint;
+use crate::spelling::{spelt, spelt_root, unspelt};
 use crate::target::{Target, deepest};
 use crate::temporary::{ASIDE, Fresh, Temporary, sweep};
 
@@ -254,21 +254,6 @@ pub(crate) fn sync_directory(directory: BorrowedFd<'_>) {
     if let Ok(directory) = openat(directory, ".", flags, Mode::empty()) {
         let _ = fsync(&directory);
     }
-}
-
-/// Spells a path below a root so that any name in it can be kept as text.
-pub(crate) fn spelt(below: &Path) -> String {
-    let names: Vec<_> = below
-        .components()
-        .filter(|component| matches!(component, Component::Normal(_)))
-        .map(|component| spell(component.as_os_str().as_encoded_bytes()).into_owned())
-        .collect();
-    names.join("/")
-}
-
-/// Spells a root's own path.
-pub(crate) fn spelt_root(root: &Root) -> String {
-    format!("/{}", spelt(root.path()))
 }
 
 pub(crate) fn sha256(bytes: &[u8]) -> String {

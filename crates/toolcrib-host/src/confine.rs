@@ -19,7 +19,7 @@ use crate::fault::{fault, outside};
 use crate::place::Place;
 use crate::protect;
 use crate::root::{Root, is_special, real_path};
-use crate::target::Sight;
+use crate::sight::Sight;
 
 /// How much of a file is read at once, between two looks at whether the call is still wanted.
 const CHUNK: usize = 256 << 10;
@@ -251,34 +251,6 @@ pub struct CallFiles {
     pub(crate) cancel: Cancel,
     pub(crate) made: Mutex<Vec<Change>>,
     pub(crate) pinned: Mutex<HashMap<String, Vec<Sight>>>,
-}
-
-/// What tells one state of a file from another.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fingerprint {
-    device: u64,
-    inode: u64,
-    size: i64,
-    modified: (i64, u64),
-    changed: (i64, u64),
-}
-
-impl Fingerprint {
-    pub(crate) fn of(meta: &Stat) -> Self {
-        Self {
-            device: meta.st_dev,
-            inode: meta.st_ino,
-            size: meta.st_size,
-            modified: (meta.st_mtime, meta.st_mtime_nsec),
-            changed: (meta.st_ctime, meta.st_ctime_nsec),
-        }
-    }
-
-    /// Whether both are the same content of the same file; a rename in between does not matter.
-    pub(crate) fn is_same_content(&self, other: &Self) -> bool {
-        (self.device, self.inode, self.size, self.modified)
-            == (other.device, other.inode, other.size, other.modified)
-    }
 }
 
 impl CallFiles {

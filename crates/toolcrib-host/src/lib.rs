@@ -10,11 +10,13 @@ mod place;
 mod protect;
 mod restore;
 mod root;
+mod sight;
+mod spelling;
 mod target;
 mod temporary;
 mod write;
 
 pub use clock::SystemClock;
 pub use confine::{CallFiles, Hardlinks, Rules, Workspace};
-pub use restore::root_path;
 pub use root::{Root, RootError};
+pub use spelling::root_path;

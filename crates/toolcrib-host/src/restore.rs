@@ -1,10 +1,8 @@
 //! Taking a change back: the place is found without following any link, and made what it was.
 
-use std::ffi::OsString;
 use std::io::Read;
 use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::{AtFlags, readlinkat, symlinkat, unlinkat};
 use rustix::io::Errno;
@@ -12,7 +10,6 @@ use sha2::{Digest, Sha256};
 use toolcrib_core::canonical::hex;
 use toolcrib_core::capability::WriteMode;
 use toolcrib_core::change::{Expected, PutBack, Restore};
-use toolcrib_core::escape::unname;
 use toolcrib_core::{Change, ChangeKind, ErrorKind, Image, ToolError};
 
 use crate::alter::{looks, sha256, sync_directory};
@@ -21,6 +18,7 @@ use crate::fault::{changed, fault};
 use crate::lock::hold;
 use crate::place::Place;
 use crate::root::{Root, identify};
+use crate::spelling::unspelt;
 use crate::target::Target;
 use crate::temporary::{Fresh, Looks};
 
@@ -181,14 +179,4 @@ fn same(a: Option<&Image>, b: Option<&Image>) -> bool {
         (Some(a), Some(b)) => a.is_same(b),
         _ => false,
     }
-}
-
-/// Reads a path that was spelt by [`crate::alter::spelt`].
-pub(crate) fn unspelt(path: &str) -> PathBuf {
-    path.split('/').map(|name| OsString::from_vec(unname(name).into_owned())).collect()
-}
-
-/// Reads the path of a root that was spelt for a change.
-pub fn root_path(root: &str) -> PathBuf {
-    Path::new("/").join(unspelt(root.trim_start_matches('/')))
 }

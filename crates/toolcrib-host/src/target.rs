@@ -8,10 +8,11 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, sta
 use rustix::io::Errno;
 use toolcrib_core::{ErrorKind, ToolError};
 
-use crate::confine::{CallFiles, Fingerprint, Purpose};
+use crate::confine::{CallFiles, Purpose};
 use crate::fault::{changed, fault};
 use crate::place::Place;
 use crate::root::{Root, open_below};
+use crate::sight::{Fingerprint, Sight};
 
 /// How often a target is looked up again when the tree moves under it.
 pub(crate) const TRIES: usize = 32;
@@ -26,13 +27,6 @@ pub(crate) struct Target<'a> {
     pub(crate) shown: &'a str,
     /// What is there, opened for reading, or a link opened as itself.
     pub(crate) existing: Option<(OwnedFd, Stat)>,
-}
-
-/// What a person saw at a path when they were asked about it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Sight {
-    below: PathBuf,
-    file: Option<Fingerprint>,
 }
 
 impl Target<'_> {

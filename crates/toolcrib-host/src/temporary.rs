@@ -13,8 +13,8 @@ use rustix::fs::{
 use rustix::io::Errno;
 use toolcrib_core::ToolError;
 
-use crate::confine::Fingerprint;
 use crate::fault::{changed, fault};
+use crate::sight::Fingerprint;
 use crate::target::Target;
 
 /// The name that content has in the tree for the moment of being put in place. Whoever uses it holds

@@ -8,10 +8,10 @@ use rustix::io::Errno;
 use toolcrib_core::capability::{EditFn, WriteMode, Written};
 use toolcrib_core::{Change, ErrorKind, Files, ToolError};
 
-use crate::alter::{spelt, spelt_root};
 use crate::confine::{CallFiles, Purpose};
 use crate::fault::{changed, fault};
 use crate::lock::{Held, hold};
+use crate::spelling::{spelt, spelt_root};
 use crate::target::{TRIES, Target, deepest};
 use crate::temporary::{Fresh, Looks};
 

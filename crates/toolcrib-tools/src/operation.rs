@@ -1,6 +1,7 @@
 //! What tools do, written once for all catalogues.
 
 pub(crate) mod arithmetic;
+pub(crate) mod check;
 pub(crate) mod edit;
 pub(crate) mod lines;
 pub(crate) mod similar;

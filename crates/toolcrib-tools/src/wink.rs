@@ -28,9 +28,6 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     word,
 };
 
-/// The most bytes of a file's content, and so of a reply.
-const MAX_CONTENT: usize = 10 << 20;
-
 /// What a wink tool answers.
 #[derive(Serialize)]
 pub(crate) struct Reply<M> {

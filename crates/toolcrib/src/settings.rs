@@ -5,5 +5,5 @@ mod layer;
 mod load;
 
 pub use key::{KEYS, Key, Kind, Project};
-pub use layer::Origin;
-pub use load::{Overrides, Places, Settings, SettingsError};
+pub use layer::{Origin, SettingsError};
+pub use load::{Overrides, Places, Settings};

@@ -6,11 +6,11 @@ use std::num::NonZeroUsize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolcrib_core::{
-    Ctx, Declaration, Effect, EntryKind, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
+    Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
-use crate::operation::lines;
 use crate::operation::text::{self, MAX_FILE};
+use crate::operation::{check, lines};
 
 pub(crate) struct ReadFile;
 
@@ -81,11 +81,7 @@ impl Tool for ReadFile {
     }
 
     fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
-        if ctx.files.look(&args.file_path)?.kind == EntryKind::Directory {
-            let message = format!("`{}` is a directory", args.file_path);
-            return Err(ToolError::new(ErrorKind::IsDirectory, message).at(&args.file_path));
-        }
-        Ok(Plan::default())
+        check::file(&*ctx.files, &args.file_path)
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {

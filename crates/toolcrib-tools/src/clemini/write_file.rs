@@ -7,7 +7,8 @@ use toolcrib_core::{
     Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
-use crate::operation::text::{MAX_FILE, Text};
+use crate::operation::check;
+use crate::operation::text::MAX_FILE;
 
 pub(crate) struct WriteFile;
 
@@ -80,15 +81,7 @@ impl Tool for WriteFile {
     }
 
     fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
-        let size = args.content.len() as u64;
-        if size > MAX_FILE {
-            let message = format!("`content` has {size} bytes, and the limit is {MAX_FILE}");
-            return Err(ToolError::new(ErrorKind::TooLarge, message).at(&args.file_path));
-        }
-        ctx.files.check_write(&args.file_path)?;
-        let before = ctx.files.read(&args.file_path, MAX_FILE).ok();
-        let before = before.and_then(|before| Text::decode(&before.bytes)).map(|text| text.text);
-        Ok(Plan::edit(&args.file_path, before, Some(args.content.clone())))
+        check::write(&*ctx.files, &args.file_path, &args.content, MAX_FILE)
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {

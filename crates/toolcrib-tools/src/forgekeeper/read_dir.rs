@@ -3,8 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolcrib_core::{
-    Ctx, Declaration, Effect, EntryKind, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
+    Ctx, Declaration, Effect, EntryKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
+
+use crate::operation::check;
 
 pub(crate) struct ReadDir;
 
@@ -68,12 +70,7 @@ impl Tool for ReadDir {
     }
 
     fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
-        let path = args.path.as_deref().unwrap_or(".");
-        if ctx.files.look(path)?.kind != EntryKind::Directory {
-            let message = format!("`{path}` is not a directory");
-            return Err(ToolError::new(ErrorKind::NotDirectory, message).at(path));
-        }
-        Ok(Plan::default())
+        check::directory(&*ctx.files, args.path.as_deref().unwrap_or("."))
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {

@@ -8,8 +8,8 @@ use toolcrib_core::{
     Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
-use crate::operation::lines;
 use crate::operation::text::{self, MAX_FILE};
+use crate::operation::{check, lines};
 
 pub(crate) struct ReadFile;
 
@@ -72,8 +72,7 @@ impl Tool for ReadFile {
     }
 
     fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
-        ctx.files.look(&args.path)?;
-        Ok(Plan::default())
+        check::file(&*ctx.files, &args.path)
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {

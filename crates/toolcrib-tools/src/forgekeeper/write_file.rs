@@ -3,11 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolcrib_core::capability::{WriteMode, Written};
-use toolcrib_core::{
-    Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
-};
+use toolcrib_core::{Ctx, Declaration, Effect, Example, Limits, Plan, Tier, Tool, ToolError};
 
-use crate::operation::text::{MAX_FILE, Text};
+use crate::operation::check;
 
 pub(crate) struct WriteFile;
 
@@ -65,19 +63,8 @@ impl Tool for WriteFile {
     }
 
     fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
-        let (size, most) = (args.content.len() as u64, ctx.settings.max_write_bytes);
-        if size > most {
-            let message = format!("`content` has {size} bytes, and the limit is {most}");
-            return Err(ToolError::new(ErrorKind::TooLarge, message).at(&args.path));
-        }
-        ctx.files.check_write(&args.path)?;
-        let before = ctx.files.read(&args.path, MAX_FILE).ok();
-        if before.is_some() && args.overwrite == Some(false) {
-            let message = format!("`{}` already exists", args.path);
-            return Err(ToolError::new(ErrorKind::Exists, message).at(&args.path));
-        }
-        let before = before.and_then(|before| Text::decode(&before.bytes)).map(|text| text.text);
-        Ok(Plan::edit(&args.path, before, Some(args.content.clone())))
+        let check = if args.overwrite == Some(false) { check::create } else { check::write };
+        check(&*ctx.files, &args.path, &args.content, ctx.settings.max_write_bytes)
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {

@@ -8,6 +8,7 @@ use toolcrib_core::{
 };
 
 use super::{connection, join};
+use crate::operation::check;
 
 pub(crate) struct ListDirs;
 
@@ -84,8 +85,7 @@ impl Tool for ListDirs {
     }
 
     fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
-        connection(ctx)?.look(args.path.as_deref().unwrap_or("."))?;
-        Ok(Plan::default())
+        check::directory(&**connection(ctx)?, args.path.as_deref().unwrap_or("."))
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {

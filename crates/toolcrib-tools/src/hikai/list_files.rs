@@ -9,6 +9,7 @@ use toolcrib_core::{
 };
 
 use super::{connection, join};
+use crate::operation::check;
 
 pub(crate) struct ListFiles;
 
@@ -80,8 +81,7 @@ impl Tool for ListFiles {
 
     fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
         matcher(args)?;
-        connection(ctx)?.look(args.path.as_deref().unwrap_or("."))?;
-        Ok(Plan::default())
+        check::directory(&**connection(ctx)?, args.path.as_deref().unwrap_or("."))
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use toolcrib_core::{Ctx, Declaration, Effect, Example, Limits, Plan, Tier, Tool, ToolError};
 
 use super::connection;
-use crate::operation::text;
+use crate::operation::{check, text};
 
 pub(crate) struct ReadFile;
 
@@ -64,8 +64,7 @@ impl Tool for ReadFile {
     }
 
     fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
-        connection(ctx)?.look(&args.path)?;
-        Ok(Plan::default())
+        check::file(&**connection(ctx)?, &args.path)
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {

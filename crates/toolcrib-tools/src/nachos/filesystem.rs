@@ -2,13 +2,13 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use toolcrib_core::capability::WriteMode;
 use toolcrib_core::{
-    Ctx, Declaration, Effect, EntryKind, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
+    Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
-use crate::operation::text::{self, MAX_FILE, Text};
+use crate::operation::check;
+use crate::operation::text::{self, MAX_FILE};
 
 pub(crate) struct Filesystem;
 
@@ -114,23 +114,10 @@ impl Tool for Filesystem {
     fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
         let files = &*ctx.files;
         match args.action {
-            Action::Read => files.look(&args.path).map(|_| Plan::default()),
-            Action::List => {
-                if files.look(&args.path)?.kind != EntryKind::Directory {
-                    let message = format!("ENOTDIR: not a directory: {}", args.path);
-                    return Err(ToolError::new(ErrorKind::NotDirectory, message).at(&args.path));
-                }
-                Ok(Plan::default())
-            }
-            Action::Write => {
-                let content = content(args)?;
-                files.check_write(&args.path)?;
-                Ok(Plan::edit(&args.path, text_of(ctx, &args.path), Some(content.to_owned())))
-            }
-            Action::Delete => {
-                files.check_remove(&args.path)?;
-                Ok(Plan::edit(&args.path, text_of(ctx, &args.path), None))
-            }
+            Action::Read => check::file(files, &args.path),
+            Action::List => check::directory(files, &args.path),
+            Action::Write => check::write(files, &args.path, content(args)?, MAX_FILE),
+            Action::Delete => check::remove(files, &args.path),
         }
     }
 
@@ -177,21 +164,9 @@ impl Tool for Filesystem {
     }
 }
 
+/// Returns what to write. Nothing to write is nothing given, as in the contract.
 fn content(args: &Args) -> Result<&str, ToolError> {
     let content = args.content.as_deref().filter(|content| !content.is_empty());
-    let content = content.ok_or_else(|| {
-        ToolError::new(ErrorKind::BadArgs, "content is required for write action")
-    })?;
-    if content.len() as u64 > MAX_FILE {
-        let message = format!("content has {} bytes, and the limit is {MAX_FILE}", content.len());
-        return Err(
-            ToolError::new(ErrorKind::TooLarge, message).with("limit", Value::from(MAX_FILE))
-        );
-    }
-    Ok(content)
-}
-
-fn text_of(ctx: &Ctx, path: &str) -> Option<String> {
-    let content = ctx.files.read(path, MAX_FILE).ok()?;
-    Text::decode(&content.bytes).map(|text| text.text)
+    content
+        .ok_or_else(|| ToolError::new(ErrorKind::BadArgs, "content is required for write action"))
 }

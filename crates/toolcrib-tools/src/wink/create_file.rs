@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolcrib_core::capability::WriteMode;
-use toolcrib_core::{
-    Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
-};
+use toolcrib_core::{Ctx, Declaration, Effect, Example, Limits, Plan, Tier, Tool, ToolError};
 
-use super::{MAX_CONTENT, Reply};
+use super::Reply;
+use crate::operation::check;
+use crate::operation::text::MAX_FILE;
 
 pub(crate) struct CreateFile;
 
@@ -73,22 +73,7 @@ impl Tool for CreateFile {
     }
 
     fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
-        if args.content.len() > MAX_CONTENT {
-            let message =
-                format!("content has {} bytes, and the limit is {MAX_CONTENT}", args.content.len());
-            return Err(ToolError::new(ErrorKind::TooLarge, message).at(&args.path));
-        }
-        ctx.files.check_write(&args.path)?;
-        match ctx.files.look(&args.path) {
-            Err(err) if err.kind == ErrorKind::NotFound => {
-                Ok(Plan::edit(&args.path, None, Some(args.content.clone())))
-            }
-            Err(err) => Err(err),
-            Ok(_) => {
-                let message = format!("`{}` already exists", args.path);
-                Err(ToolError::new(ErrorKind::Exists, message).at(&args.path))
-            }
-        }
+        check::create(&*ctx.files, &args.path, &args.content, MAX_FILE)
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<()>, ToolError> {

@@ -10,6 +10,7 @@ use toolcrib_core::{
 };
 
 use super::Reply;
+use crate::operation::check;
 
 pub(crate) struct ListDir;
 
@@ -82,12 +83,7 @@ impl Tool for ListDir {
     }
 
     fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
-        let path = args.path.as_deref().unwrap_or(".");
-        if ctx.files.look(path)?.kind != EntryKind::Directory {
-            let message = format!("`{path}` is not a directory");
-            return Err(ToolError::new(ErrorKind::NotDirectory, message).at(path));
-        }
-        Ok(Plan::default())
+        check::directory(&*ctx.files, args.path.as_deref().unwrap_or("."))
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<Metadata>, ToolError> {

@@ -7,7 +7,18 @@ use toml::{Table, Value};
 use toolcrib_core::nearest::{either, nearest};
 
 use super::key::{KEYS, Key, Kind};
-use super::load::SettingsError;
+
+/// Why the settings cannot be used.
+#[derive(Debug)]
+pub struct SettingsError(pub String);
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SettingsError {}
 
 /// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,22 +13,10 @@ use toolcrib_core::nearest::nearest;
 use toolcrib_host::Root;
 
 use super::key::{KEYS, Key, Kind, Project};
-use super::layer::{Origin, Set, find, from_text, parse};
+use super::layer::{Origin, Set, SettingsError, find, from_text, parse};
 
 /// The most bytes a project's file may have.
 const MAX_PROJECT_FILE: u64 = 64 << 10;
-
-/// Why the settings cannot be used.
-#[derive(Debug)]
-pub struct SettingsError(pub String);
-
-impl fmt::Display for SettingsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for SettingsError {}
 
 /// What the command line sets: a flag, the key it is for, and its value.
 pub type Overrides = Vec<(&'static str, &'static str, String)>;
