@@ -116,7 +116,7 @@ impl Toolset {
 
     /// Returns the catalogue that should word a failure to find `name`.
     pub fn face(&self, name: &str) -> Option<&'static Catalogue> {
-        if let Some((catalogue, _)) = name.split_once('/') {
+        if let Some((catalogue, _)) = split(name) {
             return self.shelf.iter().copied().find(|face| face.name == catalogue);
         }
         let first = self.offers.first()?.catalogue;
@@ -125,7 +125,7 @@ impl Toolset {
 
     /// Finds the tool that `name` means: `catalogue/tool`, or `tool` where only one has that name.
     pub fn find(&self, name: &str) -> Result<&Offer, ToolError> {
-        let wanted = |offer: &&Offer| match name.split_once('/') {
+        let wanted = |offer: &&Offer| match split(name) {
             Some((catalogue, tool)) => {
                 offer.catalogue.name == catalogue && offer.tool.declaration().name == tool
             }
@@ -178,6 +178,11 @@ impl Toolset {
             .with("tool", shown)
             .with("nearest", near.into_iter().map(str::to_owned).collect::<Vec<_>>())
     }
+}
+
+/// Splits a full name: `catalogue/tool`, or `catalogue__tool` where a wire allows no slash.
+fn split(name: &str) -> Option<(&str, &str)> {
+    name.split_once('/').or_else(|| name.split_once("__"))
 }
 
 fn offers_of(catalogue: &'static Catalogue) -> impl Iterator<Item = Offer> {

@@ -17,52 +17,68 @@ pub enum Dialect {
     Mcp,
 }
 
-/// Declares tools in a dialect, as the value that goes into the request's `tools`.
-pub fn declare(dialect: Dialect, offers: &[Offer]) -> Value {
-    match dialect {
-        Dialect::OpenAi => offers.iter().map(openai).collect(),
-        Dialect::Anthropic => offers.iter().map(anthropic).collect(),
-        Dialect::Gemini => {
-            let declarations: Value = offers.iter().map(gemini).collect();
-            json!([{"functionDeclarations": declarations}])
-        }
-        Dialect::Mcp => {
-            let tools: Value = offers.iter().map(mcp).collect();
-            json!({"tools": tools})
+/// What tools are called in a declaration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Names {
+    /// By their own names, which then must differ.
+    Plain,
+    /// With their catalogue before it: `wink__read_file`. Calls by that name are understood.
+    Full,
+}
+
+impl Names {
+    fn of(self, offer: &Offer) -> String {
+        let name = offer.tool.declaration().name;
+        match self {
+            Self::Plain => name.to_owned(),
+            Self::Full => format!("{}__{name}", offer.catalogue.name),
         }
     }
 }
 
-fn openai(offer: &Offer) -> Value {
+/// Declares tools in a dialect, as the value that goes into the request's `tools`.
+pub fn declare(dialect: Dialect, names: Names, offers: &[Offer]) -> Value {
+    let each = |declare: fn(&Offer, String) -> Value| -> Value {
+        offers.iter().map(|offer| declare(offer, names.of(offer))).collect()
+    };
+    match dialect {
+        Dialect::OpenAi => each(openai),
+        Dialect::Anthropic => each(anthropic),
+        Dialect::Gemini => json!([{"functionDeclarations": each(gemini)}]),
+        Dialect::Mcp => json!({"tools": each(mcp)}),
+    }
+}
+
+fn openai(offer: &Offer, name: String) -> Value {
     let declaration = offer.tool.declaration();
     let mut schema = offer.tool.schema();
     without(&mut schema, &["default", "examples"]);
     json!({
         "type": "function",
         "function": {
-            "name": declaration.name,
+            "name": name,
             "description": declaration.summary,
             "parameters": schema,
         },
     })
 }
 
-fn anthropic(offer: &Offer) -> Value {
+fn anthropic(offer: &Offer, name: String) -> Value {
     let declaration = offer.tool.declaration();
     json!({
-        "name": declaration.name,
+        "name": name,
         "description": declaration.summary,
         "input_schema": offer.tool.schema(),
     })
 }
 
-fn gemini(offer: &Offer) -> Value {
+fn gemini(offer: &Offer, name: String) -> Value {
     let declaration = offer.tool.declaration();
     let mut schema = offer.tool.schema();
     without(&mut schema, &["default", "examples", "additionalProperties"]);
     typed(&mut schema);
     let mut function = Map::new();
-    function.insert("name".to_owned(), declaration.name.into());
+    function.insert("name".to_owned(), name.into());
     function.insert("description".to_owned(), declaration.summary.into());
     // An object without properties is refused there: a tool without arguments has no parameters.
     if schema["properties"].as_object().is_some_and(|properties| !properties.is_empty()) {
@@ -71,11 +87,11 @@ fn gemini(offer: &Offer) -> Value {
     Value::Object(function)
 }
 
-fn mcp(offer: &Offer) -> Value {
+fn mcp(offer: &Offer, name: String) -> Value {
     let declaration = offer.tool.declaration();
     let is_write = declaration.effect == Effect::Write;
     json!({
-        "name": declaration.name,
+        "name": name,
         "description": declaration.summary,
         "inputSchema": offer.tool.schema(),
         "annotations": {

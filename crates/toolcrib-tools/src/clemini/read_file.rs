@@ -96,8 +96,7 @@ impl Tool for ReadFile {
         let limit = args.limit.map_or(LINES, NonZeroUsize::get);
         let mut contents = String::new();
         let mut shown = 0;
-        for (line, number) in all.iter().zip(1..).skip(offset - 1).take(limit) {
-            let gap = if shown > 0 { "\n" } else { "" };
+        for (line, number) in all.iter().zip(1_usize..).skip(offset - 1).take(limit) {
             let room = BYTES.saturating_sub(contents.len());
             if line.len() > room {
                 // A first line longer than all there may be is cut rather than never shown.
@@ -107,7 +106,13 @@ impl Tool for ReadFile {
                 }
                 break;
             }
-            let _ = write!(contents, "{gap}{number}: {line}");
+            if shown > 0 {
+                contents.push('\n');
+            }
+            // Pushed piece by piece: this is the hottest loop of the most used tool.
+            contents.push_str(&number.to_string());
+            contents.push_str(": ");
+            contents.push_str(line);
             shown += 1;
         }
         let is_cut = offset - 1 + shown < all.len() || file.is_cut || contents.ends_with("[cut]");

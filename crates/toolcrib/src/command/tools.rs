@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use toolcrib_core::toolset::Offer;
 use toolcrib_core::{ToolError, Toolset};
-use toolcrib_runtime::dialect::{Dialect, declare};
+use toolcrib_runtime::dialect::{Dialect, Names, declare};
 
 use super::open;
 use crate::cli::{Global, ToolsArgs, ToolsFormat};
@@ -46,13 +46,17 @@ pub(super) fn run(
         ToolsFormat::Gemini => Dialect::Gemini,
         ToolsFormat::Mcp => Dialect::Mcp,
     };
-    if let Some((one, other)) = twins(&offers) {
-        return Err(WiringError(format!(
-            "`{one}` and `{other}` share a name, and a model could not tell them apart; name a \
-             catalogue, or choose with --toolset"
-        )));
-    }
-    print_pretty(&declare(dialect, &offers));
+    let names = match twins(&offers) {
+        None => Names::Plain,
+        Some((one, other)) => {
+            terminal.note(&format!(
+                "`{one}` and `{other}` share a name, so all names have their catalogue before them; \
+                 --toolset chooses one"
+            ));
+            Names::Full
+        }
+    };
+    print_pretty(&declare(dialect, names, &offers));
     Ok(Exit::Done)
 }
 

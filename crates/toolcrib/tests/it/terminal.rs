@@ -100,6 +100,17 @@ fn declarations_are_clean_in_every_dialect() {
             walk(&ran.json(), &format!("{catalogue} {format}"));
         }
     }
+    let ran = scratch.run(["tools", "--format", "openai"]);
+    let names: std::collections::BTreeSet<String> = ran
+        .json()
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["function"]["name"].to_string())
+        .collect();
+    assert!(names.len() == 22 && names.contains("\"wink__read_file\""), "{names:?}");
+    assert!(ran.stderr.contains("share a name"), "{}", ran.stderr);
+    assert_eq!(scratch.run(["call", "nachos__calculator", "expression=1+1"]).code, 0);
     let ran = scratch.run(["--toolset", "wink", "tools", "--format", "mcp"]).json();
     assert_eq!(ran["tools"][0]["inputSchema"]["additionalProperties"], false);
     assert_eq!(ran["tools"][1]["annotations"]["readOnlyHint"], true);
