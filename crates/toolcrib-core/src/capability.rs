@@ -162,6 +162,9 @@ pub trait Files: Tree {
     /// Writes a whole file, making missing parents.
     fn write(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, ToolError>;
 
+    /// Copies a file of at most `most` bytes, its mode, owner and attributes with it.
+    fn copy(&self, from: &str, to: &str, most: u64) -> Result<Written, ToolError>;
+
     /// Replaces a file's content with what `edit` makes of it. No other change by this runtime
     /// comes in between, and one by another program is noticed.
     fn update(&self, path: &str, most: u64, edit: &mut EditFn<'_>) -> Result<(), ToolError>;

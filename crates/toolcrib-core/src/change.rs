@@ -1,5 +1,6 @@
 //! What a call did to a file, and the ports that keep what was there before and put it back.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use serde::{Deserialize, Serialize};
@@ -88,6 +89,9 @@ pub struct Image {
     /// Whether it is a symbolic link.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_link: bool,
+    /// Extended attributes of its own and its access list, in hexadecimal.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: BTreeMap<String, String>,
 }
 
 impl Image {

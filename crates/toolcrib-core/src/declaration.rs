@@ -23,8 +23,10 @@ pub struct Declaration {
 /// What a tool does to the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effect {
-    /// Computes; touches nothing and cannot block.
+    /// Computes in no time; touches nothing.
     None,
+    /// Computes, and may take its time; touches nothing.
+    Compute,
     /// Reads.
     Read,
     /// Changes files.
@@ -35,7 +37,7 @@ impl Effect {
     /// The spelling on wires and in records.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::None => "none",
+            Self::None | Self::Compute => "none",
             Self::Read => "read",
             Self::Write => "write",
         }

@@ -103,6 +103,14 @@ pub fn name(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Returns the path beside `path` whose name has `suffix` at its end.
+pub fn beside(path: &str, suffix: &str) -> String {
+    let (folder, last) = path.rsplit_once('/').map_or(("", path), |(folder, last)| (folder, last));
+    let bytes = [unname(last).as_ref(), suffix.as_bytes()].concat();
+    let slash = if path.contains('/') { "/" } else { "" };
+    format!("{folder}{slash}{}", name(&bytes))
+}
+
 /// Returns the bytes of a file name that [`name`] spelt; any other text is its own bytes.
 pub fn unname(text: &str) -> Cow<'_, [u8]> {
     let quoted = text.strip_prefix("$'").and_then(|rest| rest.strip_suffix('\''));
@@ -188,6 +196,13 @@ mod tests {
         assert_eq!(name(b"plain.txt"), "plain.txt");
         assert_eq!(name(b"\xff\xfe"), r"$'\xff\xfe'");
         assert_eq!(name("photo\u{202e}gpj.exe".as_bytes()), r"$'photo\u202egpj.exe'");
+    }
+
+    #[test]
+    fn a_suffix_goes_to_the_name_and_not_to_its_spelling() {
+        assert_eq!(beside("a/b.txt", ".bak"), "a/b.txt.bak");
+        assert_eq!(beside(r"$'\xff'", ".bak"), r"$'\xff.bak'");
+        assert_eq!(beside("/a", ".bak"), "/a.bak");
     }
 
     #[test]

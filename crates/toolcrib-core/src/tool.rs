@@ -89,14 +89,14 @@ impl Default for ToolSettings {
 }
 
 /// What a call would do, for whoever decides about it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// The files it would change.
     pub edits: Vec<ProposedEdit>,
 }
 
 /// A file that a call would change.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProposedEdit {
     /// The path, as the caller wrote it.
     pub path: String,

@@ -7,8 +7,8 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::PoisonError;
 
 use rustix::fs::{
-    AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Stat, Uid, chownat, fstat,
-    fsync, mkdirat, openat, readlinkat, renameat_with, statat, unlinkat,
+    AtFlags, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Stat, Uid, chownat, fstat, fsync,
+    mkdirat, openat, readlinkat, renameat_with, unlinkat,
 };
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
@@ -23,7 +23,7 @@ use crate::root::{Root, identify, open_below};
 use crate::sight::Fingerprint;
 use crate::spelling::{spelt, spelt_root, unspelt};
 use crate::target::{Target, deepest};
-use crate::temporary::{ASIDE, Fresh, Temporary, sweep};
+use crate::temporary::{Fresh, Temporary, discard, look, looks, random_name};
 
 impl CallFiles {
     /// Puts new content in place of what `target` holds. Its directory's lock is held.
@@ -38,10 +38,11 @@ impl CallFiles {
         let before = target.existing.as_ref().map(|(file, meta)| self.keep(target, file, meta));
         let before = before.transpose()?;
         let temporary = Temporary::create(target, fresh, self.workspace.is_root_user)?;
+        let temporary_file = temporary.as_fd();
         let after = Image {
             sha256: sha256(fresh.bytes),
             size: fresh.bytes.len() as u64,
-            ..looks(&temporary.meta)
+            ..looks(temporary_file, &temporary.meta)
         };
         let kind = if before.is_some() { ChangeKind::Replaced } else { ChangeKind::Created };
         let change = self.change(kind, target.root, &target.below, before, Some(after));
@@ -68,19 +69,22 @@ impl CallFiles {
         let parent = target.parent.as_fd();
         self.noted(change, shown, || {
             // Taken aside first, and only what was kept is thrown away.
-            sweep(parent);
-            renameat_with(parent, &target.name, parent, ASIDE, RenameFlags::NOREPLACE)
+            let aside = random_name();
+            let free = RenameFlags::NOREPLACE;
+            renameat_with(parent, &target.name, parent, &aside, free)
                 .map_err(|errno| fault(errno, shown))?;
-            let aside = statat(parent, ASIDE, AtFlags::SYMLINK_NOFOLLOW);
             let kept = Fingerprint::of(meta);
-            if aside.is_ok_and(|aside| kept.is_same_content(&Fingerprint::of(&aside))) {
-                sweep(parent);
-                return Ok(());
+            match look(parent, &aside) {
+                Some(old) if kept.is_same_content(&Fingerprint::of(&old)) => {
+                    discard(parent, &aside, &old);
+                    Ok(())
+                }
+                _ => match renameat_with(parent, &aside, parent, &target.name, free) {
+                    Ok(()) => Err(changed(shown)),
+                    Err(_) => Err(changed(shown)
+                        .hint(format!("what was there is in `{}` now", aside.display()))),
+                },
             }
-            let back = RenameFlags::NOREPLACE;
-            renameat_with(parent, ASIDE, parent, &target.name, back)
-                .map_err(|errno| fault(errno, shown))?;
-            Err(changed(shown))
         })?;
         sync_directory(parent);
         Ok(())
@@ -103,7 +107,7 @@ impl CallFiles {
             self.cancel.check()?;
             at.push(name);
             let parent = fstat(&handle).map_err(|errno| fault(errno, place.shown))?;
-            self.workspace.check_mode(&parent, place.shown, Purpose::Write)?;
+            self.workspace.check_access(&handle, &parent, place.shown, Purpose::Write)?;
             let is_made = match mkdirat(&handle, name, Mode::from_raw_mode(0o777)) {
                 Ok(()) => true,
                 // Made by somebody else since: just as good.
@@ -118,12 +122,12 @@ impl CallFiles {
                 if self.workspace.is_root_user {
                     own_like(below.as_fd(), &parent);
                 }
-                sync_directory(handle.as_fd());
                 let mut change =
                     self.change(ChangeKind::MadeDirectory, place.root, &at, None, None);
                 change.made = identify(&below).ok();
                 self.announce(&change, place.shown)?;
                 self.add(change);
+                sync_directory(handle.as_fd());
                 made.push(at.clone());
             }
             handle = below;
@@ -176,7 +180,7 @@ impl CallFiles {
         };
         self.cancel.check()?;
         let (sha256, size) = kept.map_err(|err| unkept(&err))?;
-        Ok(Image { sha256, size, ..looks(meta) })
+        Ok(Image { sha256, size, ..looks(file.as_fd(), meta) })
     }
 
     pub(crate) fn change(
@@ -227,18 +231,6 @@ impl CallFiles {
 
     pub(crate) fn add(&self, change: Change) {
         self.made.lock().unwrap_or_else(PoisonError::into_inner).push(change);
-    }
-}
-
-/// Returns the image of a file without its content.
-pub(crate) fn looks(meta: &Stat) -> Image {
-    Image {
-        sha256: String::new(),
-        size: 0,
-        mode: meta.st_mode & 0o7777,
-        uid: meta.st_uid,
-        gid: meta.st_gid,
-        is_link: FileType::from_raw_mode(meta.st_mode) == FileType::Symlink,
     }
 }
 

@@ -3,12 +3,14 @@
 
 use std::collections::{BinaryHeap, HashMap};
 use std::ffi::OsString;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, statat};
+use rustix::fs::{
+    Access, AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, accessat, fstat, statat,
+};
 use toolcrib_core::escape::name;
 use toolcrib_core::{
     CallId, Cancel, Change, Changes, Clock, Content, Entry, EntryKind, ErrorKind, Listing, Meta,
@@ -73,7 +75,7 @@ impl Workspace {
         changes: Arc<dyn Changes>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let real = |path: &PathBuf| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+        let real = |path: &PathBuf| real_place(path);
         let is_below = |path: &PathBuf| roots.iter().any(|root| path.starts_with(root.path()));
         let hidden = hidden.iter().map(real).filter(is_below).collect();
         let is_root_user = rustix::process::geteuid().is_root();
@@ -162,13 +164,14 @@ impl Workspace {
         purpose: Purpose,
     ) -> Result<(OwnedFd, Stat), ToolError> {
         let (file, meta) = self.open(place)?;
-        self.check_file(&meta, place.shown, purpose)?;
+        self.check_file(&file, &meta, place.shown, purpose)?;
         Ok((file, meta))
     }
 
     /// Fails if a file is not one that a call may read or write.
     pub(crate) fn check_file(
         &self,
+        file: &OwnedFd,
         meta: &Stat,
         shown: &str,
         purpose: Purpose,
@@ -190,31 +193,29 @@ impl Workspace {
                 .hint("set `files.hardlinks = \"allow\"` in your own settings to open such files")
                 .at(shown));
         }
-        self.check_mode(meta, shown, purpose)
+        self.check_access(file, meta, shown, purpose)
     }
 
-    /// Fails if a file's mode forbids it. Root is held to what the file's owner could do: its power
-    /// over modes is not the agent's.
-    pub(crate) fn check_mode(
+    /// Fails if a file or directory may not be read or written. The kernel knows, access lists
+    /// included; but root is held to what the owner could do: its power over modes is not the agent's.
+    pub(crate) fn check_access(
         &self,
+        file: &OwnedFd,
         meta: &Stat,
         shown: &str,
         purpose: Purpose,
     ) -> Result<(), ToolError> {
-        let user = rustix::process::geteuid().as_raw();
-        let class = if self.is_root_user || meta.st_uid == user {
-            0o700
-        } else if is_in_group(meta.st_gid) {
-            0o070
+        let (bits, access, what) = match purpose {
+            Purpose::Read => (0o400, Access::READ_OK, "may not be read"),
+            Purpose::Write => (0o200, Access::WRITE_OK, "is read-only"),
+        };
+        let is_allowed = if self.is_root_user {
+            meta.st_mode & bits != 0
         } else {
-            0o007
+            let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+            accessat(CWD, path, access, AtFlags::EACCESS).is_ok()
         };
-        let (bits, what) = match purpose {
-            Purpose::Read => (0o444, "may not be read"),
-            Purpose::Write => (0o222, "is read-only"),
-        };
-        // An access list can give more than the mode shows, and then the kernel decides.
-        if meta.st_mode & bits & class != 0 || !self.is_root_user && purpose == Purpose::Read {
+        if is_allowed {
             return Ok(());
         }
         let message = format!("`{shown}` {what}: its mode is {:03o}", meta.st_mode & 0o777);
@@ -222,10 +223,14 @@ impl Workspace {
     }
 }
 
-fn is_in_group(group: u32) -> bool {
-    rustix::process::getegid().as_raw() == group
-        || rustix::process::getgroups()
-            .is_ok_and(|groups| groups.iter().any(|it| it.as_raw() == group))
+/// Returns where a path really is, whether or not all of it is there yet.
+pub fn real_place(path: &Path) -> PathBuf {
+    for there in path.ancestors() {
+        if let (Ok(real), Ok(rest)) = (std::fs::canonicalize(there), path.strip_prefix(there)) {
+            return real.join(rest);
+        }
+    }
+    path.to_owned()
 }
 
 /// Holds root to directories that their owners could pass through.
@@ -297,10 +302,10 @@ impl CallFiles {
 impl Tree for CallFiles {
     fn look(&self, path: &str) -> Result<Meta, ToolError> {
         let place = self.workspace.place(path)?;
-        let (_, meta) = self.workspace.open(&place)?;
+        let (file, meta) = self.workspace.open(&place)?;
         let kind = kind_of(FileType::from_raw_mode(meta.st_mode));
         if kind == EntryKind::File {
-            self.workspace.check_file(&meta, path, Purpose::Read)?;
+            self.workspace.check_file(&file, &meta, path, Purpose::Read)?;
         }
         Ok(Meta { kind, size: u64::try_from(meta.st_size).unwrap_or(0) })
     }
@@ -318,7 +323,7 @@ impl Tree for CallFiles {
             let message = format!("`{path}` is not a directory");
             return Err(ToolError::new(ErrorKind::NotDirectory, message).at(path));
         }
-        self.workspace.check_mode(&meta, path, Purpose::Read)?;
+        self.workspace.check_access(&file, &meta, path, Purpose::Read)?;
         let directory = Dir::read_from(&file).map_err(|errno| fault(errno, path))?;
         let mut first: BinaryHeap<(OsString, u8)> = BinaryHeap::new();
         let mut listing = Listing::default();

@@ -2,6 +2,7 @@
 //! talks to the operating system on a tool's behalf.
 
 mod alter;
+mod attribute;
 mod clock;
 mod confine;
 mod fault;
@@ -17,6 +18,6 @@ mod temporary;
 mod write;
 
 pub use clock::SystemClock;
-pub use confine::{CallFiles, Hardlinks, Rules, Workspace};
+pub use confine::{CallFiles, Hardlinks, Rules, Workspace, real_place};
 pub use root::{Root, RootError};
 pub use spelling::root_path;

@@ -3,16 +3,30 @@
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, openat};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, openat};
 use rustix::io::Errno;
 use toolcrib_core::{Cancel, ToolError};
 
-use crate::fault::fault;
+use crate::fault::{changed, fault};
 use crate::target::Target;
 
 /// A directory in which nobody else of us changes anything; let go when dropped.
 pub(crate) struct Held {
-    _directory: OwnedFd,
+    directory: Option<OwnedFd>,
+}
+
+impl Held {
+    /// Fails if `target` is in another directory than the one that is held.
+    pub(crate) fn check(&self, target: &Target<'_>) -> Result<(), ToolError> {
+        let Some(directory) = &self.directory else { return Ok(()) };
+        let (Ok(held), Ok(now)) = (fstat(directory), fstat(&target.parent)) else {
+            return Err(changed(target.shown));
+        };
+        if (held.st_dev, held.st_ino) == (now.st_dev, now.st_ino) {
+            return Ok(());
+        }
+        Err(changed(target.shown))
+    }
 }
 
 /// Waits until nobody else changes anything in the directory of `target`, or the call is cancelled. The lock is on
@@ -20,20 +34,28 @@ pub(crate) struct Held {
 pub(crate) fn hold(target: &Target<'_>, cancel: &Cancel) -> Result<Held, ToolError> {
     let shown = target.shown;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let handle =
-        openat(&target.parent, ".", flags, Mode::empty()).map_err(|errno| fault(errno, shown))?;
+    let handle = match openat(&target.parent, ".", flags, Mode::empty()) {
+        Ok(handle) => handle,
+        // It may be written and not read: changes by others are still noticed.
+        Err(Errno::ACCESS) => return Ok(Held { directory: None }),
+        Err(errno) => return Err(fault(errno, shown)),
+    };
     let mut pause = Duration::from_micros(50);
     loop {
         match flock(&handle, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(Held { _directory: handle }),
+            Ok(()) => return Ok(Held { directory: Some(handle) }),
             Err(Errno::AGAIN | Errno::INTR) => {
-                cancel.check()?;
+                cancel.check().map_err(|err| {
+                    err.hint(format!(
+                        "another program holds the lock on the directory of `{shown}`"
+                    ))
+                })?;
                 std::thread::sleep(pause);
                 pause = (pause * 2).min(Duration::from_millis(5));
             }
             // A file system that cannot lock: changes by others are still noticed.
             Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::NOLCK) => {
-                return Ok(Held { _directory: handle });
+                return Ok(Held { directory: None });
             }
             Err(errno) => return Err(fault(errno, shown)),
         }

@@ -44,7 +44,7 @@ impl<'a> Place<'a> {
             if bytes.len() > MAX_NAME {
                 return refuse(&format!("has a name longer than {MAX_NAME} bytes"));
             }
-            if bytes.contains(&b'/') || bytes.contains(&0) {
+            if bytes.is_empty() || *bytes == *b"." || bytes.contains(&b'/') || bytes.contains(&0) {
                 return refuse("has a name that no file can have");
             }
             names.push(OsString::from_vec(bytes.into_owned()));

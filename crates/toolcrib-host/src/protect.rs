@@ -15,6 +15,12 @@ pub(crate) fn check(resolved: &Path, extra: &[String], shown: &str) -> Result<()
     for component in resolved.components() {
         let name = fold(&String::from_utf8_lossy(component.as_os_str().as_bytes()));
         let name = name.trim_end_matches(['.', ' ']);
+        if name.starts_with(".toolcrib-") && name.ends_with('~') {
+            let message = format!("`{shown}` has a name that is kept for files on their way");
+            return Err(ToolError::new(ErrorKind::Protected, message)
+                .hint("choose another name")
+                .at(shown));
+        }
         let protected = ALWAYS.iter().copied().chain(extra.iter().map(String::as_str));
         if let Some(name) = protected.into_iter().find(|protected| fold(protected) == name) {
             let message = format!("`{shown}` is protected: no tool may change what is in `{name}`");
@@ -47,6 +53,7 @@ mod tests {
             ".git",
             ".git./x",
             ".toolcrib/config.toml",
+            ".toolcrib-0123~",
             "secrets/key",
         ] {
             check_path(path, true);

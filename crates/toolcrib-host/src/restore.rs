@@ -12,7 +12,7 @@ use toolcrib_core::capability::WriteMode;
 use toolcrib_core::change::{Expected, PutBack, Restore};
 use toolcrib_core::{Change, ChangeKind, ErrorKind, Image, ToolError};
 
-use crate::alter::{looks, sha256, sync_directory};
+use crate::alter::{sha256, sync_directory};
 use crate::confine::CallFiles;
 use crate::fault::{changed, fault};
 use crate::lock::hold;
@@ -20,7 +20,7 @@ use crate::place::Place;
 use crate::root::{Root, identify};
 use crate::spelling::unspelt;
 use crate::target::Target;
-use crate::temporary::{Fresh, Looks};
+use crate::temporary::{Fresh, Looks, looks};
 
 impl Restore for CallFiles {
     fn current(&self, change: &Change) -> Result<Option<Image>, ToolError> {
@@ -38,15 +38,20 @@ impl Restore for CallFiles {
         match change.kind {
             ChangeKind::MadeDirectory => return self.unmake_directory(&place, change),
             ChangeKind::RemovedDirectory => {
+                // Its own directory must be there as it was, not a link that has its name.
+                if self.resolved(&place)?.is_none_or(|target| target.existing.is_some()) {
+                    return Err(changed(place.shown));
+                }
                 self.make_directories(&place, &place.below)?;
                 return Ok(PutBack::Done);
             }
             ChangeKind::Created | ChangeKind::Replaced | ChangeKind::Removed => {}
         }
         let target = self.target_of(&place, change)?;
-        let _held = hold(&target, &self.cancel)?;
+        let held = hold(&target, &self.cancel)?;
         // Looked at again under the lock: this is what will be replaced.
         let target = self.resolved(&place)?.ok_or_else(|| changed(place.shown))?;
+        held.check(&target)?;
         let now = self.image(&target)?;
         if let Expected::Exactly(image) = expected
             && !same(now.as_ref(), image)
@@ -57,10 +62,14 @@ impl Restore for CallFiles {
             (Some(before), Some(bytes)) if before.is_link => self.relink(&target, before, bytes)?,
             (Some(before), Some(bytes)) => {
                 // A mode that somebody set since is theirs.
-                let since =
-                    now.zip(change.after.as_ref()).filter(|(now, after)| now.mode != after.mode);
-                let mode = since.map_or(before.mode, |(now, _)| now.mode);
-                let looks = Looks::Given { mode, uid: before.uid, gid: before.gid };
+                let mut image = before.clone();
+                if let (Some(now), Some(after)) = (now, &change.after)
+                    && now.is_same(after)
+                    && now.mode != after.mode
+                {
+                    image.mode = now.mode;
+                }
+                let looks = Looks::Like(image);
                 self.commit(&target, &Fresh { bytes, looks }, WriteMode::Replace)?;
             }
             (Some(_), None) => return Err(changed(place.shown)),
@@ -107,7 +116,7 @@ impl CallFiles {
             let link = readlinkat(&target.parent, &target.name, Vec::new()).map_err(failed)?;
             let bytes = link.as_bytes();
             let (sha256, size) = (sha256(bytes), bytes.len() as u64);
-            return Ok(Some(Image { sha256, size, ..looks(meta) }));
+            return Ok(Some(Image { sha256, size, ..looks(file.as_fd(), meta) }));
         }
         let mut hasher = Sha256::new();
         let mut reader = std::fs::File::from(file.try_clone().map_err(|_| failed(Errno::MFILE))?);
@@ -127,7 +136,7 @@ impl CallFiles {
         }
         let mut sha256 = String::with_capacity(64);
         let _ = hex(&hasher.finalize(), &mut sha256);
-        Ok(Some(Image { sha256, size, ..looks(meta) }))
+        Ok(Some(Image { sha256, size, ..looks(file.as_fd(), meta) }))
     }
 
     /// Makes a link that was there again.

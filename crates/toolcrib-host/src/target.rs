@@ -77,11 +77,10 @@ impl CallFiles {
         let Some((parent, at)) = parent_of(&place)? else { return Err(fault(Errno::NOENT, path)) };
         let target = self.unfollowed(&place, parent, at)?;
         self.admit_target(&target)?;
+        self.check_parent(&target)?;
         if target.existing.is_none() {
             return Err(fault(Errno::NOENT, path));
         }
-        let parent = fstat(&target.parent).map_err(|errno| fault(errno, path))?;
-        self.workspace.check_mode(&parent, path, Purpose::Write)?;
         Ok(target)
     }
 
@@ -98,7 +97,14 @@ impl CallFiles {
         };
         let target = self.unfollowed(place, parent, at.to_owned())?;
         self.admit_target(&target)?;
+        self.check_parent(&target)?;
         Ok(Some(target))
+    }
+
+    /// Fails if nothing may be added to or taken from the directory of `target`.
+    fn check_parent(&self, target: &Target<'_>) -> Result<(), ToolError> {
+        let meta = fstat(&target.parent).map_err(|errno| fault(errno, target.shown))?;
+        self.workspace.check_access(&target.parent, &meta, target.shown, Purpose::Write)
     }
 
     /// Fails if nothing may be changed at `target`.
@@ -145,7 +151,7 @@ impl CallFiles {
             return Err(changed(shown));
         }
         if FileType::from_raw_mode(now.st_mode) == FileType::RegularFile {
-            self.workspace.check_mode(&now, shown, Purpose::Write)?;
+            self.workspace.check_access(&file, &now, shown, Purpose::Write)?;
         }
         target.existing = Some((file, now));
         Ok(target)

@@ -1,25 +1,23 @@
 //! New content on its way into the tree: written and on disk first, then put in place in one step.
 
-use std::ffi::OsStr;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{
-    AtFlags, CWD, Gid, Mode, OFlags, RenameFlags, Stat, Uid, XattrFlags, fchmod, fchown, fgetxattr,
-    flistxattr, fremovexattr, fsetxattr, fstat, fsync, linkat, openat, renameat_with, statat,
-    unlinkat,
+    AtFlags, CWD, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid, fchmod, fchown, fstat,
+    fsync, linkat, openat, renameat_with, statat, unlinkat,
 };
 use rustix::io::Errno;
-use toolcrib_core::ToolError;
+use toolcrib_core::canonical::hex;
+use toolcrib_core::{Image, ToolError};
 
+use crate::attribute;
 use crate::fault::{changed, fault};
 use crate::sight::Fingerprint;
 use crate::target::Target;
-
-/// The name that content has in the tree for the moment of being put in place. Whoever uses it holds
-/// the directory's lock, so one that is found there was left by a process that was killed.
-pub(crate) const ASIDE: &str = ".toolcrib-new~";
 
 /// Content and looks of a file to be put in place.
 pub(crate) struct Fresh<'a> {
@@ -28,19 +26,19 @@ pub(crate) struct Fresh<'a> {
 }
 
 /// Whose a new file is, and what may be done with it.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) enum Looks {
     /// Those of the file it replaces, or the usual ones.
     AsBefore,
-    /// These permission bits, user and group.
-    Given { mode: u32, uid: u32, gid: u32 },
+    /// Those of this image: mode, owner, attributes.
+    Like(Image),
 }
 
-/// New content, complete and on disk, that no name in the tree leads to yet, or only [`ASIDE`].
+/// New content, complete and on disk, that no name in the tree leads to yet, or only a random one.
 pub(crate) struct Temporary {
     file: OwnedFd,
-    /// Whether it has the name [`ASIDE`]: the file system has no nameless files.
-    is_named: bool,
+    /// The random name, if the file system has no nameless files.
+    aside: Option<OsString>,
     pub(crate) meta: Stat,
 }
 
@@ -56,96 +54,119 @@ impl Temporary {
         let is_new = target.existing.is_none() && matches!(fresh.looks, Looks::AsBefore);
         let mode = Mode::from_raw_mode(if is_new { 0o666 } else { 0o600 });
         let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-        let (file, is_named) = match openat(parent, ".", flags | OFlags::TMPFILE, mode) {
-            Ok(file) => (file, false),
+        let (file, aside) = match openat(parent, ".", flags | OFlags::TMPFILE, mode) {
+            Ok(file) => (file, None),
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => {
+                let aside = random_name();
                 let flags = flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-                sweep(parent);
-                (openat(parent, ASIDE, flags, mode).map_err(failed)?, true)
+                (openat(parent, &aside, flags, mode).map_err(failed)?, Some(aside))
             }
             Err(errno) => return Err(failed(errno)),
         };
-        let filled = fill(file.as_fd(), target, fresh, as_root);
-        let temporary = |meta| Self { file, is_named, meta };
-        filled.map(temporary).map_err(|errno| {
-            if is_named {
-                sweep(parent);
+        match fill(file.as_fd(), target, fresh, as_root) {
+            Ok(meta) => Ok(Self { file, aside, meta }),
+            Err(errno) => {
+                if let (Some(aside), Ok(meta)) = (&aside, fstat(&file)) {
+                    discard(parent, aside, &meta);
+                }
+                Err(failed(errno))
             }
-            failed(errno)
-        })
+        }
+    }
+
+    /// The file itself.
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
     }
 
     /// Gives the content its name, which must be free.
     pub(crate) fn link_as(self, target: &Target<'_>) -> Result<(), ToolError> {
         let parent = target.parent.as_fd();
-        let linked = if self.is_named {
-            renameat_with(parent, ASIDE, parent, &target.name, RenameFlags::NOREPLACE)
-        } else {
-            self.link(parent, &target.name)
+        let linked = match &self.aside {
+            Some(aside) => {
+                renameat_with(parent, aside, parent, &target.name, RenameFlags::NOREPLACE)
+            }
+            None => self.link(parent, &target.name),
         };
         linked.map_err(|errno| {
-            if self.is_named {
-                sweep(parent);
-            }
+            self.drop_aside(parent);
             fault(errno, target.shown)
         })
     }
 
     /// Takes the place of the file that was there, if it still holds what was read from it.
-    pub(crate) fn swap_for(self, target: &Target<'_>, read: &Stat) -> Result<(), ToolError> {
+    pub(crate) fn swap_for(mut self, target: &Target<'_>, read: &Stat) -> Result<(), ToolError> {
         let parent = target.parent.as_fd();
-        if !self.is_named {
-            sweep(parent);
-            self.link(parent, OsStr::new(ASIDE)).map_err(|errno| fault(errno, target.shown))?;
-        }
-        let read = Fingerprint::of(read);
-        let print = |name: &OsStr| {
-            let meta = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).ok();
-            meta.as_ref().map(Fingerprint::of)
+        let failed = |errno: Errno| fault(errno, target.shown);
+        let aside = if let Some(aside) = self.aside.take() {
+            aside
+        } else {
+            let aside = random_name();
+            self.link(parent, &aside).map_err(failed)?;
+            aside
         };
+        self.aside = Some(aside.clone());
+        let read = Fingerprint::of(read);
+        let print = |name: &OsStr| look(parent, name).as_ref().map(Fingerprint::of);
         if print(&target.name).as_ref() != Some(&read) {
-            sweep(parent);
+            self.drop_aside(parent);
             return Err(changed(target.shown));
         }
-        match renameat_with(parent, ASIDE, parent, &target.name, RenameFlags::EXCHANGE) {
-            Ok(()) if print(OsStr::new(ASIDE)).is_some_and(|it| it.is_same_content(&read)) => {
-                sweep(parent);
-                Ok(())
+        match renameat_with(parent, &aside, parent, &target.name, RenameFlags::EXCHANGE) {
+            Ok(()) => {
+                let came_out = look(parent, &aside);
+                let is_what_was_read =
+                    came_out.as_ref().is_some_and(|it| Fingerprint::of(it).is_same_content(&read));
+                match came_out {
+                    Some(old) if is_what_was_read && self.is_at(parent, &target.name) => {
+                        discard(parent, &aside, &old);
+                        Ok(())
+                    }
+                    _ => Err(self.swap_back(target, &aside)),
+                }
             }
-            Ok(()) => Err(self.swap_back(target)),
             Err(Errno::INVAL | Errno::NOSYS) => {
                 // A file system without exchange: it was looked at just now, and is renamed over.
-                renameat_with(parent, ASIDE, parent, &target.name, RenameFlags::empty()).map_err(
-                    |errno| {
-                        sweep(parent);
-                        fault(errno, target.shown)
-                    },
-                )
+                let over = RenameFlags::empty();
+                renameat_with(parent, &aside, parent, &target.name, over).map_err(|errno| {
+                    self.drop_aside(parent);
+                    failed(errno)
+                })
             }
             Err(errno) => {
-                sweep(parent);
+                self.drop_aside(parent);
                 let is_gone = errno == Errno::NOENT;
-                Err(if is_gone { changed(target.shown) } else { fault(errno, target.shown) })
+                Err(if is_gone { changed(target.shown) } else { failed(errno) })
             }
         }
     }
 
     /// What was there was not what was read: it goes back, and our content goes. Whatever turns up
-    /// in its stead is somebody's work too and is kept, if need be under our name for it.
-    fn swap_back(&self, target: &Target<'_>) -> ToolError {
+    /// in its stead is somebody's work too, and is left where it is.
+    fn swap_back(&self, target: &Target<'_>, aside: &OsStr) -> ToolError {
         let parent = target.parent.as_fd();
-        let is_ours = |name: &OsStr| {
-            statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)
-                .is_ok_and(|now| (now.st_dev, now.st_ino) == (self.meta.st_dev, self.meta.st_ino))
-        };
-        let back = renameat_with(parent, ASIDE, parent, &target.name, RenameFlags::EXCHANGE);
-        if back.is_ok() && is_ours(OsStr::new(ASIDE)) {
-            sweep(parent);
+        if self.is_at(parent, &target.name) {
+            let _ = renameat_with(parent, aside, parent, &target.name, RenameFlags::EXCHANGE);
+        }
+        if self.is_at(parent, aside) {
+            self.drop_aside(parent);
             return changed(target.shown);
         }
         changed(target.shown).hint(format!(
-            "another program was saving it at the same moment; its version may be in `{ASIDE}`"
+            "another program was saving it at the same moment; its version may be in `{}`",
+            aside.display()
         ))
+    }
+
+    /// Whether our content has this name.
+    fn is_at(&self, parent: BorrowedFd<'_>, name: &OsStr) -> bool {
+        look(parent, name).is_some_and(|now| is_same_file(&now, &self.meta))
+    }
+
+    fn drop_aside(&self, parent: BorrowedFd<'_>) {
+        if let Some(aside) = &self.aside {
+            discard(parent, aside, &self.meta);
+        }
     }
 
     fn link(&self, parent: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
@@ -154,9 +175,29 @@ impl Temporary {
     }
 }
 
-/// Removes what stands under [`ASIDE`].
-pub(crate) fn sweep(parent: BorrowedFd<'_>) {
-    let _ = unlinkat(parent, ASIDE, AtFlags::empty());
+/// Returns a name for the moment of being put in place or taken away.
+pub(crate) fn random_name() -> OsString {
+    let mut bytes = [0_u8; 12];
+    let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    let mut name = String::from(".toolcrib-");
+    let _ = hex(&bytes, &mut name);
+    OsString::from(name + "~")
+}
+
+/// Removes a name if it still leads to this very file.
+pub(crate) fn discard(parent: BorrowedFd<'_>, name: &OsStr, file: &Stat) {
+    if look(parent, name).is_some_and(|now| is_same_file(&now, file)) {
+        let _ = unlinkat(parent, name, AtFlags::empty());
+    }
+}
+
+/// Returns what a name leads to, a link itself if it is one.
+pub(crate) fn look(parent: BorrowedFd<'_>, name: &OsStr) -> Option<Stat> {
+    statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).ok()
+}
+
+fn is_same_file(a: &Stat, b: &Stat) -> bool {
+    (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino)
 }
 
 /// Gives a new file its looks and its content, and brings both to disk.
@@ -167,9 +208,9 @@ fn fill(
     as_root: bool,
 ) -> Result<Stat, Errno> {
     let replaced = target.existing.as_ref().filter(|_| !target.is_link());
-    let looks = match (fresh.looks, replaced) {
-        (Looks::Given { mode, uid, gid }, _) => Some((mode, uid, gid)),
-        (Looks::AsBefore, Some((_, meta))) => Some((meta.st_mode, meta.st_uid, meta.st_gid)),
+    let given = match (&fresh.looks, replaced) {
+        (Looks::Like(image), _) => Some(image.clone()),
+        (Looks::AsBefore, Some((old, meta))) => Some(looks(old.as_fd(), meta)),
         (Looks::AsBefore, None) if as_root => {
             let parent = fstat(&target.parent)?;
             fchown(file, Some(Uid::from_raw(parent.st_uid)), Some(Gid::from_raw(parent.st_gid)))?;
@@ -177,13 +218,11 @@ fn fill(
         }
         (Looks::AsBefore, None) => None,
     };
-    if let Some((mode, uid, gid)) = looks {
-        keep_owner(file, uid, gid)?;
-        if let Some((old, _)) = replaced {
-            copy_attributes(old.as_fd(), file);
-        }
+    if let Some(image) = given {
+        keep_owner(file, image.uid, image.gid)?;
+        attribute::write(file, &image.attributes);
         // Powers that a file lends to whoever runs it do not pass to new content.
-        fchmod(file, Mode::from_raw_mode(mode & 0o1777))?;
+        fchmod(file, Mode::from_raw_mode(image.mode & 0o1777))?;
     }
     let mut writer = File::from(file.try_clone_to_owned().map_err(|_| Errno::MFILE)?);
     writer.write_all(fresh.bytes).map_err(|err| Errno::from_io_error(&err).unwrap_or(Errno::IO))?;
@@ -201,21 +240,16 @@ fn keep_owner(file: BorrowedFd<'_>, uid: u32, gid: u32) -> Result<(), Errno> {
     if fstat(file)?.st_gid == gid { Ok(()) } else { fchown(file, None, group) }
 }
 
-/// Copies a file's own attributes and its access list, or the absence of one.
-fn copy_attributes(from: BorrowedFd<'_>, to: BorrowedFd<'_>) {
-    const ACCESS: &str = "system.posix_acl_access";
-    // A default of the directory's must not give what the old file did not.
-    let _ = fremovexattr(to, ACCESS);
-    let mut names = vec![0_u8; 4096];
-    let Ok(length) = flistxattr(from, &mut names) else { return };
-    for name in names[..length].split(|byte| *byte == 0) {
-        let Ok(name) = std::str::from_utf8(name) else { continue };
-        if !name.starts_with("user.") && name != ACCESS {
-            continue;
-        }
-        let mut value = vec![0_u8; 64 << 10];
-        if let Ok(length) = fgetxattr(from, name, &mut value) {
-            let _ = fsetxattr(to, name, &value[..length], XattrFlags::empty());
-        }
+/// Returns the image of a file without its content.
+pub(crate) fn looks(file: BorrowedFd<'_>, meta: &Stat) -> Image {
+    let is_link = FileType::from_raw_mode(meta.st_mode) == FileType::Symlink;
+    Image {
+        sha256: String::new(),
+        size: 0,
+        mode: meta.st_mode & 0o7777,
+        uid: meta.st_uid,
+        gid: meta.st_gid,
+        is_link,
+        attributes: if is_link { BTreeMap::new() } else { attribute::read(file) },
     }
 }

@@ -1,5 +1,6 @@
 //! The files of a workspace as tools change them.
 
+use std::os::fd::AsFd;
 use std::path::{Component, Path};
 use std::sync::PoisonError;
 
@@ -13,7 +14,7 @@ use crate::fault::{changed, fault};
 use crate::lock::{Held, hold};
 use crate::spelling::{spelt, spelt_root};
 use crate::target::{TRIES, Target, deepest};
-use crate::temporary::{Fresh, Looks};
+use crate::temporary::{Fresh, Looks, looks};
 
 impl CallFiles {
     /// Finds the target of a write and holds its lock. Missing parents are made.
@@ -28,7 +29,9 @@ impl CallFiles {
             let held = hold(&target, &self.cancel)?;
             // Whoever held the lock before may have put another file there.
             match self.target(path)? {
-                Some(now) if now.below == target.below => return Ok((now, held)),
+                Some(now) if now.below == target.below && held.check(&now).is_ok() => {
+                    return Ok((now, held));
+                }
                 _ => {}
             }
         }
@@ -81,7 +84,7 @@ impl Files for CallFiles {
             handle
         };
         let meta = fstat(&parent).map_err(|errno| fault(errno, path))?;
-        self.workspace.check_mode(&meta, path, Purpose::Write)
+        self.workspace.check_access(&parent, &meta, path, Purpose::Write)
     }
 
     fn write(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, ToolError> {
@@ -98,6 +101,20 @@ impl Files for CallFiles {
             self.forget_directories(before);
         }
         written
+    }
+
+    fn copy(&self, from: &str, to: &str, most: u64) -> Result<Written, ToolError> {
+        let place = self.workspace.place(from)?;
+        let (file, meta) = self.workspace.open_file(&place, Purpose::Read)?;
+        let content = self.drain(&file, &meta, most, from)?;
+        if content.is_cut() {
+            let message = format!("`{from}` has {} bytes, and the limit is {most}", content.size);
+            return Err(ToolError::new(ErrorKind::TooLarge, message).at(from));
+        }
+        let (target, _held) = self.lock_target(to)?;
+        self.check_pin(&target)?;
+        let looks = Looks::Like(looks(file.as_fd(), &meta));
+        self.commit(&target, &Fresh { bytes: &content.bytes, looks }, WriteMode::Replace)
     }
 
     fn update(&self, path: &str, most: u64, edit: &mut EditFn<'_>) -> Result<(), ToolError> {
@@ -147,6 +164,7 @@ impl Files for CallFiles {
     fn remove(&self, path: &str) -> Result<(), ToolError> {
         let held = hold(&self.removal(path)?, &self.cancel)?;
         let target = self.removal(path)?;
+        held.check(&target)?;
         self.check_pin(&target)?;
         let removed = self.remove_target(&target);
         drop(held);

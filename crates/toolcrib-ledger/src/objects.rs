@@ -18,14 +18,18 @@ impl Objects {
         Self { folder }
     }
 
-    /// Stores content and returns its hash and size. Whatever was returned survives a crash.
+    /// Stores content and returns its hash and size. What was returned survives our death.
     pub(crate) fn keep(&self, content: &mut dyn Read) -> io::Result<(String, u64)> {
         let temporary = self.folder.join(format!("new-{}", ulid::Ulid::generate()));
         let mut file =
             OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
         let kept = copy(content, &mut file).and_then(|(hash, size)| {
             let place = self.place(&hash);
-            if !place.exists() {
+            // One of another size was damaged, and is put right.
+            if place.metadata().is_ok_and(|meta| meta.len() == size) {
+                return Ok((hash, size));
+            }
+            {
                 file.sync_data()?;
                 if let Some(folder) = place.parent() {
                     fs::create_dir_all(folder)?;

@@ -272,6 +272,14 @@ impl Desk {
             if self.is_pinned {
                 let paths: Vec<String> = plan.edits.iter().map(|edit| edit.path.clone()).collect();
                 ctx.files.pin(&paths)?;
+                // What is shown is what is pinned, and not what was there a moment before.
+                if prepared.check(&ctx)? != plan {
+                    return Err(ToolError::new(
+                        ErrorKind::Changed,
+                        "the files changed while the question was being put together",
+                    )
+                    .hint("repeat the call"));
+                }
             }
             Ok(Opened::Asks { prepared, plan, desk: self })
         })

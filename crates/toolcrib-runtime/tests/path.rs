@@ -133,6 +133,9 @@ impl Files for Nowhere {
     fn write(&self, _: &str, _: &[u8], _: WriteMode) -> Result<Written, ToolError> {
         nothing()
     }
+    fn copy(&self, _: &str, _: &str, _: u64) -> Result<Written, ToolError> {
+        nothing()
+    }
     fn update(&self, _: &str, _: u64, _: &mut EditFn<'_>) -> Result<(), ToolError> {
         nothing()
     }

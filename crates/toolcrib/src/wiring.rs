@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Map;
 use toolcrib_core::{Call, Cancel, Clock, Ctx, Recorder, SessionId, ToolSettings, Toolset, Tree};
-use toolcrib_host::{Hardlinks, Root, Rules, SystemClock, Workspace};
+use toolcrib_host::{Hardlinks, Root, Rules, SystemClock, Workspace, real_place};
 use toolcrib_ledger::{Journal, Previews, RecordFile, State};
 use toolcrib_runtime::{Approver, Runtime, World};
 use toolcrib_tools::CATALOGUES;
@@ -76,9 +76,7 @@ impl Crib {
         };
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
         let journal = Arc::new(Journal::new(&state));
-        let own = [places.user.as_deref(), Some(places.machine.as_path())];
-        let own = own.into_iter().flatten().filter_map(Path::parent).map(Path::to_owned);
-        let hidden: Vec<PathBuf> = own.chain([state.folder().to_owned()]).collect();
+        let hidden = own_places(&places, &state, &settings);
         let opener = Opener {
             settings: &settings,
             journal: &journal,
@@ -150,6 +148,18 @@ impl Crib {
     }
 }
 
+/// Returns what no tool may reach: our state and settings, the files they are links to, and the
+/// schemas they name.
+fn own_places(places: &Places, state: &State, settings: &Settings) -> Vec<PathBuf> {
+    let files = [places.user.as_deref(), Some(places.machine.as_path())];
+    let files = files.into_iter().flatten();
+    let folders = files.clone().filter_map(Path::parent).chain([state.folder()]);
+    let schemas = settings.schema_files("hikai.output_types");
+    let mut own: Vec<PathBuf> = folders.chain(files).map(real_place).collect();
+    own.extend(schemas.iter().map(|path| real_place(Path::new(path))));
+    own
+}
+
 /// Returns the session that calls of this process belong to.
 pub fn session() -> SessionId {
     SessionId(format!("cli-{}", toolcrib_ledger::new_call_id()))
@@ -214,8 +224,7 @@ impl Opener<'_> {
             )));
         }
         for own in &self.hidden {
-            let Ok(own) = std::fs::canonicalize(own) else { continue };
-            if own.starts_with(path) || path.starts_with(&own) {
+            if own.starts_with(path) || path.starts_with(own) {
                 return Err(WiringError(format!(
                     "the root `{shown}` and our own folder `{}` must be apart: no tool may reach \
                      the record or the settings; choose another root, or set TOOLCRIB_STATE to \

@@ -155,19 +155,18 @@ fn replacement(args: &Args) -> Result<Replacement<'_>, ToolError> {
 fn missed(args: &Args, text: &str, miss: &Miss) -> ToolError {
     let path = &args.file_path;
     match miss {
-        Miss::Several(numbers) => {
+        Miss::Several(count, numbers) => {
             let all = lines::of(text);
             let line = |number: &usize| {
                 let line = all.get(number - 1).copied().unwrap_or_default().trim();
                 Value::from(lines::cut(line, SHOWN))
             };
-            let count = numbers.len();
             let message = format!("String matches {count} locations. Provide more context.");
             ToolError::new(ErrorKind::NotUnique, message)
                 .hint("add lines around the one you mean, or set replace_all")
                 .at(path)
                 .with("suggestions", numbers.iter().take(10).map(line).collect::<Vec<_>>())
-                .with("occurrences", count)
+                .with("occurrences", *count)
                 .with("lines", numbers.iter().take(100).copied().collect::<Vec<_>>())
         }
         Miss::None => {

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolcrib_core::capability::{WriteMode, Written};
+use toolcrib_core::escape::beside;
 use toolcrib_core::{
     Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
@@ -81,7 +82,15 @@ impl Tool for WriteFile {
     }
 
     fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
-        check::write(&*ctx.files, &args.file_path, &args.content, MAX_FILE)
+        let mut plan = check::write(&*ctx.files, &args.file_path, &args.content, MAX_FILE)?;
+        if args.backup == Some(true)
+            && let Some(old) = plan.edits.first().and_then(|edit| edit.before.clone())
+        {
+            let backup =
+                check::write(&*ctx.files, &beside(&args.file_path, ".bak"), &old, MAX_FILE)?;
+            plan.edits.extend(backup.edits);
+        }
+        Ok(plan)
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {
@@ -101,17 +110,13 @@ impl Tool for WriteFile {
 
 /// Copies the file to its name with `.bak` added, if it is there.
 fn back_up(ctx: &Ctx, path: &str) -> Result<bool, ToolError> {
-    let old = match ctx.files.read(path, MAX_FILE) {
-        Ok(old) => old,
-        Err(err) if err.kind == ErrorKind::NotFound => return Ok(false),
-        Err(err) => return Err(err),
-    };
-    if old.is_cut() {
-        let message = format!("`{path}` has {} bytes: too large for a backup", old.size);
-        return Err(ToolError::new(ErrorKind::TooLarge, message)
-            .hint("call without backup; `toolcrib undo` can take the write back in any case")
-            .at(path));
+    match ctx.files.copy(path, &beside(path, ".bak"), MAX_FILE) {
+        Ok(_) => Ok(true),
+        Err(err) if err.kind == ErrorKind::NotFound => Ok(false),
+        Err(err) if err.kind == ErrorKind::TooLarge => {
+            Err(err
+                .hint("call without backup; `toolcrib undo` can take the write back in any case"))
+        }
+        Err(err) => Err(err),
     }
-    ctx.files.write(&format!("{path}.bak"), &old.bytes, WriteMode::Replace)?;
-    Ok(true)
 }

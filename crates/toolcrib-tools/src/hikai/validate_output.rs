@@ -34,7 +34,7 @@ static DECLARATION: Declaration = Declaration {
     summary: "Validate an output against its type: `domain_map`, or a type that the operator \
               registered. Returns: {valid, errors[], warnings[]}",
     tier: Tier::Safe,
-    effect: Effect::None,
+    effect: Effect::Compute,
     limits: Limits::DEFAULT,
     examples: &[
         Example {

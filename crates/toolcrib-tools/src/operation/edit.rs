@@ -2,7 +2,6 @@
 
 use toolcrib_core::{ErrorKind, Files, Plan, ToolError};
 
-use super::lines;
 use super::text::{MAX_FILE, Text, not_text};
 
 /// Which occurrences to replace.
@@ -39,8 +38,8 @@ pub(crate) struct Replaced {
 pub(crate) enum Miss {
     /// The old string is not there.
     None,
-    /// It is there more than once, on these lines.
-    Several(Vec<usize>),
+    /// It is there this often, the first times on these lines.
+    Several(usize, Vec<usize>),
 }
 
 impl Replacement<'_> {
@@ -61,10 +60,11 @@ impl Replacement<'_> {
 
 fn replace(text: &str, old: &str, new: &str, which: Which) -> Result<Replaced, Miss> {
     let places: Vec<usize> = text.match_indices(old).map(|(at, _)| at).collect();
-    let numbers = |places: &[usize]| places.iter().map(|at| lines::number_at(text, *at)).collect();
     let chosen = match (which, places.as_slice()) {
         (_, []) => return Err(Miss::None),
-        (Which::Only, [_, _, ..]) => return Err(Miss::Several(numbers(&places))),
+        (Which::Only, [_, _, ..]) => {
+            return Err(Miss::Several(places.len(), spanned(text, &places, "")));
+        }
         (Which::Only | Which::First, [first, ..]) => std::slice::from_ref(first),
         (Which::All, all) => all,
     };
@@ -84,13 +84,23 @@ fn replace(text: &str, old: &str, new: &str, which: Which) -> Result<Replaced, M
     })
 }
 
-/// Returns the lines that `old` stands on at these places, each once.
+/// Returns the lines that `old` stands on at these places, each once; of very many, the first.
 fn spanned(text: &str, places: &[usize], old: &str) -> Vec<usize> {
+    const MOST: usize = 1000;
     // A line break at the end of it is still the end of its last line.
     let height = old.strip_suffix('\n').unwrap_or(old).matches('\n').count();
-    let first = places.iter().map(|at| lines::number_at(text, *at));
-    let mut spanned: Vec<usize> = first.flat_map(|line| line..=line + height).collect();
+    let (mut line, mut from) = (1, 0);
+    let mut spanned: Vec<usize> = Vec::new();
+    for at in places {
+        line += text[from..*at].matches('\n').count();
+        from = *at;
+        spanned.extend(line..=line + height);
+        if spanned.len() >= MOST {
+            break;
+        }
+    }
     spanned.dedup();
+    spanned.truncate(MOST);
     spanned
 }
 
@@ -161,7 +171,7 @@ mod tests {
     fn occurrences_are_chosen_as_asked() {
         check("a b a", "a", "x", Which::First, Ok("x b a"));
         check("a b a", "a", "x", Which::All, Ok("x b x"));
-        check("a\nb a", "a", "x", Which::Only, Err(Miss::Several(vec![1, 2])));
+        check("a\nb a", "a", "x", Which::Only, Err(Miss::Several(2, vec![1, 2])));
         check("a b", "c", "x", Which::Only, Err(Miss::None));
     }
 

@@ -29,14 +29,27 @@ pub(crate) fn passages(text: &str, wanted: &str) -> Vec<Passage> {
     let wanted: String = wanted_lines.join("\n");
     let wanted = wanted.trim();
     let length = wanted.chars().count();
+    let lengths: Vec<usize> = lines.iter().map(|line| line.chars().count() + 1).collect();
+    let mut span: usize = lengths.iter().take(height).sum();
     let mut work = 0;
     let mut found: Vec<Passage> = Vec::new();
     for (index, window) in lines.windows(height).enumerate() {
+        let whole = span - 1;
+        span += lengths.get(index + height).copied().unwrap_or_default();
+        span -= lengths[index];
+        work += 1;
+        // Lengths alone can rule a passage out, before anything is put together.
+        if (whole as f64) < ENOUGH * length as f64 {
+            continue;
+        }
+        work += whole;
+        if work > MOST_WORK {
+            break;
+        }
         let passage = window.join("\n");
         let compared = passage.trim();
         let other = compared.chars().count();
         let longest = length.max(other);
-        // Lengths alone can rule a passage out.
         if longest == 0 || (length.min(other) as f64) < ENOUGH * longest as f64 {
             continue;
         }

@@ -1,10 +1,12 @@
 //! `toolcrib undo`: lists the calls that changed files, and takes them back.
 
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolcrib_core::{
-    Call, CallId, Cancel, Change, ChangeKind, Effect, ErrorKind, Event, Moment, ToolError, escape,
+    Call, CallId, Cancel, Change, ChangeKind, Effect, ErrorKind, Event, Files, Limits, Moment,
+    ToolError, escape,
 };
 use toolcrib_host::root_path;
 use toolcrib_ledger::Taken;
@@ -79,15 +81,42 @@ fn undo(
     };
     let unavailable = |err: WiringError| ToolError::new(ErrorKind::Unavailable, err.0);
     let workspace = crib.open_root(&root_path(root)).map_err(unavailable)?;
-    let files = workspace.for_call(call.id.clone(), NAME, Cancel::default());
+    let files = workspace.for_call(call.id.clone(), NAME, with_deadline());
     let load = |hash: &str| crib.journal.load(hash).map_err(|err| err.to_string());
     let since = if args.force { Since::Overwrite } else { Since::Refuse };
-    let steps = take_back(changes, &wanted, since, &files, &load)?;
+    let taken = take_back(changes, &wanted, since, &files, &load);
+    let steps = taken.map_err(|err| {
+        let done = files.changes();
+        if done.is_empty() {
+            return err;
+        }
+        // All of it or nothing: what was taken back so far is given again.
+        let again = workspace.for_call(call.id.clone(), NAME, with_deadline());
+        match take_back(&done, &call.id, Since::Refuse, &again, &load) {
+            Ok(_) => err,
+            Err(_) => {
+                let hint =
+                    format!("part of it was taken back; `toolcrib undo {}` undoes that", call.id);
+                err.hint(hint)
+            }
+        }
+    })?;
     let noted = crib.journal.take(&Taken { call: wanted, by: call.id.clone() });
     noted.map_err(|err| {
         ToolError::new(ErrorKind::Io, format!("taken back, but not noted: {err}"))
     })?;
     Ok(steps)
+}
+
+/// Returns a token that ends the work when it has waited too long, for a lock that somebody keeps.
+fn with_deadline() -> Cancel {
+    let cancel = Cancel::default();
+    let late = cancel.clone();
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(Limits::DEFAULT.deadline_ms));
+        late.cancel();
+    });
+    cancel
 }
 
 /// Puts an undo on the record like any other call.

@@ -123,6 +123,17 @@ impl Settings {
         items.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
+    /// The files that JSON Schemas are read from.
+    pub fn schema_files(&self, name: &str) -> Vec<String> {
+        let table = self.value(name).as_table();
+        table
+            .into_iter()
+            .flat_map(toml::Table::values)
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect()
+    }
+
     /// The JSON Schemas of output types, by name. A string is the path of a file that holds one.
     pub fn schemas(&self, name: &str) -> Result<Vec<(String, serde_json::Value)>, SettingsError> {
         let table = self.value(name).as_table();

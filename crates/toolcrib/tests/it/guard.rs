@@ -347,3 +347,145 @@ fn lists_can_be_set_as_they_are_shown() {
     assert_eq!(scratch.run(["-c", "files.protected=[a", "config", "show"]).code, 2);
     assert_eq!(scratch.run(["--toolset", "", "tools"]).code, 2);
 }
+
+#[test]
+fn a_file_of_any_name_survives_its_neighbours_write() {
+    let scratch = Scratch::new();
+    for name in [".toolcrib-new~", ".toolcrib-0123456789ab~", ".toolcrib-x"] {
+        scratch.put(name, "precious");
+    }
+    scratch.put("f", "old");
+    assert_eq!(write(&scratch, "f", "new").code, 0);
+    assert_eq!(scratch.call("nachos/filesystem", r#"{"action": "delete", "path": "f"}"#).code, 0);
+    for name in [".toolcrib-new~", ".toolcrib-0123456789ab~", ".toolcrib-x"] {
+        assert_eq!(scratch.text(name), "precious");
+    }
+    assert_eq!(write(&scratch, ".toolcrib-new~", "x").code, 1, "kept for files on their way");
+    assert_eq!(scratch.text(".toolcrib-new~"), "precious");
+}
+
+#[test]
+fn settings_are_out_of_reach_through_links_too() {
+    let scratch = Scratch::new();
+    // The folder is not there yet, and is reached through a link.
+    scratch.put_at("real/u/.config/keep", "");
+    symlink("real", scratch.path("link")).unwrap();
+    let config = scratch.path("real/u/.config");
+    let run = |home: &std::path::Path, root: &std::path::Path, words: &[&str]| {
+        let mut command = scratch.command();
+        command.env("HOME", home).arg("-C").arg(root).args(words);
+        command.output().unwrap().status.code()
+    };
+    let args = r#"{"file_path": "toolcrib/config.toml", "content": "mode = 'permissive'"}"#;
+    let words = ["--yes", "call", "clemini/write_file", args];
+    assert_eq!(run(&scratch.path("link/u"), &config, &words), Some(2));
+    assert!(!config.join("toolcrib").exists());
+    // The file is a link into a folder of settings that an agent may work on.
+    scratch.put_at("dotfiles/toolcrib.toml", "mode = 'strict'");
+    scratch.put_at("home/.config/toolcrib/keep", "");
+    let dotfiles = scratch.path("dotfiles");
+    symlink(dotfiles.join("toolcrib.toml"), scratch.path("home/.config/toolcrib/config.toml"))
+        .unwrap();
+    let args = r#"{"file_path": "toolcrib.toml", "content": "mode = 'permissive'"}"#;
+    let words = ["--yes", "--mode", "standard", "call", "clemini/write_file", args];
+    assert_eq!(run(&scratch.path("home"), &dotfiles, &words), Some(2));
+    let broad = ["-c", "files.broad_root=allow"].into_iter().chain(words).collect::<Vec<_>>();
+    assert_eq!(run(&scratch.path("home"), &dotfiles, &broad), Some(1));
+    assert_eq!(fs::read_to_string(dotfiles.join("toolcrib.toml")).unwrap(), "mode = 'strict'");
+}
+
+#[test]
+fn what_was_private_stays_private() {
+    let scratch = Scratch::new();
+    scratch.put("sec", "secret");
+    mode(&scratch, "sec", 0o600);
+    let args = r#"{"file_path": "sec", "content": "new", "backup": true}"#;
+    assert_eq!(scratch.call("clemini/write_file", args).code, 0);
+    let bits = |name: &str| fs::metadata(scratch.work().join(name)).unwrap().mode() & 0o777;
+    assert_eq!((bits("sec.bak"), scratch.text("sec.bak")), (0o600, "secret".to_owned()));
+    let id = last_call(&scratch);
+    fs::remove_file(scratch.work().join("sec")).unwrap();
+    symlink("elsewhere", scratch.work().join("sec")).unwrap();
+    assert_eq!(scratch.run(["undo", &id, "--force"]).code, 0);
+    assert_eq!((bits("sec"), scratch.text("sec")), (0o600, "secret".to_owned()));
+    let ran = scratch.run(["call", "clemini/write_file", args, "--dry-run", "--json"]);
+    assert_eq!(ran.json()["files_affected"], json!(["sec", "sec.bak"]));
+}
+
+#[test]
+fn large_files_full_of_matches_and_near_misses_end_in_time() {
+    let scratch = Scratch::new();
+    scratch.put("many", "a\n".repeat(2 << 20));
+    let edit = |old: &str, all: bool| {
+        let args =
+            json!({"file_path": "many", "old_string": old, "new_string": "b", "replace_all": all});
+        let start = std::time::Instant::now();
+        let ran = scratch
+            .feed(["--yes", "call", "clemini/edit", "-", "--json"], args.to_string().as_bytes());
+        assert!(start.elapsed().as_secs() < 25, "{:?}", start.elapsed());
+        ran.json()
+    };
+    assert_eq!(edit("a", false)["error_code"], "NOT_UNIQUE");
+    assert_eq!(edit(&"yyyy\n".repeat(20_000), false)["error_code"], "NOT_FOUND");
+    assert_eq!(edit("a", true)["replacements"], 2 << 20);
+}
+
+#[test]
+fn a_schema_that_never_ends_does_not_hold_up_the_rest() {
+    let scratch = Scratch::new();
+    let branch = |key: &str| json!({"type": "object", "required": [key], "properties": {"n": {"$ref": "#"}}});
+    let schema = json!({"anyOf": [branch("x"), branch("y")]});
+    fs::write(scratch.path("schema.json"), schema.to_string()).unwrap();
+    let config =
+        format!("[hikai.output_types]\nloop = '{}'\n", scratch.path("schema.json").display());
+    scratch.put_at("home/.config/toolcrib/config.toml", config);
+    let data = (0..40).fold(json!({}), |inner, _| json!({"n": inner}));
+    let calls = [
+        json!({"id": 1, "tool": "hikai/validate_output", "args": {"outputType": "loop", "data": data}}),
+        json!({"id": 2, "tool": "forgekeeper/echo", "args": {"text": "x"}}),
+    ];
+    let input: String = calls.iter().map(|call| format!("{call}\n")).collect();
+    let words = ["-c", "limits.deadline_ms=1000", "call", "--batch", "--jobs", "2"];
+    let ran = scratch.feed(words, input.as_bytes());
+    let lines: Vec<Value> =
+        ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines[0]["id"], 2, "{}", ran.stdout);
+    assert!(lines[1]["reply"]["error"].as_str().unwrap().contains("1000 ms"), "{}", ran.stdout);
+}
+
+#[test]
+fn an_undo_that_fails_half_way_gives_back_what_it_took() {
+    if !users().contains(&User::Nobody) {
+        return;
+    }
+    let scratch = Scratch::new();
+    scratch.put("s", "old");
+    let args = r#"{"file_path": "s", "content": "new", "backup": true}"#;
+    assert_eq!(scratch.call("clemini/write_file", args).code, 0);
+    let id = last_call(&scratch);
+    let immutable =
+        |flag: &str| Command::new("chattr").arg(flag).arg(scratch.work().join("s")).status();
+    if !immutable("+i").is_ok_and(|status| status.success()) {
+        return;
+    }
+    let ran = scratch.run(["undo", &id]);
+    immutable("-i").unwrap();
+    assert_eq!(ran.code, 1, "{}", ran.stdout);
+    assert_eq!((scratch.text("s"), scratch.text("s.bak")), ("new".to_owned(), "old".to_owned()));
+    assert_eq!(scratch.run(["undo", &id]).code, 0, "the control");
+}
+
+#[test]
+fn undo_does_not_wait_for_ever() {
+    let scratch = Scratch::new();
+    scratch.put("f", "old");
+    assert_eq!(write(&scratch, "f", "new").code, 0);
+    let id = last_call(&scratch);
+    let held = fs::File::open(scratch.work()).unwrap();
+    held.lock().unwrap();
+    let start = std::time::Instant::now();
+    let ran = scratch.run(["undo", &id]);
+    assert!(ran.code != 0 && ran.stderr.contains("holds the lock"), "{}", ran.stderr);
+    assert!(start.elapsed().as_secs() < 60);
+    assert_eq!(scratch.text("f"), "new");
+}
