@@ -13,6 +13,7 @@ use crate::fault::{changed, fault};
 use crate::place::Place;
 use crate::root::{Root, open_below};
 use crate::sight::{Fingerprint, Sight};
+use crate::temporary::is_aside;
 
 /// How often a target is looked up again when the tree moves under it.
 pub(crate) const TRIES: usize = 32;
@@ -192,6 +193,10 @@ fn existing_target<'a>(
     let (file, meta) = existing;
     let Some(below) = place.root.below(file.as_fd()) else { return Ok(None) };
     let Some(name) = below.file_name().map(OsStr::to_owned) else { return Ok(None) };
+    // Opened in the very moment in which another call puts a new file in its place.
+    if is_aside(&name) && place.below.file_name() != Some(&name) {
+        return Ok(None);
+    }
     let Ok(parent) = place.root.open_resolved(below.parent().unwrap_or(Path::new(""))) else {
         return Ok(None);
     };

@@ -184,6 +184,12 @@ pub(crate) fn random_name() -> OsString {
     OsString::from(name + "~")
 }
 
+/// Whether a name is one of those.
+pub(crate) fn is_aside(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    name.starts_with(b".toolcrib-") && name.ends_with(b"~")
+}
+
 /// Removes a name if it still leads to this very file.
 pub(crate) fn discard(parent: BorrowedFd<'_>, name: &OsStr, file: &Stat) {
     if look(parent, name).is_some_and(|now| is_same_file(&now, file)) {

@@ -92,14 +92,10 @@ fn undo(
         }
         // All of it or nothing: what was taken back so far is given again.
         let again = workspace.for_call(call.id.clone(), NAME, with_deadline());
-        match take_back(&done, &call.id, Since::Refuse, &again, &load) {
-            Ok(_) => err,
-            Err(_) => {
-                let hint =
-                    format!("part of it was taken back; `toolcrib undo {}` undoes that", call.id);
-                err.hint(hint)
-            }
+        if take_back(&done, &call.id, Since::Refuse, &again, &load).is_ok() {
+            return err;
         }
+        err.hint(format!("part of it was taken back; `toolcrib undo {}` undoes that", call.id))
     })?;
     let noted = crib.journal.take(&Taken { call: wanted, by: call.id.clone() });
     noted.map_err(|err| {
