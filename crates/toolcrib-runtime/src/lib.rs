@@ -1,6 +1,7 @@
 //! One call from end to end, whatever door it came through: find, check, decide, run, record.
 
 mod approver;
+mod desk;
 pub mod dialect;
 mod run;
 mod runtime;

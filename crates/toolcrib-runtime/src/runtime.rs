@@ -6,15 +6,16 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use toolcrib_core::canonical::{self, Digest};
 use toolcrib_core::catalogue::Failure;
-use toolcrib_core::policy::{Answer, decide};
+use toolcrib_core::policy::decide;
 use toolcrib_core::toolset::Offer;
 use toolcrib_core::{
-    Call, Cancel, Catalogue, Clock, Ctx, Decision, Effect, ErrorKind, Event, Mode, Moment, Outcome,
-    Permit, Plan, Prepared, Recorder, ToolError, Toolset, Verdict,
+    Call, Cancel, Catalogue, Clock, Ctx, Decision, Effect, ErrorKind, Mode, Moment, Outcome,
+    Recorder, ToolError, Toolset,
 };
 
 use crate::approver::{Approver, Question};
-use crate::run::{Allowance, blocking, inline};
+use crate::desk::{Desk, Opened, Seen, record};
+use crate::run::{Allowance, blocking};
 
 /// Everything a call needs, put together once.
 pub struct Runtime {
@@ -48,6 +49,15 @@ pub struct Preview {
     pub question: Question,
 }
 
+/// What a call's name led to.
+struct Found<'a> {
+    offer: Result<&'a Offer, ToolError>,
+    /// `catalogue/name`, or the name as it was asked for.
+    tool: String,
+    /// Who words what comes of it.
+    face: Option<&'static Catalogue>,
+}
+
 /// What is known of a call by the time it ends.
 #[derive(Default)]
 struct Trail {
@@ -61,10 +71,7 @@ impl Runtime {
     /// Takes one call from asked to recorded.
     pub async fn call(&self, mut call: Call, cancel: Cancel) -> Outcome {
         let start = self.clock.elapsed();
-        let found = self.toolset.find(&call.tool);
-        let face =
-            found.as_ref().map_or_else(|_| self.toolset.face(&call.tool), |it| Some(it.catalogue));
-        let tool = found.as_ref().map_or_else(|_| call.tool.clone(), |offer| offer.full_name());
+        let Found { offer: found, tool, face } = self.find(&call);
         take_call_keys(face, &mut call);
 
         let mut trail = Trail::default();
@@ -82,11 +89,7 @@ impl Runtime {
     /// record like any other.
     pub fn reject(&self, call: &Call, reason: &str) -> Outcome {
         let start = self.clock.elapsed();
-        let found = self.toolset.find(&call.tool);
-        let (tool, face) = match &found {
-            Ok(offer) => (offer.full_name(), Some(offer.catalogue)),
-            Err(_) => (call.tool.clone(), self.toolset.face(&call.tool)),
-        };
+        let Found { offer: found, tool, face } = self.find(call);
         let _ = self.record_asked(&tool, call, Effect::None);
         let unreadable = ToolError::new(ErrorKind::BadArgs, format!("the arguments: {reason}"))
             .hint("send one JSON object that fits the tool's schema");
@@ -100,9 +103,7 @@ impl Runtime {
     /// Finds out what would be decided about a call, and goes no further.
     pub async fn preview(&self, mut call: Call, cancel: Cancel) -> Result<Preview, Outcome> {
         let start = self.clock.elapsed();
-        let found = self.toolset.find(&call.tool);
-        let face =
-            found.as_ref().map_or_else(|_| self.toolset.face(&call.tool), |it| Some(it.catalogue));
+        let Found { offer: found, tool, face } = self.find(&call);
         take_call_keys(face, &mut call);
         let result = match found {
             Ok(offer) => self.look(offer, &call, &cancel).await,
@@ -113,8 +114,17 @@ impl Runtime {
             let reply = word(face, &call, &err, elapsed);
             let text = reply.to_string();
             let trail = Trail::default();
-            Outcome { text, ..outcome(&call, call.tool.clone(), reply, Some(err), trail, elapsed) }
+            Outcome { text, ..outcome(&call, tool, reply, Some(err), trail, elapsed) }
         })
+    }
+
+    fn find(&self, call: &Call) -> Found<'_> {
+        let found = self.toolset.find(&call.tool);
+        let (tool, face) = match &found {
+            Ok(offer) => (offer.full_name(), Some(offer.catalogue)),
+            Err(_) => (call.tool.clone(), self.toolset.face(&call.tool)),
+        };
+        Found { offer: found, tool, face }
     }
 
     async fn look(
@@ -125,12 +135,12 @@ impl Runtime {
     ) -> Result<Preview, ToolError> {
         let tool = offer.full_name();
         let prepared = offer.tool.parse(call.args.clone())?;
-        let ctx = self.world.enter(offer.catalogue.name, &tool, call, cancel);
-        let checking = ctx.clone();
+        let checking = self.world.enter(offer.catalogue.name, &tool, call, cancel);
         let allowance = allowance(offer, cancel);
-        let plan = blocking(&allowance, move || prepared.check(&checking)).await?;
+        let seen = blocking(&allowance, move || Seen::at(prepared.check(&checking)?, &checking));
+        let seen = seen.await?;
         let decision = decide(offer.tool.declaration().tier, self.mode);
-        let question = question(offer, call, plan, &ctx, decision.clone());
+        let question = question(offer, call, seen, decision.clone());
         Ok(Preview { tool, decision, question })
     }
 
@@ -160,11 +170,11 @@ impl Runtime {
             is_pinned: self.approver.looks(),
         };
         let allowance = allowance(offer, cancel);
-        let (prepared, plan, desk) = match desk.open(&allowance, prepared, &ctx, &decision).await? {
+        let (prepared, seen, desk) = match desk.open(&allowance, prepared, &ctx, &decision).await? {
             Opened::Ran(reply) => return Ok(reply),
-            Opened::Asks { prepared, plan, desk } => (prepared, plan, desk),
+            Opened::Asks { prepared, seen, desk } => (prepared, seen, desk),
         };
-        let question = question(offer, call, plan, &ctx, decision.clone());
+        let question = question(offer, call, seen, decision.clone());
         let asked = self.clock.elapsed();
         let answer = tokio::select! {
             answer = self.approver.ask(&question) => Some(answer),
@@ -223,163 +233,6 @@ impl Runtime {
     }
 }
 
-/// What is needed to decide about one call and run it, wherever that happens.
-struct Desk {
-    recorder: Arc<dyn Recorder>,
-    clock: Arc<dyn Clock>,
-    tool: String,
-    call: Call,
-    effect: Effect,
-    digest: Digest,
-    /// Whether files must stay as they are while a person is asked.
-    is_pinned: bool,
-}
-
-/// How far a call got without a person.
-#[expect(clippy::large_enum_variant, reason = "made and taken apart at once")]
-enum Opened {
-    Ran(Value),
-    Asks { prepared: Box<dyn Prepared>, plan: Plan, desk: Desk },
-}
-
-impl Desk {
-    /// Runs the tool's own checks, decides, and runs the call if nobody needs to be asked. Tools that
-    /// can block do all of it on one other thread.
-    async fn open(
-        self,
-        allowance: &Allowance<'_>,
-        prepared: Box<dyn Prepared>,
-        ctx: &Ctx,
-        decision: &Decision,
-    ) -> Result<Opened, ToolError> {
-        let (ctx, decision) = (ctx.clone(), decision.clone());
-        if self.effect == Effect::None {
-            return inline(allowance, async move {
-                let plan = prepared.check(&ctx)?;
-                match self.permit(&decision)? {
-                    Some(permit) => self.enter(&permit, prepared, ctx)?.await.map(Opened::Ran),
-                    None => Ok(Opened::Asks { prepared, plan, desk: self }),
-                }
-            })
-            .await;
-        }
-        let handle = tokio::runtime::Handle::current();
-        blocking(allowance, move || {
-            let plan = prepared.check(&ctx)?;
-            if let Some(permit) = self.permit(&decision)? {
-                return handle.block_on(self.enter(&permit, prepared, ctx)?).map(Opened::Ran);
-            }
-            if self.is_pinned {
-                let paths: Vec<String> = plan.edits.iter().map(|edit| edit.path.clone()).collect();
-                ctx.files.pin(&paths)?;
-                // What is shown is what is pinned, and not what was there a moment before.
-                if prepared.check(&ctx)? != plan {
-                    return Err(ToolError::new(
-                        ErrorKind::Changed,
-                        "the files changed while the question was being put together",
-                    )
-                    .hint("repeat the call"));
-                }
-            }
-            Ok(Opened::Asks { prepared, plan, desk: self })
-        })
-        .await
-    }
-
-    /// Returns the permit that policy alone gives, nothing if a person must be asked.
-    fn permit(&self, decision: &Decision) -> Result<Option<Permit>, ToolError> {
-        match decision.verdict {
-            Verdict::Allow => {
-                self.record_decided("allow", &decision.rule, None)?;
-                Ok(Permit::by_policy(decision, self.digest))
-            }
-            Verdict::Ask => Ok(None),
-            Verdict::Deny => {
-                self.record_decided("deny", &decision.rule, None)?;
-                let message = format!("policy refuses `{}`: {}", self.tool, decision.rule);
-                Err(ToolError::new(ErrorKind::Refused, message)
-                    .hint("the operator's settings decide this; use another tool, or ask for a change")
-                    .with("rule", decision.rule.as_str()))
-            }
-        }
-    }
-
-    /// Turns a person's answer into a permit or a refusal.
-    fn settle(&self, decision: &Decision, answer: &Answer) -> Result<Permit, ToolError> {
-        let (verdict, by) = match answer {
-            Answer::Yes(who) => ("allow", Some(who.as_str())),
-            Answer::No(who) => ("deny", Some(who.as_str())),
-            Answer::Nobody => ("deny", None),
-        };
-        self.record_decided(verdict, &decision.rule, by)?;
-        Permit::by_answer(decision, answer, self.digest).ok_or_else(|| match answer {
-            Answer::Nobody => ToolError::new(
-                ErrorKind::ApprovalNeeded,
-                format!("`{}` needs a person's approval, and nobody can be asked here", self.tool),
-            )
-            .hint("run it on a terminal and answer, or give the answer beforehand with --yes")
-            .with("rule", decision.rule.as_str()),
-            Answer::Yes(_) | Answer::No(_) => {
-                ToolError::new(ErrorKind::Declined, format!("`{}` was declined", self.tool))
-                    .hint("a person said no; do something else, or ask them")
-            }
-        })
-    }
-
-    async fn run(
-        self,
-        allowance: &Allowance<'_>,
-        permit: Permit,
-        prepared: Box<dyn Prepared>,
-        ctx: Ctx,
-    ) -> Result<Value, ToolError> {
-        if self.effect == Effect::None {
-            return inline(allowance, self.enter(&permit, prepared, ctx)?).await;
-        }
-        let handle = tokio::runtime::Handle::current();
-        blocking(allowance, move || handle.block_on(self.enter(&permit, prepared, ctx)?)).await
-    }
-
-    /// Enters the tool. What runs is what the permit was given for, or nothing.
-    fn enter(
-        &self,
-        permit: &Permit,
-        prepared: Box<dyn Prepared>,
-        ctx: Ctx,
-    ) -> Result<toolcrib_core::tool::ReplyFuture, ToolError> {
-        if !permit.covers(Digest::of(&self.tool, &self.call.args)) {
-            let message = format!("`{}` is not the call that was permitted", self.tool);
-            return Err(ToolError::new(ErrorKind::Refused, message));
-        }
-        Ok(prepared.run(ctx))
-    }
-
-    fn record_decided(&self, verdict: &str, rule: &str, by: Option<&str>) -> Result<(), ToolError> {
-        let moment = Moment::Decided { verdict, rule, by };
-        let effect = if verdict == "allow" { self.effect } else { Effect::None };
-        record(&*self.recorder, &*self.clock, &self.call, &self.tool, effect, moment)
-    }
-}
-
-fn record(
-    recorder: &dyn Recorder,
-    clock: &dyn Clock,
-    call: &Call,
-    tool: &str,
-    effect: Effect,
-    moment: Moment<'_>,
-) -> Result<(), ToolError> {
-    let event = Event { at: clock.now(), call: &call.id, session: &call.session, tool, moment };
-    match recorder.record(&event) {
-        Err(reason) if effect == Effect::Write => {
-            let message = format!("`{tool}` was not run: the record cannot be written: {reason}");
-            Err(ToolError::new(ErrorKind::Unrecorded, message)
-                .hint("check that the state folder can be written and its disk is not full"))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// Takes out of the arguments what the catalogue sends about the call itself.
 fn take_call_keys(face: Option<&Catalogue>, call: &mut Call) {
     let (Some(face), Value::Object(args)) = (face, &mut call.args) else { return };
@@ -401,14 +254,13 @@ fn allowance<'a>(offer: &Offer, cancel: &'a Cancel) -> Allowance<'a> {
     }
 }
 
-fn question(offer: &Offer, call: &Call, plan: Plan, ctx: &Ctx, decision: Decision) -> Question {
-    let place = |path: &str| ctx.files.place(path).unwrap_or_else(|_| path.to_owned());
+fn question(offer: &Offer, call: &Call, seen: Seen, decision: Decision) -> Question {
     Question {
         catalogue: offer.catalogue.name,
         declaration: offer.tool.declaration(),
         args: call.args.clone(),
-        places: plan.edits.iter().map(|edit| place(&edit.path)).collect(),
-        plan,
+        plan: seen.plan,
+        places: seen.places,
         decision,
     }
 }

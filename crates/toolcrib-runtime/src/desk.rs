@@ -1,0 +1,191 @@
+//! Where one call is decided and run, on whichever thread that happens.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use toolcrib_core::canonical::Digest;
+use toolcrib_core::policy::Answer;
+use toolcrib_core::tool::ReplyFuture;
+use toolcrib_core::{
+    Call, Clock, Ctx, Decision, Effect, ErrorKind, Event, Moment, Permit, Plan, Prepared, Recorder,
+    ToolError, Verdict,
+};
+
+use crate::run::{Allowance, blocking, inline};
+
+/// What is needed to decide about one call and run it, wherever that happens.
+pub(crate) struct Desk {
+    pub(crate) recorder: Arc<dyn Recorder>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) tool: String,
+    pub(crate) call: Call,
+    pub(crate) effect: Effect,
+    pub(crate) digest: Digest,
+    /// Whether files must stay as they are while a person is asked.
+    pub(crate) is_pinned: bool,
+}
+
+/// How far a call got without a person.
+#[expect(clippy::large_enum_variant, reason = "made and taken apart at once")]
+pub(crate) enum Opened {
+    Ran(Value),
+    Asks { prepared: Box<dyn Prepared>, seen: Seen, desk: Desk },
+}
+
+/// What a person is to see of a call.
+pub(crate) struct Seen {
+    pub(crate) plan: Plan,
+    /// Where the files of the plan are, in its order.
+    pub(crate) places: Vec<String>,
+}
+
+impl Seen {
+    /// Looks up where the files of a plan are.
+    pub(crate) fn at(plan: Plan, ctx: &Ctx) -> Result<Self, ToolError> {
+        let places = plan.edits.iter().map(|edit| ctx.files.place(&edit.path));
+        let places = places.collect::<Result<_, _>>()?;
+        Ok(Self { plan, places })
+    }
+}
+
+impl Desk {
+    /// Runs the tool's own checks, decides, and runs the call if nobody needs to be asked. Tools that
+    /// can block do all of it on one other thread.
+    pub(crate) async fn open(
+        self,
+        allowance: &Allowance<'_>,
+        prepared: Box<dyn Prepared>,
+        ctx: &Ctx,
+        decision: &Decision,
+    ) -> Result<Opened, ToolError> {
+        let (ctx, decision) = (ctx.clone(), decision.clone());
+        if self.effect == Effect::None {
+            return inline(allowance, async move {
+                let plan = prepared.check(&ctx)?;
+                if let Some(permit) = self.permit(&decision)? {
+                    return self.enter(&permit, prepared, ctx)?.await.map(Opened::Ran);
+                }
+                let seen = Seen::at(plan, &ctx)?;
+                Ok(Opened::Asks { prepared, seen, desk: self })
+            })
+            .await;
+        }
+        let handle = tokio::runtime::Handle::current();
+        blocking(allowance, move || {
+            let plan = prepared.check(&ctx)?;
+            if let Some(permit) = self.permit(&decision)? {
+                return handle.block_on(self.enter(&permit, prepared, ctx)?).map(Opened::Ran);
+            }
+            if self.is_pinned {
+                let paths: Vec<String> = plan.edits.iter().map(|edit| edit.path.clone()).collect();
+                ctx.files.pin(&paths)?;
+                // What is shown is what is pinned, and not what was there a moment before.
+                if prepared.check(&ctx)? != plan {
+                    return Err(ToolError::new(
+                        ErrorKind::Changed,
+                        "the files changed while the question was being put together",
+                    )
+                    .hint("repeat the call"));
+                }
+            }
+            let seen = Seen::at(plan, &ctx)?;
+            Ok(Opened::Asks { prepared, seen, desk: self })
+        })
+        .await
+    }
+
+    /// Returns the permit that policy alone gives, nothing if a person must be asked.
+    fn permit(&self, decision: &Decision) -> Result<Option<Permit>, ToolError> {
+        match decision.verdict {
+            Verdict::Allow => {
+                self.record_decided("allow", &decision.rule, None)?;
+                Ok(Permit::by_policy(decision, self.digest))
+            }
+            Verdict::Ask => Ok(None),
+            Verdict::Deny => {
+                self.record_decided("deny", &decision.rule, None)?;
+                let message = format!("policy refuses `{}`: {}", self.tool, decision.rule);
+                Err(ToolError::new(ErrorKind::Refused, message)
+                    .hint("the operator's settings decide this; use another tool, or ask for a change")
+                    .with("rule", decision.rule.as_str()))
+            }
+        }
+    }
+
+    /// Turns a person's answer into a permit or a refusal.
+    pub(crate) fn settle(&self, decision: &Decision, answer: &Answer) -> Result<Permit, ToolError> {
+        let (verdict, by) = match answer {
+            Answer::Yes(who) => ("allow", Some(who.as_str())),
+            Answer::No(who) => ("deny", Some(who.as_str())),
+            Answer::Nobody => ("deny", None),
+        };
+        self.record_decided(verdict, &decision.rule, by)?;
+        Permit::by_answer(decision, answer, self.digest).ok_or_else(|| match answer {
+            Answer::Nobody => ToolError::new(
+                ErrorKind::ApprovalNeeded,
+                format!("`{}` needs a person's approval, and nobody can be asked here", self.tool),
+            )
+            .hint("run it on a terminal and answer, or give the answer beforehand with --yes")
+            .with("rule", decision.rule.as_str()),
+            Answer::Yes(_) | Answer::No(_) => {
+                ToolError::new(ErrorKind::Declined, format!("`{}` was declined", self.tool))
+                    .hint("a person said no; do something else, or ask them")
+            }
+        })
+    }
+
+    pub(crate) async fn run(
+        self,
+        allowance: &Allowance<'_>,
+        permit: Permit,
+        prepared: Box<dyn Prepared>,
+        ctx: Ctx,
+    ) -> Result<Value, ToolError> {
+        if self.effect == Effect::None {
+            return inline(allowance, self.enter(&permit, prepared, ctx)?).await;
+        }
+        let handle = tokio::runtime::Handle::current();
+        blocking(allowance, move || handle.block_on(self.enter(&permit, prepared, ctx)?)).await
+    }
+
+    /// Enters the tool. What runs is what the permit was given for, or nothing.
+    fn enter(
+        &self,
+        permit: &Permit,
+        prepared: Box<dyn Prepared>,
+        ctx: Ctx,
+    ) -> Result<ReplyFuture, ToolError> {
+        if !permit.covers(Digest::of(&self.tool, &self.call.args)) {
+            let message = format!("`{}` is not the call that was permitted", self.tool);
+            return Err(ToolError::new(ErrorKind::Refused, message));
+        }
+        Ok(prepared.run(ctx))
+    }
+
+    fn record_decided(&self, verdict: &str, rule: &str, by: Option<&str>) -> Result<(), ToolError> {
+        let moment = Moment::Decided { verdict, rule, by };
+        let effect = if verdict == "allow" { self.effect } else { Effect::None };
+        record(&*self.recorder, &*self.clock, &self.call, &self.tool, effect, moment)
+    }
+}
+
+/// Puts a moment of a call on the record. One that would change something and cannot be put on record
+/// goes no further.
+pub(crate) fn record(
+    recorder: &dyn Recorder,
+    clock: &dyn Clock,
+    call: &Call,
+    tool: &str,
+    effect: Effect,
+    moment: Moment<'_>,
+) -> Result<(), ToolError> {
+    let event = Event { at: clock.now(), call: &call.id, session: &call.session, tool, moment };
+    match recorder.record(&event) {
+        Err(reason) if effect == Effect::Write => {
+            let message = format!("`{tool}` was not run: the record cannot be written: {reason}");
+            Err(ToolError::new(ErrorKind::Unrecorded, message)
+                .hint("check that the state folder can be written and its disk is not full"))
+        }
+        _ => Ok(()),
+    }
+}
