@@ -105,16 +105,10 @@ impl Workspace {
         Ok(place)
     }
 
-    /// Opens what is at `place`, a file or a directory, for looking at it.
+    /// Opens what is at `place`, a file or a directory.
     pub(crate) fn open(&self, place: &Place<'_>) -> Result<(OwnedFd, Stat), ToolError> {
         let failed = |errno| fault(errno, place.shown);
-        // Looked at before it is opened: opening a pipe or a device is an act in itself.
-        let flags = OFlags::PATH;
-        let there = place.root.open_below(&place.below, flags, Mode::empty()).map_err(failed)?;
-        let meta = fstat(&there).map_err(failed)?;
-        if kind_of(FileType::from_raw_mode(meta.st_mode)) == EntryKind::Special {
-            return Err(not_regular(place.shown));
-        }
+        peek(place)?;
         // Without NONBLOCK a pipe put there since would hold the call until somebody writes to it.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = place.root.open_below(&place.below, flags, Mode::empty()).map_err(failed)?;
@@ -223,6 +217,17 @@ impl Workspace {
     }
 }
 
+/// Finds what is at `place` without opening it: opening a pipe or a device is an act in itself.
+fn peek(place: &Place<'_>) -> Result<(OwnedFd, Stat), ToolError> {
+    let failed = |errno| fault(errno, place.shown);
+    let there = place.root.open_below(&place.below, OFlags::PATH, Mode::empty()).map_err(failed)?;
+    let meta = fstat(&there).map_err(failed)?;
+    if kind_of(FileType::from_raw_mode(meta.st_mode)) == EntryKind::Special {
+        return Err(not_regular(place.shown));
+    }
+    Ok((there, meta))
+}
+
 /// Returns where a path really is, whether or not all of it is there yet.
 pub fn real_place(path: &Path) -> PathBuf {
     for there in path.ancestors() {
@@ -302,7 +307,8 @@ impl CallFiles {
 impl Tree for CallFiles {
     fn look(&self, path: &str) -> Result<Meta, ToolError> {
         let place = self.workspace.place(path)?;
-        let (file, meta) = self.workspace.open(&place)?;
+        let (file, meta) = peek(&place)?;
+        self.workspace.admit(place.root, &file, path)?;
         let kind = kind_of(FileType::from_raw_mode(meta.st_mode));
         if kind == EntryKind::File {
             self.workspace.check_file(&file, &meta, path, Purpose::Read)?;
