@@ -1,5 +1,5 @@
 # A menu; whatever needs logic is in xtask.
-.PHONY: run test lint docs bench setup fmt
+.PHONY: run test lint docs bench fmt
 
 run:            ## set everything up, then take the tour: real calls in a scratch workspace
 	cargo run --quiet -- tour

@@ -88,6 +88,7 @@ fn is_there(name: &str) -> bool {
 }
 
 fn install(package: &str) -> bool {
+    println!("installing {package} with apt-get, to compare with");
     let install = |words: &[&str]| {
         let done = Command::new("apt-get").args(words).stdout(Stdio::null()).status();
         done.is_ok_and(|status| status.success())

@@ -28,7 +28,11 @@ impl State {
     /// Opens the folder, making it if need be. It must be ours and closed to everyone else.
     pub fn open(folder: &Path) -> Result<Self, StateError> {
         let shown = folder.display();
-        let refuse = |err: io::Error| StateError(format!("no state folder at `{shown}`: {err}"));
+        let refuse = |err: io::Error| {
+            StateError(format!(
+                "no state folder at `{shown}`: {err}; set TOOLCRIB_STATE to a folder that can be made"
+            ))
+        };
         make(folder).map_err(refuse)?;
         let meta = fs::metadata(folder).map_err(refuse)?;
         if meta.uid() != rustix::process::geteuid().as_raw() {

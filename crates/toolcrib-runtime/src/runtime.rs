@@ -85,17 +85,15 @@ impl Runtime {
         self.close(face, &tool, &call, result, trail, start)
     }
 
-    /// Answers a call whose arguments could not even be read, in its catalogue's words and on the
-    /// record like any other.
-    pub fn reject(&self, call: &Call, reason: &str) -> Outcome {
+    /// Answers a call that could not even be read, in its catalogue's words and on the record like any
+    /// other.
+    pub fn reject(&self, call: &Call, reason: &ToolError) -> Outcome {
         let start = self.clock.elapsed();
-        let Found { offer: found, tool, face } = self.find(call);
+        let Found { offer, tool, face } = self.find(call);
         let _ = self.record_asked(&tool, call, Effect::None);
-        let unreadable = ToolError::new(ErrorKind::BadArgs, format!("the arguments: {reason}"))
-            .hint("send one JSON object that fits the tool's schema");
-        let err = match found {
+        let err = match offer {
             Err(err) if !call.tool.is_empty() => err,
-            _ => unreadable,
+            _ => reason.clone(),
         };
         self.close(face, &tool, call, Err(err), Trail::default(), start)
     }
@@ -211,7 +209,11 @@ impl Runtime {
         let wrapped = result.and_then(|reply| match (face, offer) {
             (Some(face), Some(offer)) => {
                 let reply = (face.wrap)(offer.tool.declaration(), reply, elapsed);
-                within_limit(reply, offer.limits.output_bytes)
+                // What was done is told as done, at any length: an error would be a lie.
+                let has_changed =
+                    trail.ctx.as_ref().is_some_and(|ctx| !ctx.files.changes().is_empty());
+                let limit = if has_changed { usize::MAX } else { offer.limits.output_bytes };
+                within_limit(reply, limit)
             }
             _ => Ok((reply.to_string(), reply)),
         });

@@ -51,7 +51,7 @@ fn say(error: &ToolError) -> String {
     match error.kind {
         ErrorKind::NotFound => format!("File not found: {path}"),
         ErrorKind::Outside => format!("Access denied: {path} is outside allowed paths"),
-        ErrorKind::Permission => format!("Access denied: {path}. {}", error.message),
+        ErrorKind::Permission => format!("Access denied: {}", error.message),
         ErrorKind::NotText => {
             format!("Cannot read {path}: it is binary, or text in an encoding that cannot be kept")
         }
@@ -66,6 +66,9 @@ fn next_step(kind: ErrorKind) -> Option<&'static str> {
             Some("read the file again and copy the text exactly, spaces included")
         }
         ErrorKind::IsDirectory => Some("give the path of a file"),
+        ErrorKind::NotDirectory => Some("choose a path that does not go through a file"),
+        ErrorKind::NotText => Some("only text in UTF-8 or UTF-16 can be read or edited here"),
+        ErrorKind::Permission => Some("change its permissions yourself if this is wanted"),
         _ => None,
     }
 }

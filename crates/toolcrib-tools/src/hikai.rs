@@ -39,8 +39,12 @@ fn word(failure: &Failure<'_>) -> Value {
     let text = match error.kind {
         ErrorKind::NoTool | ErrorKind::NotOffered => {
             // The one failure that the contract answers with the whole ToolResult.
-            let error = format!("Unknown tool: {}", failure.tool);
-            return json!({"name": failure.tool, "input": failure.args, "error": error});
+            let text = format!("Unknown tool: {}", failure.tool);
+            let mut result = json!({"name": failure.tool, "input": failure.args, "error": text});
+            if let Some(hint) = &error.hint {
+                result["hint"] = hint.as_str().into();
+            }
+            return result;
         }
         ErrorKind::NotFound => format!("Path not found: {path}"),
         ErrorKind::Outside => format!("Path is outside the repository: {path}"),

@@ -35,7 +35,7 @@ pub(crate) struct Global {
     /// Say yes beforehand to every call that policy would ask about
     #[arg(long, short = 'y', global = true)]
     pub(crate) yes: bool,
-    /// Set any setting for this run; `toolcrib config show` lists them
+    /// Set a setting for this run; `toolcrib config show` lists them
     #[arg(long = "config", short = 'c', global = true, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// When to use colour

@@ -15,8 +15,9 @@ use std::sync::Arc;
 
 use crate::cli::{Cli, Command, Global};
 use crate::exit::Exit;
+use crate::settings::Settings;
 use crate::terminal::{Terminal, is_result_lost, print, print_json};
-use crate::wiring::{Crib, WiringError, Wishes};
+use crate::wiring::{Crib, Plans, WiringError, Wishes};
 
 /// Runs the subcommand.
 pub(crate) fn run(cli: Cli) -> ExitCode {
@@ -54,6 +55,25 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
 
 /// Opens everything, as the flags wish.
 fn open(global: &Global, terminal: Terminal) -> Result<Crib, WiringError> {
+    let crib = Crib::open(&wishes(global))?;
+    warn(terminal, &crib.settings);
+    Ok(crib)
+}
+
+/// Reads what would be opened, for commands that need no more.
+fn read(global: &Global, terminal: Terminal) -> Result<Plans, WiringError> {
+    let plans = Plans::read(&wishes(global))?;
+    warn(terminal, &plans.settings);
+    Ok(plans)
+}
+
+fn warn(terminal: Terminal, settings: &Settings) {
+    for warning in &settings.warnings {
+        terminal.warn(warning);
+    }
+}
+
+fn wishes(global: &Global) -> Wishes {
     let mut flags = Vec::new();
     if let Some(mode) = &global.mode {
         flags.push(("--mode", "mode", mode.clone()));
@@ -61,14 +81,8 @@ fn open(global: &Global, terminal: Terminal) -> Result<Crib, WiringError> {
     if let Some(toolset) = &global.toolset {
         flags.push(("--toolset", "toolset", toolset.clone()));
     }
-    let assignments = global.set.clone();
-    let workspace = global.workspace.clone();
-    let wishes = Wishes { workspace, state: None, flags, assignments };
-    let crib = Crib::open(&wishes)?;
-    for warning in &crib.settings.warnings {
-        terminal.warn(warning);
-    }
-    Ok(crib)
+    let (workspace, assignments) = (global.workspace.clone(), global.set.clone());
+    Wishes { workspace, state: None, flags, assignments }
 }
 
 /// Runs `work` on an event loop, and does not wait for threads that never end.

@@ -158,6 +158,7 @@ pub fn settings() -> String {
             Project::Only(word) => format!("may set it to `{word}`"),
         };
         let names = match key.contract_name {
+            _ if matches!(key.kind, Kind::Schemas) => "not; only in a file".to_owned(),
             Some(name) => format!("`{}` or `{name}`", key.variable()),
             None => format!("`{}`", key.variable()),
         };

@@ -58,22 +58,8 @@ impl<E: std::error::Error> From<E> for WiringError {
 impl Crib {
     /// Opens everything that `wishes` and the environment name.
     pub fn open(wishes: &Wishes) -> Result<Self, WiringError> {
-        let environment: BTreeMap<String, OsString> = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
-            .collect();
-        let given = absolute(wishes.workspace.as_deref().unwrap_or(Path::new(".")))?;
-        let root = Root::open(&given)?;
-        let places = Places {
-            machine: PathBuf::from("/etc/toolcrib/config.toml"),
-            user: folder(&environment, "XDG_CONFIG_HOME", ".config")
-                .map(|folder| folder.join("toolcrib/config.toml")),
-        };
-        let settings =
-            Settings::load(&places, &root, &environment, &wishes.flags, &wishes.assignments)?;
-        let state = match &wishes.state {
-            Some(folder) => State::open(folder)?,
-            None => State::open(&state_folder(&environment)?)?,
-        };
+        let Plans { settings, root, places, state, environment } = Plans::read(wishes)?;
+        let state = State::open(&state?)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
         let journal = Arc::new(Journal::new(&state));
         let hidden = own_places(&places, &state, &settings);
@@ -109,30 +95,7 @@ impl Crib {
 
     /// Returns what is on offer, within the operator's limits.
     pub fn toolset(&self) -> Result<Toolset, WiringError> {
-        let choices = self.settings.names("toolset");
-        let mut toolset = if choices.is_empty() {
-            Toolset::everything(CATALOGUES)
-        } else {
-            Toolset::choose(CATALOGUES, &choices)?
-        };
-        let allow = self.settings.names("forgekeeper.allow");
-        let least = |a: u64, name: &str| a.min(self.settings.count(name));
-        toolset.adjust(|offer| {
-            let limits = &mut offer.limits;
-            let mut output = limits.output_bytes as u64;
-            limits.deadline_ms = least(limits.deadline_ms, "limits.deadline_ms");
-            output = least(output, "limits.output_bytes");
-            if offer.catalogue.name == "forgekeeper" {
-                limits.deadline_ms = least(limits.deadline_ms, "forgekeeper.timeout_ms");
-                output = least(output, "forgekeeper.max_output_bytes");
-                let name = offer.tool.declaration().name;
-                limits.output_bytes = output as usize;
-                return allow.is_empty() || allow.iter().any(|allowed| allowed == name);
-            }
-            limits.output_bytes = output as usize;
-            true
-        });
-        Ok(toolset)
+        toolset(&self.settings)
     }
 
     /// Opens another root under the same rules, for taking changes back that were made there.
@@ -145,6 +108,66 @@ impl Crib {
             hidden: self.hidden.clone(),
         };
         Ok(Arc::new(opener.workspace(vec![Root::open(path)?])))
+    }
+}
+
+/// Returns what is on offer by these settings.
+pub fn toolset(settings: &Settings) -> Result<Toolset, WiringError> {
+    let choices = settings.names("toolset");
+    let mut toolset = if choices.is_empty() {
+        Toolset::everything(CATALOGUES)
+    } else {
+        Toolset::choose(CATALOGUES, &choices)?
+    };
+    let allow = settings.names("forgekeeper.allow");
+    let least = |a: u64, name: &str| a.min(settings.count(name));
+    toolset.adjust(|offer| {
+        let limits = &mut offer.limits;
+        let mut output = limits.output_bytes as u64;
+        limits.deadline_ms = least(limits.deadline_ms, "limits.deadline_ms");
+        output = least(output, "limits.output_bytes");
+        if offer.catalogue.name == "forgekeeper" {
+            limits.deadline_ms = least(limits.deadline_ms, "forgekeeper.timeout_ms");
+            output = least(output, "forgekeeper.max_output_bytes");
+            let name = offer.tool.declaration().name;
+            limits.output_bytes = output as usize;
+            return allow.is_empty() || allow.iter().any(|allowed| allowed == name);
+        }
+        limits.output_bytes = output as usize;
+        true
+    });
+    Ok(toolset)
+}
+
+/// What is to be opened, read from settings and environment and not opened yet.
+pub struct Plans {
+    /// What holds.
+    pub settings: Settings,
+    /// The workspace.
+    pub root: Root,
+    /// Where the state folder is to be, or why there is no place for it.
+    pub state: Result<PathBuf, WiringError>,
+    places: Places,
+    environment: BTreeMap<String, OsString>,
+}
+
+impl Plans {
+    /// Reads what `wishes` and the environment name.
+    pub fn read(wishes: &Wishes) -> Result<Self, WiringError> {
+        let environment: BTreeMap<String, OsString> = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
+            .collect();
+        let given = absolute(wishes.workspace.as_deref().unwrap_or(Path::new(".")))?;
+        let root = Root::open(&given)?;
+        let places = Places {
+            machine: PathBuf::from("/etc/toolcrib/config.toml"),
+            user: folder(&environment, "XDG_CONFIG_HOME", ".config")
+                .map(|folder| folder.join("toolcrib/config.toml")),
+        };
+        let settings =
+            Settings::load(&places, &root, &environment, &wishes.flags, &wishes.assignments)?;
+        let state = wishes.state.clone().map_or_else(|| state_folder(&environment), Ok);
+        Ok(Self { settings, root, state, places, environment })
     }
 }
 

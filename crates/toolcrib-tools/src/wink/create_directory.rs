@@ -22,6 +22,9 @@ pub(crate) struct Metadata {
     created_parents: Vec<String>,
 }
 
+/// The most parents that are named.
+const MAX_PARENTS: usize = 100;
+
 static DECLARATION: Declaration = Declaration {
     name: "create_directory",
     summary: "Create a directory structure (equivalent to mkdir -p). Returns: {success, output, \
@@ -90,7 +93,10 @@ impl Tool for CreateDirectory {
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<Metadata>, ToolError> {
         let mut made = ctx.files.make_directory(&args.path)?;
-        if made.pop().is_none() {
+        let is_made = made.pop().is_some();
+        // A path can have thousands of directories; nobody reads past the first.
+        made.truncate(MAX_PARENTS);
+        if !is_made {
             return Ok(Reply {
                 output: format!("Directory already exists: {}", args.path),
                 files_affected: Vec::new(),

@@ -3,9 +3,11 @@
 use std::io::BufRead;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, mpsc};
-use toolcrib_core::{Call, Cancel, SessionId, json as strict_json};
+use toolcrib_core::{Call, Cancel, ErrorKind, SessionId, ToolError, json as strict_json};
 use toolcrib_runtime::Runtime;
 
 use super::{approver, block_on, interrupted, open};
@@ -16,10 +18,22 @@ use crate::wiring::{WiringError, session};
 
 /// A line of stdin.
 struct Line {
-    id: Value,
+    /// As it was written: the caller knows it by its spelling.
+    id: String,
     tool: String,
     /// The arguments, or why there are none.
-    args: Result<Value, String>,
+    args: Result<Value, ToolError>,
+}
+
+/// A call on the wire.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CallParams<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    tool: String,
+    #[serde(borrow)]
+    args: Option<&'a RawValue>,
 }
 
 pub(super) fn run(
@@ -157,30 +171,32 @@ fn read_line(input: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
 }
 
 fn parse(bytes: &[u8]) -> Line {
-    let mut object = match strict_json::parse(bytes) {
-        Ok(Value::Object(object)) => object,
-        Ok(_) => return unreadable(bytes, "a call is an object {\"id\", \"tool\", \"args\"}"),
-        Err(reason) => return unreadable(bytes, &reason),
+    let wrong =
+        |what: &str, reason: &str| ToolError::new(ErrorKind::BadArgs, format!("{what}: {reason}"));
+    if bytes.len() > strict_json::MAX_BYTES {
+        return unreadable(bytes, wrong("this line", "it is longer than a call may be"));
+    }
+    let params: CallParams<'_> = match serde_json::from_slice(bytes) {
+        Ok(params) => params,
+        Err(err) => {
+            let error = wrong("this line", &err.to_string())
+                .hint(r#"a line is one call, {"id": …, "tool": "…", "args": {…}}"#);
+            return unreadable(bytes, error);
+        }
     };
-    let id = object.shift_remove("id").unwrap_or(Value::Null);
-    let args = object.shift_remove("args").unwrap_or_else(|| Value::Object(Map::new()));
-    let (tool, wrong) = match object.shift_remove("tool") {
-        Some(Value::String(tool)) => (tool, None),
-        Some(_) => (String::new(), Some("`tool` must be a string".to_owned())),
-        None => (String::new(), Some("`tool` is missing".to_owned())),
-    };
-    let stray = object.keys().next();
-    let stray = stray.map(|key| format!("no `{key}` in a call; there are `id`, `tool` and `args`"));
-    Line { id, tool, args: wrong.or(stray).map_or(Ok(args), Err) }
+    let args = params.args.map_or("{}", RawValue::get);
+    let args = strict_json::parse(args.as_bytes())
+        .map_err(|reason| wrong("the arguments", &reason).hint("send one JSON object"));
+    Line { id: params.id.map_or("null", RawValue::get).to_owned(), tool: params.tool, args }
 }
 
 /// Returns the line for a call that cannot be read, with its id and tool if a lenient reader finds
 /// them: whoever waits for the answer knows it by that.
-fn unreadable(bytes: &[u8], reason: &str) -> Line {
+fn unreadable(bytes: &[u8], error: ToolError) -> Line {
     let value: Value = serde_json::from_slice(bytes).unwrap_or_default();
     Line {
-        id: value["id"].clone(),
+        id: value["id"].to_string(),
         tool: value["tool"].as_str().unwrap_or_default().to_owned(),
-        args: Err(reason.to_owned()),
+        args: Err(error),
     }
 }

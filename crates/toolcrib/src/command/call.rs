@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use serde_json::{Map, Value, json};
-use toolcrib_core::{Call, Cancel, Outcome, json as strict_json};
+use toolcrib_core::{Call, Cancel, ErrorKind, Outcome, ToolError, json as strict_json};
 use toolcrib_runtime::Preview;
 
 use super::{approver, block_on, interrupted, open, render};
@@ -30,7 +30,9 @@ pub(super) fn run(
     };
     match arguments(&args.args) {
         Ok(parsed) => call.args = parsed,
-        Err(reason) => return Ok(show(terminal, args, &crib, &runtime.reject(&call, &reason))),
+        Err(reason) => {
+            return Ok(show(terminal, args, &crib, &runtime.reject(&call, &unreadable(&reason))));
+        }
     }
     let cancel = Cancel::default();
     let stop = cancel.clone();
@@ -41,7 +43,7 @@ pub(super) fn run(
         });
         if args.dry_run {
             return match runtime.preview(call, cancel).await {
-                Ok(preview) => show_preview(terminal, args, &preview),
+                Ok(preview) => show_preview(terminal, args, &preview, global.yes),
                 Err(outcome) => show(terminal, args, &crib, &outcome),
             };
         }
@@ -67,7 +69,7 @@ fn show(terminal: Terminal, args: &CallArgs, crib: &Crib, outcome: &Outcome) -> 
     outcome.error.as_ref().map_or(Exit::Done, |err| Exit::of(err.kind))
 }
 
-fn show_preview(terminal: Terminal, args: &CallArgs, preview: &Preview) -> Exit {
+fn show_preview(terminal: Terminal, args: &CallArgs, preview: &Preview, is_answered: bool) -> Exit {
     if args.json {
         let files: Vec<&str> =
             preview.question.plan.edits.iter().map(|edit| edit.path.as_str()).collect();
@@ -76,13 +78,19 @@ fn show_preview(terminal: Terminal, args: &CallArgs, preview: &Preview) -> Exit 
             "dry_run": true,
             "decision": preview.decision.verdict.as_str(),
             "rule": preview.decision.rule,
+            "answered": is_answered,
             "files_affected": files,
         });
         print_json(&reply.to_string());
     } else {
-        render::preview(terminal, preview);
+        render::preview(terminal, preview, is_answered);
     }
     Exit::Done
+}
+
+fn unreadable(reason: &str) -> ToolError {
+    ToolError::new(ErrorKind::BadArgs, format!("the arguments: {reason}"))
+        .hint("write one JSON object, or KEY=TEXT and KEY:=JSON pairs")
 }
 
 /// Reads the arguments of a call from the command line.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolcrib_core::escape;
 
-use super::{open, print_lines};
+use super::{print_lines, read};
 use crate::cli::{ConfigArgs, ConfigCommand, Global};
 use crate::exit::Exit;
 use crate::terminal::{Paint, Terminal, print_json};
@@ -14,18 +14,21 @@ pub(super) fn run(
     terminal: Terminal,
     args: &ConfigArgs,
 ) -> Result<Exit, WiringError> {
-    let crib = open(global, terminal)?;
+    let plans = read(global, terminal)?;
     let ConfigCommand::Show { origin, json } = &args.command;
     let places = [
-        ("workspace", crib.workspace.root().map(|root| root.path().display().to_string())),
-        ("state", Some(crib.state.folder().display().to_string())),
+        ("workspace", plans.root.path().display().to_string()),
+        (
+            "state",
+            plans.state.as_ref().map_or_else(|err| err.0.clone(), |it| it.display().to_string()),
+        ),
     ];
     if *json {
         let mut all = serde_json::Map::new();
         for (name, place) in places {
             all.insert(name.to_owned(), json!({"value": place}));
         }
-        for (key, value, origin) in crib.settings.all() {
+        for (key, value, origin) in plans.settings.all() {
             let value = serde_json::to_value(value).unwrap_or(Value::Null);
             all.insert(key.name.to_owned(), json!({"value": value, "origin": origin.to_string()}));
         }
@@ -34,9 +37,9 @@ pub(super) fn run(
     }
     let mut lines = Vec::new();
     for (name, place) in places {
-        lines.push(terminal.paint(Paint::Dim, &format!("# {name}: {}", place.unwrap_or_default())));
+        lines.push(terminal.paint(Paint::Dim, &format!("# {name}: {place}")));
     }
-    for (key, value, from) in crib.settings.all() {
+    for (key, value, from) in plans.settings.all() {
         let line = escape::line(&format!("{} = {value}", key.name)).into_owned();
         let note = format!("# {from}");
         lines.push(if *origin {

@@ -46,22 +46,28 @@ pub(super) fn completions(shell: Shell) -> Exit {
 
 /// Writes a man page for the program and each of its commands.
 pub(super) fn run(directory: Option<&Path>) -> Result<Exit, WiringError> {
-    let command = cli::command();
+    let mut command = cli::command().disable_help_subcommand(true);
     let Some(directory) = directory else {
         print(&String::from_utf8_lossy(&page(command)?));
         return Ok(Exit::Done);
     };
-    let write = |name: String, page: Vec<u8>| {
-        let path = directory.join(name);
-        fs::write(&path, page).map_err(|err| WiringError(format!("`{}`: {err}", path.display())))
+    command.build();
+    let failed = |err: std::io::Error| {
+        WiringError(format!("`{}` cannot be made: {err}", directory.display()))
     };
-    fs::create_dir_all(directory)?;
-    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
-        let name = format!("toolcrib-{}", sub.get_name());
-        write(format!("{name}.1"), page(sub.clone().name(name))?)?;
-    }
-    write("toolcrib.1".to_owned(), page(command)?)?;
+    fs::create_dir_all(directory).map_err(failed)?;
+    write_pages(&command, "toolcrib", directory)?;
     Ok(Exit::Done)
+}
+
+fn write_pages(command: &clap::Command, name: &str, directory: &Path) -> Result<(), WiringError> {
+    let path = directory.join(format!("{name}.1"));
+    let page = page(command.clone().name(name.to_owned()))?;
+    fs::write(&path, page).map_err(|err| WiringError(format!("`{}`: {err}", path.display())))?;
+    for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+        write_pages(sub, &format!("{name}-{}", sub.get_name()), directory)?;
+    }
+    Ok(())
 }
 
 fn page(command: clap::Command) -> Result<Vec<u8>, WiringError> {

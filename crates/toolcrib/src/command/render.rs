@@ -107,12 +107,12 @@ fn news(outcome: &Outcome) -> String {
                 let value = match value {
                     Value::String(value) => value.clone(),
                     Value::Array(_) | Value::Object(_) => {
-                        let pretty = serde_json::to_string_pretty(value).unwrap_or_default();
-                        pretty.replace('\n', "\n  ")
+                        serde_json::to_string_pretty(value).unwrap_or_default()
                     }
                     other => other.to_string(),
                 };
-                let _ = write!(text, "\n  {key}: {}", escape::lines(&value));
+                let value = escape::lines(&value).replace('\n', "\n    ");
+                let _ = write!(text, "\n  {key}: {value}");
             }
         }
         Value::Array(items) => {
@@ -133,9 +133,12 @@ fn place(change: &Change) -> String {
 }
 
 /// Shows what would come of a call.
-pub(super) fn preview(terminal: Terminal, preview: &Preview) {
+pub(super) fn preview(terminal: Terminal, preview: &Preview, is_answered: bool) {
     let verdict = match preview.decision.verdict {
         toolcrib_core::Verdict::Allow => terminal.paint(Paint::Good, "would run"),
+        toolcrib_core::Verdict::Ask if is_answered => {
+            terminal.paint(Paint::Good, "would run, since --yes answers")
+        }
         toolcrib_core::Verdict::Ask => terminal.paint(Paint::Warn, "would ask a person"),
         toolcrib_core::Verdict::Deny => terminal.paint(Paint::Bad, "would be refused"),
     };
@@ -181,7 +184,10 @@ pub(super) fn texts(terminal: Terminal, before: &str, after: &str) -> String {
     if before.len() + after.len() > 2 * MOST_BYTES {
         return "  (too large to show the difference)\n".to_owned();
     }
-    let diff = TextDiff::from_lines(before, after);
+    // Split at line feeds alone: a carriage return is a character like any other, and shown as one.
+    let (old, new): (Vec<&str>, Vec<&str>) =
+        (before.split_inclusive('\n').collect(), after.split_inclusive('\n').collect());
+    let diff = TextDiff::from_slices(&old, &new);
     let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
     let (added, removed) = (count(ChangeTag::Insert), count(ChangeTag::Delete));
     if added + removed == 0 {
@@ -199,8 +205,14 @@ pub(super) fn texts(terminal: Terminal, before: &str, after: &str) -> String {
                 continue;
             }
             let number = change.new_index().or(change.old_index()).unwrap_or_default() + 1;
-            let line = change.value().trim_end_matches(['\n', '\r']);
-            let line = format!("{number:>5} {} {}", change.tag(), escape::line(line));
+            let (line, end) = match change.value().strip_suffix('\n') {
+                Some(line) => (line, ""),
+                None => (change.value(), " (no line end)"),
+            };
+            // The usual end of a line is worth showing only where it changes.
+            let line =
+                if change.tag() == ChangeTag::Equal { line.trim_end_matches('\r') } else { line };
+            let line = format!("{number:>5} {} {}{end}", change.tag(), escape::line(line));
             let line = match change.tag() {
                 ChangeTag::Insert => terminal.paint(Paint::Added, &line),
                 ChangeTag::Delete => terminal.paint(Paint::Removed, &line),

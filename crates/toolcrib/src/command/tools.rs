@@ -7,20 +7,19 @@ use toolcrib_core::toolset::Offer;
 use toolcrib_core::{ToolError, Toolset};
 use toolcrib_runtime::dialect::{Dialect, Names, declare};
 
-use super::open;
+use super::read;
 use crate::cli::{Global, ToolsArgs, ToolsFormat};
 use crate::exit::Exit;
 use crate::reference::describe;
 use crate::terminal::{Paint, Terminal, print};
-use crate::wiring::WiringError;
+use crate::wiring::{WiringError, toolset};
 
 pub(super) fn run(
     global: &Global,
     terminal: Terminal,
     args: &ToolsArgs,
 ) -> Result<Exit, WiringError> {
-    let crib = open(global, terminal)?;
-    let toolset = crib.toolset()?;
+    let toolset = toolset(&read(global, terminal)?.settings)?;
     let offers = match &args.name {
         None => toolset.offers().to_vec(),
         Some(name) => match chosen(&toolset, name) {

@@ -1,13 +1,13 @@
 //! A racer that swaps a directory for a link to outside, as fast as it can, against every kind of
 //! file call. The naive way leaks under it; ours must not.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -18,10 +18,10 @@ use crate::scratch::Scratch;
 /// How long the race lasts.
 const LAPS: Duration = Duration::from_secs(30);
 
-/// Swaps `d` between a directory and a link to outside until told to stop.
-fn swap(work: PathBuf, stop: &AtomicBool) -> usize {
-    let (name, link) = (work.join("d"), work.join("d-link"));
-    symlink("../outside", &link).unwrap();
+/// Swaps `name` between a directory and a link to `outside` until told to stop.
+fn swap(work: &Path, name: &str, outside: &str, stop: &AtomicBool) -> usize {
+    let (name, link) = (work.join(name), work.join(format!("{name}-link")));
+    symlink(outside, &link).unwrap();
     let mut swaps = 0;
     while !stop.load(Ordering::Relaxed) {
         renameat_with(CWD, &name, CWD, &link, RenameFlags::EXCHANGE).unwrap();
@@ -30,22 +30,20 @@ fn swap(work: PathBuf, stop: &AtomicBool) -> usize {
     swaps
 }
 
-/// Checks first and opens after, as so many do. Returns how often that gave away what is outside.
-fn naive(work: &Path, stop: &AtomicBool) -> usize {
-    let root = work.canonicalize().unwrap();
-    let mut leaks = 0;
-    while !stop.load(Ordering::Relaxed) {
-        let path = work.join("d/secret.txt");
-        let is_inside = path.canonicalize().is_ok_and(|real| real.starts_with(&root));
-        if is_inside && fs::read_to_string(&path).is_ok_and(|text| text == "SECRET") {
-            leaks += 1;
-        }
-    }
-    leaks
+/// What a directory holds, by name.
+fn held(folder: &Path) -> BTreeMap<String, String> {
+    fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| {
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            (name, fs::read_to_string(path).unwrap())
+        })
+        .collect()
 }
 
-/// Asks the same call again and again of one process, and counts the answers.
-fn ask(scratch: &Scratch, call: &Value, stop: &AtomicBool) -> (usize, usize, usize) {
+/// Asks the same calls again and again of one process, and counts the answers.
+fn ask(scratch: &Scratch, calls: &[Value], stop: &AtomicBool) -> (usize, usize, usize) {
     let mut child = scratch
         .command()
         .args(["--yes", "call", "--batch"])
@@ -57,7 +55,10 @@ fn ask(scratch: &Scratch, call: &Value, stop: &AtomicBool) -> (usize, usize, usi
     let mut output = BufReader::new(child.stdout.take().unwrap());
     let (mut done, mut refused, mut leaked) = (0, 0, 0);
     let mut line = String::new();
-    while !stop.load(Ordering::Relaxed) {
+    for call in calls.iter().cycle() {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
         writeln!(input, "{call}").unwrap();
         line.clear();
         output.read_line(&mut line).unwrap();
@@ -74,25 +75,33 @@ fn ask(scratch: &Scratch, call: &Value, stop: &AtomicBool) -> (usize, usize, usi
     (done, refused, leaked)
 }
 
+fn call(action: &str, path: &str) -> Value {
+    let mut args = json!({"action": action, "path": path});
+    if action == "write" {
+        args["content"] = json!("inside");
+    }
+    json!({"tool": "nachos/filesystem", "args": args})
+}
+
 #[test]
 fn a_racing_link_never_leads_outside() {
-    let scratch = Arc::new(Scratch::new());
+    let scratch = Scratch::new();
     scratch.put("d/secret.txt", "inside");
     scratch.put_at("outside/only-outside", "");
-    let before = fs::read_dir(scratch.path("outside")).unwrap().count();
-    let stop = Arc::new(AtomicBool::new(false));
-    let calls = [
-        json!({"tool": "nachos/filesystem", "args": {"action": "read", "path": "d/secret.txt"}}),
-        json!({"tool": "nachos/filesystem", "args": {"action": "list", "path": "d"}}),
-        json!({"tool": "nachos/filesystem", "args": {"action": "write", "path": "d/new", "content": "x"}}),
-        json!({"tool": "nachos/filesystem", "args": {"action": "delete", "path": "d/new"}}),
+    // What only a leak could overwrite or delete.
+    scratch.put_at("outside/victim", "precious");
+    let before = held(&scratch.path("outside"));
+    let stop = AtomicBool::new(false);
+    let legs = [
+        vec![call("read", "d/secret.txt")],
+        vec![call("list", "d")],
+        vec![call("write", "d/written")],
+        vec![call("write", "d/victim"), call("delete", "d/victim")],
     ];
-    let leaks = AtomicUsize::new(0);
     std::thread::scope(|scope| {
-        let swapper = scope.spawn(|| swap(scratch.work(), &stop));
-        let naive = scope.spawn(|| naive(&scratch.work(), &stop));
+        let swapper = scope.spawn(|| swap(&scratch.work(), "d", "../outside", &stop));
         let asked: Vec<_> =
-            calls.iter().map(|call| (call, scope.spawn(|| ask(&scratch, call, &stop)))).collect();
+            legs.iter().map(|calls| (calls, scope.spawn(|| ask(&scratch, calls, &stop)))).collect();
         let start = Instant::now();
         while start.elapsed() < LAPS && !swapper.is_finished() {
             std::thread::sleep(Duration::from_millis(100));
@@ -100,17 +109,49 @@ fn a_racing_link_never_leads_outside() {
         stop.store(true, Ordering::Relaxed);
         let swaps = swapper.join().unwrap();
         assert!(swaps > 10_000, "only {swaps} swaps");
-        for (call, asked) in asked {
+        for (calls, asked) in asked {
             let (done, refused, leaked) = asked.join().unwrap();
-            let what = format!("{call}: {done} done, {refused} refused, {leaked} leaked");
+            let what = format!("{calls:?}: {done} done, {refused} refused, {leaked} leaked");
             assert_eq!(leaked, 0, "{what}");
             assert!(done > 0, "the call never worked: {what}");
             assert!(refused > 0, "the racer never met it: {what}");
         }
-        leaks.store(naive.join().unwrap(), Ordering::Relaxed);
     });
-    let after = fs::read_dir(scratch.path("outside")).unwrap().count();
-    assert_eq!(after, before, "something was written or deleted outside");
-    let leaks = leaks.into_inner();
-    assert!(leaks > 0, "the naive way did not leak, so this race proves nothing");
+    assert_eq!(held(&scratch.path("outside")), before, "something was changed outside");
+}
+
+/// The control: whoever checks first and opens after, as so many do, leaks under the same racer.
+#[test]
+fn the_naive_way_leaks_under_the_same_racer() {
+    let scratch = Scratch::new();
+    scratch.put("d/secret.txt", "inside");
+    let work = scratch.work();
+    let root = work.canonicalize().unwrap();
+    let stop = AtomicBool::new(false);
+    let outside = |name: &str| scratch.path(&format!("outside/{name}"));
+    let is_inside = |path: &Path| path.canonicalize().is_ok_and(|real| real.starts_with(&root));
+    let (mut read, mut written, mut deleted) = (false, false, false);
+    std::thread::scope(|scope| {
+        let swapper = scope.spawn(|| swap(&work, "d", "../outside", &stop));
+        let start = Instant::now();
+        while start.elapsed() < LAPS && !(read && written && deleted) {
+            let path = work.join("d/secret.txt");
+            read |=
+                is_inside(&path) && fs::read_to_string(&path).is_ok_and(|text| text == "SECRET");
+            if is_inside(&work.join("d")) {
+                let _ = fs::write(work.join("d/written"), "x");
+            }
+            written |= outside("written").exists();
+            if !deleted {
+                fs::write(outside("victim"), "precious").unwrap();
+                if is_inside(&work.join("d")) {
+                    let _ = fs::remove_file(work.join("d/victim"));
+                }
+                deleted = !outside("victim").exists();
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+        swapper.join().unwrap();
+    });
+    assert!(read && written && deleted, "read {read}, written {written}, deleted {deleted}");
 }

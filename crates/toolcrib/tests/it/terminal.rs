@@ -125,7 +125,7 @@ fn completions_know_the_tools_and_man_pages_are_written() {
     }
     let folder = scratch.path("man");
     assert_eq!(scratch.run(["man", folder.to_str().unwrap()]).code, 0);
-    for page in ["toolcrib.1", "toolcrib-call.1", "toolcrib-undo.1"] {
+    for page in ["toolcrib.1", "toolcrib-call.1", "toolcrib-undo.1", "toolcrib-config-show.1"] {
         assert!(fs::read_to_string(folder.join(page)).unwrap().contains(".TH"), "{page}");
     }
 }
