@@ -5,7 +5,7 @@ run:            ## set everything up, then take the tour: real calls in a scratc
 	cargo run --quiet -- tour
 
 test: lint      ## set everything up, then check everything
-	cargo test --workspace --quiet
+	cargo test --workspace --lib --bins --tests --quiet
 
 lint:
 	cargo fmt --all --check
