@@ -71,7 +71,7 @@ impl Scratch {
         let folder = tempfile::tempdir().unwrap();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let scratch = Self { folder, user };
-        for part in ["work", "outside", "home"] {
+        for part in ["project", "outside", "home"] {
             fs::create_dir(scratch.path(part)).unwrap();
             scratch.own(&scratch.path(part));
         }
@@ -92,7 +92,7 @@ impl Scratch {
     }
 
     pub(crate) fn work(&self) -> PathBuf {
-        self.path("work")
+        self.path("project")
     }
 
     pub(crate) fn state(&self) -> PathBuf {
@@ -101,7 +101,7 @@ impl Scratch {
 
     /// Puts a file into the workspace; a name that ends in `/` is a directory.
     pub(crate) fn put(&self, name: &str, content: impl AsRef<[u8]>) {
-        self.put_at(&format!("work/{name}"), content);
+        self.put_at(&format!("project/{name}"), content);
     }
 
     pub(crate) fn put_at(&self, name: &str, content: impl AsRef<[u8]>) {

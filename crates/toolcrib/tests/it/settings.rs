@@ -84,7 +84,7 @@ fn typing_errors_are_refused() {
         ("mode = ", "line 1"),
         ("[limits]\ndeadline_ms = 0", "between 1 and"),
     ] {
-        for place in [USER, "work/.toolcrib/config.toml"] {
+        for place in [USER, "project/.toolcrib/config.toml"] {
             scratch.put_at(place, text);
             let ran = scratch.run(["config", "show"]);
             assert_eq!(ran.code, 2, "{place}: {text}: {}", ran.stdout);

@@ -15,14 +15,14 @@ fn trap(user: crate::scratch::User) -> Scratch {
     let scratch = Scratch::of(user);
     scratch.put("ok.txt", "fine\n");
     scratch.put("sub/inner.txt", "fine\n");
-    scratch.put_at("work-evil/x", "SECRET");
+    scratch.put_at("project-evil/x", "SECRET");
     let work = scratch.work();
     for (target, link) in [
         ("../outside/secret.txt", "rel"),
         ("/etc/passwd", "abs"),
         ("/proc/self/root/etc/passwd", "magic"),
         ("/proc/self/fd/0", "fd0"),
-        ("../work/ok.txt", "updown"),
+        ("../project/ok.txt", "updown"),
         ("../outside", "dir"),
         ("loop", "loop"),
         ("../outside/fresh.txt", "dangling"),
@@ -106,7 +106,7 @@ fn nothing_is_written_outside_or_half_way_there() {
             names
         };
         assert_eq!(names("outside"), ["secret.txt"]);
-        assert_eq!(names("work-evil"), ["x"]);
+        assert_eq!(names("project-evil"), ["x"]);
         assert!(!scratch.work().join("a").exists() && !scratch.work().join("newdir").exists());
         assert_eq!(fs::read_to_string(scratch.path("outside/secret.txt")).unwrap(), "SECRET");
         // The control: a write through a link that stays inside, and one that makes directories.

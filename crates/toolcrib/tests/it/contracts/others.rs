@@ -295,7 +295,7 @@ fn forgekeeper_root_is_its_own() {
     };
     assert_eq!(read("inner.txt")["result"]["content"], "inner\n");
     assert_eq!(read("outer.txt")["error"], "ENOENT");
-    assert_eq!(read("../work/outer.txt")["error"], "path_outside_sandbox");
+    assert_eq!(read("../project/outer.txt")["error"], "path_outside_sandbox");
 }
 
 #[track_caller]
