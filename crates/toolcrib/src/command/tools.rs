@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
+use toolcrib_core::nearest::{either, nearest};
 use toolcrib_core::toolset::Offer;
 use toolcrib_core::{ToolError, Toolset};
 use toolcrib_runtime::dialect::{Dialect, Names, declare};
@@ -68,7 +69,11 @@ fn chosen(toolset: &Toolset, name: &str) -> Result<Vec<Offer>, ToolError> {
     };
     let offers: Vec<Offer> = toolset.offers().iter().filter(is_meant).cloned().collect();
     if offers.is_empty() {
-        return toolset.find(name).map(|offer| vec![offer.clone()]);
+        let catalogues = toolset.offers().iter().map(|offer| offer.catalogue.name);
+        let near = nearest(name, catalogues, 2);
+        return toolset.find(name).map(|offer| vec![offer.clone()]).map_err(|err| {
+            if near.is_empty() { err } else { err.hint(format!("did you mean {}?", either(&near))) }
+        });
     }
     Ok(offers)
 }

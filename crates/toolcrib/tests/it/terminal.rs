@@ -63,6 +63,7 @@ fn tools_are_listed_and_described() {
         assert!(ran.stdout.contains(text), "{text}: {}", ran.stdout);
     }
     assert_eq!(scratch.run(["tools", "nope"]).code, 5);
+    assert!(scratch.run(["tools", "wnik"]).stderr.contains("did you mean `wink`?"));
     assert_eq!(
         scratch.run(["tools", "hikai", "--format", "json"]).json().as_array().unwrap().len(),
         5
