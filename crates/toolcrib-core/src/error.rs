@@ -15,6 +15,10 @@ pub enum ErrorKind {
     NotOffered,
     /// The arguments do not fit the schema or a rule of the tool.
     BadArgs,
+    /// A regular expression that is none, or too large a one.
+    BadRegex,
+    /// A glob that is none.
+    BadGlob,
     /// Policy refused the call.
     Refused,
     /// A person refused the call.
@@ -71,10 +75,12 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// Every kind, for tests that hold over all of them.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 31] = [
         Self::NoTool,
         Self::NotOffered,
         Self::BadArgs,
+        Self::BadRegex,
+        Self::BadGlob,
         Self::Refused,
         Self::Declined,
         Self::ApprovalNeeded,
@@ -109,6 +115,8 @@ impl ErrorKind {
             Self::NoTool => "no_tool",
             Self::NotOffered => "not_offered",
             Self::BadArgs => "bad_args",
+            Self::BadRegex => "invalid_regex",
+            Self::BadGlob => "invalid_glob",
             Self::Refused => "refused",
             Self::Declined => "declined",
             Self::ApprovalNeeded => "approval_required",
@@ -145,6 +153,8 @@ impl ErrorKind {
             Self::NoTool
             | Self::NotOffered
             | Self::BadArgs
+            | Self::BadRegex
+            | Self::BadGlob
             | Self::Refused
             | Self::Declined
             | Self::ApprovalNeeded

@@ -16,6 +16,7 @@ pub mod nearest;
 pub mod outcome;
 pub mod policy;
 pub mod schema;
+pub mod search;
 pub mod tool;
 pub mod toolset;
 
@@ -28,5 +29,6 @@ pub use error::{ErrorKind, ToolError};
 pub use event::{Event, Moment, Recorder};
 pub use outcome::Outcome;
 pub use policy::{Decision, Mode, Permit, Risk, Tier, Verdict};
-pub use tool::{AnyTool, Ctx, Plan, Prepared, Tool, ToolSettings};
+pub use search::{Ground, Search};
+pub use tool::{AnyTool, Connection, Ctx, Plan, Prepared, Tool, ToolSettings};
 pub use toolset::{Toolset, ToolsetError};

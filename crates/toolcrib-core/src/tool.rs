@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,6 +15,7 @@ use crate::capability::{Cancel, Clock, Files, Tree};
 use crate::declaration::Declaration;
 use crate::error::{ErrorKind, ToolError};
 use crate::schema;
+use crate::search::Search;
 
 /// A tool, as its author writes it.
 pub trait Tool: Send + Sync + 'static {
@@ -54,8 +56,10 @@ pub struct Ctx {
     pub call: CallId,
     /// The files of its workspace.
     pub files: Arc<dyn Files>,
+    /// Search in them.
+    pub search: Arc<dyn Search>,
     /// The connected repository, if one is.
-    pub connection: Option<Arc<dyn Tree>>,
+    pub connection: Option<Connection>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Whether the call is still wanted.
@@ -64,9 +68,20 @@ pub struct Ctx {
     pub settings: Arc<ToolSettings>,
 }
 
+/// A connected repository.
+#[derive(Clone)]
+pub struct Connection {
+    /// Its files.
+    pub files: Arc<dyn Tree>,
+    /// Search in them.
+    pub search: Arc<dyn Search>,
+}
+
 /// What the operator set for tools.
 #[derive(Clone, Debug)]
 pub struct ToolSettings {
+    /// After how long a search answers with what it has.
+    pub search_time: Duration,
     /// The most a forgekeeper tool reads of a file.
     pub max_read_bytes: u64,
     /// The most a forgekeeper tool writes to a file.
@@ -80,6 +95,7 @@ pub struct ToolSettings {
 impl Default for ToolSettings {
     fn default() -> Self {
         Self {
+            search_time: Duration::from_secs(30),
             max_read_bytes: 64 << 10,
             max_write_bytes: 64 << 10,
             max_output_lines: 256,

@@ -128,13 +128,23 @@ impl Workspace {
             return Ok(());
         }
         let path = real_path(file.as_fd()).ok_or_else(|| outside(shown))?;
-        if self.hidden.iter().any(|hidden| path.starts_with(hidden)) {
+        if self.is_hidden(&path) {
             return Err(outside(shown));
         }
         match path.strip_prefix(root.path()) {
             Ok(below) if self.is_root_user => check_way(root, below, shown),
             _ => Ok(()),
         }
+    }
+
+    /// Whether some of our own folders are below a root.
+    pub(crate) fn has_hidden(&self) -> bool {
+        !self.hidden.is_empty()
+    }
+
+    /// Whether a real path is one of our own.
+    pub(crate) fn is_hidden(&self, path: &Path) -> bool {
+        self.hidden.iter().any(|hidden| path.starts_with(hidden))
     }
 
     /// Fails if nothing may be changed at `below`, a path under `root` with no link in it.
@@ -144,8 +154,7 @@ impl Workspace {
         below: &Path,
         shown: &str,
     ) -> Result<(), ToolError> {
-        let path = root.path().join(below);
-        if self.hidden.iter().any(|hidden| path.starts_with(hidden)) {
+        if self.is_hidden(&root.path().join(below)) {
             return Err(outside(shown));
         }
         protect::check(below, &self.rules.protected, shown)

@@ -6,6 +6,7 @@ mod attribute;
 mod clock;
 mod confine;
 mod fault;
+mod ground;
 mod lock;
 mod place;
 mod protect;
@@ -19,5 +20,6 @@ mod write;
 
 pub use clock::SystemClock;
 pub use confine::{CallFiles, Hardlinks, Rules, Workspace, real_place};
+pub use ground::SearchRoot;
 pub use root::{Root, RootError};
 pub use spelling::root_path;

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toolcrib_core::capability::{EditFn, WriteMode, Written};
 use toolcrib_core::policy::Answer;
+use toolcrib_core::search::{Found, Glob, Grep, Names, Pattern, Scope, Search};
 use toolcrib_core::{
     Call, CallId, Cancel, Catalogue, Change, Clock, Content, Ctx, Declaration, Effect, ErrorKind,
     Event, Files, Limits, Listing, Meta, Mode, Moment, Outcome, Plan, Recorder, SessionId, Tier,
@@ -153,6 +154,18 @@ impl Files for Nowhere {
     }
 }
 
+impl Search for Nowhere {
+    fn check(&self, _: Option<&Pattern>, _: &Scope) -> Result<(), ToolError> {
+        Err(ToolError::new(ErrorKind::Outside, "nowhere"))
+    }
+    fn grep(&self, _: &Grep, _: &Cancel) -> Result<Found, ToolError> {
+        Err(ToolError::new(ErrorKind::Outside, "nowhere"))
+    }
+    fn glob(&self, _: &Glob, _: &Cancel) -> Result<Names, ToolError> {
+        Err(ToolError::new(ErrorKind::Outside, "nowhere"))
+    }
+}
+
 struct TestClock;
 
 impl Clock for TestClock {
@@ -169,6 +182,7 @@ impl World for Nowhere {
         Ctx {
             call: call.id.clone(),
             files: Arc::new(Self),
+            search: Arc::new(Self),
             connection: None,
             clock: Arc::new(TestClock),
             cancel: cancel.clone(),

@@ -1,6 +1,8 @@
 //! The catalogue `clemini`: tools of a coding agent, with errors that carry a code and context.
 
 mod edit;
+mod glob;
+mod grep;
 mod read_file;
 mod todo_write;
 mod write_file;
@@ -14,7 +16,14 @@ use toolcrib_core::{Catalogue, Declaration, ErrorKind, ToolError};
 pub(crate) static CATALOGUE: Catalogue = Catalogue {
     name: "clemini",
     about: "Files, search, shell, subagents and web for a coding agent; errors that carry codes",
-    tools: &[&read_file::ReadFile, &write_file::WriteFile, &edit::Edit, &todo_write::TodoWrite],
+    tools: &[
+        &read_file::ReadFile,
+        &write_file::WriteFile,
+        &edit::Edit,
+        &glob::Glob,
+        &grep::Grep,
+        &todo_write::TodoWrite,
+    ],
     call_keys: &[],
     wrap,
     word,
@@ -61,7 +70,7 @@ fn say(error: &ToolError) -> String {
 
 fn next_step(kind: ErrorKind) -> Option<&'static str> {
     match kind {
-        ErrorKind::NotFound => Some("check that the file exists, and the path to it"),
+        ErrorKind::NotFound => Some("check that the file exists or use glob to search"),
         ErrorKind::NoMatch => {
             Some("read the file again and copy the text exactly, spaces included")
         }
@@ -83,6 +92,8 @@ fn code(kind: ErrorKind) -> &'static str {
         ErrorKind::Refused | ErrorKind::Declined | ErrorKind::NotOffered => "BLOCKED",
         ErrorKind::ApprovalNeeded => "NEEDS_CONFIRMATION",
         ErrorKind::BadArgs
+        | ErrorKind::BadRegex
+        | ErrorKind::BadGlob
         | ErrorKind::BadRange
         | ErrorKind::TooLarge
         | ErrorKind::OutputTooLarge

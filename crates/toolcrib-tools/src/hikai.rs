@@ -3,15 +3,15 @@
 mod list_dirs;
 mod list_files;
 mod read_file;
+mod search_code;
 mod todo_manager;
 mod validate_output;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolcrib_core::catalogue::Failure;
-use toolcrib_core::{Catalogue, Ctx, Declaration, ErrorKind, ToolError, Tree};
+use toolcrib_core::{Catalogue, Connection, Ctx, Declaration, ErrorKind, ToolError};
 
 pub(crate) static CATALOGUE: Catalogue = Catalogue {
     name: "hikai",
@@ -20,6 +20,7 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
         &list_dirs::ListDirs,
         &list_files::ListFiles,
         &read_file::ReadFile,
+        &search_code::SearchCode,
         &todo_manager::TodoManager,
         &validate_output::ValidateOutput,
     ],
@@ -57,7 +58,7 @@ fn word(failure: &Failure<'_>) -> Value {
 }
 
 /// Returns the connected repository.
-fn connection(ctx: &Ctx) -> Result<&Arc<dyn Tree>, ToolError> {
+fn connection(ctx: &Ctx) -> Result<&Connection, ToolError> {
     ctx.connection
         .as_ref()
         .ok_or_else(|| ToolError::new(ErrorKind::NoConnection, "No active GitHub connection found"))

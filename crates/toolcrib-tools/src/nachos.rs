@@ -70,9 +70,12 @@ fn code(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::NoTool => "TOOL_NOT_FOUND",
         ErrorKind::NotOffered => "TOOL_NOT_AVAILABLE",
-        ErrorKind::BadArgs | ErrorKind::Outside | ErrorKind::Protected | ErrorKind::TooLarge => {
-            "VALIDATION_ERROR"
-        }
+        ErrorKind::BadArgs
+        | ErrorKind::BadRegex
+        | ErrorKind::BadGlob
+        | ErrorKind::Outside
+        | ErrorKind::Protected
+        | ErrorKind::TooLarge => "VALIDATION_ERROR",
         ErrorKind::Refused | ErrorKind::Declined => "POLICY_DENIED",
         ErrorKind::ApprovalNeeded => "APPROVAL_REQUIRED",
         ErrorKind::Timeout => "TIMEOUT",

@@ -3,6 +3,7 @@
 pub(crate) mod arithmetic;
 pub(crate) mod check;
 pub(crate) mod edit;
+pub(crate) mod found;
 pub(crate) mod lines;
 pub(crate) mod similar;
 pub(crate) mod text;

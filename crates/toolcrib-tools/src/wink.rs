@@ -2,6 +2,8 @@
 
 mod create_directory;
 mod create_file;
+mod file_search;
+mod grep_search;
 mod list_dir;
 mod read_file;
 mod replace_string_in_file;
@@ -21,12 +23,20 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
         &read_file::ReadFile,
         &replace_string_in_file::ReplaceStringInFile,
         &list_dir::ListDir,
+        &file_search::FileSearch,
+        &grep_search::GrepSearch,
         &create_directory::CreateDirectory,
     ],
     call_keys: &[],
     wrap,
     word,
 };
+
+/// The directory that is meant when none is named.
+#[expect(clippy::unnecessary_wraps, reason = "serde wants the field's type")]
+fn here() -> Option<String> {
+    Some(".".to_owned())
+}
 
 /// What a wink tool answers.
 #[derive(Serialize)]
@@ -78,7 +88,7 @@ fn say(tool: &str, error: &ToolError) -> Said {
             format!("Path '{path}' is outside working directory"),
             "Use a path inside the working directory; links may not leave it",
         ),
-        ErrorKind::NotFound if tool == "list_dir" => (
+        ErrorKind::NotFound if matches!(tool, "list_dir" | "file_search") => (
             "directory_not_found",
             format!("Directory '{path}' not found"),
             "Check the name, or list the directory above it",
@@ -86,7 +96,7 @@ fn say(tool: &str, error: &ToolError) -> Said {
         ErrorKind::NotFound => (
             "file_not_found",
             format!("File '{path}' not found"),
-            "Check the file name and try again, or use list_dir to find it",
+            "Check the file name and try again, or use file_search to find it",
         ),
         ErrorKind::Exists => (
             "file_exists",
@@ -103,7 +113,7 @@ fn say(tool: &str, error: &ToolError) -> Said {
             format!("Path '{path}' exists as a file, cannot create directory"),
             "Choose another name, or a directory that does not go through a file",
         ),
-        ErrorKind::NotDirectory if tool == "list_dir" => (
+        ErrorKind::NotDirectory if matches!(tool, "list_dir" | "file_search") => (
             "not_a_directory",
             format!("Path '{path}' is not a directory"),
             "Use read_file for a file, or list the directory it is in",

@@ -47,7 +47,7 @@ impl Exit {
     pub(crate) fn of(kind: ErrorKind) -> Self {
         match kind {
             ErrorKind::NoTool | ErrorKind::NotOffered => Self::NoTool,
-            ErrorKind::BadArgs => Self::BadArgs,
+            ErrorKind::BadArgs | ErrorKind::BadRegex | ErrorKind::BadGlob => Self::BadArgs,
             ErrorKind::Refused | ErrorKind::Declined => Self::Refused,
             ErrorKind::ApprovalNeeded => Self::NeedsApproval,
             ErrorKind::Timeout => Self::Timeout,

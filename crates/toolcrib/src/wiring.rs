@@ -4,12 +4,17 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Map;
-use toolcrib_core::{Call, Cancel, Clock, Ctx, Recorder, SessionId, ToolSettings, Toolset, Tree};
+use toolcrib_core::{
+    Call, Cancel, Clock, Connection, Ctx, Ground, Recorder, Search, SessionId, ToolSettings,
+    Toolset,
+};
 use toolcrib_host::{Hardlinks, Root, Rules, SystemClock, Workspace, real_place};
 use toolcrib_ledger::{Journal, Previews, RecordFile, State};
 use toolcrib_runtime::{Approver, Runtime, World};
+use toolcrib_search::Engine;
 use toolcrib_tools::CATALOGUES;
 
 use crate::settings::{Overrides, Places, Settings};
@@ -264,17 +269,18 @@ impl Opener<'_> {
         workspace: &Arc<Workspace>,
         warnings: &mut Vec<String>,
     ) -> Result<Shop, WiringError> {
-        let other = |name: &str, path: &str| -> Result<Arc<Workspace>, WiringError> {
+        let workspace = Land::new(Arc::clone(workspace));
+        let other = |name: &str, path: &str| -> Result<Land, WiringError> {
             let opened = absolute(Path::new(path)).and_then(|path| self.open(Root::open(&path)?));
-            opened.map_err(|err| WiringError(format!("`{name}`: {}", err.0)))
+            opened.map(Land::new).map_err(|err| WiringError(format!("`{name}`: {}", err.0)))
         };
         let sandbox = match self.settings.text("forgekeeper.root") {
-            "" => Arc::clone(workspace),
+            "" => workspace.clone(),
             path => other("forgekeeper.root", path)?,
         };
         let connection = match self.settings.text("hikai.connection") {
             "none" | "" => None,
-            "workspace" => Some(Arc::clone(workspace)),
+            "workspace" => Some(workspace.clone()),
             // A repository that cannot be had is one that is not connected.
             path => match other("hikai.connection", path) {
                 Ok(folder) => Some(folder),
@@ -287,11 +293,12 @@ impl Opener<'_> {
         let output_types: Map<_, _> =
             self.settings.schemas("hikai.output_types")?.into_iter().collect();
         Ok(Shop {
-            workspace: Arc::clone(workspace),
+            workspace,
             sandbox,
             connection,
             clock: Arc::clone(self.clock),
             settings: Arc::new(ToolSettings {
+                search_time: Duration::from_millis(self.settings.count("search.time_ms")),
                 max_read_bytes: self.settings.count("forgekeeper.max_read_bytes"),
                 max_write_bytes: self.settings.count("forgekeeper.max_write_bytes"),
                 max_output_lines: self.settings.count("forgekeeper.max_output_lines") as usize,
@@ -301,25 +308,42 @@ impl Opener<'_> {
     }
 }
 
+/// Files, and search in them.
+#[derive(Clone)]
+struct Land {
+    files: Arc<Workspace>,
+    search: Arc<Engine>,
+}
+
+impl Land {
+    fn new(files: Arc<Workspace>) -> Self {
+        let ground = |root| Arc::new(root) as Arc<dyn Ground>;
+        let search = Engine::new(files.search_roots().into_iter().map(ground).collect());
+        Self { files, search: Arc::new(search) }
+    }
+}
+
 /// Hands out capabilities.
 struct Shop {
-    workspace: Arc<Workspace>,
-    sandbox: Arc<Workspace>,
-    connection: Option<Arc<Workspace>>,
+    workspace: Land,
+    sandbox: Land,
+    connection: Option<Land>,
     clock: Arc<dyn Clock>,
     settings: Arc<ToolSettings>,
 }
 
 impl World for Shop {
     fn enter(&self, catalogue: &str, tool: &str, call: &Call, cancel: &Cancel) -> Ctx {
-        let workspace = if catalogue == "forgekeeper" { &self.sandbox } else { &self.workspace };
-        let for_call = |workspace: &Arc<Workspace>| {
-            Arc::new(workspace.for_call(call.id.clone(), tool, cancel.clone()))
-        };
+        let land = if catalogue == "forgekeeper" { &self.sandbox } else { &self.workspace };
+        let files =
+            |land: &Land| Arc::new(land.files.for_call(call.id.clone(), tool, cancel.clone()));
+        let search = |land: &Land| Arc::clone(&land.search) as Arc<dyn Search>;
+        let connect = |land| Connection { files: files(land), search: search(land) };
         Ctx {
             call: call.id.clone(),
-            files: for_call(workspace),
-            connection: self.connection.as_ref().map(|it| for_call(it) as Arc<dyn Tree>),
+            files: files(land),
+            search: search(land),
+            connection: self.connection.as_ref().map(connect),
             clock: Arc::clone(&self.clock),
             cancel: cancel.clone(),
             settings: Arc::clone(&self.settings),

@@ -66,7 +66,7 @@ static DECLARATION: Declaration = Declaration {
             args: r#"{"file_path": "nonexistent.rs"}"#,
             reply: r#"{"error": "File not found: nonexistent.rs", "error_code": "NOT_FOUND",
                 "context": {"file_path": "nonexistent.rs",
-                    "hint": "check that the file exists, and the path to it"}}"#,
+                    "hint": "check that the file exists or use glob to search"}}"#,
             leaves: &[],
         },
     ],

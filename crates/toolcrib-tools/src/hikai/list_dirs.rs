@@ -85,11 +85,11 @@ impl Tool for ListDirs {
     }
 
     fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
-        check::directory(&**connection(ctx)?, args.path.as_deref().unwrap_or("."))
+        check::directory(&*connection(ctx)?.files, args.path.as_deref().unwrap_or("."))
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {
-        let tree = connection(ctx)?;
+        let tree = &connection(ctx)?.files;
         let depth = args.depth.map_or(2, Within::get);
         let limit = args.limit.map_or(50, Within::get) as usize;
         let mut level = vec![args.path.unwrap_or_else(|| ".".to_owned())];

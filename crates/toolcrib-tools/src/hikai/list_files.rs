@@ -81,11 +81,11 @@ impl Tool for ListFiles {
 
     fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
         matcher(args)?;
-        check::directory(&**connection(ctx)?, args.path.as_deref().unwrap_or("."))
+        check::directory(&*connection(ctx)?.files, args.path.as_deref().unwrap_or("."))
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {
-        let tree = connection(ctx)?;
+        let tree = &connection(ctx)?.files;
         let matcher = matcher(&args)?;
         let limit = args.limit.map_or(50, Within::get) as usize;
         let base = args.path.as_deref().unwrap_or(".");

@@ -64,11 +64,11 @@ impl Tool for ReadFile {
     }
 
     fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
-        check::file(&**connection(ctx)?, &args.path)
+        check::file(&*connection(ctx)?.files, &args.path)
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {
-        let file = text::read(&**connection(ctx)?, &args.path, MOST)?;
+        let file = text::read(&*connection(ctx)?.files, &args.path, MOST)?;
         Ok(Reply {
             path: args.path,
             content: file.text,

@@ -18,7 +18,7 @@ pub(crate) struct ListDir;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
     /// Relative path to directory (default: current directory)
-    #[serde(default = "here")]
+    #[serde(default = "super::here")]
     path: Option<String>,
     /// Which thousand entries to show, counted from 1 (default: 1)
     page: Option<NonZeroUsize>,
@@ -123,11 +123,6 @@ impl Tool for ListDir {
         };
         Ok(Reply { output, files_affected: Vec::new(), metadata: Some(metadata) })
     }
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "serde wants the field's type")]
-fn here() -> Option<String> {
-    Some(".".to_owned())
 }
 
 /// Shows a relative path as one.

@@ -65,7 +65,7 @@ static DECLARATION: Declaration = Declaration {
             reply: r#"{"tool": "read_file", "success": false,
                 "output": "Error: File 'missing.txt' not found",
                 "error": {"code": "file_not_found", "message": "File 'missing.txt' not found",
-                    "suggestion": "Check the file name and try again, or use list_dir to find it"},
+                    "suggestion": "Check the file name and try again, or use file_search to find it"},
                 "files_affected": [], "execution_time_ms": 0}"#,
             leaves: &[],
         },

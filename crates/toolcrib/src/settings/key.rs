@@ -124,6 +124,14 @@ pub static KEYS: &[Key] = &[
         contract_name: None,
     },
     Key {
+        name: "search.time_ms",
+        about: "After how long a search answers with what it has found so far.",
+        kind: Kind::Count(1, 600_000),
+        default: "30000",
+        project: Project::Smaller,
+        contract_name: None,
+    },
+    Key {
         name: "record.previews",
         about: "Whether the record shows the beginning of arguments and replies.",
         kind: Kind::Choice(&["off", "on"]),

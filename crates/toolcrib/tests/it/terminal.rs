@@ -66,7 +66,7 @@ fn tools_are_listed_and_described() {
     assert!(scratch.run(["tools", "wnik"]).stderr.contains("did you mean `wink`?"));
     assert_eq!(
         scratch.run(["tools", "hikai", "--format", "json"]).json().as_array().unwrap().len(),
-        5
+        6
     );
 }
 
@@ -109,7 +109,7 @@ fn declarations_are_clean_in_every_dialect() {
         .iter()
         .map(|it| it["function"]["name"].to_string())
         .collect();
-    assert!(names.len() == 22 && names.contains("\"wink__read_file\""), "{names:?}");
+    assert!(names.len() == 27 && names.contains("\"wink__read_file\""), "{names:?}");
     assert!(ran.stderr.contains("share a name"), "{}", ran.stderr);
     assert_eq!(scratch.run(["call", "nachos__calculator", "expression=1+1"]).code, 0);
     let ran = scratch.run(["--toolset", "wink", "tools", "--format", "mcp"]).json();

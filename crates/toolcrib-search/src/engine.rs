@@ -1,0 +1,226 @@
+//! The engine: answers questions about one tree, from its index where it has one that is fresh, and
+//! else by a scan.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{AtFlags, statat};
+use toolcrib_core::search::{Found, Glob, Grep, Names, Page, Pattern, Scope, Search, Sort};
+use toolcrib_core::{Cancel, ErrorKind, Ground, ToolError};
+
+use crate::filter::{Against, Filter};
+use crate::gather::{self, Targets, spell};
+use crate::hits::Stop;
+use crate::look::Kind;
+use crate::paths::{Paths, split};
+use crate::pattern::Patterns;
+use crate::rules::{self, Level, RULE_FILES, RuleFiles, Rules};
+use crate::walk::{Walk, absolute, nobody, open_directory};
+
+/// Answers questions about the files of a workspace: all its roots.
+pub struct Engine {
+    trees: Vec<Tree>,
+    patterns: Patterns,
+}
+
+/// One root.
+struct Tree {
+    ground: Arc<dyn Ground>,
+    /// What stands before a path of this tree when it is shown.
+    prefix: String,
+    threads: usize,
+}
+
+impl Engine {
+    /// Makes an engine that keeps nothing between two questions. Relative paths start from the first
+    /// of `grounds`.
+    pub fn new(grounds: Vec<Arc<dyn Ground>>) -> Self {
+        let threads = std::thread::available_parallelism().map_or(2, usize::from);
+        let trees = grounds.into_iter().enumerate().map(|(index, ground)| {
+            let prefix = match index {
+                0 => String::new(),
+                _ => format!("{}/", spell("", ground.path().as_os_str().as_bytes())),
+            };
+            Tree { ground, prefix, threads }
+        });
+        Self { trees: trees.collect(), patterns: Patterns::default() }
+    }
+
+    /// Returns the tree that the scope's directory is in, and where it is there.
+    fn base(&self, scope: &Scope) -> Result<(&Tree, Vec<u8>), ToolError> {
+        let directory = scope.directory.as_deref().unwrap_or(".");
+        for tree in &self.trees {
+            if directory == "." {
+                tree.ground.verify()?;
+                return Ok((tree, Vec::new()));
+            }
+            if let Some(below) = tree.ground.directory(directory)? {
+                return Ok((tree, below.into_os_string().into_vec()));
+            }
+        }
+        Err(ToolError::new(ErrorKind::Unavailable, "there is no workspace to search"))
+    }
+}
+
+impl Tree {
+    /// Walks everything at or below `base`.
+    fn walk(&self, base: &[u8], depth: usize, stop: &Stop<'_>) -> Result<Paths, ToolError> {
+        let rules = Rules::read(self.ground.path());
+        let above = above(&*self.ground, &rules, base);
+        let walk = Walk {
+            ground: &*self.ground,
+            rules: &rules,
+            threads: self.threads,
+            depth,
+            stops: &|| stop.is_set(),
+            visit: &nobody,
+        };
+        Ok(walk.run(base, above)?.paths())
+    }
+}
+
+/// Returns the rules in force in the directory that `base` is in.
+fn above(ground: &dyn Ground, rules: &Rules, base: &[u8]) -> Option<Arc<Level>> {
+    let mut level = rules.top();
+    if base.is_empty() {
+        return level;
+    }
+    let slashes = memchr::memchr_iter(b'/', base);
+    for end in std::iter::once(0).chain(slashes) {
+        let path = &base[..end];
+        let Ok(handle) = open_directory(ground, path) else { return level };
+        let mut files = RuleFiles::default();
+        for name in RULE_FILES {
+            if statat(&handle, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
+                files.note(name);
+            }
+        }
+        let absolute = absolute(ground, path);
+        let absolute = Path::new(OsStr::from_bytes(&absolute));
+        use std::os::fd::AsFd;
+        level = rules::enter(level, handle.as_fd(), absolute, files, &mut Vec::new());
+    }
+    level
+}
+
+/// Files as a walk found them.
+struct Walked {
+    paths: Paths,
+    /// Which of them are meant; all without it.
+    chosen: Option<Vec<usize>>,
+}
+
+impl Targets for Walked {
+    fn len(&self) -> usize {
+        self.chosen.as_ref().map_or(self.paths.len(), Vec::len)
+    }
+
+    fn path(&self, index: usize) -> &[u8] {
+        self.paths.get(self.chosen.as_ref().map_or(index, |chosen| chosen[index]))
+    }
+
+    fn text(&self, _: usize) -> Option<(Arc<[u8]>, Kind)> {
+        None
+    }
+}
+
+impl Search for Engine {
+    fn check(&self, pattern: Option<&Pattern>, scope: &Scope) -> Result<(), ToolError> {
+        if let Some(pattern) = pattern {
+            self.patterns.compile(pattern)?;
+        }
+        Filter::new(scope, b"", Against::Name)?;
+        self.base(scope)?;
+        Ok(())
+    }
+
+    fn grep(&self, ask: &Grep, cancel: &Cancel) -> Result<Found, ToolError> {
+        let compiled = self.patterns.compile(&ask.pattern)?;
+        let (tree, base) = self.base(&ask.scope)?;
+        let filter = Filter::new(&ask.scope, &base, Against::Name)?;
+        let deadline = Instant::now() + ask.time;
+        let stop = Stop { cancel, deadline, is_enough: AtomicBool::new(false) };
+        let paths = tree.walk(&base, ask.scope.depth.unwrap_or(usize::MAX), &stop)?;
+        let is_late = stop.is_late();
+        let chosen = (!filter.is_open()).then(|| filter.select(&paths, 0, paths.len()));
+        let search = gather::Search {
+            ground: &*tree.ground,
+            prefix: &tree.prefix,
+            compiled: &compiled,
+            ask,
+            stop: &stop,
+            threads: tree.threads,
+        };
+        let mut found = search.run(&Walked { paths, chosen });
+        cancel.check()?;
+        found.is_partial |= is_late;
+        Ok(found)
+    }
+
+    fn glob(&self, ask: &Glob, cancel: &Cancel) -> Result<Names, ToolError> {
+        let (tree, base) = self.base(&ask.scope)?;
+        let filter = Filter::new(&ask.scope, &base, Against::Path)?;
+        let deadline = Instant::now() + Duration::from_secs(3600);
+        let stop = Stop { cancel, deadline, is_enough: AtomicBool::new(false) };
+        let paths = tree.walk(&base, ask.scope.depth.unwrap_or(usize::MAX), &stop)?;
+        cancel.check()?;
+        let chosen = filter.select(&paths, 0, paths.len());
+        let mut chosen: Vec<&[u8]> = chosen.into_iter().map(|index| paths.get(index)).collect();
+        if ask.sort != Sort::Name {
+            sort(&*tree.ground, &mut chosen, ask.sort, cancel)?;
+        }
+        Ok(page(&tree.prefix, &chosen, &ask.page))
+    }
+}
+
+/// Sorts files by what the file system says of them now; those that are gone come last.
+fn sort(
+    ground: &dyn Ground,
+    paths: &mut Vec<&[u8]>,
+    by: Sort,
+    cancel: &Cancel,
+) -> Result<(), ToolError> {
+    let mut keyed = Vec::with_capacity(paths.len());
+    let mut directory: Option<(&[u8], std::os::fd::OwnedFd)> = None;
+    for (index, path) in paths.iter().enumerate() {
+        if index % 1024 == 0 {
+            cancel.check()?;
+        }
+        let (parent, name) = split(path);
+        if directory.as_ref().is_none_or(|(known, _)| *known != parent) {
+            directory = open_directory(ground, parent).ok().map(|handle| (parent, handle));
+        }
+        let meta = directory
+            .as_ref()
+            .and_then(|(_, handle)| statat(handle, name, AtFlags::SYMLINK_NOFOLLOW).ok());
+        let key = meta.map(|meta| match by {
+            Sort::Size => (meta.st_size, 0),
+            _ => (meta.st_mtime, meta.st_mtime_nsec),
+        });
+        keyed.push((std::cmp::Reverse(key), *path));
+    }
+    // The sort is stable, so that equal ones stay in order of their paths.
+    keyed.sort_by_key(|(key, _)| *key);
+    *paths = keyed.into_iter().map(|(_, path)| path).collect();
+    Ok(())
+}
+
+fn page(prefix: &str, paths: &[&[u8]], page: &Page) -> Names {
+    let mut bytes = 0;
+    let mut chosen = Vec::new();
+    let mut rest = paths.iter().skip(page.skip);
+    for path in rest.by_ref().take(page.most) {
+        let path = spell(prefix, path);
+        bytes += path.len() + 4;
+        chosen.push(path);
+        if bytes >= page.most_bytes {
+            break;
+        }
+    }
+    let is_cut = page.skip.saturating_add(chosen.len()) < paths.len();
+    Names { paths: chosen, total: paths.len(), is_cut }
+}

@@ -1,0 +1,231 @@
+//! Filters: which of the files that a walk visits are meant.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use globset::{Candidate, GlobBuilder, GlobMatcher};
+use ignore::types::{Types, TypesBuilder};
+use memchr::memmem;
+use toolcrib_core::search::Scope;
+use toolcrib_core::{ErrorKind, ToolError};
+
+use crate::paths::{Paths, split};
+
+const MAX_GLOB: usize = 1000;
+const MAX_KIND: usize = 100;
+
+/// What a glob is matched against.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Against {
+    /// The path below the directory.
+    Path,
+    /// The name if the glob has no slash, and else the path.
+    Name,
+}
+
+/// A scope's filters, compiled. Its directory is not among them.
+pub(crate) struct Filter {
+    /// The directory that paths are taken relative to.
+    base: Vec<u8>,
+    glob: Option<(GlobMatcher, Against)>,
+    /// Text that every path the glob matches has in it.
+    needle: Option<Vec<u8>>,
+    types: Option<Types>,
+    depth: usize,
+}
+
+impl Filter {
+    /// Compiles the filters of `scope`, for a directory at `base` below the root.
+    pub(crate) fn new(scope: &Scope, base: &[u8], against: Against) -> Result<Self, ToolError> {
+        let glob = scope.glob.as_deref().map(|text| glob(text, against)).transpose()?;
+        let needle = scope.glob.as_deref().and_then(needle);
+        let types = scope.kind.as_deref().map(types).transpose()?;
+        let depth = scope.depth.unwrap_or(usize::MAX);
+        Ok(Self { base: base.to_vec(), glob, needle, types, depth })
+    }
+
+    /// Whether every file is meant.
+    pub(crate) fn is_open(&self) -> bool {
+        self.glob.is_none() && self.types.is_none() && self.depth == usize::MAX
+    }
+
+    /// Whether the file at `path`, which is below the base, is meant.
+    pub(crate) fn passes(&self, path: &[u8]) -> bool {
+        let below = match self.base.len() {
+            0 => path,
+            length => path.get(length + 1..).unwrap_or_default(),
+        };
+        if self.depth != usize::MAX && memchr::memchr_iter(b'/', below).count() >= self.depth {
+            return false;
+        }
+        if let Some((glob, against)) = &self.glob {
+            let subject = if *against == Against::Name { split(below).1 } else { below };
+            if !glob.is_match_candidate(&Candidate::new(OsStr::from_bytes(subject))) {
+                return false;
+            }
+        }
+        self.types.as_ref().is_none_or(|types| {
+            types.matched(Path::new(OsStr::from_bytes(below)), false).is_whitelist()
+        })
+    }
+
+    /// Returns which of `paths`, from one index to another, are meant.
+    pub(crate) fn select(&self, paths: &Paths, from: usize, to: usize) -> Vec<usize> {
+        let Some(needle) = &self.needle else {
+            return (from..to).filter(|index| self.passes(paths.get(*index))).collect();
+        };
+        let mut found = Vec::new();
+        let mut last = None;
+        let (start, end) = (paths.start_byte(from), paths.start_byte(to));
+        let mut at = start;
+        let finder = memmem::Finder::new(needle);
+        while let Some(hit) = finder.find(&paths.blob()[at..end]) {
+            let index = paths.at_byte(at + hit);
+            if last != Some(index) && self.passes(paths.get(index)) {
+                found.push(index);
+            }
+            last = Some(index);
+            at = paths.start_byte(index + 1);
+        }
+        found
+    }
+}
+
+fn glob(text: &str, against: Against) -> Result<(GlobMatcher, Against), ToolError> {
+    if text.is_empty() {
+        return Err(ToolError::new(ErrorKind::BadGlob, "The glob pattern is empty")
+            .hint("use `**/*` for every file"));
+    }
+    if text.len() > MAX_GLOB {
+        let message = format!("The glob has {} bytes, and the limit is {MAX_GLOB}", text.len());
+        return Err(ToolError::new(ErrorKind::BadGlob, message).hint("use a shorter one"));
+    }
+    let plain = text.strip_prefix("./").unwrap_or(text);
+    let built = GlobBuilder::new(plain).literal_separator(true).backslash_escape(true).build();
+    let glob = built.map_err(|err| refuse(text, err.kind()))?;
+    let against = if plain.contains('/') { Against::Path } else { against };
+    Ok((glob.compile_matcher(), against))
+}
+
+fn refuse(text: &str, kind: &globset::ErrorKind) -> ToolError {
+    use globset::ErrorKind as Kind;
+    let at = match kind {
+        Kind::UnclosedClass => text.rfind('['),
+        Kind::UnclosedAlternates | Kind::NestedAlternates => text.rfind('{'),
+        Kind::UnopenedAlternates => text.find('}'),
+        Kind::InvalidRange(a, b) => text.find(&format!("{a}-{b}")),
+        Kind::DanglingEscape => text.rfind('\\'),
+        _ => None,
+    };
+    let mut hint = kind.to_string();
+    let at = at.and_then(|at| text.get(..at)).map(|before| before.chars().count() + 1);
+    if let Some(at) = at {
+        hint.push_str(&format!(", at character {at}"));
+    }
+    hint.push_str("; a special character stands for itself in brackets, as in `[[]`");
+    let err =
+        ToolError::new(ErrorKind::BadGlob, format!("Invalid glob pattern '{text}'")).hint(hint);
+    match at {
+        Some(at) => err.with("position", at),
+        None => err,
+    }
+}
+
+/// Returns the longest text that stands in every path a glob matches.
+fn needle(glob: &str) -> Option<Vec<u8>> {
+    // What is in braces or brackets may be one of several, and a backslash hides what follows.
+    if glob.contains(['{', '[', '\\']) {
+        return None;
+    }
+    let glob = glob.strip_prefix("./").unwrap_or(glob);
+    let runs = glob.split(['*', '?']).map(|run| {
+        // The slashes around `**` may stand for nothing.
+        run.trim_matches('/')
+    });
+    let longest = runs.max_by_key(|run| run.len())?;
+    (longest.len() >= 2).then(|| longest.as_bytes().to_vec())
+}
+
+fn types(kind: &str) -> Result<Types, ToolError> {
+    let name = kind.strip_prefix('.').unwrap_or(kind);
+    let is_plain = |c: char| c.is_alphanumeric() || "_-+.#".contains(c);
+    if name.is_empty() || name.len() > MAX_KIND || !name.chars().all(is_plain) {
+        let shown: String = kind.chars().take(60).collect();
+        return Err(ToolError::new(ErrorKind::BadArgs, format!("`{shown}` is not a type of file"))
+            .hint("use a type such as `rust` or `py`, or an extension such as `rs` or `tsx`"));
+    }
+    let mut builder = TypesBuilder::new();
+    builder.add_defaults();
+    let is_known = builder.definitions().iter().any(|known| known.name() == name);
+    if !is_known {
+        // Names of types are letters and digits only; what an extension may hold beside is quoted.
+        let _ = builder.add("extension", &format!("*.{name}"));
+        builder.select("extension");
+    } else {
+        builder.select(name);
+    }
+    builder.build().map_err(|err| ToolError::new(ErrorKind::BadArgs, err.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filter(glob: Option<&str>, kind: Option<&str>, base: &str, against: Against) -> Filter {
+        let scope = Scope {
+            glob: glob.map(str::to_owned),
+            kind: kind.map(str::to_owned),
+            ..Scope::default()
+        };
+        Filter::new(&scope, base.as_bytes(), against).unwrap()
+    }
+
+    #[test]
+    fn a_filter_without_a_slash_is_about_names() {
+        let names = filter(Some("*.tsx"), None, "src", Against::Name);
+        assert!(names.passes(b"src/a/b.tsx") && !names.passes(b"src/b.ts"));
+        let paths = filter(Some("*.tsx"), None, "src", Against::Path);
+        assert!(!paths.passes(b"src/a/b.tsx") && paths.passes(b"src/b.tsx"));
+        let anchored = filter(Some("a/**/*.go"), None, "", Against::Name);
+        assert!(anchored.passes(b"a/x/y.go") && anchored.passes(b"a/y.go"));
+        assert!(!anchored.passes(b"b/a/y.go"));
+    }
+
+    #[test]
+    fn types_are_names_or_extensions() {
+        assert!(filter(None, Some("rust"), "", Against::Name).passes(b"a/b.rs"));
+        assert!(filter(None, Some("rs"), "", Against::Name).passes(b"a/b.rs"));
+        assert!(filter(None, Some("ts"), "", Against::Name).passes(b"b.tsx"));
+        assert!(!filter(None, Some("tsx"), "", Against::Name).passes(b"b.ts"));
+        assert!(!filter(None, Some("py"), "", Against::Name).passes(b"b.rs"));
+    }
+
+    #[test]
+    fn a_needle_is_in_every_match() {
+        for (glob, expected) in [
+            ("**/*visitor*.rs", Some("visitor")),
+            ("src/**/*.go", Some("src")),
+            ("*.{a,b}", None),
+            ("**/*", None),
+            ("[ab]cdef", None),
+        ] {
+            assert_eq!(needle(glob).as_deref(), expected.map(str::as_bytes), "{glob}");
+        }
+        let mut paths = Paths::default();
+        for path in ["a/visitor/x.rs", "a/visitor_visitor.rs", "b/visitor.rs"] {
+            paths.push_path(path.as_bytes());
+        }
+        let visitors = filter(Some("**/*visitor*.rs"), None, "", Against::Path);
+        assert_eq!(visitors.select(&paths, 0, 3), [1, 2]);
+        assert_eq!(visitors.select(&paths, 2, 3), [2]);
+    }
+
+    #[test]
+    fn a_glob_that_is_none_is_refused_with_its_place() {
+        let scope = Scope { glob: Some("**/*[.go".to_owned()), ..Scope::default() };
+        let err = Filter::new(&scope, b"", Against::Path).err().unwrap();
+        assert_eq!(err.message, "Invalid glob pattern '**/*[.go'");
+        assert!(err.hint.unwrap().contains("at character 5"));
+    }
+}

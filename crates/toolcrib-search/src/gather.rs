@@ -1,0 +1,283 @@
+//! Many files, searched by several threads, with the results of one: in order, within the page's
+//! bounds, and no further than needed.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use toolcrib_core::Ground;
+use toolcrib_core::escape::name;
+use toolcrib_core::search::{Found, FoundFile, Grep, Line, Want};
+
+use crate::hits::{Hits, Stop};
+use crate::look::{Kind, Looker, Missed};
+use crate::pattern::Compiled;
+
+/// Files to search, in order of their paths.
+pub(crate) trait Targets: Sync {
+    fn len(&self) -> usize;
+    fn path(&self, index: usize) -> &[u8];
+    /// The file's text, if it is at hand.
+    fn text(&self, index: usize) -> Option<(Arc<[u8]>, Kind)>;
+}
+
+/// How many files a thread takes at a time, and how many are searched without another thread.
+const CHUNK: usize = 32;
+const FEW: usize = 24;
+
+/// How many bytes of results may wait for their turn.
+const MAX_WAITING: usize = 32 << 20;
+
+/// What a search needs beside its files.
+pub(crate) struct Search<'a> {
+    pub(crate) ground: &'a dyn Ground,
+    /// What stands before a path when it is shown.
+    pub(crate) prefix: &'a str,
+    pub(crate) compiled: &'a Compiled,
+    pub(crate) ask: &'a Grep,
+    pub(crate) stop: &'a Stop<'a>,
+    pub(crate) threads: usize,
+}
+
+/// What a run of files gave.
+#[derive(Default)]
+struct Batch {
+    files: Vec<Result>,
+    searched: u64,
+    missed: Vec<(usize, String)>,
+    bytes: usize,
+}
+
+struct Result {
+    index: usize,
+    count: u64,
+    lines: Vec<Line>,
+}
+
+struct Share<'a> {
+    next: AtomicUsize,
+    /// Lines of files from here on are not needed any more.
+    needed: AtomicUsize,
+    waiting_bytes: AtomicUsize,
+    order: Mutex<Order<'a>>,
+}
+
+/// Results in order.
+struct Order<'a> {
+    targets: &'a dyn Targets,
+    next: usize,
+    waiting: BTreeMap<usize, Batch>,
+    found: Found,
+    passed: usize,
+    bytes: usize,
+}
+
+impl Search<'_> {
+    /// Searches all of `targets`.
+    pub(crate) fn run(&self, targets: &dyn Targets) -> Found {
+        let chunk = if targets.len() <= FEW { FEW } else { CHUNK };
+        let chunks = targets.len().div_ceil(chunk);
+        let share = Share {
+            next: AtomicUsize::new(0),
+            needed: AtomicUsize::new(usize::MAX),
+            waiting_bytes: AtomicUsize::new(0),
+            order: Mutex::new(Order {
+                targets,
+                next: 0,
+                waiting: BTreeMap::new(),
+                found: Found::default(),
+                passed: 0,
+                bytes: 0,
+            }),
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..self.threads.min(chunks) {
+                scope.spawn(|| self.labour(targets, chunk, &share));
+            }
+            self.labour(targets, chunk, &share);
+        });
+        let mut order = share.order.into_inner().unwrap_or_else(PoisonError::into_inner);
+        // Out of time, there may be gaps; what was found behind them counts all the same.
+        for (_, batch) in std::mem::take(&mut order.waiting) {
+            self.absorb(&mut order, batch);
+        }
+        let is_whole = order.next >= chunks;
+        let mut found = order.found;
+        found.is_partial = !is_whole && self.stop.is_late();
+        found
+    }
+
+    fn labour(&self, targets: &dyn Targets, chunk: usize, share: &Share<'_>) {
+        let mut looker = Looker::new(self.ground, self.compiled, self.ask.want, self.stop);
+        loop {
+            let at = share.next.fetch_add(1, Ordering::Relaxed);
+            let from = at * chunk;
+            if from >= targets.len() || self.stop.is_set() {
+                return;
+            }
+            let to = (from + chunk).min(targets.len());
+            let Some(batch) = self.batch(&mut looker, targets, from..to, at, share) else { return };
+            let mut order = share.order.lock().unwrap_or_else(PoisonError::into_inner);
+            share.waiting_bytes.fetch_add(batch.bytes, Ordering::Relaxed);
+            order.waiting.insert(at, batch);
+            while let Some(batch) = {
+                let next = order.next;
+                order.waiting.remove(&next)
+            } {
+                share.waiting_bytes.fetch_sub(batch.bytes, Ordering::Relaxed);
+                let at = order.next;
+                order.next += 1;
+                if self.absorb(&mut order, batch) {
+                    share.needed.fetch_min(at + 1, Ordering::Relaxed);
+                    if self.ask.stops_early {
+                        self.stop.is_enough.store(true, Ordering::Relaxed);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Searches a run of files; nothing if it was stopped on the way.
+    fn batch(
+        &self,
+        looker: &mut Looker<'_>,
+        targets: &dyn Targets,
+        range: std::ops::Range<usize>,
+        at: usize,
+        share: &Share<'_>,
+    ) -> Option<Batch> {
+        let mut batch = Batch::default();
+        for index in range {
+            if self.stop.is_set() {
+                return None;
+            }
+            let is_needed = at < share.needed.load(Ordering::Relaxed)
+                && share.waiting_bytes.load(Ordering::Relaxed) + batch.bytes < MAX_WAITING;
+            let room = if is_needed { self.room() } else { (0, 0) };
+            let mut hits = Hits::new(
+                self.ask.want,
+                &self.compiled.matcher,
+                room,
+                !self.ask.stops_early,
+                self.stop,
+            );
+            match look(looker, targets, index, &mut hits) {
+                Ok(()) => batch.searched += 1,
+                Err(Missed::Gone) => {}
+                Err(Missed::Barred(why)) => batch.missed.push((index, why)),
+                Err(Missed::Stopped) => return None,
+            }
+            if hits.count > 0 {
+                batch.bytes += hits.bytes + 64;
+                let lines = hits.lines;
+                batch.files.push(Result { index, count: hits.count, lines });
+            }
+        }
+        Some(batch)
+    }
+
+    /// The most lines, and bytes of them, that one file could give the page.
+    fn room(&self) -> (usize, usize) {
+        let page = &self.ask.page;
+        // One more than the page holds tells whether there is a next.
+        (page.skip.saturating_add(page.most).saturating_add(1), page.most_bytes.max(1))
+    }
+
+    /// Adds a batch to the results; returns whether the page is full.
+    fn absorb(&self, order: &mut Order<'_>, batch: Batch) -> bool {
+        let targets = order.targets;
+        let found = &mut order.found;
+        found.files_searched += batch.searched;
+        found.skipped.count += batch.missed.len() as u64;
+        if let (None, Some((index, why))) = (&found.skipped.first, batch.missed.first()) {
+            found.skipped.first = Some((spell(self.prefix, targets.path(*index)), why.clone()));
+        }
+        for mut file in batch.files {
+            order.found.lines += file.count;
+            order.found.files_matched += 1;
+            let results =
+                if let Want::Lines { .. } = self.ask.want { file.count } else { 1 } as usize;
+            let page = &self.ask.page;
+            let passes = page.skip.saturating_sub(order.passed).min(results);
+            order.passed += passes;
+            let left = results - passes;
+            if left == 0 {
+                continue;
+            }
+            if order.found.returned >= page.most || order.bytes >= page.most_bytes {
+                order.found.is_cut = true;
+                continue;
+            }
+            let mut passes = passes;
+            let missing = passes + left.min(page.most - order.found.returned) > file.lines.len();
+            if missing && matches!(self.ask.want, Want::Lines { .. }) {
+                file.lines = self.again(targets, file.index, std::mem::take(&mut passes));
+            }
+            let path = spell(self.prefix, targets.path(file.index));
+            order.bytes += path.len();
+            let mut entry = FoundFile { path, lines: Vec::new(), count: file.count };
+            if let Want::Lines { .. } = self.ask.want {
+                for line in file.lines.into_iter().skip(passes) {
+                    if order.found.returned >= page.most || order.bytes >= page.most_bytes {
+                        break;
+                    }
+                    order.bytes += weigh(&line);
+                    order.found.returned += 1;
+                    entry.lines.push(line);
+                }
+                order.found.is_cut |= entry.lines.len() < left;
+            } else {
+                order.found.returned += 1;
+            }
+            order.found.files.push(entry);
+        }
+        let page = &self.ask.page;
+        let is_full = order.found.returned >= page.most || order.bytes >= page.most_bytes;
+        is_full && order.found.is_cut
+    }
+
+    /// Searches a file again, past the first matches: there was no room for all its lines when it was
+    /// not known which of them the page needs.
+    fn again(&self, targets: &dyn Targets, index: usize, passes: usize) -> Vec<Line> {
+        let mut looker = Looker::new(self.ground, self.compiled, self.ask.want, self.stop);
+        let matcher = &self.compiled.matcher;
+        let hits = Hits::new(self.ask.want, matcher, self.room(), false, self.stop);
+        let mut hits = hits.pass(passes);
+        let _ = look(&mut looker, targets, index, &mut hits);
+        hits.lines
+    }
+}
+
+fn look(
+    looker: &mut Looker<'_>,
+    targets: &dyn Targets,
+    index: usize,
+    hits: &mut Hits<'_>,
+) -> std::result::Result<(), Missed> {
+    match targets.text(index) {
+        Some((text, kind)) => looker.search_text(&text, kind, hits),
+        None => looker.search(targets.path(index), hits),
+    }
+}
+
+fn weigh(line: &Line) -> usize {
+    let lines = line.before.iter().chain(&line.after).map(|line| line.len() + 4);
+    line.text.len() + 32 + lines.sum::<usize>()
+}
+
+/// Spells a path so that any name in it can be shown and passed back.
+pub(crate) fn spell(prefix: &str, path: &[u8]) -> String {
+    let mut spelt = String::with_capacity(prefix.len() + path.len());
+    spelt.push_str(prefix);
+    if path.iter().all(|byte| byte.is_ascii_graphic() && *byte != b'$') {
+        spelt.push_str(&String::from_utf8_lossy(path));
+        return spelt;
+    }
+    for (index, part) in path.split(|byte| *byte == b'/').enumerate() {
+        if index > 0 {
+            spelt.push('/');
+        }
+        spelt.push_str(&name(part));
+    }
+    spelt
+}

@@ -1,0 +1,219 @@
+//! What is found in one file, kept within bounds while it is found.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use grep_matcher::Matcher;
+use grep_regex::RegexMatcher;
+use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
+use toolcrib_core::Cancel;
+use toolcrib_core::search::{Line, Want};
+
+/// The longest part of a line that is returned, and how much of it stands before the match.
+const MAX_SHOWN: usize = 2000;
+const BEFORE_MATCH: usize = 200;
+
+/// How many lines of context around a match are kept at most, and their bytes.
+pub(crate) const MAX_CONTEXT: usize = 1000;
+
+/// When to stop searching.
+pub(crate) struct Stop<'a> {
+    pub(crate) cancel: &'a Cancel,
+    pub(crate) deadline: Instant,
+    /// Set when nothing more is needed.
+    pub(crate) is_enough: AtomicBool,
+}
+
+impl Stop<'_> {
+    pub(crate) fn is_late(&self) -> bool {
+        Instant::now() >= self.deadline
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        self.is_enough.load(Ordering::Relaxed) || self.cancel.is_cancelled() || self.is_late()
+    }
+
+    pub(crate) fn check(&self) -> io::Result<()> {
+        if self.is_set() { Err(io::Error::new(io::ErrorKind::TimedOut, Told)) } else { Ok(()) }
+    }
+
+    /// Whether an error is how a search was told to stop.
+    pub(crate) fn is_told(err: &io::Error) -> bool {
+        err.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<Told>)
+    }
+}
+
+#[derive(Debug)]
+struct Told;
+
+impl std::fmt::Display for Told {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("told to stop")
+    }
+}
+
+impl std::error::Error for Told {}
+
+/// What one file gave.
+pub(crate) struct Hits<'a> {
+    pub(crate) want: Want,
+    /// For cutting a long line where it matches.
+    matcher: &'a RegexMatcher,
+    /// How many matches to pass over before any is kept.
+    pass: u64,
+    /// How many lines to keep; further ones are only counted.
+    room: usize,
+    room_bytes: usize,
+    /// Whether to count past the room.
+    counts_on: bool,
+    stop: &'a Stop<'a>,
+    pub(crate) lines: Vec<Line>,
+    pub(crate) bytes: usize,
+    pub(crate) count: u64,
+    /// The last lines seen, with their numbers.
+    recent: VecDeque<(u64, String)>,
+}
+
+impl<'a> Hits<'a> {
+    pub(crate) fn new(
+        want: Want,
+        matcher: &'a RegexMatcher,
+        room: (usize, usize),
+        counts_on: bool,
+        stop: &'a Stop<'a>,
+    ) -> Self {
+        Self {
+            want,
+            matcher,
+            pass: 0,
+            room: room.0,
+            room_bytes: room.1,
+            counts_on,
+            stop,
+            lines: Vec::new(),
+            bytes: 0,
+            count: 0,
+            recent: VecDeque::new(),
+        }
+    }
+
+    /// Passes over the first matches.
+    pub(crate) fn pass(mut self, matches: usize) -> Self {
+        self.pass = matches as u64;
+        self
+    }
+
+    fn is_full(&self) -> bool {
+        self.lines.len() >= self.room || self.bytes >= self.room_bytes
+    }
+
+    /// Whether a line is still wanted as one after the last match that is kept.
+    fn wants_after(&self, number: u64, after: usize) -> bool {
+        self.lines.last().is_some_and(|last| last.number + after as u64 >= number)
+    }
+
+    /// Gives a line to the matches before it that want it after them.
+    fn after(&mut self, number: u64, text: &str, after: usize) {
+        for line in self.lines.iter_mut().rev() {
+            if line.number + after as u64 >= number && line.number < number {
+                self.bytes += text.len();
+                line.after.push(text.to_owned());
+            } else {
+                break;
+            }
+        }
+    }
+
+    fn remember(&mut self, number: u64, text: String, before: usize) {
+        if before > 0 {
+            self.recent.push_back((number, text));
+            if self.recent.len() > before {
+                self.recent.pop_front();
+            }
+        }
+    }
+}
+
+impl Sink for &mut Hits<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
+        self.count += 1;
+        if self.count.is_multiple_of(1024) {
+            self.stop.check()?;
+        }
+        let Want::Lines { before, after } = self.want else {
+            return Ok(self.want == Want::Counts);
+        };
+        let number = found.line_number().unwrap_or(0);
+        let is_kept = !self.is_full() && self.count > self.pass;
+        if self.is_full() && !self.wants_after(number, after) {
+            return Ok(self.counts_on);
+        }
+        if !is_kept && before == 0 && after == 0 {
+            return Ok(true);
+        }
+        let text = shown(found.bytes(), self.matcher);
+        self.after(number, &text, after);
+        if is_kept {
+            let lines = self.recent.iter();
+            let near = lines.filter(|(other, _)| *other + before as u64 >= number);
+            let near: Vec<String> = near.map(|(_, text)| text.clone()).collect();
+            self.bytes += text.len() + near.iter().map(String::len).sum::<usize>();
+            let line = Line { number, text: text.clone(), before: near, after: Vec::new() };
+            self.lines.push(line);
+        }
+        self.remember(number, text, before);
+        Ok(true)
+    }
+
+    fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> Result<bool, io::Error> {
+        let Want::Lines { before, after } = self.want else { return Ok(true) };
+        let number = context.line_number().unwrap_or(0);
+        let text = cut(trim(context.bytes()), 0);
+        self.after(number, &text, after);
+        if self.is_full() {
+            return Ok(true);
+        }
+        self.remember(number, text, before);
+        Ok(true)
+    }
+}
+
+fn trim(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// Returns a line as it is returned: without its end, and if it is long, the part that matches.
+fn shown(line: &[u8], matcher: &RegexMatcher) -> String {
+    let line = trim(line);
+    if line.len() <= MAX_SHOWN {
+        return String::from_utf8_lossy(line).into_owned();
+    }
+    let start = matcher.find(line).ok().flatten().map_or(0, |found| found.start());
+    cut(line, start)
+}
+
+/// Cuts a long line around a byte of it, and says how much is left out.
+fn cut(line: &[u8], around: usize) -> String {
+    if line.len() <= MAX_SHOWN {
+        return String::from_utf8_lossy(line).into_owned();
+    }
+    let boundary = |mut at: usize| {
+        while at > 0 && at < line.len() && line[at] & 0xc0 == 0x80 {
+            at -= 1;
+        }
+        at
+    };
+    let from = boundary(around.saturating_sub(BEFORE_MATCH).min(line.len() - MAX_SHOWN));
+    let to = boundary((from + MAX_SHOWN).min(line.len()));
+    let part = String::from_utf8_lossy(&line[from..to]);
+    let left = |count: usize| match count {
+        0 => String::new(),
+        count => format!("[… {count} bytes …]"),
+    };
+    format!("{}{part}{}", left(from), left(line.len() - to))
+}

@@ -1,0 +1,263 @@
+//! Looking into one file: opened by handle below its directory, and searched as ripgrep searches a
+//! file that it came upon.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
+use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, openat};
+use rustix::io::Errno;
+use toolcrib_core::Ground;
+use toolcrib_core::search::{Owner, Want};
+
+use crate::hits::{Hits, Stop};
+use crate::paths::split;
+use crate::pattern::Compiled;
+use crate::walk::open_directory;
+
+/// Files up to this size are read whole, larger ones in pieces.
+pub(crate) const WHOLE: usize = 4 << 20;
+
+/// The longest line that is searched: a line must be held in memory, a file need not.
+const MAX_LINE: usize = 64 << 20;
+
+/// Why a file was not searched.
+pub(crate) enum Missed {
+    /// It is not there any more, or never was a file.
+    Gone,
+    /// It is there and may not or cannot be searched.
+    Barred(String),
+    /// Nobody wants to know any more.
+    Stopped,
+}
+
+/// Opens and searches files, one after the other.
+pub(crate) struct Looker<'a> {
+    ground: &'a dyn Ground,
+    compiled: &'a Compiled,
+    stop: &'a Stop<'a>,
+    /// For text without NUL bytes and byte-order marks, where nothing needs to be found out.
+    plain: Searcher,
+    careful: Searcher,
+    opener: Opener,
+    buffer: Vec<u8>,
+}
+
+/// Opens files, keeping the directory of the last one at hand.
+#[derive(Default)]
+pub(crate) struct Opener {
+    directory: Option<(Vec<u8>, OwnedFd)>,
+}
+
+impl Opener {
+    /// Opens the file at `path` below the root through no link, if it may be read.
+    pub(crate) fn open(
+        &mut self,
+        ground: &dyn Ground,
+        path: &[u8],
+    ) -> Result<(File, Stat), Missed> {
+        let (parent, name) = split(path);
+        let handle = match &self.directory {
+            Some((known, handle)) if known == parent => handle,
+            _ => {
+                let handle = open_directory(ground, parent).map_err(missed)?;
+                &self.directory.insert((parent.to_vec(), handle)).1
+            }
+        };
+        // Without NONBLOCK a pipe put there since would hold the search.
+        let flags =
+            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = openat(handle, name, flags, Mode::empty()).map_err(missed)?;
+        let meta = fstat(&file).map_err(missed)?;
+        if FileType::from_raw_mode(meta.st_mode) != FileType::RegularFile {
+            return Err(Missed::Gone);
+        }
+        #[expect(clippy::useless_conversion, reason = "the field's type differs between machines")]
+        let links = u64::from(meta.st_nlink);
+        let owner = Owner { device: meta.st_dev, mode: meta.st_mode, links };
+        match ground.bars(file.as_fd(), owner) {
+            Some(why) => Err(Missed::Barred(why.to_owned())),
+            None => Ok((File::from(file), meta)),
+        }
+    }
+}
+
+fn missed(errno: Errno) -> Missed {
+    match errno {
+        Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NXIO | Errno::NODEV => Missed::Gone,
+        Errno::ACCESS | Errno::PERM => Missed::Barred("permission denied".to_owned()),
+        other => Missed::Barred(io::Error::from(other).to_string()),
+    }
+}
+
+/// What is known of a file's text before it is searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// No NUL byte and no byte-order mark: any way of searching gives the same.
+    Plain,
+    /// Taken for binary before any of it is searched: it has no lines.
+    Binary,
+    /// Neither: how it is read decides.
+    Odd,
+}
+
+/// What ripgrep reads of a file before it looks at any of it, to be on the safe side.
+const FIRST_READ: usize = 32 << 10;
+
+/// Tells what a whole file is.
+pub(crate) fn kind_of(text: &[u8]) -> Kind {
+    let has_mark = [&b"\xef\xbb\xbf"[..], b"\xff\xfe", b"\xfe\xff"];
+    let has_mark = has_mark.iter().any(|mark| text.starts_with(mark));
+    match memchr::memchr(0, text) {
+        None if !has_mark => Kind::Plain,
+        // The first three bytes are read on their own, in search of a mark: a line that ends there is
+        // searched before the rest is looked at.
+        Some(nul)
+            if !has_mark && nul < FIRST_READ && !text[..3.min(text.len())].contains(&b'\n') =>
+        {
+            Kind::Binary
+        }
+        _ => Kind::Odd,
+    }
+}
+
+impl<'a> Looker<'a> {
+    pub(crate) fn new(
+        ground: &'a dyn Ground,
+        compiled: &'a Compiled,
+        want: Want,
+        stop: &'a Stop<'a>,
+    ) -> Self {
+        let mut builder = SearcherBuilder::new();
+        if let Want::Lines { before, after } = want {
+            builder.line_number(true).before_context(before).after_context(after);
+        } else {
+            builder.line_number(false);
+        }
+        let plain = builder.bom_sniffing(false).build();
+        let careful = builder
+            .bom_sniffing(true)
+            .binary_detection(BinaryDetection::quit(0))
+            .heap_limit(Some(MAX_LINE))
+            .build();
+        Self {
+            ground,
+            compiled,
+            stop,
+            plain,
+            careful,
+            opener: Opener::default(),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Searches text that is in memory.
+    pub(crate) fn search_text(
+        &mut self,
+        text: &[u8],
+        kind: Kind,
+        hits: &mut Hits<'_>,
+    ) -> Result<(), Missed> {
+        let matcher = &self.compiled.matcher;
+        let done = match kind {
+            Kind::Binary => Ok(()),
+            Kind::Plain => self.plain.search_slice(matcher, text, &mut *hits),
+            Kind::Odd => self.careful.search_reader(matcher, text, &mut *hits),
+        };
+        done.map_err(failed)
+    }
+
+    /// Searches the file at `path`.
+    pub(crate) fn search(&mut self, path: &[u8], hits: &mut Hits<'_>) -> Result<(), Missed> {
+        let (file, meta) = self.opener.open(self.ground, path)?;
+        let size = usize::try_from(meta.st_size).unwrap_or(usize::MAX);
+        if size > WHOLE {
+            let reader = Interruptible { file, stop: self.stop };
+            let done = self.careful.search_reader(&self.compiled.matcher, reader, hits);
+            return done.map_err(failed);
+        }
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let read = read_whole(&file, size, &mut buffer);
+        let done = match read {
+            Ok(()) => self.search_text(&buffer, kind_of(&buffer), hits),
+            Err(err) => Err(failed(err)),
+        };
+        self.buffer = buffer;
+        done
+    }
+}
+
+/// Reads a file that said it has `size` bytes, with one read where that is so.
+pub(crate) fn read_whole(mut file: &File, size: usize, buffer: &mut Vec<u8>) -> io::Result<()> {
+    // One byte of room more than there should be tells the end without another read.
+    let room = size + 1;
+    if buffer.len() < room {
+        buffer.resize(room, 0);
+    }
+    let mut length = 0;
+    loop {
+        if length == buffer.len() {
+            // It grows while it is read.
+            buffer.resize(length * 2, 0);
+        }
+        match file.read(&mut buffer[length..]) {
+            Ok(0) => break,
+            Ok(got) => {
+                length += got;
+                if length < buffer.len() && length <= size {
+                    // Short of the room: at the end, unless the file is longer than it said.
+                    if length == size {
+                        break;
+                    }
+                }
+            }
+            Err(err) if err.kind() == io::ErrorKind::Interrupted => {}
+            Err(err) => return Err(err),
+        }
+    }
+    buffer.truncate(length);
+    Ok(())
+}
+
+fn failed(err: io::Error) -> Missed {
+    if Stop::is_told(&err) {
+        return Missed::Stopped;
+    }
+    // The searcher has no kind of its own for a line that does not fit.
+    if err.to_string().contains("allocation limit") {
+        return Missed::Barred(format!("a line of it is over {} MB", MAX_LINE >> 20));
+    }
+    Missed::Barred(err.to_string())
+}
+
+/// A file whose reading ends when nobody wants it any more.
+struct Interruptible<'a> {
+    file: File,
+    stop: &'a Stop<'a>,
+}
+
+impl Read for Interruptible<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.stop.check()?;
+        self.file.read(buffer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_told_by_its_bytes() {
+        assert_eq!(kind_of(b""), Kind::Plain);
+        assert_eq!(kind_of(b"text\n"), Kind::Plain);
+        assert_eq!(kind_of(b"abc\0def\n"), Kind::Binary);
+        assert_eq!(kind_of(b"a\nb\0"), Kind::Odd);
+        assert_eq!(kind_of(b"\xff\xfea\0"), Kind::Odd);
+        assert_eq!(kind_of(b"\xef\xbb\xbfa"), Kind::Odd);
+        let mut late = vec![b'a'; FIRST_READ];
+        late.push(0);
+        assert_eq!(kind_of(&late), Kind::Odd);
+    }
+}

@@ -1,0 +1,166 @@
+//! Patterns: from what a caller wrote to a matcher, or to an error that says where the fault is.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use regex_syntax::hir::Hir;
+use regex_syntax::{ParserBuilder, escape};
+use toolcrib_core::search::Pattern;
+use toolcrib_core::{ErrorKind, ToolError};
+
+/// The longest pattern, and the most memory that a compiled one and its states may take.
+const MAX_PATTERN: usize = 64 << 10;
+const MAX_COMPILED: usize = 10 << 20;
+const MAX_STATES: usize = 32 << 20;
+
+/// A pattern that was understood.
+pub(crate) struct Compiled {
+    pub(crate) matcher: RegexMatcher,
+    pub(crate) hir: Hir,
+}
+
+/// How many patterns are kept compiled: a question is checked, then run, then asked for its next
+/// page.
+const KEPT: usize = 16;
+
+/// Patterns that were compiled lately, latest last.
+#[derive(Default)]
+pub(crate) struct Patterns(Mutex<Vec<(Pattern, Arc<Compiled>)>>);
+
+impl Patterns {
+    /// Compiles a pattern, or finds it among those compiled lately.
+    pub(crate) fn compile(&self, pattern: &Pattern) -> Result<Arc<Compiled>, ToolError> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = kept.iter().position(|(known, _)| known == pattern) {
+            let entry = kept.remove(at);
+            let compiled = Arc::clone(&entry.1);
+            kept.push(entry);
+            return Ok(compiled);
+        }
+        drop(kept);
+        let compiled = Arc::new(compile(pattern)?);
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() == KEPT {
+            kept.remove(0);
+        }
+        kept.push((pattern.clone(), Arc::clone(&compiled)));
+        Ok(compiled)
+    }
+}
+
+/// Parses a pattern: its syntax tree, or what is wrong with it.
+pub(crate) fn parse(pattern: &Pattern) -> Result<Hir, ToolError> {
+    let text = &pattern.text;
+    if text.len() > MAX_PATTERN {
+        let message =
+            format!("The pattern has {} bytes, and the limit is {MAX_PATTERN}", text.len());
+        return Err(
+            ToolError::new(ErrorKind::BadRegex, message).hint("search for a shorter part of it")
+        );
+    }
+    if pattern.is_literal && text.contains(['\n', '\0']) {
+        return Err(line_break());
+    }
+    let source = if pattern.is_literal { escape(text) } else { text.clone() };
+    ParserBuilder::new()
+        .utf8(false)
+        .multi_line(true)
+        .case_insensitive(pattern.ignores_case)
+        .build()
+        .parse(&source)
+        .map_err(|err| refuse(text, &err))
+}
+
+fn compile(pattern: &Pattern) -> Result<Compiled, ToolError> {
+    let hir = parse(pattern)?;
+    let matcher = RegexMatcherBuilder::new()
+        .multi_line(true)
+        .unicode(true)
+        .octal(false)
+        .fixed_strings(pattern.is_literal)
+        .case_insensitive(pattern.ignores_case)
+        .line_terminator(Some(b'\n'))
+        .ban_byte(Some(0))
+        .size_limit(MAX_COMPILED)
+        .dfa_size_limit(MAX_STATES)
+        .build(&pattern.text)
+        .map_err(|err| match err.kind() {
+            grep_regex::ErrorKind::NotAllowed(_) | grep_regex::ErrorKind::Banned(_) => line_break(),
+            _ => ToolError::new(
+                ErrorKind::BadRegex,
+                "The pattern is too large: compiled, it would take over 10 MB",
+            )
+            .hint("use smaller counts in `{m,n}`, fewer alternatives, or `[A-Za-z0-9_]` for `\\w`"),
+        })?;
+    Ok(Compiled { matcher, hir })
+}
+
+fn line_break() -> ToolError {
+    ToolError::new(
+        ErrorKind::BadRegex,
+        "The pattern holds a line break or a NUL, and a search goes line by line",
+    )
+    .hint("search for the text of one line; `\\s` matches the other white space")
+}
+
+fn refuse(text: &str, err: &regex_syntax::Error) -> ToolError {
+    let (what, span) = match err {
+        regex_syntax::Error::Parse(err) => (err.kind().to_string(), *err.span()),
+        regex_syntax::Error::Translate(err) => (err.kind().to_string(), *err.span()),
+        _ => return ToolError::new(ErrorKind::BadRegex, "Invalid regex pattern"),
+    };
+    let at = text.get(..span.start.offset).map_or(1, |before| before.chars().count() + 1);
+    let message = format!("Invalid regex pattern: {what}");
+    let mut hint = format!("the fault is at character {at}");
+    if let Some(found) = text.get(span.start.offset..span.end.offset).filter(|it| !it.is_empty()) {
+        let found: String = found.chars().take(40).collect();
+        hint.push_str(&format!(", `{found}`"));
+    }
+    // A name with a bracket in it was most likely meant as it stands.
+    let literal = escape(text);
+    if literal.len() <= 200 {
+        hint.push_str(&format!("; to find the text as it stands, search for `{literal}`"));
+    }
+    ToolError::new(ErrorKind::BadRegex, message).hint(hint).with("position", at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn regex(text: &str) -> Pattern {
+        Pattern { text: text.to_owned(), is_literal: false, ignores_case: false }
+    }
+
+    #[track_caller]
+    fn check(text: &str, message: &str, hint: &str) {
+        let err = compile(&regex(text)).err().unwrap();
+        assert_eq!(err.message, message);
+        assert_eq!(err.hint.unwrap(), hint);
+    }
+
+    #[test]
+    fn faults_are_named_with_their_place_and_a_way_out() {
+        check(
+            "foo(bar",
+            "Invalid regex pattern: unclosed group",
+            "the fault is at character 4, `(`; to find the text as it stands, search for `foo\\(bar`",
+        );
+        check(
+            "é[z-a]",
+            "Invalid regex pattern: invalid character class range, the start must be <= the end",
+            "the fault is at character 3, `z-a`; to find the text as it stands, search for `é\\[z\\-a\\]`",
+        );
+        assert!(compile(&regex("a\\nb")).err().unwrap().message.contains("line break"));
+        assert!(compile(&regex("\\w{1,900}x")).err().unwrap().message.contains("too large"));
+        assert!(compile(&regex("(?i)mutex|[a-f]+$")).is_ok());
+    }
+
+    #[test]
+    fn text_is_taken_as_it_stands() {
+        let text = Pattern { text: "foo(".to_owned(), is_literal: true, ignores_case: false };
+        assert!(compile(&text).is_ok());
+        let text = Pattern { text: "a\nb".to_owned(), is_literal: true, ignores_case: false };
+        assert!(compile(&text).is_err());
+    }
+}

@@ -1,0 +1,296 @@
+//! Which files ignore rules hide: ripgrep's order of rule files, read by handle below the root.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder, gitconfig_excludes_path};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, Stat, openat2, statat};
+
+/// The most of one rule file that is read.
+const MAX_RULES: u64 = 8 << 20;
+
+/// Names that say something about rules when they stand in a directory.
+pub(crate) const RULE_FILES: [&[u8]; 5] =
+    [b".rgignore", b".ignore", b".gitignore", b".git", b".jj"];
+
+/// The rules of one directory, on top of those of the directories above it. Directories without
+/// rules have no level of their own.
+pub(crate) struct Level {
+    above: Option<Arc<Level>>,
+    /// How many bytes of an absolute path belong to this directory, its slash included.
+    prefix: usize,
+    rgignore: Gitignore,
+    ignore: Gitignore,
+    gitignore: Gitignore,
+    exclude: Gitignore,
+    has_git: bool,
+    is_in_git: bool,
+}
+
+/// The rules that hold in a tree before any of its own: those of the directories above it, and
+/// those of the user.
+pub(crate) struct Rules {
+    top: Option<Arc<Level>>,
+    global: Gitignore,
+    global_prefix: usize,
+    /// Files outside the tree, or in folders no walk enters, that the rules were read from or could
+    /// come from.
+    sources: Vec<Source>,
+}
+
+/// A rule file that no watch sees, as it was when it was read.
+#[derive(Clone)]
+pub(crate) struct Source {
+    path: PathBuf,
+    seen: Option<Seen>,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+struct Seen {
+    device: u64,
+    inode: u64,
+    size: i64,
+    modified: (i64, u64),
+    changed: (i64, u64),
+}
+
+impl Source {
+    pub(crate) fn look(path: PathBuf) -> Self {
+        let seen = see(&path);
+        Self { path, seen }
+    }
+
+    pub(crate) fn is_same(&self) -> bool {
+        see(&self.path) == self.seen
+    }
+}
+
+fn see(path: &Path) -> Option<Seen> {
+    let meta: Stat = statat(CWD, path, AtFlags::empty()).ok()?;
+    let is_directory = rustix::fs::FileType::from_raw_mode(meta.st_mode).is_dir();
+    // Of a directory only its being there matters: its times change with every commit.
+    Some(Seen {
+        device: meta.st_dev,
+        inode: if is_directory { 0 } else { meta.st_ino },
+        size: if is_directory { 0 } else { meta.st_size },
+        modified: if is_directory { (0, 0) } else { (meta.st_mtime, meta.st_mtime_nsec) },
+        changed: if is_directory { (0, 0) } else { (meta.st_ctime, meta.st_ctime_nsec) },
+    })
+}
+
+/// Which rule files a directory was seen to have.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct RuleFiles {
+    has: [bool; RULE_FILES.len()],
+}
+
+impl RuleFiles {
+    /// Notes a name.
+    pub(crate) fn note(&mut self, name: &[u8]) {
+        if name.first() == Some(&b'.')
+            && let Some(index) = RULE_FILES.iter().position(|known| *known == name)
+        {
+            self.has[index] = true;
+        }
+    }
+
+    fn any(self) -> bool {
+        self.has.contains(&true)
+    }
+}
+
+impl Rules {
+    /// Reads the rules that hold at `root`, an absolute path.
+    pub(crate) fn read(root: &Path) -> Self {
+        let mut sources = Vec::new();
+        let mut top: Option<Arc<Level>> = None;
+        let above: Vec<&Path> = root.ancestors().skip(1).collect();
+        for directory in above.into_iter().rev() {
+            let mut files = RuleFiles::default();
+            for (index, name) in RULE_FILES.iter().enumerate() {
+                let source = Source::look(directory.join(OsStr::from_bytes(name)));
+                files.has[index] = source.seen.is_some();
+                sources.push(source);
+            }
+            let read = |name: &str| bounded(File::open(directory.join(name)).ok()?);
+            top = level(top, directory, files, &read, &mut sources);
+        }
+        let global_path = gitconfig_excludes_path();
+        let global = global_path.as_ref().and_then(|path| bounded(File::open(path).ok()?));
+        sources.extend(global_path.map(Source::look));
+        Self { top, global: rules(global), global_prefix: prefix_of(root), sources }
+    }
+
+    /// The rules above the root.
+    pub(crate) fn top(&self) -> Option<Arc<Level>> {
+        self.top.clone()
+    }
+
+    /// Whether every rule file that no watch sees is what it was.
+    pub(crate) fn are_fresh(&self) -> bool {
+        self.sources.iter().all(Source::is_same)
+    }
+
+    /// Whether a walk passes over a path; `path` is absolute.
+    pub(crate) fn hide(&self, level: Option<&Level>, path: &[u8], is_directory: bool) -> bool {
+        match self.verdict(level, path, is_directory) {
+            Match::Ignore(()) => true,
+            Match::Whitelist(()) => false,
+            Match::None => {
+                let name = path.rsplit(|byte| *byte == b'/').next();
+                name.is_some_and(|name| name.first() == Some(&b'.'))
+            }
+        }
+    }
+
+    fn verdict(&self, level: Option<&Level>, path: &[u8], is_directory: bool) -> Match<()> {
+        let Some(first) = level else { return Match::None };
+        let matched = |rules: &Gitignore, prefix: usize| {
+            let below = Path::new(OsStr::from_bytes(path.get(prefix..).unwrap_or_default()));
+            rules.matched(below, is_directory).map(|_| ())
+        };
+        let mut verdicts = [Match::None, Match::None, Match::None, Match::None];
+        let mut saw_git = false;
+        let mut at = Some(first);
+        while let Some(level) = at {
+            let sets = [&level.rgignore, &level.ignore, &level.gitignore, &level.exclude];
+            for (index, (set, verdict)) in sets.into_iter().zip(&mut verdicts).enumerate() {
+                // Git's own rules hold in a repository and end at its root.
+                let holds = index < 2 || (first.is_in_git && !saw_git);
+                if holds && verdict.is_none() && !set.is_empty() {
+                    *verdict = matched(set, level.prefix);
+                }
+            }
+            saw_git |= level.has_git;
+            at = level.above.as_deref();
+        }
+        let global = if first.is_in_git && !self.global.is_empty() {
+            matched(&self.global, self.global_prefix)
+        } else {
+            Match::None
+        };
+        let [rgignore, ignore, gitignore, exclude] = verdicts;
+        rgignore.or(ignore).or(gitignore).or(exclude).or(global)
+    }
+}
+
+/// Returns the rules in force in a directory below the root that was found to hold `files`.
+/// `directory` is its handle, `path` its absolute path.
+pub(crate) fn enter(
+    above: Option<Arc<Level>>,
+    directory: BorrowedFd<'_>,
+    path: &Path,
+    files: RuleFiles,
+    sources: &mut Vec<Source>,
+) -> Option<Arc<Level>> {
+    if !files.any() {
+        return above;
+    }
+    // A link may stand for a rule file, but not lead out of its directory.
+    let read = |name: &str| {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        bounded(File::from(openat2(directory, name, flags, Mode::empty(), resolve).ok()?))
+    };
+    level(above, path, files, &read, sources)
+}
+
+fn level(
+    above: Option<Arc<Level>>,
+    path: &Path,
+    files: RuleFiles,
+    read: &dyn Fn(&str) -> Option<Vec<u8>>,
+    sources: &mut Vec<Source>,
+) -> Option<Arc<Level>> {
+    if !files.any() {
+        return above;
+    }
+    let [rgignore, ignore, gitignore, git, jj] = files.has;
+    let take = |has: bool, name: &str| rules(if has { read(name) } else { None });
+    let has_git = git || jj;
+    let exclude = if git {
+        let place = exclude_place(path, read);
+        let exclude = match &place {
+            None => read(".git/info/exclude"),
+            Some(place) => File::open(place).ok().and_then(bounded),
+        };
+        sources.push(Source::look(place.unwrap_or_else(|| path.join(".git/info/exclude"))));
+        rules(exclude)
+    } else {
+        Gitignore::empty()
+    };
+    let is_in_git = has_git || above.as_ref().is_some_and(|above| above.is_in_git);
+    let level = Level {
+        prefix: prefix_of(path),
+        rgignore: take(rgignore, ".rgignore"),
+        ignore: take(ignore, ".ignore"),
+        gitignore: take(gitignore, ".gitignore"),
+        exclude,
+        has_git,
+        is_in_git,
+        above,
+    };
+    Some(Arc::new(level))
+}
+
+/// Returns where a repository keeps its own excludes if its `.git` is a file that says so.
+fn exclude_place(path: &Path, read: &dyn Fn(&str) -> Option<Vec<u8>>) -> Option<PathBuf> {
+    let pointer = read(".git")?;
+    let first = |bytes: &[u8]| {
+        let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        PathBuf::from(OsStr::from_bytes(line.strip_suffix(b"\r").unwrap_or(line)))
+    };
+    let nowhere = || Some(path.join(".git/info/exclude"));
+    let Some(folder) = pointer.strip_prefix(b"gitdir: ") else { return nowhere() };
+    let folder = first(folder);
+    let Some(common) = File::open(folder.join("commondir")).ok().and_then(bounded) else {
+        return nowhere();
+    };
+    let common = first(&common);
+    let common = if common.as_os_str().as_bytes().first() == Some(&b'.') {
+        folder.join(common)
+    } else {
+        common
+    };
+    Some(common.join("info/exclude"))
+}
+
+fn prefix_of(directory: &Path) -> usize {
+    match directory.as_os_str().len() {
+        // The root of everything ends in its own slash.
+        1 => 1,
+        length => length + 1,
+    }
+}
+
+fn bounded(file: File) -> Option<Vec<u8>> {
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_RULES).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// Reads a rule file. A line that is no glob is passed over, and text that is none ends the file.
+fn rules(file: Option<Vec<u8>>) -> Gitignore {
+    let Some(bytes) = file else { return Gitignore::empty() };
+    let mut builder = GitignoreBuilder::new(".");
+    let mut lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
+    if lines.last().is_some_and(|line| line.is_empty()) {
+        lines.pop();
+    }
+    for (index, line) in lines.into_iter().enumerate() {
+        let Ok(line) = std::str::from_utf8(line) else { break };
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        let line = if index == 0 { line.trim_start_matches('\u{feff}') } else { line };
+        let _ = builder.add_line(None, line);
+    }
+    builder.build().unwrap_or_else(|_| Gitignore::empty())
+}

@@ -1,0 +1,142 @@
+//! `glob`: files whose path matches a pattern.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolcrib_core::schema::Within;
+use toolcrib_core::search::{Glob as Ask, Page, Scope, Sort};
+use toolcrib_core::{Ctx, Declaration, Effect, Example, Limits, Plan, Tier, Tool, ToolError};
+
+pub(crate) struct Glob;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// Glob pattern (e.g., `**/*.rs`, `src/*.ts`)
+    pattern: String,
+    /// Search directory. (default: cwd)
+    directory: Option<String>,
+    /// `name`, `modified` (latest first), or `size` (largest first). (default: name)
+    sort: Option<Order>,
+    /// Max results. (default: no limit)
+    head_limit: Option<Within<1, 1_000_000_000>>,
+    /// Skip first N results. (default: 0)
+    offset: Option<Within<0, 1_000_000_000>>,
+}
+
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Order {
+    Name,
+    Modified,
+    Size,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Reply {
+    matches: Vec<String>,
+    count: usize,
+    total_found: usize,
+    truncated: bool,
+}
+
+/// What a reply may hold beside its paths.
+const ROOM: usize = 4 << 10;
+
+static DECLARATION: Declaration = Declaration {
+    name: "glob",
+    summary: "Find files matching a pattern, by ripgrep's rules: hidden files and what .gitignore \
+              hides are passed over. Returns: {matches[], count, total_found, truncated}",
+    tier: Tier::Standard,
+    effect: Effect::Read,
+    limits: Limits { output_bytes: 512 << 10, ..Limits::DEFAULT },
+    examples: &[
+        Example {
+            about: "Find all Rust files.",
+            files: &[
+                ("src/main.rs", ""),
+                ("src/lib.rs", ""),
+                ("src/tools/mod.rs", ""),
+                ("a.md", ""),
+            ],
+            args: r#"{"pattern": "**/*.rs"}"#,
+            reply: r#"{"matches": ["src/lib.rs", "src/main.rs", "src/tools/mod.rs"], "count": 3,
+                "total_found": 3, "truncated": false}"#,
+            leaves: &[],
+        },
+        Example {
+            about: "Find in specific directory, sorted by size.",
+            files: &[("docs/A.md", "a"), ("docs/B.md", "bb"), ("docs/sub/C.md", ""), ("D.md", "")],
+            args: r#"{"pattern": "*.md", "directory": "docs", "sort": "size"}"#,
+            reply: r#"{"matches": ["docs/B.md", "docs/A.md"], "count": 2, "total_found": 2,
+                "truncated": false}"#,
+            leaves: &[],
+        },
+        Example {
+            about: "Paginated results.",
+            files: &[("a.ts", ""), ("b.ts", ""), ("c.ts", "")],
+            args: r#"{"pattern": "**/*.ts", "head_limit": 1, "offset": 1}"#,
+            reply: r#"{"matches": ["b.ts"], "count": 1, "total_found": 3, "truncated": true}"#,
+            leaves: &[],
+        },
+        Example {
+            about: "No matches.",
+            files: &[("a.ts", "")],
+            args: r#"{"pattern": "**/*.xyz"}"#,
+            reply: r#"{"matches": [], "count": 0, "total_found": 0, "truncated": false}"#,
+            leaves: &[],
+        },
+        Example {
+            about: "A pattern that is none.",
+            files: &[],
+            args: r#"{"pattern": "src/{a,b"}"#,
+            reply: r#"{"error": "Invalid glob pattern 'src/{a,b'", "error_code": "INVALID_ARGUMENT",
+                "context": {"position": 5, "hint": "*"}}"#,
+            leaves: &[],
+        },
+    ],
+};
+
+impl Tool for Glob {
+    type Args = Args;
+    type Reply = Reply;
+
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
+    }
+
+    fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
+        ctx.search.check(None, &scope(args))?;
+        Ok(Plan::default())
+    }
+
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {
+        let ask = Ask {
+            scope: scope(&args),
+            sort: match args.sort {
+                None | Some(Order::Name) => Sort::Name,
+                Some(Order::Modified) => Sort::Modified,
+                Some(Order::Size) => Sort::Size,
+            },
+            page: Page {
+                skip: args.offset.map_or(0, Within::get) as usize,
+                most: args.head_limit.map_or(usize::MAX, |limit| limit.get() as usize),
+                most_bytes: DECLARATION.limits.output_bytes - ROOM,
+            },
+        };
+        let names = ctx.search.glob(&ask, &ctx.cancel)?;
+        Ok(Reply {
+            count: names.paths.len(),
+            matches: names.paths,
+            total_found: names.total,
+            truncated: names.is_cut,
+        })
+    }
+}
+
+fn scope(args: &Args) -> Scope {
+    Scope {
+        directory: args.directory.clone(),
+        glob: Some(args.pattern.clone()),
+        ..Scope::default()
+    }
+}

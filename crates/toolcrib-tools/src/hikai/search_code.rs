@@ -1,0 +1,105 @@
+//! `search_code`: lines of the repository's files that hold a text.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolcrib_core::schema::Within;
+use toolcrib_core::search::{Grep, Page, Pattern, Scope, Want};
+use toolcrib_core::{
+    Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
+};
+
+use super::connection;
+
+pub(crate) struct SearchCode;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(crate) struct Args {
+    /// Text to search for; case does not matter
+    query: String,
+    /// Glob that paths must match; without a slash it is about names, such as `*.ts` (default: all)
+    file_pattern: Option<String>,
+    /// Most lines to return (default: 20)
+    limit: Option<Within<1, 50>>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct SearchMatch {
+    path: String,
+    snippet: String,
+}
+
+/// The most characters of a line that are shown.
+const MAX_SNIPPET: usize = 200;
+
+static DECLARATION: Declaration = Declaration {
+    name: "search_code",
+    summary: "Search the files of the connected repository for a text; hidden and binary files and \
+              what .gitignore hides are passed over. Returns: [{path, snippet}]",
+    tier: Tier::Standard,
+    effect: Effect::Read,
+    limits: Limits { deadline_ms: 40_000, ..Limits::DEFAULT },
+    examples: &[
+        Example {
+            about: "A text in files of one kind.",
+            files: &[
+                ("src/auth/login.ts", "import x\n  export function AuthForm() {\n"),
+                ("src/auth/login.css", ".auth {}\n"),
+            ],
+            args: r#"{"query": "auth", "filePattern": "*.ts", "limit": 20}"#,
+            reply: r#"[{"path": "src/auth/login.ts", "snippet": "export function AuthForm() {"}]"#,
+            leaves: &[],
+        },
+        Example {
+            about: "An empty query.",
+            files: &[],
+            args: r#"{"query": ""}"#,
+            reply: r#"{"error": "`query` is empty; give the text to search for"}"#,
+            leaves: &[],
+        },
+    ],
+};
+
+impl Tool for SearchCode {
+    type Args = Args;
+    type Reply = Vec<SearchMatch>;
+
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
+    }
+
+    fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
+        let connection = connection(ctx)?;
+        if args.query.is_empty() {
+            return Err(ToolError::new(ErrorKind::BadArgs, "`query` is empty")
+                .hint("give the text to search for"));
+        }
+        let ask = ask(ctx, args);
+        connection.search.check(Some(&ask.pattern), &ask.scope)?;
+        Ok(Plan::default())
+    }
+
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Vec<SearchMatch>, ToolError> {
+        let found = connection(ctx)?.search.grep(&ask(ctx, &args), &ctx.cancel)?;
+        let lines = found.files.into_iter().flat_map(|file| {
+            let path = file.path;
+            file.lines.into_iter().map(move |line| SearchMatch {
+                path: path.clone(),
+                snippet: line.text.trim().chars().take(MAX_SNIPPET).collect(),
+            })
+        });
+        Ok(lines.collect())
+    }
+}
+
+fn ask(ctx: &Ctx, args: &Args) -> Grep {
+    Grep {
+        pattern: Pattern { text: args.query.clone(), is_literal: true, ignores_case: true },
+        scope: Scope { glob: args.file_pattern.clone(), ..Scope::default() },
+        want: Want::Lines { before: 0, after: 0 },
+        page: Page { most: args.limit.map_or(20, Within::get) as usize, ..Page::ALL },
+        stops_early: true,
+        counts_files: false,
+        time: ctx.settings.search_time,
+    }
+}

@@ -1,0 +1,108 @@
+//! `file_search`: files whose path matches a glob.
+
+use std::fmt::Write;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolcrib_core::search::{Glob, Page, Scope, Sort};
+use toolcrib_core::{Ctx, Declaration, Effect, Example, Limits, Plan, Tier, Tool, ToolError};
+
+use super::Reply;
+
+pub(crate) struct FileSearch;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// Glob pattern (e.g., '**/*.py', 'src/**/*.go')
+    pattern: String,
+    /// Base directory to search from (default: current directory)
+    #[serde(default = "super::here")]
+    base_path: Option<String>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Metadata {
+    matches: usize,
+    pattern: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+}
+
+/// The most files that are shown, and how deep they may be.
+const MOST: usize = 1000;
+const DEPTH: usize = 20;
+
+static DECLARATION: Declaration = Declaration {
+    name: "file_search",
+    summary: "Search for files matching a glob pattern, at most 20 levels deep; hidden files and what \
+              .gitignore hides are passed over. Returns: {success, output, files_affected, \
+              execution_time_ms, metadata{matches, pattern, warnings?}}",
+    tier: Tier::Standard,
+    effect: Effect::Read,
+    limits: Limits { output_bytes: 4 << 20, ..Limits::DEFAULT },
+    examples: &[
+        Example {
+            about: "All Go files.",
+            files: &[("cmd/main.go", ""), ("internal/agent.go", ""), ("README.md", "")],
+            args: r#"{"pattern": "**/*.go"}"#,
+            reply: r#"{"tool": "file_search", "success": true,
+                "output": "Found 2 files matching '**/*.go':\n  cmd/main.go\n  internal/agent.go\n",
+                "files_affected": [], "execution_time_ms": 0,
+                "metadata": {"matches": 2, "pattern": "**/*.go"}}"#,
+            leaves: &[],
+        },
+        Example {
+            about: "A pattern that is none.",
+            files: &[],
+            args: r#"{"pattern": "**/*[.go"}"#,
+            reply: r#"{"tool": "file_search", "success": false,
+                "output": "Error: Invalid glob pattern '**/*[.go'",
+                "error": {"code": "invalid_glob", "message": "Invalid glob pattern '**/*[.go'",
+                    "suggestion": "*"},
+                "files_affected": [], "execution_time_ms": 0}"#,
+            leaves: &[],
+        },
+    ],
+};
+
+impl Tool for FileSearch {
+    type Args = Args;
+    type Reply = Reply<Metadata>;
+
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
+    }
+
+    fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
+        ctx.search.check(None, &scope(args))?;
+        Ok(Plan::default())
+    }
+
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<Metadata>, ToolError> {
+        let page = Page { most: MOST, ..Page::ALL };
+        let ask = Glob { scope: scope(&args), sort: Sort::Name, page };
+        let names = ctx.search.glob(&ask, &ctx.cancel)?;
+        let mut output = format!("Found {} files matching '{}':\n", names.total, args.pattern);
+        for path in &names.paths {
+            let _ = writeln!(output, "  {path}");
+        }
+        let mut warnings = Vec::new();
+        if names.is_cut {
+            let warning = format!("Warning: Found {} matches, showing first {MOST}", names.total);
+            let _ = writeln!(output, "{warning}");
+            warnings.push(warning);
+        }
+        let metadata = Metadata { matches: names.total, pattern: args.pattern, warnings };
+        Ok(Reply { output, files_affected: Vec::new(), metadata: Some(metadata) })
+    }
+}
+
+fn scope(args: &Args) -> Scope {
+    Scope {
+        directory: args.base_path.clone(),
+        glob: Some(args.pattern.clone()),
+        depth: Some(DEPTH),
+        ..Scope::default()
+    }
+}

@@ -1,0 +1,141 @@
+//! `grep_search`: lines of files that hold a text or match a regular expression.
+
+use std::fmt::Write;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolcrib_core::schema::Within;
+use toolcrib_core::search::{Grep, Page, Pattern, Scope, Want};
+use toolcrib_core::{
+    Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
+};
+
+use super::Reply;
+use crate::operation::found::out_of_time;
+
+pub(crate) struct GrepSearch;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// Text or regex pattern to search for
+    pattern: String,
+    /// Whether pattern is regex (default: false)
+    #[serde(default)]
+    is_regex: bool,
+    /// Glob pattern to limit files searched (default: all files)
+    file_pattern: Option<String>,
+    /// Maximum number of results to return (default: 100)
+    max_results: Option<Within<1, 1000>>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Metadata {
+    total_matches: u64,
+    files_searched: u64,
+    pattern: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+}
+
+static DECLARATION: Declaration = Declaration {
+    name: "grep_search",
+    summary: "Search file contents for text or regex pattern; binary and hidden files and what \
+              .gitignore hides are passed over. Returns: {success, output, files_affected, \
+              execution_time_ms, metadata{total_matches, files_searched, pattern, warnings?}}",
+    tier: Tier::Standard,
+    effect: Effect::Read,
+    limits: Limits { deadline_ms: 40_000, output_bytes: 4 << 20 },
+    examples: &[
+        Example {
+            about: "A text, taken as it stands.",
+            files: &[("app.py", "import os\n# TODO: (implement\n"), ("b.py", "todo\n")],
+            args: r#"{"pattern": "TODO: (impl"}"#,
+            reply: r##"{"tool": "grep_search", "success": true,
+                "output": "Found 1 matches for 'TODO: (impl':\n  app.py:2: # TODO: (implement\n",
+                "files_affected": [], "execution_time_ms": 0,
+                "metadata": {"total_matches": 1, "files_searched": 2, "pattern": "TODO: (impl"}}"##,
+            leaves: &[],
+        },
+        Example {
+            about: "A regex that is none.",
+            files: &[],
+            args: r#"{"pattern": "(a", "is_regex": true}"#,
+            reply: r#"{"tool": "grep_search", "success": false,
+                "output": "Error: Invalid regex pattern: unclosed group",
+                "error": {"code": "invalid_regex",
+                    "message": "Invalid regex pattern: unclosed group", "suggestion": "*"},
+                "files_affected": [], "execution_time_ms": 0}"#,
+            leaves: &[],
+        },
+    ],
+};
+
+impl Tool for GrepSearch {
+    type Args = Args;
+    type Reply = Reply<Metadata>;
+
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
+    }
+
+    fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
+        if args.pattern.is_empty() {
+            return Err(ToolError::new(ErrorKind::BadArgs, "`pattern` is empty")
+                .hint("give the text to search for"));
+        }
+        let ask = ask(ctx, args);
+        ctx.search.check(Some(&ask.pattern), &ask.scope)?;
+        Ok(Plan::default())
+    }
+
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<Metadata>, ToolError> {
+        let ask = ask(ctx, &args);
+        let found = ctx.search.grep(&ask, &ctx.cancel)?;
+        let mut output = format!("Found {} matches for '{}':\n", found.lines, args.pattern);
+        for file in &found.files {
+            for line in &file.lines {
+                let _ = writeln!(output, "  {}:{}: {}", file.path, line.number, line.text);
+            }
+        }
+        let mut warnings = Vec::new();
+        if found.is_cut {
+            let shown = found.returned;
+            warnings.push(format!("Warning: Found {} matches, showing first {shown}", found.lines));
+        }
+        if found.is_partial {
+            warnings.push(out_of_time(ask.time));
+        }
+        warnings.extend(found.skipped.sentence().map(|sentence| format!("Warning: {sentence}")));
+        for warning in &warnings {
+            let _ = writeln!(output, "{warning}");
+        }
+        let metadata = Metadata {
+            total_matches: found.lines,
+            files_searched: found.files_searched,
+            pattern: args.pattern,
+            warnings,
+        };
+        Ok(Reply { output, files_affected: Vec::new(), metadata: Some(metadata) })
+    }
+}
+
+fn ask(ctx: &Ctx, args: &Args) -> Grep {
+    Grep {
+        pattern: Pattern {
+            text: args.pattern.clone(),
+            is_literal: !args.is_regex,
+            ignores_case: false,
+        },
+        scope: Scope { glob: args.file_pattern.clone(), ..Scope::default() },
+        want: Want::Lines { before: 0, after: 0 },
+        page: Page {
+            skip: 0,
+            most: args.max_results.map_or(100, Within::get) as usize,
+            most_bytes: DECLARATION.limits.output_bytes / 2,
+        },
+        stops_early: false,
+        counts_files: true,
+        time: ctx.settings.search_time,
+    }
+}
