@@ -3,9 +3,10 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, statat};
@@ -15,10 +16,14 @@ use toolcrib_core::{Cancel, ErrorKind, Ground, ToolError};
 use crate::filter::{Against, Filter};
 use crate::gather::{self, Targets, spell};
 use crate::hits::Stop;
+use crate::index::Candidates;
 use crate::look::Kind;
 use crate::paths::{Paths, split};
 use crate::pattern::Patterns;
+use crate::plan::Query;
 use crate::rules::{self, Level, RULE_FILES, RuleFiles, Rules};
+use crate::status::Status;
+use crate::upkeep::{Ceiling, Shared};
 use crate::walk::{Walk, absolute, nobody, open_directory};
 
 /// Answers questions about the files of a workspace: all its roots.
@@ -33,19 +38,29 @@ struct Tree {
     /// What stands before a path of this tree when it is shown.
     prefix: String,
     threads: usize,
+    /// The index, if one may be had.
+    shared: Option<Arc<Shared>>,
+    upkeep: OnceLock<Option<JoinHandle<()>>>,
 }
 
 impl Engine {
     /// Makes an engine that keeps nothing between two questions. Relative paths start from the first
     /// of `grounds`.
     pub fn new(grounds: Vec<Arc<dyn Ground>>) -> Self {
+        Self::with(grounds.into_iter().map(|ground| (ground, None)).collect())
+    }
+
+    /// Makes an engine that keeps an index of each root that has a ceiling, from the first question
+    /// on.
+    pub fn with(grounds: Vec<(Arc<dyn Ground>, Option<Ceiling>)>) -> Self {
         let threads = std::thread::available_parallelism().map_or(2, usize::from);
-        let trees = grounds.into_iter().enumerate().map(|(index, ground)| {
+        let trees = grounds.into_iter().enumerate().map(|(index, (ground, ceiling))| {
             let prefix = match index {
                 0 => String::new(),
                 _ => format!("{}/", spell("", ground.path().as_os_str().as_bytes())),
             };
-            Tree { ground, prefix, threads }
+            let shared = ceiling.and_then(|it| Shared::new(Arc::clone(&ground), it).ok());
+            Tree { ground, prefix, threads, shared, upkeep: OnceLock::new() }
         });
         Self { trees: trees.collect(), patterns: Patterns::default() }
     }
@@ -66,7 +81,79 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// How the indexes are doing, by root.
+    pub fn statuses(&self) -> Vec<(PathBuf, Status)> {
+        let trees = self.trees.iter().filter_map(|tree| {
+            let shared = tree.shared.as_ref()?;
+            Some((tree.ground.path().to_owned(), shared.status().clone()))
+        });
+        trees.collect()
+    }
+
+    /// Starts the upkeep without waiting for a question.
+    pub fn start(&self) {
+        self.trees.iter().for_each(Tree::start);
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        if let Some(shared) = &self.shared {
+            shared.stop();
+        }
+        if let Some(Some(upkeep)) = self.upkeep.take() {
+            let _ = upkeep.join();
+        }
+    }
+}
+
 impl Tree {
+    fn start(&self) {
+        if let Some(shared) = &self.shared {
+            self.upkeep.get_or_init(|| {
+                let shared = Arc::clone(shared);
+                let thread = std::thread::Builder::new().name("toolcrib-index".to_owned());
+                thread.spawn(move || shared.run()).ok()
+            });
+        }
+    }
+
+    /// Returns the files that a question has to look at, if the index knows for certain.
+    fn candidates(
+        &self,
+        query: &Query,
+        base: &[u8],
+        filter: &Filter,
+        counts: bool,
+    ) -> Option<Indexed<'_>> {
+        let shared = self.shared.as_ref()?;
+        self.start();
+        let mut held = shared.index();
+        let index = held.as_mut();
+        let candidates = index.filter(|index| index.covers(base)).and_then(|index| {
+            index.refresh(&*self.ground).then(|| index.candidates(query, base, filter, counts))
+        });
+        drop(held);
+        if candidates.is_some() {
+            shared.want_sweep();
+            shared.status().answered += 1;
+        } else {
+            shared.wake();
+            shared.status().scanned += 1;
+        }
+        Some(Indexed { candidates: candidates?, shared })
+    }
+
+    /// Returns the files that pass a filter, if the index knows for certain.
+    fn names(&self, base: &[u8], filter: &Filter) -> Option<Candidates> {
+        let shared = self.shared.as_ref()?;
+        self.start();
+        let mut held = shared.index();
+        let index = held.as_mut().filter(|index| index.covers(base))?;
+        index.refresh(&*self.ground).then(|| index.names(base, filter))
+    }
+
     /// Walks everything at or below `base`.
     fn walk(&self, base: &[u8], depth: usize, stop: &Stop<'_>) -> Result<Paths, ToolError> {
         let rules = Rules::read(self.ground.path());
@@ -128,6 +215,29 @@ impl Targets for Walked {
     }
 }
 
+/// Files that the index chose.
+struct Indexed<'a> {
+    candidates: Candidates,
+    shared: &'a Shared,
+}
+
+impl Targets for Indexed<'_> {
+    fn len(&self) -> usize {
+        self.candidates.len()
+    }
+
+    fn path(&self, index: usize) -> &[u8] {
+        self.candidates.path(index)
+    }
+
+    fn text(&self, index: usize) -> Option<(Arc<[u8]>, Kind)> {
+        let held = self.shared.index();
+        let candidates = &self.candidates;
+        let text = held.as_ref()?.text(candidates.generation, candidates.slot(index))?;
+        Some((text, Kind::Plain))
+    }
+}
+
 impl Search for Engine {
     fn check(&self, pattern: Option<&Pattern>, scope: &Scope) -> Result<(), ToolError> {
         if let Some(pattern) = pattern {
@@ -144,9 +254,6 @@ impl Search for Engine {
         let filter = Filter::new(&ask.scope, &base, Against::Name)?;
         let deadline = Instant::now() + ask.time;
         let stop = Stop { cancel, deadline, is_enough: AtomicBool::new(false) };
-        let paths = tree.walk(&base, ask.scope.depth.unwrap_or(usize::MAX), &stop)?;
-        let is_late = stop.is_late();
-        let chosen = (!filter.is_open()).then(|| filter.select(&paths, 0, paths.len()));
         let search = gather::Search {
             ground: &*tree.ground,
             prefix: &tree.prefix,
@@ -155,6 +262,19 @@ impl Search for Engine {
             stop: &stop,
             threads: tree.threads,
         };
+        if let Some(indexed) = tree.candidates(&compiled.query, &base, &filter, ask.counts_files) {
+            let mut found = search.run(&indexed);
+            cancel.check()?;
+            if ask.counts_files && !found.is_partial {
+                // Those that need not be looked at were searched as well.
+                let meant = indexed.candidates.meant as u64;
+                found.files_searched = meant.saturating_sub(found.skipped.count);
+            }
+            return Ok(found);
+        }
+        let paths = tree.walk(&base, ask.scope.depth.unwrap_or(usize::MAX), &stop)?;
+        let is_late = stop.is_late();
+        let chosen = (!filter.is_open()).then(|| filter.select(&paths, 0, paths.len()));
         let mut found = search.run(&Walked { paths, chosen });
         cancel.check()?;
         found.is_partial |= is_late;
@@ -164,12 +284,23 @@ impl Search for Engine {
     fn glob(&self, ask: &Glob, cancel: &Cancel) -> Result<Names, ToolError> {
         let (tree, base) = self.base(&ask.scope)?;
         let filter = Filter::new(&ask.scope, &base, Against::Path)?;
-        let deadline = Instant::now() + Duration::from_secs(3600);
-        let stop = Stop { cancel, deadline, is_enough: AtomicBool::new(false) };
-        let paths = tree.walk(&base, ask.scope.depth.unwrap_or(usize::MAX), &stop)?;
+        let named = tree.names(&base, &filter);
+        let paths = match &named {
+            Some(_) => Paths::default(),
+            None => {
+                let deadline = Instant::now() + Duration::from_secs(3600);
+                let stop = Stop { cancel, deadline, is_enough: AtomicBool::new(false) };
+                tree.walk(&base, ask.scope.depth.unwrap_or(usize::MAX), &stop)?
+            }
+        };
         cancel.check()?;
-        let chosen = filter.select(&paths, 0, paths.len());
-        let mut chosen: Vec<&[u8]> = chosen.into_iter().map(|index| paths.get(index)).collect();
+        let mut chosen: Vec<&[u8]> = match &named {
+            Some(named) => (0..named.len()).map(|index| named.path(index)).collect(),
+            None => {
+                let chosen = filter.select(&paths, 0, paths.len());
+                chosen.into_iter().map(|index| paths.get(index)).collect()
+            }
+        };
         if ask.sort != Sort::Name {
             sort(&*tree.ground, &mut chosen, ask.sort, cancel)?;
         }

@@ -205,7 +205,7 @@ mod tests {
     fn a_needle_is_in_every_match() {
         for (glob, expected) in [
             ("**/*visitor*.rs", Some("visitor")),
-            ("src/**/*.go", Some("src")),
+            ("source/**/*.go", Some("source")),
             ("*.{a,b}", None),
             ("**/*", None),
             ("[ab]cdef", None),

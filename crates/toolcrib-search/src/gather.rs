@@ -75,6 +75,9 @@ struct Order<'a> {
 impl Search<'_> {
     /// Searches all of `targets`.
     pub(crate) fn run(&self, targets: &dyn Targets) -> Found {
+        if targets.len() == 0 {
+            return Found::default();
+        }
         let chunk = if targets.len() <= FEW { FEW } else { CHUNK };
         let chunks = targets.len().div_ceil(chunk);
         let share = Share {
@@ -90,12 +93,18 @@ impl Search<'_> {
                 bytes: 0,
             }),
         };
-        std::thread::scope(|scope| {
-            for _ in 1..self.threads.min(chunks) {
-                scope.spawn(|| self.labour(targets, chunk, &share));
-            }
-            self.labour(targets, chunk, &share);
-        });
+        // A page may be full before another thread has started.
+        if self.ask.stops_early {
+            self.labour(targets, chunk, &share, 2);
+        }
+        if share.next.load(Ordering::Relaxed) < chunks && !self.stop.is_set() {
+            std::thread::scope(|scope| {
+                for _ in 1..self.threads.min(chunks) {
+                    scope.spawn(|| self.labour(targets, chunk, &share, usize::MAX));
+                }
+                self.labour(targets, chunk, &share, usize::MAX);
+            });
+        }
         let mut order = share.order.into_inner().unwrap_or_else(PoisonError::into_inner);
         // Out of time, there may be gaps; what was found behind them counts all the same.
         for (_, batch) in std::mem::take(&mut order.waiting) {
@@ -107,9 +116,10 @@ impl Search<'_> {
         found
     }
 
-    fn labour(&self, targets: &dyn Targets, chunk: usize, share: &Share<'_>) {
+    /// Takes up to `most` runs of files and searches them.
+    fn labour(&self, targets: &dyn Targets, chunk: usize, share: &Share<'_>, most: usize) {
         let mut looker = Looker::new(self.ground, self.compiled, self.ask.want, self.stop);
-        loop {
+        for _ in 0..most {
             let at = share.next.fetch_add(1, Ordering::Relaxed);
             let from = at * chunk;
             if from >= targets.len() || self.stop.is_set() {

@@ -2,13 +2,24 @@
 //! says which files need not be looked at.
 
 mod engine;
+mod file;
 mod filter;
 mod gather;
+mod gram;
 mod hits;
+mod index;
+mod keep;
 mod look;
 mod paths;
 mod pattern;
+mod plan;
 mod rules;
+mod segment;
+mod status;
+mod upkeep;
 mod walk;
+mod watch;
 
 pub use engine::Engine;
+pub use status::{Phase, Status};
+pub use upkeep::Ceiling;

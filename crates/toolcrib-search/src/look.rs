@@ -39,7 +39,8 @@ pub(crate) struct Looker<'a> {
     stop: &'a Stop<'a>,
     /// For text without NUL bytes and byte-order marks, where nothing needs to be found out.
     plain: Searcher,
-    careful: Searcher,
+    builder: SearcherBuilder,
+    careful: Option<Searcher>,
     opener: Opener,
     buffer: Vec<u8>,
 }
@@ -94,7 +95,7 @@ fn missed(errno: Errno) -> Missed {
 /// What is known of a file's text before it is searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// No NUL byte and no byte-order mark: any way of searching gives the same.
+    /// No NUL byte and no byte-order mark in it: any way of searching gives the same.
     Plain,
     /// Taken for binary before any of it is searched: it has no lines.
     Binary,
@@ -105,21 +106,28 @@ pub(crate) enum Kind {
 /// What ripgrep reads of a file before it looks at any of it, to be on the safe side.
 const FIRST_READ: usize = 32 << 10;
 
-/// Tells what a whole file is.
-pub(crate) fn kind_of(text: &[u8]) -> Kind {
-    let has_mark = [&b"\xef\xbb\xbf"[..], b"\xff\xfe", b"\xfe\xff"];
-    let has_mark = has_mark.iter().any(|mark| text.starts_with(mark));
-    match memchr::memchr(0, text) {
-        None if !has_mark => Kind::Plain,
+/// Tells what a whole file is, and returns the text of it that is searched if it is plain.
+pub(crate) fn kind_of(text: &[u8]) -> (Kind, &[u8]) {
+    let nul = memchr::memchr(0, text);
+    if is_wide(text) {
+        return (Kind::Odd, text);
+    }
+    // The mark that says UTF-8 is not part of the text.
+    let marked = text.strip_prefix(b"\xef\xbb\xbf");
+    match nul {
+        None => (Kind::Plain, marked.unwrap_or(text)),
         // The first three bytes are read on their own, in search of a mark: a line that ends there is
         // searched before the rest is looked at.
-        Some(nul)
-            if !has_mark && nul < FIRST_READ && !text[..3.min(text.len())].contains(&b'\n') =>
-        {
-            Kind::Binary
+        Some(nul) if nul < FIRST_READ && !text[..3.min(text.len())].contains(&b'\n') => {
+            (Kind::Binary, text)
         }
-        _ => Kind::Odd,
+        Some(_) => (Kind::Odd, text),
     }
+}
+
+/// Whether a file says that it is UTF-16: its bytes are not those of the text.
+pub(crate) fn is_wide(text: &[u8]) -> bool {
+    text.starts_with(b"\xff\xfe") || text.starts_with(b"\xfe\xff")
 }
 
 impl<'a> Looker<'a> {
@@ -135,21 +143,27 @@ impl<'a> Looker<'a> {
         } else {
             builder.line_number(false);
         }
-        let plain = builder.bom_sniffing(false).build();
-        let careful = builder
+        // What is in memory needs no buffer beside it.
+        let plain = builder.bom_sniffing(false).heap_limit(Some(1 << 10)).build();
+        builder
             .bom_sniffing(true)
             .binary_detection(BinaryDetection::quit(0))
-            .heap_limit(Some(MAX_LINE))
-            .build();
+            .heap_limit(Some(MAX_LINE));
         Self {
             ground,
             compiled,
             stop,
             plain,
-            careful,
+            builder,
+            careful: None,
             opener: Opener::default(),
             buffer: Vec::new(),
         }
+    }
+
+    /// The searcher that finds out for itself what it has before it. Few files need it.
+    fn careful(&mut self) -> &mut Searcher {
+        self.careful.get_or_insert_with(|| self.builder.build())
     }
 
     /// Searches text that is in memory.
@@ -163,7 +177,7 @@ impl<'a> Looker<'a> {
         let done = match kind {
             Kind::Binary => Ok(()),
             Kind::Plain => self.plain.search_slice(matcher, text, &mut *hits),
-            Kind::Odd => self.careful.search_reader(matcher, text, &mut *hits),
+            Kind::Odd => self.careful().search_reader(matcher, text, &mut *hits),
         };
         done.map_err(failed)
     }
@@ -174,13 +188,17 @@ impl<'a> Looker<'a> {
         let size = usize::try_from(meta.st_size).unwrap_or(usize::MAX);
         if size > WHOLE {
             let reader = Interruptible { file, stop: self.stop };
-            let done = self.careful.search_reader(&self.compiled.matcher, reader, hits);
+            let matcher = &self.compiled.matcher;
+            let done = self.careful().search_reader(matcher, reader, hits);
             return done.map_err(failed);
         }
         let mut buffer = std::mem::take(&mut self.buffer);
         let read = read_whole(&file, size, &mut buffer);
         let done = match read {
-            Ok(()) => self.search_text(&buffer, kind_of(&buffer), hits),
+            Ok(()) => {
+                let (kind, text) = kind_of(&buffer);
+                self.search_text(text, kind, hits)
+            }
             Err(err) => Err(failed(err)),
         };
         self.buffer = buffer;
@@ -250,14 +268,14 @@ mod tests {
 
     #[test]
     fn a_file_is_told_by_its_bytes() {
-        assert_eq!(kind_of(b""), Kind::Plain);
-        assert_eq!(kind_of(b"text\n"), Kind::Plain);
-        assert_eq!(kind_of(b"abc\0def\n"), Kind::Binary);
-        assert_eq!(kind_of(b"a\nb\0"), Kind::Odd);
-        assert_eq!(kind_of(b"\xff\xfea\0"), Kind::Odd);
-        assert_eq!(kind_of(b"\xef\xbb\xbfa"), Kind::Odd);
+        assert_eq!(kind_of(b"").0, Kind::Plain);
+        assert_eq!(kind_of(b"text\n").0, Kind::Plain);
+        assert_eq!(kind_of(b"abc\0def\n").0, Kind::Binary);
+        assert_eq!(kind_of(b"a\nb\0").0, Kind::Odd);
+        assert_eq!(kind_of(b"\xff\xfea\0").0, Kind::Odd);
+        assert_eq!(kind_of(b"\xef\xbb\xbfa"), (Kind::Plain, &b"a"[..]));
         let mut late = vec![b'a'; FIRST_READ];
         late.push(0);
-        assert_eq!(kind_of(&late), Kind::Odd);
+        assert_eq!(kind_of(&late).0, Kind::Odd);
     }
 }

@@ -8,6 +8,8 @@ use regex_syntax::{ParserBuilder, escape};
 use toolcrib_core::search::Pattern;
 use toolcrib_core::{ErrorKind, ToolError};
 
+use crate::plan::{Query, plan};
+
 /// The longest pattern, and the most memory that a compiled one and its states may take.
 const MAX_PATTERN: usize = 64 << 10;
 const MAX_COMPILED: usize = 10 << 20;
@@ -16,7 +18,8 @@ const MAX_STATES: usize = 32 << 20;
 /// A pattern that was understood.
 pub(crate) struct Compiled {
     pub(crate) matcher: RegexMatcher,
-    pub(crate) hir: Hir,
+    /// What a file must have to be worth looking at.
+    pub(crate) query: Query,
 }
 
 /// How many patterns are kept compiled: a question is checked, then run, then asked for its next
@@ -49,7 +52,7 @@ impl Patterns {
 }
 
 /// Parses a pattern: its syntax tree, or what is wrong with it.
-pub(crate) fn parse(pattern: &Pattern) -> Result<Hir, ToolError> {
+fn parse(pattern: &Pattern) -> Result<Hir, ToolError> {
     let text = &pattern.text;
     if text.len() > MAX_PATTERN {
         let message =
@@ -92,7 +95,7 @@ fn compile(pattern: &Pattern) -> Result<Compiled, ToolError> {
             )
             .hint("use smaller counts in `{m,n}`, fewer alternatives, or `[A-Za-z0-9_]` for `\\w`"),
         })?;
-    Ok(Compiled { matcher, hir })
+    Ok(Compiled { matcher, query: plan(&hir) })
 }
 
 fn line_break() -> ToolError {

@@ -39,9 +39,58 @@ pub(crate) struct Rules {
     top: Option<Arc<Level>>,
     global: Gitignore,
     global_prefix: usize,
-    /// Files outside the tree, or in folders no walk enters, that the rules were read from or could
-    /// come from.
+    /// The directories above, where rules were read from or could come from.
+    above: Vec<Above>,
+    /// Single files elsewhere that rules were read from or could come from.
     sources: Vec<Source>,
+}
+
+/// A directory above the tree, and the rule files that it has or could have.
+struct Above {
+    path: PathBuf,
+    seen: Option<Seen>,
+    /// Whether a name could have come since without a change of the directory's time.
+    is_racy: bool,
+    sources: Vec<Source>,
+}
+
+impl Above {
+    fn look(path: &Path) -> Self {
+        let seen = see(path, Times::Count);
+        let sources = RULE_FILES.map(|name| Source::look(path.join(OsStr::from_bytes(name))));
+        Self {
+            path: path.to_owned(),
+            is_racy: is_racy(seen.as_ref()),
+            seen,
+            sources: sources.into(),
+        }
+    }
+
+    /// Whether every rule file is what it was. Those that were not there can only have come if the
+    /// directory has changed.
+    fn is_same(&mut self) -> bool {
+        let now = see(&self.path, Times::Count);
+        if now == self.seen && !self.is_racy {
+            return self.sources.iter().filter(|it| it.seen.is_some()).all(Source::is_same);
+        }
+        self.is_racy = is_racy(now.as_ref());
+        self.seen = now;
+        self.sources.iter().all(Source::is_same)
+    }
+}
+
+fn is_racy(seen: Option<&Seen>) -> bool {
+    const SECONDS: i64 = 2;
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let now = now.map_or(0, |now| i64::try_from(now.as_secs()).unwrap_or(i64::MAX));
+    seen.is_some_and(|seen| seen.changed.0.max(seen.modified.0) >= now - SECONDS)
+}
+
+/// Whether the times of a directory count, or only that it is there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Times {
+    Count,
+    OfFiles,
 }
 
 /// A rule file that no watch sees, as it was when it was read.
@@ -62,19 +111,20 @@ struct Seen {
 
 impl Source {
     pub(crate) fn look(path: PathBuf) -> Self {
-        let seen = see(&path);
+        let seen = see(&path, Times::OfFiles);
         Self { path, seen }
     }
 
     pub(crate) fn is_same(&self) -> bool {
-        see(&self.path) == self.seen
+        see(&self.path, Times::OfFiles) == self.seen
     }
 }
 
-fn see(path: &Path) -> Option<Seen> {
+fn see(path: &Path, times: Times) -> Option<Seen> {
     let meta: Stat = statat(CWD, path, AtFlags::empty()).ok()?;
-    let is_directory = rustix::fs::FileType::from_raw_mode(meta.st_mode).is_dir();
-    // Of a directory only its being there matters: its times change with every commit.
+    let is_directory =
+        times == Times::OfFiles && rustix::fs::FileType::from_raw_mode(meta.st_mode).is_dir();
+    // Of a `.git` only its being there matters: its times change with every commit.
     Some(Seen {
         device: meta.st_dev,
         inode: if is_directory { 0 } else { meta.st_ino },
@@ -110,13 +160,13 @@ impl Rules {
     pub(crate) fn read(root: &Path) -> Self {
         let mut sources = Vec::new();
         let mut top: Option<Arc<Level>> = None;
-        let above: Vec<&Path> = root.ancestors().skip(1).collect();
-        for directory in above.into_iter().rev() {
+        let mut above: Vec<Above> = root.ancestors().skip(1).map(Above::look).collect();
+        above.reverse();
+        for known in &above {
+            let directory = &known.path;
             let mut files = RuleFiles::default();
-            for (index, name) in RULE_FILES.iter().enumerate() {
-                let source = Source::look(directory.join(OsStr::from_bytes(name)));
-                files.has[index] = source.seen.is_some();
-                sources.push(source);
+            for (has, source) in files.has.iter_mut().zip(&known.sources) {
+                *has = source.seen.is_some();
             }
             let read = |name: &str| bounded(File::open(directory.join(name)).ok()?);
             top = level(top, directory, files, &read, &mut sources);
@@ -124,7 +174,7 @@ impl Rules {
         let global_path = gitconfig_excludes_path();
         let global = global_path.as_ref().and_then(|path| bounded(File::open(path).ok()?));
         sources.extend(global_path.map(Source::look));
-        Self { top, global: rules(global), global_prefix: prefix_of(root), sources }
+        Self { top, global: rules(global), global_prefix: prefix_of(root), above, sources }
     }
 
     /// The rules above the root.
@@ -133,8 +183,8 @@ impl Rules {
     }
 
     /// Whether every rule file that no watch sees is what it was.
-    pub(crate) fn are_fresh(&self) -> bool {
-        self.sources.iter().all(Source::is_same)
+    pub(crate) fn are_fresh(&mut self) -> bool {
+        self.above.iter_mut().all(Above::is_same) && self.sources.iter().all(Source::is_same)
     }
 
     /// Whether a walk passes over a path; `path` is absolute.

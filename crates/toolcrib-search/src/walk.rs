@@ -16,9 +16,9 @@ use toolcrib_core::{Ground, ToolError};
 use crate::paths::Paths;
 use crate::rules::{self, Level, RuleFiles, Rules, Source};
 
-/// What a walk found: directories, the start first.
+/// What a walk found: directories, the start first; nothing where one was gone or not to be entered.
 pub(crate) struct Walked {
-    pub(crate) directories: Vec<Directory>,
+    pub(crate) directories: Vec<Option<Directory>>,
     /// Rule files in folders that the walk did not enter.
     pub(crate) sources: Vec<Source>,
 }
@@ -95,13 +95,7 @@ impl Walk<'_> {
         let work = work.into_inner().unwrap_or_else(PoisonError::into_inner);
         match work.failed {
             Some(err) => Err(err),
-            None => {
-                let empty =
-                    |path: Box<[u8]>| Directory { path, entries: Vec::new(), level: None, mark: 0 };
-                let directories =
-                    work.found.into_iter().map(|it| it.unwrap_or_else(|| empty(Box::default())));
-                Ok(Walked { directories: directories.collect(), sources: work.sources })
-            }
+            None => Ok(Walked { directories: work.found, sources: work.sources }),
         }
     }
 
@@ -262,7 +256,7 @@ impl Walked {
         let mut paths = Paths::default();
         let mut stack: Vec<(u32, usize)> = vec![(0, 0)];
         while let Some((index, from)) = stack.pop() {
-            let directory = &self.directories[index as usize];
+            let Some(directory) = &self.directories[index as usize] else { continue };
             for (at, entry) in directory.entries.iter().enumerate().skip(from) {
                 match entry.directory {
                     None => paths.push(&directory.path, &entry.name),

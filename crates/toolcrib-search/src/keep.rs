@@ -1,0 +1,246 @@
+//! The index on disk: names, stamps and postings, never text, under a checksum. What does not fit
+//! exactly is as good as not there.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use crate::file::Stamp;
+use crate::index::{Known, Past, State};
+use crate::segment::Segment;
+
+const MAGIC: &[u8; 16] = b"toolcrib-index-2";
+
+/// Writes what is known to a file that is not there before it is whole.
+pub(crate) fn save(folder: &Path, past: &Past) -> io::Result<u64> {
+    std::fs::create_dir_all(folder)?;
+    let temporary = folder.join(format!("index.{}~", std::process::id()));
+    let saved = write(&temporary, past);
+    let saved =
+        saved.and_then(|size| std::fs::rename(&temporary, folder.join("index")).map(|()| size));
+    if saved.is_err() {
+        let _ = std::fs::remove_file(&temporary);
+    }
+    saved
+}
+
+fn write(path: &Path, past: &Past) -> io::Result<u64> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let file = std::fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)?;
+    let mut out =
+        Out { file: io::BufWriter::with_capacity(1 << 20, file), sum: Sha256::new(), size: 0 };
+    out.bytes(MAGIC)?;
+    out.number(past.parts.len())?;
+    for segment in &past.parts {
+        let parts = segment.parts();
+        out.number(parts.docs)?;
+        out.words(parts.heads)?;
+        out.block(parts.thirds)?;
+        out.words(parts.entries)?;
+        out.block(parts.lists)?;
+    }
+    let kept = past.files.iter().filter(|(_, known)| !known.is_racy);
+    out.number(kept.clone().count())?;
+    for (path, known) in kept {
+        out.block(path)?;
+        let (kind, part, doc) = match known.state {
+            State::Binary => (1, 0, 0),
+            State::Part(part, doc) => (2, part, doc),
+            _ => (0, 0, 0),
+        };
+        out.bytes(&[kind])?;
+        out.bytes(&part.to_le_bytes())?;
+        out.bytes(&doc.to_le_bytes())?;
+        let Stamp { inode, size, modified, changed } = known.stamp;
+        for number in [inode, size, modified.cast_unsigned(), changed.cast_unsigned()] {
+            out.bytes(&number.to_le_bytes())?;
+        }
+    }
+    let sum = out.sum.finalize();
+    out.file.write_all(&sum)?;
+    out.file.flush()?;
+    Ok(out.size + sum.len() as u64)
+}
+
+struct Out {
+    file: io::BufWriter<File>,
+    sum: Sha256,
+    size: u64,
+}
+
+impl Out {
+    fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.sum.update(bytes);
+        self.size += bytes.len() as u64;
+        self.file.write_all(bytes)
+    }
+
+    fn number(&mut self, number: usize) -> io::Result<()> {
+        self.bytes(&(number as u64).to_le_bytes())
+    }
+
+    fn block(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.number(bytes.len())?;
+        self.bytes(bytes)
+    }
+
+    fn words(&mut self, words: &[u32]) -> io::Result<()> {
+        self.number(words.len())?;
+        let mut bytes = Vec::with_capacity(1 << 16);
+        for chunk in words.chunks(1 << 14) {
+            bytes.clear();
+            bytes.extend(chunk.iter().flat_map(|word| word.to_le_bytes()));
+            self.bytes(&bytes)?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads what was saved; nothing if there is nothing, or it is damaged, or larger than `most`.
+pub(crate) fn load(folder: &Path, most: usize) -> Option<Past> {
+    let mut file = File::open(folder.join("index")).ok()?;
+    if file.metadata().ok()?.len() > most as u64 {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).ok()?;
+    let (content, sum) = bytes.split_at_checked(bytes.len().checked_sub(32)?)?;
+    if *Sha256::digest(content) != *sum {
+        return None;
+    }
+    parse(content)
+}
+
+fn parse(content: &[u8]) -> Option<Past> {
+    let mut content = In { rest: content.strip_prefix(MAGIC)? };
+    let mut past = Past::default();
+    for _ in 0..content.number()? {
+        let docs = content.number()?;
+        let heads = content.words()?;
+        let thirds = content.block()?.to_vec();
+        let entries = content.words()?;
+        let lists = content.block()?.to_vec();
+        let segment = if heads.is_empty() {
+            Segment::empty()
+        } else {
+            Segment::from_parts(heads, thirds, entries, lists, docs)?
+        };
+        past.parts.push(Arc::new(segment));
+    }
+    for _ in 0..content.number()? {
+        let path = content.block()?.into();
+        let kind = content.take(1)?[0];
+        let part = u16::from_le_bytes(content.take(2)?.try_into().ok()?);
+        let doc = u16::from_le_bytes(content.take(2)?.try_into().ok()?);
+        let mut numbers = [0_u64; 4];
+        for number in &mut numbers {
+            *number = u64::from_le_bytes(content.take(8)?.try_into().ok()?);
+        }
+        let [inode, size, modified, changed] = numbers;
+        let stamp =
+            Stamp { inode, size, modified: modified.cast_signed(), changed: changed.cast_signed() };
+        let state = match kind {
+            1 => State::Binary,
+            2 => {
+                let segment = past.parts.get(usize::from(part))?;
+                if usize::from(doc) >= segment.docs() {
+                    return None;
+                }
+                State::Part(part, doc)
+            }
+            _ => State::Odd,
+        };
+        past.files.insert(path, Known { stamp, is_racy: false, state, text: None });
+    }
+    content.rest.is_empty().then_some(past)
+}
+
+struct In<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> In<'a> {
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(count)?;
+        self.rest = rest;
+        Some(taken)
+    }
+
+    fn number(&mut self) -> Option<usize> {
+        usize::try_from(u64::from_le_bytes(self.take(8)?.try_into().ok()?)).ok()
+    }
+
+    fn block(&mut self) -> Option<&'a [u8]> {
+        let length = self.number()?;
+        self.take(length)
+    }
+
+    fn words(&mut self) -> Option<Vec<u32>> {
+        let length = self.number()?.checked_mul(4)?;
+        let bytes = self.take(length)?;
+        let word = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().unwrap_or_default());
+        Some(bytes.chunks_exact(4).map(word).collect())
+    }
+}
+
+/// Returns how large the kept index is and when it was written; nothing if there is none.
+pub(crate) fn kept(folder: &Path) -> Option<(u64, std::time::SystemTime)> {
+    let meta = std::fs::metadata(folder.join("index")).ok()?;
+    Some((meta.len(), meta.modified().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gram::gram;
+    use crate::plan::Query;
+    use crate::segment::Builder;
+
+    fn past() -> Past {
+        let mut builder = Builder::new();
+        builder.add(b"hello world");
+        builder.end();
+        let mut past = Past { parts: vec![Arc::new(builder.build())], ..Past::default() };
+        let stamp = Stamp { inode: 1, size: 2, modified: -3, changed: 4 };
+        let known = |state, is_racy| Known { stamp, is_racy, state, text: None };
+        past.files.insert(b"a".as_slice().into(), known(State::Part(0, 0), false));
+        past.files.insert(b"b".as_slice().into(), known(State::Binary, false));
+        past.files.insert(b"c".as_slice().into(), known(State::Binary, true));
+        past
+    }
+
+    #[test]
+    fn what_is_kept_comes_back_but_for_what_was_racy() {
+        let folder = tempfile::tempdir().unwrap();
+        save(folder.path(), &past()).unwrap();
+        let back = load(folder.path(), 1 << 20).unwrap();
+        assert_eq!(back.files.len(), 2);
+        assert_eq!(back.files[b"a".as_slice()].state, State::Part(0, 0));
+        assert_eq!(back.files[b"a".as_slice()].stamp.modified, -3);
+        assert_eq!(back.parts[0].find(&Query::Gram(gram(b"wor"))), Some(vec![0]));
+        assert!(load(folder.path(), 100).is_none(), "over the ceiling");
+    }
+
+    #[test]
+    fn a_damaged_index_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        save(folder.path(), &past()).unwrap();
+        let whole = std::fs::read(folder.path().join("index")).unwrap();
+        for at in [0, 20, whole.len() / 2, whole.len() - 1] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1;
+            std::fs::write(folder.path().join("index"), &bytes).unwrap();
+            assert!(load(folder.path(), 1 << 20).is_none(), "byte {at}");
+        }
+        std::fs::write(folder.path().join("index"), &whole[..whole.len() - 7]).unwrap();
+        assert!(load(folder.path(), 1 << 20).is_none());
+    }
+}

@@ -1,0 +1,405 @@
+//! The plan of a question: which trigrams every line that matches must have, read off the pattern's
+//! syntax tree. It may ask for too little, never for too much.
+
+use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
+
+use crate::gram::{Gram, class, of_classes};
+
+/// What a file must have to be worth looking at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Query {
+    /// Nothing: any file may match.
+    All,
+    /// This trigram.
+    Gram(Gram),
+    /// All of these.
+    And(Vec<Query>),
+    /// One of these.
+    Or(Vec<Query>),
+}
+
+/// How many strings a set may have before it is only known by its ends.
+const MAX_SET: usize = 64;
+/// How many members a class may have to be spelt out.
+const MAX_CLASS: usize = 16;
+/// How deep a syntax tree is followed.
+const MAX_DEPTH: usize = 200;
+
+/// Strings as the classes of their bytes.
+type Strings = Vec<Vec<u8>>;
+
+/// What is known of the strings that a part of a pattern matches.
+struct Info {
+    /// All of them, if they are few.
+    exact: Option<Strings>,
+    /// How they begin and end, if not. At most two bytes matter: a trigram has three.
+    prefix: Strings,
+    suffix: Strings,
+    query: Query,
+}
+
+/// Returns what a file must have for a line of it to match.
+pub(crate) fn plan(hir: &Hir) -> Query {
+    let info = analyze(hir, 0).settle();
+    info.query
+}
+
+fn analyze(hir: &Hir, depth: usize) -> Info {
+    if depth > MAX_DEPTH {
+        return Info::anything();
+    }
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => Info::exact(vec![Vec::new()]),
+        HirKind::Literal(literal) => {
+            Info::exact(vec![literal.0.iter().copied().map(class).collect()])
+        }
+        HirKind::Class(set) => members(set).map_or_else(Info::anything, Info::exact),
+        HirKind::Capture(capture) => analyze(&capture.sub, depth + 1),
+        HirKind::Repetition(repetition) => repeat(repetition, depth),
+        HirKind::Concat(parts) => {
+            let mut parts = parts.iter().map(|part| analyze(part, depth + 1));
+            let first = parts.next().unwrap_or_else(|| Info::exact(vec![Vec::new()]));
+            parts.fold(first, Info::then)
+        }
+        HirKind::Alternation(parts) => {
+            let mut parts = parts.iter().map(|part| analyze(part, depth + 1));
+            let first = parts.next().unwrap_or_else(Info::anything);
+            parts.fold(first, Info::or)
+        }
+    }
+}
+
+fn members(set: &Class) -> Option<Strings> {
+    let mut members: Strings = Vec::new();
+    let mut add = |bytes: Vec<u8>| {
+        if !members.contains(&bytes) {
+            members.push(bytes);
+        }
+        members.len() <= MAX_CLASS
+    };
+    match set {
+        Class::Unicode(set) => {
+            for range in set.ranges() {
+                if (range.end() as usize) - (range.start() as usize) > 4 * MAX_CLASS {
+                    return None;
+                }
+                for c in range.start()..=range.end() {
+                    let mut buffer = [0; 4];
+                    let bytes = c.encode_utf8(&mut buffer).bytes().map(class).collect();
+                    if !add(bytes) {
+                        return None;
+                    }
+                }
+            }
+        }
+        Class::Bytes(set) => {
+            for range in set.ranges() {
+                for byte in range.start()..=range.end() {
+                    if !add(vec![class(byte)]) {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+    (!members.is_empty()).then_some(members)
+}
+
+fn repeat(repetition: &Repetition, depth: usize) -> Info {
+    let sub = || analyze(&repetition.sub, depth + 1);
+    match (repetition.min, repetition.max) {
+        (0, Some(1)) => sub().or(Info::exact(vec![Vec::new()])),
+        (0, _) => Info::anything(),
+        (1, Some(1)) => sub(),
+        (min, max) => {
+            // A few of them in a row say all that trigrams can know.
+            let known = min.min(3);
+            let mut info = sub();
+            for _ in 1..known {
+                info = info.then(sub());
+            }
+            if max != Some(known) {
+                // What follows is unknown, but it ends as one of them does.
+                let tail = sub();
+                info = info.then(Info { exact: None, ..tail.open() });
+            }
+            info
+        }
+    }
+}
+
+impl Info {
+    fn exact(strings: Strings) -> Self {
+        Self { exact: Some(strings), prefix: Vec::new(), suffix: Vec::new(), query: Query::All }
+    }
+
+    fn anything() -> Self {
+        Self { exact: None, prefix: vec![Vec::new()], suffix: vec![Vec::new()], query: Query::All }
+    }
+
+    /// Forgets the strings but for their ends; what must be in them goes into the query.
+    fn settle(self) -> Self {
+        let Some(strings) = self.exact else { return self };
+        let query = self.query.and(any_of(&strings));
+        let prefix = ends(strings.iter().map(|it| it[..it.len().min(2)].to_vec()));
+        let suffix = ends(strings.iter().map(|it| it[it.len().saturating_sub(2)..].to_vec()));
+        Self { exact: None, prefix, suffix, query }
+    }
+
+    /// What matches several in a row, of which only that it may go on is known: how it begins is lost.
+    fn open(self) -> Self {
+        let settled = self.settle();
+        Self { exact: None, prefix: vec![Vec::new()], suffix: settled.suffix, query: Query::All }
+    }
+
+    fn then(self, next: Self) -> Self {
+        if let (Some(a), Some(b)) = (&self.exact, &next.exact)
+            && a.len() * b.len() <= MAX_SET
+        {
+            let query = self.query.and(next.query);
+            return Self { query, ..Self::exact(cross(a, b)) };
+        }
+        let begins = self.exact.clone();
+        let ends_in = next.exact.clone();
+        let (a, b) = (self.settle(), next.settle());
+        let mut query = a.query.and(b.query);
+        // Trigrams that lie across the two.
+        if a.suffix.len() * b.prefix.len() <= MAX_SET {
+            query = query.and(any_of(&cross(&a.suffix, &b.prefix)));
+        }
+        let prefix = match begins {
+            Some(strings) if strings.len() * b.prefix.len() <= MAX_SET => ends(
+                cross(&strings, &b.prefix).into_iter().map(|it| it[..it.len().min(2)].to_vec()),
+            ),
+            _ => a.prefix,
+        };
+        let suffix = match ends_in {
+            Some(strings) if strings.len() * a.suffix.len() <= MAX_SET => {
+                let whole = cross(&a.suffix, &strings).into_iter();
+                ends(whole.map(|it| it[it.len().saturating_sub(2)..].to_vec()))
+            }
+            _ => b.suffix,
+        };
+        Self { exact: None, prefix, suffix, query }
+    }
+
+    fn or(self, other: Self) -> Self {
+        if let (Some(a), Some(b)) = (&self.exact, &other.exact)
+            && a.len() + b.len() <= MAX_SET
+            && self.query == Query::All
+            && other.query == Query::All
+        {
+            return Self::exact(ends(a.iter().chain(b).cloned()));
+        }
+        let (a, b) = (self.settle(), other.settle());
+        let query = match (a.query, b.query) {
+            (Query::All, _) | (_, Query::All) => Query::All,
+            (Query::Or(mut all), Query::Or(more)) => {
+                all.extend(more);
+                Query::Or(all)
+            }
+            (Query::Or(mut all), one) | (one, Query::Or(mut all)) => {
+                all.push(one);
+                Query::Or(all)
+            }
+            (a, b) => Query::Or(vec![a, b]),
+        };
+        let prefix = ends(a.prefix.into_iter().chain(b.prefix));
+        let suffix = ends(a.suffix.into_iter().chain(b.suffix));
+        Self { exact: None, prefix, suffix, query }
+    }
+}
+
+/// Sorts and thins out a set; one that is too large says nothing.
+fn ends(strings: impl Iterator<Item = Vec<u8>>) -> Strings {
+    let mut strings: Strings = strings.collect();
+    strings.sort_unstable();
+    strings.dedup();
+    if strings.len() > MAX_SET {
+        return vec![Vec::new()];
+    }
+    strings
+}
+
+fn cross(a: &Strings, b: &Strings) -> Strings {
+    let pairs = a.iter().flat_map(|a| b.iter().map(move |b| [a.as_slice(), b.as_slice()].concat()));
+    let mut strings: Strings = pairs.collect();
+    strings.sort_unstable();
+    strings.dedup();
+    strings
+}
+
+/// What a file has that has one of these strings.
+fn any_of(strings: &Strings) -> Query {
+    let mut alternatives = Vec::with_capacity(strings.len());
+    for string in strings {
+        let mut grams: Vec<Gram> = string.windows(3).map(of_classes).collect();
+        grams.sort_unstable();
+        grams.dedup();
+        match grams.as_slice() {
+            [] => return Query::All,
+            [one] => alternatives.push(Query::Gram(*one)),
+            _ => alternatives.push(Query::And(grams.into_iter().map(Query::Gram).collect())),
+        }
+    }
+    match alternatives.len() {
+        0 => Query::All,
+        1 => alternatives.swap_remove(0),
+        _ => Query::Or(alternatives),
+    }
+}
+
+impl Query {
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::All, other) | (other, Self::All) => other,
+            (Self::And(mut all), Self::And(more)) => {
+                all.extend(more);
+                Self::And(all)
+            }
+            (Self::And(mut all), one) | (one, Self::And(mut all)) => {
+                all.push(one);
+                Self::And(all)
+            }
+            (a, b) => Self::And(vec![a, b]),
+        }
+    }
+
+    /// Whether something with the trigrams that `has` knows may match.
+    pub(crate) fn admits(&self, has: &dyn Fn(Gram) -> bool) -> bool {
+        match self {
+            Self::All => true,
+            Self::Gram(gram) => has(*gram),
+            Self::And(all) => all.iter().all(|query| query.admits(has)),
+            Self::Or(any) => any.iter().any(|query| query.admits(has)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use grep_matcher::Matcher;
+    use toolcrib_core::search::Pattern;
+
+    use super::*;
+    use crate::gram::gram;
+    use crate::pattern::Patterns;
+
+    fn grams(text: &str) -> HashSet<Gram> {
+        text.as_bytes().windows(3).map(gram).collect()
+    }
+
+    fn planned(text: &str, ignores_case: bool) -> Query {
+        let pattern = Pattern { text: text.to_owned(), is_literal: false, ignores_case };
+        Patterns::default().compile(&pattern).unwrap().query.clone()
+    }
+
+    #[track_caller]
+    fn check(pattern: &str, has: &str, lacks: &[&str]) {
+        let query = planned(pattern, false);
+        let known = grams(has);
+        assert!(query.admits(&|gram| known.contains(&gram)), "{pattern}: {query:?}");
+        for text in lacks {
+            let known = grams(text);
+            assert!(!query.admits(&|gram| known.contains(&gram)), "{pattern} in {text}: {query:?}");
+        }
+    }
+
+    #[test]
+    fn a_plan_asks_for_what_must_be_there() {
+        check("hello", "say Hello", &["help", "hell yell"]);
+        check(r"fn\s+\w+_handler", "fn my_handler", &["fn my_handle", "handler"]);
+        check("(abc|xyz)123", "xyz123", &["abc 123", "xyz12"]);
+        check("a[bc]de", "acde", &["ade", "axde"]);
+        check("(abc)+d", "abcabcd", &["abc d"]);
+        check("colou?r_table", "color_table", &["colour table"]);
+        check(r"\bmutex\b", "mutex", &["mute"]);
+        check("foo.*barbaz", "foo then barbaz", &["foo then bar", "barbaz"]);
+    }
+
+    #[test]
+    fn a_plan_that_knows_nothing_asks_for_nothing() {
+        for pattern in ["a.b", "..", r"\w+", "(abc)?", "abc|", "[a-z]{3}", "ab"] {
+            assert_eq!(planned(pattern, false), Query::All, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn letters_that_fold_into_ascii_are_not_forgotten() {
+        let query = planned("kelvin", true);
+        let known = grams("\u{212a}elvin");
+        assert!(query.admits(&|gram| known.contains(&gram)), "{query:?}");
+        let known = grams("celvin");
+        assert!(!query.admits(&|gram| known.contains(&gram)));
+    }
+
+    /// A generator of numbers that are the same on every run.
+    struct Chance(u64);
+
+    impl Chance {
+        fn below(&mut self, limit: u64) -> u64 {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            self.0 % limit
+        }
+
+        fn pattern(&mut self, depth: u64) -> String {
+            let letters = ["a", "b", "s", "k", "ab", "bak", "S", "é", "_"];
+            match self.below(if depth > 3 { 2 } else { 9 }) {
+                0 | 1 => letters[self.below(9) as usize].to_owned(),
+                2 => format!("{}{}", self.pattern(depth + 1), self.pattern(depth + 1)),
+                3 => format!("({}|{})", self.pattern(depth + 1), self.pattern(depth + 1)),
+                4 => format!(
+                    "({}){}",
+                    self.pattern(depth + 1),
+                    ["*", "+", "?", "{2}", "{2,}", "{1,4}"][self.below(6) as usize]
+                ),
+                5 => ["[ab]", "[^a]", ".", r"\w", "[a-k]", "[sk_]"][self.below(6) as usize]
+                    .to_owned(),
+                6 => format!(r"\b{}", self.pattern(depth + 1)),
+                7 => format!("(?i:{})", self.pattern(depth + 1)),
+                _ => format!(
+                    "{}{}{}",
+                    self.pattern(depth + 1),
+                    self.pattern(depth + 1),
+                    self.pattern(depth + 1)
+                ),
+            }
+        }
+
+        fn text(&mut self) -> String {
+            let letters = ["a", "b", "s", "k", "A", "S", "K", "\u{212a}", "ſ", "é", "_", " "];
+            (0..self.below(24)).map(|_| letters[self.below(12) as usize]).collect()
+        }
+    }
+
+    #[test]
+    fn what_matches_is_always_admitted() {
+        let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
+        let (mut matched, mut refused) = (0, 0);
+        for _ in 0..2000 {
+            let text = chance.pattern(0);
+            let pattern = Pattern {
+                text: text.clone(),
+                is_literal: false,
+                ignores_case: chance.below(2) == 0,
+            };
+            let Ok(compiled) = Patterns::default().compile(&pattern) else { continue };
+            let query = &compiled.query;
+            for _ in 0..8 {
+                let line = chance.text();
+                let known = grams(&line);
+                let is_admitted = query.admits(&|gram| known.contains(&gram));
+                refused += u32::from(!is_admitted);
+                if compiled.matcher.is_match(line.as_bytes()).unwrap() {
+                    matched += 1;
+                    assert!(is_admitted, "`{text}` in `{line}`: {query:?}");
+                }
+            }
+        }
+        assert!(matched > 1000 && refused > 1000, "{matched} matched, {refused} refused");
+    }
+}

@@ -1,0 +1,92 @@
+//! How an index is doing, for people.
+
+use std::path::Path;
+
+/// What the upkeep is at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing was asked yet.
+    #[default]
+    Asleep,
+    /// Directories are walked; answers come from scans.
+    Walking,
+    /// Files are read; answers come from the index where it knows, and else from files.
+    Reading,
+    /// Everything is known.
+    Ready,
+    /// There is no index, for this reason; answers come from scans.
+    Off(String),
+}
+
+impl Phase {
+    /// In a word.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Asleep => "asleep",
+            Self::Walking => "walking",
+            Self::Reading => "reading",
+            Self::Ready => "ready",
+            Self::Off(_) => "off",
+        }
+    }
+}
+
+/// How an index is doing.
+#[derive(Clone, Debug, Default)]
+pub struct Status {
+    /// What it is at.
+    pub phase: Phase,
+    /// Files in it.
+    pub files: usize,
+    /// Directories that are watched.
+    pub directories: usize,
+    /// Files that are looked at whatever is asked: marked, mixed, linked, unreadable.
+    pub loose: usize,
+    /// Files to read in this round, and files read.
+    pub to_do: usize,
+    /// Files read in all.
+    pub done: usize,
+    /// Bytes of memory in use.
+    pub memory: usize,
+    /// Of these, postings.
+    pub postings: usize,
+    /// Of these, texts.
+    pub texts: usize,
+    /// Whether there was room for postings.
+    pub has_postings: bool,
+    /// How often everything was walked.
+    pub sweeps: usize,
+    /// Bytes on disk when it was last kept.
+    pub kept_bytes: u64,
+    /// Questions answered from the index.
+    pub answered: u64,
+    /// Questions answered by a scan.
+    pub scanned: u64,
+}
+
+impl Status {
+    /// Writes a note for other processes.
+    pub(crate) fn write(&self, folder: &Path) {
+        let reason = match &self.phase {
+            Phase::Off(why) => why.as_str(),
+            _ => "",
+        };
+        let text = format!(
+            "pid {}\nphase {}\nreason {}\nfiles {}\ndirectories {}\nloose {}\nmemory {}\npostings \
+             {}\ntexts {}\nsweeps {}\n",
+            std::process::id(),
+            self.phase.as_str(),
+            reason.replace('\n', " "),
+            self.files,
+            self.directories,
+            self.loose,
+            self.memory,
+            self.postings,
+            self.texts,
+            self.sweeps
+        );
+        // Only a help to people: without it nothing is lost.
+        let _ = std::fs::create_dir_all(folder);
+        let _ = std::fs::write(folder.join("status"), text);
+    }
+}

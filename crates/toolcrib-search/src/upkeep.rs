@@ -1,0 +1,441 @@
+//! The upkeep of an index: a thread that walks, reads and packs in the background, sleeps when there
+//! is nothing to do, and lets go of what is over the ceiling.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fs::{AtFlags, fstatfs, statat};
+use toolcrib_core::{ErrorKind, Ground, ToolError};
+
+use crate::file::{Nature, Stamp, learn};
+use crate::index::{Index, Past, Stamps, Task};
+use crate::keep;
+use crate::look::Opener;
+use crate::paths::{Paths, split};
+use crate::rules::Rules;
+use crate::segment::{Builder, MAX_DOCS};
+use crate::status::{Phase, Status};
+use crate::walk::{Walk, open_directory};
+use crate::watch::{Refused, Watch, wait, watch};
+
+/// How long to wait after a change for those that follow it.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// How often, at most, everything is walked again although nothing seems to have changed: a writer
+/// through a mapping, or through another name of a file, is seen by its time stamp then.
+const SWEEP_EVERY: Duration = Duration::from_secs(60);
+
+/// Up to so many files, changes are indexed one by one; more are packed together.
+const FEW: usize = 64;
+/// So many files indexed one by one, and so many packs, are too many.
+const MAX_FRESH: usize = 512;
+const MAX_PARTS: usize = 24;
+
+/// How many files a thread takes at a time.
+const TAKE: usize = 64;
+
+/// So many files packed are worth writing to disk.
+const WORTH_KEEPING: usize = 500;
+
+/// What an index may cost and where it is kept.
+#[derive(Clone, Debug)]
+pub struct Ceiling {
+    /// The most memory for it, in bytes.
+    pub memory: usize,
+    /// Where it is kept between two runs, if anywhere.
+    pub folder: Option<PathBuf>,
+    /// How many threads may work on it.
+    pub threads: usize,
+}
+
+/// What questions and upkeep share.
+pub(crate) struct Shared {
+    pub(crate) ground: Arc<dyn Ground>,
+    pub(crate) ceiling: Ceiling,
+    index: Mutex<Option<Index>>,
+    bell: OwnedFd,
+    stop: AtomicBool,
+    pub(crate) status: Mutex<Status>,
+    last_sweep: Mutex<Instant>,
+    sweep_is_due: AtomicBool,
+    /// Whether texts are kept, and whether postings are.
+    keeps_texts: AtomicBool,
+    keeps_postings: AtomicBool,
+}
+
+impl Shared {
+    pub(crate) fn new(ground: Arc<dyn Ground>, ceiling: Ceiling) -> Result<Arc<Self>, String> {
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(|errno| std::io::Error::from(errno).to_string())?;
+        Ok(Arc::new(Self {
+            ground,
+            ceiling,
+            index: Mutex::new(None),
+            bell,
+            stop: AtomicBool::new(false),
+            status: Mutex::default(),
+            last_sweep: Mutex::new(Instant::now()),
+            sweep_is_due: AtomicBool::new(false),
+            keeps_texts: AtomicBool::new(true),
+            keeps_postings: AtomicBool::new(true),
+        }))
+    }
+
+    /// Returns the index, to be asked or changed by nobody else meanwhile.
+    pub(crate) fn index(&self) -> MutexGuard<'_, Option<Index>> {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn status(&self) -> MutexGuard<'_, Status> {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wakes the upkeep.
+    pub(crate) fn wake(&self) {
+        let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+    }
+
+    /// Has everything walked again in the background if that was long ago.
+    pub(crate) fn want_sweep(&self) {
+        let last = *self.last_sweep.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.elapsed() > SWEEP_EVERY && !self.sweep_is_due.swap(true, Ordering::Relaxed) {
+            self.wake();
+        }
+    }
+
+    pub(crate) fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.wake();
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Runs until it is stopped, or until it cannot go on.
+    pub(crate) fn run(self: &Arc<Self>) {
+        if let Err(why) = self.live() {
+            *self.index() = None;
+            let mut status = self.status();
+            status.phase = Phase::Off(why);
+            drop(status);
+            self.note();
+        }
+    }
+
+    fn live(self: &Arc<Self>) -> Result<(), String> {
+        self.check_file_system()?;
+        let past = self.ceiling.folder.as_deref();
+        let past = past.and_then(|folder| keep::load(folder, self.ceiling.memory / 2));
+        self.sweep(past)?;
+        while !self.is_stopped() {
+            let needs_sweep = self.sweep_is_due.swap(false, Ordering::Relaxed)
+                || self.index().as_ref().is_none_or(|index| index.is_in_doubt);
+            if needs_sweep {
+                let past = self.index().as_ref().map(Index::past);
+                self.sweep(past)?;
+            }
+            let packed = self.clean();
+            self.bound()?;
+            let is_done = self.is_done();
+            if is_done {
+                self.set_phase(Phase::Ready);
+            }
+            if packed >= WORTH_KEEPING {
+                self.save();
+            }
+            if is_done {
+                self.note();
+                self.rest();
+            }
+        }
+        Ok(())
+    }
+
+    /// File systems whose changes by others are not told cannot be kept up with.
+    fn check_file_system(&self) -> Result<(), String> {
+        const TOLD: [i64; 9] = [
+            0xef53,      // ext2, ext3, ext4
+            0x5846_5342, // xfs
+            0x9123_683e, // btrfs
+            0x0102_1994, // tmpfs
+            0x794c_7630, // overlayfs
+            0xf2f5_2010, // f2fs
+            0x2fc1_2fc1, // zfs
+            0x8584_58f6, // ramfs
+            0xca45_1a4e, // bcachefs
+        ];
+        let directory = open_directory(&*self.ground, b"")
+            .map_err(|errno| std::io::Error::from(errno).to_string())?;
+        #[expect(clippy::useless_conversion, reason = "the field's type differs between machines")]
+        let kind = fstatfs(&directory).map_or(0, |fs| i64::from(fs.f_type));
+        if TOLD.contains(&kind) {
+            return Ok(());
+        }
+        Err(format!("changes on this file system (type {kind:#x}) may come without an event"))
+    }
+
+    /// Walks everything, and makes the index anew out of what is there and what is still known.
+    fn sweep(&self, past: Option<Past>) -> Result<(), String> {
+        self.set_phase(Phase::Walking);
+        let watcher = Watch::new()?;
+        let rules = Rules::read(self.ground.path());
+        let walked = {
+            let inotify = watcher.handle();
+            let walk = Walk {
+                ground: &*self.ground,
+                rules: &rules,
+                threads: self.ceiling.threads,
+                depth: usize::MAX,
+                stops: &|| self.is_stopped(),
+                visit: &|handle| match watch(inotify, handle) {
+                    Ok(number) => Ok(number),
+                    Err(Refused::Gone) => Ok(-1),
+                    Err(Refused::Limit(why)) => Err(ToolError::new(ErrorKind::Unavailable, why)),
+                },
+            };
+            walk.run(b"", rules.top()).map_err(|err| err.message)?
+        };
+        if self.is_stopped() {
+            return Ok(());
+        }
+        let generation = {
+            let mut status = self.status();
+            status.sweeps += 1;
+            status.sweeps as u64
+        };
+        let past = past.unwrap_or_default();
+        let stamps = if past.files.is_empty() { Vec::new() } else { self.stamps(&walked.paths()) };
+        let index = Index::new(watcher, rules, walked, &past, &stamps, generation);
+        drop(past);
+        if index.table_bytes() > self.ceiling.memory / 2 {
+            return Err(format!(
+                "{} files are too many for {} MB of memory",
+                index.counts().files,
+                self.ceiling.memory >> 20
+            ));
+        }
+        *self.last_sweep.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        let mut held = self.index();
+        let index = held.insert(index);
+        index.refresh(&*self.ground);
+        Ok(())
+    }
+
+    fn stamps(&self, paths: &Paths) -> Stamps {
+        let mut directory: Option<(&[u8], OwnedFd)> = None;
+        let mut stamps = Vec::with_capacity(paths.len());
+        for path in paths.iter() {
+            let (parent, name) = split(path);
+            if directory.as_ref().is_none_or(|(known, _)| *known != parent) {
+                directory = open_directory(&*self.ground, parent).ok().map(|it| (parent, it));
+            }
+            let meta = directory
+                .as_ref()
+                .and_then(|(_, handle)| statat(handle, name, AtFlags::SYMLINK_NOFOLLOW).ok());
+            stamps.push(meta.map(|meta| Stamp::of(&meta)));
+        }
+        stamps
+    }
+
+    /// Reads what is dirty until nothing is; returns how many files were packed.
+    fn clean(&self) -> usize {
+        let packed = AtomicUsize::new(0);
+        if !self.keeps_postings.load(Ordering::Relaxed) {
+            if let Some(index) = self.index().as_mut() {
+                index.drop_postings();
+            }
+            return 0;
+        }
+        let tasks = match self.index().as_mut() {
+            Some(index) if !index.is_in_doubt => {
+                index.gather_scattered(MAX_FRESH, MAX_PARTS);
+                index.dirty(usize::MAX)
+            }
+            _ => return 0,
+        };
+        self.status().to_do = tasks.len();
+        if tasks.len() <= FEW {
+            self.clean_few(tasks);
+            return 0;
+        }
+        self.set_phase(Phase::Reading);
+        let tasks = Mutex::new(tasks.into_iter());
+        std::thread::scope(|scope| {
+            for _ in 1..self.ceiling.threads {
+                scope.spawn(|| self.pack(&tasks, &packed));
+            }
+            self.pack(&tasks, &packed);
+        });
+        packed.into_inner()
+    }
+
+    fn clean_few(&self, tasks: Vec<Task>) {
+        if tasks.is_empty() {
+            return;
+        }
+        let mut builder = Builder::new();
+        let (mut opener, mut buffer) = (Opener::default(), Vec::new());
+        for task in tasks {
+            if self.is_stopped() {
+                return;
+            }
+            let keeps = self.has_room();
+            let learned =
+                learn(&*self.ground, &mut opener, &task.path, &mut builder, &mut buffer, keeps);
+            let grams = builder.end_apart();
+            if let Some(index) = self.index().as_mut() {
+                index.install_fresh(&task, learned, grams);
+            }
+        }
+    }
+
+    /// Takes files and packs them until there are none.
+    fn pack(&self, tasks: &Mutex<std::vec::IntoIter<Task>>, packed: &AtomicUsize) {
+        // What one pack may take while it is put together; packing it takes as much again.
+        let room = (self.ceiling.memory / 16 / self.ceiling.threads.max(1)).min(64 << 20);
+        let mut builder = Builder::new();
+        let (mut opener, mut buffer) = (Opener::default(), Vec::new());
+        loop {
+            let mut docs = Vec::new();
+            let mut texts = 0;
+            while builder.docs() + TAKE <= MAX_DOCS && builder.bytes() < room {
+                let take = || {
+                    let mut tasks = tasks.lock().unwrap_or_else(PoisonError::into_inner);
+                    tasks.by_ref().take(TAKE).collect::<Vec<Task>>()
+                };
+                let some = if self.is_stopped() { Vec::new() } else { take() };
+                if some.is_empty() {
+                    break;
+                }
+                for task in some {
+                    let keeps = self.has_room_for(texts + builder.bytes());
+                    let learned = learn(
+                        &*self.ground,
+                        &mut opener,
+                        &task.path,
+                        &mut builder,
+                        &mut buffer,
+                        keeps,
+                    );
+                    if let Nature::Plain(text) = &learned.what {
+                        builder.end();
+                        texts += text.as_ref().map_or(0, |text| text.len());
+                    }
+                    docs.push((task, learned));
+                }
+                self.status().done += TAKE;
+            }
+            if docs.is_empty() {
+                return;
+            }
+            packed.fetch_add(docs.len(), Ordering::Relaxed);
+            let segment = builder.build();
+            if let Some(index) = self.index().as_mut() {
+                index.install(segment, docs);
+                self.status().memory = index.bytes();
+            }
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        self.has_room_for(0)
+    }
+
+    /// Whether a text may be kept beside what is there and `more` to come.
+    fn has_room_for(&self, more: usize) -> bool {
+        if !self.keeps_texts.load(Ordering::Relaxed) {
+            return false;
+        }
+        let used = self.status().memory + more;
+        // A quarter is left for packing and for what grows later.
+        used < self.ceiling.memory / 4 * 3
+    }
+
+    /// Lets go of what is over the ceiling: texts first, then postings, then everything.
+    fn bound(&self) -> Result<(), String> {
+        let mut held = self.index();
+        let Some(index) = held.as_mut() else { return Ok(()) };
+        let limit = self.ceiling.memory;
+        if index.bytes() > limit {
+            index.drop_texts();
+            self.keeps_texts.store(false, Ordering::Relaxed);
+        }
+        if index.bytes() > limit {
+            index.drop_postings();
+            self.keeps_postings.store(false, Ordering::Relaxed);
+        }
+        let memory = index.bytes();
+        let is_over = memory > limit;
+        let (counts, postings) = (index.counts(), index.posting_bytes());
+        drop(held);
+        if is_over {
+            return Err(format!("the tree is too large for {} MB of memory", limit >> 20));
+        }
+        let mut status = self.status();
+        status.memory = memory;
+        status.postings = postings;
+        status.texts = counts.texts;
+        status.files = counts.files;
+        status.directories = counts.directories;
+        status.loose = counts.loose;
+        status.has_postings = self.keeps_postings.load(Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn save(&self) {
+        let Some(folder) = &self.ceiling.folder else { return };
+        let past = self.index().as_ref().map(Index::past);
+        if let Some(past) = past {
+            let saved = keep::save(folder, &past);
+            self.status().kept_bytes = saved.unwrap_or(0);
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        if self.sweep_is_due.load(Ordering::Relaxed) {
+            return false;
+        }
+        let held = self.index();
+        held.as_ref().is_some_and(|index| {
+            !index.is_in_doubt && index.counts().dirty == 0 && !index.has_scattered_names()
+        })
+    }
+
+    /// Sleeps until something happens, and a little longer.
+    fn rest(&self) {
+        let events = self.index().as_ref().and_then(|index| index.watch.duplicate());
+        let Some(events) = events else { return };
+        let [_, rang] = wait([events.as_fd(), self.bell.as_fd()], None);
+        if rang {
+            let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+        }
+        if self.is_stopped() {
+            return;
+        }
+        std::thread::sleep(PAUSE);
+        let mut held = self.index();
+        if let Some(index) = held.as_mut() {
+            index.refresh(&*self.ground);
+            if index.has_scattered_names() {
+                self.sweep_is_due.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn set_phase(&self, phase: Phase) {
+        self.status().phase = phase;
+    }
+
+    /// Leaves a note of how things stand, for other processes to read.
+    fn note(&self) {
+        if let Some(folder) = &self.ceiling.folder {
+            let status = self.status().clone();
+            status.write(folder);
+        }
+    }
+}

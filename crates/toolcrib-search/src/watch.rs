@@ -1,0 +1,193 @@
+//! File events: what the kernel says of the directories that are watched, taken without waiting.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use rustix::io::Errno;
+
+/// What happened in a watched directory.
+pub(crate) struct Event {
+    pub(crate) watch: i32,
+    pub(crate) name: Box<[u8]>,
+    pub(crate) is_directory: bool,
+    pub(crate) what: What,
+}
+
+/// What an event says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// The name is there now.
+    Came,
+    /// The name is not there any more.
+    Went,
+    /// What has the name has changed.
+    Changed,
+    /// Events were lost, or a file system went away: nothing is certain.
+    Doubt,
+    /// The watch has ended.
+    Ended,
+}
+
+/// Watches over directories.
+pub(crate) struct Watch {
+    inotify: OwnedFd,
+    /// Becomes ready when something is mounted or unmounted; nothing where it cannot be had.
+    mounts: Option<File>,
+    buffer: Vec<MaybeUninit<u8>>,
+}
+
+/// Why a directory cannot be watched.
+pub(crate) enum Refused {
+    /// It is gone.
+    Gone,
+    /// The system's limit is reached, or another reason in words.
+    Limit(String),
+}
+
+impl Watch {
+    pub(crate) fn new() -> Result<Self, String> {
+        let inotify =
+            inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).map_err(|errno| {
+                format!("no file events can be had: {}", std::io::Error::from(errno))
+            })?;
+        let mounts = File::open("/proc/self/mountinfo").ok();
+        Ok(Self { inotify, mounts, buffer: vec![MaybeUninit::uninit(); 64 << 10] })
+    }
+
+    /// The handle that becomes ready when there are events.
+    pub(crate) fn handle(&self) -> BorrowedFd<'_> {
+        self.inotify.as_fd()
+    }
+
+    /// Returns a second handle on the same events, for another thread to wait on.
+    pub(crate) fn duplicate(&self) -> Option<OwnedFd> {
+        self.inotify.try_clone().ok()
+    }
+
+    /// Takes all events that have happened by now.
+    pub(crate) fn take(&mut self) -> Vec<Event> {
+        let mut events = Vec::new();
+        if self.has_mounts_changed() {
+            events.push(doubt());
+        }
+        let mut reader = inotify::Reader::new(&self.inotify, &mut self.buffer);
+        loop {
+            match reader.next() {
+                Ok(event) => events.extend(read(&event)),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return events,
+                Err(_) => {
+                    events.push(doubt());
+                    return events;
+                }
+            }
+        }
+    }
+
+    fn has_mounts_changed(&self) -> bool {
+        let Some(mounts) = &self.mounts else { return false };
+        let mut polled = [PollFd::new(mounts, PollFlags::PRI)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut polled, Some(&now)).is_ok_and(|count| count > 0)
+    }
+}
+
+/// Starts watching an open directory; returns the number that its events come with.
+pub(crate) fn watch(inotify: BorrowedFd<'_>, directory: BorrowedFd<'_>) -> Result<i32, Refused> {
+    let flags = WatchFlags::CREATE
+        | WatchFlags::DELETE
+        | WatchFlags::MOVED_FROM
+        | WatchFlags::MOVED_TO
+        | WatchFlags::MODIFY
+        | WatchFlags::ATTRIB
+        // A writer through a mapping is only seen when it lets go.
+        | WatchFlags::CLOSE_WRITE
+        | WatchFlags::ONLYDIR
+        | WatchFlags::EXCL_UNLINK;
+    let path = format!("/proc/self/fd/{}", directory.as_raw_fd());
+    inotify::add_watch(inotify, path, flags).map_err(|errno| match errno {
+        Errno::NOENT | Errno::NOTDIR => Refused::Gone,
+        Errno::NOSPC => Refused::Limit(
+            "too many directories to watch: raise fs.inotify.max_user_watches".to_owned(),
+        ),
+        other => Refused::Limit(format!(
+            "a directory cannot be watched: {}",
+            std::io::Error::from(other)
+        )),
+    })
+}
+
+/// Stops watching a directory.
+pub(crate) fn unwatch(inotify: BorrowedFd<'_>, watch: i32) {
+    // It may have ended by itself.
+    let _ = inotify::remove_watch(inotify, watch);
+}
+
+fn doubt() -> Event {
+    Event { watch: -1, name: Box::default(), is_directory: false, what: What::Doubt }
+}
+
+fn read(event: &inotify::Event<'_>) -> Option<Event> {
+    let flags = event.events();
+    if flags.intersects(ReadFlags::QUEUE_OVERFLOW | ReadFlags::UNMOUNT) {
+        return Some(doubt());
+    }
+    let what = if flags.contains(ReadFlags::IGNORED) {
+        What::Ended
+    } else if flags.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO) {
+        What::Came
+    } else if flags.intersects(ReadFlags::DELETE | ReadFlags::MOVED_FROM) {
+        What::Went
+    } else {
+        What::Changed
+    };
+    let name = event.file_name().map(|name| name.to_bytes().into()).unwrap_or_default();
+    let is_directory = flags.contains(ReadFlags::ISDIR);
+    Some(Event { watch: event.wd(), name, is_directory, what })
+}
+
+/// Waits until one of the handles is ready, or for so long; returns which are.
+pub(crate) fn wait(handles: [BorrowedFd<'_>; 2], time: Option<Duration>) -> [bool; 2] {
+    let [a, b] = handles;
+    let mut polled =
+        [PollFd::from_borrowed_fd(a, PollFlags::IN), PollFd::from_borrowed_fd(b, PollFlags::IN)];
+    let time = time.map(|time| Timespec {
+        tv_sec: time.as_secs() as i64,
+        tv_nsec: i64::from(time.subsec_nanos()),
+    });
+    match poll(&mut polled, time.as_ref()) {
+        Ok(_) => [!polled[0].revents().is_empty(), !polled[1].revents().is_empty()],
+        Err(_) => [false, false],
+    }
+}
+
+/// Which directory an event's watch is of. Two directories can be one behind two mounts; then
+/// neither can be told by its watch.
+#[derive(Default)]
+pub(crate) struct Watched {
+    paths: HashMap<i32, Box<[u8]>>,
+}
+
+impl Watched {
+    /// Notes a watch; fails if it is another directory's already.
+    pub(crate) fn insert(&mut self, watch: i32, path: &[u8]) -> bool {
+        self.paths.insert(watch, path.into()).is_none_or(|before| *before == *path)
+    }
+
+    pub(crate) fn path(&self, watch: i32) -> Option<&[u8]> {
+        self.paths.get(&watch).map(|path| &**path)
+    }
+
+    pub(crate) fn remove(&mut self, watch: i32) {
+        self.paths.remove(&watch);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.paths.len()
+    }
+}
