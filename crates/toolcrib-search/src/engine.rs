@@ -2,6 +2,7 @@
 //! else by a scan.
 
 use std::ffi::OsStr;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -188,7 +189,6 @@ fn above(ground: &dyn Ground, rules: &Rules, base: &[u8]) -> Option<Arc<Level>> 
         }
         let absolute = absolute(ground, path);
         let absolute = Path::new(OsStr::from_bytes(&absolute));
-        use std::os::fd::AsFd;
         level = rules::enter(level, handle.as_fd(), absolute, files, &mut Vec::new());
     }
     level
@@ -285,21 +285,19 @@ impl Search for Engine {
         let (tree, base) = self.base(&ask.scope)?;
         let filter = Filter::new(&ask.scope, &base, Against::Path)?;
         let named = tree.names(&base, &filter);
-        let paths = match &named {
-            Some(_) => Paths::default(),
-            None => {
-                let deadline = Instant::now() + Duration::from_secs(3600);
-                let stop = Stop { cancel, deadline, is_enough: AtomicBool::new(false) };
-                tree.walk(&base, ask.scope.depth.unwrap_or(usize::MAX), &stop)?
-            }
+        let paths = if named.is_some() {
+            Paths::default()
+        } else {
+            let deadline = Instant::now() + Duration::from_hours(1);
+            let stop = Stop { cancel, deadline, is_enough: AtomicBool::new(false) };
+            tree.walk(&base, ask.scope.depth.unwrap_or(usize::MAX), &stop)?
         };
         cancel.check()?;
-        let mut chosen: Vec<&[u8]> = match &named {
-            Some(named) => (0..named.len()).map(|index| named.path(index)).collect(),
-            None => {
-                let chosen = filter.select(&paths, 0, paths.len());
-                chosen.into_iter().map(|index| paths.get(index)).collect()
-            }
+        let mut chosen: Vec<&[u8]> = if let Some(named) = &named {
+            (0..named.len()).map(|index| named.path(index)).collect()
+        } else {
+            let chosen = filter.select(&paths, 0, paths.len());
+            chosen.into_iter().map(|index| paths.get(index)).collect()
         };
         if ask.sort != Sort::Name {
             sort(&*tree.ground, &mut chosen, ask.sort, cancel)?;

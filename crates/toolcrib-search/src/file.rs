@@ -110,6 +110,22 @@ pub(crate) fn learn(
     Learned { stamp, is_racy, what }
 }
 
+/// Reads the text of a file that is plain and not large.
+pub(crate) fn read_text(
+    ground: &dyn Ground,
+    opener: &mut Opener,
+    path: &[u8],
+    buffer: &mut Vec<u8>,
+) -> Option<Arc<[u8]>> {
+    let (file, meta) = opener.open(ground, path).ok()?;
+    let size = usize::try_from(meta.st_size).ok().filter(|size| *size <= WHOLE)?;
+    read_whole(&file, size, buffer).ok()?;
+    match kind_of(buffer) {
+        (Kind::Plain, text) => Some(Arc::from(text)),
+        (Kind::Binary | Kind::Odd, _) => None,
+    }
+}
+
 fn learn_large(mut file: &File, builder: &mut Builder, buffer: &mut Vec<u8>) -> Nature {
     buffer.clear();
     buffer.resize(WHOLE, 0);

@@ -1,6 +1,7 @@
 //! Filters: which of the files that a walk visits are meant.
 
 use std::ffi::OsStr;
+use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -121,7 +122,7 @@ fn refuse(text: &str, kind: &globset::ErrorKind) -> ToolError {
     let mut hint = kind.to_string();
     let at = at.and_then(|at| text.get(..at)).map(|before| before.chars().count() + 1);
     if let Some(at) = at {
-        hint.push_str(&format!(", at character {at}"));
+        let _ = write!(hint, ", at character {at}");
     }
     hint.push_str("; a special character stands for itself in brackets, as in `[[]`");
     let err =
@@ -158,12 +159,12 @@ fn types(kind: &str) -> Result<Types, ToolError> {
     let mut builder = TypesBuilder::new();
     builder.add_defaults();
     let is_known = builder.definitions().iter().any(|known| known.name() == name);
-    if !is_known {
+    if is_known {
+        builder.select(name);
+    } else {
         // Names of types are letters and digits only; what an extension may hold beside is quoted.
         let _ = builder.add("extension", &format!("*.{name}"));
         builder.select("extension");
-    } else {
-        builder.select(name);
     }
     builder.build().map_err(|err| ToolError::new(ErrorKind::BadArgs, err.to_string()))
 }

@@ -15,9 +15,6 @@ use toolcrib_core::search::{Line, Want};
 const MAX_SHOWN: usize = 2000;
 const BEFORE_MATCH: usize = 200;
 
-/// How many lines of context around a match are kept at most, and their bytes.
-pub(crate) const MAX_CONTEXT: usize = 1000;
-
 /// When to stop searching.
 pub(crate) struct Stop<'a> {
     pub(crate) cancel: &'a Cancel,

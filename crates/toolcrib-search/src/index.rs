@@ -1,27 +1,21 @@
 //! The index of one tree: its names, what is known of each file, and postings; kept true by events.
 
+mod choose;
+mod events;
+
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, FileType, statat};
-use toolcrib_core::{ErrorKind, Ground, ToolError};
+pub(crate) use choose::Candidates;
 
 use crate::file::{Learned, Nature, Stamp};
-use crate::filter::Filter;
 use crate::gram::Gram;
 use crate::paths::{Paths, is_below, order};
-use crate::plan::Query;
-use crate::rules::{Level, RULE_FILES, Rules, Source};
+use crate::rules::{Level, Rules, Source};
 use crate::segment::{Doc, Segment};
-use crate::walk::{Walk, Walked, absolute, open_directory};
-use crate::watch::{Event, Refused, Watch, Watched, What, unwatch, watch};
-
-/// How many files a new directory may bring before the whole tree is walked again instead.
-const MAX_NEW: usize = 5000;
+use crate::walk::Walked;
+use crate::watch::{Watch, Watched};
 
 /// What is known of a tree.
 pub(crate) struct Index {
@@ -117,36 +111,6 @@ pub(crate) struct Past {
     pub(crate) parts: Vec<Arc<Segment>>,
 }
 
-/// The files that a question has to look at, in order.
-pub(crate) struct Candidates {
-    names: Arc<Paths>,
-    slots: Vec<u32>,
-    /// The paths of those that were added, by slot.
-    added: HashMap<u32, Box<[u8]>>,
-    /// How many files are meant, whether or not they must be looked at.
-    pub(crate) meant: usize,
-    /// Which index the slots are of.
-    pub(crate) generation: u64,
-}
-
-impl Candidates {
-    pub(crate) fn len(&self) -> usize {
-        self.slots.len()
-    }
-
-    pub(crate) fn slot(&self, index: usize) -> u32 {
-        self.slots[index]
-    }
-
-    pub(crate) fn path(&self, index: usize) -> &[u8] {
-        let slot = self.slots[index];
-        if (slot as usize) < self.names.len() {
-            return self.names.get(slot as usize);
-        }
-        self.added.get(&slot).map_or(b"", |path| path)
-    }
-}
-
 impl Index {
     /// Makes an index of what a walk found, and of what is still true of the past.
     pub(crate) fn new(
@@ -232,8 +196,8 @@ impl Index {
 
     /// Returns what is known, for the index after this one.
     pub(crate) fn past(&self) -> Past {
-        let mut past = Past::default();
-        past.parts = self.parts.iter().map(|part| Arc::clone(&part.segment)).collect();
+        let parts = self.parts.iter().map(|part| Arc::clone(&part.segment)).collect();
+        let mut past = Past { parts, ..Past::default() };
         for (path, slot) in self.slots() {
             let file = &self.files[slot as usize];
             if matches!(file.state, State::Binary | State::Odd | State::Part(..)) {
@@ -258,61 +222,6 @@ impl Index {
         self.directories.insert(Name(path.into()), Directory { level, watch });
     }
 
-    /// Takes the events that have happened by now; returns whether the index is true.
-    pub(crate) fn refresh(&mut self, ground: &dyn Ground) -> bool {
-        for event in self.watch.take() {
-            if self.is_in_doubt {
-                // All will be walked again; but the queue must not fill up meanwhile.
-                continue;
-            }
-            self.apply(ground, &event);
-        }
-        if !self.rules.are_fresh() || !self.sources.iter().all(Source::is_same) {
-            self.is_in_doubt = true;
-        }
-        !self.is_in_doubt
-    }
-
-    fn apply(&mut self, ground: &dyn Ground, event: &Event) {
-        if event.what == What::Doubt {
-            self.is_in_doubt = true;
-            return;
-        }
-        if event.what == What::Ended {
-            self.watched.remove(event.watch);
-            return;
-        }
-        let Some(directory) = self.watched.path(event.watch).map(<[u8]>::to_vec) else { return };
-        if event.name.is_empty() {
-            // The directory itself: its mode may have changed.
-            self.is_in_doubt = true;
-            return;
-        }
-        if RULE_FILES.contains(&&*event.name) {
-            self.is_in_doubt |= !event.is_directory || event.what != What::Changed;
-            return;
-        }
-        let mut path = directory.clone();
-        if !path.is_empty() {
-            path.push(b'/');
-        }
-        path.extend_from_slice(&event.name);
-        match (event.is_directory, event.what) {
-            (true, What::Came) => self.enter(ground, &directory, &event.name, &path),
-            (true, What::Went) => self.leave(&path),
-            (true, _) => self.is_in_doubt |= self.directories.contains_key(&Name(path.into())),
-            (false, What::Went) => self.remove(&path),
-            (false, What::Came) => self.meet(ground, &directory, &event.name, &path),
-            (false, _) => {
-                if let Some(slot) = self.find(&path) {
-                    self.soil(slot);
-                } else {
-                    self.meet(ground, &directory, &event.name, &path);
-                }
-            }
-        }
-    }
-
     fn find(&self, path: &[u8]) -> Option<u32> {
         let slot = match self.names.find(path) {
             Ok(slot) => slot as u32,
@@ -321,51 +230,20 @@ impl Index {
         (self.files[slot as usize].state != State::Gone).then_some(slot)
     }
 
-    fn is_hidden(
-        &self,
-        ground: &dyn Ground,
-        directory: &[u8],
-        name: &[u8],
-        is_directory: bool,
-    ) -> bool {
-        let Some(known) = self.directories.get(&Name(directory.into())) else { return true };
-        let mut path = absolute(ground, directory);
-        if path.last() != Some(&b'/') {
-            path.push(b'/');
-        }
-        path.extend_from_slice(name);
-        self.rules.hide(known.level.as_deref(), &path, is_directory)
-            || ground.hides(Path::new(OsStr::from_bytes(directory)), OsStr::from_bytes(name))
-    }
-
-    /// A file came, or something took its place.
-    fn meet(&mut self, ground: &dyn Ground, directory: &[u8], name: &[u8], path: &[u8]) {
-        let there = open_directory(ground, directory)
-            .and_then(|handle| statat(&handle, name, AtFlags::SYMLINK_NOFOLLOW));
-        let is_file =
-            there.is_ok_and(|meta| FileType::from_raw_mode(meta.st_mode) == FileType::RegularFile);
-        if !is_file {
-            self.remove(path);
-        } else if let Some(slot) = self.find(path) {
-            self.soil(slot);
-        } else if !self.is_hidden(ground, directory, name, false) {
-            self.add(path);
-        }
-    }
-
     fn add(&mut self, path: &[u8]) {
         let slot = match self.names.find(path) {
             Ok(slot) => slot as u32,
-            Err(_) => match self.added.get(&Name(path.into())) {
-                Some(slot) => *slot,
-                None => {
+            Err(_) => {
+                if let Some(slot) = self.added.get(&Name(path.into())) {
+                    *slot
+                } else {
                     let slot = self.files.len() as u32;
                     self.files.push(File { state: State::Gone, ..File::default() });
                     self.added.insert(Name(path.into()), slot);
                     self.added_names.push(Name(path.into()));
                     slot
                 }
-            },
+            }
         };
         if self.files[slot as usize].state == State::Gone {
             self.files[slot as usize].state = State::Dirty;
@@ -405,70 +283,6 @@ impl Index {
         }
     }
 
-    /// A directory came, with all that is in it.
-    fn enter(&mut self, ground: &dyn Ground, directory: &[u8], name: &[u8], path: &[u8]) {
-        if self.is_hidden(ground, directory, name, true) {
-            return;
-        }
-        let level = self.directories.get(&Name(directory.into())).and_then(|it| it.level.clone());
-        let inotify = self.watch.handle();
-        let walk = Walk {
-            ground,
-            rules: &self.rules,
-            threads: 1,
-            depth: usize::MAX,
-            stops: &|| false,
-            visit: &|handle| match watch(inotify, handle) {
-                Ok(number) => Ok(number),
-                Err(Refused::Gone) => Ok(-1),
-                Err(Refused::Limit(why)) => Err(ToolError::new(ErrorKind::Unavailable, why)),
-            },
-        };
-        let Ok(walked) = walk.run(path, level) else {
-            self.is_in_doubt = true;
-            return;
-        };
-        let files = walked.paths();
-        if files.len() > MAX_NEW {
-            self.is_in_doubt = true;
-            return;
-        }
-        self.sources.extend(walked.sources);
-        for directory in walked.directories.into_iter().flatten() {
-            self.note_directory(&directory.path, directory.level, directory.mark);
-        }
-        for path in files.iter() {
-            self.add(path);
-        }
-    }
-
-    /// A directory went, with all that was in it.
-    fn leave(&mut self, path: &[u8]) {
-        let from = Name(path.into());
-        let gone: Vec<Name> = self
-            .directories
-            .range(from.clone()..)
-            .take_while(|(name, _)| is_below(&name.0, path))
-            .map(|(name, _)| name.clone())
-            .collect();
-        for name in &gone {
-            if let Some(directory) = self.directories.remove(name) {
-                unwatch(self.watch.handle(), directory.watch);
-                self.watched.remove(directory.watch);
-            }
-        }
-        if gone.is_empty() {
-            return;
-        }
-        let (start, end) = self.listed_below(path);
-        let listed = (start..end).map(|slot| self.names.get(slot).to_vec());
-        let added = self.added.range(from..).map(|(name, _)| &*name.0);
-        let added = added.take_while(|name| is_below(name, path)).map(<[u8]>::to_vec);
-        for path in listed.chain(added).collect::<Vec<_>>() {
-            self.remove(&path);
-        }
-    }
-
     /// Returns which of the listed names are below a directory.
     fn listed_below(&self, directory: &[u8]) -> (usize, usize) {
         if directory.is_empty() {
@@ -479,147 +293,12 @@ impl Index {
         while low < high {
             let middle = usize::midpoint(low, high);
             if is_below(self.names.get(middle), directory) {
-                low = middle + 1
+                low = middle + 1;
             } else {
-                high = middle
+                high = middle;
             }
         }
         (start, low)
-    }
-
-    /// Whether a directory is one that the walk entered.
-    pub(crate) fn covers(&self, directory: &[u8]) -> bool {
-        self.directories.contains_key(&Name(directory.into()))
-    }
-
-    /// Returns the files below `directory` that pass the filter and may have what `query` asks for.
-    pub(crate) fn candidates(
-        &self,
-        query: &Query,
-        directory: &[u8],
-        filter: &Filter,
-        counts: bool,
-    ) -> Candidates {
-        let (from, to) = self.listed_below(directory);
-        let is_whole = filter.is_open();
-        let mut listed = self.chosen(query, from as u32, to as u32, filter);
-        listed.sort_unstable();
-        let added = self.added.iter().filter(|(name, slot)| {
-            let state = self.files[**slot as usize].state;
-            state != State::Gone && is_below(&name.0, directory) && filter.passes(&name.0)
-        });
-        let added: Vec<(&Name, u32)> = added.map(|(name, slot)| (name, *slot)).collect();
-        let meant = if !counts {
-            0
-        } else if is_whole && directory.is_empty() {
-            self.live
-        } else {
-            let all = filter.select(&self.names, from, to);
-            let there = all.iter().filter(|slot| self.files[**slot].state != State::Gone).count();
-            there + added.len()
-        };
-        let added = added.into_iter().filter(|(_, slot)| self.may_have(*slot, query));
-        self.merge(listed, added.collect(), meant)
-    }
-
-    /// Returns the files below `directory` that pass the filter.
-    pub(crate) fn names(&self, directory: &[u8], filter: &Filter) -> Candidates {
-        let (from, to) = self.listed_below(directory);
-        let is_there = |slot: u32| self.files[slot as usize].state != State::Gone;
-        let listed = filter.select(&self.names, from, to).into_iter().map(|slot| slot as u32);
-        let listed: Vec<u32> = listed.filter(|slot| is_there(*slot)).collect();
-        let added = self.added.iter().filter(|(name, slot)| {
-            is_there(**slot) && is_below(&name.0, directory) && filter.passes(&name.0)
-        });
-        let added = added.map(|(name, slot)| (name, *slot)).collect();
-        self.merge(listed, added, 0)
-    }
-
-    /// The listed slots in a range that must be looked at, in no order.
-    fn chosen(&self, query: &Query, from: u32, to: u32, filter: &Filter) -> Vec<u32> {
-        let range = from..to;
-        let is_meant = |slot: u32| {
-            range.contains(&slot)
-                && (filter.is_open() || filter.passes(self.names.get(slot as usize)))
-        };
-        if *query == Query::All {
-            let is_searched =
-                |slot: &usize| !matches!(self.files[*slot].state, State::Gone | State::Binary);
-            let all = if filter.is_open() {
-                (from as usize..to as usize).filter(is_searched).map(|slot| slot as u32).collect()
-            } else {
-                let all = filter.select(&self.names, from as usize, to as usize).into_iter();
-                all.filter(is_searched).map(|slot| slot as u32).collect()
-            };
-            return all;
-        }
-        let mut chosen = Vec::new();
-        for (number, part) in self.parts.iter().enumerate() {
-            let mut consider = |doc: Doc| {
-                let slot = part.slots[usize::from(doc)];
-                let is_current = self
-                    .files
-                    .get(slot as usize)
-                    .is_some_and(|file| file.state == State::Part(number as u16, doc));
-                if is_current && is_meant(slot) {
-                    chosen.push(slot);
-                }
-            };
-            match part.segment.find(query) {
-                Some(docs) => docs.into_iter().for_each(&mut consider),
-                None => (0..part.slots.len()).for_each(|doc| consider(doc as Doc)),
-            }
-        }
-        let others = self.fresh.keys().chain(self.loose.iter()).copied();
-        chosen.extend(others.filter(|slot| is_meant(*slot) && self.may_have(*slot, query)));
-        chosen
-    }
-
-    fn may_have(&self, slot: u32, query: &Query) -> bool {
-        match self.files[slot as usize].state {
-            State::Gone | State::Binary => false,
-            State::Dirty | State::Odd => true,
-            State::Fresh => self
-                .fresh
-                .get(&slot)
-                .is_none_or(|grams| query.admits(&|gram| grams.binary_search(&gram).is_ok())),
-            State::Part(part, doc) => {
-                let docs = self.parts[usize::from(part)].segment.find(query);
-                docs.is_none_or(|docs| docs.binary_search(&doc).is_ok())
-            }
-        }
-    }
-
-    /// Puts listed and added files in one order.
-    fn merge(&self, listed: Vec<u32>, added: Vec<(&Name, u32)>, meant: usize) -> Candidates {
-        let paths = added.iter().map(|(name, slot)| (*slot, name.0.clone())).collect();
-        let slots = if added.is_empty() {
-            listed
-        } else {
-            let mut slots = Vec::with_capacity(listed.len() + added.len());
-            let mut added = added.into_iter().peekable();
-            for slot in listed {
-                let path = self.names.get(slot as usize);
-                while let Some((_, other)) =
-                    added.next_if(|(name, _)| order(&name.0, path) == Ordering::Less)
-                {
-                    slots.push(other);
-                }
-                slots.push(slot);
-            }
-            slots.extend(added.map(|(_, slot)| slot));
-            slots
-        };
-        let names = Arc::clone(&self.names);
-        Candidates { names, slots, added: paths, meant, generation: self.generation }
-    }
-
-    /// Returns a file's text, if it is kept and the slot is one of this index.
-    pub(crate) fn text(&self, generation: u64, slot: u32) -> Option<Arc<[u8]>> {
-        if generation != self.generation {
-            return None;
-        }
-        self.files.get(slot as usize)?.text.clone()
     }
 
     /// Returns up to `most` files that must be read, in order of their slots.
@@ -630,6 +309,31 @@ impl Index {
             path: self.path_of(*slot).into(),
         };
         self.dirty.iter().take(most).map(task).collect()
+    }
+
+    /// Returns up to `most` packed files from a slot on whose texts are not kept, and the slot to go on
+    /// from.
+    pub(crate) fn cold(&self, from: u32, most: usize) -> (Vec<Task>, u32) {
+        let mut tasks = Vec::new();
+        let mut slot = from;
+        while tasks.len() < most && (slot as usize) < self.files.len() {
+            let file = &self.files[slot as usize];
+            if matches!(file.state, State::Part(..)) && file.text.is_none() {
+                let path = self.path_of(slot).into();
+                tasks.push(Task { slot, version: file.version, path });
+            }
+            slot += 1;
+        }
+        (tasks, slot)
+    }
+
+    /// Keeps a text that was read. If the file has changed since, an event says so and it goes again.
+    pub(crate) fn install_text(&mut self, task: &Task, text: Arc<[u8]>) {
+        let Some(file) = self.files.get_mut(task.slot as usize) else { return };
+        if file.version == task.version && file.text.is_none() {
+            self.text_bytes += text.len();
+            file.text = Some(text);
+        }
     }
 
     fn path_of(&self, slot: u32) -> &[u8] {

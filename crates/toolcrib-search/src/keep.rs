@@ -3,10 +3,11 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
+use toolcrib_core::canonical::hex;
 
 use crate::file::Stamp;
 use crate::index::{Known, Past, State};
@@ -17,6 +18,7 @@ const MAGIC: &[u8; 16] = b"toolcrib-index-2";
 /// Writes what is known to a file that is not there before it is whole.
 pub(crate) fn save(folder: &Path, past: &Past) -> io::Result<u64> {
     std::fs::create_dir_all(folder)?;
+    remove_leftovers(folder);
     let temporary = folder.join(format!("index.{}~", std::process::id()));
     let saved = write(&temporary, past);
     let saved =
@@ -25,6 +27,21 @@ pub(crate) fn save(folder: &Path, past: &Past) -> io::Result<u64> {
         let _ = std::fs::remove_file(&temporary);
     }
     saved
+}
+
+/// Removes what a process that was killed left half written.
+fn remove_leftovers(folder: &Path) {
+    const OLD: std::time::Duration = std::time::Duration::from_mins(10);
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let age = entry.metadata().and_then(|meta| meta.modified()).map(|it| it.elapsed());
+        let is_old = age.is_ok_and(|age| age.is_ok_and(|age| age > OLD));
+        if name.starts_with("index.") && name.ends_with('~') && is_old {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 fn write(path: &Path, past: &Past) -> io::Result<u64> {
@@ -191,10 +208,56 @@ impl<'a> In<'a> {
     }
 }
 
-/// Returns how large the kept index is and when it was written; nothing if there is none.
-pub(crate) fn kept(folder: &Path) -> Option<(u64, std::time::SystemTime)> {
+/// Returns where, in a state folder, the index of a root is kept.
+pub fn folder_of(state: &Path, root: &Path) -> PathBuf {
+    let sum = Sha256::digest(root.as_os_str().as_encoded_bytes());
+    let mut name = String::new();
+    // Writing to a string cannot fail.
+    let _ = hex(&sum[..8], &mut name);
+    state.join("search").join(name)
+}
+
+/// Whether the index that would be kept in a folder was switched off.
+pub fn is_off(folder: &Path) -> bool {
+    folder.join("off").exists()
+}
+
+/// Switches the index that would be kept in a folder off, or on again.
+pub fn switch(folder: &Path, on: bool) -> io::Result<()> {
+    if !on {
+        std::fs::create_dir_all(folder)?;
+        return std::fs::write(folder.join("off"), "");
+    }
+    match std::fs::remove_file(folder.join("off")) {
+        Err(err) if err.kind() != io::ErrorKind::NotFound => Err(err),
+        _ => Ok(()),
+    }
+}
+
+/// An index on disk.
+#[derive(Clone, Copy, Debug)]
+pub struct Kept {
+    /// Its size.
+    pub bytes: u64,
+    /// When it was written.
+    pub written: std::time::SystemTime,
+}
+
+/// Returns the index that is kept in a folder, if there is one.
+pub fn kept(folder: &Path) -> Option<Kept> {
     let meta = std::fs::metadata(folder.join("index")).ok()?;
-    Some((meta.len(), meta.modified().ok()?))
+    Some(Kept { bytes: meta.len(), written: meta.modified().ok()? })
+}
+
+/// Removes the index that is kept in a folder, and the note about it.
+pub fn forget(folder: &Path) -> io::Result<()> {
+    for name in ["index", "status"] {
+        match std::fs::remove_file(folder.join(name)) {
+            Err(err) if err.kind() != io::ErrorKind::NotFound => return Err(err),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod hits;
 mod index;
 mod keep;
 mod look;
+mod pack;
 mod paths;
 mod pattern;
 mod plan;
@@ -21,5 +22,6 @@ mod walk;
 mod watch;
 
 pub use engine::Engine;
-pub use status::{Phase, Status};
+pub use keep::{Kept, folder_of, forget, is_off, kept, switch};
+pub use status::{Note, Phase, Status, note};
 pub use upkeep::Ceiling;

@@ -39,8 +39,9 @@ pub(crate) struct Looker<'a> {
     stop: &'a Stop<'a>,
     /// For text without NUL bytes and byte-order marks, where nothing needs to be found out.
     plain: Searcher,
-    builder: SearcherBuilder,
-    careful: Option<Searcher>,
+    /// For files that have to be read to know what they are. Each has a searcher of its own: the
+    /// buffer of one that has met a long line stays large, and would tell a binary file sooner.
+    careful: SearcherBuilder,
     opener: Opener,
     buffer: Vec<u8>,
 }
@@ -154,16 +155,10 @@ impl<'a> Looker<'a> {
             compiled,
             stop,
             plain,
-            builder,
-            careful: None,
+            careful: builder,
             opener: Opener::default(),
             buffer: Vec::new(),
         }
-    }
-
-    /// The searcher that finds out for itself what it has before it. Few files need it.
-    fn careful(&mut self) -> &mut Searcher {
-        self.careful.get_or_insert_with(|| self.builder.build())
     }
 
     /// Searches text that is in memory.
@@ -177,7 +172,7 @@ impl<'a> Looker<'a> {
         let done = match kind {
             Kind::Binary => Ok(()),
             Kind::Plain => self.plain.search_slice(matcher, text, &mut *hits),
-            Kind::Odd => self.careful().search_reader(matcher, text, &mut *hits),
+            Kind::Odd => self.careful.build().search_reader(matcher, text, &mut *hits),
         };
         done.map_err(failed)
     }
@@ -189,7 +184,7 @@ impl<'a> Looker<'a> {
         if size > WHOLE {
             let reader = Interruptible { file, stop: self.stop };
             let matcher = &self.compiled.matcher;
-            let done = self.careful().search_reader(matcher, reader, hits);
+            let done = self.careful.build().search_reader(matcher, reader, hits);
             return done.map_err(failed);
         }
         let mut buffer = std::mem::take(&mut self.buffer);

@@ -31,6 +31,7 @@ impl Paths {
         self.ends.push(self.blob.len() as u32);
     }
 
+    #[cfg(test)]
     pub(crate) fn push_path(&mut self, path: &[u8]) {
         self.push(b"", path);
     }
@@ -78,11 +79,9 @@ pub(crate) fn order(a: &[u8], b: &[u8]) -> Ordering {
     let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
     match (a.get(same), b.get(same)) {
         (None, None) => Ordering::Equal,
-        (None, Some(_)) => Ordering::Less,
-        (Some(_), None) => Ordering::Greater,
-        // A slash ends a name, and a name that ends sorts first.
-        (Some(b'/'), Some(_)) => Ordering::Less,
-        (Some(_), Some(b'/')) => Ordering::Greater,
+        // A slash ends a name, and what ends sorts first.
+        (None, Some(_)) | (Some(b'/'), Some(_)) => Ordering::Less,
+        (Some(_), None | Some(b'/')) => Ordering::Greater,
         (Some(a), Some(b)) => a.cmp(b),
     }
 }

@@ -1,5 +1,6 @@
 //! Patterns: from what a caller wrote to a matcher, or to an error that says where the fault is.
 
+use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
@@ -117,12 +118,12 @@ fn refuse(text: &str, err: &regex_syntax::Error) -> ToolError {
     let mut hint = format!("the fault is at character {at}");
     if let Some(found) = text.get(span.start.offset..span.end.offset).filter(|it| !it.is_empty()) {
         let found: String = found.chars().take(40).collect();
-        hint.push_str(&format!(", `{found}`"));
+        let _ = write!(hint, ", `{found}`");
     }
     // A name with a bracket in it was most likely meant as it stands.
     let literal = escape(text);
     if literal.len() <= 200 {
-        hint.push_str(&format!("; to find the text as it stands, search for `{literal}`"));
+        let _ = write!(hint, "; to find the text as it stands, search for `{literal}`");
     }
     ToolError::new(ErrorKind::BadRegex, message).hint(hint).with("position", at)
 }

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -98,6 +99,8 @@ enum Times {
 pub(crate) struct Source {
     path: PathBuf,
     seen: Option<Seen>,
+    /// What it held, if a change since could have left the same times.
+    racy: Option<Vec<u8>>,
 }
 
 #[derive(Clone, PartialEq, Eq)]
@@ -112,12 +115,18 @@ struct Seen {
 impl Source {
     pub(crate) fn look(path: PathBuf) -> Self {
         let seen = see(&path, Times::OfFiles);
-        Self { path, seen }
+        let racy = is_racy(seen.as_ref()).then(|| content(&path));
+        Self { path, seen, racy }
     }
 
     pub(crate) fn is_same(&self) -> bool {
         see(&self.path, Times::OfFiles) == self.seen
+            && self.racy.as_ref().is_none_or(|racy| content(&self.path) == *racy)
     }
+}
+
+fn content(path: &Path) -> Vec<u8> {
+    File::open(path).ok().and_then(bounded).unwrap_or_default()
 }
 
 fn see(path: &Path, times: Times) -> Option<Seen> {
@@ -172,8 +181,8 @@ impl Rules {
             top = level(top, directory, files, &read, &mut sources);
         }
         let global_path = gitconfig_excludes_path();
-        let global = global_path.as_ref().and_then(|path| bounded(File::open(path).ok()?));
-        sources.extend(global_path.map(Source::look));
+        sources.extend(global_path.clone().map(Source::look));
+        let global = global_path.and_then(|path| bounded(File::open(path).ok()?));
         Self { top, global: rules(global), global_prefix: prefix_of(root), above, sources }
     }
 
@@ -266,12 +275,13 @@ fn level(
     let has_git = git || jj;
     let exclude = if git {
         let place = exclude_place(path, read);
-        let exclude = match &place {
+        // Looked at before it is read: what changes in between is then seen to have changed.
+        let source = place.clone().unwrap_or_else(|| path.join(".git/info/exclude"));
+        sources.push(Source::look(source));
+        rules(match place {
             None => read(".git/info/exclude"),
             Some(place) => File::open(place).ok().and_then(bounded),
-        };
-        sources.push(Source::look(place.unwrap_or_else(|| path.join(".git/info/exclude"))));
-        rules(exclude)
+        })
     } else {
         Gitignore::empty()
     };
@@ -320,7 +330,9 @@ fn prefix_of(directory: &Path) -> usize {
 }
 
 fn bounded(file: File) -> Option<Vec<u8>> {
-    if !file.metadata().ok()?.is_file() {
+    let meta = file.metadata().ok()?;
+    // What its owner may not read, root does not read for them.
+    if !meta.is_file() || meta.permissions().mode() & 0o400 == 0 {
         return None;
     }
     let mut bytes = Vec::new();

@@ -56,6 +56,8 @@ pub struct Status {
     pub has_postings: bool,
     /// How often everything was walked.
     pub sweeps: usize,
+    /// Whether it is being written to disk.
+    pub is_saving: bool,
     /// Bytes on disk when it was last kept.
     pub kept_bytes: u64,
     /// Questions answered from the index.
@@ -89,4 +91,47 @@ impl Status {
         let _ = std::fs::create_dir_all(folder);
         let _ = std::fs::write(folder.join("status"), text);
     }
+}
+
+/// What a process left of how its index is doing.
+#[derive(Clone, Debug, Default)]
+pub struct Note {
+    /// The process.
+    pub pid: u32,
+    /// What it was at, in a word.
+    pub phase: String,
+    /// Why there is no index, if there is none.
+    pub reason: String,
+    /// Files in it.
+    pub files: u64,
+    /// Directories that are watched.
+    pub directories: u64,
+    /// Bytes of memory in use.
+    pub memory: u64,
+    /// Of these, postings.
+    pub postings: u64,
+    /// Of these, texts.
+    pub texts: u64,
+}
+
+/// Reads the note in a folder, if its process still runs.
+pub fn note(folder: &Path) -> Option<Note> {
+    let text = std::fs::read_to_string(folder.join("status")).ok()?;
+    let mut note = Note::default();
+    for line in text.lines() {
+        let (name, value) = line.split_once(' ').unwrap_or((line, ""));
+        let number = value.parse().unwrap_or(0);
+        match name {
+            "pid" => note.pid = u32::try_from(number).unwrap_or(0),
+            "phase" => value.clone_into(&mut note.phase),
+            "reason" => value.clone_into(&mut note.reason),
+            "files" => note.files = number,
+            "directories" => note.directories = number,
+            "memory" => note.memory = number,
+            "postings" => note.postings = number,
+            "texts" => note.texts = number,
+            _ => {}
+        }
+    }
+    std::fs::exists(format!("/proc/{}", note.pid)).is_ok_and(|it| it).then_some(note)
 }

@@ -11,7 +11,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::{AtFlags, fstatfs, statat};
 use toolcrib_core::{ErrorKind, Ground, ToolError};
 
-use crate::file::{Nature, Stamp, learn};
+use crate::file::{Nature, Stamp, learn, read_text};
 use crate::index::{Index, Past, Stamps, Task};
 use crate::keep;
 use crate::look::Opener;
@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// How often, at most, everything is walked again although nothing seems to have changed: a writer
 /// through a mapping, or through another name of a file, is seen by its time stamp then.
-const SWEEP_EVERY: Duration = Duration::from_secs(60);
+const SWEEP_EVERY: Duration = Duration::from_mins(1);
 
 /// Up to so many files, changes are indexed one by one; more are packed together.
 const FEW: usize = 64;
@@ -142,13 +142,18 @@ impl Shared {
             let packed = self.clean();
             self.bound()?;
             let is_done = self.is_done();
+            let is_first = packed > 0 && self.status().kept_bytes == 0;
+            let saves = packed >= WORTH_KEEPING || is_first;
+            self.status().is_saving = saves;
             if is_done {
                 self.set_phase(Phase::Ready);
             }
-            if packed >= WORTH_KEEPING {
+            if saves {
                 self.save();
+                self.status().is_saving = false;
             }
             if is_done {
+                self.warm();
                 self.note();
                 self.rest();
             }
@@ -333,6 +338,9 @@ impl Shared {
             if docs.is_empty() {
                 return;
             }
+            if self.is_stopped() {
+                return;
+            }
             packed.fetch_add(docs.len(), Ordering::Relaxed);
             let segment = builder.build();
             if let Some(index) = self.index().as_mut() {
@@ -340,6 +348,30 @@ impl Shared {
                 self.status().memory = index.bytes();
             }
         }
+    }
+
+    /// Reads the texts that there is room for; those of an index from disk are not there yet.
+    fn warm(&self) {
+        let (mut opener, mut buffer) = (Opener::default(), Vec::new());
+        let mut from = 0;
+        while self.has_room() && !self.is_stopped() {
+            let (tasks, next) = match self.index().as_ref() {
+                Some(index) if !index.is_in_doubt => index.cold(from, TAKE),
+                _ => return,
+            };
+            from = next;
+            if tasks.is_empty() {
+                break;
+            }
+            for task in tasks {
+                let text = read_text(&*self.ground, &mut opener, &task.path, &mut buffer);
+                if let (Some(text), Some(index)) = (text, self.index().as_mut()) {
+                    index.install_text(&task, text);
+                    self.status().memory = index.bytes();
+                }
+            }
+        }
+        let _ = self.bound();
     }
 
     fn has_room(&self) -> bool {
@@ -390,7 +422,7 @@ impl Shared {
     fn save(&self) {
         let Some(folder) = &self.ceiling.folder else { return };
         let past = self.index().as_ref().map(Index::past);
-        if let Some(past) = past {
+        if let (Some(past), false) = (past, self.is_stopped()) {
             let saved = keep::save(folder, &past);
             self.status().kept_bytes = saved.unwrap_or(0);
         }

@@ -59,6 +59,7 @@ pub(crate) struct Walk<'a> {
 pub(crate) type Visit<'a> = &'a (dyn Fn(BorrowedFd<'_>) -> Result<i32, ToolError> + Sync);
 
 /// The visitor of those who want none.
+#[expect(clippy::unnecessary_wraps, reason = "it is one visitor among others")]
 pub(crate) fn nobody(_: BorrowedFd<'_>) -> Result<i32, ToolError> {
     Ok(0)
 }
@@ -122,7 +123,7 @@ impl Walk<'_> {
             match listed {
                 Ok(Some((mut directory, mut sources))) => {
                     held.sources.append(&mut sources);
-                    self.send_children(&task, &mut directory, &mut held);
+                    send_children(&task, &mut directory, &mut held);
                     held.found[task.index as usize] = Some(directory);
                 }
                 Ok(None) => {}
@@ -130,29 +131,6 @@ impl Walk<'_> {
             }
             if held.todo.len() > 1 || held.busy == 0 {
                 bell.notify_all();
-            }
-        }
-    }
-
-    /// Gives every directory in `directory` a place and a task.
-    fn send_children(&self, task: &Task, directory: &mut Directory, held: &mut Work) {
-        let mut path = task.path.to_vec();
-        if !path.is_empty() {
-            path.push(b'/');
-        }
-        let length = path.len();
-        for entry in &mut directory.entries {
-            if let Some(index) = &mut entry.directory {
-                *index = held.found.len() as u32;
-                held.found.push(None);
-                path.truncate(length);
-                path.extend_from_slice(&entry.name);
-                held.todo.push(Task {
-                    index: *index,
-                    path: path.as_slice().into(),
-                    above: directory.level.clone(),
-                    depth: task.depth + 1,
-                });
             }
         }
     }
@@ -210,6 +188,29 @@ impl Walk<'_> {
         });
         let entries = entries.collect();
         Ok(Some((Directory { path: task.path.clone(), entries, level, mark }, sources)))
+    }
+}
+
+/// Gives every directory in `directory` a place and a task.
+fn send_children(task: &Task, directory: &mut Directory, held: &mut Work) {
+    let mut path = task.path.to_vec();
+    if !path.is_empty() {
+        path.push(b'/');
+    }
+    let length = path.len();
+    for entry in &mut directory.entries {
+        if let Some(index) = &mut entry.directory {
+            *index = held.found.len() as u32;
+            held.found.push(None);
+            path.truncate(length);
+            path.extend_from_slice(&entry.name);
+            held.todo.push(Task {
+                index: *index,
+                path: path.as_slice().into(),
+                above: directory.level.clone(),
+                depth: task.depth + 1,
+            });
+        }
     }
 }
 

@@ -78,7 +78,7 @@ impl Watch {
         let mut reader = inotify::Reader::new(&self.inotify, &mut self.buffer);
         loop {
             match reader.next() {
-                Ok(event) => events.extend(read(&event)),
+                Ok(event) => events.push(read(&event)),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return events,
                 Err(_) => {
@@ -132,10 +132,10 @@ fn doubt() -> Event {
     Event { watch: -1, name: Box::default(), is_directory: false, what: What::Doubt }
 }
 
-fn read(event: &inotify::Event<'_>) -> Option<Event> {
+fn read(event: &inotify::Event<'_>) -> Event {
     let flags = event.events();
     if flags.intersects(ReadFlags::QUEUE_OVERFLOW | ReadFlags::UNMOUNT) {
-        return Some(doubt());
+        return doubt();
     }
     let what = if flags.contains(ReadFlags::IGNORED) {
         What::Ended
@@ -148,7 +148,7 @@ fn read(event: &inotify::Event<'_>) -> Option<Event> {
     };
     let name = event.file_name().map(|name| name.to_bytes().into()).unwrap_or_default();
     let is_directory = flags.contains(ReadFlags::ISDIR);
-    Some(Event { watch: event.wd(), name, is_directory, what })
+    Event { watch: event.wd(), name, is_directory, what }
 }
 
 /// Waits until one of the handles is ready, or for so long; returns which are.
@@ -157,7 +157,7 @@ pub(crate) fn wait(handles: [BorrowedFd<'_>; 2], time: Option<Duration>) -> [boo
     let mut polled =
         [PollFd::from_borrowed_fd(a, PollFlags::IN), PollFd::from_borrowed_fd(b, PollFlags::IN)];
     let time = time.map(|time| Timespec {
-        tv_sec: time.as_secs() as i64,
+        tv_sec: time.as_secs().cast_signed(),
         tv_nsec: i64::from(time.subsec_nanos()),
     });
     match poll(&mut polled, time.as_ref()) {

@@ -68,6 +68,10 @@ pub(crate) enum Command {
     Tools(ToolsArgs),
     /// List the calls that changed files, or take one back
     Undo(UndoArgs),
+    /// See to the search index of the workspace
+    Search(SearchArgs),
+    /// Show what works here, what does not, and why
+    Doctor(DoctorArgs),
     /// Show the settings
     Config(ConfigArgs),
     /// Print a script that completes commands, flags and tool names
@@ -158,6 +162,38 @@ pub(crate) struct UndoArgs {
     /// List all calls, not only the newest twenty
     #[arg(long, conflicts_with = "call")]
     pub(crate) all: bool,
+}
+
+/// See to the search index.
+#[derive(Args)]
+#[command(after_help = "\
+Processes that answer many calls keep an index of the workspace, so that a search opens only the files
+it must. One call on its own scans. Answers are the same either way.")]
+pub(crate) struct SearchArgs {
+    #[command(subcommand)]
+    pub(crate) command: SearchCommand,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum SearchCommand {
+    /// Show whether there is an index, how large it is and how fresh
+    Status {
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Build the index anew, and switch it on if it was off
+    Rebuild,
+    /// Remove the index of this workspace and keep none until `rebuild`
+    Off,
+}
+
+/// Show what works here.
+#[derive(Args)]
+pub(crate) struct DoctorArgs {
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args)]

@@ -3,9 +3,11 @@
 mod batch;
 mod call;
 mod config;
+mod doctor;
 mod man;
 mod prompt;
 mod render;
+mod search;
 mod tools;
 mod tour;
 mod undo;
@@ -32,6 +34,8 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Call(args) => call::run(&cli.global, terminal, &args),
         Command::Tools(args) => tools::run(&cli.global, terminal, &args),
         Command::Undo(args) => undo::run(&cli.global, terminal, &args),
+        Command::Search(args) => search::run(&cli.global, terminal, &args),
+        Command::Doctor(args) => doctor::run(&cli.global, terminal, &args),
         Command::Config(args) => config::run(&cli.global, terminal, &args),
         Command::Completions { shell } => Ok(man::completions(shell)),
         Command::Man { directory } => man::run(directory.as_deref()),
@@ -60,6 +64,13 @@ fn open(global: &Global, terminal: Terminal) -> Result<Crib, WiringError> {
     Ok(crib)
 }
 
+/// Opens everything for a process that answers many calls.
+fn open_to_stay(global: &Global, terminal: Terminal) -> Result<Crib, WiringError> {
+    let crib = Crib::open(&Wishes { lives_on: true, ..wishes(global) })?;
+    warn(terminal, &crib.settings);
+    Ok(crib)
+}
+
 /// Reads what would be opened, for commands that need no more.
 fn read(global: &Global, terminal: Terminal) -> Result<Plans, WiringError> {
     let plans = Plans::read(&wishes(global))?;
@@ -82,7 +93,7 @@ fn wishes(global: &Global) -> Wishes {
         flags.push(("--toolset", "toolset", toolset.clone()));
     }
     let (workspace, assignments) = (global.workspace.clone(), global.set.clone());
-    Wishes { workspace, state: None, flags, assignments }
+    Wishes { workspace, state: None, flags, assignments, lives_on: false }
 }
 
 /// Runs `work` on an event loop, and does not wait for threads that never end.

@@ -14,7 +14,7 @@ use toolcrib_core::{
 use toolcrib_host::{Hardlinks, Root, Rules, SystemClock, Workspace, real_place};
 use toolcrib_ledger::{Journal, Previews, RecordFile, State};
 use toolcrib_runtime::{Approver, Runtime, World};
-use toolcrib_search::Engine;
+use toolcrib_search::{Ceiling, Engine};
 use toolcrib_tools::CATALOGUES;
 
 use crate::settings::{Overrides, Places, Settings};
@@ -30,6 +30,8 @@ pub struct Wishes {
     pub flags: Overrides,
     /// What `-c` sets.
     pub assignments: Vec<String>,
+    /// Whether the process answers many calls, so that an index is worth having.
+    pub lives_on: bool,
 }
 
 /// Everything, opened.
@@ -74,6 +76,7 @@ impl Crib {
             clock: &clock,
             home: environment.get("HOME").map(PathBuf::from),
             hidden: hidden.clone(),
+            index_state: wishes.lives_on.then_some(&state),
         };
         let workspace = opener.open(root)?;
         let mut warnings = Vec::new();
@@ -111,6 +114,7 @@ impl Crib {
             clock: &self.clock,
             home: None,
             hidden: self.hidden.clone(),
+            index_state: None,
         };
         Ok(Arc::new(opener.workspace(vec![Root::open(path)?])))
     }
@@ -200,6 +204,8 @@ struct Opener<'a> {
     home: Option<PathBuf>,
     /// Our own folders, which no call may reach.
     hidden: Vec<PathBuf>,
+    /// Where indexes are kept, if there are to be any.
+    index_state: Option<&'a State>,
 }
 
 impl Opener<'_> {
@@ -230,6 +236,20 @@ impl Opener<'_> {
         };
         let changes = Arc::clone(self.journal);
         Workspace::new(roots, rules, &self.hidden, changes, Arc::clone(self.clock))
+    }
+
+    /// Puts search beside files.
+    fn land(&self, files: Arc<Workspace>) -> Land {
+        let grounds = files.search_roots().into_iter().map(|root| {
+            let ground = Arc::new(root) as Arc<dyn Ground>;
+            let ceiling = self.index_state.and_then(|state| {
+                let folder = toolcrib_search::folder_of(state.folder(), ground.path());
+                ceiling(self.settings, folder)
+            });
+            (ground, ceiling)
+        });
+        let search = Arc::new(Engine::with(grounds.collect()));
+        Land { files, search }
     }
 
     /// Refuses roots that hold more than anyone could mean.
@@ -269,10 +289,12 @@ impl Opener<'_> {
         workspace: &Arc<Workspace>,
         warnings: &mut Vec<String>,
     ) -> Result<Shop, WiringError> {
-        let workspace = Land::new(Arc::clone(workspace));
+        let workspace = self.land(Arc::clone(workspace));
         let other = |name: &str, path: &str| -> Result<Land, WiringError> {
             let opened = absolute(Path::new(path)).and_then(|path| self.open(Root::open(&path)?));
-            opened.map(Land::new).map_err(|err| WiringError(format!("`{name}`: {}", err.0)))
+            opened
+                .map(|files| self.land(files))
+                .map_err(|err| WiringError(format!("`{name}`: {}", err.0)))
         };
         let sandbox = match self.settings.text("forgekeeper.root") {
             "" => workspace.clone(),
@@ -315,14 +337,6 @@ struct Land {
     search: Arc<Engine>,
 }
 
-impl Land {
-    fn new(files: Arc<Workspace>) -> Self {
-        let ground = |root| Arc::new(root) as Arc<dyn Ground>;
-        let search = Engine::new(files.search_roots().into_iter().map(ground).collect());
-        Self { files, search: Arc::new(search) }
-    }
-}
-
 /// Hands out capabilities.
 struct Shop {
     workspace: Land,
@@ -349,6 +363,19 @@ impl World for Shop {
             settings: Arc::clone(&self.settings),
         }
     }
+}
+
+/// Returns what an index may cost; nothing if there is to be none.
+pub fn ceiling(settings: &Settings, folder: PathBuf) -> Option<Ceiling> {
+    if settings.text("search.index") == "off" || toolcrib_search::is_off(&folder) {
+        return None;
+    }
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    Some(Ceiling {
+        memory: settings.count("search.memory_bytes") as usize,
+        folder: Some(folder),
+        threads: (cores / 2).max(1),
+    })
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, WiringError> {

@@ -51,10 +51,10 @@ static DECLARATION: Declaration = Declaration {
             about: "A text, taken as it stands.",
             files: &[("app.py", "import os\n# TODO: (implement\n"), ("b.py", "todo\n")],
             args: r#"{"pattern": "TODO: (impl"}"#,
-            reply: r##"{"tool": "grep_search", "success": true,
+            reply: r#"{"tool": "grep_search", "success": true,
                 "output": "Found 1 matches for 'TODO: (impl':\n  app.py:2: # TODO: (implement\n",
                 "files_affected": [], "execution_time_ms": 0,
-                "metadata": {"total_matches": 1, "files_searched": 2, "pattern": "TODO: (impl"}}"##,
+                "metadata": {"total_matches": 1, "files_searched": 2, "pattern": "TODO: (impl"}}"#,
             leaves: &[],
         },
         Example {

@@ -10,7 +10,7 @@ use tokio::sync::{Semaphore, mpsc};
 use toolcrib_core::{Call, Cancel, ErrorKind, SessionId, ToolError, json as strict_json};
 use toolcrib_runtime::Runtime;
 
-use super::{approver, block_on, interrupted, open};
+use super::{approver, block_on, interrupted, open_to_stay};
 use crate::cli::{CallArgs, Global};
 use crate::exit::Exit;
 use crate::terminal::{Terminal, is_result_lost, print_json};
@@ -41,7 +41,7 @@ pub(super) fn run(
     terminal: Terminal,
     args: &CallArgs,
 ) -> Result<Exit, WiringError> {
-    let crib = open(global, terminal)?;
+    let crib = open_to_stay(global, terminal)?;
     // Stdin holds the calls, so nobody can answer there.
     let approver: Arc<dyn toolcrib_runtime::Approver> =
         if global.yes { approver(global, terminal) } else { Arc::new(toolcrib_runtime::Nobody) };

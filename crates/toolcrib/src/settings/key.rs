@@ -124,6 +124,24 @@ pub static KEYS: &[Key] = &[
         contract_name: None,
     },
     Key {
+        name: "search.index",
+        about: "Whether processes that answer many calls keep an index for search. Without one every \
+                search is a scan.",
+        kind: Kind::Choice(&["off", "on"]),
+        default: "\"on\"",
+        project: Project::Stricter,
+        contract_name: None,
+    },
+    Key {
+        name: "search.memory_bytes",
+        about: "The most memory one root's index may take: over it, cached text goes first, then the \
+                index.",
+        kind: Kind::Count(1 << 20, 1 << 40),
+        default: "536870912",
+        project: Project::Smaller,
+        contract_name: None,
+    },
+    Key {
         name: "search.time_ms",
         about: "After how long a search answers with what it has found so far.",
         kind: Kind::Count(1, 600_000),

@@ -1,0 +1,250 @@
+//! `toolcrib search`: the index of the workspace, seen and seen to.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::{Value, json};
+use toolcrib_core::Ground;
+use toolcrib_search::{Engine, Phase, Status};
+
+use super::{open, print_lines, read};
+use crate::cli::{Global, SearchArgs, SearchCommand};
+use crate::exit::Exit;
+use crate::settings::Settings;
+use crate::terminal::{Terminal, complain, print_json};
+use crate::wiring::{WiringError, ceiling};
+
+pub(super) fn run(
+    global: &Global,
+    terminal: Terminal,
+    args: &SearchArgs,
+) -> Result<Exit, WiringError> {
+    match args.command {
+        SearchCommand::Status { json } => {
+            let plans = read(global, terminal)?;
+            let state = plans.state?;
+            let facts = Facts::gather(&plans.settings, &state, plans.root.path());
+            if json {
+                print_json(&facts.json().to_string());
+            } else {
+                print_lines(&facts.lines());
+            }
+            Ok(Exit::Done)
+        }
+        SearchCommand::Off => {
+            let plans = read(global, terminal)?;
+            let folder = toolcrib_search::folder_of(&plans.state?, plans.root.path());
+            toolcrib_search::forget(&folder)?;
+            toolcrib_search::switch(&folder, false)?;
+            let root = plans.root.path().display();
+            print_lines(&[format!(
+                "{root} has no search index any more; `toolcrib search rebuild` makes one. Processes \
+                 that run already keep theirs until they end."
+            )]);
+            Ok(Exit::Done)
+        }
+        SearchCommand::Rebuild => rebuild(global, terminal),
+    }
+}
+
+fn rebuild(global: &Global, terminal: Terminal) -> Result<Exit, WiringError> {
+    let crib = open(global, terminal)?;
+    let root = crib.workspace.search_roots().into_iter().next();
+    let root = root.ok_or_else(|| WiringError("there is no workspace to index".to_owned()))?;
+    let folder = toolcrib_search::folder_of(crib.state.folder(), root.path());
+    toolcrib_search::forget(&folder)?;
+    toolcrib_search::switch(&folder, true)?;
+    let Some(ceiling) = ceiling(&crib.settings, folder.clone()) else {
+        return Err(WiringError(
+            "the setting `search.index` is off; set it to `on` to have an index".to_owned(),
+        ));
+    };
+    let start = Instant::now();
+    let engine = Engine::with(vec![(Arc::new(root) as Arc<dyn Ground>, Some(ceiling))]);
+    engine.start();
+    let status = watch(&engine, terminal);
+    if let Phase::Off(why) = &status.phase {
+        terminal.fail(&format!("no index can be kept: {why}"), Some("search works by scanning"));
+        return Ok(Exit::Failed);
+    }
+    // The upkeep writes the index before it rests; ending it waits for that.
+    drop(engine);
+    let kept = toolcrib_search::kept(&folder).map_or(0, |kept| kept.bytes);
+    print_lines(&[format!(
+        "Indexed {} files in {:.1} s: {} of postings{}, {} on disk",
+        grouped(status.files as u64),
+        start.elapsed().as_secs_f64(),
+        size(status.postings as u64),
+        if status.has_postings { "" } else { " (no room for them: every file is looked at)" },
+        size(kept),
+    )]);
+    Ok(Exit::Done)
+}
+
+/// Waits until an index is ready, showing how far it is.
+fn watch(engine: &Engine, terminal: Terminal) -> Status {
+    let mut shown = Instant::now();
+    loop {
+        let Some((_, status)) = engine.statuses().pop() else { return Status::default() };
+        if matches!(status.phase, Phase::Ready | Phase::Off(_)) && !status.is_saving {
+            return status;
+        }
+        if !terminal.is_quiet && shown.elapsed() > Duration::from_secs(1) {
+            shown = Instant::now();
+            let done = status.done.min(status.to_do);
+            complain(&match status.phase {
+                Phase::Reading => format!(
+                    "reading: {} of {} files",
+                    grouped(done as u64),
+                    grouped(status.to_do as u64)
+                ),
+                Phase::Ready => "writing it to disk".to_owned(),
+                _ => "walking the directories".to_owned(),
+            });
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// What can be said of an index from outside the processes that use it.
+pub(super) struct Facts {
+    root: PathBuf,
+    /// Why there is to be none, if so.
+    off: Option<&'static str>,
+    ceiling: u64,
+    kept: Option<toolcrib_search::Kept>,
+    live: Option<toolcrib_search::Note>,
+    max_watches: Option<u64>,
+}
+
+impl Facts {
+    pub(super) fn gather(settings: &Settings, state: &Path, root: &Path) -> Self {
+        let folder = toolcrib_search::folder_of(state, root);
+        let off = if settings.text("search.index") == "off" {
+            Some("by the setting `search.index`")
+        } else {
+            toolcrib_search::is_off(&folder).then_some("by `toolcrib search off`")
+        };
+        let limit = std::fs::read_to_string("/proc/sys/fs/inotify/max_user_watches");
+        Self {
+            root: root.to_owned(),
+            off,
+            ceiling: settings.count("search.memory_bytes"),
+            kept: toolcrib_search::kept(&folder),
+            live: toolcrib_search::note(&folder),
+            max_watches: limit.ok().and_then(|limit| limit.trim().parse().ok()),
+        }
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let age = |kept: &toolcrib_search::Kept| age(kept.written).as_secs();
+        json!({
+            "workspace": self.root.display().to_string(),
+            "index": if self.off.is_some() { "off" } else { "on" },
+            "off": self.off,
+            "memory_ceiling_bytes": self.ceiling,
+            "kept": self.kept.as_ref().map(|it| json!({"bytes": it.bytes, "age_s": age(it)})),
+            "live": self.live.as_ref().map(|it| json!({
+                "pid": it.pid, "phase": it.phase, "reason": it.reason, "files": it.files,
+                "directories": it.directories, "memory_bytes": it.memory,
+                "postings_bytes": it.postings, "texts_bytes": it.texts,
+            })),
+            "max_user_watches": self.max_watches,
+        })
+    }
+
+    pub(super) fn lines(&self) -> Vec<String> {
+        let mut lines = vec![
+            format!("workspace  {}", self.root.display()),
+            match self.off {
+                Some(why) => format!("index      off, {why}; every search scans"),
+                None => {
+                    "index      on, in processes that answer many calls; one call on its own scans"
+                        .to_owned()
+                }
+            },
+            match &self.kept {
+                Some(kept) => format!(
+                    "on disk    {}, written {} ago",
+                    size(kept.bytes),
+                    span(age(kept.written))
+                ),
+                None => "on disk    nothing".to_owned(),
+            },
+        ];
+        lines.push(match &self.live {
+            None => "in memory  no process uses it now".to_owned(),
+            Some(live) if live.phase == "off" => {
+                format!("in memory  process {}: none, {}", live.pid, live.reason)
+            }
+            Some(live) => format!(
+                "in memory  process {}: {}, {} files, {} ({} postings, {} texts)",
+                live.pid,
+                live.phase,
+                grouped(live.files),
+                size(live.memory),
+                size(live.postings),
+                size(live.texts),
+            ),
+        });
+        lines.push(format!("ceiling    {} (search.memory_bytes)", size(self.ceiling)));
+        let watched = self.live.as_ref().map_or(0, |live| live.directories);
+        let limit = self.max_watches.map_or_else(String::new, |limit| {
+            format!(", of at most {} (fs.inotify.max_user_watches)", grouped(limit))
+        });
+        lines.push(format!(
+            "freshness  file events, taken before each answer; {} directories watched{limit}",
+            grouped(watched)
+        ));
+        lines
+    }
+}
+
+fn age(time: SystemTime) -> Duration {
+    time.elapsed().unwrap_or_default()
+}
+
+fn span(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..=119 => format!("{seconds} s"),
+        seconds @ 120..=7199 => format!("{} min", seconds / 60),
+        seconds @ 7200..=172_799 => format!("{} h", seconds / 3600),
+        seconds => format!("{} days", seconds / 86_400),
+    }
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..=9_999 => format!("{bytes} B"),
+        10_000..=999_999 => format!("{} kB", bytes / 1000),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
+}
+
+/// A number with a comma between thousands.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_readable() {
+        assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(grouped(12), "12");
+        assert_eq!(size(26_688_475), "26.7 MB");
+        assert_eq!(size(10_000), "10 kB");
+        assert_eq!(span(Duration::from_mins(3)), "3 min");
+    }
+}

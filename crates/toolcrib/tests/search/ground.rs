@@ -1,0 +1,109 @@
+//! A tree on disk, and engines on it: one that only scans, one that keeps an index.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use toolcrib_core::{Call, CallId, Cancel, Change, Changes, Files, Ground, SessionId};
+use toolcrib_host::{Hardlinks, Root, Rules, SystemClock, Workspace};
+use toolcrib_search::{Ceiling, Engine, Phase, Status};
+
+struct Forgetful;
+
+impl Changes for Forgetful {
+    fn keep(&self, content: &mut dyn std::io::Read) -> std::io::Result<(String, u64)> {
+        let size = std::io::copy(content, &mut std::io::sink())?;
+        Ok(("0".repeat(64), size))
+    }
+    fn note(&self, _: &Change) -> std::io::Result<()> {
+        Ok(())
+    }
+    fn forget(&self, _: &Change) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A tree with engines on it.
+pub(crate) struct Field {
+    pub(crate) folder: tempfile::TempDir,
+    workspace: Arc<Workspace>,
+    pub(crate) scan: Engine,
+    pub(crate) index: Engine,
+}
+
+pub(crate) const ROOMY: usize = 256 << 20;
+
+impl Field {
+    pub(crate) fn new(memory: usize) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("tree")).unwrap();
+        open_to_all(folder.path());
+        open_to_all(&folder.path().join("tree"));
+        let workspace = workspace(&folder.path().join("tree"));
+        let scan = Engine::new(grounds(&workspace));
+        let index = engine(&workspace, memory, Some(folder.path().join("kept")));
+        Self { folder, workspace, scan, index }
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        self.folder.path().join("tree")
+    }
+
+    /// Starts the engine with the index anew, as another process would.
+    pub(crate) fn restart(&mut self, memory: usize) {
+        self.index = engine(&self.workspace, memory, Some(self.folder.path().join("kept")));
+    }
+
+    /// Waits until the index knows everything, or says why it never will.
+    pub(crate) fn settle(&self) -> Status {
+        self.index.start();
+        settle(&self.index)
+    }
+
+    /// The files as a tool of ours changes them.
+    pub(crate) fn tool(&self) -> impl Files {
+        let call = Call {
+            id: CallId("01".to_owned()),
+            session: SessionId("test".to_owned()),
+            tool: "test".to_owned(),
+            args: serde_json::Value::Null,
+        };
+        self.workspace.for_call(call.id, "test", Cancel::default())
+    }
+}
+
+pub(crate) fn settle(engine: &Engine) -> Status {
+    let start = Instant::now();
+    loop {
+        let (_, status) = engine.statuses().remove(0);
+        if matches!(status.phase, Phase::Ready | Phase::Off(_)) {
+            return status;
+        }
+        assert!(start.elapsed() < Duration::from_mins(2), "never ready: {status:?}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+pub(crate) fn workspace(root: &Path) -> Arc<Workspace> {
+    let rules = Rules { hardlinks: Hardlinks::Allow, protected: Vec::new(), undo_bytes: 1 << 30 };
+    let clock = Arc::new(SystemClock::default());
+    let root = Root::open(root).unwrap();
+    Arc::new(Workspace::new(vec![root], rules, &[], Arc::new(Forgetful), clock))
+}
+
+pub(crate) fn grounds(workspace: &Arc<Workspace>) -> Vec<Arc<dyn Ground>> {
+    let ground = |root| Arc::new(root) as Arc<dyn Ground>;
+    workspace.search_roots().into_iter().map(ground).collect()
+}
+
+pub(crate) fn engine(workspace: &Arc<Workspace>, memory: usize, folder: Option<PathBuf>) -> Engine {
+    let ceiling = Ceiling { memory, folder, threads: 1 };
+    let grounds = grounds(workspace).into_iter();
+    Engine::with(grounds.map(|ground| (ground, Some(ceiling.clone()))).collect())
+}
+
+fn open_to_all(path: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    crate::rg::give(path);
+}
