@@ -80,7 +80,7 @@ pub(crate) fn order(a: &[u8], b: &[u8]) -> Ordering {
     match (a.get(same), b.get(same)) {
         (None, None) => Ordering::Equal,
         // A slash ends a name, and what ends sorts first.
-        (None, Some(_)) | (Some(b'/'), Some(_)) => Ordering::Less,
+        (None | Some(b'/'), Some(_)) => Ordering::Less,
         (Some(_), None | Some(b'/')) => Ordering::Greater,
         (Some(a), Some(b)) => a.cmp(b),
     }
