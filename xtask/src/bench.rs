@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+mod bombs;
+mod corpus;
 mod path;
+mod search;
 
 /// How often each process is started.
 const STARTS: usize = 101;
@@ -20,7 +23,8 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     );
     starts(&program)?;
     path::run()?;
-    Ok(())
+    search::run()?;
+    bombs::run(&program)
 }
 
 fn release_binary() -> Result<PathBuf, Box<dyn Error>> {

@@ -25,11 +25,33 @@ pub(crate) enum Against {
     Name,
 }
 
+/// A glob, compiled; the frequent shapes to less than a regular expression.
+enum PathGlob {
+    /// Every path.
+    Any,
+    /// Names that end so.
+    Suffix(Vec<u8>),
+    Other(GlobMatcher, Against),
+}
+
+impl PathGlob {
+    fn is_match(&self, below: &[u8]) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Suffix(suffix) => split(below).1.ends_with(suffix),
+            Self::Other(glob, against) => {
+                let subject = if *against == Against::Name { split(below).1 } else { below };
+                glob.is_match_candidate(&Candidate::new(OsStr::from_bytes(subject)))
+            }
+        }
+    }
+}
+
 /// A scope's filters, compiled. Its directory is not among them.
 pub(crate) struct Filter {
     /// The directory that paths are taken relative to.
     base: Vec<u8>,
-    glob: Option<(GlobMatcher, Against)>,
+    glob: Option<PathGlob>,
     /// Text that every path the glob matches has in it.
     needle: Option<Vec<u8>>,
     types: Option<Types>,
@@ -40,7 +62,8 @@ impl Filter {
     /// Compiles the filters of `scope`, for a directory at `base` below the root.
     pub(crate) fn new(scope: &Scope, base: &[u8], against: Against) -> Result<Self, ToolError> {
         let glob = scope.glob.as_deref().map(|text| glob(text, against)).transpose()?;
-        let needle = scope.glob.as_deref().and_then(needle);
+        let is_slow = matches!(glob, Some(PathGlob::Other(..)));
+        let needle = scope.glob.as_deref().filter(|_| is_slow).and_then(needle);
         let types = scope.kind.as_deref().map(types).transpose()?;
         let depth = scope.depth.unwrap_or(usize::MAX);
         Ok(Self { base: base.to_vec(), glob, needle, types, depth })
@@ -48,7 +71,9 @@ impl Filter {
 
     /// Whether every file is meant.
     pub(crate) fn is_open(&self) -> bool {
-        self.glob.is_none() && self.types.is_none() && self.depth == usize::MAX
+        matches!(self.glob, None | Some(PathGlob::Any))
+            && self.types.is_none()
+            && self.depth == usize::MAX
     }
 
     /// Whether the file at `path`, which is below the base, is meant.
@@ -60,11 +85,8 @@ impl Filter {
         if self.depth != usize::MAX && memchr::memchr_iter(b'/', below).count() >= self.depth {
             return false;
         }
-        if let Some((glob, against)) = &self.glob {
-            let subject = if *against == Against::Name { split(below).1 } else { below };
-            if !glob.is_match_candidate(&Candidate::new(OsStr::from_bytes(subject))) {
-                return false;
-            }
+        if self.glob.as_ref().is_some_and(|glob| !glob.is_match(below)) {
+            return false;
         }
         self.types.as_ref().is_none_or(|types| {
             types.matched(Path::new(OsStr::from_bytes(below)), false).is_whitelist()
@@ -93,7 +115,7 @@ impl Filter {
     }
 }
 
-fn glob(text: &str, against: Against) -> Result<(GlobMatcher, Against), ToolError> {
+fn glob(text: &str, against: Against) -> Result<PathGlob, ToolError> {
     if text.is_empty() {
         return Err(ToolError::new(ErrorKind::BadGlob, "The glob pattern is empty")
             .hint("use `**/*` for every file"));
@@ -106,7 +128,19 @@ fn glob(text: &str, against: Against) -> Result<(GlobMatcher, Against), ToolErro
     let built = GlobBuilder::new(plain).literal_separator(true).backslash_escape(true).build();
     let glob = built.map_err(|err| refuse(text, err.kind()))?;
     let against = if plain.contains('/') { Against::Path } else { against };
-    Ok((glob.compile_matcher(), against))
+    let about_names = match (plain.strip_prefix("**/"), against) {
+        (Some(name), _) => Some(name),
+        (None, Against::Name) => Some(plain),
+        (None, Against::Path) => None,
+    };
+    let is_special = |c: char| "*?[]{}\\/".contains(c);
+    match about_names.and_then(|name| name.strip_prefix('*')) {
+        Some("") => Ok(PathGlob::Any),
+        Some(suffix) if !suffix.contains(is_special) => {
+            Ok(PathGlob::Suffix(suffix.as_bytes().to_vec()))
+        }
+        _ => Ok(PathGlob::Other(glob.compile_matcher(), against)),
+    }
 }
 
 fn refuse(text: &str, kind: &globset::ErrorKind) -> ToolError {
@@ -191,6 +225,28 @@ mod tests {
         let anchored = filter(Some("a/**/*.go"), None, "", Against::Name);
         assert!(anchored.passes(b"a/x/y.go") && anchored.passes(b"a/y.go"));
         assert!(!anchored.passes(b"b/a/y.go"));
+    }
+
+    #[test]
+    fn short_ways_are_the_long_way() {
+        for (glob, against) in [
+            ("**/*.rs", Against::Path),
+            ("*.rs", Against::Name),
+            ("**/*", Against::Path),
+            ("*", Against::Name),
+            ("**/*_a.rs", Against::Path),
+        ] {
+            let short = filter(Some(glob), None, "", against);
+            let long = GlobBuilder::new(glob).literal_separator(true).build().unwrap();
+            let long = PathGlob::Other(long.compile_matcher(), against);
+            for path in ["a.rs", "x/.rs", "x/y/b_a.rs", "rs", "x/a.rst", ".rs", "a.rs/b"] {
+                assert_eq!(
+                    short.passes(path.as_bytes()),
+                    long.is_match(path.as_bytes()),
+                    "{glob} {path}"
+                );
+            }
+        }
     }
 
     #[test]

@@ -46,6 +46,8 @@ struct Batch {
     searched: u64,
     missed: Vec<(usize, String)>,
     bytes: usize,
+    /// Whether it was told to stop before its end.
+    is_cut_off: bool,
 }
 
 struct Result {
@@ -126,10 +128,14 @@ impl Search<'_> {
                 return;
             }
             let to = (from + chunk).min(targets.len());
-            let Some(batch) = self.batch(&mut looker, targets, from..to, at, share) else { return };
+            let batch = self.batch(&mut looker, targets, from..to, at, share);
             let mut order = share.order.lock().unwrap_or_else(PoisonError::into_inner);
             share.waiting_bytes.fetch_add(batch.bytes, Ordering::Relaxed);
+            let is_cut_off = batch.is_cut_off;
             order.waiting.insert(at, batch);
+            if is_cut_off {
+                return;
+            }
             while let Some(batch) = {
                 let next = order.next;
                 order.waiting.remove(&next)
@@ -147,7 +153,7 @@ impl Search<'_> {
         }
     }
 
-    /// Searches a run of files; nothing if it was stopped on the way.
+    /// Searches a run of files, or as many of them as there is time for.
     fn batch(
         &self,
         looker: &mut Looker<'_>,
@@ -155,11 +161,12 @@ impl Search<'_> {
         range: std::ops::Range<usize>,
         at: usize,
         share: &Share<'_>,
-    ) -> Option<Batch> {
+    ) -> Batch {
         let mut batch = Batch::default();
         for index in range {
             if self.stop.is_set() {
-                return None;
+                batch.is_cut_off = true;
+                break;
             }
             let is_needed = at < share.needed.load(Ordering::Relaxed)
                 && share.waiting_bytes.load(Ordering::Relaxed) + batch.bytes < MAX_WAITING;
@@ -175,15 +182,18 @@ impl Search<'_> {
                 Ok(()) => batch.searched += 1,
                 Err(Missed::Gone) => {}
                 Err(Missed::Barred(why)) => batch.missed.push((index, why)),
-                Err(Missed::Stopped) => return None,
+                Err(Missed::Stopped) => batch.is_cut_off = true,
             }
             if hits.count > 0 {
                 batch.bytes += hits.bytes + 64;
                 let lines = hits.lines;
                 batch.files.push(Result { index, count: hits.count, lines });
             }
+            if batch.is_cut_off {
+                break;
+            }
         }
-        Some(batch)
+        batch
     }
 
     /// The most lines, and bytes of them, that one file could give the page.

@@ -102,6 +102,19 @@ impl<'a> Hits<'a> {
         self
     }
 
+    /// Whether all there is to know past the room is how many match.
+    pub(crate) fn can_count(&self) -> bool {
+        self.counts_on && self.want != Want::Files
+    }
+
+    /// Ends the search of the file when there is no more room, instead of counting on.
+    pub(crate) fn stop_when_full(&mut self) {
+        self.counts_on = false;
+        if self.want == Want::Counts {
+            self.want = Want::Files;
+        }
+    }
+
     fn is_full(&self) -> bool {
         self.lines.len() >= self.room || self.bytes >= self.room_bytes
     }

@@ -2,7 +2,7 @@
 //! file that it came upon.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::os::fd::{AsFd, OwnedFd};
 
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
@@ -169,6 +169,14 @@ impl<'a> Looker<'a> {
         hits: &mut Hits<'_>,
     ) -> Result<(), Missed> {
         let matcher = &self.compiled.matcher;
+        if self.compiled.is_every_line && kind == Kind::Plain && hits.can_count() {
+            let mut counter = Counter::default();
+            counter.add(text);
+            hits.stop_when_full();
+            let done = self.plain.search_slice(matcher, text, &mut *hits).map_err(failed);
+            hits.count = counter.lines();
+            return done;
+        }
         let done = match kind {
             Kind::Binary => Ok(()),
             Kind::Plain => self.plain.search_slice(matcher, text, &mut *hits),
@@ -177,15 +185,28 @@ impl<'a> Looker<'a> {
         done.map_err(failed)
     }
 
+    /// Searches a file that is too large to be read whole.
+    fn search_large(&mut self, file: File, hits: &mut Hits<'_>) -> Result<(), Missed> {
+        let reader = Interruptible { file, stop: self.stop };
+        let matcher = &self.compiled.matcher;
+        self.careful.build().search_reader(matcher, reader, hits).map_err(failed)
+    }
+
     /// Searches the file at `path`.
     pub(crate) fn search(&mut self, path: &[u8], hits: &mut Hits<'_>) -> Result<(), Missed> {
         let (file, meta) = self.opener.open(self.ground, path)?;
         let size = usize::try_from(meta.st_size).unwrap_or(usize::MAX);
         if size > WHOLE {
-            let reader = Interruptible { file, stop: self.stop };
-            let matcher = &self.compiled.matcher;
-            let done = self.careful.build().search_reader(matcher, reader, hits);
-            return done.map_err(failed);
+            if self.compiled.is_every_line
+                && hits.can_count()
+                && let Some(lines) = count_lines(&file, self.stop)?
+            {
+                hits.stop_when_full();
+                self.search_large(file, hits)?;
+                hits.count = lines;
+                return Ok(());
+            }
+            return self.search_large(file, hits);
         }
         let mut buffer = std::mem::take(&mut self.buffer);
         let read = read_whole(&file, size, &mut buffer);
@@ -199,6 +220,52 @@ impl<'a> Looker<'a> {
         self.buffer = buffer;
         done
     }
+}
+
+/// Counts lines.
+#[derive(Default)]
+struct Counter {
+    ends: u64,
+    last: Option<u8>,
+}
+
+impl Counter {
+    fn add(&mut self, text: &[u8]) {
+        self.ends += memchr::memchr_iter(b'\n', text).count() as u64;
+        self.last = text.last().copied().or(self.last);
+    }
+
+    /// How many lines there are; the last one need not have an end.
+    fn lines(&self) -> u64 {
+        self.ends + u64::from(self.last.is_some_and(|last| last != b'\n'))
+    }
+}
+
+/// Counts the lines of a large file from its beginning to its end, and goes back to the beginning.
+/// Nothing if it is not plain text.
+fn count_lines(mut file: &File, stop: &Stop<'_>) -> Result<Option<u64>, Missed> {
+    let mut buffer = vec![0; 1 << 20];
+    let mut counter = Counter::default();
+    let mut is_first = true;
+    let lines = loop {
+        stop.check().map_err(failed)?;
+        let got = match file.read(&mut buffer) {
+            Ok(got) => got,
+            Err(err) if err.kind() == io::ErrorKind::Interrupted => continue,
+            Err(err) => return Err(failed(err)),
+        };
+        let piece = &buffer[..got];
+        if memchr::memchr(0, piece).is_some() || (is_first && is_wide(piece)) {
+            break None;
+        }
+        if got == 0 {
+            break Some(counter.lines());
+        }
+        is_first = false;
+        counter.add(piece);
+    };
+    file.seek(io::SeekFrom::Start(0)).map_err(failed)?;
+    Ok(lines)
 }
 
 /// Reads a file that said it has `size` bytes, with one read where that is so.

@@ -21,6 +21,8 @@ pub(crate) struct Compiled {
     pub(crate) matcher: RegexMatcher,
     /// What a file must have to be worth looking at.
     pub(crate) query: Query,
+    /// Whether every line matches, so that counting lines is enough.
+    pub(crate) is_every_line: bool,
 }
 
 /// How many patterns are kept compiled: a question is checked, then run, then asked for its next
@@ -62,7 +64,7 @@ fn parse(pattern: &Pattern) -> Result<Hir, ToolError> {
             ToolError::new(ErrorKind::BadRegex, message).hint("search for a shorter part of it")
         );
     }
-    if pattern.is_literal && text.contains(['\n', '\0']) {
+    if text.contains('\0') || (pattern.is_literal && text.contains('\n')) {
         return Err(line_break());
     }
     let source = if pattern.is_literal { escape(text) } else { text.clone() };
@@ -96,7 +98,9 @@ fn compile(pattern: &Pattern) -> Result<Compiled, ToolError> {
             )
             .hint("use smaller counts in `{m,n}`, fewer alternatives, or `[A-Za-z0-9_]` for `\\w`"),
         })?;
-    Ok(Compiled { matcher, query: plan(&hir) })
+    let properties = hir.properties();
+    let is_every_line = properties.minimum_len() == Some(0) && properties.look_set().is_empty();
+    Ok(Compiled { matcher, query: plan(&hir), is_every_line })
 }
 
 fn line_break() -> ToolError {

@@ -1,6 +1,7 @@
 //! How an index is doing, for people.
 
 use std::path::Path;
+use std::time::Duration;
 
 /// What the upkeep is at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,6 +61,8 @@ pub struct Status {
     pub is_saving: bool,
     /// Bytes on disk when it was last kept.
     pub kept_bytes: u64,
+    /// How long the last file took that was indexed on its own.
+    pub one_file: Duration,
     /// Questions answered from the index.
     pub answered: u64,
     /// Questions answered by a scan.

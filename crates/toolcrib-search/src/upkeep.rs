@@ -289,6 +289,7 @@ impl Shared {
             if self.is_stopped() {
                 return;
             }
+            let start = Instant::now();
             let keeps = self.has_room();
             let learned =
                 learn(&*self.ground, &mut opener, &task.path, &mut builder, &mut buffer, keeps);
@@ -296,6 +297,7 @@ impl Shared {
             if let Some(index) = self.index().as_mut() {
                 index.install_fresh(&task, learned, grams);
             }
+            self.status().one_file = start.elapsed();
         }
     }
 

@@ -48,6 +48,8 @@ pub struct Crib {
     pub clock: Arc<dyn Clock>,
     /// The workspace.
     pub workspace: Arc<Workspace>,
+    /// Search in it.
+    pub search: Arc<Engine>,
     world: Arc<Shop>,
     hidden: Vec<PathBuf>,
 }
@@ -86,7 +88,8 @@ impl Crib {
         let recorder = Arc::new(RecordFile::new(&state, previews));
         let mut settings = settings;
         settings.warnings.append(&mut warnings);
-        Ok(Self { settings, state, journal, recorder, clock, workspace, world, hidden })
+        let search = Arc::clone(&world.workspace.search);
+        Ok(Self { settings, state, journal, recorder, clock, workspace, search, world, hidden })
     }
 
     /// Returns the runtime, with `approver` to ask.

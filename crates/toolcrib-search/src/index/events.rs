@@ -58,10 +58,14 @@ impl Index {
         path.extend_from_slice(&event.name);
         match (event.is_directory, event.what) {
             (true, What::Came) => self.enter(ground, &directory, &event.name, &path),
-            (true, What::Went) => self.leave(&path),
+            (true, What::Went) => {
+                self.leave(&path);
+                // Two that change places are each told to have gone after they have come.
+                self.enter(ground, &directory, &event.name, &path);
+            }
             (true, _) => self.is_in_doubt |= self.directories.contains_key(&Name(path.into())),
-            (false, What::Went) => self.remove(&path),
-            (false, What::Came) => self.meet(ground, &directory, &event.name, &path),
+            // Looked at in either case: of two that change places, both come and both go.
+            (false, What::Came | What::Went) => self.meet(ground, &directory, &event.name, &path),
             (false, _) => {
                 if let Some(slot) = self.find(&path) {
                     self.soil(slot);

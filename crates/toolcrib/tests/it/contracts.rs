@@ -1,6 +1,7 @@
 //! The examples of the five contracts, as they stand there, against the real thing.
 
 mod others;
+mod search;
 mod wink;
 
 use serde_json::Value;

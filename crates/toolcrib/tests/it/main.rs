@@ -16,6 +16,7 @@ mod prompt;
 mod race;
 mod record;
 mod scratch;
+mod search;
 mod settings;
 mod terminal;
 mod undo;

@@ -1,0 +1,187 @@
+//! The examples of the search tools in the contracts of clemini, wink and hikai.
+
+use serde_json::{Value, json};
+
+use super::check;
+use crate::scratch::Scratch;
+
+#[test]
+fn clemini_grep() {
+    let scratch = Scratch::new();
+    scratch.put("src/main.rs", format!("{}fn main() {{\n}}\n", "//\n".repeat(9)));
+    let args = json!({"pattern": "fn\\s+\\w+", "type": "rs", "output_mode": "content"});
+    let line = json!({"file": "src/main.rs", "line": 10, "content": "fn main() {"});
+    let expect = json!({"matches": [line], "count": 1, "total_found": 1});
+    check(&scratch, "clemini/grep", &args, &expect);
+
+    let scratch = Scratch::new();
+    scratch.put("src/lib.rs", "// TODO\n");
+    scratch.put("src/tools/bash.rs", "// TODO\n// TODO\n");
+    let args = json!({"pattern": "TODO", "output_mode": "files_with_matches"});
+    let expect =
+        json!({"matches": ["src/lib.rs", "src/tools/bash.rs"], "count": 2, "total_found": 2});
+    check(&scratch, "clemini/grep", &args, &expect);
+
+    let scratch = Scratch::new();
+    let lines: Vec<String> = (1..50)
+        .map(|n| if n == 42 { "An ERROR".to_owned() } else { format!("line {n}") })
+        .collect();
+    scratch.put("src/main.rs", lines.join("\n"));
+    let args = json!({"pattern": "error", "case_insensitive": true, "context": 2});
+    let line = json!({"file": "src/main.rs", "line": 42, "content": "An ERROR",
+        "before": ["line 40", "line 41"], "after": ["line 43", "line 44"]});
+    check(&scratch, "clemini/grep", &args, &json!({"matches": [line], "count": 1}));
+
+    let scratch = Scratch::new();
+    scratch.put("src/main.rs", "x.unwrap()\n".repeat(5));
+    scratch.put("src/lib.rs", "x.unwrap()\n".repeat(2));
+    let args = json!({"pattern": "unwrap\\(\\)", "type": "rs", "output_mode": "count"});
+    // Sorted by path, where the contract shows the order of a walk.
+    let expect = json!({"matches": [{"file": "src/lib.rs", "count": 2},
+        {"file": "src/main.rs", "count": 5}], "count": 2, "total_found": 7});
+    check(&scratch, "clemini/grep", &args, &expect);
+
+    let scratch = Scratch::new();
+    for number in 0..15 {
+        scratch.put(&format!("src/components/c{number}.tsx"), "import x\n");
+    }
+    scratch.put("src/other.tsx", "import x\n");
+    scratch.put("src/components/c.ts", "import x\n");
+    let args = json!({"pattern": "import", "directory": "src/components", "file_pattern": "*.tsx"});
+    check(&scratch, "clemini/grep", &args, &json!({"count": 15, "total_found": 15}));
+}
+
+#[test]
+fn clemini_glob() {
+    let scratch = Scratch::new();
+    for file in ["src/main.rs", "src/lib.rs", "src/tools/mod.rs", "README.md"] {
+        scratch.put(file, "");
+    }
+    let expect = json!({"matches": ["src/lib.rs", "src/main.rs", "src/tools/mod.rs"], "count": 3,
+        "total_found": 3, "truncated": false});
+    check(&scratch, "clemini/glob", &json!({"pattern": "**/*.rs"}), &expect);
+    let expect = json!({"matches": [], "count": 0, "total_found": 0, "truncated": false});
+    check(&scratch, "clemini/glob", &json!({"pattern": "**/*.xyz"}), &expect);
+
+    scratch.put("docs/TEXT_RENDERING.md", "");
+    scratch.put("docs/TOOLS.md", "");
+    let old = std::time::SystemTime::now() - std::time::Duration::from_mins(1);
+    let file =
+        std::fs::File::options().write(true).open(scratch.work().join("docs/TEXT_RENDERING.md"));
+    file.unwrap().set_modified(old).unwrap();
+    let args = json!({"pattern": "*.md", "directory": "docs", "sort": "modified"});
+    let expect = json!({"matches": ["docs/TOOLS.md", "docs/TEXT_RENDERING.md"], "count": 2,
+        "total_found": 2, "truncated": false});
+    check(&scratch, "clemini/glob", &args, &expect);
+
+    for number in 0..150 {
+        scratch.put(&format!("src/components/c{number:03}.ts"), "");
+    }
+    let args = json!({"pattern": "**/*.ts", "head_limit": 10, "offset": 20});
+    let expect = json!({"count": 10, "total_found": 150, "truncated": true});
+    check(&scratch, "clemini/glob", &args, &expect);
+    let got = scratch.call("clemini/glob", &args.to_string()).json();
+    assert_eq!(got["matches"][0], "src/components/c020.ts");
+}
+
+#[test]
+fn wink_searches() {
+    let scratch = Scratch::new();
+    for file in ["cmd/main.go", "internal/agent.go", "a.go", "b.go", "c.go", "d.py"] {
+        scratch.put(file, "");
+    }
+    let expect = json!({"tool": "file_search", "success": true,
+        "output": "Found 5 files matching '**/*.go':\n  a.go\n  b.go\n  c.go\n  cmd/main.go\n  internal/agent.go\n",
+        "files_affected": [], "execution_time_ms": 15,
+        "metadata": {"matches": 5, "pattern": "**/*.go"}});
+    check(&scratch, "wink/file_search", &json!({"pattern": "**/*.go"}), &expect);
+
+    scratch.put("app.py", format!("{}# TODO: implement\n", "\n".repeat(14)));
+    scratch.put("b.py", "# TODO\n# TODO\n");
+    let got = scratch.call("wink/grep_search", r#"{"pattern": "TODO"}"#).json();
+    let output = got["output"].as_str().unwrap();
+    assert!(output.starts_with("Found 3 matches for 'TODO':\n  app.py:15: # TODO: implement\n"));
+    assert_eq!(
+        got["metadata"],
+        json!({"total_matches": 3, "files_searched": 8, "pattern": "TODO"})
+    );
+}
+
+#[test]
+fn wink_search_limits() {
+    let scratch = Scratch::new();
+    for number in 0..2000 {
+        scratch.put(&format!("many/{}/f{number:04}.txt", number % 20), "match me\n");
+    }
+    let got = scratch.call("wink/file_search", r#"{"pattern": "**/*.txt"}"#).json();
+    let warning = "Warning: Found 2000 matches, showing first 1000";
+    assert_eq!(got["metadata"]["warnings"], json!([warning]));
+    assert!(got["output"].as_str().unwrap().ends_with(&format!("{warning}\n")));
+    assert_eq!(got["output"].as_str().unwrap().lines().count(), 1002);
+    let got = scratch.call("wink/grep_search", r#"{"pattern": "match"}"#).json();
+    assert_eq!(got["metadata"]["total_matches"], 2000);
+    assert_eq!(got["output"].as_str().unwrap().matches("match me").count(), 100);
+    for bad in [0, 1001] {
+        let args = json!({"pattern": "match", "max_results": bad});
+        let got = scratch.call("wink/grep_search", &args.to_string()).json();
+        assert_eq!(got["error"]["code"], "invalid_parameters", "{got}");
+    }
+    // Twenty levels, and no deeper.
+    let deep = |levels: usize| format!("{}/file.deep", vec!["d"; levels - 1].join("/"));
+    scratch.put(&deep(20), "");
+    scratch.put(&deep(21), "");
+    let got = scratch.call("wink/file_search", r#"{"pattern": "**/*.deep"}"#).json();
+    assert_eq!(got["metadata"]["matches"], 1, "{got}");
+}
+
+#[test]
+fn a_search_that_runs_out_of_time_says_so() {
+    let scratch = Scratch::new();
+    for number in 0..3000 {
+        scratch.put(&format!("f{}/{number}.txt", number % 50), "needle\n".repeat(50));
+    }
+    let call = |tool: &str, time: &str| -> Value {
+        let args = r#"{"pattern": "needle"}"#;
+        scratch.run(["-c", time, "call", tool, args, "--json"]).json()
+    };
+    let got = call("wink/grep_search", "search.time_ms=1");
+    assert_eq!(got["success"], true);
+    let warning = "Warning: Search timed out after 1ms, returning partial results";
+    assert!(got["metadata"]["warnings"].as_array().unwrap().contains(&json!(warning)), "{got}");
+    assert!(got["metadata"]["total_matches"].as_u64().unwrap() < 150_000);
+    let got = call("clemini/grep", "search.time_ms=1");
+    assert_eq!((&got["truncated"], &got["warnings"][0]), (&json!(true), &json!(warning)));
+    // With time enough, everything is there.
+    let got = call("wink/grep_search", "search.time_ms=60000");
+    assert_eq!(got["metadata"]["total_matches"], 150_000);
+}
+
+#[test]
+fn hikai_search_code() {
+    let scratch = Scratch::new();
+    let ran = scratch.run([
+        "-c",
+        "hikai.connection=none",
+        "call",
+        "hikai/search_code",
+        r#"{"query": "auth"}"#,
+        "--json",
+    ]);
+    assert_eq!(ran.json(), json!({"error": "No active GitHub connection found"}));
+    // The contract's example answers a query for `auth` in `*.ts` with a line of a `.tsx` file that
+    // has no `auth` in it; what holds is its form.
+    scratch.put("src/auth/login.ts", "export function AuthForm() {\n");
+    let args = json!({"query": "auth", "filePattern": "*.ts", "limit": 20});
+    let expect = json!([{"path": "src/auth/login.ts", "snippet": "export function AuthForm() {"}]);
+    check(&scratch, "hikai/search_code", &args, &expect);
+    for number in 0..60 {
+        scratch.put(&format!("src/{number}.ts"), "auth\n");
+    }
+    let count = |args: Value| {
+        scratch.call("hikai/search_code", &args.to_string()).json().as_array().unwrap().len()
+    };
+    assert_eq!(count(json!({"query": "auth"})), 20);
+    assert_eq!(count(json!({"query": "auth", "limit": 50})), 50);
+    let got = scratch.call("hikai/search_code", r#"{"query": "auth", "limit": 51}"#).json();
+    assert!(got["error"].as_str().unwrap().contains("50"), "{got}");
+}
