@@ -155,8 +155,8 @@ impl Skipped {
     pub fn sentence(&self) -> Option<String> {
         let (path, why) = self.first.as_ref()?;
         Some(match self.count {
-            1 => format!("1 file was not searched: {path} ({why})"),
-            count => format!("{count} files were not searched, the first of them {path} ({why})"),
+            1 => format!("not searched: {path} ({why})"),
+            count => format!("not searched: {path} ({why}), and {} more", count - 1),
         })
     }
 }

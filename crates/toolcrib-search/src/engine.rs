@@ -10,12 +10,12 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{AtFlags, statat};
+use rustix::fs::{AtFlags, FileType, statat};
 use toolcrib_core::search::{Found, Glob, Grep, Names, Page, Pattern, Scope, Search, Sort};
 use toolcrib_core::{Cancel, ErrorKind, Ground, ToolError};
 
 use crate::filter::{Against, Filter};
-use crate::gather::{self, Targets, spell};
+use crate::gather::{self, Targets, json_length, spell};
 use crate::hits::Stop;
 use crate::index::Candidates;
 use crate::look::Kind;
@@ -26,6 +26,9 @@ use crate::rules::{self, Level, RULE_FILES, RuleFiles, Rules};
 use crate::status::Status;
 use crate::upkeep::{Ceiling, Shared};
 use crate::walk::{Walk, absolute, nobody, open_directory};
+
+/// Directories that could not be entered.
+type Barred = Vec<Box<[u8]>>;
 
 /// Answers questions about the files of a workspace: all its roots.
 pub struct Engine {
@@ -130,6 +133,10 @@ impl Tree {
     ) -> Option<Indexed<'_>> {
         let shared = self.shared.as_ref()?;
         self.start();
+        if !shared.is_swept() {
+            shared.status().scanned += 1;
+            return None;
+        }
         let mut held = shared.index();
         let index = held.as_mut();
         let candidates = index.filter(|index| index.covers(base)).and_then(|index| {
@@ -137,7 +144,6 @@ impl Tree {
         });
         drop(held);
         if candidates.is_some() {
-            shared.want_sweep();
             shared.status().answered += 1;
         } else {
             shared.wake();
@@ -146,17 +152,29 @@ impl Tree {
         Some(Indexed { candidates: candidates?, shared })
     }
 
+    fn filter(&self, scope: &Scope, base: &[u8], against: Against) -> Result<Filter, ToolError> {
+        Filter::new(scope, base, against, &absolute(&*self.ground, base))
+    }
+
     /// Returns the files that pass a filter, if the index knows for certain.
     fn names(&self, base: &[u8], filter: &Filter) -> Option<Candidates> {
         let shared = self.shared.as_ref()?;
         self.start();
+        if !shared.is_swept() {
+            return None;
+        }
         let mut held = shared.index();
         let index = held.as_mut().filter(|index| index.covers(base))?;
         index.refresh(&*self.ground).then(|| index.names(base, filter))
     }
 
     /// Walks everything at or below `base`.
-    fn walk(&self, base: &[u8], depth: usize, stop: &Stop<'_>) -> Result<Paths, ToolError> {
+    fn walk(
+        &self,
+        base: &[u8],
+        depth: usize,
+        stop: &Stop<'_>,
+    ) -> Result<(Paths, Barred), ToolError> {
         let rules = Rules::read(self.ground.path());
         let above = above(&*self.ground, &rules, base);
         let walk = Walk {
@@ -167,7 +185,22 @@ impl Tree {
             stops: &|| stop.is_set(),
             visit: &nobody,
         };
-        Ok(walk.run(base, above)?.paths())
+        let walked = walk.run(base, above)?;
+        if walked.barred.iter().any(|path| **path == *base) {
+            let shown = if base.is_empty() { ".".to_owned() } else { spell(&self.prefix, base) };
+            let message = format!("`{shown}` may not be listed: permission denied");
+            return Err(ToolError::new(ErrorKind::Permission, message).at(shown));
+        }
+        Ok((walked.paths(), walked.barred))
+    }
+
+    /// Tells of directories that could not be entered.
+    fn tell_barred(&self, found: &mut Found, barred: &[Box<[u8]>]) {
+        found.skipped.count += barred.len() as u64;
+        if let (None, Some(first)) = (&found.skipped.first, barred.first()) {
+            let path = format!("{}/", spell(&self.prefix, first));
+            found.skipped.first = Some((path, "permission denied".to_owned()));
+        }
     }
 }
 
@@ -183,8 +216,8 @@ fn above(ground: &dyn Ground, rules: &Rules, base: &[u8]) -> Option<Arc<Level>> 
         let Ok(handle) = open_directory(ground, path) else { return level };
         let mut files = RuleFiles::default();
         for name in RULE_FILES {
-            if statat(&handle, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
-                files.note(name);
+            if let Ok(meta) = statat(&handle, name, AtFlags::SYMLINK_NOFOLLOW) {
+                files.note(&handle, name, FileType::from_raw_mode(meta.st_mode));
             }
         }
         let absolute = absolute(ground, path);
@@ -243,15 +276,15 @@ impl Search for Engine {
         if let Some(pattern) = pattern {
             self.patterns.compile(pattern)?;
         }
-        Filter::new(scope, b"", Against::Name)?;
-        self.base(scope)?;
+        let (tree, base) = self.base(scope)?;
+        tree.filter(scope, &base, Against::Name)?;
         Ok(())
     }
 
     fn grep(&self, ask: &Grep, cancel: &Cancel) -> Result<Found, ToolError> {
         let compiled = self.patterns.compile(&ask.pattern)?;
         let (tree, base) = self.base(&ask.scope)?;
-        let filter = Filter::new(&ask.scope, &base, Against::Name)?;
+        let filter = tree.filter(&ask.scope, &base, Against::Name)?;
         let deadline = Instant::now() + ask.time;
         let stop = Stop { cancel, deadline, is_enough: AtomicBool::new(false) };
         let search = gather::Search {
@@ -267,30 +300,32 @@ impl Search for Engine {
             cancel.check()?;
             if ask.counts_files && !found.is_partial {
                 // Those that need not be looked at were searched as well.
-                let meant = indexed.candidates.meant as u64;
-                found.files_searched = meant.saturating_sub(found.skipped.count);
+                found.files_searched += indexed.candidates.passed_over as u64;
             }
+            tree.tell_barred(&mut found, &indexed.candidates.barred);
             return Ok(found);
         }
-        let paths = tree.walk(&base, ask.scope.depth.unwrap_or(usize::MAX), &stop)?;
+        let depth = ask.scope.depth.unwrap_or(usize::MAX);
+        let (paths, barred) = tree.walk(&base, depth, &stop)?;
         let is_late = stop.is_late();
         let chosen = (!filter.is_open()).then(|| filter.select(&paths, 0, paths.len()));
         let mut found = search.run(&Walked { paths, chosen });
         cancel.check()?;
         found.is_partial |= is_late;
+        tree.tell_barred(&mut found, &barred);
         Ok(found)
     }
 
     fn glob(&self, ask: &Glob, cancel: &Cancel) -> Result<Names, ToolError> {
         let (tree, base) = self.base(&ask.scope)?;
-        let filter = Filter::new(&ask.scope, &base, Against::Path)?;
+        let filter = tree.filter(&ask.scope, &base, Against::Path)?;
         let named = tree.names(&base, &filter);
         let paths = if named.is_some() {
             Paths::default()
         } else {
             let deadline = Instant::now() + Duration::from_hours(1);
             let stop = Stop { cancel, deadline, is_enough: AtomicBool::new(false) };
-            tree.walk(&base, ask.scope.depth.unwrap_or(usize::MAX), &stop)?
+            tree.walk(&base, ask.scope.depth.unwrap_or(usize::MAX), &stop)?.0
         };
         cancel.check()?;
         let mut chosen: Vec<&[u8]> = if let Some(named) = &named {
@@ -344,7 +379,7 @@ fn page(prefix: &str, paths: &[&[u8]], page: &Page) -> Names {
     let mut rest = paths.iter().skip(page.skip);
     for path in rest.by_ref().take(page.most) {
         let path = spell(prefix, path);
-        bytes += path.len() + 4;
+        bytes += json_length(&path) + 3;
         chosen.push(path);
         if bytes >= page.most_bytes {
             break;

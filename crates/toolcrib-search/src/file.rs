@@ -8,7 +8,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::fs::Stat;
 use toolcrib_core::Ground;
 
-use crate::look::{Kind, Missed, Opener, WHOLE, is_wide, kind_of, read_whole};
+use crate::look::{
+    Kind, MAX_LINE, Missed, Opener, WHOLE, is_mounted, is_wide, kind_of, read_whole,
+};
 use crate::segment::Builder;
 
 /// Larger files are looked at whatever is asked.
@@ -82,8 +84,8 @@ pub(crate) fn learn(
     };
     let stamp = Stamp::of(&meta);
     let is_racy = stamp.is_racy();
-    // A file with another name can change without an event here.
-    if meta.st_nlink > 1 || stamp.size > MAX_INDEXED {
+    // A file with another name, or mounted onto this one, can change without an event here.
+    if meta.st_nlink > 1 || stamp.size > MAX_INDEXED || is_mounted(&file) {
         return odd(stamp);
     }
     let size = usize::try_from(stamp.size).unwrap_or(usize::MAX);
@@ -131,6 +133,7 @@ fn learn_large(mut file: &File, builder: &mut Builder, buffer: &mut Vec<u8>) -> 
     buffer.resize(WHOLE, 0);
     let mut held = 0;
     let mut is_first = true;
+    let mut line = 0;
     loop {
         let got = match file.read(&mut buffer[held..]) {
             Ok(0) => return Nature::Plain(None),
@@ -144,6 +147,14 @@ fn learn_large(mut file: &File, builder: &mut Builder, buffer: &mut Vec<u8>) -> 
         }
         builder.add(piece);
         is_first = false;
+        // A line that is too long to be searched is told of whatever is asked.
+        line = match memchr::memrchr(b'\n', piece) {
+            Some(end) => piece.len() - end,
+            None => line + got,
+        };
+        if line > MAX_LINE {
+            return abandon(builder, Nature::Odd);
+        }
         // The last two bytes begin trigrams that end in the next piece.
         let keep = piece.len().min(2);
         let from = piece.len() - keep;

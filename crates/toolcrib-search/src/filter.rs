@@ -1,5 +1,6 @@
 //! Filters: which of the files that a walk visits are meant.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
@@ -59,11 +60,18 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// Compiles the filters of `scope`, for a directory at `base` below the root.
-    pub(crate) fn new(scope: &Scope, base: &[u8], against: Against) -> Result<Self, ToolError> {
-        let glob = scope.glob.as_deref().map(|text| glob(text, against)).transpose()?;
+    /// Compiles the filters of `scope`, for a directory at `base` below the root, whose absolute path
+    /// is `absolute`.
+    pub(crate) fn new(
+        scope: &Scope,
+        base: &[u8],
+        against: Against,
+        absolute: &[u8],
+    ) -> Result<Self, ToolError> {
+        let text = scope.glob.as_deref().map(|text| plain(text, absolute)).transpose()?;
+        let glob = text.as_deref().map(|text| glob(text, against)).transpose()?;
         let is_slow = matches!(glob, Some(PathGlob::Other(..)));
-        let needle = scope.glob.as_deref().filter(|_| is_slow).and_then(needle);
+        let needle = text.as_deref().filter(|_| is_slow).and_then(needle);
         let types = scope.kind.as_deref().map(types).transpose()?;
         let depth = scope.depth.unwrap_or(usize::MAX);
         Ok(Self { base: base.to_vec(), glob, needle, types, depth })
@@ -115,6 +123,42 @@ impl Filter {
     }
 }
 
+/// Returns a glob without what says nothing: the way to the directory it is about, `./`, doubled
+/// slashes. One that leads out of the directory, or names a directory, matches no file and is refused.
+fn plain<'a>(text: &'a str, absolute: &[u8]) -> Result<Cow<'a, str>, ToolError> {
+    let refuse = |why: &str, hint: &str| {
+        let message = format!("Invalid glob pattern '{text}': {why}");
+        Err(ToolError::new(ErrorKind::BadGlob, message).hint(hint))
+    };
+    let inside = std::str::from_utf8(absolute)
+        .ok()
+        .and_then(|absolute| text.strip_prefix(absolute)?.strip_prefix('/'));
+    let below = match inside {
+        Some(inside) => inside,
+        None if text.starts_with('/') => {
+            return refuse(
+                "it leads outside the directory that is searched",
+                "write it relative to that directory, as in `src/**/*.rs`",
+            );
+        }
+        None => text,
+    };
+    if below.split('/').any(|name| name == "..") {
+        return refuse(
+            "it leads outside the directory that is searched",
+            "search another directory instead of using `..`",
+        );
+    }
+    if below.len() > 1 && below.ends_with('/') {
+        return refuse("it names a directory", "add `**` to mean the files in it");
+    }
+    let names = || below.split('/').filter(|name| !name.is_empty() && *name != ".");
+    if below.split('/').count() == names().count() {
+        return Ok(Cow::Borrowed(below));
+    }
+    Ok(Cow::Owned(names().collect::<Vec<_>>().join("/")))
+}
+
 fn glob(text: &str, against: Against) -> Result<PathGlob, ToolError> {
     if text.is_empty() {
         return Err(ToolError::new(ErrorKind::BadGlob, "The glob pattern is empty")
@@ -124,13 +168,12 @@ fn glob(text: &str, against: Against) -> Result<PathGlob, ToolError> {
         let message = format!("The glob has {} bytes, and the limit is {MAX_GLOB}", text.len());
         return Err(ToolError::new(ErrorKind::BadGlob, message).hint("use a shorter one"));
     }
-    let plain = text.strip_prefix("./").unwrap_or(text);
-    let built = GlobBuilder::new(plain).literal_separator(true).backslash_escape(true).build();
+    let built = GlobBuilder::new(text).literal_separator(true).backslash_escape(true).build();
     let glob = built.map_err(|err| refuse(text, err.kind()))?;
-    let against = if plain.contains('/') { Against::Path } else { against };
-    let about_names = match (plain.strip_prefix("**/"), against) {
+    let against = if text.contains('/') { Against::Path } else { against };
+    let about_names = match (text.strip_prefix("**/"), against) {
         (Some(name), _) => Some(name),
-        (None, Against::Name) => Some(plain),
+        (None, Against::Name) => Some(text),
         (None, Against::Path) => None,
     };
     let is_special = |c: char| "*?[]{}\\/".contains(c);
@@ -146,10 +189,12 @@ fn glob(text: &str, against: Against) -> Result<PathGlob, ToolError> {
 fn refuse(text: &str, kind: &globset::ErrorKind) -> ToolError {
     use globset::ErrorKind as Kind;
     let at = match kind {
-        Kind::UnclosedClass => text.rfind('['),
-        Kind::UnclosedAlternates | Kind::NestedAlternates => text.rfind('{'),
-        Kind::UnopenedAlternates => text.find('}'),
-        Kind::InvalidRange(a, b) => text.find(&format!("{a}-{b}")),
+        Kind::UnclosedClass => faults(text).class,
+        Kind::UnclosedAlternates | Kind::NestedAlternates => faults(text).open,
+        Kind::UnopenedAlternates => faults(text).close,
+        Kind::InvalidRange(a, b) => faults(text).classes.into_iter().find_map(|(from, to)| {
+            text.get(from..to)?.find(&format!("{a}-{b}")).map(|at| from + at)
+        }),
         Kind::DanglingEscape => text.rfind('\\'),
         _ => None,
     };
@@ -167,13 +212,54 @@ fn refuse(text: &str, kind: &globset::ErrorKind) -> ToolError {
     }
 }
 
+/// Where a glob's brackets and braces do not match.
+#[derive(Default)]
+struct Faults {
+    /// Where each class begins and ends.
+    classes: Vec<(usize, usize)>,
+    /// A class that does not end.
+    class: Option<usize>,
+    /// A brace that is not closed, and one that was not opened.
+    open: Option<usize>,
+    close: Option<usize>,
+}
+
+fn faults(text: &str) -> Faults {
+    let mut faults = Faults::default();
+    let mut open = Vec::new();
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' => at += 1,
+            b'[' => {
+                // The first character of a class may be the bracket that else ends it.
+                let negated = usize::from(matches!(bytes.get(at + 1), Some(b'!' | b'^')));
+                let first = at + 1 + negated;
+                let end = bytes.iter().skip(first + 1).position(|byte| *byte == b']');
+                let Some(end) = end.map(|end| first + 1 + end) else {
+                    faults.class = faults.class.or(Some(at));
+                    break;
+                };
+                faults.classes.push((at, end));
+                at = end;
+            }
+            b'{' => open.push(at),
+            b'}' if open.pop().is_none() => faults.close = faults.close.or(Some(at)),
+            _ => {}
+        }
+        at += 1;
+    }
+    faults.open = open.first().copied();
+    faults
+}
+
 /// Returns the longest text that stands in every path a glob matches.
 fn needle(glob: &str) -> Option<Vec<u8>> {
     // What is in braces or brackets may be one of several, and a backslash hides what follows.
     if glob.contains(['{', '[', '\\']) {
         return None;
     }
-    let glob = glob.strip_prefix("./").unwrap_or(glob);
     let runs = glob.split(['*', '?']).map(|run| {
         // The slashes around `**` may stand for nothing.
         run.trim_matches('/')
@@ -192,7 +278,7 @@ fn types(kind: &str) -> Result<Types, ToolError> {
     }
     let mut builder = TypesBuilder::new();
     builder.add_defaults();
-    let is_known = builder.definitions().iter().any(|known| known.name() == name);
+    let is_known = name == "all" || builder.definitions().iter().any(|known| known.name() == name);
     if is_known {
         builder.select(name);
     } else {
@@ -213,7 +299,7 @@ mod tests {
             kind: kind.map(str::to_owned),
             ..Scope::default()
         };
-        Filter::new(&scope, base.as_bytes(), against).unwrap()
+        Filter::new(&scope, base.as_bytes(), against, b"/root").unwrap()
     }
 
     #[test]
@@ -278,11 +364,29 @@ mod tests {
         assert_eq!(visitors.select(&paths, 2, 3), [2]);
     }
 
+    #[track_caller]
+    fn refused(glob: &str) -> ToolError {
+        let scope = Scope { glob: Some(glob.to_owned()), ..Scope::default() };
+        Filter::new(&scope, b"", Against::Path, b"/root").err().unwrap_or_else(|| panic!("{glob}"))
+    }
+
     #[test]
     fn a_glob_that_is_none_is_refused_with_its_place() {
-        let scope = Scope { glob: Some("**/*[.go".to_owned()), ..Scope::default() };
-        let err = Filter::new(&scope, b"", Against::Path).err().unwrap();
-        assert_eq!(err.message, "Invalid glob pattern '**/*[.go'");
-        assert!(err.hint.unwrap().contains("at character 5"));
+        assert_eq!(refused("**/*[.go").message, "Invalid glob pattern '**/*[.go'");
+        for (glob, at) in
+            [("**/*[.go", 5), ("[a[b", 1), ("{a,[{]", 1), ("[}]}", 4), ("z-a[z-a]", 5), ("é{a", 2)]
+        {
+            assert_eq!(refused(glob).context["position"], at, "{glob}");
+        }
+    }
+
+    #[test]
+    fn a_glob_that_can_match_nothing_is_refused_and_a_roundabout_one_is_not() {
+        for glob in ["/etc/*", "../x", "a/../b", "src/", "/rootless/x"] {
+            assert_eq!(refused(glob).kind, ErrorKind::BadGlob, "{glob}");
+        }
+        for glob in ["/root/src/*.rs", "./src/*.rs", "src//*.rs", "src/./*.rs"] {
+            assert!(filter(Some(glob), None, "", Against::Path).passes(b"src/a.rs"), "{glob}");
+        }
     }
 }

@@ -179,8 +179,8 @@ impl Search<'_> {
                 self.stop,
             );
             match look(looker, targets, index, &mut hits) {
-                Ok(()) => batch.searched += 1,
-                Err(Missed::Gone) => {}
+                Ok(Kind::Plain | Kind::Odd) => batch.searched += 1,
+                Ok(Kind::Binary) | Err(Missed::Gone) => {}
                 Err(Missed::Barred(why)) => batch.missed.push((index, why)),
                 Err(Missed::Stopped) => batch.is_cut_off = true,
             }
@@ -234,19 +234,21 @@ impl Search<'_> {
                 file.lines = self.again(targets, file.index, std::mem::take(&mut passes));
             }
             let path = spell(self.prefix, targets.path(file.index));
-            order.bytes += path.len();
+            // As a reply says it with every line.
+            let weight = json_length(&path) + AROUND;
             let mut entry = FoundFile { path, lines: Vec::new(), count: file.count };
             if let Want::Lines { .. } = self.ask.want {
                 for line in file.lines.into_iter().skip(passes) {
                     if order.found.returned >= page.most || order.bytes >= page.most_bytes {
                         break;
                     }
-                    order.bytes += weigh(&line);
+                    order.bytes += weight + weigh(&line);
                     order.found.returned += 1;
                     entry.lines.push(line);
                 }
                 order.found.is_cut |= entry.lines.len() < left;
             } else {
+                order.bytes += weight;
                 order.found.returned += 1;
             }
             order.found.files.push(entry);
@@ -273,16 +275,30 @@ fn look(
     targets: &dyn Targets,
     index: usize,
     hits: &mut Hits<'_>,
-) -> std::result::Result<(), Missed> {
+) -> std::result::Result<Kind, Missed> {
     match targets.text(index) {
         Some((text, kind)) => looker.search_text(&text, kind, hits),
         None => looker.search(targets.path(index), hits),
     }
 }
 
+/// What stands around a result in a reply: names of fields, numbers, marks.
+const AROUND: usize = 64;
+
+/// How many bytes of a reply a line takes.
 fn weigh(line: &Line) -> usize {
-    let lines = line.before.iter().chain(&line.after).map(|line| line.len() + 4);
-    line.text.len() + 32 + lines.sum::<usize>()
+    let lines = line.before.iter().chain(&line.after).map(|line| json_length(line) + 3);
+    json_length(&line.text) + lines.sum::<usize>()
+}
+
+/// How long a text is as JSON.
+pub(crate) fn json_length(text: &str) -> usize {
+    let extra = text.bytes().map(|byte| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 1,
+        0..=31 => 5,
+        _ => 0,
+    });
+    text.len() + extra.sum::<usize>()
 }
 
 /// Spells a path so that any name in it can be shown and passed back.

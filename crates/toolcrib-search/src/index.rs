@@ -32,6 +32,10 @@ pub(crate) struct Index {
     files: Vec<File>,
     parts: Vec<Part>,
     fresh: HashMap<u32, Box<[Gram]>>,
+    /// Directories that could not be entered.
+    barred: BTreeSet<Name>,
+    /// The file system of the root.
+    device: u64,
     /// Files to look at whatever is asked.
     loose: BTreeSet<u32>,
     /// Files to be read again, all of them loose.
@@ -119,7 +123,7 @@ impl Index {
         walked: Walked,
         past: &Past,
         now: &Stamps,
-        generation: u64,
+        (generation, device): (u64, u64),
     ) -> Self {
         let names = Arc::new(walked.paths());
         let mut index = Self {
@@ -134,6 +138,8 @@ impl Index {
             added_names: Vec::new(),
             parts: Vec::new(),
             fresh: HashMap::new(),
+            barred: walked.barred.into_iter().map(Name).collect(),
+            device,
             loose: BTreeSet::new(),
             dirty: BTreeSet::new(),
             live: 0,

@@ -18,7 +18,7 @@ const MAGIC: &[u8; 16] = b"toolcrib-index-2";
 /// Writes what is known to a file that is not there before it is whole.
 pub(crate) fn save(folder: &Path, past: &Past) -> io::Result<u64> {
     std::fs::create_dir_all(folder)?;
-    remove_leftovers(folder);
+    remove_leftovers(folder, std::time::Duration::from_mins(10));
     let temporary = folder.join(format!("index.{}~", std::process::id()));
     let saved = write(&temporary, past);
     let saved =
@@ -30,14 +30,13 @@ pub(crate) fn save(folder: &Path, past: &Past) -> io::Result<u64> {
 }
 
 /// Removes what a process that was killed left half written.
-fn remove_leftovers(folder: &Path) {
-    const OLD: std::time::Duration = std::time::Duration::from_mins(10);
+fn remove_leftovers(folder: &Path, age: std::time::Duration) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        let age = entry.metadata().and_then(|meta| meta.modified()).map(|it| it.elapsed());
-        let is_old = age.is_ok_and(|age| age.is_ok_and(|age| age > OLD));
+        let since = entry.metadata().and_then(|meta| meta.modified()).map(|it| it.elapsed());
+        let is_old = since.is_ok_and(|since| since.is_ok_and(|since| since >= age));
         if name.starts_with("index.") && name.ends_with('~') && is_old {
             let _ = std::fs::remove_file(entry.path());
         }
@@ -249,15 +248,13 @@ pub fn kept(folder: &Path) -> Option<Kept> {
     Some(Kept { bytes: meta.len(), written: meta.modified().ok()? })
 }
 
-/// Removes the index that is kept in a folder, and the note about it.
+/// Removes the index that is kept in a folder.
 pub fn forget(folder: &Path) -> io::Result<()> {
-    for name in ["index", "status"] {
-        match std::fs::remove_file(folder.join(name)) {
-            Err(err) if err.kind() != io::ErrorKind::NotFound => return Err(err),
-            _ => {}
-        }
+    remove_leftovers(folder, std::time::Duration::ZERO);
+    match std::fs::remove_file(folder.join("index")) {
+        Err(err) if err.kind() != io::ErrorKind::NotFound => Err(err),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -23,5 +23,5 @@ mod watch;
 
 pub use engine::Engine;
 pub use keep::{Kept, folder_of, forget, is_off, kept, switch};
-pub use status::{Note, Phase, Status, note};
+pub use status::{Note, Phase, Status, notes};
 pub use upkeep::Ceiling;

@@ -6,7 +6,9 @@ use std::io::{self, Read, Seek};
 use std::os::fd::{AsFd, OwnedFd};
 
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
-use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, openat};
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, Stat, StatxAttributes, StatxFlags, fstat, openat, statx,
+};
 use rustix::io::Errno;
 use toolcrib_core::Ground;
 use toolcrib_core::search::{Owner, Want};
@@ -19,8 +21,11 @@ use crate::walk::open_directory;
 /// Files up to this size are read whole, larger ones in pieces.
 pub(crate) const WHOLE: usize = 4 << 20;
 
+/// Text up to this size is searched in one go; of more, a piece at a time, so that a search can end.
+const AT_ONCE: usize = 512 << 10;
+
 /// The longest line that is searched: a line must be held in memory, a file need not.
-const MAX_LINE: usize = 64 << 20;
+pub(crate) const MAX_LINE: usize = 64 << 20;
 
 /// Why a file was not searched.
 pub(crate) enum Missed {
@@ -50,6 +55,13 @@ pub(crate) struct Looker<'a> {
 #[derive(Default)]
 pub(crate) struct Opener {
     directory: Option<(Vec<u8>, OwnedFd)>,
+}
+
+/// Whether a file is mounted onto its name: what happens to it is then told elsewhere.
+pub(crate) fn is_mounted(file: &File) -> bool {
+    let flags = AtFlags::EMPTY_PATH;
+    let meta = statx(file, "", flags, StatxFlags::empty());
+    meta.is_ok_and(|meta| meta.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }
 
 impl Opener {
@@ -167,7 +179,7 @@ impl<'a> Looker<'a> {
         text: &[u8],
         kind: Kind,
         hits: &mut Hits<'_>,
-    ) -> Result<(), Missed> {
+    ) -> Result<Kind, Missed> {
         let matcher = &self.compiled.matcher;
         if self.compiled.is_every_line && kind == Kind::Plain && hits.can_count() {
             let mut counter = Counter::default();
@@ -175,25 +187,30 @@ impl<'a> Looker<'a> {
             hits.stop_when_full();
             let done = self.plain.search_slice(matcher, text, &mut *hits).map_err(failed);
             hits.count = counter.lines();
-            return done;
+            return done.map(|()| kind);
         }
         let done = match kind {
             Kind::Binary => Ok(()),
-            Kind::Plain => self.plain.search_slice(matcher, text, &mut *hits),
-            Kind::Odd => self.careful.build().search_reader(matcher, text, &mut *hits),
+            Kind::Plain if text.len() <= AT_ONCE => {
+                self.plain.search_slice(matcher, text, &mut *hits)
+            }
+            Kind::Plain | Kind::Odd => {
+                let reader = Interruptible { from: text, stop: self.stop };
+                self.careful.build().search_reader(matcher, reader, &mut *hits)
+            }
         };
-        done.map_err(failed)
+        done.map(|()| kind).map_err(failed)
     }
 
     /// Searches a file that is too large to be read whole.
     fn search_large(&mut self, file: File, hits: &mut Hits<'_>) -> Result<(), Missed> {
-        let reader = Interruptible { file, stop: self.stop };
+        let reader = Interruptible { from: file, stop: self.stop };
         let matcher = &self.compiled.matcher;
         self.careful.build().search_reader(matcher, reader, hits).map_err(failed)
     }
 
     /// Searches the file at `path`.
-    pub(crate) fn search(&mut self, path: &[u8], hits: &mut Hits<'_>) -> Result<(), Missed> {
+    pub(crate) fn search(&mut self, path: &[u8], hits: &mut Hits<'_>) -> Result<Kind, Missed> {
         let (file, meta) = self.opener.open(self.ground, path)?;
         let size = usize::try_from(meta.st_size).unwrap_or(usize::MAX);
         if size > WHOLE {
@@ -204,9 +221,9 @@ impl<'a> Looker<'a> {
                 hits.stop_when_full();
                 self.search_large(file, hits)?;
                 hits.count = lines;
-                return Ok(());
+                return Ok(Kind::Plain);
             }
-            return self.search_large(file, hits);
+            return self.search_large(file, hits).map(|()| Kind::Odd);
         }
         let mut buffer = std::mem::take(&mut self.buffer);
         let read = read_whole(&file, size, &mut buffer);
@@ -306,21 +323,24 @@ fn failed(err: io::Error) -> Missed {
     }
     // The searcher has no kind of its own for a line that does not fit.
     if err.to_string().contains("allocation limit") {
-        return Missed::Barred(format!("a line of it is over {} MB", MAX_LINE >> 20));
+        return Missed::Barred(format!(
+            "a line of it is over {} MB; up to there it was",
+            MAX_LINE >> 20
+        ));
     }
     Missed::Barred(err.to_string())
 }
 
-/// A file whose reading ends when nobody wants it any more.
-struct Interruptible<'a> {
-    file: File,
+/// Something whose reading ends when nobody wants it any more.
+struct Interruptible<'a, R> {
+    from: R,
     stop: &'a Stop<'a>,
 }
 
-impl Read for Interruptible<'_> {
+impl<R: Read> Read for Interruptible<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.stop.check()?;
-        self.file.read(buffer)
+        self.from.read(buffer)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::plan::{Query, plan};
 /// The longest pattern, and the most memory that a compiled one and its states may take.
 const MAX_PATTERN: usize = 64 << 10;
 const MAX_COMPILED: usize = 10 << 20;
-const MAX_STATES: usize = 32 << 20;
+const MAX_STATES: usize = 4 << 20;
 
 /// A pattern that was understood.
 pub(crate) struct Compiled {
@@ -27,7 +27,7 @@ pub(crate) struct Compiled {
 
 /// How many patterns are kept compiled: a question is checked, then run, then asked for its next
 /// page.
-const KEPT: usize = 16;
+const KEPT: usize = 4;
 
 /// Patterns that were compiled lately, latest last.
 #[derive(Default)]
@@ -64,7 +64,11 @@ fn parse(pattern: &Pattern) -> Result<Hir, ToolError> {
             ToolError::new(ErrorKind::BadRegex, message).hint("search for a shorter part of it")
         );
     }
-    if text.contains('\0') || (pattern.is_literal && text.contains('\n')) {
+    if text.contains('\0') {
+        let message = "The pattern holds a NUL byte, and a file that does is not text";
+        return Err(ToolError::new(ErrorKind::BadRegex, message).hint("leave it out"));
+    }
+    if pattern.is_literal && text.contains('\n') {
         return Err(line_break());
     }
     let source = if pattern.is_literal { escape(text) } else { text.clone() };
@@ -106,9 +110,9 @@ fn compile(pattern: &Pattern) -> Result<Compiled, ToolError> {
 fn line_break() -> ToolError {
     ToolError::new(
         ErrorKind::BadRegex,
-        "The pattern holds a line break or a NUL, and a search goes line by line",
+        "The pattern holds a line break, and a search goes line by line",
     )
-    .hint("search for the text of one line; `\\s` matches the other white space")
+    .hint("search for the text of one line")
 }
 
 fn refuse(text: &str, err: &regex_syntax::Error) -> ToolError {
@@ -126,7 +130,10 @@ fn refuse(text: &str, err: &regex_syntax::Error) -> ToolError {
     }
     // A name with a bracket in it was most likely meant as it stands.
     let literal = escape(text);
-    if literal.len() <= 200 {
+    let is_beyond = what.contains("look-around") || what.contains("backreferences");
+    if is_beyond {
+        hint.push_str("; match more than is wanted, and look through what is found");
+    } else if literal.len() <= 200 {
         let _ = write!(hint, "; to find the text as it stands, search for `{literal}`");
     }
     ToolError::new(ErrorKind::BadRegex, message).hint(hint).with("position", at)

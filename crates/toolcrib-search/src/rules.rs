@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder, gitconfig_excludes_path};
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, Stat, openat2, statat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, openat2, statat};
 
 /// The most of one rule file that is read.
 const MAX_RULES: u64 = 8 << 20;
@@ -115,24 +115,38 @@ struct Seen {
 impl Source {
     pub(crate) fn look(path: PathBuf) -> Self {
         let seen = see(&path, Times::OfFiles);
-        let racy = is_racy(seen.as_ref()).then(|| content(&path));
+        let racy = is_racy(seen.as_ref()).then(|| content(&path).unwrap_or_default());
         Self { path, seen, racy }
     }
 
     pub(crate) fn is_same(&self) -> bool {
         see(&self.path, Times::OfFiles) == self.seen
-            && self.racy.as_ref().is_none_or(|racy| content(&self.path) == *racy)
+            && self
+                .racy
+                .as_ref()
+                .is_none_or(|racy| content(&self.path).unwrap_or_default() == *racy)
     }
 }
 
-fn content(path: &Path) -> Vec<u8> {
-    File::open(path).ok().and_then(bounded).unwrap_or_default()
+/// Reads a rule file; nothing if it is not there, or is a pipe that would hold us for ever.
+fn content(path: &Path) -> Option<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    bounded(File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?))
+}
+
+/// Where git keeps the user's settings, which say where the user's rules are.
+fn git_settings() -> impl Iterator<Item = PathBuf> {
+    let variable =
+        |name: &str| std::env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from);
+    let home = variable("HOME");
+    let config = variable("XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
+    let own = home.map(|home| home.join(".gitconfig"));
+    own.into_iter().chain(config.map(|config| config.join("git/config")))
 }
 
 fn see(path: &Path, times: Times) -> Option<Seen> {
     let meta: Stat = statat(CWD, path, AtFlags::empty()).ok()?;
-    let is_directory =
-        times == Times::OfFiles && rustix::fs::FileType::from_raw_mode(meta.st_mode).is_dir();
+    let is_directory = times == Times::OfFiles && FileType::from_raw_mode(meta.st_mode).is_dir();
     // Of a `.git` only its being there matters: its times change with every commit.
     Some(Seen {
         device: meta.st_dev,
@@ -147,20 +161,25 @@ fn see(path: &Path, times: Times) -> Option<Seen> {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct RuleFiles {
     has: [bool; RULE_FILES.len()],
+    /// Those that are links: what they lead to can change without an event here.
+    linked: [bool; RULE_FILES.len()],
 }
 
 impl RuleFiles {
-    /// Notes a name.
-    pub(crate) fn note(&mut self, name: &[u8]) {
+    /// Notes a name that was found in a directory.
+    pub(crate) fn note(&mut self, directory: &impl AsFd, name: &[u8], kind: FileType) {
         if name.first() == Some(&b'.')
             && let Some(index) = RULE_FILES.iter().position(|known| *known == name)
         {
-            self.has[index] = true;
+            self.linked[index] = kind == FileType::Symlink;
+            // A link that leads nowhere makes no repository.
+            self.has[index] =
+                kind != FileType::Symlink || statat(directory, name, AtFlags::empty()).is_ok();
         }
     }
 
     fn any(self) -> bool {
-        self.has.contains(&true)
+        self.has.contains(&true) || self.linked.contains(&true)
     }
 }
 
@@ -177,12 +196,13 @@ impl Rules {
             for (has, source) in files.has.iter_mut().zip(&known.sources) {
                 *has = source.seen.is_some();
             }
-            let read = |name: &str| bounded(File::open(directory.join(name)).ok()?);
+            let read = |name: &str| content(&directory.join(name));
             top = level(top, directory, files, &read, &mut sources);
         }
         let global_path = gitconfig_excludes_path();
         sources.extend(global_path.clone().map(Source::look));
-        let global = global_path.and_then(|path| bounded(File::open(path).ok()?));
+        sources.extend(git_settings().map(Source::look));
+        let global = global_path.and_then(|path| content(&path));
         Self { top, global: rules(global), global_prefix: prefix_of(root), above, sources }
     }
 
@@ -270,17 +290,20 @@ fn level(
     if !files.any() {
         return above;
     }
+    for (name, _) in RULE_FILES.iter().zip(files.linked).filter(|(_, is_linked)| *is_linked) {
+        sources.push(Source::look(path.join(OsStr::from_bytes(name))));
+    }
     let [rgignore, ignore, gitignore, git, jj] = files.has;
     let take = |has: bool, name: &str| rules(if has { read(name) } else { None });
     let has_git = git || jj;
     let exclude = if git {
-        let place = exclude_place(path, read);
+        let place = exclude_place(path, read, sources);
         // Looked at before it is read: what changes in between is then seen to have changed.
         let source = place.clone().unwrap_or_else(|| path.join(".git/info/exclude"));
         sources.push(Source::look(source));
         rules(match place {
             None => read(".git/info/exclude"),
-            Some(place) => File::open(place).ok().and_then(bounded),
+            Some(place) => content(&place),
         })
     } else {
         Gitignore::empty()
@@ -300,7 +323,11 @@ fn level(
 }
 
 /// Returns where a repository keeps its own excludes if its `.git` is a file that says so.
-fn exclude_place(path: &Path, read: &dyn Fn(&str) -> Option<Vec<u8>>) -> Option<PathBuf> {
+fn exclude_place(
+    path: &Path,
+    read: &dyn Fn(&str) -> Option<Vec<u8>>,
+    sources: &mut Vec<Source>,
+) -> Option<PathBuf> {
     let pointer = read(".git")?;
     let first = |bytes: &[u8]| {
         let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -309,9 +336,8 @@ fn exclude_place(path: &Path, read: &dyn Fn(&str) -> Option<Vec<u8>>) -> Option<
     let nowhere = || Some(path.join(".git/info/exclude"));
     let Some(folder) = pointer.strip_prefix(b"gitdir: ") else { return nowhere() };
     let folder = first(folder);
-    let Some(common) = File::open(folder.join("commondir")).ok().and_then(bounded) else {
-        return nowhere();
-    };
+    sources.push(Source::look(folder.join("commondir")));
+    let Some(common) = content(&folder.join("commondir")) else { return nowhere() };
     let common = first(&common);
     let common = if common.as_os_str().as_bytes().first() == Some(&b'.') {
         folder.join(common)

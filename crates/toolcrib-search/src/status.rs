@@ -1,6 +1,6 @@
 //! How an index is doing, for people.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What the upkeep is at.
@@ -59,6 +59,8 @@ pub struct Status {
     pub sweeps: usize,
     /// Whether it is being written to disk.
     pub is_saving: bool,
+    /// Why it could not be written, if so.
+    pub save_error: Option<String>,
     /// Bytes on disk when it was last kept.
     pub kept_bytes: u64,
     /// How long the last file took that was indexed on its own.
@@ -77,9 +79,10 @@ impl Status {
             _ => "",
         };
         let text = format!(
-            "pid {}\nphase {}\nreason {}\nfiles {}\ndirectories {}\nloose {}\nmemory {}\npostings \
+            "pid {}\nstarted {}\nphase {}\nreason {}\nfiles {}\ndirectories {}\nloose {}\nmemory {}\npostings \
              {}\ntexts {}\nsweeps {}\n",
             std::process::id(),
+            started(std::process::id()).unwrap_or(0),
             self.phase.as_str(),
             reason.replace('\n', " "),
             self.files,
@@ -92,7 +95,7 @@ impl Status {
         );
         // Only a help to people: without it nothing is lost.
         let _ = std::fs::create_dir_all(folder);
-        let _ = std::fs::write(folder.join("status"), text);
+        let _ = std::fs::write(note_path(folder, std::process::id()), text);
     }
 }
 
@@ -117,15 +120,32 @@ pub struct Note {
     pub texts: u64,
 }
 
-/// Reads the note in a folder, if its process still runs.
-pub fn note(folder: &Path) -> Option<Note> {
-    let text = std::fs::read_to_string(folder.join("status")).ok()?;
+/// Reads the notes in a folder of processes that still run, and removes the others.
+pub fn notes(folder: &Path) -> Vec<Note> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut notes = Vec::new();
+    for entry in entries.flatten() {
+        if !entry.file_name().to_string_lossy().starts_with(NOTE) {
+            continue;
+        }
+        match std::fs::read_to_string(entry.path()).ok().and_then(|text| parse(&text)) {
+            Some(note) => notes.push(note),
+            None => drop(std::fs::remove_file(entry.path())),
+        }
+    }
+    notes.sort_by_key(|note| note.pid);
+    notes
+}
+
+fn parse(text: &str) -> Option<Note> {
     let mut note = Note::default();
+    let mut begun = 0;
     for line in text.lines() {
         let (name, value) = line.split_once(' ').unwrap_or((line, ""));
         let number = value.parse().unwrap_or(0);
         match name {
             "pid" => note.pid = u32::try_from(number).unwrap_or(0),
+            "started" => begun = number,
             "phase" => value.clone_into(&mut note.phase),
             "reason" => value.clone_into(&mut note.reason),
             "files" => note.files = number,
@@ -136,5 +156,24 @@ pub fn note(folder: &Path) -> Option<Note> {
             _ => {}
         }
     }
-    std::fs::exists(format!("/proc/{}", note.pid)).is_ok_and(|it| it).then_some(note)
+    // Numbers of processes are used again; the time that one began is its own.
+    (started(note.pid) == Some(begun)).then_some(note)
+}
+
+const NOTE: &str = "status-";
+
+fn note_path(folder: &Path, process: u32) -> PathBuf {
+    folder.join(format!("{NOTE}{process}"))
+}
+
+/// Removes this process's note.
+pub(crate) fn remove_note(folder: &Path) {
+    let _ = std::fs::remove_file(note_path(folder, std::process::id()));
+}
+
+/// Returns when a process began, in the kernel's ticks.
+fn started(process: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name, in brackets, may hold anything.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }

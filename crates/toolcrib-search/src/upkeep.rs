@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, eventfd};
-use rustix::fs::{AtFlags, fstatfs, statat};
-use toolcrib_core::{ErrorKind, Ground, ToolError};
+use rustix::fs::{AtFlags, fstat, statat};
+use toolcrib_core::Ground;
 
 use crate::file::{Nature, Stamp, learn, read_text};
 use crate::index::{Index, Past, Stamps, Task};
@@ -18,15 +18,16 @@ use crate::look::Opener;
 use crate::paths::{Paths, split};
 use crate::rules::Rules;
 use crate::segment::{Builder, MAX_DOCS};
-use crate::status::{Phase, Status};
+use crate::status::{self, Phase, Status};
 use crate::walk::{Walk, open_directory};
-use crate::watch::{Refused, Watch, wait, watch};
+use crate::watch::{TMPFS, Watch, check_file_system, wait, watch_over};
 
 /// How long to wait after a change for those that follow it.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// How often, at most, everything is walked again although nothing seems to have changed: a writer
-/// through a mapping, or through another name of a file, is seen by its time stamp then.
+/// After how long an answer wants everything walked again although nothing seems to have changed: a
+/// writer through a mapping, or through another name of a file, is seen by its time stamp then. Until
+/// that is done, answers come from scans.
 const SWEEP_EVERY: Duration = Duration::from_mins(1);
 
 /// Up to so many files, changes are indexed one by one; more are packed together.
@@ -50,6 +51,8 @@ pub struct Ceiling {
     pub folder: Option<PathBuf>,
     /// How many threads may work on it.
     pub threads: usize,
+    /// Whether to build it anew although one is kept.
+    pub starts_anew: bool,
 }
 
 /// What questions and upkeep share.
@@ -99,12 +102,16 @@ impl Shared {
         let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
     }
 
-    /// Has everything walked again in the background if that was long ago.
-    pub(crate) fn want_sweep(&self) {
+    /// Whether everything was walked a short while ago; if not, has it walked again.
+    pub(crate) fn is_swept(&self) -> bool {
         let last = *self.last_sweep.lock().unwrap_or_else(PoisonError::into_inner);
-        if last.elapsed() > SWEEP_EVERY && !self.sweep_is_due.swap(true, Ordering::Relaxed) {
+        if last.elapsed() <= SWEEP_EVERY {
+            return true;
+        }
+        if !self.sweep_is_due.swap(true, Ordering::Relaxed) {
             self.wake();
         }
+        false
     }
 
     pub(crate) fn stop(&self) {
@@ -118,7 +125,14 @@ impl Shared {
 
     /// Runs until it is stopped, or until it cannot go on.
     pub(crate) fn run(self: &Arc<Self>) {
-        if let Err(why) = self.live() {
+        let lived = self.live();
+        if self.is_stopped() {
+            if let Some(folder) = &self.ceiling.folder {
+                status::remove_note(folder);
+            }
+            return;
+        }
+        if let Err(why) = lived {
             *self.index() = None;
             let mut status = self.status();
             status.phase = Phase::Off(why);
@@ -128,8 +142,10 @@ impl Shared {
     }
 
     fn live(self: &Arc<Self>) -> Result<(), String> {
-        self.check_file_system()?;
+        let (_, kind) = self.look_at_root()?;
         let past = self.ceiling.folder.as_deref();
+        // On tmpfs a file can change while its times stand still, so that no stamp is to be trusted.
+        let past = past.filter(|_| kind != TMPFS && !self.ceiling.starts_anew);
         let past = past.and_then(|folder| keep::load(folder, self.ceiling.memory / 2));
         self.sweep(past)?;
         while !self.is_stopped() {
@@ -161,32 +177,18 @@ impl Shared {
         Ok(())
     }
 
-    /// File systems whose changes by others are not told cannot be kept up with.
-    fn check_file_system(&self) -> Result<(), String> {
-        const TOLD: [i64; 9] = [
-            0xef53,      // ext2, ext3, ext4
-            0x5846_5342, // xfs
-            0x9123_683e, // btrfs
-            0x0102_1994, // tmpfs
-            0x794c_7630, // overlayfs
-            0xf2f5_2010, // f2fs
-            0x2fc1_2fc1, // zfs
-            0x8584_58f6, // ramfs
-            0xca45_1a4e, // bcachefs
-        ];
-        let directory = open_directory(&*self.ground, b"")
-            .map_err(|errno| std::io::Error::from(errno).to_string())?;
-        #[expect(clippy::useless_conversion, reason = "the field's type differs between machines")]
-        let kind = fstatfs(&directory).map_or(0, |fs| i64::from(fs.f_type));
-        if TOLD.contains(&kind) {
-            return Ok(());
-        }
-        Err(format!("changes on this file system (type {kind:#x}) may come without an event"))
+    /// Fails if the root's file system does not tell of all changes; returns which device it is.
+    fn look_at_root(&self) -> Result<(u64, i64), String> {
+        let words = |errno| std::io::Error::from(errno).to_string();
+        let directory = open_directory(&*self.ground, b"").map_err(words)?;
+        let kind = check_file_system(directory.as_fd())?;
+        Ok((fstat(&directory).map_err(words)?.st_dev, kind))
     }
 
     /// Walks everything, and makes the index anew out of what is there and what is still known.
     fn sweep(&self, past: Option<Past>) -> Result<(), String> {
         self.set_phase(Phase::Walking);
+        let (device, _) = self.look_at_root()?;
         let watcher = Watch::new()?;
         let rules = Rules::read(self.ground.path());
         let walked = {
@@ -197,11 +199,7 @@ impl Shared {
                 threads: self.ceiling.threads,
                 depth: usize::MAX,
                 stops: &|| self.is_stopped(),
-                visit: &|handle| match watch(inotify, handle) {
-                    Ok(number) => Ok(number),
-                    Err(Refused::Gone) => Ok(-1),
-                    Err(Refused::Limit(why)) => Err(ToolError::new(ErrorKind::Unavailable, why)),
-                },
+                visit: &|handle| watch_over(inotify, handle, device),
             };
             walk.run(b"", rules.top()).map_err(|err| err.message)?
         };
@@ -215,7 +213,7 @@ impl Shared {
         };
         let past = past.unwrap_or_default();
         let stamps = if past.files.is_empty() { Vec::new() } else { self.stamps(&walked.paths()) };
-        let index = Index::new(watcher, rules, walked, &past, &stamps, generation);
+        let index = Index::new(watcher, rules, walked, &past, &stamps, (generation, device));
         drop(past);
         if index.table_bytes() > self.ceiling.memory / 2 {
             return Err(format!(
@@ -426,7 +424,9 @@ impl Shared {
         let past = self.index().as_ref().map(Index::past);
         if let (Some(past), false) = (past, self.is_stopped()) {
             let saved = keep::save(folder, &past);
-            self.status().kept_bytes = saved.unwrap_or(0);
+            let mut status = self.status();
+            status.kept_bytes = *saved.as_ref().unwrap_or(&0);
+            status.save_error = saved.err().map(|err| err.to_string());
         }
     }
 

@@ -19,8 +19,10 @@ use crate::rules::{self, Level, RuleFiles, Rules, Source};
 /// What a walk found: directories, the start first; nothing where one was gone or not to be entered.
 pub(crate) struct Walked {
     pub(crate) directories: Vec<Option<Directory>>,
-    /// Rule files in folders that the walk did not enter.
+    /// Rule files that no event tells of.
     pub(crate) sources: Vec<Source>,
+    /// Directories that are there and could not be entered.
+    pub(crate) barred: Vec<Box<[u8]>>,
 }
 
 /// A directory that was walked.
@@ -64,6 +66,13 @@ pub(crate) fn nobody(_: BorrowedFd<'_>) -> Result<i32, ToolError> {
     Ok(0)
 }
 
+/// What came of listing a directory.
+enum Listed {
+    Directory(Directory, Vec<Source>),
+    Gone,
+    Barred,
+}
+
 struct Task {
     index: u32,
     path: Box<[u8]>,
@@ -77,6 +86,7 @@ struct Work {
     busy: usize,
     found: Vec<Option<Directory>>,
     sources: Vec<Source>,
+    barred: Vec<Box<[u8]>>,
     failed: Option<ToolError>,
 }
 
@@ -94,10 +104,12 @@ impl Walk<'_> {
             self.labour(&work, &bell);
         });
         let work = work.into_inner().unwrap_or_else(PoisonError::into_inner);
-        match work.failed {
-            Some(err) => Err(err),
-            None => Ok(Walked { directories: work.found, sources: work.sources }),
+        if let Some(err) = work.failed {
+            return Err(err);
         }
+        let mut barred = work.barred;
+        barred.sort_unstable();
+        Ok(Walked { directories: work.found, sources: work.sources, barred })
     }
 
     fn labour(&self, work: &Mutex<Work>, bell: &Condvar) {
@@ -121,12 +133,13 @@ impl Walk<'_> {
             held = work.lock().unwrap_or_else(PoisonError::into_inner);
             held.busy -= 1;
             match listed {
-                Ok(Some((mut directory, mut sources))) => {
+                Ok(Listed::Directory(mut directory, mut sources)) => {
                     held.sources.append(&mut sources);
                     send_children(&task, &mut directory, &mut held);
                     held.found[task.index as usize] = Some(directory);
                 }
-                Ok(None) => {}
+                Ok(Listed::Gone) => {}
+                Ok(Listed::Barred) => held.barred.push(task.path),
                 Err(err) => held.failed = Some(err),
             }
             if held.todo.len() > 1 || held.busy == 0 {
@@ -135,17 +148,17 @@ impl Walk<'_> {
         }
     }
 
-    /// Lists one directory; nothing if it is gone, or not to be entered.
-    fn list(
-        &self,
-        task: &Task,
-        buffer: &mut [MaybeUninit<u8>],
-    ) -> Result<Option<(Directory, Vec<Source>)>, ToolError> {
-        let Ok(handle) = open_directory(self.ground, &task.path) else { return Ok(None) };
-        let Ok(meta) = fstat(&handle) else { return Ok(None) };
+    /// Lists one directory.
+    fn list(&self, task: &Task, buffer: &mut [MaybeUninit<u8>]) -> Result<Listed, ToolError> {
+        let handle = match open_directory(self.ground, &task.path) {
+            Ok(handle) => handle,
+            Err(Errno::ACCESS | Errno::PERM) => return Ok(Listed::Barred),
+            Err(_) => return Ok(Listed::Gone),
+        };
+        let Ok(meta) = fstat(&handle) else { return Ok(Listed::Gone) };
         let owner = Owner { device: meta.st_dev, mode: meta.st_mode, links: 1 };
         if !self.ground.enters(handle.as_fd(), owner) {
-            return Ok(None);
+            return Ok(Listed::Barred);
         }
         let mark = (self.visit)(handle.as_fd())?;
         let mut raw: Vec<(Box<[u8]>, bool)> = Vec::new();
@@ -157,8 +170,9 @@ impl Walk<'_> {
             if name == b"." || name == b".." {
                 continue;
             }
-            rule_files.note(name);
-            match kind(&handle, name, entry.file_type()) {
+            let kind = kind(&handle, name, entry.file_type());
+            rule_files.note(&handle, name, kind);
+            match kind {
                 FileType::RegularFile => raw.push((name.into(), false)),
                 FileType::Directory => raw.push((name.into(), true)),
                 _ => {}
@@ -187,7 +201,8 @@ impl Walk<'_> {
             (!is_out).then_some(Named { name, directory: is_directory.then_some(0) })
         });
         let entries = entries.collect();
-        Ok(Some((Directory { path: task.path.clone(), entries, level, mark }, sources)))
+        let path = task.path.clone();
+        Ok(Listed::Directory(Directory { path, entries, level, mark }, sources))
     }
 }
 

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use rustix::fs::{fstat, fstatfs};
 use rustix::io::Errno;
+use toolcrib_core::{ErrorKind, ToolError};
 
 /// What happened in a watched directory.
 pub(crate) struct Event {
@@ -42,7 +44,7 @@ pub(crate) struct Watch {
 }
 
 /// Why a directory cannot be watched.
-pub(crate) enum Refused {
+enum Refused {
     /// It is gone.
     Gone,
     /// The system's limit is reached, or another reason in words.
@@ -98,7 +100,7 @@ impl Watch {
 }
 
 /// Starts watching an open directory; returns the number that its events come with.
-pub(crate) fn watch(inotify: BorrowedFd<'_>, directory: BorrowedFd<'_>) -> Result<i32, Refused> {
+fn watch(inotify: BorrowedFd<'_>, directory: BorrowedFd<'_>) -> Result<i32, Refused> {
     let flags = WatchFlags::CREATE
         | WatchFlags::DELETE
         | WatchFlags::MOVED_FROM
@@ -107,8 +109,7 @@ pub(crate) fn watch(inotify: BorrowedFd<'_>, directory: BorrowedFd<'_>) -> Resul
         | WatchFlags::ATTRIB
         // A writer through a mapping is only seen when it lets go.
         | WatchFlags::CLOSE_WRITE
-        | WatchFlags::ONLYDIR
-        | WatchFlags::EXCL_UNLINK;
+        | WatchFlags::ONLYDIR;
     let path = format!("/proc/self/fd/{}", directory.as_raw_fd());
     inotify::add_watch(inotify, path, flags).map_err(|errno| match errno {
         Errno::NOENT | Errno::NOTDIR => Refused::Gone,
@@ -120,6 +121,50 @@ pub(crate) fn watch(inotify: BorrowedFd<'_>, directory: BorrowedFd<'_>) -> Resul
             std::io::Error::from(other)
         )),
     })
+}
+
+/// Watches a directory that a walk enters. Fails if the system's limit is reached, or if it lies on
+/// another file system than the root, and on one that does not tell of all changes.
+pub(crate) fn watch_over(
+    inotify: BorrowedFd<'_>,
+    directory: BorrowedFd<'_>,
+    root: u64,
+) -> Result<i32, ToolError> {
+    let refuse = |why: String| Err(ToolError::new(ErrorKind::Unavailable, why));
+    if fstat(directory).is_ok_and(|meta| meta.st_dev != root)
+        && let Err(why) = check_file_system(directory)
+    {
+        return refuse(format!("a folder in it is mounted from elsewhere: {why}"));
+    }
+    match watch(inotify, directory) {
+        Ok(number) => Ok(number),
+        Err(Refused::Gone) => Ok(-1),
+        Err(Refused::Limit(why)) => refuse(why),
+    }
+}
+
+/// What a file system is called whose times of change can stand still while a file changes.
+pub(crate) const TMPFS: i64 = 0x0102_1994;
+
+/// Fails for file systems whose changes by others may come without an event.
+pub(crate) fn check_file_system(directory: BorrowedFd<'_>) -> Result<i64, String> {
+    const TOLD: [i64; 9] = [
+        0xef53,      // ext2, ext3, ext4
+        0x5846_5342, // xfs
+        0x9123_683e, // btrfs
+        TMPFS,
+        0x794c_7630, // overlayfs
+        0xf2f5_2010, // f2fs
+        0x2fc1_2fc1, // zfs
+        0x8584_58f6, // ramfs
+        0xca45_1a4e, // bcachefs
+    ];
+    #[expect(clippy::useless_conversion, reason = "the field's type differs between machines")]
+    let kind = fstatfs(directory).map_or(0, |fs| i64::from(fs.f_type));
+    if TOLD.contains(&kind) {
+        return Ok(kind);
+    }
+    Err(format!("changes on a file system of type {kind:#x} may come without an event"))
 }
 
 /// Stops watching a directory.

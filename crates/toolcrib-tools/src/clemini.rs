@@ -37,7 +37,7 @@ fn wrap(_: &Declaration, reply: Value, _: Duration) -> Value {
 fn word(failure: &Failure<'_>) -> Value {
     let error = failure.error;
     let mut body = Map::new();
-    body.insert("error".to_owned(), say(error).into());
+    body.insert("error".to_owned(), say(failure.tool, error).into());
     body.insert("error_code".to_owned(), code(error.kind).into());
     let mut context = error.context.clone();
     if let Some(suggestions) = context.shift_remove("suggestions") {
@@ -46,7 +46,8 @@ fn word(failure: &Failure<'_>) -> Value {
     if let Some(path) = &error.path {
         context.insert("file_path".to_owned(), path.as_str().into());
     }
-    if let Some(hint) = error.hint.as_deref().or_else(|| next_step(error.kind)) {
+    let hint = error.hint.as_deref().or_else(|| next_step(failure.tool, error.kind));
+    if let Some(hint) = hint {
         context.insert("hint".to_owned(), hint.into());
     }
     if !context.is_empty() {
@@ -55,9 +56,12 @@ fn word(failure: &Failure<'_>) -> Value {
     Value::Object(body)
 }
 
-fn say(error: &ToolError) -> String {
+fn say(tool: &str, error: &ToolError) -> String {
     let path = error.path_text();
     match error.kind {
+        ErrorKind::NotFound if matches!(tool, "grep" | "glob") => {
+            format!("Directory not found: {path}")
+        }
         ErrorKind::NotFound => format!("File not found: {path}"),
         ErrorKind::Outside => format!("Access denied: {path} is outside allowed paths"),
         ErrorKind::Permission => format!("Access denied: {}", error.message),
@@ -68,8 +72,11 @@ fn say(error: &ToolError) -> String {
     }
 }
 
-fn next_step(kind: ErrorKind) -> Option<&'static str> {
+fn next_step(tool: &str, kind: ErrorKind) -> Option<&'static str> {
     match kind {
+        ErrorKind::NotFound | ErrorKind::NotDirectory if matches!(tool, "grep" | "glob") => {
+            Some("give a directory of the workspace, or leave `directory` out")
+        }
         ErrorKind::NotFound => Some("check that the file exists or use glob to search"),
         ErrorKind::NoMatch => {
             Some("read the file again and copy the text exactly, spaces included")

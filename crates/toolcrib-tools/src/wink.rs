@@ -138,6 +138,7 @@ fn say(tool: &str, error: &ToolError) -> Said {
 fn cannot(tool: &str, path: &str) -> String {
     match tool {
         "list_dir" => "Cannot list directory".to_owned(),
+        "file_search" | "grep_search" => "Cannot search directory".to_owned(),
         "create_directory" => "Cannot create directory".to_owned(),
         "create_file" => format!("Cannot create file '{path}'"),
         "read_file" => format!("Cannot read file '{path}'"),

@@ -247,7 +247,9 @@ impl Opener<'_> {
             let ground = Arc::new(root) as Arc<dyn Ground>;
             let ceiling = self.index_state.and_then(|state| {
                 let folder = toolcrib_search::folder_of(state.folder(), ground.path());
-                ceiling(self.settings, folder)
+                ceiling(self.settings, folder).filter(|ceiling| {
+                    !ceiling.folder.as_deref().is_some_and(toolcrib_search::is_off)
+                })
             });
             (ground, ceiling)
         });
@@ -370,7 +372,7 @@ impl World for Shop {
 
 /// Returns what an index may cost; nothing if there is to be none.
 pub fn ceiling(settings: &Settings, folder: PathBuf) -> Option<Ceiling> {
-    if settings.text("search.index") == "off" || toolcrib_search::is_off(&folder) {
+    if settings.text("search.index") == "off" {
         return None;
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -378,6 +380,7 @@ pub fn ceiling(settings: &Settings, folder: PathBuf) -> Option<Ceiling> {
         memory: settings.count("search.memory_bytes") as usize,
         folder: Some(folder),
         threads: (cores / 2).max(1),
+        starts_anew: false,
     })
 }
 

@@ -16,8 +16,10 @@ pub(crate) struct Candidates {
     slots: Vec<u32>,
     /// The paths of those that were added, by slot.
     added: HashMap<u32, Box<[u8]>>,
-    /// How many files are meant, whether or not they must be looked at.
-    pub(crate) meant: usize,
+    /// How many files need not be looked at and count as searched.
+    pub(crate) passed_over: usize,
+    /// Directories that could not be entered.
+    pub(crate) barred: Vec<Box<[u8]>>,
     /// Which index the slots are of.
     pub(crate) generation: u64,
 }
@@ -55,7 +57,6 @@ impl Index {
         counts: bool,
     ) -> Candidates {
         let (from, to) = self.listed_below(directory);
-        let is_whole = filter.is_open();
         let mut listed = self.chosen(query, from as u32, to as u32, filter);
         listed.sort_unstable();
         let added = self.added.iter().filter(|(name, slot)| {
@@ -63,17 +64,20 @@ impl Index {
             state != State::Gone && is_below(&name.0, directory) && filter.passes(&name.0)
         });
         let added: Vec<(&Name, u32)> = added.map(|(name, slot)| (name, *slot)).collect();
-        let meant = if !counts {
-            0
-        } else if is_whole && directory.is_empty() {
-            self.live
+        let is_text = |slot: usize| !matches!(self.files[slot].state, State::Gone | State::Binary);
+        let meant = if counts {
+            let listed = filter.select(&self.names, from, to).into_iter();
+            let added = added.iter().filter(|(_, slot)| is_text(*slot as usize)).count();
+            listed.filter(|slot| is_text(*slot)).count() + added
         } else {
-            let all = filter.select(&self.names, from, to);
-            let there = all.iter().filter(|slot| self.files[**slot].state != State::Gone).count();
-            there + added.len()
+            0
         };
         let added = added.into_iter().filter(|(_, slot)| self.may_have(*slot, query));
-        self.merge(listed, added.collect(), meant)
+        let mut candidates = self.merge(listed, added.collect());
+        candidates.passed_over = meant.saturating_sub(candidates.len());
+        let barred = self.barred.iter().filter(|name| is_below(&name.0, directory));
+        candidates.barred = barred.map(|name| name.0.clone()).collect();
+        candidates
     }
 
     /// Returns the files below `directory` that pass the filter.
@@ -86,7 +90,7 @@ impl Index {
             is_there(**slot) && is_below(&name.0, directory) && filter.passes(&name.0)
         });
         let added = added.map(|(name, slot)| (name, *slot)).collect();
-        self.merge(listed, added, 0)
+        self.merge(listed, added)
     }
 
     /// The listed slots in a range that must be looked at, in no order.
@@ -145,7 +149,7 @@ impl Index {
     }
 
     /// Puts listed and added files in one order.
-    fn merge(&self, listed: Vec<u32>, added: Vec<(&Name, u32)>, meant: usize) -> Candidates {
+    fn merge(&self, listed: Vec<u32>, added: Vec<(&Name, u32)>) -> Candidates {
         let paths = added.iter().map(|(name, slot)| (*slot, name.0.clone())).collect();
         let slots = if added.is_empty() {
             listed
@@ -165,7 +169,8 @@ impl Index {
             slots
         };
         let names = Arc::clone(&self.names);
-        Candidates { names, slots, added: paths, meant, generation: self.generation }
+        let generation = self.generation;
+        Candidates { names, slots, added: paths, passed_over: 0, barred: Vec::new(), generation }
     }
 
     /// Returns a file's text, if it is kept and the slot is one of this index.

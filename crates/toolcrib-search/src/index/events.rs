@@ -5,13 +5,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, FileType, statat};
-use toolcrib_core::{ErrorKind, Ground, ToolError};
+use toolcrib_core::Ground;
 
 use super::{Index, Name};
 use crate::paths::is_below;
 use crate::rules::{RULE_FILES, Source};
 use crate::walk::{Walk, absolute, open_directory};
-use crate::watch::{Event, Refused, What, unwatch, watch};
+use crate::watch::{Event, What, unwatch, watch_over};
 
 /// How many files a new directory may bring before the whole tree is walked again instead.
 const MAX_NEW: usize = 5000;
@@ -56,23 +56,48 @@ impl Index {
             path.push(b'/');
         }
         path.extend_from_slice(&event.name);
+        let is_known_directory = self.directories.contains_key(&Name(path.as_slice().into()));
         match (event.is_directory, event.what) {
-            (true, What::Came) => self.enter(ground, &directory, &event.name, &path),
-            (true, What::Went) => {
-                self.leave(&path);
-                // Two that change places are each told to have gone after they have come.
-                self.enter(ground, &directory, &event.name, &path);
-            }
-            (true, _) => self.is_in_doubt |= self.directories.contains_key(&Name(path.into())),
-            // Looked at in either case: of two that change places, both come and both go.
-            (false, What::Came | What::Went) => self.meet(ground, &directory, &event.name, &path),
-            (false, _) => {
+            // Its mode may have changed, and with it what can be seen in it.
+            (true, What::Changed) if is_known_directory => self.is_in_doubt = true,
+            (false, What::Changed) if self.find(&path).is_some() => {
                 if let Some(slot) = self.find(&path) {
                     self.soil(slot);
-                } else {
-                    self.meet(ground, &directory, &event.name, &path);
                 }
             }
+            _ => self.reconsider(ground, &directory, &event.name, &path, is_known_directory),
+        }
+    }
+
+    /// Looks at what has a name now, whatever an event says of it: of two that change places, both are
+    /// told to have come and then to have gone.
+    fn reconsider(
+        &mut self,
+        ground: &dyn Ground,
+        directory: &[u8],
+        name: &[u8],
+        path: &[u8],
+        is_known_directory: bool,
+    ) {
+        if is_known_directory {
+            self.leave(path);
+        }
+        self.barred.remove(&Name(path.into()));
+        let there = open_directory(ground, directory)
+            .and_then(|handle| statat(&handle, name, AtFlags::SYMLINK_NOFOLLOW));
+        match there.map(|meta| FileType::from_raw_mode(meta.st_mode)) {
+            Ok(FileType::Directory) => {
+                self.remove(path);
+                self.enter(ground, directory, name, path);
+            }
+            Ok(FileType::RegularFile) => {
+                if let Some(slot) = self.find(path) {
+                    self.soil(slot);
+                } else if !self.is_hidden(ground, directory, name, false) {
+                    self.add(path);
+                }
+            }
+            _ => self.remove(path),
         }
     }
 
@@ -93,21 +118,6 @@ impl Index {
             || ground.hides(Path::new(OsStr::from_bytes(directory)), OsStr::from_bytes(name))
     }
 
-    /// A file came, or something took its place.
-    fn meet(&mut self, ground: &dyn Ground, directory: &[u8], name: &[u8], path: &[u8]) {
-        let there = open_directory(ground, directory)
-            .and_then(|handle| statat(&handle, name, AtFlags::SYMLINK_NOFOLLOW));
-        let is_file =
-            there.is_ok_and(|meta| FileType::from_raw_mode(meta.st_mode) == FileType::RegularFile);
-        if !is_file {
-            self.remove(path);
-        } else if let Some(slot) = self.find(path) {
-            self.soil(slot);
-        } else if !self.is_hidden(ground, directory, name, false) {
-            self.add(path);
-        }
-    }
-
     /// A directory came, with all that is in it.
     fn enter(&mut self, ground: &dyn Ground, directory: &[u8], name: &[u8], path: &[u8]) {
         if self.is_hidden(ground, directory, name, true) {
@@ -115,17 +125,14 @@ impl Index {
         }
         let level = self.directories.get(&Name(directory.into())).and_then(|it| it.level.clone());
         let inotify = self.watch.handle();
+        let root = self.device;
         let walk = Walk {
             ground,
             rules: &self.rules,
             threads: 1,
             depth: usize::MAX,
             stops: &|| false,
-            visit: &|handle| match watch(inotify, handle) {
-                Ok(number) => Ok(number),
-                Err(Refused::Gone) => Ok(-1),
-                Err(Refused::Limit(why)) => Err(ToolError::new(ErrorKind::Unavailable, why)),
-            },
+            visit: &|handle| watch_over(inotify, handle, root),
         };
         let Ok(walked) = walk.run(path, level) else {
             self.is_in_doubt = true;
@@ -137,6 +144,7 @@ impl Index {
             return;
         }
         self.sources.extend(walked.sources);
+        self.barred.extend(walked.barred.into_iter().map(Name));
         for directory in walked.directories.into_iter().flatten() {
             self.note_directory(&directory.path, directory.level, directory.mark);
         }
@@ -163,6 +171,7 @@ impl Index {
         if gone.is_empty() {
             return;
         }
+        self.barred.retain(|name| !is_below(&name.0, path));
         let (start, end) = self.listed_below(path);
         let listed = (start..end).map(|slot| self.names.get(slot).to_vec());
         let added = self.added.range(from..).map(|(name, _)| &*name.0);

@@ -112,6 +112,10 @@ fn matcher(args: &Args) -> Result<Option<globset::GlobMatcher>, ToolError> {
     let refuse = |why: &dyn std::fmt::Display| {
         ToolError::new(ErrorKind::BadArgs, format!("Invalid pattern '{pattern}': {why}"))
     };
+    if pattern.is_empty() {
+        return Err(ToolError::new(ErrorKind::BadArgs, "`pattern` is empty")
+            .hint("leave it out to list all files"));
+    }
     if pattern.len() > MAX_PATTERN {
         let message = format!("`pattern` is over {MAX_PATTERN} bytes");
         return Err(ToolError::new(ErrorKind::BadArgs, message));

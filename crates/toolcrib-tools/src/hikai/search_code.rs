@@ -81,6 +81,13 @@ impl Tool for SearchCode {
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Vec<SearchMatch>, ToolError> {
         let found = connection(ctx)?.search.grep(&ask(ctx, &args), &ctx.cancel)?;
+        if found.files.is_empty() && found.is_partial {
+            // A list has no place for a warning, and an empty one would say that nothing is there.
+            let message = "the search ran out of time before it found anything";
+            return Err(
+                ToolError::new(ErrorKind::Timeout, message).hint("narrow it with `filePattern`")
+            );
+        }
         let lines = found.files.into_iter().flat_map(|file| {
             let path = file.path;
             file.lines.into_iter().map(move |line| SearchMatch {

@@ -21,8 +21,8 @@ pub(crate) struct Args {
     /// Text or regex pattern to search for
     pattern: String,
     /// Whether pattern is regex (default: false)
-    #[serde(default)]
-    is_regex: bool,
+    #[serde(default = "no")]
+    is_regex: Option<bool>,
     /// Glob pattern to limit files searched (default: all files)
     file_pattern: Option<String>,
     /// Maximum number of results to return (default: 100)
@@ -120,11 +120,16 @@ impl Tool for GrepSearch {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "serde wants the field's type")]
+fn no() -> Option<bool> {
+    Some(false)
+}
+
 fn ask(ctx: &Ctx, args: &Args) -> Grep {
     Grep {
         pattern: Pattern {
             text: args.pattern.clone(),
-            is_literal: !args.is_regex,
+            is_literal: !args.is_regex.unwrap_or(false),
             ignores_case: false,
         },
         scope: Scope { glob: args.file_pattern.clone(), ..Scope::default() },
@@ -132,7 +137,7 @@ fn ask(ctx: &Ctx, args: &Args) -> Grep {
         page: Page {
             skip: 0,
             most: args.max_results.map_or(100, Within::get) as usize,
-            most_bytes: DECLARATION.limits.output_bytes / 2,
+            most_bytes: DECLARATION.limits.output_bytes - (64 << 10),
         },
         stops_early: false,
         counts_files: true,

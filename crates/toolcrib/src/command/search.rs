@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Value, json};
 use toolcrib_core::Ground;
-use toolcrib_search::{Engine, Phase, Status};
+use toolcrib_search::{Ceiling, Engine, Phase, Status};
 
 use super::{open, print_lines, read};
 use crate::cli::{Global, SearchArgs, SearchCommand};
@@ -35,8 +35,9 @@ pub(super) fn run(
         SearchCommand::Off => {
             let plans = read(global, terminal)?;
             let folder = toolcrib_search::folder_of(&plans.state?, plans.root.path());
-            toolcrib_search::forget(&folder)?;
-            toolcrib_search::switch(&folder, false)?;
+            toolcrib_search::forget(&folder)
+                .and_then(|()| toolcrib_search::switch(&folder, false))
+                .map_err(|err| unwritable(&folder, &err))?;
             let root = plans.root.path().display();
             print_lines(&[format!(
                 "{root} has no search index any more; `toolcrib search rebuild` makes one. Processes \
@@ -53,13 +54,12 @@ fn rebuild(global: &Global, terminal: Terminal) -> Result<Exit, WiringError> {
     let root = crib.workspace.search_roots().into_iter().next();
     let root = root.ok_or_else(|| WiringError("there is no workspace to index".to_owned()))?;
     let folder = toolcrib_search::folder_of(crib.state.folder(), root.path());
-    toolcrib_search::forget(&folder)?;
-    toolcrib_search::switch(&folder, true)?;
     let Some(ceiling) = ceiling(&crib.settings, folder.clone()) else {
         return Err(WiringError(
             "the setting `search.index` is off; set it to `on` to have an index".to_owned(),
         ));
     };
+    let ceiling = Ceiling { starts_anew: true, ..ceiling };
     let start = Instant::now();
     let engine = Engine::with(vec![(Arc::new(root) as Arc<dyn Ground>, Some(ceiling))]);
     engine.start();
@@ -68,18 +68,36 @@ fn rebuild(global: &Global, terminal: Terminal) -> Result<Exit, WiringError> {
         terminal.fail(&format!("no index can be kept: {why}"), Some("search works by scanning"));
         return Ok(Exit::Failed);
     }
-    // The upkeep writes the index before it rests; ending it waits for that.
     drop(engine);
-    let kept = toolcrib_search::kept(&folder).map_or(0, |kept| kept.bytes);
+    if let Some(why) = &status.save_error {
+        let folder = folder.display();
+        terminal.fail(
+            &format!("the index was built and could not be written to `{folder}`: {why}"),
+            Some("make room there, or set TOOLCRIB_STATE to another folder"),
+        );
+        return Ok(Exit::Failed);
+    }
+    toolcrib_search::switch(&folder, true).map_err(|err| unwritable(&folder, &err))?;
+    let kept = match status.kept_bytes {
+        0 => "nothing on disk: so few files are read in no time".to_owned(),
+        bytes => format!("{} on disk", size(bytes)),
+    };
+    let note =
+        if status.has_postings { "" } else { " (no room for them: every file is looked at)" };
     print_lines(&[format!(
-        "Indexed {} files in {:.1} s: {} of postings{}, {} on disk",
+        "Indexed {} files in {:.1} s: {} of postings{note}, {kept}",
         grouped(status.files as u64),
         start.elapsed().as_secs_f64(),
         size(status.postings as u64),
-        if status.has_postings { "" } else { " (no room for them: every file is looked at)" },
-        size(kept),
     )]);
     Ok(Exit::Done)
+}
+
+fn unwritable(folder: &Path, err: &std::io::Error) -> WiringError {
+    let folder = folder.display();
+    WiringError(format!(
+        "`{folder}` cannot be changed: {err}; set TOOLCRIB_STATE to a folder that can be written"
+    ))
 }
 
 /// Waits until an index is ready, showing how far it is.
@@ -114,7 +132,7 @@ pub(super) struct Facts {
     off: Option<&'static str>,
     ceiling: u64,
     kept: Option<toolcrib_search::Kept>,
-    live: Option<toolcrib_search::Note>,
+    live: Vec<toolcrib_search::Note>,
     max_watches: Option<u64>,
 }
 
@@ -132,7 +150,7 @@ impl Facts {
             off,
             ceiling: settings.count("search.memory_bytes"),
             kept: toolcrib_search::kept(&folder),
-            live: toolcrib_search::note(&folder),
+            live: toolcrib_search::notes(&folder),
             max_watches: limit.ok().and_then(|limit| limit.trim().parse().ok()),
         }
     }
@@ -145,11 +163,11 @@ impl Facts {
             "off": self.off,
             "memory_ceiling_bytes": self.ceiling,
             "kept": self.kept.as_ref().map(|it| json!({"bytes": it.bytes, "age_s": age(it)})),
-            "live": self.live.as_ref().map(|it| json!({
+            "live": self.live.iter().map(|it| json!({
                 "pid": it.pid, "phase": it.phase, "reason": it.reason, "files": it.files,
                 "directories": it.directories, "memory_bytes": it.memory,
                 "postings_bytes": it.postings, "texts_bytes": it.texts,
-            })),
+            })).collect::<Vec<_>>(),
             "max_user_watches": self.max_watches,
         })
     }
@@ -173,12 +191,14 @@ impl Facts {
                 None => "on disk    nothing".to_owned(),
             },
         ];
-        lines.push(match &self.live {
-            None => "in memory  no process uses it now".to_owned(),
-            Some(live) if live.phase == "off" => {
-                format!("in memory  process {}: none, {}", live.pid, live.reason)
+        if self.live.is_empty() {
+            lines.push("in memory  no process uses it now".to_owned());
+        }
+        lines.extend(self.live.iter().map(|live| {
+            if live.phase == "off" {
+                return format!("in memory  process {}: none, {}", live.pid, live.reason);
             }
-            Some(live) => format!(
+            format!(
                 "in memory  process {}: {}, {} files, {} ({} postings, {} texts)",
                 live.pid,
                 live.phase,
@@ -186,10 +206,10 @@ impl Facts {
                 size(live.memory),
                 size(live.postings),
                 size(live.texts),
-            ),
-        });
+            )
+        }));
         lines.push(format!("ceiling    {} (search.memory_bytes)", size(self.ceiling)));
-        let watched = self.live.as_ref().map_or(0, |live| live.directories);
+        let watched = self.live.iter().map(|live| live.directories).sum();
         let limit = self.max_watches.map_or_else(String::new, |limit| {
             format!(", of at most {} (fs.inotify.max_user_watches)", grouped(limit))
         });

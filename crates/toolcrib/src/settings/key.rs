@@ -144,7 +144,7 @@ pub static KEYS: &[Key] = &[
     Key {
         name: "search.time_ms",
         about: "After how long a search answers with what it has found so far.",
-        kind: Kind::Count(1, 600_000),
+        kind: Kind::Count(1, 35_000),
         default: "30000",
         project: Project::Smaller,
         contract_name: None,

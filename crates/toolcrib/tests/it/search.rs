@@ -49,7 +49,7 @@ fn wait_until_ready(scratch: &Scratch) -> Value {
     let start = Instant::now();
     loop {
         let status = scratch.run(["search", "status", "--json"]).json();
-        if status["live"]["phase"] == "ready" {
+        if status["live"][0]["phase"] == "ready" {
             return status;
         }
         assert!(start.elapsed() < Duration::from_mins(1), "{status}");
@@ -66,8 +66,8 @@ fn a_write_is_found_by_the_next_search_of_the_same_process() {
     let grep = json!({"pattern": "fn f7\\("});
     assert_eq!(batch.call("clemini/grep", &grep)["total_found"], 1);
     let status = wait_until_ready(&scratch);
-    assert_eq!(status["live"]["files"], 200);
-    assert!(status["live"]["memory_bytes"].as_u64().unwrap() > 0);
+    assert_eq!(status["live"][0]["files"], 200);
+    assert!(status["live"][0]["memory_bytes"].as_u64().unwrap() > 0);
     for round in 0..20 {
         let args =
             json!({"file_path": "src/new.rs", "content": format!("fn round_{round}() {{}}\n")});

@@ -41,12 +41,12 @@ fn memory_is_bounded_whatever_the_file() {
     let found = search(&root, 400, &json!({"pattern": "needle"}));
     assert_eq!(found["total_found"], 1, "{found}");
     let warning = found["warnings"][0].as_str().unwrap();
-    assert!(warning.contains("line (a line of it is over 64 MB)"), "{found}");
+    assert!(warning.contains("line (a line of it is over 64 MB"), "{found}");
     let found = search(&root, 400, &json!({"pattern": ".*", "head_limit": 3}));
     assert_eq!(found["count"], 3, "{found}");
     assert!(found["total_found"].as_u64().unwrap() > 2_000_000, "{found}");
-    let found = search(&root, 400, &json!({"pattern": "."}));
-    assert_eq!(found["truncated"], true);
+    let found = search(&root, 400, &json!({"pattern": "x*"}));
+    assert_eq!(found["truncated"], true, "{}", found["error"]);
     assert!(found["matches"].as_array().unwrap().len() > 1000);
 }
 

@@ -97,7 +97,7 @@ pub(crate) fn grounds(workspace: &Arc<Workspace>) -> Vec<Arc<dyn Ground>> {
 }
 
 pub(crate) fn engine(workspace: &Arc<Workspace>, memory: usize, folder: Option<PathBuf>) -> Engine {
-    let ceiling = Ceiling { memory, folder, threads: 1 };
+    let ceiling = Ceiling { memory, folder, threads: 1, starts_anew: false };
     let grounds = grounds(workspace).into_iter();
     Engine::with(grounds.map(|ground| (ground, Some(ceiling.clone()))).collect())
 }

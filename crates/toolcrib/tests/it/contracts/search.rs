@@ -152,7 +152,7 @@ fn a_search_that_runs_out_of_time_says_so() {
     let got = call("clemini/grep", "search.time_ms=1");
     assert_eq!((&got["truncated"], &got["warnings"][0]), (&json!(true), &json!(warning)));
     // With time enough, everything is there.
-    let got = call("wink/grep_search", "search.time_ms=60000");
+    let got = call("wink/grep_search", "search.time_ms=35000");
     assert_eq!(got["metadata"]["total_matches"], 150_000);
 }
 
