@@ -158,3 +158,166 @@ fn git(root: &Path, words: &[&str]) {
     // Some things git refuses, such as to add a file it may not read: then nothing happens.
     let _ = command.status().unwrap();
 }
+
+/// Makes a field of so many files, all with `foo` in them, and waits for its index.
+fn field(files: &[&str]) -> Field {
+    let field = Field::new(ROOMY);
+    for file in files {
+        let path = field.root().join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        wild::put(&path, b"foo\n");
+    }
+    rg::give_all(&field.root());
+    field.settle();
+    field
+}
+
+#[track_caller]
+fn check_foo(field: &Field, what: &str) {
+    let mut chance = Chance::new(1);
+    for text in ["foo", "bar"] {
+        check(&field.index, &field.root(), &question(text), &mut chance, what);
+    }
+    check_names(&field.index, &field.root(), None, what);
+}
+
+fn exchange(a: &Path, b: &Path) {
+    let cwd = rustix::fs::CWD;
+    rustix::fs::renameat_with(cwd, a, cwd, b, rustix::fs::RenameFlags::EXCHANGE).unwrap();
+}
+
+#[test]
+fn two_that_change_places_are_both_seen() {
+    let files = ["a", "b", ".c", "d/e", "d/f/g", "current/x", ".staging/x", ".staging/y/z"];
+    for (one, other) in [
+        ("a", "b"),
+        (".c", "a"),
+        ("a", "d"),
+        ("d", "a"),
+        (".staging", "current"),
+        ("d/f", "current"),
+    ] {
+        let field = field(&files);
+        let root = field.root();
+        exchange(&root.join(one), &root.join(other));
+        check_foo(&field, &format!("{one} and {other}"));
+        field.settle();
+        for name in ["current/new", "d/new", ".staging/new"] {
+            let path = root.join(name);
+            if path.parent().unwrap().is_dir() {
+                wild::put(&path, b"bar\n");
+            }
+        }
+        check_foo(&field, &format!("{one} and {other}, and files after that"));
+    }
+}
+
+#[test]
+fn a_folder_that_opens_is_entered() {
+    let field = field(&["p/q/c", "z"]);
+    let root = field.root();
+    let mode = |mode| {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        std::fs::set_permissions(root.join("p/q"), mode).unwrap();
+    };
+    for round in 0..3 {
+        mode(0o000);
+        check_foo(&field, &format!("closed, round {round}"));
+        let found = toolcrib_core::Search::grep(
+            &field.index,
+            &question("foo"),
+            &toolcrib_core::Cancel::default(),
+        );
+        let skipped = found.unwrap().skipped;
+        assert_eq!(skipped.sentence().unwrap(), "not searched: p/q/ (permission denied)");
+        field.settle();
+        mode(0o755);
+        check_foo(&field, &format!("open, round {round}"));
+        field.settle();
+    }
+}
+
+#[test]
+fn rules_behind_a_link_are_followed_to_where_they_are() {
+    let field = field(&["a", "b"]);
+    let root = field.root();
+    wild::put(&root.join("rules.txt"), b"a\n");
+    std::os::unix::fs::symlink("rules.txt", root.join(".ignore")).unwrap();
+    check_foo(&field, "linked");
+    field.settle();
+    wild::put(&root.join("rules.txt"), b"b\n");
+    check_foo(&field, "changed where it leads");
+    // A link that leads nowhere makes no repository.
+    std::os::unix::fs::symlink("nowhere", root.join(".git")).unwrap();
+    wild::put(&root.join(".gitignore"), b"a\n");
+    check_foo(&field, "no repository");
+}
+
+#[test]
+fn a_pipe_among_the_rules_holds_nobody() {
+    let field = field(&["a", "b"]);
+    let root = field.root();
+    std::fs::create_dir_all(root.join(".git/info")).unwrap();
+    let mode = rustix::fs::Mode::from_raw_mode(0o644);
+    let kind = rustix::fs::FileType::Fifo;
+    for name in [".git/info/exclude", ".gitignore", ".ignore"] {
+        rustix::fs::mknodat(rustix::fs::CWD, root.join(name), kind, mode, 0).unwrap();
+    }
+    let start = std::time::Instant::now();
+    for engine in [&field.scan, &field.index] {
+        let found = toolcrib_core::Search::grep(
+            engine,
+            &question("foo"),
+            &toolcrib_core::Cancel::default(),
+        );
+        assert_eq!(found.unwrap().lines, 2);
+    }
+    assert!(start.elapsed() < std::time::Duration::from_secs(20), "held by a pipe");
+}
+
+#[test]
+fn a_file_that_gets_its_name_late_is_watched_like_any_other() {
+    let field = field(&["a"]);
+    let root = field.root();
+    let flags = rustix::fs::OFlags::TMPFILE | rustix::fs::OFlags::WRONLY;
+    let mode = rustix::fs::Mode::from_raw_mode(0o644);
+    let file = rustix::fs::openat(rustix::fs::CWD, &root, flags, mode).unwrap();
+    rustix::io::write(&file, b"foo\n").unwrap();
+    let own = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
+    let follow = rustix::fs::AtFlags::SYMLINK_FOLLOW;
+    rustix::fs::linkat(rustix::fs::CWD, own, rustix::fs::CWD, root.join("late"), follow).unwrap();
+    check_foo(&field, "named");
+    field.settle();
+    rustix::io::write(&file, b"bar\n").unwrap();
+    check_foo(&field, "written after that");
+}
+
+/// A file mounted onto a name, undone at the end.
+struct Mounted(std::path::PathBuf);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_file_that_is_mounted_is_never_taken_for_known() {
+    if !rg::is_root() {
+        // Only root can mount.
+        return;
+    }
+    let field = field(&["a", "target"]);
+    let outside = field.folder.path().join("outside");
+    wild::put(&outside, b"foo\n");
+    let target = field.root().join("target");
+    let done = Command::new("mount").arg("--bind").args([&outside, &target]).status().unwrap();
+    assert!(done.success(), "root could not mount");
+    let mounted = Mounted(target);
+    check_foo(&field, "mounted");
+    field.settle();
+    wild::put(&outside, b"bar\n");
+    check_foo(&field, "changed where it comes from");
+    drop(mounted);
+    check_foo(&field, "unmounted");
+}

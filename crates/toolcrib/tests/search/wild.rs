@@ -234,6 +234,18 @@ fn is_rules(file: &Path) -> bool {
     RULE_FILES.iter().any(|name| file.ends_with(name))
 }
 
+/// Lets two change places, as a deployment does.
+fn exchange(a: &Path, b: &Path) -> String {
+    if a.starts_with(b) || b.starts_with(a) || is_rules(a) || is_rules(b) {
+        return "nothing".to_owned();
+    }
+    let cwd = rustix::fs::CWD;
+    match rustix::fs::renameat_with(cwd, a, cwd, b, rustix::fs::RenameFlags::EXCHANGE) {
+        Ok(()) => format!("exchanged {} with {}", a.display(), b.display()),
+        Err(errno) => format!("nothing: {errno}"),
+    }
+}
+
 /// Does something to the tree; returns what, in words.
 pub(crate) fn disturb(root: &Path, chance: &mut Chance) -> String {
     let directories = directories(root);
@@ -241,7 +253,25 @@ pub(crate) fn disturb(root: &Path, chance: &mut Chance) -> String {
     let directory = directories[chance.below(directories.len())].clone();
     let file = (!files.is_empty()).then(|| files[chance.below(files.len())].clone());
     let fresh = directory.join(name(chance));
-    match (chance.below(16), file) {
+    match (chance.below(19), file) {
+        (16, Some(file)) => {
+            // A file with a file, a folder, or what is hidden.
+            let other = match chance.below(3) {
+                0 => files[chance.below(files.len())].clone(),
+                1 => directory.clone(),
+                _ => fresh.clone(),
+            };
+            exchange(&file, &other)
+        }
+        (17, _) => {
+            let other = directories[chance.below(directories.len())].clone();
+            exchange(&directory, &other)
+        }
+        (18, _) if directory != root => {
+            let mode = if chance.one_in(2) { 0o000 } else { 0o755 };
+            fs::set_permissions(&directory, fs::Permissions::from_mode(mode)).unwrap();
+            format!("mode {mode:o} of {}", directory.display())
+        }
         (0..=2, _) if !fresh.is_dir() && !fresh.is_symlink() => {
             put(&fresh, &text(chance));
             format!("wrote {}", fresh.display())
