@@ -293,6 +293,11 @@ fn weigh(line: &Line) -> usize {
 
 /// How long a text is as JSON.
 pub(crate) fn json_length(text: &str) -> usize {
+    // Without a branch, this looks at many bytes at once.
+    let is_special = |byte: u8| byte < 32 || byte == b'"' || byte == b'\\';
+    if !text.bytes().fold(false, |any, byte| any | is_special(byte)) {
+        return text.len();
+    }
     let extra = text.bytes().map(|byte| match byte {
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 1,
         0..=31 => 5,
@@ -303,10 +308,11 @@ pub(crate) fn json_length(text: &str) -> usize {
 
 /// Spells a path so that any name in it can be shown and passed back.
 pub(crate) fn spell(prefix: &str, path: &[u8]) -> String {
+    let is_odd = |byte: u8| !(33..127).contains(&byte) || byte == b'$';
     let mut spelt = String::with_capacity(prefix.len() + path.len());
     spelt.push_str(prefix);
-    if path.iter().all(|byte| byte.is_ascii_graphic() && *byte != b'$') {
-        spelt.push_str(&String::from_utf8_lossy(path));
+    if !path.iter().fold(false, |any, byte| any | is_odd(*byte)) {
+        spelt.push_str(std::str::from_utf8(path).unwrap_or_default());
         return spelt;
     }
     for (index, part) in path.split(|byte| *byte == b'/').enumerate() {
