@@ -23,7 +23,7 @@ use crate::paths::{Paths, split};
 use crate::pattern::Patterns;
 use crate::plan::Query;
 use crate::rules::{self, Level, RULE_FILES, RuleFiles, Rules};
-use crate::status::Status;
+use crate::status::{Phase, Status};
 use crate::upkeep::{Ceiling, Shared};
 use crate::walk::{Walk, absolute, nobody, open_directory};
 
@@ -118,7 +118,14 @@ impl Tree {
             self.upkeep.get_or_init(|| {
                 let shared = Arc::clone(shared);
                 let thread = std::thread::Builder::new().name("toolcrib-index".to_owned());
-                thread.spawn(move || shared.run()).ok()
+                let spawned = thread.spawn({
+                    let shared = Arc::clone(&shared);
+                    move || shared.run()
+                });
+                if let Err(err) = &spawned {
+                    shared.status().phase = Phase::Off(format!("no thread for it: {err}"));
+                }
+                spawned.ok()
             });
         }
     }
@@ -140,7 +147,11 @@ impl Tree {
         let mut held = shared.index();
         let index = held.as_mut();
         let candidates = index.filter(|index| index.covers(base)).and_then(|index| {
-            index.refresh(&*self.ground).then(|| index.candidates(query, base, filter, counts))
+            let is_true = index.refresh(&*self.ground);
+            if index.counts().dirty > 0 {
+                shared.wake();
+            }
+            is_true.then(|| index.candidates(query, base, filter, counts))
         });
         drop(held);
         if candidates.is_some() {
@@ -165,7 +176,11 @@ impl Tree {
         }
         let mut held = shared.index();
         let index = held.as_mut().filter(|index| index.covers(base))?;
-        index.refresh(&*self.ground).then(|| index.names(base, filter))
+        let is_true = index.refresh(&*self.ground);
+        if !is_true || index.counts().dirty > 0 {
+            shared.wake();
+        }
+        is_true.then(|| index.names(base, filter))
     }
 
     /// Walks everything at or below `base`.

@@ -148,13 +148,14 @@ fn learn_large(mut file: &File, builder: &mut Builder, buffer: &mut Vec<u8>) -> 
         builder.add(piece);
         is_first = false;
         // A line that is too long to be searched is told of whatever is asked.
+        let first = memchr::memchr(b'\n', piece).unwrap_or(piece.len());
+        if line + first > MAX_LINE {
+            return abandon(builder, Nature::Odd);
+        }
         line = match memchr::memrchr(b'\n', piece) {
             Some(end) => piece.len() - end,
             None => line + got,
         };
-        if line > MAX_LINE {
-            return abandon(builder, Nature::Odd);
-        }
         // The last two bytes begin trigrams that end in the next piece.
         let keep = piece.len().min(2);
         let from = piece.len() - keep;

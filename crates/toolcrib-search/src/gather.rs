@@ -72,6 +72,8 @@ struct Order<'a> {
     found: Found,
     passed: usize,
     bytes: usize,
+    /// Whether a run of files was told to stop before its end.
+    is_cut_off: bool,
 }
 
 impl Search<'_> {
@@ -93,6 +95,7 @@ impl Search<'_> {
                 found: Found::default(),
                 passed: 0,
                 bytes: 0,
+                is_cut_off: false,
             }),
         };
         // A page may be full before another thread has started.
@@ -102,7 +105,10 @@ impl Search<'_> {
         if share.next.load(Ordering::Relaxed) < chunks && !self.stop.is_set() {
             std::thread::scope(|scope| {
                 for _ in 1..self.threads.min(chunks) {
-                    scope.spawn(|| self.labour(targets, chunk, &share, usize::MAX));
+                    // Without another thread it takes longer, and that is all.
+                    let thread = std::thread::Builder::new();
+                    let _ = thread
+                        .spawn_scoped(scope, || self.labour(targets, chunk, &share, usize::MAX));
                 }
                 self.labour(targets, chunk, &share, usize::MAX);
             });
@@ -112,7 +118,7 @@ impl Search<'_> {
         for (_, batch) in std::mem::take(&mut order.waiting) {
             self.absorb(&mut order, batch);
         }
-        let is_whole = order.next >= chunks;
+        let is_whole = order.next >= chunks && !order.is_cut_off;
         let mut found = order.found;
         found.is_partial = !is_whole && self.stop.is_late();
         found
@@ -206,6 +212,7 @@ impl Search<'_> {
     /// Adds a batch to the results; returns whether the page is full.
     fn absorb(&self, order: &mut Order<'_>, batch: Batch) -> bool {
         let targets = order.targets;
+        order.is_cut_off |= batch.is_cut_off;
         let found = &mut order.found;
         found.files_searched += batch.searched;
         found.skipped.count += batch.missed.len() as u64;

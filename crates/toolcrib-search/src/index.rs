@@ -368,7 +368,7 @@ impl Index {
             }
             if is_plain {
                 part.slots.push(task.slot);
-                doc += 1;
+                doc = doc.wrapping_add(1);
             }
         }
         match free {
@@ -423,8 +423,9 @@ impl Index {
     pub(crate) fn table_bytes(&self) -> usize {
         self.names.bytes()
             + self.files.capacity() * size_of::<File>()
-            + self.added.len() * 120
-            + self.directories.len() * 200
+            + self.added.len() * 200
+            + self.directories.len() * 400
+            + self.sources.len() * 200
             + (self.loose.len() + self.dirty.len()) * 12
     }
 
@@ -460,22 +461,38 @@ impl Index {
                 self.soil(slot);
             }
         }
-        let crowded = self.parts.len() > max_parts;
         for number in 0..self.parts.len() {
             let part = &self.parts[number];
-            let is_scattered = part.live * 2 < part.slots.len() || (crowded && part.live < 8192);
-            if !part.slots.is_empty() && is_scattered {
-                for (doc, slot) in part.slots.clone().into_iter().enumerate() {
-                    let state = State::Part(number as u16, doc as Doc);
-                    if self.files.get(slot as usize).is_some_and(|file| file.state == state) {
-                        self.soil(slot);
-                    }
-                }
-                let part = &mut self.parts[number];
-                part.slots = Vec::new();
-                part.segment = Arc::new(Segment::empty());
+            if !part.slots.is_empty() && part.live * 2 < part.slots.len() {
+                self.dissolve(number);
             }
         }
+        let mut full: Vec<(usize, usize)> = self
+            .parts
+            .iter()
+            .map(|part| part.live)
+            .enumerate()
+            .filter(|(number, _)| !self.parts[*number].slots.is_empty())
+            .map(|(number, live)| (live, number))
+            .collect();
+        if full.len() > max_parts {
+            // The smaller half is packed anew, together: few files, and half as many packs.
+            full.sort_unstable();
+            for (_, number) in full.into_iter().take(max_parts / 2) {
+                self.dissolve(number);
+            }
+        }
+    }
+
+    /// Makes all files of a part dirty, and the part empty.
+    fn dissolve(&mut self, number: usize) {
+        for (doc, slot) in std::mem::take(&mut self.parts[number].slots).into_iter().enumerate() {
+            let state = State::Part(number as u16, doc as Doc);
+            if self.files.get(slot as usize).is_some_and(|file| file.state == state) {
+                self.soil(slot);
+            }
+        }
+        self.parts[number].segment = Arc::new(Segment::empty());
     }
 
     pub(crate) fn has_scattered_names(&self) -> bool {

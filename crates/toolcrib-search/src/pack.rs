@@ -70,7 +70,7 @@ pub(crate) fn decode(bytes: &[u8], count: usize, docs: usize) -> Vec<Doc> {
     let low_bits = u32::from(*kind).min(16);
     let mut reader = BitReader { bytes, at: 0 };
     let mut next = 0_u32;
-    for _ in 0..count {
+    for _ in 0..count.min(docs) {
         let doc = next.wrapping_add(reader.read(low_bits));
         list.push(doc as Doc);
         next = doc.wrapping_add(1);

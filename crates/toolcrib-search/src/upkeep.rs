@@ -68,6 +68,8 @@ pub(crate) struct Shared {
     /// Whether texts are kept, and whether postings are.
     keeps_texts: AtomicBool,
     keeps_postings: AtomicBool,
+    /// Bytes of texts that were read and are not in the index yet.
+    pending: AtomicUsize,
 }
 
 impl Shared {
@@ -85,6 +87,7 @@ impl Shared {
             sweep_is_due: AtomicBool::new(false),
             keeps_texts: AtomicBool::new(true),
             keeps_postings: AtomicBool::new(true),
+            pending: AtomicUsize::new(0),
         }))
     }
 
@@ -146,20 +149,30 @@ impl Shared {
         let past = self.ceiling.folder.as_deref();
         // On tmpfs a file can change while its times stand still, so that no stamp is to be trusted.
         let past = past.filter(|_| kind != TMPFS && !self.ceiling.starts_anew);
-        let past = past.and_then(|folder| keep::load(folder, self.ceiling.memory / 2));
+        let past = past.and_then(|folder| keep::load(folder, self.ceiling.memory));
         self.sweep(past)?;
+        let mut sweeps = 0;
         while !self.is_stopped() {
-            let needs_sweep = self.sweep_is_due.swap(false, Ordering::Relaxed)
-                || self.index().as_ref().is_none_or(|index| index.is_in_doubt);
+            let needs_sweep = self.sweep_is_due.load(Ordering::Relaxed)
+                || self
+                    .index()
+                    .as_ref()
+                    .is_none_or(|index| index.is_in_doubt || index.has_scattered_names());
             if needs_sweep {
+                self.calm(sweeps)?;
+                sweeps += 1;
                 let past = self.index().as_ref().map(Index::past);
-                self.sweep(past)?;
+                self.sweep_or_retry(past)?;
+            } else {
+                sweeps = 0;
             }
             let packed = self.clean();
             self.bound()?;
             let is_done = self.is_done();
             let is_first = packed > 0 && self.status().kept_bytes == 0;
-            let saves = packed >= WORTH_KEEPING || is_first;
+            // Without postings there is nothing worth keeping.
+            let has_postings = self.keeps_postings.load(Ordering::Relaxed);
+            let saves = (packed >= WORTH_KEEPING || is_first) && has_postings;
             self.status().is_saving = saves;
             if is_done {
                 self.set_phase(Phase::Ready);
@@ -185,9 +198,41 @@ impl Shared {
         Ok((fstat(&directory).map_err(words)?.st_dev, kind))
     }
 
+    /// Waits longer and longer while one sweep follows another: a tree that is never at rest is scanned.
+    fn calm(&self, sweeps: u32) -> Result<(), String> {
+        const MANY: u32 = 12;
+        if sweeps > MANY && self.index().as_ref().is_none_or(|index| index.is_in_doubt) {
+            return Err(
+                "it cannot be made certain: is one directory mounted in two places?".to_owned()
+            );
+        }
+        if sweeps > 0 {
+            let time = Duration::from_millis(10) * 2_u32.pow(sweeps.min(9));
+            wait([self.bell.as_fd(), self.bell.as_fd()], Some(time));
+            if self.is_stopped() {
+                return Ok(());
+            }
+            std::thread::sleep(PAUSE);
+            let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+        }
+        Ok(())
+    }
+
+    /// Sweeps; if that fails, once more without what the old index holds: watches are few.
+    fn sweep_or_retry(&self, past: Option<Past>) -> Result<(), String> {
+        if self.sweep(past).is_ok() {
+            return Ok(());
+        }
+        let old = self.index().take();
+        let past = old.as_ref().map(Index::past);
+        drop(old);
+        self.sweep(past)
+    }
+
     /// Walks everything, and makes the index anew out of what is there and what is still known.
     fn sweep(&self, past: Option<Past>) -> Result<(), String> {
         self.set_phase(Phase::Walking);
+        let begun = Instant::now();
         let (device, _) = self.look_at_root()?;
         let watcher = Watch::new()?;
         let rules = Rules::read(self.ground.path());
@@ -222,10 +267,16 @@ impl Shared {
                 self.ceiling.memory >> 20
             ));
         }
-        *self.last_sweep.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         let mut held = self.index();
-        let index = held.insert(index);
-        index.refresh(&*self.ground);
+        let old = held.replace(index);
+        if let Some(index) = held.as_mut() {
+            index.refresh(&*self.ground);
+        }
+        *self.last_sweep.lock().unwrap_or_else(PoisonError::into_inner) = begun;
+        self.sweep_is_due.store(false, Ordering::Relaxed);
+        drop(held);
+        // Letting go of it takes a while, and nobody need wait for that.
+        drop(old);
         Ok(())
     }
 
@@ -270,7 +321,8 @@ impl Shared {
         let tasks = Mutex::new(tasks.into_iter());
         std::thread::scope(|scope| {
             for _ in 1..self.ceiling.threads {
-                scope.spawn(|| self.pack(&tasks, &packed));
+                let thread = std::thread::Builder::new();
+                let _ = thread.spawn_scoped(scope, || self.pack(&tasks, &packed));
             }
             self.pack(&tasks, &packed);
         });
@@ -318,7 +370,7 @@ impl Shared {
                     break;
                 }
                 for task in some {
-                    let keeps = self.has_room_for(texts + builder.bytes());
+                    let keeps = self.has_room_for(builder.bytes());
                     let learned = learn(
                         &*self.ground,
                         &mut opener,
@@ -329,7 +381,9 @@ impl Shared {
                     );
                     if let Nature::Plain(text) = &learned.what {
                         builder.end();
-                        texts += text.as_ref().map_or(0, |text| text.len());
+                        let bytes = text.as_ref().map_or(0, |text| text.len());
+                        texts += bytes;
+                        self.pending.fetch_add(bytes, Ordering::Relaxed);
                     }
                     docs.push((task, learned));
                 }
@@ -339,14 +393,32 @@ impl Shared {
                 return;
             }
             if self.is_stopped() {
+                self.pending.fetch_sub(texts, Ordering::Relaxed);
                 return;
             }
             packed.fetch_add(docs.len(), Ordering::Relaxed);
             let segment = builder.build();
+            self.pending.fetch_sub(texts, Ordering::Relaxed);
             if let Some(index) = self.index().as_mut() {
                 index.install(segment, docs);
+                self.shrink(index);
                 self.status().memory = index.bytes();
             }
+            if !self.keeps_postings.load(Ordering::Relaxed) {
+                return;
+            }
+        }
+    }
+
+    /// Lets go of what is over the ceiling: texts first, then postings.
+    fn shrink(&self, index: &mut Index) {
+        if index.bytes() > self.ceiling.memory {
+            index.drop_texts();
+            self.keeps_texts.store(false, Ordering::Relaxed);
+        }
+        if index.bytes() > self.ceiling.memory {
+            index.drop_postings();
+            self.keeps_postings.store(false, Ordering::Relaxed);
         }
     }
 
@@ -383,7 +455,7 @@ impl Shared {
         if !self.keeps_texts.load(Ordering::Relaxed) {
             return false;
         }
-        let used = self.status().memory + more;
+        let used = self.status().memory + self.pending.load(Ordering::Relaxed) + more;
         // A quarter is left for packing and for what grows later.
         used < self.ceiling.memory / 4 * 3
     }
@@ -393,14 +465,7 @@ impl Shared {
         let mut held = self.index();
         let Some(index) = held.as_mut() else { return Ok(()) };
         let limit = self.ceiling.memory;
-        if index.bytes() > limit {
-            index.drop_texts();
-            self.keeps_texts.store(false, Ordering::Relaxed);
-        }
-        if index.bytes() > limit {
-            index.drop_postings();
-            self.keeps_postings.store(false, Ordering::Relaxed);
-        }
+        self.shrink(index);
         let memory = index.bytes();
         let is_over = memory > limit;
         let (counts, postings) = (index.counts(), index.posting_bytes());
@@ -442,9 +507,18 @@ impl Shared {
 
     /// Sleeps until something happens, and a little longer.
     fn rest(&self) {
-        let events = self.index().as_ref().and_then(|index| index.watch.duplicate());
-        let Some(events) = events else { return };
-        let [_, rang] = wait([events.as_fd(), self.bell.as_fd()], None);
+        let events = match self.index().as_ref() {
+            // A question may have taken the events that would have woken us.
+            Some(index) if index.is_in_doubt || index.counts().dirty > 0 => return,
+            Some(index) => index.watch.duplicate(),
+            None => return,
+        };
+        let bell = self.bell.as_fd();
+        let [_, rang] = match &events {
+            Some(events) => wait([events.as_fd(), bell], None),
+            // Out of handles: look again after a while.
+            None => wait([bell, bell], Some(Duration::from_secs(1))),
+        };
         if rang {
             let _ = rustix::io::read(&self.bell, &mut [0; 8]);
         }

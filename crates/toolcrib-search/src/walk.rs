@@ -11,9 +11,10 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, fstat, openat2, statat};
 use rustix::io::Errno;
 use toolcrib_core::search::Owner;
-use toolcrib_core::{Ground, ToolError};
+use toolcrib_core::{ErrorKind, Ground, ToolError};
 
-use crate::paths::Paths;
+use crate::gather::spell;
+use crate::paths::{Paths, order};
 use crate::rules::{self, Level, RuleFiles, Rules, Source};
 
 /// What a walk found: directories, the start first; nothing where one was gone or not to be entered.
@@ -99,7 +100,9 @@ impl Walk<'_> {
         let bell = Condvar::new();
         std::thread::scope(|scope| {
             for _ in 1..self.threads {
-                scope.spawn(|| self.labour(&work, &bell));
+                // Without another thread it takes longer, and that is all.
+                let _ =
+                    std::thread::Builder::new().spawn_scoped(scope, || self.labour(&work, &bell));
             }
             self.labour(&work, &bell);
         });
@@ -108,7 +111,7 @@ impl Walk<'_> {
             return Err(err);
         }
         let mut barred = work.barred;
-        barred.sort_unstable();
+        barred.sort_unstable_by(|a, b| order(a, b));
         Ok(Walked { directories: work.found, sources: work.sources, barred })
     }
 
@@ -153,7 +156,8 @@ impl Walk<'_> {
         let handle = match open_directory(self.ground, &task.path) {
             Ok(handle) => handle,
             Err(Errno::ACCESS | Errno::PERM) => return Ok(Listed::Barred),
-            Err(_) => return Ok(Listed::Gone),
+            Err(errno) if is_gone(errno) => return Ok(Listed::Gone),
+            Err(errno) => return Err(failed(errno, &task.path)),
         };
         let Ok(meta) = fstat(&handle) else { return Ok(Listed::Gone) };
         let owner = Owner { device: meta.st_dev, mode: meta.st_mode, links: 1 };
@@ -165,7 +169,11 @@ impl Walk<'_> {
         let mut rule_files = RuleFiles::default();
         let mut reader = RawDir::new(&handle, buffer);
         while let Some(entry) = reader.next() {
-            let Ok(entry) = entry else { break };
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(errno) if is_gone(errno) => break,
+                Err(errno) => return Err(failed(errno, &task.path)),
+            };
             let name = entry.file_name().to_bytes();
             if name == b"." || name == b".." {
                 continue;
@@ -235,6 +243,19 @@ fn kind(directory: &OwnedFd, name: &[u8], known: FileType) -> FileType {
     }
     statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
         .map_or(FileType::Unknown, |meta| FileType::from_raw_mode(meta.st_mode))
+}
+
+/// Whether an error says that nothing is there any more, and not that something went wrong.
+pub(crate) fn is_gone(errno: Errno) -> bool {
+    matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV | Errno::NAMETOOLONG)
+}
+
+fn failed(errno: Errno, path: &[u8]) -> ToolError {
+    let path = if path.is_empty() { ".".to_owned() } else { spell("", path) };
+    let why = std::io::Error::from(errno);
+    ToolError::new(ErrorKind::Io, format!("`{path}` cannot be listed: {why}"))
+        .hint("try again; if it stays, the machine is out of something")
+        .at(path)
 }
 
 fn is_hidden(ground: &dyn Ground, directory: &[u8], name: &[u8]) -> bool {

@@ -138,7 +138,8 @@ pub(crate) fn watch_over(
     }
     match watch(inotify, directory) {
         Ok(number) => Ok(number),
-        Err(Refused::Gone) => Ok(-1),
+        Err(Refused::Gone) if fstat(directory).is_ok_and(|meta| meta.st_nlink == 0) => Ok(-1),
+        Err(Refused::Gone) => refuse("a directory cannot be watched: is /proc there?".to_owned()),
         Err(Refused::Limit(why)) => refuse(why),
     }
 }
@@ -221,6 +222,10 @@ pub(crate) struct Watched {
 impl Watched {
     /// Notes a watch; fails if it is another directory's already.
     pub(crate) fn insert(&mut self, watch: i32, path: &[u8]) -> bool {
+        if watch < 0 {
+            // It was gone before it could be watched.
+            return true;
+        }
         self.paths.insert(watch, path.into()).is_none_or(|before| *before == *path)
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::{Index, Name, State};
 use crate::filter::Filter;
+use crate::gram::Gram;
 use crate::paths::{Paths, is_below, order};
 use crate::plan::Query;
 use crate::segment::Doc;
@@ -57,23 +58,39 @@ impl Index {
         counts: bool,
     ) -> Candidates {
         let (from, to) = self.listed_below(directory);
-        let mut listed = self.chosen(query, from as u32, to as u32, filter);
-        listed.sort_unstable();
-        let added = self.added.iter().filter(|(name, slot)| {
-            let state = self.files[**slot as usize].state;
-            state != State::Gone && is_below(&name.0, directory) && filter.passes(&name.0)
-        });
-        let added: Vec<(&Name, u32)> = added.map(|(name, slot)| (name, *slot)).collect();
+        let is_meant = |slot: u32| {
+            let (path, is_below) = match (slot as usize).checked_sub(self.names.len()) {
+                None => (self.names.get(slot as usize), (from..to).contains(&(slot as usize))),
+                Some(added) => {
+                    let path = &*self.added_names[added].0;
+                    (path, is_below(path, directory))
+                }
+            };
+            is_below && (filter.is_open() || filter.passes(path))
+        };
+        let mut chosen = if *query == Query::All {
+            self.all_of(from, to, filter, &is_meant)
+        } else {
+            self.chosen(query, &is_meant)
+        };
+        chosen.sort_unstable();
+        let added = chosen.partition_point(|slot| (*slot as usize) < self.names.len());
+        let mut added: Vec<(&Name, u32)> = chosen
+            .split_off(added)
+            .into_iter()
+            .map(|slot| (&self.added_names[slot as usize - self.names.len()], slot))
+            .collect();
+        added.sort_unstable_by_key(|(name, _)| *name);
         let is_text = |slot: usize| !matches!(self.files[slot].state, State::Gone | State::Binary);
         let meant = if counts {
             let listed = filter.select(&self.names, from, to).into_iter();
-            let added = added.iter().filter(|(_, slot)| is_text(*slot as usize)).count();
-            listed.filter(|slot| is_text(*slot)).count() + added
+            let more = self.added.values().filter(|slot| is_meant(**slot));
+            listed.filter(|slot| is_text(*slot)).count()
+                + more.filter(|slot| is_text(**slot as usize)).count()
         } else {
             0
         };
-        let added = added.into_iter().filter(|(_, slot)| self.may_have(*slot, query));
-        let mut candidates = self.merge(listed, added.collect());
+        let mut candidates = self.merge(chosen, added);
         candidates.passed_over = meant.saturating_sub(candidates.len());
         let barred = self.barred.iter().filter(|name| is_below(&name.0, directory));
         candidates.barred = barred.map(|name| name.0.clone()).collect();
@@ -93,28 +110,32 @@ impl Index {
         self.merge(listed, added)
     }
 
-    /// The listed slots in a range that must be looked at, in no order.
-    fn chosen(&self, query: &Query, from: u32, to: u32, filter: &Filter) -> Vec<u32> {
-        let range = from..to;
-        let is_meant = |slot: u32| {
-            range.contains(&slot)
-                && (filter.is_open() || filter.passes(self.names.get(slot as usize)))
+    /// All files that are meant and could have a line, in no order.
+    fn all_of(
+        &self,
+        from: usize,
+        to: usize,
+        filter: &Filter,
+        is_meant: &dyn Fn(u32) -> bool,
+    ) -> Vec<u32> {
+        let is_searched =
+            |slot: u32| !matches!(self.files[slot as usize].state, State::Gone | State::Binary);
+        let added = self.added.values().copied().filter(|slot| is_meant(*slot));
+        let listed = if filter.is_open() {
+            (from..to).collect()
+        } else {
+            filter.select(&self.names, from, to)
         };
-        if *query == Query::All {
-            let is_searched =
-                |slot: &usize| !matches!(self.files[*slot].state, State::Gone | State::Binary);
-            let all = if filter.is_open() {
-                (from as usize..to as usize).filter(is_searched).map(|slot| slot as u32).collect()
-            } else {
-                let all = filter.select(&self.names, from as usize, to as usize).into_iter();
-                all.filter(is_searched).map(|slot| slot as u32).collect()
-            };
-            return all;
-        }
+        let listed = listed.into_iter().map(|slot| slot as u32);
+        listed.chain(added).filter(|slot| is_searched(*slot)).collect()
+    }
+
+    /// The files that are meant and may have what is asked for, in no order.
+    fn chosen(&self, query: &Query, is_meant: &dyn Fn(u32) -> bool) -> Vec<u32> {
         let mut chosen = Vec::new();
         for (number, part) in self.parts.iter().enumerate() {
             let mut consider = |doc: Doc| {
-                let slot = part.slots[usize::from(doc)];
+                let Some(slot) = part.slots.get(usize::from(doc)).copied() else { return };
                 let is_current = self
                     .files
                     .get(slot as usize)
@@ -128,24 +149,10 @@ impl Index {
                 None => (0..part.slots.len()).for_each(|doc| consider(doc as Doc)),
             }
         }
-        let others = self.fresh.keys().chain(self.loose.iter()).copied();
-        chosen.extend(others.filter(|slot| is_meant(*slot) && self.may_have(*slot, query)));
+        let admits = |grams: &[Gram]| query.admits(&|gram| grams.binary_search(&gram).is_ok());
+        let fresh = self.fresh.iter().filter(|(_, grams)| admits(grams)).map(|(slot, _)| *slot);
+        chosen.extend(fresh.chain(self.loose.iter().copied()).filter(|slot| is_meant(*slot)));
         chosen
-    }
-
-    fn may_have(&self, slot: u32, query: &Query) -> bool {
-        match self.files[slot as usize].state {
-            State::Gone | State::Binary => false,
-            State::Dirty | State::Odd => true,
-            State::Fresh => self
-                .fresh
-                .get(&slot)
-                .is_none_or(|grams| query.admits(&|gram| grams.binary_search(&gram).is_ok())),
-            State::Part(part, doc) => {
-                let docs = self.parts[usize::from(part)].segment.find(query);
-                docs.is_none_or(|docs| docs.binary_search(&doc).is_ok())
-            }
-        }
     }
 
     /// Puts listed and added files in one order.

@@ -3,18 +3,21 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, FileType, statat};
 use toolcrib_core::Ground;
 
-use super::{Index, Name};
-use crate::paths::is_below;
+use super::{Index, Name, State};
+use crate::paths::{is_below, split};
 use crate::rules::{RULE_FILES, Source};
-use crate::walk::{Walk, absolute, open_directory};
+use crate::walk::{Walk, absolute, is_gone, open_directory};
 use crate::watch::{Event, What, unwatch, watch_over};
 
-/// How many files a new directory may bring before the whole tree is walked again instead.
+/// How many files new directories may bring, and how long one may take to be walked while everyone
+/// waits, before the whole tree is walked again instead.
 const MAX_NEW: usize = 5000;
+const MAX_TIME: Duration = Duration::from_millis(50);
 
 impl Index {
     /// Takes the events that have happened by now; returns whether the index is true.
@@ -65,7 +68,24 @@ impl Index {
                     self.soil(slot);
                 }
             }
+            // A file that was made without a name goes by its number for ever, whatever it is called by
+            // now: it can be any of those in the directory.
+            (false, What::Changed) if is_number(&event.name) => self.soil_all_in(&directory),
             _ => self.reconsider(ground, &directory, &event.name, &path, is_known_directory),
+        }
+    }
+
+    /// Makes every file in a directory dirty.
+    fn soil_all_in(&mut self, directory: &[u8]) {
+        let (from, to) = self.listed_below(directory);
+        let listed = (from..to).filter(|slot| split(self.names.get(*slot)).0 == directory);
+        let added = self.added.iter().filter(|(name, _)| split(&name.0).0 == directory);
+        let slots: Vec<u32> =
+            listed.map(|slot| slot as u32).chain(added.map(|(_, slot)| *slot)).collect();
+        for slot in slots {
+            if self.files[slot as usize].state != State::Gone {
+                self.soil(slot);
+            }
         }
     }
 
@@ -97,7 +117,10 @@ impl Index {
                     self.add(path);
                 }
             }
-            _ => self.remove(path),
+            Ok(_) => self.remove(path),
+            Err(errno) if is_gone(errno) => self.remove(path),
+            // It may be there all the same.
+            Err(_) => self.is_in_doubt = true,
         }
     }
 
@@ -126,12 +149,13 @@ impl Index {
         let level = self.directories.get(&Name(directory.into())).and_then(|it| it.level.clone());
         let inotify = self.watch.handle();
         let root = self.device;
+        let start = Instant::now();
         let walk = Walk {
             ground,
             rules: &self.rules,
             threads: 1,
             depth: usize::MAX,
-            stops: &|| false,
+            stops: &|| start.elapsed() > MAX_TIME,
             visit: &|handle| watch_over(inotify, handle, root),
         };
         let Ok(walked) = walk.run(path, level) else {
@@ -139,7 +163,7 @@ impl Index {
             return;
         };
         let files = walked.paths();
-        if files.len() > MAX_NEW {
+        if files.len() > MAX_NEW || self.added.len() > MAX_NEW || start.elapsed() > MAX_TIME {
             self.is_in_doubt = true;
             return;
         }
@@ -180,4 +204,10 @@ impl Index {
             self.remove(&path);
         }
     }
+}
+
+/// Whether a name is what the kernel calls a file that has none.
+fn is_number(name: &[u8]) -> bool {
+    name.strip_prefix(b"#")
+        .is_some_and(|rest| !rest.is_empty() && rest.iter().all(u8::is_ascii_digit))
 }
