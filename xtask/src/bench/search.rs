@@ -63,6 +63,7 @@ pub(super) fn run() -> Result<(), Box<dyn Error>> {
     let built = build(&rg, &tree, &warm.search)?;
     let classes = classes(&warm.search);
     compare(&rg, &tree, &cold.search, &warm.search, &classes)?;
+    in_a_row(&warm.search, &classes)?;
     globs(&fd, &tree, &warm.search)?;
     print_index(&built, &warm.search, &tree)?;
     Ok(())
@@ -333,6 +334,26 @@ fn ours(class: &Class, found: &Found) -> Vec<String> {
     lines.retain(|line| line.len() < 1900);
     lines.sort_unstable();
     lines
+}
+
+/// Measures the two shortest questions without anything in between.
+fn in_a_row(warm: &Engine, classes: &[Class]) -> Result<(), Box<dyn Error>> {
+    const TIMES: u32 = 1000;
+    let mut each = Vec::new();
+    for name in ["rare literal", "no match"] {
+        let class = classes.iter().find(|class| class.name == name).ok_or("no such question")?;
+        let whole = ask(class);
+        let start = Instant::now();
+        for _ in 0..TIMES {
+            std::hint::black_box(warm.grep(&whole, &Cancel::default())?);
+        }
+        each.push(start.elapsed().as_secs_f64() * 1e6 / f64::from(TIMES));
+    }
+    println!(
+        "{TIMES} in a row: rare literal {:.0} µs each (goal 200), no match {:.0} µs each (goal 20)\n",
+        each[0], each[1]
+    );
+    Ok(())
 }
 
 fn globs(fd: &Path, tree: &Path, warm: &Engine) -> Result<(), Box<dyn Error>> {
