@@ -251,72 +251,96 @@ pub(crate) fn disturb(root: &Path, chance: &mut Chance) -> String {
     let directories = directories(root);
     let files = files(root);
     let directory = directories[chance.below(directories.len())].clone();
-    let file = (!files.is_empty()).then(|| files[chance.below(files.len())].clone());
     let fresh = directory.join(name(chance));
-    match (chance.below(19), file) {
-        (16, Some(file)) => {
-            // A file with a file, a folder, or what is hidden.
-            let other = match chance.below(3) {
-                0 => files[chance.below(files.len())].clone(),
-                1 => directory.clone(),
-                _ => fresh.clone(),
-            };
-            exchange(&file, &other)
+    if files.is_empty() || chance.below(19) < 7 {
+        let other = directories[chance.below(directories.len())].clone();
+        return disturb_directory(root, &directory, &fresh, &other, chance);
+    }
+    let file = files[chance.below(files.len())].clone();
+    let other = match chance.below(3) {
+        0 => files[chance.below(files.len())].clone(),
+        1 => directory,
+        _ => fresh.clone(),
+    };
+    disturb_file(&file, &fresh, &other, chance)
+}
+
+fn disturb_file(file: &Path, fresh: &Path, other: &Path, chance: &mut Chance) -> String {
+    let shown = file.display();
+    match chance.below(12) {
+        0..=2 => {
+            let mut content = fs::read(file).unwrap();
+            content.extend_from_slice(b"appended alpha\n");
+            put(file, &content);
+            format!("appended to {shown}")
         }
-        (17, _) => {
-            let other = directories[chance.below(directories.len())].clone();
-            exchange(&directory, &other)
+        3 => {
+            let handle = fs::OpenOptions::new().write(true).open(file).unwrap();
+            std::os::unix::fs::FileExt::write_all_at(&handle, b"beta in place ", 0).unwrap();
+            format!("wrote into {shown}")
         }
-        (18, _) if directory != root => {
-            let mode = if chance.one_in(2) { 0o000 } else { 0o755 };
-            fs::set_permissions(&directory, fs::Permissions::from_mode(mode)).unwrap();
-            format!("mode {mode:o} of {}", directory.display())
+        4 | 5 => {
+            fs::remove_file(file).unwrap();
+            format!("removed {shown}")
         }
-        (0..=2, _) if !fresh.is_dir() && !fresh.is_symlink() => {
-            put(&fresh, &text(chance));
+        6 if !fresh.is_dir() => {
+            fs::rename(file, fresh).unwrap();
+            format!("moved {shown} to {}", fresh.display())
+        }
+        7 | 8 if !file.with_extension("new").is_dir() => {
+            let new = file.with_extension("new");
+            put(&new, &text(chance));
+            fs::rename(&new, file).unwrap();
+            format!("replaced {shown}")
+        }
+        9 if !is_rules(file) => {
+            let mode = if chance.one_in(2) { 0o000 } else { 0o644 };
+            fs::set_permissions(file, fs::Permissions::from_mode(mode)).unwrap();
+            format!("mode {mode:o} of {shown}")
+        }
+        // A rule file behind a link that leads outside is not read by us.
+        10 if !is_rules(file) => {
+            fs::remove_file(file).unwrap();
+            symlink("/etc/passwd", file).unwrap();
+            format!("linked {shown}")
+        }
+        11 => exchange(file, other),
+        _ => "nothing".to_owned(),
+    }
+}
+
+fn disturb_directory(
+    root: &Path,
+    directory: &Path,
+    fresh: &Path,
+    other: &Path,
+    chance: &mut Chance,
+) -> String {
+    let shown = directory.display();
+    let is_free = fresh.symlink_metadata().is_err();
+    match chance.below(10) {
+        0..=3 if !fresh.is_dir() && !fresh.is_symlink() => {
+            put(fresh, &text(chance));
             format!("wrote {}", fresh.display())
         }
-        (3 | 4, Some(file)) => {
-            let mut content = fs::read(&file).unwrap();
-            content.extend_from_slice(b"appended alpha\n");
-            put(&file, &content);
-            format!("appended to {}", file.display())
-        }
-        (5, Some(file)) => {
-            let handle = fs::OpenOptions::new().write(true).open(&file).unwrap();
-            std::os::unix::fs::FileExt::write_all_at(&handle, b"beta in place ", 0).unwrap();
-            format!("wrote into {}", file.display())
-        }
-        (6 | 7, Some(file)) => {
-            fs::remove_file(&file).unwrap();
-            format!("removed {}", file.display())
-        }
-        (8, Some(file)) if !fresh.is_dir() => {
-            fs::rename(&file, &fresh).unwrap();
-            format!("moved {} to {}", file.display(), fresh.display())
-        }
-        (9, _) if fresh.symlink_metadata().is_err() => {
+        4 if is_free => {
             let deep = fresh.join("deep");
             fs::create_dir_all(&deep).unwrap();
             put(&deep.join("f.txt"), &text(chance));
             put(&fresh.join("g.rs"), &text(chance));
-            give(&fresh);
+            give(fresh);
             give(&deep);
             format!("made {}", fresh.display())
         }
-        (10, _) if directory != root => {
-            let _ = fs::remove_dir_all(&directory);
-            format!("removed all of {}", directory.display())
+        5 if directory != root => {
+            let _ = fs::remove_dir_all(directory);
+            format!("removed all of {shown}")
         }
-        (11, _)
-            if directory != root
-                && !fresh.starts_with(&directory)
-                && fresh.symlink_metadata().is_err() =>
-        {
-            fs::rename(&directory, &fresh).unwrap();
-            format!("moved {} to {}", directory.display(), fresh.display())
+        6 if directory != root && !fresh.starts_with(directory) && is_free => {
+            fs::rename(directory, fresh).unwrap();
+            format!("moved {shown} to {}", fresh.display())
         }
-        (12, _) => {
+        7 => {
             let path = directory.join(chance.pick(RULE_FILES));
             if chance.one_in(3) {
                 let _ = fs::remove_file(&path);
@@ -325,25 +349,11 @@ pub(crate) fn disturb(root: &Path, chance: &mut Chance) -> String {
             put(&path, rules(chance).as_bytes());
             format!("rules in {}", path.display())
         }
-        (13, Some(file)) => {
-            let other = file.with_extension("new");
-            if other.is_dir() {
-                return "nothing".to_owned();
-            }
-            put(&other, &text(chance));
-            fs::rename(&other, &file).unwrap();
-            format!("replaced {}", file.display())
-        }
-        (14, Some(file)) if !is_rules(&file) => {
-            let mode = if chance.one_in(2) { 0o000 } else { 0o644 };
-            fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
-            format!("mode {mode:o} of {}", file.display())
-        }
-        // A rule file behind a link that leads outside is not read by us.
-        (15, Some(file)) if !is_rules(&file) => {
-            fs::remove_file(&file).unwrap();
-            symlink("/etc/passwd", &file).unwrap();
-            format!("linked {}", file.display())
+        8 => exchange(directory, other),
+        9 if directory != root => {
+            let mode = if chance.one_in(2) { 0o000 } else { 0o755 };
+            fs::set_permissions(directory, fs::Permissions::from_mode(mode)).unwrap();
+            format!("mode {mode:o} of {shown}")
         }
         _ => "nothing".to_owned(),
     }
