@@ -6,6 +6,7 @@
 mod ask;
 mod bombs;
 mod chance;
+mod checkout;
 mod freshness;
 mod ground;
 mod keeping;
