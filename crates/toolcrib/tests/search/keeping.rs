@@ -1,7 +1,7 @@
 //! An index from disk: as true as a new one, whatever happened meanwhile.
 
 use std::fs;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use toolcrib_search::Phase;
 
@@ -62,7 +62,6 @@ fn what_changed_while_nobody_watched_is_seen() {
             check_names(&field.index, &root, None, "after a restart");
         }
     }
-    assert!(before.modified().unwrap() < SystemTime::now());
 }
 
 #[test]
