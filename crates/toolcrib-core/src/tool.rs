@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::call::CallId;
 use crate::capability::{Cancel, Clock, Files, Tree};
+use crate::command::Commands;
 use crate::declaration::Declaration;
 use crate::error::{ErrorKind, ToolError};
 use crate::schema;
@@ -58,6 +59,8 @@ pub struct Ctx {
     pub files: Arc<dyn Files>,
     /// Search in them.
     pub search: Arc<dyn Search>,
+    /// Commands in them.
+    pub commands: Arc<dyn Commands>,
     /// The connected repository, if one is.
     pub connection: Option<Connection>,
     /// The time.

@@ -1,4 +1,5 @@
-//! The capabilities for real: files confined beneath their roots, and the clock. The only crate that
+//! The capabilities for real: files confined beneath their roots, commands in
+//! their sandbox, and the clock. The only crate that
 //! talks to the operating system on a tool's behalf.
 
 mod alter;
@@ -12,6 +13,7 @@ mod place;
 mod protect;
 mod restore;
 mod root;
+mod sandbox;
 mod sight;
 mod spelling;
 mod target;
@@ -22,4 +24,8 @@ pub use clock::SystemClock;
 pub use confine::{CallFiles, Hardlinks, Rules, Workspace, real_place};
 pub use ground::SearchRoot;
 pub use root::{Root, RootError};
+pub use sandbox::{
+    BadHost, CommandLimits, EXECUTED, Egress, Enforced, Finding, HostRule, Listener, Operator,
+    Profile, Resolver, Sandbox, SandboxRules, SharedSandbox, Tee, enter_helper,
+};
 pub use spelling::root_path;

@@ -70,6 +70,8 @@ pub(crate) enum Command {
     Undo(UndoArgs),
     /// See to the search index of the workspace
     Search(SearchArgs),
+    /// Run a command in the sandbox that commands of tools run in
+    Sandbox(SandboxArgs),
     /// Show what works here, what does not, and why
     Doctor(DoctorArgs),
     /// Show the settings
@@ -186,6 +188,31 @@ pub(crate) enum SearchCommand {
     Rebuild,
     /// Remove the index of this workspace and keep none until `rebuild`
     Off,
+}
+
+/// Try the sandbox.
+#[derive(Args)]
+pub(crate) struct SandboxArgs {
+    #[command(subcommand)]
+    pub(crate) command: SandboxCommand,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum SandboxCommand {
+    /// Run a program as commands of tools are run: same namespaces, same limits, same view
+    #[command(after_help = "\
+The exit code is the command's own; 128 and the signal's number if it died by one; 7 if its time was up.
+  toolcrib sandbox run -- sh -c 'id; ls /'
+  toolcrib -v sandbox run -- cargo test")]
+    Run {
+        /// How long it may take, in seconds
+        #[arg(long = "time", value_name = "SECONDS", default_value = "600",
+            value_parser = clap::value_parser!(u64).range(1..=86_400))]
+        seconds: u64,
+        /// The program and its arguments
+        #[arg(required = true, last = true, value_name = "COMMAND")]
+        command: Vec<String>,
+    },
 }
 
 /// Show what works here.

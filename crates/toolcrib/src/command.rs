@@ -7,6 +7,7 @@ mod doctor;
 mod man;
 mod prompt;
 mod render;
+mod sandbox;
 mod search;
 mod tools;
 mod tour;
@@ -35,6 +36,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Tools(args) => tools::run(&cli.global, terminal, &args),
         Command::Undo(args) => undo::run(&cli.global, terminal, &args),
         Command::Search(args) => search::run(&cli.global, terminal, &args),
+        Command::Sandbox(args) => sandbox::run(&cli.global, terminal, &args),
         Command::Doctor(args) => doctor::run(&cli.global, terminal, &args),
         Command::Config(args) => config::run(&cli.global, terminal, &args),
         Command::Completions { shell } => Ok(man::completions(shell)),

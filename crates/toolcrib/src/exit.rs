@@ -25,6 +25,8 @@ pub(crate) enum Exit {
     Timeout,
     /// Interrupted.
     Interrupted,
+    /// As the command ended that was run.
+    OfCommand(u8),
 }
 
 impl Exit {
@@ -40,6 +42,7 @@ impl Exit {
             Self::BadArgs => 6,
             Self::Timeout => 7,
             Self::Interrupted => 130,
+            Self::OfCommand(code) => code,
         }
     }
 

@@ -17,6 +17,8 @@ use clap::Parser;
 
 /// Runs the command line and returns its exit code.
 pub fn main() -> ExitCode {
+    // The helpers of the sandbox are this same program.
+    toolcrib_host::enter_helper();
     quiet_panics();
     let cli = match cli::Cli::try_parse() {
         Ok(cli) => cli,

@@ -1,5 +1,7 @@
 //! Puts the parts together: settings, state, roots, tools, record.
 
+mod commands;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -8,10 +10,12 @@ use std::time::Duration;
 
 use serde_json::Map;
 use toolcrib_core::{
-    Call, Cancel, Clock, Connection, Ctx, Ground, Recorder, Search, SessionId, ToolSettings,
-    Toolset,
+    Call, Cancel, Clock, Commands, Connection, Ctx, Ground, Recorder, Search, SessionId,
+    ToolSettings, Toolset,
 };
-use toolcrib_host::{Hardlinks, Root, Rules, SystemClock, Workspace, real_place};
+use toolcrib_host::{
+    Hardlinks, Root, Rules, Sandbox, SharedSandbox, SystemClock, Workspace, real_place,
+};
 use toolcrib_ledger::{Journal, Previews, RecordFile, State};
 use toolcrib_runtime::{Approver, Runtime, World};
 use toolcrib_search::{Ceiling, Engine};
@@ -50,6 +54,8 @@ pub struct Crib {
     pub workspace: Arc<Workspace>,
     /// Search in it.
     pub search: Arc<Engine>,
+    /// Commands in it.
+    pub sandbox: Arc<Sandbox>,
     world: Arc<Shop>,
     hidden: Vec<PathBuf>,
 }
@@ -81,15 +87,33 @@ impl Crib {
             index_state: wishes.lives_on.then_some(&state),
         };
         let workspace = opener.open(root)?;
+        let sandbox = |workspace: &Arc<Workspace>| {
+            let state = state.folder();
+            let lives_on = wishes.lives_on;
+            commands::sandbox(&settings, &environment, workspace, &clock, state, lives_on)
+                .map(Arc::new)
+        };
         let mut warnings = Vec::new();
-        let world = Arc::new(opener.shop(&workspace, &mut warnings)?);
+        let world = Arc::new(opener.shop(&workspace, &sandbox, &mut warnings)?);
+        let sandbox = Arc::clone(&world.commands);
         let previews =
             if settings.text("record.previews") == "off" { Previews::Off } else { Previews::On };
         let recorder = Arc::new(RecordFile::new(&state, previews));
         let mut settings = settings;
         settings.warnings.append(&mut warnings);
         let search = Arc::clone(&world.workspace.search);
-        Ok(Self { settings, state, journal, recorder, clock, workspace, search, world, hidden })
+        Ok(Self {
+            settings,
+            state,
+            journal,
+            recorder,
+            clock,
+            workspace,
+            search,
+            sandbox,
+            world,
+            hidden,
+        })
     }
 
     /// Returns the runtime, with `approver` to ask.
@@ -143,7 +167,13 @@ pub fn toolset(settings: &Settings) -> Result<Toolset, WiringError> {
             output = least(output, "forgekeeper.max_output_bytes");
             let name = offer.tool.declaration().name;
             limits.output_bytes = output as usize;
-            return allow.is_empty() || allow.iter().any(|allowed| allowed == name);
+            let is_on = |gate: &str| settings.text(gate) == "on";
+            let is_open = match name {
+                "run_bash" => is_on("forgekeeper.bash"),
+                "run_powershell" => is_on("forgekeeper.powershell"),
+                _ => true,
+            };
+            return is_open && (allow.is_empty() || allow.iter().any(|allowed| allowed == name));
         }
         limits.output_bytes = output as usize;
         true
@@ -292,8 +322,10 @@ impl Opener<'_> {
     fn shop(
         &self,
         workspace: &Arc<Workspace>,
+        sandbox_for: &dyn Fn(&Arc<Workspace>) -> Result<Arc<Sandbox>, WiringError>,
         warnings: &mut Vec<String>,
     ) -> Result<Shop, WiringError> {
+        let commands = sandbox_for(workspace)?;
         let workspace = self.land(Arc::clone(workspace));
         let other = |name: &str, path: &str| -> Result<Land, WiringError> {
             let opened = absolute(Path::new(path)).and_then(|path| self.open(Root::open(&path)?));
@@ -301,9 +333,13 @@ impl Opener<'_> {
                 .map(|files| self.land(files))
                 .map_err(|err| WiringError(format!("`{name}`: {}", err.0)))
         };
-        let sandbox = match self.settings.text("forgekeeper.root") {
-            "" => workspace.clone(),
-            path => other("forgekeeper.root", path)?,
+        let (sandbox, sandbox_commands) = match self.settings.text("forgekeeper.root") {
+            "" => (workspace.clone(), Arc::clone(&commands)),
+            path => {
+                let land = other("forgekeeper.root", path)?;
+                let commands = sandbox_for(&land.files)?;
+                (land, commands)
+            }
         };
         let connection = match self.settings.text("hikai.connection") {
             "none" | "" => None,
@@ -321,7 +357,9 @@ impl Opener<'_> {
             self.settings.schemas("hikai.output_types")?.into_iter().collect();
         Ok(Shop {
             workspace,
+            commands,
             sandbox,
+            sandbox_commands,
             connection,
             clock: Arc::clone(self.clock),
             settings: Arc::new(ToolSettings {
@@ -345,7 +383,9 @@ struct Land {
 /// Hands out capabilities.
 struct Shop {
     workspace: Land,
+    commands: Arc<Sandbox>,
     sandbox: Land,
+    sandbox_commands: Arc<Sandbox>,
     connection: Option<Land>,
     clock: Arc<dyn Clock>,
     settings: Arc<ToolSettings>,
@@ -353,7 +393,12 @@ struct Shop {
 
 impl World for Shop {
     fn enter(&self, catalogue: &str, tool: &str, call: &Call, cancel: &Cancel) -> Ctx {
-        let land = if catalogue == "forgekeeper" { &self.sandbox } else { &self.workspace };
+        let (land, commands) = if catalogue == "forgekeeper" {
+            (&self.sandbox, &self.sandbox_commands)
+        } else {
+            (&self.workspace, &self.commands)
+        };
+        let commands = Arc::new(SharedSandbox(Arc::clone(commands))) as Arc<dyn Commands>;
         let files =
             |land: &Land| Arc::new(land.files.for_call(call.id.clone(), tool, cancel.clone()));
         let search = |land: &Land| Arc::clone(&land.search) as Arc<dyn Search>;
@@ -362,6 +407,7 @@ impl World for Shop {
             call: call.id.clone(),
             files: files(land),
             search: search(land),
+            commands,
             connection: self.connection.as_ref().map(connect),
             clock: Arc::clone(&self.clock),
             cancel: cancel.clone(),

@@ -93,6 +93,9 @@ pub(super) fn find(name: &str) -> Result<&'static Key, String> {
 /// Reads a value from the environment or the command line.
 pub(super) fn from_text(key: &Key, text: &str) -> Result<Value, String> {
     let value = match key.kind {
+        // The contract's way to say it.
+        Kind::Choice(["off", "on"]) if matches!(text, "1" | "true") => "on".into(),
+        Kind::Choice(["off", "on"]) if matches!(text, "0" | "false") => "off".into(),
         Kind::Choice(_) | Kind::Text => Value::String(text.to_owned()),
         Kind::Count(..) => match text.trim().parse() {
             Ok(number) => Value::Integer(number),

@@ -55,7 +55,7 @@ impl Settings {
             }
         }
         settings.tighten(workspace)?;
-        settings.set(from_environment(environment)?);
+        settings.adopt(from_environment(environment)?);
         settings.warnings.extend(unknown_variables(environment));
         settings.set(from_flags(flags, assignments)?);
         Ok(settings)
@@ -64,6 +64,25 @@ impl Settings {
     fn set(&mut self, sets: Vec<Set>) {
         for (key, value, origin) in sets {
             self.values.insert(key.name, (value, origin));
+        }
+    }
+
+    /// Applies the environment. What confines commands it can only tighten: too much else can set it.
+    fn adopt(&mut self, sets: Vec<Set>) {
+        for (key, value, origin) in sets {
+            let value = if key.name.starts_with("sandbox.") {
+                tightened_here(key, self.value(key.name), value)
+            } else {
+                Ok(value)
+            };
+            match value {
+                Ok(value) => {
+                    self.values.insert(key.name, (value, origin));
+                }
+                Err(why) => {
+                    self.warnings.push(format!("`{}` in the {origin} is ignored: {why}", key.name))
+                }
+            }
         }
     }
 
@@ -234,6 +253,12 @@ fn from_flags(flags: &Overrides, assignments: &[String]) -> Result<Vec<Set>, Set
         sets.push((key, value, Origin::Flag((*flag).to_owned())));
     }
     Ok(sets)
+}
+
+/// Returns what the environment's wish makes of the current value, or why it does not count.
+fn tightened_here(key: &Key, current: &Value, wish: Value) -> Result<Value, &'static str> {
+    tightened(key, current, wish)
+        .map_err(|_| "the environment can only tighten this; use a settings file or `-c`")
 }
 
 /// Returns what a project's wish makes of the current value, or why it does not count.

@@ -1,0 +1,359 @@
+//! Commands: what is to be run, what came of it, what it used, and the port that runs it.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::call::CallId;
+use crate::capability::Cancel;
+use crate::error::ToolError;
+
+/// Runs commands in their sandbox. Paths are as callers write them.
+pub trait Commands: Send + Sync {
+    /// Fails if this order could not be run: no sandbox, no such shell, a wrong directory.
+    fn check(&self, order: &Order) -> Result<(), ToolError>;
+
+    /// Runs a command to its end, its time, or the end of the call. At its time it is killed, or
+    /// goes on as a task if the order says so.
+    fn run(&self, order: &Order, cancel: &Cancel) -> Result<Ran, ToolError>;
+
+    /// Starts a command that goes on after its call. Its task has the call's id.
+    fn start(&self, order: &Order) -> Result<(), ToolError>;
+
+    /// Looks at a task: a background command, or any command this runtime remembers.
+    fn task(&self, id: &str) -> Result<Task, ToolError>;
+
+    /// Waits until a task is over, at most this long, and looks at it.
+    fn wait(&self, id: &str, most: Duration, cancel: &Cancel) -> Result<Task, ToolError>;
+
+    /// Ends a task and everything it started. Returns whether it was still running.
+    fn kill(&self, id: &str) -> Result<bool, ToolError>;
+
+    /// Returns the last command that was run to its end in this session.
+    fn last(&self) -> Option<Past>;
+
+    /// Reads lines of what a command printed, as it was saved.
+    fn read(&self, id: &str, stream: Stream, lines: Lines) -> Result<Excerpt, ToolError>;
+}
+
+/// A command to run.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// The call that wants it; what it prints is saved under this id.
+    pub call: CallId,
+    /// What reads the text.
+    pub shell: Shell,
+    /// The text.
+    pub text: String,
+    /// Where it starts; the workspace's root without it.
+    pub directory: Option<String>,
+    /// How long it may take.
+    pub time: Duration,
+    /// What happens when its time is up.
+    pub after: After,
+    /// How many bytes of each stream come back with the answer.
+    pub keep: usize,
+    /// How the rest can be read, for the line that says something was left out.
+    pub rest: &'static str,
+}
+
+/// What reads a command's text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shell {
+    /// `bash`, without anyone's profile.
+    Bash,
+    /// The shell that the operator uses, without their profile.
+    Own,
+    /// PowerShell.
+    PowerShell,
+    /// None: this program, with these arguments after it.
+    Program(Vec<String>),
+}
+
+/// What happens to a command when its time is up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum After {
+    /// It ends.
+    Kill,
+    /// It goes on as a task.
+    Keep,
+}
+
+/// What came of an order.
+#[derive(Clone, Debug)]
+pub enum Ran {
+    /// It is over.
+    Over(Box<Finished>),
+    /// Its time is up and it goes on as a task.
+    Kept(Box<Task>),
+}
+
+/// A command that is over.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// How it ended.
+    pub end: End,
+    /// What it printed to stdout.
+    pub stdout: Printed,
+    /// What it printed to stderr.
+    pub stderr: Printed,
+    /// The limit that struck, if one did.
+    pub strike: Option<Strike>,
+    /// What else a reader should know, each in a sentence.
+    pub notes: Vec<String>,
+    /// What it used.
+    pub usage: Usage,
+    /// How long it took.
+    pub elapsed: Duration,
+}
+
+impl Finished {
+    /// The exit code as shells tell it: 128 and the signal's number for a death by signal.
+    pub fn exit_code(&self) -> i32 {
+        self.end.exit_code()
+    }
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// By itself, with this code.
+    Exited(i32),
+    /// By this signal, which we did not send.
+    Signalled(i32),
+    /// We ended it: its time was up.
+    TimedOut,
+    /// We ended it: a limit struck.
+    Limited,
+    /// We ended it: nobody wanted it any more.
+    Killed,
+}
+
+impl End {
+    /// The exit code as shells tell it.
+    pub fn exit_code(self) -> i32 {
+        match self {
+            Self::Exited(code) => code,
+            Self::Signalled(signal) => 128 + signal,
+            Self::TimedOut | Self::Limited | Self::Killed => 128 + 9,
+        }
+    }
+}
+
+/// A limit that struck.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Strike {
+    /// Which.
+    pub limit: Limit,
+    /// What it is set to.
+    pub allowed: u64,
+    /// What the command used, as far as it is known.
+    pub used: Option<u64>,
+    /// What enforces it.
+    pub by: Mechanism,
+}
+
+impl Strike {
+    /// Says it in a sentence.
+    pub fn sentence(&self) -> String {
+        let show = |count: u64| self.limit.show(count);
+        let used = self.used.map_or_else(String::new, |used| format!(", used {}", show(used)));
+        let (name, allowed, by) = (self.limit.as_str(), show(self.allowed), self.by.as_str());
+        format!("the limit on {name} struck: allowed {allowed}{used}, enforced by {by}")
+    }
+}
+
+/// What is limited for every command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Bytes of memory, all its processes together.
+    Memory,
+    /// Processes at once.
+    Processes,
+    /// Seconds of processor time.
+    Cpu,
+    /// Milliseconds from start to end.
+    Time,
+    /// Bytes of one file.
+    FileSize,
+    /// Bytes that the workspace's file system grows by.
+    Growth,
+    /// Files that the workspace's file system grows by.
+    Files,
+    /// Files open at once in one process.
+    OpenFiles,
+    /// Bytes printed.
+    Output,
+}
+
+impl Limit {
+    /// The spelling for readers and records.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Processes => "processes",
+            Self::Cpu => "cpu time",
+            Self::Time => "time",
+            Self::FileSize => "file size",
+            Self::Growth => "workspace growth",
+            Self::Files => "new files",
+            Self::OpenFiles => "open files",
+            Self::Output => "output",
+        }
+    }
+
+    /// Shows a count of what is limited, with its unit.
+    pub fn show(self, count: u64) -> String {
+        match self {
+            Self::Memory | Self::FileSize | Self::Growth | Self::Output => show_bytes(count),
+            Self::Processes | Self::Files | Self::OpenFiles => count.to_string(),
+            Self::Cpu => format!("{count} s"),
+            Self::Time => format!("{} s", count as f64 / 1e3),
+        }
+    }
+}
+
+/// Shows bytes as people read them.
+pub fn show_bytes(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    match UNITS.iter().find(|(size, _)| bytes >= *size) {
+        Some((size, unit)) if bytes.is_multiple_of(*size) => format!("{} {unit}", bytes / size),
+        Some((size, unit)) => format!("{:.1} {unit}", bytes as f64 / *size as f64),
+        None => format!("{bytes} bytes"),
+    }
+}
+
+/// What enforces a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mechanism {
+    /// A control group of the kernel.
+    Cgroup,
+    /// A resource limit of the kernel, per process.
+    Rlimit,
+    /// A file system of fixed size.
+    SizedTmpfs,
+    /// We look, and end it.
+    Watchdog,
+}
+
+impl Mechanism {
+    /// The spelling for readers and records.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Cgroup => "cgroup",
+            Self::Rlimit => "rlimit",
+            Self::SizedTmpfs => "sized tmpfs",
+            Self::Watchdog => "watchdog",
+        }
+    }
+}
+
+/// What one stream of a command held.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Printed {
+    /// Its text, the middle left out if it was long. Bytes that are no text are shown as `\xNN`.
+    pub text: String,
+    /// Its bytes in all.
+    pub bytes: u64,
+    /// Its lines in all.
+    pub lines: u64,
+    /// Whether the text is not all of it.
+    pub is_cut: bool,
+}
+
+/// What work used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Processor time, in microseconds.
+    pub cpu_us: u64,
+    /// The most memory at once, in bytes.
+    pub peak_memory: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Processes started.
+    pub processes: u64,
+}
+
+/// A command that this runtime remembers.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// Its id: that of the call that started it.
+    pub id: String,
+    /// Where it stands.
+    pub status: TaskStatus,
+    /// What it printed to stdout so far.
+    pub stdout: Printed,
+    /// What it printed to stderr so far.
+    pub stderr: Printed,
+    /// The limit that struck, if one did.
+    pub strike: Option<Strike>,
+}
+
+/// Where a task stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskStatus {
+    /// It runs.
+    Running,
+    /// It is over, and ended like this.
+    Ended(End),
+    /// The runtime that ran it is gone, and the task with it; how it ended is not known.
+    Lost,
+}
+
+/// A command that was run before.
+#[derive(Clone, Debug)]
+pub struct Past {
+    /// The id of its call.
+    pub id: String,
+    /// Its text.
+    pub text: String,
+    /// What came of it.
+    pub finished: Finished,
+    /// When it was started.
+    pub at: Timestamp,
+}
+
+/// One of the two streams of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// Where results go.
+    Stdout,
+    /// Where complaints go.
+    Stderr,
+}
+
+impl Stream {
+    /// The spelling on wires and of saved files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Stdout => "stdout",
+            Self::Stderr => "stderr",
+        }
+    }
+}
+
+/// A range of lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lines {
+    /// The first, counted from 1.
+    pub from: u64,
+    /// How many.
+    pub count: u64,
+    /// How many bytes of them at most.
+    pub most: usize,
+}
+
+/// Lines of what a command printed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Excerpt {
+    /// The lines.
+    pub text: String,
+    /// The first of them.
+    pub from: u64,
+    /// How many they are.
+    pub count: u64,
+    /// How many were saved in all.
+    pub total: u64,
+}

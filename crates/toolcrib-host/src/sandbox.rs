@@ -1,0 +1,495 @@
+//! Commands, each in a sandbox of its own: namespaces by bubblewrap, Landlock, seccomp, limits. What
+//! cannot be enforced is refused.
+
+mod canary;
+mod config;
+mod egress;
+mod etc;
+mod guard;
+mod inside;
+mod job;
+mod landlock;
+mod launcher;
+mod notes;
+mod output;
+mod probe;
+mod sample;
+mod seccomp;
+mod shell;
+mod spawner;
+mod stage;
+mod store;
+mod system;
+mod view;
+mod watch;
+mod wire;
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::pipe::{PipeFlags, pipe_with};
+use toolcrib_core::command::{
+    After, End, Excerpt, Finished, Lines, Order, Past, Ran, Stream, Task, TaskStatus,
+};
+use toolcrib_core::{Cancel, Clock, Commands, ErrorKind, ToolError};
+
+pub use config::{CommandLimits, Operator, Profile, SandboxRules};
+pub use egress::{BadHost, Egress, HostRule, Resolver};
+pub use guard::EXECUTED;
+pub use probe::{Finding, State as Enforced};
+
+use crate::Workspace;
+use canary::Canary;
+use guard::Guard;
+use job::{Follower, Job, Progress};
+use output::Collector;
+use spawner::Spawner;
+use store::Store;
+use view::{Folders, View};
+use watch::Growth;
+use wire::{Inside, Launch, Rlimits, Setup};
+
+/// How long the end of a command is waited for after it was told to end.
+const SEND_OFF: Duration = Duration::from_secs(5);
+
+/// The most bytes of a command's text: the kernel takes no longer argument.
+const MOST_TEXT: usize = (128 << 10) - 1;
+
+/// Runs commands for one workspace.
+pub struct Sandbox {
+    rules: SandboxRules,
+    operator: Operator,
+    workspace: Arc<Workspace>,
+    clock: Arc<dyn Clock>,
+    egress: Option<Arc<Egress>>,
+    store: Store,
+    folder: PathBuf,
+    ready: Mutex<Option<Arc<Ready>>>,
+    jobs: Mutex<HashMap<String, Arc<Job>>>,
+    last: Mutex<Option<Past>>,
+    listeners: Mutex<Vec<Box<Listener>>>,
+}
+
+/// Is handed what a command prints, as it prints it.
+pub type Tee = dyn Fn(Stream, &[u8]) + Send;
+
+/// Is told when a task is over: its id, and how it ended.
+pub type Listener = dyn Fn(&str, End) + Send + Sync;
+
+/// What is made once, when the first command is wanted.
+struct Ready {
+    view: View,
+    spawner: Spawner,
+}
+
+/// Does this process's work if it was started as one of our own helpers; else returns.
+pub fn enter_helper() {
+    match std::env::args_os().nth(1) {
+        Some(word) if word == OsString::from(launcher::INSIDE) => inside::run(),
+        Some(word) if word == OsString::from(launcher::LAUNCHER) => launcher::run(),
+        _ => {}
+    }
+}
+
+impl Sandbox {
+    /// Prepares to run commands. Nothing is started before the first one. `state` is our own folder.
+    pub fn new(
+        rules: SandboxRules,
+        operator: Operator,
+        workspace: Arc<Workspace>,
+        clock: Arc<dyn Clock>,
+        state: &Path,
+    ) -> Result<Self, BadHost> {
+        let hosts: Vec<HostRule> =
+            rules.egress.iter().map(|host| HostRule::parse(host)).collect::<Result<_, _>>()?;
+        let egress =
+            (!hosts.is_empty()).then(|| Arc::new(Egress::new(hosts, rules.egress_ports.clone())));
+        Ok(Self {
+            rules,
+            operator,
+            workspace,
+            clock,
+            egress,
+            store: Store::new(state.join("output")),
+            folder: state.join("sandbox"),
+            ready: Mutex::default(),
+            jobs: Mutex::default(),
+            last: Mutex::default(),
+            listeners: Mutex::default(),
+        })
+    }
+
+    /// The same with another way out. No setting leads here.
+    pub fn with_egress(self, egress: Egress) -> Self {
+        Self { egress: Some(Arc::new(egress)), ..self }
+    }
+
+    /// Has `listener` told whenever a task is over.
+    pub fn on_task_end(&self, listener: Box<Listener>) {
+        lock(&self.listeners).push(listener);
+    }
+
+    /// Finds out what is in force on this machine, by trying it.
+    pub fn examine(&self) -> Vec<Finding> {
+        probe::examine(self)
+    }
+
+    /// Runs a command to its end, with what it prints handed to `tee` as it comes.
+    pub fn run_live(
+        &self,
+        order: &Order,
+        cancel: &Cancel,
+        tee: Box<Tee>,
+    ) -> Result<Finished, ToolError> {
+        let job = self.start_job(order, order.time, false, Some(tee))?;
+        self.finish(&job, order.time, cancel)
+    }
+
+    /// Waits for a command's end, and sees to it if the call ends first.
+    fn finish(
+        &self,
+        job: &Arc<Job>,
+        time: Duration,
+        cancel: &Cancel,
+    ) -> Result<Finished, ToolError> {
+        if !job.wait(Instant::now() + time + SEND_OFF, cancel) {
+            job.cancel.cancel();
+            job.wait(Instant::now() + SEND_OFF, &Cancel::default());
+        }
+        let finished = job.progress().finished.take();
+        lock(&self.jobs).remove(&job.id);
+        finished.unwrap_or_else(|| {
+            Err(ToolError::new(ErrorKind::Io, "the command did not end when it was told to"))
+        })
+    }
+
+    fn ready(&self) -> Result<Arc<Ready>, ToolError> {
+        let mut ready = lock(&self.ready);
+        if let Some(ready) = &*ready {
+            return Ok(Arc::clone(ready));
+        }
+        let fresh = Arc::new(self.prepare()?);
+        self.prove(&fresh)?;
+        *ready = Some(Arc::clone(&fresh));
+        Ok(fresh)
+    }
+
+    fn prepare(&self) -> Result<Ready, ToolError> {
+        let bubblewrap = probe::bubblewrap(self.rules.bubblewrap.as_deref())
+            .map_err(|why| probe::missing("bubblewrap", &why))?;
+        landlock::version().map_err(|why| probe::missing("landlock", &why))?;
+        let failed = |err: std::io::Error| {
+            ToolError::new(ErrorKind::Io, format!("the sandbox cannot be prepared: {err}"))
+                .hint("see to the state folder; `toolcrib doctor` shows where it is")
+        };
+        let folders = Folders { etc: self.folder.join("etc"), caches: self.folder.join("caches") };
+        let roots: Vec<_> =
+            self.workspace.roots.iter().map(|root| (root.path(), root.handle())).collect();
+        let view = View::new(&self.rules, &self.operator, &roots, &folders).map_err(failed)?;
+        let (staged, handles) = view.staged();
+        let setup = Setup { bubblewrap: bubblewrap.display().to_string(), user: view.user, staged };
+        let spawner = Spawner::start(&self.rules.program, &setup, &handles)
+            .map_err(|no| probe::missing(&no.mechanism, &no.why))?;
+        drop(handles);
+        self.store.prune();
+        Ok(Ready { view, spawner })
+    }
+
+    /// Starts a command, and a thread that follows it.
+    fn start_job(
+        &self,
+        order: &Order,
+        time: Duration,
+        background: bool,
+        tee: Option<Box<Tee>>,
+    ) -> Result<Arc<Job>, ToolError> {
+        let launched = match self.launch(&self.ready()?, order, None) {
+            // The launcher is gone: another one, once.
+            Err(err) if err.context.contains_key("launcher") => {
+                *lock(&self.ready) = None;
+                self.launch(&self.ready()?, order, None)
+            }
+            other => other,
+        };
+        let Launched { lines, guards, keeps } = launched?;
+        let limits = self.rules.limits;
+        let folder = self.store.folder(&order.call.0);
+        let collect = |stream| Collector::new(stream, order.keep, &folder, limits.saved);
+        let progress = Progress {
+            stdout: collect(Stream::Stdout),
+            stderr: collect(Stream::Stderr),
+            finished: None,
+            deadline: Instant::now() + time,
+        };
+        let id = order.call.0.clone();
+        let rest = order.rest.replace("{id}", &id);
+        let job = Job::new(id.clone(), order.text.clone(), rest, self.clock.now(), progress);
+        let job = Arc::new(job);
+        if background {
+            self.store.note_started(&id, &order.text, job.at);
+        }
+        lock(&self.jobs).insert(id, Arc::clone(&job));
+        let root = self.workspace.root().and_then(|root| root.handle().try_clone_to_owned().ok());
+        let (growth, egress) = (Growth::since_now(root), self.egress.clone());
+        let following = Arc::clone(&job);
+        let started = thread::Builder::new().name("command".to_owned()).spawn(move || {
+            let mut follower = Follower::new(&following, limits, growth, egress, lines);
+            follower.tee = tee;
+            let finished = follower.follow(guards);
+            drop(keeps);
+            following.finish(finished);
+        });
+        started.map_err(|err| {
+            ToolError::new(ErrorKind::Io, format!("no thread to follow the command: {err}"))
+                .hint("try again when less is running")
+        })?;
+        Ok(job)
+    }
+
+    /// Asks the launcher for a command, or for the canary.
+    fn launch(
+        &self,
+        ready: &Arc<Ready>,
+        order: &Order,
+        canary: Option<Canary>,
+    ) -> Result<Launched, ToolError> {
+        let arguments = match &canary {
+            Some(_) => Vec::new(),
+            None => shell::arguments(order, &self.operator)?,
+        };
+        let directory = self.directory(order.directory.as_deref())?;
+        let mut guards = Vec::new();
+        let masks = self.folder.join("covers");
+        for root in &self.workspace.roots {
+            root.verify()?;
+            let (shut, open) = (&self.rules.protected, &self.rules.unprotected);
+            guards.push(Guard::set(root, shut, open, &masks)?);
+        }
+        let shields: Vec<_> = guards.iter().map(Guard::shields).collect();
+        let failed = |err: std::io::Error| {
+            ToolError::new(ErrorKind::Io, format!("the command cannot be started: {err}"))
+        };
+        let (control, theirs) = wire::pair().map_err(failed)?;
+        let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(|errno| failed(errno.into()));
+        let (stdout, stdout_there) = pipe()?;
+        let (stderr, stderr_there) = pipe()?;
+        let plan = self.plan(ready, arguments, directory, canary);
+        wire::send(control.as_fd(), &plan, &[]).map_err(|err| too_long(&err))?;
+        let launch = Launch { options: ready.view.options(&shields) };
+        let ends = [theirs.as_fd(), stdout_there.as_fd(), stderr_there.as_fd()];
+        let sent = ready.spawner.launch(&launch, ends);
+        sent.map_err(|err| failed(err).with("launcher", "gone"))?;
+        let lines = job::Lines { control, stdout, stderr };
+        Ok(Launched { lines, guards, keeps: Arc::clone(ready) })
+    }
+
+    fn plan(
+        &self,
+        ready: &Ready,
+        arguments: Vec<String>,
+        directory: String,
+        canary: Option<Canary>,
+    ) -> Inside {
+        let limits = &self.rules.limits;
+        let mut environment = ready.view.environment.clone();
+        if self.egress.is_some() {
+            environment.extend(shell::proxy_environment());
+        }
+        let root = |root: &crate::Root| {
+            (root.path().display().to_string(), root.id().device, root.id().inode)
+        };
+        Inside {
+            arguments,
+            environment,
+            directory,
+            roots: self.workspace.roots.iter().map(root).collect(),
+            writable: ready.view.writable(),
+            limits: Rlimits {
+                memory: limits.memory,
+                processes: limits.processes,
+                cpu_seconds: limits.cpu_seconds,
+                file_size: limits.file_size,
+                open_files: limits.open_files,
+            },
+            has_egress: self.egress.is_some(),
+            canary,
+        }
+    }
+
+    /// Returns the directory to start in, as the command will see it.
+    fn directory(&self, given: Option<&str>) -> Result<String, ToolError> {
+        let place = self.workspace.place(given.unwrap_or("."))?;
+        let (handle, meta) = self.workspace.open(&place)?;
+        if rustix::fs::FileType::from_raw_mode(meta.st_mode) != rustix::fs::FileType::Directory {
+            let shown = place.shown;
+            return Err(ToolError::new(ErrorKind::NotDirectory, format!("`{shown}` is a file"))
+                .hint("give a directory of the workspace")
+                .at(shown));
+        }
+        let path = crate::root::real_path(handle.as_fd());
+        Ok(path.map_or_else(|| ".".to_owned(), |path| path.display().to_string()))
+    }
+
+    fn job(&self, id: &str) -> Option<Arc<Job>> {
+        lock(&self.jobs).get(id).cloned()
+    }
+
+    /// Remembers a finished foreground command.
+    fn remember(&self, job: &Job, finished: &Finished) {
+        let past = Past {
+            id: job.id.clone(),
+            text: job.text.clone(),
+            finished: finished.clone(),
+            at: job.at,
+        };
+        *lock(&self.last) = Some(past);
+    }
+
+    fn describe(&self, job: &Job) -> Result<Task, ToolError> {
+        let progress = job.progress();
+        let (status, strike) = match &progress.finished {
+            None => (TaskStatus::Running, None),
+            Some(Ok(finished)) => (TaskStatus::Ended(finished.end), finished.strike.clone()),
+            Some(Err(err)) => return Err(err.clone()),
+        };
+        Ok(Task {
+            id: job.id.clone(),
+            status,
+            stdout: progress.stdout.printed(&job.rest),
+            stderr: progress.stderr.printed(&job.rest),
+            strike,
+        })
+    }
+
+    /// Has a thread note how a task ends, and tell those who want to know.
+    fn see_off(self: &Arc<Self>, job: Arc<Job>) {
+        let sandbox = Arc::clone(self);
+        let _ = thread::Builder::new().name("task".to_owned()).spawn(move || {
+            let never = Cancel::default();
+            let forever = Instant::now() + sandbox.rules.limits.task_time + SEND_OFF;
+            if !job.wait(forever, &never) {
+                return;
+            }
+            let end = match &job.progress().finished {
+                Some(Ok(finished)) => finished.end,
+                _ => End::Killed,
+            };
+            sandbox.store.note_ended(&job.id, end);
+            for listener in &*lock(&sandbox.listeners) {
+                listener(&job.id, end);
+            }
+        });
+    }
+}
+
+/// A command on its way.
+struct Launched {
+    lines: job::Lines,
+    guards: Vec<Guard>,
+    /// Held for as long as the command runs: with it the launcher would go.
+    keeps: Arc<Ready>,
+}
+
+/// Commands of a workspace, shared by its calls.
+pub struct SharedSandbox(pub Arc<Sandbox>);
+
+impl Commands for SharedSandbox {
+    fn check(&self, order: &Order) -> Result<(), ToolError> {
+        shell::check(order, MOST_TEXT)?;
+        shell::arguments(order, &self.0.operator)?;
+        self.0.directory(order.directory.as_deref())?;
+        Ok(())
+    }
+
+    fn run(&self, order: &Order, cancel: &Cancel) -> Result<Ran, ToolError> {
+        let sandbox = &self.0;
+        shell::check(order, MOST_TEXT)?;
+        let keeps = order.after == After::Keep;
+        if keeps {
+            sandbox.check_background()?;
+        }
+        let time = if keeps { sandbox.rules.limits.task_time } else { order.time };
+        let job = sandbox.start_job(order, time, keeps, None)?;
+        if keeps && !job.wait(Instant::now() + order.time, cancel) && !cancel.is_cancelled() {
+            sandbox.see_off(Arc::clone(&job));
+            return sandbox.describe(&job).map(|task| Ran::Kept(Box::new(task)));
+        }
+        let finished = sandbox.finish(&job, order.time, cancel)?;
+        if keeps {
+            sandbox.store.note_ended(&job.id, finished.end);
+        }
+        sandbox.remember(&job, &finished);
+        Ok(Ran::Over(Box::new(finished)))
+    }
+
+    fn start(&self, order: &Order) -> Result<(), ToolError> {
+        let sandbox = &self.0;
+        shell::check(order, MOST_TEXT)?;
+        sandbox.check_background()?;
+        let job = sandbox.start_job(order, sandbox.rules.limits.task_time, true, None)?;
+        sandbox.see_off(job);
+        Ok(())
+    }
+
+    fn task(&self, id: &str) -> Result<Task, ToolError> {
+        match self.0.job(id) {
+            Some(job) => self.0.describe(&job),
+            None => self.0.store.task(id),
+        }
+    }
+
+    fn wait(&self, id: &str, most: Duration, cancel: &Cancel) -> Result<Task, ToolError> {
+        if let Some(job) = self.0.job(id) {
+            job.wait(Instant::now() + most, cancel);
+            cancel.check()?;
+        }
+        self.task(id)
+    }
+
+    fn kill(&self, id: &str) -> Result<bool, ToolError> {
+        let Some(job) = self.0.job(id) else { return self.0.store.task(id).map(|_| false) };
+        if job.progress().finished.is_some() {
+            return Ok(false);
+        }
+        job.cancel.cancel();
+        job.wait(Instant::now() + SEND_OFF, &Cancel::default());
+        Ok(true)
+    }
+
+    fn last(&self) -> Option<Past> {
+        lock(&self.0.last).clone()
+    }
+
+    fn read(&self, id: &str, stream: Stream, lines: Lines) -> Result<Excerpt, ToolError> {
+        self.0.store.read(id, stream, lines)
+    }
+}
+
+impl Sandbox {
+    fn check_background(&self) -> Result<(), ToolError> {
+        if self.rules.lives_on {
+            return Ok(());
+        }
+        Err(ToolError::new(
+            ErrorKind::BadArgs,
+            "nothing can go on in the background: this process ends with its answer",
+        )
+        .hint(
+            "run it in the foreground, or call from a process that stays (`toolcrib call --batch`)",
+        ))
+    }
+}
+
+fn too_long(err: &std::io::Error) -> ToolError {
+    ToolError::new(ErrorKind::TooLarge, format!("the command cannot be handed over: {err}"))
+        .hint("write it to a file of the workspace and run that")
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,103 @@
+//! The first thing a TLS client says, and whom it says it to.
+
+use std::io::{self, Read};
+use std::net::TcpStream;
+use std::time::Instant;
+
+/// The most that a client may say before it names its server.
+const MOST: usize = 64 << 10;
+
+/// Reads the records that hold the client's hello; what is no hello is returned as far as it was read.
+pub(super) fn read(client: &mut TcpStream, until: Instant) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut chunk = [0; 4096];
+    loop {
+        if bytes.len() >= 5 && (bytes[0] != 22 || bytes[1] != 3) {
+            return Ok(bytes);
+        }
+        if handshake(&bytes).is_some() || bytes.len() > MOST {
+            return Ok(bytes);
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        client.set_read_timeout(Some(left))?;
+        match client.read(&mut chunk)? {
+            0 => return Ok(bytes),
+            count => bytes.extend_from_slice(&chunk[..count]),
+        }
+    }
+}
+
+/// Puts the hello together from its records; nothing until all of it is there.
+fn handshake(mut bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut message = Vec::new();
+    loop {
+        let (head, rest) = bytes.split_at_checked(5)?;
+        if head[0] != 22 || head[1] != 3 {
+            return None;
+        }
+        let (record, rest) =
+            rest.split_at_checked(usize::from(u16::from_be_bytes([head[3], head[4]])))?;
+        message.extend_from_slice(record);
+        if let [1, a, b, c, ..] = message[..] {
+            let length = usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c);
+            if message.len() >= length + 4 {
+                message.truncate(length + 4);
+                return Some(message);
+            }
+        }
+        bytes = rest;
+    }
+}
+
+/// Returns the one server that a hello names; nothing if it is no hello, or names none or several.
+pub(super) fn server_name(bytes: &[u8]) -> Option<String> {
+    let message = handshake(bytes)?;
+    let mut body = Reader(message.get(4..)?);
+    body.take(2 + 32)?;
+    body.block(1)?;
+    body.block(2)?;
+    body.block(1)?;
+    let mut extensions = Reader(body.block(2)?);
+    let mut found = None;
+    while !extensions.0.is_empty() {
+        let kind = extensions.number(2)?;
+        let content = extensions.block(2)?;
+        if kind != 0 {
+            continue;
+        }
+        let mut names = Reader(Reader(content).block(2)?);
+        while !names.0.is_empty() {
+            let kind = names.number(1)?;
+            let name = names.block(2)?;
+            if kind != 0 || found.is_some() {
+                return None;
+            }
+            found = Some(String::from_utf8(name.to_vec()).ok()?);
+        }
+    }
+    found
+}
+
+/// Takes a message apart from its beginning.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn number(&mut self, bytes: usize) -> Option<usize> {
+        Some(self.take(bytes)?.iter().fold(0, |number, byte| number << 8 | usize::from(*byte)))
+    }
+
+    /// A block whose length comes first, in this many bytes.
+    fn block(&mut self, bytes: usize) -> Option<&'a [u8]> {
+        let length = self.number(bytes)?;
+        self.take(length)
+    }
+}

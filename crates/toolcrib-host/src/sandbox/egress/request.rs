@@ -1,0 +1,213 @@
+//! What a client of the proxy asks for, read strictly.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+/// The most bytes of a request's head.
+const MOST_HEAD: usize = 32 << 10;
+
+/// Headers that are between a client and its proxy, and end there.
+const HOP_BY_HOP: [&str; 8] = [
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "upgrade",
+];
+
+/// One request.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) host: String,
+    pub(super) port: u16,
+    pub(super) is_tunnel: bool,
+    /// What the server is to be sent.
+    pub(super) head: Vec<u8>,
+    /// How long its body is, and what was read of it already.
+    length: u64,
+    early: Vec<u8>,
+}
+
+/// Why a request goes nowhere.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    BadRequest(&'static str),
+    TooLarge,
+    NoLength,
+    BadHost(String),
+    OtherHost,
+    HostNotListed(String),
+    PortNotListed(u16),
+    NoAddress(String),
+    LocalAddress(String),
+    Unreachable(String),
+    OtherName(String),
+}
+
+impl Refusal {
+    pub(super) fn status(&self) -> &'static str {
+        match self {
+            Self::BadRequest(_) | Self::BadHost(_) | Self::OtherHost => "400 Bad Request",
+            Self::TooLarge => "431 Request Header Fields Too Large",
+            Self::NoLength => "411 Length Required",
+            Self::HostNotListed(_)
+            | Self::PortNotListed(_)
+            | Self::LocalAddress(_)
+            | Self::OtherName(_) => "403 Forbidden",
+            Self::NoAddress(_) | Self::Unreachable(_) => "502 Bad Gateway",
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BadRequest(why) => write!(f, "not a request that can be read: {why}"),
+            Self::TooLarge => write!(f, "the request's head has over {MOST_HEAD} bytes"),
+            Self::NoLength => f.write_str("a body must say its length"),
+            Self::BadHost(host) => {
+                write!(f, "`{}` is not the name of a host", host.escape_debug())
+            }
+            Self::OtherHost => f.write_str("the Host header names another host than the request"),
+            Self::HostNotListed(host) => {
+                write!(f, "`{host}` is not in `sandbox.egress`; the operator can add it")
+            }
+            Self::PortNotListed(port) => {
+                write!(f, "port {port} is not in `sandbox.egress_ports`; the operator can add it")
+            }
+            Self::NoAddress(why) => write!(f, "the host has no address: {why}"),
+            Self::LocalAddress(host) => {
+                write!(f, "`{host}` leads to an address that is not of the open internet")
+            }
+            Self::Unreachable(why) => write!(f, "the host cannot be reached: {why}"),
+            Self::OtherName(name) if name.is_empty() => {
+                f.write_str("what was sent is not TLS that names its server")
+            }
+            Self::OtherName(name) => {
+                write!(f, "TLS was started for another server, `{}`", name.escape_debug())
+            }
+        }
+    }
+}
+
+impl Request {
+    /// Reads a request's head, all of it by `until`.
+    pub(super) fn read(
+        client: &mut TcpStream,
+        until: Instant,
+    ) -> io::Result<Result<Self, Refusal>> {
+        let mut bytes = Vec::new();
+        let mut chunk = [0; 4096];
+        let end = loop {
+            if let Some(end) = memchr::memmem::find(&bytes, b"\r\n\r\n") {
+                break end;
+            }
+            if bytes.len() > MOST_HEAD {
+                return Ok(Err(Refusal::TooLarge));
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            client.set_read_timeout(Some(left))?;
+            match client.read(&mut chunk)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                count => bytes.extend_from_slice(&chunk[..count]),
+            }
+        };
+        let early = bytes.split_off(end + 4);
+        Ok(parse(&bytes, early))
+    }
+
+    /// Passes the body on, exactly as long as was said.
+    pub(super) fn forward_body(
+        &self,
+        client: &mut TcpStream,
+        server: &mut TcpStream,
+        patience: Duration,
+    ) -> io::Result<()> {
+        let early = &self.early[..self.early.len().min(self.length as usize)];
+        server.write_all(early)?;
+        client.set_read_timeout(Some(patience))?;
+        io::copy(&mut client.take(self.length - early.len() as u64), server)?;
+        Ok(())
+    }
+}
+
+fn parse(head: &[u8], early: Vec<u8>) -> Result<Request, Refusal> {
+    let bad = Refusal::BadRequest;
+    let head = std::str::from_utf8(head).map_err(|_| bad("it is not text"))?;
+    let mut lines = head.trim_end_matches("\r\n").split("\r\n");
+    let first = lines.next().unwrap_or_default();
+    let words: Vec<&str> = first.split(' ').collect();
+    let [method, target, version] = words[..] else { return Err(bad("its first line")) };
+    if !version.starts_with("HTTP/1.") || !method.bytes().all(|byte| byte.is_ascii_uppercase()) {
+        return Err(bad("its first line"));
+    }
+    let headers: Vec<(&str, &str)> = lines
+        .map(|line| line.split_once(':').filter(|(name, _)| is_token(name)))
+        .collect::<Option<_>>()
+        .ok_or(bad("a header"))?;
+    if method == "CONNECT" {
+        let (host, port) = authority(target, None)?;
+        return Ok(Request { host, port, is_tunnel: true, head: Vec::new(), length: 0, early });
+    }
+    let rest = target.strip_prefix("http://").ok_or(bad("only http:// and CONNECT are taken"))?;
+    let slash = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (place, path) = rest.split_at(slash);
+    let (host, port) = authority(place, Some(80))?;
+    let values = |wanted: &str| {
+        let wanted = wanted.to_owned();
+        headers
+            .iter()
+            .filter(move |(name, _)| name.eq_ignore_ascii_case(&wanted))
+            .map(|it| it.1.trim())
+    };
+    let named: Vec<(String, u16)> =
+        values("host").map(|value| authority(value, Some(80))).collect::<Result<_, _>>()?;
+    if named.len() != 1 || !named[0].0.eq_ignore_ascii_case(&host) || named[0].1 != port {
+        return Err(Refusal::OtherHost);
+    }
+    if values("transfer-encoding").next().is_some() {
+        return Err(Refusal::NoLength);
+    }
+    let lengths: Vec<&str> = values("content-length").collect();
+    let length = match lengths[..] {
+        [] => 0,
+        [one] => one.parse().map_err(|_| bad("its length"))?,
+        _ => return Err(bad("it has several lengths")),
+    };
+    let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+    let mut sent = format!("{method} {path} HTTP/1.1\r\n");
+    for (name, value) in &headers {
+        if !HOP_BY_HOP.iter().any(|hop| name.eq_ignore_ascii_case(hop)) {
+            sent.push_str(&format!("{name}:{value}\r\n"));
+        }
+    }
+    sent.push_str("Connection: close\r\n\r\n");
+    Ok(Request { host, port, is_tunnel: false, head: sent.into_bytes(), length, early })
+}
+
+fn is_token(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':')
+}
+
+/// Reads `host:port`.
+fn authority(text: &str, port: Option<u16>) -> Result<(String, u16), Refusal> {
+    let bad = || Refusal::BadHost(text.chars().take(300).collect());
+    if text.contains(['@', '[', ']', '/', '\\']) {
+        return Err(bad());
+    }
+    match (text.rsplit_once(':'), port) {
+        (Some((host, port)), _) if !host.contains(':') => {
+            Ok((host.to_owned(), port.parse().map_err(|_| bad())?))
+        }
+        (None, Some(port)) => Ok((text.to_owned(), port)),
+        _ => Err(bad()),
+    }
+}

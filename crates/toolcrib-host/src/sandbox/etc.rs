@@ -1,0 +1,76 @@
+//! The `/etc` that commands see: made once, of nothing but what programs need to run.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Copied as they are, where they exist.
+const COPIED: [&str; 9] = [
+    "ld.so.cache",
+    "ld.so.conf",
+    "localtime",
+    "mime.types",
+    "os-release",
+    "protocols",
+    "services",
+    "timezone",
+    "debian_version",
+];
+
+/// Mounted, where they exist: which program a name stands for, and what Java reads first.
+const MOUNTED: [&str; 2] = ["alternatives", "java-"];
+
+/// Mounted for whoever may reach the network: whom to trust there.
+const TRUST: [&str; 4] = ["ca-certificates", "crypto-policies", "pki", "ssl"];
+
+/// Made up: there is one user, and one host.
+const MADE_UP: [(&str, &str); 4] = [
+    ("passwd", "toolcrib:x:1000:1000::/tmp:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n"),
+    ("group", "toolcrib:x:1000:\nnogroup:x:65534:\n"),
+    ("hosts", "127.0.0.1 localhost toolcrib\n::1 localhost\n"),
+    ("nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n"),
+];
+
+/// Makes or renews the folder, and returns what is to be mounted into it.
+pub(crate) fn prepare(folder: &Path, home: &Path, has_egress: bool) -> io::Result<Vec<PathBuf>> {
+    fs::create_dir_all(folder)?;
+    for (name, content) in MADE_UP {
+        let content = content.replace(":/tmp:", &format!(":{}:", home.display()));
+        renew(&folder.join(name), content.as_bytes())?;
+    }
+    for name in COPIED {
+        if let Ok(content) = fs::read(Path::new("/etc").join(name)) {
+            renew(&folder.join(name), &content)?;
+        }
+    }
+    let mut mounted = Vec::new();
+    let trust: &[&str] = if has_egress { &TRUST } else { &[] };
+    for entry in fs::read_dir("/etc")?.flatten() {
+        let name = entry.file_name();
+        let shown = name.to_string_lossy();
+        let is_wanted = MOUNTED.iter().any(|wanted| shown.starts_with(wanted));
+        if (is_wanted || trust.contains(&&*shown)) && entry.path().is_dir() {
+            fs::create_dir_all(folder.join(&name))?;
+            mounted.push(entry.path());
+        }
+    }
+    open_to_all(folder)?;
+    Ok(mounted)
+}
+
+/// Writes a file unless it already says so.
+fn renew(path: &Path, content: &[u8]) -> io::Result<()> {
+    if fs::read(path).is_ok_and(|now| now == content) {
+        return Ok(());
+    }
+    let fresh = path.with_file_name(format!(".new-{}", std::process::id()));
+    fs::write(&fresh, content)?;
+    open_to_all(&fresh)?;
+    fs::rename(&fresh, path)
+}
+
+/// Whoever a command is, it must be able to read this.
+fn open_to_all(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755))
+}

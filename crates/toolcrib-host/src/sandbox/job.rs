@@ -1,0 +1,447 @@
+//! One command from its start to its end: its output read, its limits watched, its whole tree ended
+//! whatever happens.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Wake, Waker};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::process::{Pid, Signal, pidfd_send_signal};
+use toolcrib_core::command::{End, Finished, Limit, Mechanism, Stream, Strike, Usage};
+use toolcrib_core::{Cancel, ErrorKind, ToolError};
+
+use super::config::CommandLimits;
+use super::egress::Egress;
+use super::guard::Guard;
+use super::notes;
+use super::output::Collector;
+use super::sample::Sample;
+use super::watch::Growth;
+use super::wire::{self, Report, Step};
+
+/// How long a command's last output is waited for once it is gone.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// How often a command is looked at, while it is young and later.
+const LOOK_EARLY: Duration = Duration::from_millis(50);
+const LOOK_LATE: Duration = Duration::from_millis(150);
+const YOUNG: Duration = Duration::from_secs(3);
+
+/// A command and all that is known of it.
+pub(crate) struct Job {
+    pub(crate) id: String,
+    pub(crate) text: String,
+    pub(crate) at: Timestamp,
+    pub(crate) rest: String,
+    progress: Mutex<Progress>,
+    changed: Condvar,
+    /// Ends it.
+    pub(crate) cancel: Cancel,
+}
+
+/// How far a command is.
+pub(crate) struct Progress {
+    pub(crate) stdout: Collector,
+    pub(crate) stderr: Collector,
+    pub(crate) finished: Option<Result<Finished, ToolError>>,
+    pub(crate) deadline: Instant,
+}
+
+impl Job {
+    pub(crate) fn new(
+        id: String,
+        text: String,
+        rest: String,
+        at: Timestamp,
+        progress: Progress,
+    ) -> Self {
+        let (progress, changed, cancel) = (Mutex::new(progress), Condvar::new(), Cancel::default());
+        Self { id, text, at, rest, progress, changed, cancel }
+    }
+
+    /// How far it is, now.
+    pub(crate) fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until it is over, until `until`, or until `cancel`; returns whether it is over.
+    pub(crate) fn wait(self: &Arc<Self>, until: Instant, cancel: &Cancel) -> bool {
+        let waker = Waker::from(Arc::new(Notify(Arc::clone(self))));
+        let mut cancelled = std::pin::pin!(cancel.cancelled());
+        let mut progress = self.progress();
+        loop {
+            if progress.finished.is_some() {
+                return true;
+            }
+            // Asking may wake at once, and waking takes the same lock.
+            drop(progress);
+            if cancelled.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
+                return false;
+            }
+            progress = self.progress();
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return progress.finished.is_some();
+            }
+            if progress.finished.is_none() && !cancel.is_cancelled() {
+                let waited = self.changed.wait_timeout(progress, left);
+                progress = waited.unwrap_or_else(PoisonError::into_inner).0;
+            }
+        }
+    }
+
+    pub(crate) fn finish(&self, finished: Result<Finished, ToolError>) {
+        self.progress().finished = Some(finished);
+        self.changed.notify_all();
+    }
+}
+
+/// Wakes whoever waits for a job.
+struct Notify(Arc<Job>);
+
+impl Wake for Notify {
+    fn wake(self: Arc<Self>) {
+        // Under the lock, so that it cannot fall between a look and the wait.
+        let _held = self.0.progress();
+        self.0.changed.notify_all();
+    }
+}
+
+/// Wakes the thread that polls.
+struct Ring(OwnedFd);
+
+impl Wake for Ring {
+    fn wake(self: Arc<Self>) {
+        let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
+    }
+}
+
+/// The near ends of a command that was asked for.
+pub(crate) struct Lines {
+    pub(crate) control: OwnedFd,
+    pub(crate) stdout: OwnedFd,
+    pub(crate) stderr: OwnedFd,
+}
+
+/// Follows one command.
+pub(crate) struct Follower<'a> {
+    pub(crate) job: &'a Job,
+    pub(crate) limits: CommandLimits,
+    pub(crate) growth: Growth,
+    pub(crate) egress: Option<Arc<Egress>>,
+    /// Is handed what is printed, as it is printed.
+    pub(crate) tee: Option<Box<super::Tee>>,
+    started: Instant,
+    control: Option<OwnedFd>,
+    streams: [Option<OwnedFd>; 2],
+    handles: Vec<OwnedFd>,
+    first: Option<Pid>,
+    is_ready: bool,
+    exited: Option<(i32, u64)>,
+    ended: Option<Usage>,
+    failed: Option<ToolError>,
+    stopped: Option<End>,
+    strike: Option<Strike>,
+    peak: Sample,
+    next_look: Instant,
+    drain_until: Option<Instant>,
+    way_out: Option<super::egress::Serving>,
+}
+
+impl<'a> Follower<'a> {
+    pub(crate) fn new(
+        job: &'a Job,
+        limits: CommandLimits,
+        growth: Growth,
+        egress: Option<Arc<Egress>>,
+        lines: Lines,
+    ) -> Self {
+        let started = Instant::now();
+        Self {
+            job,
+            limits,
+            growth,
+            egress,
+            tee: None,
+            started,
+            control: Some(lines.control),
+            streams: [Some(lines.stdout), Some(lines.stderr)],
+            handles: Vec::new(),
+            first: None,
+            is_ready: false,
+            exited: None,
+            ended: None,
+            failed: None,
+            stopped: None,
+            strike: None,
+            peak: Sample::default(),
+            next_look: started + LOOK_EARLY,
+            drain_until: None,
+            way_out: None,
+        }
+    }
+
+    /// Follows the command to its end, then lets go of what protected the workspace.
+    pub(crate) fn follow(mut self, guards: Vec<Guard>) -> Result<Finished, ToolError> {
+        let io =
+            |err: io::Error| ToolError::new(ErrorKind::Io, format!("the command was lost: {err}"));
+        let bell =
+            eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|e| io(e.into()))?;
+        let bell = Arc::new(Ring(bell));
+        let waker = Waker::from(Arc::clone(&bell));
+        let mut cancelled = std::pin::pin!(self.job.cancel.cancelled());
+        let mut buffer = vec![0; 64 << 10];
+        let done = loop {
+            if cancelled.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
+                self.stop(End::Killed);
+            }
+            if let Err(err) = self.turn(&bell.0, &mut buffer) {
+                self.stop(End::Killed);
+                break Err(io(err));
+            }
+            if self.is_over() {
+                break Ok(());
+            }
+        };
+        let refused = self.way_out.take().map(|way_out| way_out.refused()).unwrap_or_default();
+        drop(guards);
+        done?;
+        let mut finished = self.sum_up()?;
+        let told = refused.into_iter().map(|line| format!("the network was refused: {line}"));
+        finished.notes.extend(told);
+        Ok(finished)
+    }
+
+    fn is_over(&self) -> bool {
+        self.control.is_none()
+            && (self.streams.iter().all(Option::is_none)
+                || self.drain_until.is_some_and(|until| Instant::now() >= until))
+    }
+
+    fn turn(&mut self, bell: &OwnedFd, buffer: &mut [u8]) -> io::Result<()> {
+        let timeout = self.next_event().saturating_duration_since(Instant::now());
+        let timeout = Timespec {
+            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: timeout.subsec_nanos().into(),
+        };
+        let ready = {
+            let none = self.control.as_ref();
+            let open = [none, self.streams[0].as_ref(), self.streams[1].as_ref()];
+            let mut polls: Vec<PollFd<'_>> =
+                open.iter().flatten().map(|fd| PollFd::new(*fd, PollFlags::IN)).collect();
+            // A cancelled command's bell would ring for ever.
+            if self.stopped.is_none() {
+                polls.push(PollFd::new(bell, PollFlags::IN));
+            }
+            match poll(&mut polls, Some(&timeout)) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+            let mut rang = polls.iter().map(|it| !it.revents().is_empty());
+            open.map(|fd| fd.is_some() && rang.next().unwrap_or(false))
+        };
+        // What it printed before its end, before the end.
+        for (number, stream) in [Stream::Stdout, Stream::Stderr].into_iter().enumerate() {
+            if ready[number + 1] {
+                self.read(number, stream, buffer)?;
+            }
+        }
+        if ready[0] {
+            self.hear();
+        }
+        self.look();
+        Ok(())
+    }
+
+    fn next_event(&self) -> Instant {
+        let mut next = self.next_look;
+        if self.stopped.is_none() {
+            next = next.min(self.job.progress().deadline);
+        }
+        if let Some(until) = self.drain_until {
+            next = next.min(until);
+        }
+        next
+    }
+
+    fn read(&mut self, number: usize, stream: Stream, buffer: &mut [u8]) -> io::Result<()> {
+        let Some(pipe) = &self.streams[number] else { return Ok(()) };
+        let count = match rustix::io::read(pipe, &mut *buffer) {
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => return Ok(()),
+            other => other?,
+        };
+        if count == 0 {
+            self.streams[number] = None;
+            return Ok(());
+        }
+        if count == buffer.len() {
+            // Much is coming: fewer and larger portions. Denied where the operator bounds pipes.
+            let _ = rustix::pipe::fcntl_setpipe_size(pipe, 1 << 20);
+        }
+        if let Some(tee) = &self.tee {
+            tee(stream, &buffer[..count]);
+        }
+        let total = {
+            let mut progress = self.job.progress();
+            let collector = match stream {
+                Stream::Stdout => &mut progress.stdout,
+                Stream::Stderr => &mut progress.stderr,
+            };
+            collector.take(&buffer[..count]);
+            progress.stdout.bytes() + progress.stderr.bytes()
+        };
+        if total > self.limits.output {
+            self.strike(Limit::Output, self.limits.output, total, Mechanism::Watchdog);
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self) {
+        let Some(control) = &self.control else { return };
+        let heard = wire::receive::<Report>(control);
+        let Ok(Some((report, mut handles))) = heard else {
+            // Nobody is left at the other end: everything of this command is gone.
+            self.control = None;
+            self.drain_until = Some(Instant::now() + DRAIN);
+            return;
+        };
+        match report {
+            Report::Started => self.handles.append(&mut handles),
+            Report::Ready => {
+                self.is_ready = true;
+                if handles.len() > 1
+                    && let (Some(listener), Some(egress)) = (handles.pop(), &self.egress)
+                {
+                    self.way_out = Some(egress.serve(listener));
+                }
+                self.first = handles.first().and_then(pid_of);
+                self.handles.append(&mut handles);
+            }
+            Report::Failed { step, why, errno } => {
+                self.failed = Some(notes::not_started(step, &why, errno));
+            }
+            Report::Exited { status, processes } => self.exited = Some((status, processes)),
+            Report::Ended { cpu_us, peak_memory, read_bytes, written_bytes, .. } => {
+                self.ended = Some(Usage {
+                    cpu_us,
+                    peak_memory: peak_memory.max(self.peak.memory),
+                    read_bytes,
+                    written_bytes,
+                    processes: self.exited.map_or(0, |(_, processes)| processes),
+                });
+            }
+        }
+        if self.stopped.is_some() {
+            self.kill();
+        }
+    }
+
+    /// Looks whether time is up or a limit struck.
+    fn look(&mut self) {
+        let now = Instant::now();
+        if self.stopped.is_some() || self.exited.is_some() {
+            self.next_look = now + LOOK_LATE;
+            return;
+        }
+        if now >= self.job.progress().deadline {
+            self.stop(End::TimedOut);
+            return;
+        }
+        if now < self.next_look {
+            return;
+        }
+        let is_young = now.duration_since(self.started) < YOUNG;
+        self.next_look = now + if is_young { LOOK_EARLY } else { LOOK_LATE };
+        let Some(first) = self.first else { return };
+        let sample = Sample::take(first);
+        self.peak.memory = self.peak.memory.max(sample.memory);
+        self.peak.processes = self.peak.processes.max(sample.processes);
+        let limits = self.limits;
+        let watchdog = Mechanism::Watchdog;
+        if sample.memory > limits.memory {
+            self.strike(Limit::Memory, limits.memory, sample.memory, watchdog);
+        } else if sample.processes > limits.processes + 1 {
+            self.strike(Limit::Processes, limits.processes, sample.processes, watchdog);
+        } else if sample.cpu_us > limits.cpu_seconds * 1_000_000 {
+            self.strike(Limit::Cpu, limits.cpu_seconds, sample.cpu_us / 1_000_000, watchdog);
+        } else if let Some((limit, allowed, used)) =
+            self.growth.look(sample.written, limits.growth, limits.files)
+        {
+            self.strike(limit, allowed, used, watchdog);
+        }
+    }
+
+    fn strike(&mut self, limit: Limit, allowed: u64, used: u64, by: Mechanism) {
+        if self.stopped.is_none() {
+            self.strike = Some(Strike { limit, allowed, used: Some(used), by });
+            self.stop(End::Limited);
+        }
+    }
+
+    /// Ends the command and everything it started.
+    fn stop(&mut self, why: End) {
+        if self.stopped.is_none() && self.exited.is_none() {
+            self.stopped = Some(why);
+        }
+        self.kill();
+    }
+
+    fn kill(&self) {
+        // The last one is the first process inside, with which the kernel ends all others, and
+        // bubblewrap then sees them off; before there is one, bubblewrap itself.
+        if let Some(handle) = self.handles.last() {
+            let _ = pidfd_send_signal(handle, Signal::KILL);
+        }
+    }
+
+    fn sum_up(self) -> Result<Finished, ToolError> {
+        let progress = self.job.progress();
+        let stdout = progress.stdout.printed(&self.job.rest);
+        let stderr = progress.stderr.printed(&self.job.rest);
+        drop(progress);
+        if let Some(failed) = self.failed {
+            return Err(failed);
+        }
+        if !self.is_ready && self.stopped.is_none() {
+            return Err(notes::no_sandbox(&stderr.text));
+        }
+        let end = match (self.stopped, self.exited) {
+            (Some(stopped), _) => stopped,
+            (None, Some((status, _))) if libc::WIFSIGNALED(status) => {
+                End::Signalled(libc::WTERMSIG(status))
+            }
+            (None, Some((status, _))) => End::Exited(libc::WEXITSTATUS(status)),
+            // The first process inside was ended by someone else.
+            (None, None) => End::Signalled(libc::SIGKILL),
+        };
+        let mut finished = Finished {
+            end,
+            stdout,
+            stderr,
+            strike: self.strike,
+            notes: Vec::new(),
+            usage: self.ended.unwrap_or_default(),
+            elapsed: self.started.elapsed(),
+        };
+        finished.usage.processes = finished.usage.processes.max(self.peak.processes);
+        notes::add(&mut finished, &self.limits, self.peak.processes);
+        Ok(finished)
+    }
+}
+
+/// Returns the process that a handle stands for, as this process numbers it.
+fn pid_of(handle: &OwnedFd) -> Option<Pid> {
+    use std::os::fd::AsRawFd;
+    let path = format!("/proc/self/fdinfo/{}", handle.as_fd().as_raw_fd());
+    let text = std::fs::read_to_string(path).ok()?;
+    let pid = text.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().parse().ok()?;
+    Pid::from_raw(pid)
+}
+
+/// Whether a step of starting belongs to the sandbox, not to the command.
+pub(crate) fn is_of_sandbox(step: Step) -> bool {
+    !matches!(step, Step::Directory | Step::Exec)
+}

@@ -1,0 +1,215 @@
+//! The launcher: a small process of one thread that starts every command, so that starting one costs
+//! the same however large the process is that wants it. It ends with that process, and every command
+//! ends with it.
+
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, kill_process, pidfd_open, set_child_subreaper,
+    set_parent_process_death_signal,
+};
+
+use super::inside::{CONTROL, OPTIONS, PROGRAM};
+use super::stage;
+use super::system::{self, Forked};
+use super::wire::{self, Launch, Placed, Report, Setup, Step, User};
+
+/// The first word of bubblewrap's last arguments: what this program is to be inside.
+pub(crate) const INSIDE: &str = "__inside";
+/// What this program is to be when it is started as the launcher.
+pub(crate) const LAUNCHER: &str = "__launcher";
+
+/// Descriptors above this are ours for the time between fork and exec.
+const SPARE: i32 = 16;
+
+struct Launcher {
+    socket: OwnedFd,
+    signals: OwnedFd,
+    program: fs::File,
+    bubblewrap: CString,
+    user: Option<User>,
+    /// The lines to whoever wants to know about a command, by the process that runs it.
+    commands: HashMap<Pid, OwnedFd>,
+}
+
+/// Runs as the launcher. Does not return.
+pub(crate) fn run() -> ! {
+    let code = i32::from(serve().is_err());
+    system::leave(code)
+}
+
+fn serve() -> io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    // What a command leaves behind, should bubblewrap be killed, comes to us.
+    set_child_subreaper(Some(rustix::process::getpid()))?;
+    let socket = system::inherited(0);
+    let Some((setup, handles)) = wire::receive::<Setup>(&socket)? else { return Ok(()) };
+    let placed = match stage::stage(&setup, &handles) {
+        Ok(()) => Placed::Done,
+        Err((mechanism, why)) => Placed::Failed { mechanism: mechanism.to_owned(), why },
+    };
+    drop(handles);
+    wire::send(socket.as_fd(), &placed, &[])?;
+    let mut launcher = Launcher {
+        socket,
+        signals: system::child_signals()?,
+        program: fs::File::open("/proc/self/exe")?,
+        bubblewrap: CString::new(setup.bubblewrap).unwrap_or_default(),
+        user: setup.user,
+        commands: HashMap::new(),
+    };
+    while launcher.turn()? {}
+    launcher.end();
+    Ok(())
+}
+
+impl Launcher {
+    /// Waits for something to do and does it; `false` when nobody wants anything any more.
+    fn turn(&mut self) -> io::Result<bool> {
+        let mut waits =
+            [PollFd::new(&self.socket, PollFlags::IN), PollFd::new(&self.signals, PollFlags::IN)];
+        match poll(&mut waits, None) {
+            Err(rustix::io::Errno::INTR) => return Ok(true),
+            other => other?,
+        };
+        let (wanted, ended) = (!waits[0].revents().is_empty(), !waits[1].revents().is_empty());
+        if ended {
+            let mut drained = [0; 1024];
+            let _ = rustix::io::read(&self.signals, &mut drained);
+            self.reap(false);
+        }
+        if !wanted {
+            return Ok(true);
+        }
+        let Some((launch, handles)) = wire::receive::<Launch>(&self.socket)? else {
+            return Ok(false);
+        };
+        self.start(launch, handles);
+        Ok(true)
+    }
+
+    fn start(&mut self, launch: Launch, handles: Vec<OwnedFd>) {
+        let Ok([control, stdout, stderr]) = <[OwnedFd; 3]>::try_from(handles) else { return };
+        let started = options_file(&launch.options).and_then(|options| match system::fork()? {
+            Forked::Child => {
+                let given = [control.as_fd(), options.as_fd(), self.program.as_fd()];
+                let err = self.become_bubblewrap(given, stdout.as_fd(), stderr.as_fd());
+                fail(control.as_fd(), &err);
+                system::leave(127)
+            }
+            Forked::Parent(pid) => Ok((pid, pidfd_open(pid, PidfdFlags::empty())?)),
+        });
+        match started {
+            Ok((pid, handle)) => {
+                let _ = wire::send(control.as_fd(), &Report::Started, &[handle.as_fd()]);
+                self.commands.insert(pid, control);
+            }
+            Err(err) => fail(control.as_fd(), &err),
+        }
+    }
+
+    /// Becomes bubblewrap. Returns only if that failed.
+    fn become_bubblewrap(
+        &self,
+        given: [BorrowedFd<'_>; 3],
+        stdout: BorrowedFd<'_>,
+        stderr: BorrowedFd<'_>,
+    ) -> io::Error {
+        let prepared = (|| {
+            rustix::process::setsid()?;
+            let nothing = fs::File::open("/dev/null")?;
+            let [control, options, program] = given;
+            let places = [
+                (nothing.as_fd(), 0),
+                (stdout, 1),
+                (stderr, 2),
+                (control, CONTROL),
+                (options, OPTIONS),
+                (program, PROGRAM),
+            ];
+            // First out of each other's way, then into place.
+            let mut lifted = Vec::new();
+            for (fd, to) in places {
+                lifted.push((system::lift(fd, SPARE)?, to));
+            }
+            for (from, to) in lifted {
+                system::place(from, to)?;
+            }
+            system::close_from(PROGRAM.cast_unsigned() + 1)?;
+            // Closed with the rest: what owned it must not close it again.
+            std::mem::forget(nothing);
+            system::reset_signals();
+            // The first to go when the machine runs out of memory.
+            let _ = fs::write("/proc/self/oom_score_adj", "1000");
+            rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
+            if let Some(user) = self.user {
+                system::become_user(user.uid, user.gid)?;
+            }
+            Ok::<(), io::Error>(())
+        })();
+        if let Err(err) = prepared {
+            return err;
+        }
+        let program = format!("/proc/self/fd/{PROGRAM}");
+        let words = ["bwrap", "--args", &OPTIONS.to_string(), "--", &program, INSIDE];
+        let words: Vec<CString> =
+            words.into_iter().filter_map(|word| CString::new(word).ok()).collect();
+        system::exec(&self.bubblewrap, &words, &[])
+    }
+
+    fn reap(&mut self, blocks: bool) {
+        while let Some(pid) = system::ended_child(blocks) {
+            let (read_bytes, written_bytes) = transferred(pid);
+            let Ok(ended) = system::take_child(pid) else { return };
+            let Some(control) = self.commands.remove(&pid) else { continue };
+            let report = Report::Ended {
+                status: ended.status,
+                cpu_us: ended.cpu_us,
+                peak_memory: ended.peak_memory,
+                read_bytes,
+                written_bytes,
+            };
+            let _ = wire::send(control.as_fd(), &report, &[]);
+        }
+    }
+
+    /// Ends every command and waits until it is gone.
+    fn end(mut self) {
+        for pid in self.commands.keys() {
+            let _ = kill_process(*pid, Signal::KILL);
+        }
+        self.reap(true);
+    }
+}
+
+/// What a process and all it waited for read and wrote.
+fn transferred(pid: Pid) -> (u64, u64) {
+    let text = fs::read_to_string(format!("/proc/{}/io", pid.as_raw_nonzero())).unwrap_or_default();
+    let field = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|value| value.trim().parse().ok()).unwrap_or(0)
+    };
+    (field("rchar:"), field("wchar:"))
+}
+
+fn options_file(options: &[String]) -> io::Result<fs::File> {
+    use std::io::{Seek, Write};
+    let flags = rustix::fs::MemfdFlags::CLOEXEC;
+    let mut file = fs::File::from(rustix::fs::memfd_create("options", flags)?);
+    for option in options {
+        file.write_all(option.as_bytes())?;
+        file.write_all(&[0])?;
+    }
+    file.rewind()?;
+    Ok(file)
+}
+
+fn fail(control: BorrowedFd<'_>, err: &io::Error) {
+    let (why, errno) = (err.to_string(), err.raw_os_error());
+    let _ = wire::send(control, &Report::Failed { step: Step::Spawn, why, errno }, &[]);
+}

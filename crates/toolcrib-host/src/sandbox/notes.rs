@@ -1,0 +1,154 @@
+//! What a reader should be told about a command beside what it printed: why it was not started, which
+//! limit it ran into, that it waited for someone to type.
+
+use toolcrib_core::command::{End, Finished, Limit, Mechanism, Strike};
+use toolcrib_core::{ErrorKind, ToolError};
+
+use super::config::CommandLimits;
+use super::job::is_of_sandbox;
+use super::wire::Step;
+
+/// What programs say when they may not have more memory.
+const OUT_OF_MEMORY: [&str; 6] = [
+    "Cannot allocate memory",
+    "MemoryError",
+    "bad_alloc",
+    "heap out of memory",
+    "memory allocation of",
+    "out of memory",
+];
+
+/// What programs say when they may not start another process.
+const NO_MORE_PROCESSES: [&str; 4] = [
+    "fork: retry: Resource temporarily unavailable",
+    "fork: Resource temporarily unavailable",
+    "Cannot fork",
+    "spawn EAGAIN",
+];
+
+/// What programs say when they would have asked someone.
+const WOULD_ASK: [&str; 12] = [
+    "a terminal is required to read the password",
+    "a password is required",
+    "could not read Username",
+    "could not read Password",
+    "terminal prompts disabled",
+    "Host key verification failed",
+    "/dev/tty: No such device or address",
+    "cannot open /dev/tty",
+    "Can't open /dev/tty",
+    "EOF when reading a line",
+    "stdin is not a terminal",
+    "Inappropriate ioctl for device",
+];
+
+/// Adds to a finished command what can be told about it.
+pub(crate) fn add(finished: &mut Finished, limits: &CommandLimits, most_processes: u64) {
+    let code = finished.end.exit_code();
+    let said = |words: &[&str]| words.iter().any(|word| finished.stderr.text.contains(word));
+    let has_failed = code != 0;
+    if finished.strike.is_none() {
+        let (out_of_memory, no_more) = (said(&OUT_OF_MEMORY), said(&NO_MORE_PROCESSES));
+        let peak = finished.usage.peak_memory;
+        let by = Mechanism::Rlimit;
+        finished.strike = match code {
+            153 => Some(strike(Limit::FileSize, limits.file_size, None, by)),
+            152 => {
+                let used = finished.usage.cpu_us / 1_000_000;
+                Some(strike(Limit::Cpu, limits.cpu_seconds, Some(used), by))
+            }
+            _ if has_failed && out_of_memory => {
+                Some(strike(Limit::Memory, limits.memory, Some(peak), by))
+            }
+            _ if has_failed && no_more || most_processes >= limits.processes => {
+                Some(strike(Limit::Processes, limits.processes, Some(most_processes), by))
+            }
+            _ => None,
+        };
+    }
+    if let Some(strike) = &finished.strike {
+        finished.notes.push(strike.sentence());
+    }
+    if let End::Signalled(signal) = finished.end {
+        finished.notes.push(format!("the command died by signal {signal}{}", name_of(signal)));
+    }
+    if has_failed && said(&WOULD_ASK) {
+        finished.notes.push(
+            "the command wanted someone to type: there is no terminal and nothing on stdin here; \
+             give it what it needs by arguments or files"
+                .to_owned(),
+        );
+    }
+}
+
+fn strike(limit: Limit, allowed: u64, used: Option<u64>, by: Mechanism) -> Strike {
+    Strike { limit, allowed, used, by }
+}
+
+fn name_of(signal: i32) -> &'static str {
+    match signal {
+        libc::SIGSEGV => " (SIGSEGV: it touched memory that is not its own)",
+        libc::SIGABRT => " (SIGABRT: it gave itself up)",
+        libc::SIGKILL => " (SIGKILL: the kernel or another process ended it)",
+        libc::SIGTERM => " (SIGTERM)",
+        libc::SIGSYS => " (SIGSYS: it made a call to the kernel that is forbidden here)",
+        libc::SIGXFSZ => " (SIGXFSZ: a file grew past the limit)",
+        libc::SIGXCPU => " (SIGXCPU: its processor time ran out)",
+        libc::SIGPIPE => " (SIGPIPE)",
+        libc::SIGBUS => " (SIGBUS)",
+        libc::SIGFPE => " (SIGFPE)",
+        libc::SIGILL => " (SIGILL)",
+        _ => "",
+    }
+}
+
+/// Words why a command was not started.
+pub(crate) fn not_started(step: Step, why: &str, errno: Option<i32>) -> ToolError {
+    if is_of_sandbox(step) {
+        let (mechanism, fix) = match step {
+            Step::Landlock => ("landlock", "use a kernel from 6.2 on with Landlock among its LSMs"),
+            Step::Seccomp => ("seccomp", "use a kernel with CONFIG_SECCOMP_FILTER"),
+            Step::Spawn => ("bubblewrap", "install the package `bubblewrap`"),
+            _ => ("sandbox", "run `toolcrib doctor`"),
+        };
+        return unavailable(mechanism, why, fix);
+    }
+    match (step, errno) {
+        (Step::Directory, _) => {
+            ToolError::new(ErrorKind::NotFound, format!("the command cannot start in {why}"))
+        }
+        (_, Some(libc::E2BIG)) => {
+            ToolError::new(ErrorKind::TooLarge, "the command is longer than the kernel takes")
+                .hint("write it to a file of the workspace and run that")
+        }
+        _ => ToolError::new(ErrorKind::NotFound, format!("the command cannot be run: {why}"))
+            .with("reason", "command_not_found"),
+    }
+}
+
+/// Words that bubblewrap failed before anything of ours ran inside.
+pub(crate) fn no_sandbox(said: &str) -> ToolError {
+    let said = said.trim();
+    let (mechanism, fix) = if said.contains("user namespace") || said.contains("uid map") {
+        (
+            "user namespaces",
+            "let ordinary users make them: sysctl user.max_user_namespaces above 0, \
+             kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0",
+        )
+    } else if said.contains("Creating new namespace failed") {
+        ("user namespaces", "let ordinary users make them: sysctl user.max_user_namespaces above 0")
+    } else {
+        ("bubblewrap", "run `toolcrib doctor`")
+    };
+    let why = if said.is_empty() { "bubblewrap ended without a word" } else { said };
+    unavailable(mechanism, why, fix)
+}
+
+/// Words that a mechanism is missing, so that nothing is run.
+pub(crate) fn unavailable(mechanism: &str, why: &str, fix: &str) -> ToolError {
+    let message = format!("no sandbox, so the command was not run: {mechanism} is missing ({why})");
+    ToolError::new(ErrorKind::Unavailable, message)
+        .hint(format!("{fix}; `toolcrib doctor` shows what is in force"))
+        .with("reason", "sandbox_unavailable")
+        .with("missing", mechanism)
+}

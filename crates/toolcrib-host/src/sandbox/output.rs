@@ -1,0 +1,286 @@
+//! What a command prints: read to the end whatever its length, head and tail kept, all of it saved up
+//! to a bound, lines that a terminal program overwrote folded into their last state.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use toolcrib_core::command::{Printed, Stream};
+
+/// A line longer than this is not held back to see whether it will be overwritten.
+const LONGEST_LINE: usize = 64 << 10;
+
+/// What is printed to one stream.
+pub(crate) struct Collector {
+    kept: Kept,
+    line: Vec<u8>,
+    /// The last byte was a carriage return: the next one tells what it meant.
+    is_returned: bool,
+    bytes: u64,
+    lines: u64,
+    ends_line: bool,
+    saved: Saved,
+}
+
+/// The beginning and the end of a stream.
+struct Kept {
+    half: usize,
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    /// Bytes that went through the tail and out of it.
+    lost: u64,
+}
+
+/// Where a stream is saved: nothing is on disk before there is something to save.
+struct Saved {
+    path: PathBuf,
+    file: Option<File>,
+    bytes: u64,
+    most: u64,
+    has_failed: bool,
+}
+
+impl Collector {
+    /// Keeps `keep` bytes for the answer, and saves up to `most` in `folder`.
+    pub(crate) fn new(stream: Stream, keep: usize, folder: &Path, most: u64) -> Self {
+        let path = folder.join(stream.as_str());
+        Self {
+            kept: Kept {
+                half: (keep / 2).max(1),
+                head: Vec::new(),
+                tail: VecDeque::new(),
+                lost: 0,
+            },
+            line: Vec::new(),
+            is_returned: false,
+            bytes: 0,
+            lines: 0,
+            ends_line: true,
+            saved: Saved { path, file: None, bytes: 0, most, has_failed: false },
+        }
+    }
+
+    /// Takes what was read.
+    pub(crate) fn take(&mut self, bytes: &[u8]) {
+        let Some(last) = bytes.last() else { return };
+        self.saved.write(bytes);
+        self.bytes += bytes.len() as u64;
+        self.lines += memchr::memchr_iter(b'\n', bytes).count() as u64;
+        self.ends_line = *last == b'\n';
+        if !self.is_returned && memchr::memchr(b'\r', bytes).is_none() {
+            self.take_plain(bytes);
+        } else {
+            bytes.iter().for_each(|byte| self.take_byte(*byte));
+        }
+    }
+
+    fn take_plain(&mut self, bytes: &[u8]) {
+        let whole = memchr::memrchr(b'\n', bytes).map_or(0, |end| end + 1);
+        if whole > 0 {
+            self.flush();
+            self.kept.push(&bytes[..whole]);
+        }
+        self.line.extend_from_slice(&bytes[whole..]);
+        if self.line.len() > LONGEST_LINE {
+            self.flush();
+        }
+    }
+
+    fn take_byte(&mut self, byte: u8) {
+        if self.is_returned {
+            self.is_returned = false;
+            // A line end of the other system, or the start of the line over again.
+            if byte == b'\n' {
+                self.line.push(b'\r');
+            } else {
+                self.line.clear();
+            }
+        }
+        match byte {
+            b'\r' => self.is_returned = true,
+            b'\n' => {
+                self.line.push(byte);
+                self.flush();
+            }
+            _ => self.line.push(byte),
+        }
+        if self.line.len() > LONGEST_LINE {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        self.kept.push(&self.line);
+        self.line.clear();
+    }
+
+    /// How much was printed.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Returns what was printed so far. `rest` says how what is left out can be read.
+    pub(crate) fn printed(&self, rest: &str) -> Printed {
+        let lines = self.lines + u64::from(!self.ends_line);
+        let mut text = String::new();
+        let tail: Vec<u8> =
+            self.kept.tail.iter().copied().chain(self.line.iter().copied()).collect();
+        let is_cut = self.kept.lost > 0;
+        if is_cut {
+            let head = &self.kept.head[..whole_lines_head(&self.kept.head)];
+            let from = whole_lines_tail(&tail);
+            let lost = self.kept.lost + (self.kept.head.len() - head.len() + from) as u64;
+            let count = |bytes: &[u8]| memchr::memchr_iter(b'\n', bytes).count() as u64;
+            let shown_lines = count(head) + count(&tail[from..]) + u64::from(!self.ends_line);
+            let lost_lines = lines.saturating_sub(shown_lines);
+            show(head, &mut text);
+            if !text.ends_with('\n') {
+                text.push('\n');
+            }
+            let _ = writeln!(
+                text,
+                "[{lost} bytes, {lost_lines} lines left out here{}{rest}]",
+                self.saved.note()
+            );
+            show(&tail[from..], &mut text);
+        } else {
+            show(&self.kept.head, &mut text);
+            show(&tail, &mut text);
+        }
+        Printed { text, bytes: self.bytes, lines, is_cut }
+    }
+}
+
+impl Kept {
+    fn push(&mut self, bytes: &[u8]) {
+        let room = self.half.saturating_sub(self.head.len());
+        let (first, rest) = bytes.split_at(room.min(bytes.len()));
+        self.head.extend_from_slice(first);
+        if rest.is_empty() {
+            return;
+        }
+        if rest.len() >= self.half {
+            let (gone, rest) = rest.split_at(rest.len() - self.half);
+            self.lost += (self.tail.len() + gone.len()) as u64;
+            self.tail.clear();
+            self.tail.extend(rest);
+            return;
+        }
+        let over = (self.tail.len() + rest.len()).saturating_sub(self.half);
+        self.tail.drain(..over);
+        self.lost += over as u64;
+        self.tail.extend(rest);
+    }
+}
+
+impl Saved {
+    fn write(&mut self, bytes: &[u8]) {
+        let room = usize::try_from(self.most.saturating_sub(self.bytes)).unwrap_or(usize::MAX);
+        let bytes = &bytes[..bytes.len().min(room)];
+        if bytes.is_empty() || self.has_failed {
+            return;
+        }
+        if self.file.is_none() {
+            self.file = create(&self.path).ok();
+        }
+        match self.file.as_mut().map(|file| file.write_all(bytes)) {
+            Some(Ok(())) => self.bytes += bytes.len() as u64,
+            // A full disk must not end the command; the answer says what is missing.
+            _ => self.has_failed = true,
+        }
+    }
+
+    fn note(&self) -> String {
+        if self.has_failed {
+            return "; saving them failed".to_owned();
+        }
+        if self.bytes == self.most {
+            return format!("; the first {} bytes are saved: ", self.most);
+        }
+        "; ".to_owned()
+    }
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent()
+        && let Err(err) = DirBuilder::new().mode(0o700).create(folder)
+        && err.kind() != io::ErrorKind::AlreadyExists
+    {
+        fs::create_dir_all(folder)?;
+    }
+    OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
+}
+
+/// How much of a cut beginning is whole lines; all of it if the cut line is most of it.
+fn whole_lines_head(bytes: &[u8]) -> usize {
+    let end = memchr::memrchr(b'\n', bytes).map_or(0, |end| end + 1);
+    if end < bytes.len() / 2 { bytes.len() } else { end }
+}
+
+/// Where the whole lines of a cut end begin; at its start if the cut line is most of it.
+fn whole_lines_tail(bytes: &[u8]) -> usize {
+    let start = memchr::memchr(b'\n', bytes).map_or(bytes.len(), |end| end + 1);
+    if start > bytes.len() / 2 { 0 } else { start }
+}
+
+/// Shows bytes as text; those that are none as `\xNN`.
+pub(crate) fn show(bytes: &[u8], text: &mut String) {
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            let _ = write!(text, "\\x{byte:02x}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn printed(chunks: &[&[u8]], keep: usize) -> Printed {
+        let folder = tempfile::tempdir().unwrap();
+        let mut collector = Collector::new(Stream::Stdout, keep, folder.path(), 1 << 20);
+        chunks.iter().for_each(|chunk| collector.take(chunk));
+        let saved = fs::read(folder.path().join("stdout")).unwrap_or_default();
+        assert_eq!(saved, chunks.concat(), "everything is saved as it was");
+        collector.printed("read it")
+    }
+
+    #[test]
+    fn what_fits_is_kept_as_it_is() {
+        for chunks in [&[b"a\nb\n".as_slice()][..], &[b"a\n", b"b", b"\n"], &[b"a\r\nb\r\n"]] {
+            let all = chunks.concat();
+            assert_eq!(printed(chunks, 100).text.as_bytes(), all);
+        }
+    }
+
+    #[test]
+    fn overwritten_lines_fold_into_their_last_state() {
+        let text = printed(&[b" 10%\r 20%\r", b"100%\ndone\n"], 100).text;
+        assert_eq!(text, "100%\ndone\n");
+        assert_eq!(printed(&[b"a\r", b"\nb"], 100).text, "a\r\nb");
+    }
+
+    #[test]
+    fn a_cut_says_how_much_is_left_out() {
+        let lines: Vec<u8> = (1..=1000).flat_map(|n| format!("{n}\n").into_bytes()).collect();
+        let got = printed(&[&lines[..777], &lines[777..]], 40);
+        assert!(got.is_cut);
+        assert!(got.text.starts_with("1\n2\n"), "{}", got.text);
+        assert!(got.text.ends_with("\n1000\n"), "{}", got.text);
+        let shown = got.text.lines().filter(|line| !line.starts_with('[')).count();
+        let lost = 1000 - shown;
+        assert!(got.text.contains(&format!("{lost} lines left out here; read it")), "{}", got.text);
+        assert_eq!((got.lines, got.bytes), (1000, lines.len() as u64));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_shown() {
+        assert_eq!(printed(&[b"a\xff\xc3", b"\xa4b\xe2\x82"], 100).text, "a\\xffäb\\xe2\\x82");
+    }
+}

@@ -1,0 +1,84 @@
+//! What a running command uses, added up over every process below its first one.
+
+use std::fs;
+
+use rustix::process::Pid;
+
+/// What all processes of a command use together.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sample {
+    pub(crate) processes: u64,
+    pub(crate) memory: u64,
+    pub(crate) cpu_us: u64,
+    pub(crate) written: u64,
+}
+
+/// The most processes that are looked at: one more than this is too many by any limit.
+const MOST: usize = 100_000;
+
+impl Sample {
+    /// Looks at `first` and everything below it.
+    pub(crate) fn take(first: Pid) -> Self {
+        let mut sample = Self::default();
+        let mut open = vec![first.as_raw_nonzero().get()];
+        let mut seen = 0;
+        while let Some(pid) = open.pop() {
+            seen += 1;
+            if seen > MOST {
+                break;
+            }
+            sample.add(pid);
+            children(pid, &mut open);
+        }
+        sample
+    }
+
+    fn add(&mut self, pid: i32) {
+        let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return };
+        // The name, in parentheses, can hold anything; what comes after it is numbers.
+        let Some((_, fields)) = stat.rsplit_once(')') else { return };
+        let fields: Vec<&str> = fields.split_whitespace().collect();
+        let field = |number: usize| {
+            fields.get(number - 3).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0)
+        };
+        self.processes += 1;
+        let ticks = field(14) + field(15) + field(16) + field(17);
+        self.cpu_us += ticks * 1_000_000 / ticks_per_second();
+        self.memory += private_memory(pid);
+        self.written += written(pid);
+    }
+}
+
+/// Memory that is this process's own: what it shares with its like is not counted for each of them.
+fn private_memory(pid: i32) -> u64 {
+    let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else { return 0 };
+    let kib = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        let number = line.and_then(|line| line.split_whitespace().next());
+        number.and_then(|number| number.parse::<u64>().ok()).unwrap_or(0)
+    };
+    (kib("RssAnon:") + kib("RssShmem:") + kib("VmSwap:")) * 1024
+}
+
+/// Bytes that a process and those it waited for have written.
+fn written(pid: i32) -> u64 {
+    let Ok(io) = fs::read_to_string(format!("/proc/{pid}/io")) else { return 0 };
+    let field = |name: &str| {
+        let line = io.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|value| value.trim().parse::<u64>().ok()).unwrap_or(0)
+    };
+    // What a mapping dirties is in the one, what goes to a file system in memory in the other.
+    field("wchar:").max(field("write_bytes:"))
+}
+
+fn children(pid: i32, open: &mut Vec<i32>) {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return };
+    for thread in threads.flatten() {
+        let Ok(list) = fs::read_to_string(thread.path().join("children")) else { continue };
+        open.extend(list.split_whitespace().filter_map(|pid| pid.parse::<i32>().ok()));
+    }
+}
+
+fn ticks_per_second() -> u64 {
+    rustix::param::clock_ticks_per_second().max(1)
+}

@@ -1,0 +1,98 @@
+//! Which program reads a command's text.
+
+use std::path::{Path, PathBuf};
+
+use toolcrib_core::command::{Order, Shell};
+use toolcrib_core::{ErrorKind, ToolError};
+
+use super::config::Operator;
+use super::inside::PROXY_PORT;
+
+/// Where shells are looked for: folders that commands see and no command can change.
+const FOLDERS: [&str; 4] = ["/usr/bin", "/bin", "/usr/local/bin", "/opt/microsoft/powershell/7"];
+
+/// Fails if the text cannot be handed to any program.
+pub(crate) fn check(order: &Order, most: usize) -> Result<(), ToolError> {
+    let bad = |message: &str, hint: &str| {
+        Err(ToolError::new(ErrorKind::BadArgs, message).hint(hint.to_owned()))
+    };
+    if matches!(order.shell, Shell::Program(_)) {
+        return Ok(());
+    }
+    if order.text.trim().is_empty() {
+        return bad("the command is empty", "give the command to run");
+    }
+    if order.text.contains('\0') {
+        return bad("the command holds a NUL character", "leave it out");
+    }
+    if order.text.len() > most {
+        let message =
+            format!("the command has {} bytes, and {most} are the most", order.text.len());
+        return Err(ToolError::new(ErrorKind::TooLarge, message)
+            .hint("write it to a file of the workspace and run that"));
+    }
+    Ok(())
+}
+
+/// Returns the program and its arguments.
+pub(crate) fn arguments(order: &Order, operator: &Operator) -> Result<Vec<String>, ToolError> {
+    let text = order.text.as_str();
+    let words = |program: &Path, options: &[&str]| {
+        let mut words = vec![program.display().to_string()];
+        words.extend(options.iter().map(|option| (*option).to_owned()));
+        words.push(text.to_owned());
+        words
+    };
+    match &order.shell {
+        Shell::Program(arguments) => Ok(arguments.clone()),
+        Shell::Bash => find("bash").map(|bash| words(&bash, &["--noprofile", "--norc", "-c"])),
+        Shell::Own => {
+            let own = operator.shell.as_deref().filter(|shell| {
+                FOLDERS.iter().any(|folder| shell.parent() == Some(Path::new(folder)))
+                    && shell.is_file()
+            });
+            let shell =
+                own.map_or_else(|| find("bash").or_else(|_| find("sh")), |own| Ok(own.to_owned()))?;
+            let options: &[&str] = match shell.file_name().and_then(|name| name.to_str()) {
+                Some("bash") => &["--noprofile", "--norc", "-c"],
+                Some("zsh") => &["-f", "-c"],
+                Some("fish") => &["--no-config", "-c"],
+                Some("sh" | "dash" | "ksh" | "mksh" | "ash") => &["-c"],
+                // A shell whose options are not known might read a profile.
+                _ => return find("sh").map(|sh| words(&sh, &["-c"])),
+            };
+            Ok(words(&shell, options))
+        }
+        Shell::PowerShell => find("pwsh")
+            .or_else(|_| find("powershell"))
+            .map(|shell| words(&shell, &["-NoLogo", "-NoProfile", "-NonInteractive", "-Command"]))
+            .map_err(|_| {
+                ToolError::new(
+                    ErrorKind::Unavailable,
+                    "PowerShell is not installed on this machine",
+                )
+                .hint("install the package `powershell`, or use run_bash")
+                .with("reason", "powershell_missing")
+            }),
+    }
+}
+
+fn find(name: &str) -> Result<PathBuf, ToolError> {
+    let found =
+        FOLDERS.iter().map(|folder| Path::new(folder).join(name)).find(|path| path.is_file());
+    found.ok_or_else(|| {
+        ToolError::new(ErrorKind::Unavailable, format!("`{name}` is not installed on this machine"))
+            .hint(format!("install `{name}`"))
+    })
+}
+
+/// How programs find the way out.
+pub(crate) fn proxy_environment() -> Vec<String> {
+    let address = format!("http://127.0.0.1:{PROXY_PORT}");
+    let mut all: Vec<String> =
+        ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"]
+            .map(|name| format!("{name}={address}"))
+            .into();
+    all.push("NODE_USE_ENV_PROXY=1".to_owned());
+    all
+}

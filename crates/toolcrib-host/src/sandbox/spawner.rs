@@ -1,0 +1,99 @@
+//! The way to the launcher: one process, started from one thread that lives as long as it does, since
+//! the kernel ends it with that thread.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+
+use rustix::net::Shutdown;
+
+use super::launcher::LAUNCHER;
+use super::wire::{self, Launch, Placed, Setup};
+
+/// A running launcher.
+pub(crate) struct Spawner {
+    socket: OwnedFd,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Why there is no launcher: the mechanism that is missing, and what was said.
+pub(crate) struct NoLauncher {
+    pub(crate) mechanism: String,
+    pub(crate) why: String,
+}
+
+impl NoLauncher {
+    fn new(mechanism: &str, why: impl ToString) -> Self {
+        Self { mechanism: mechanism.to_owned(), why: why.to_string() }
+    }
+}
+
+impl Spawner {
+    /// Starts the launcher and hands it what it needs.
+    pub(crate) fn start(
+        program: &Path,
+        setup: &Setup,
+        handles: &[BorrowedFd<'_>],
+    ) -> Result<Self, NoLauncher> {
+        let failed = |err: io::Error| NoLauncher::new("launcher", err);
+        let (socket, theirs) = wire::pair().map_err(failed)?;
+        let (told, hear) = mpsc::channel();
+        let program = program.to_owned();
+        let thread = thread::Builder::new()
+            .name("spawner".to_owned())
+            .spawn(move || {
+                let started = Command::new(program)
+                    .arg(LAUNCHER)
+                    .env_clear()
+                    .current_dir("/")
+                    .stdin(Stdio::from(theirs))
+                    .stdout(Stdio::null())
+                    .stderr(Stdio::null())
+                    .spawn();
+                let child = match started {
+                    Ok(child) => {
+                        let _ = told.send(Ok(()));
+                        Some(child)
+                    }
+                    Err(err) => {
+                        let _ = told.send(Err(err));
+                        None
+                    }
+                };
+                if let Some(mut child) = child {
+                    let _ = child.wait();
+                }
+            })
+            .map_err(failed)?;
+        match hear.recv() {
+            Ok(Ok(())) => {}
+            Ok(Err(err)) => return Err(failed(err)),
+            Err(err) => return Err(NoLauncher::new("launcher", err)),
+        }
+        let spawner = Self { socket, thread: Some(thread) };
+        wire::send(spawner.socket.as_fd(), setup, handles).map_err(failed)?;
+        match wire::receive::<Placed>(&spawner.socket).map_err(failed)? {
+            Some((Placed::Done, _)) => Ok(spawner),
+            Some((Placed::Failed { mechanism, why }, _)) => Err(NoLauncher { mechanism, why }),
+            None => Err(NoLauncher::new("launcher", "it ended at once")),
+        }
+    }
+
+    /// Has a command started, with these far ends of control, stdout and stderr.
+    pub(crate) fn launch(&self, launch: &Launch, ends: [BorrowedFd<'_>; 3]) -> io::Result<()> {
+        wire::send(self.socket.as_fd(), launch, &ends)
+    }
+}
+
+impl Drop for Spawner {
+    fn drop(&mut self) {
+        // The launcher ends every command and goes; its thread sees it off.
+        let _ = rustix::net::shutdown(&self.socket, Shutdown::Both);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

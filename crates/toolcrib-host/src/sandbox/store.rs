@@ -1,0 +1,183 @@
+//! What commands printed, saved by call, and what became of tasks: both outlive the process that ran
+//! them.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use toolcrib_core::command::{End, Excerpt, Lines, Printed, Stream, Task, TaskStatus};
+use toolcrib_core::{ErrorKind, ToolError};
+
+use super::output::show;
+
+/// How many calls' output is kept; the oldest go first.
+const MOST_KEPT: usize = 1000;
+
+/// How much of an ended task's output is shown again.
+const SHOWN: u64 = 32 << 10;
+
+/// The folder of saved output.
+pub(crate) struct Store {
+    folder: PathBuf,
+}
+
+/// What is noted of a task.
+#[derive(Serialize, Deserialize)]
+struct Note {
+    command: String,
+    started: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end: Option<NotedEnd>,
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum NotedEnd {
+    Exited(i32),
+    Signalled(i32),
+    TimedOut,
+    Limited,
+    Killed,
+}
+
+impl Store {
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// Where a call's output is saved.
+    pub(crate) fn folder(&self, id: &str) -> PathBuf {
+        self.folder.join(id)
+    }
+
+    /// Makes room: what is oldest by its id, which begins with its time, goes.
+    pub(crate) fn prune(&self) {
+        let Ok(entries) = fs::read_dir(&self.folder) else { return };
+        let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
+        if names.len() <= MOST_KEPT {
+            return;
+        }
+        names.sort_unstable();
+        for name in &names[..names.len() - MOST_KEPT] {
+            let _ = fs::remove_dir_all(self.folder.join(name));
+        }
+    }
+
+    pub(crate) fn note_started(&self, id: &str, command: &str, at: Timestamp) {
+        let note = Note { command: command.to_owned(), started: at.to_string(), end: None };
+        self.write(id, &note);
+    }
+
+    pub(crate) fn note_ended(&self, id: &str, end: End) {
+        let Some(mut note) = self.read_note(id) else { return };
+        note.end = Some(match end {
+            End::Exited(code) => NotedEnd::Exited(code),
+            End::Signalled(signal) => NotedEnd::Signalled(signal),
+            End::TimedOut => NotedEnd::TimedOut,
+            End::Limited => NotedEnd::Limited,
+            End::Killed => NotedEnd::Killed,
+        });
+        self.write(id, &note);
+    }
+
+    fn write(&self, id: &str, note: &Note) {
+        let folder = self.folder(id);
+        let Ok(text) = serde_json::to_string(note) else { return };
+        let fresh = folder.join("task.new");
+        let _ = fs::create_dir_all(&folder);
+        let _ = fs::write(&fresh, text).and_then(|()| fs::rename(&fresh, folder.join("task.json")));
+    }
+
+    fn read_note(&self, id: &str) -> Option<Note> {
+        let text = fs::read_to_string(self.folder(known(id)?).join("task.json")).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+
+    /// Returns what is known of a task that this process did not start, or has forgotten.
+    pub(crate) fn task(&self, id: &str) -> Result<Task, ToolError> {
+        let note = self.read_note(id).ok_or_else(|| {
+            ToolError::new(ErrorKind::NotFound, format!("Task not found: {id}"))
+                .hint("task ids come from a call with run_in_background")
+                .with("task_id", id)
+        })?;
+        let status = match note.end {
+            None => TaskStatus::Lost,
+            Some(NotedEnd::Exited(code)) => TaskStatus::Ended(End::Exited(code)),
+            Some(NotedEnd::Signalled(signal)) => TaskStatus::Ended(End::Signalled(signal)),
+            Some(NotedEnd::TimedOut) => TaskStatus::Ended(End::TimedOut),
+            Some(NotedEnd::Limited) => TaskStatus::Ended(End::Limited),
+            Some(NotedEnd::Killed) => TaskStatus::Ended(End::Killed),
+        };
+        let printed = |stream: Stream| last_of(&self.folder(id).join(stream.as_str()));
+        let (stdout, stderr) = (printed(Stream::Stdout), printed(Stream::Stderr));
+        Ok(Task { id: id.to_owned(), status, stdout, stderr, strike: None })
+    }
+
+    /// Reads lines of saved output.
+    pub(crate) fn read(
+        &self,
+        id: &str,
+        stream: Stream,
+        lines: Lines,
+    ) -> Result<Excerpt, ToolError> {
+        let none = || {
+            ToolError::new(ErrorKind::NotFound, format!("no output is saved under `{id}`"))
+                .hint("the id is that of the call whose output was cut; old output is removed")
+        };
+        let folder = self.folder(known(id).ok_or_else(none)?);
+        let file = match File::open(folder.join(stream.as_str())) {
+            Ok(file) => file,
+            Err(_) if folder.is_dir() => {
+                return Ok(Excerpt { text: String::new(), from: lines.from, count: 0, total: 0 });
+            }
+            Err(_) => return Err(none()),
+        };
+        excerpt(file, lines).map_err(|err| {
+            ToolError::new(ErrorKind::Io, format!("the output of `{id}` cannot be read: {err}"))
+        })
+    }
+}
+
+fn excerpt(file: File, lines: Lines) -> std::io::Result<Excerpt> {
+    let mut reader = BufReader::with_capacity(256 << 10, file);
+    let (mut text, mut number, mut count) = (String::new(), 0, 0);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if reader.read_until(b'\n', &mut line)? == 0 {
+            break;
+        }
+        number += 1;
+        let is_wanted = number >= lines.from && count < lines.count;
+        if is_wanted && text.len() < lines.most {
+            let room = lines.most - text.len();
+            show(&line[..line.len().min(room)], &mut text);
+            count += 1;
+        }
+    }
+    Ok(Excerpt { text, from: lines.from, count, total: number })
+}
+
+/// Returns an id that can only be the name of a folder of ours.
+fn known(id: &str) -> Option<&str> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    ((1..=64).contains(&id.len()) && id.bytes().all(is_plain)).then_some(id)
+}
+
+/// The end of a saved stream.
+fn last_of(path: &Path) -> Printed {
+    use std::io::{Seek, SeekFrom};
+    let Ok(mut file) = File::open(path) else { return Printed::default() };
+    let size = file.metadata().map_or(0, |meta| meta.len());
+    let mut bytes = Vec::new();
+    let from = size.saturating_sub(SHOWN);
+    if file.seek(SeekFrom::Start(from)).is_err() || file.read_to_end(&mut bytes).is_err() {
+        return Printed::default();
+    }
+    let lines = memchr::memchr_iter(b'\n', &bytes).count() as u64;
+    let mut text = String::new();
+    show(&bytes, &mut text);
+    Printed { text, bytes: size, lines, is_cut: from > 0 }
+}

@@ -1,0 +1,251 @@
+//! The calls to the kernel that no safe wrapper exists for, each as narrow as its caller needs.
+#![expect(unsafe_code, reason = "fork, exec and the newest mount calls have no safe form")]
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+use rustix::process::Pid;
+
+/// Which of the two processes a fork returned in.
+pub(crate) enum Forked {
+    Child,
+    Parent(Pid),
+}
+
+/// Forks. For processes of one thread only: in any other, the child could not even allocate.
+pub(crate) fn fork() -> io::Result<Forked> {
+    // SAFETY: both callers are single-threaded processes of our own, so the child may do anything.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(Forked::Child),
+        pid => Pid::from_raw(pid).map(Forked::Parent).ok_or_else(|| io::Error::other("no pid")),
+    }
+}
+
+/// Ends this process at once, running nothing on the way out.
+pub(crate) fn leave(code: i32) -> ! {
+    // SAFETY: `_exit` has no preconditions.
+    unsafe { libc::_exit(code) }
+}
+
+/// Becomes another program. Returns only if that failed.
+pub(crate) fn exec(program: &CStr, arguments: &[CString], environment: &[CString]) -> io::Error {
+    let arguments = pointers(arguments);
+    let environment = pointers(environment);
+    // SAFETY: both arrays end in null and outlive the call.
+    unsafe { libc::execve(program.as_ptr(), arguments.as_ptr(), environment.as_ptr()) };
+    io::Error::last_os_error()
+}
+
+fn pointers(texts: &[CString]) -> Vec<*const c_char> {
+    texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
+}
+
+/// Makes `to` another name of `from`, one that a program started later inherits.
+pub(crate) fn place(from: RawFd, to: RawFd) -> io::Result<()> {
+    // SAFETY: only numbers are passed; what `to` was before is meant to go.
+    let done = if from == to {
+        unsafe { libc::fcntl(from, libc::F_SETFD, 0) }
+    } else {
+        unsafe { libc::dup2(from, to) }
+    };
+    checked(done).map(drop)
+}
+
+/// Duplicates a descriptor to a number not below `least`.
+pub(crate) fn lift(fd: BorrowedFd<'_>, least: RawFd) -> io::Result<RawFd> {
+    // SAFETY: a plain duplication.
+    checked(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, least) })
+}
+
+/// Takes a descriptor that this process was started with.
+pub(crate) fn inherited(fd: RawFd) -> OwnedFd {
+    // SAFETY: the number is part of the protocol between our own processes; nobody else owns it.
+    unsafe { OwnedFd::from_raw_fd(fd) }
+}
+
+/// Closes every descriptor from `first` on.
+pub(crate) fn close_from(first: u32) -> io::Result<()> {
+    // SAFETY: the callers are about to become another program and hold none of them.
+    let done = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) };
+    checked(done as c_int).map(drop)
+}
+
+/// Returns a child that ended, and leaves it there: what it transferred can still be read. Nothing if
+/// there is none yet, or none at all.
+pub(crate) fn ended_child(blocks: bool) -> Option<Pid> {
+    let wait = if blocks { 0 } else { libc::WNOHANG };
+    // SAFETY: an all-zero siginfo is a valid one and lives through the call; its pid is the field
+    // that this call fills.
+    unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        let flags = libc::WEXITED | libc::WNOWAIT | libc::__WALL | wait;
+        while libc::waitid(libc::P_ALL, 0, &raw mut info, flags) == -1 {
+            if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+                return None;
+            }
+        }
+        Pid::from_raw(info.si_pid())
+    }
+}
+
+/// Takes a child away that [`ended_child`] named.
+pub(crate) fn take_child(pid: Pid) -> io::Result<Ended> {
+    let mut status = 0;
+    // SAFETY: an all-zero rusage is a valid one, and both places live through the call.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    let raw = pid.as_raw_nonzero().get();
+    checked(unsafe { libc::wait4(raw, &raw mut status, libc::__WALL, &raw mut usage) })?;
+    Ok(Ended {
+        status,
+        cpu_us: micros(usage.ru_utime) + micros(usage.ru_stime),
+        peak_memory: u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024,
+    })
+}
+
+/// A child that ended, and what it and all it waited for used.
+pub(crate) struct Ended {
+    pub(crate) status: i32,
+    pub(crate) cpu_us: u64,
+    pub(crate) peak_memory: u64,
+}
+
+/// Returns a descriptor that becomes readable when a child ends.
+pub(crate) fn child_signals() -> io::Result<OwnedFd> {
+    // SAFETY: the set is filled before it is used.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGCHLD);
+        checked(libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()))?;
+        let fd =
+            checked(libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK))?;
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// Gives back to every signal its default, and blocks none.
+pub(crate) fn reset_signals() {
+    // SAFETY: setting defaults has no preconditions; signals that cannot be set are left alone.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut());
+        for signal in 1..=64 {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+    }
+}
+
+/// Gives up every right of the superuser for good: this process becomes user `uid` of group `gid`.
+pub(crate) fn become_user(uid: u32, gid: u32) -> io::Result<()> {
+    // SAFETY: plain numbers; the callers are processes of one thread.
+    unsafe {
+        checked(libc::setgroups(0, std::ptr::null()))?;
+        checked(libc::setresgid(gid, gid, gid))?;
+        checked(libc::setresuid(uid, uid, uid))?;
+        if libc::setuid(0) != -1 || libc::geteuid() == 0 {
+            return Err(io::Error::other("the superuser's rights did not go"));
+        }
+    }
+    Ok(())
+}
+
+/// Leaves a namespace for a new one.
+pub(crate) fn unshare(flags: c_int) -> io::Result<()> {
+    // SAFETY: the callers are processes of one thread, which is the one that changes.
+    checked(unsafe { libc::unshare(flags) }).map(drop)
+}
+
+/// Maps the owners of a mount that is not attached yet, as the user namespace maps users.
+pub(crate) fn map_owners(mount: BorrowedFd<'_>, users: BorrowedFd<'_>) -> io::Result<()> {
+    let attributes = libc::mount_attr {
+        attr_set: libc::MOUNT_ATTR_IDMAP,
+        attr_clr: 0,
+        propagation: 0,
+        userns_fd: u64::try_from(users.as_raw_fd()).unwrap_or_default(),
+    };
+    // SAFETY: the structure and its size belong together, and the path is an empty string.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            mount.as_raw_fd(),
+            c"".as_ptr(),
+            libc::AT_EMPTY_PATH,
+            (&raw const attributes).cast::<c_void>(),
+            size_of::<libc::mount_attr>(),
+        )
+    };
+    checked(done as c_int).map(drop)
+}
+
+/// Returns which version of Landlock the kernel has; none if it has none, or has it off.
+pub(crate) fn landlock_version() -> io::Result<i32> {
+    const VERSION: c_int = 1;
+    let nothing = std::ptr::null::<c_void>();
+    // SAFETY: with this flag the kernel reads no structure.
+    let done = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, nothing, 0, VERSION) };
+    checked(done as c_int)
+}
+
+/// Makes calls that must be refused, and returns each with whether it was not.
+pub(crate) fn try_forbidden() -> Vec<(&'static str, bool)> {
+    // SAFETY: every call is harmless if it succeeds: sockets and namespaces end with this process.
+    unsafe {
+        let socket = |family| libc::socket(family, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) != -1;
+        let raw = |family| libc::socket(family, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) != -1;
+        let is_filtered = || io::Error::last_os_error().raw_os_error() == Some(libc::EPERM);
+        let typed = c"x";
+        let nothing = std::ptr::null::<c_void>();
+        vec![
+            ("a user namespace", libc::unshare(libc::CLONE_NEWUSER) != -1),
+            // On what is no terminal it fails either way: only the filter says so with EPERM.
+            (
+                "typing for the user",
+                libc::ioctl(0, libc::TIOCSTI, typed.as_ptr()) != -1 || !is_filtered(),
+            ),
+            ("sockets of other programs", socket(libc::AF_UNIX)),
+            ("the kernel's own sockets", raw(libc::AF_NETLINK)),
+            ("the virtual machine's host", socket(libc::AF_VSOCK)),
+            (
+                "mounts",
+                libc::mount(c"none".as_ptr(), c"/tmp".as_ptr(), c"tmpfs".as_ptr(), 0, nothing)
+                    != -1,
+            ),
+            ("the superuser", libc::setuid(0) != -1),
+        ]
+    }
+}
+
+/// What this thread has used so far.
+pub(crate) fn thread_usage() -> ThreadUsage {
+    // SAFETY: an all-zero rusage is a valid one.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+    let blocks = |count: libc::c_long| u64::try_from(count).unwrap_or(0) * 512;
+    ThreadUsage {
+        cpu_us: micros(usage.ru_utime) + micros(usage.ru_stime),
+        peak_memory: u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024,
+        read_bytes: blocks(usage.ru_inblock),
+        written_bytes: blocks(usage.ru_oublock),
+    }
+}
+
+/// What a thread has used.
+#[derive(Clone, Copy)]
+pub(crate) struct ThreadUsage {
+    pub(crate) cpu_us: u64,
+    pub(crate) peak_memory: u64,
+    pub(crate) read_bytes: u64,
+    pub(crate) written_bytes: u64,
+}
+
+fn micros(time: libc::timeval) -> u64 {
+    let whole = u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000;
+    whole + u64::try_from(time.tv_usec).unwrap_or(0)
+}
+
+fn checked(done: c_int) -> io::Result<c_int> {
+    if done == -1 { Err(io::Error::last_os_error()) } else { Ok(done) }
+}

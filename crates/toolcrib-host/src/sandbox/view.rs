@@ -1,0 +1,295 @@
+//! What a command sees: a root of its own, with the system read-only, scratch space of fixed size, the
+//! operator's toolchains, and the workspace.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+
+use super::config::{Operator, Profile, SandboxRules};
+use super::guard::Shield;
+use super::wire::{Staged, User};
+use super::{etc, stage};
+
+/// Folders of the system that commands read.
+const SYSTEM: [&str; 9] =
+    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store"];
+
+/// Where programs are looked for, beside the operator's own places.
+const PATH: [&str; 6] =
+    ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+
+/// The home of commands whose operator has none that could be shown.
+const OTHER_HOME: &str = "/home/toolcrib";
+
+/// One mount that does not come from the system's own folders.
+struct Bind {
+    handle: OwnedFd,
+    source: PathBuf,
+    target: PathBuf,
+    is_directory: bool,
+    is_writable: bool,
+    owner: Option<User>,
+}
+
+/// What every command of a sandbox sees.
+pub(crate) struct View {
+    binds: Vec<Bind>,
+    roots: usize,
+    system: Vec<String>,
+    scratch: u64,
+    pub(crate) home: PathBuf,
+    pub(crate) user: Option<User>,
+    pub(crate) environment: Vec<String>,
+    is_staged: bool,
+}
+
+/// Where our own folders for commands are.
+pub(crate) struct Folders {
+    pub(crate) etc: PathBuf,
+    pub(crate) caches: PathBuf,
+}
+
+impl View {
+    /// Looks up everything that commands are to see.
+    pub(crate) fn new(
+        rules: &SandboxRules,
+        operator: &Operator,
+        roots: &[(&Path, BorrowedFd<'_>)],
+        folders: &Folders,
+    ) -> io::Result<Self> {
+        let is_root = rustix::process::geteuid().is_root();
+        let user = match (is_root, rules.profile) {
+            (true, Profile::Strict) => Some(commands_user(roots, rules.user)?),
+            _ => None,
+        };
+        let home = match &operator.home {
+            Some(home) if home.is_absolute() && home.parent().is_some() => home.clone(),
+            _ => PathBuf::from(OTHER_HOME),
+        };
+        let mut view = Self {
+            binds: Vec::new(),
+            roots: roots.len(),
+            system: system()?,
+            scratch: rules.limits.scratch,
+            home,
+            user,
+            environment: Vec::new(),
+            is_staged: user.is_some(),
+        };
+        for (path, handle) in roots {
+            view.add_root(path, *handle)?;
+        }
+        let mounted = etc::prepare(&folders.etc, &view.home, !rules.egress.is_empty())?;
+        view.add(&folders.etc, Path::new("/etc"), false)?;
+        for source in mounted {
+            view.add(&source, &source, false)?;
+        }
+        let mut toolchains = Vec::new();
+        for name in &rules.toolchains {
+            let path = view.home.join(name);
+            // What is not there, or is a link to somewhere else, is not shown.
+            if fs::symlink_metadata(&path).is_ok_and(|meta| !meta.is_symlink()) {
+                view.add(&path, &path, false)?;
+                toolchains.push(path);
+            }
+        }
+        for name in &rules.caches {
+            let source = folders.caches.join(name.replace('/', "%"));
+            fs::create_dir_all(&source)?;
+            let target = view.home.join(name);
+            view.add(&source, &target, true)?;
+        }
+        view.environment = environment(operator, &view.home, &toolchains);
+        Ok(view)
+    }
+
+    fn add_root(&mut self, path: &Path, handle: BorrowedFd<'_>) -> io::Result<()> {
+        let meta = rustix::fs::fstat(handle)?;
+        let owner = User { uid: meta.st_uid, gid: meta.st_gid };
+        self.binds.push(Bind {
+            handle: handle.try_clone_to_owned()?,
+            source: path.to_owned(),
+            target: path.to_owned(),
+            is_directory: true,
+            is_writable: true,
+            owner: self.mapped(owner),
+        });
+        Ok(())
+    }
+
+    fn add(&mut self, source: &Path, target: &Path, is_writable: bool) -> io::Result<()> {
+        let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let handle = rustix::fs::open(source, flags, Mode::empty())?;
+        let meta = fs::metadata(source)?;
+        let owner = User { uid: meta.uid(), gid: meta.gid() };
+        self.binds.push(Bind {
+            handle,
+            source: source.to_owned(),
+            target: target.to_owned(),
+            is_directory: meta.is_dir(),
+            is_writable,
+            owner: if is_writable { self.mapped(owner) } else { None },
+        });
+        Ok(())
+    }
+
+    /// Returns whose files a command's are to be: nothing if it is that user already.
+    fn mapped(&self, owner: User) -> Option<User> {
+        self.user.filter(|user| user.uid != owner.uid).map(|_| owner)
+    }
+
+    /// What the launcher is to stage, and the handles of it.
+    pub(crate) fn staged(&self) -> (Vec<Staged>, Vec<BorrowedFd<'_>>) {
+        if !self.is_staged {
+            return (Vec::new(), Vec::new());
+        }
+        let staged = |bind: &Bind| Staged { is_directory: bind.is_directory, owner: bind.owner };
+        (
+            self.binds.iter().map(staged).collect(),
+            self.binds.iter().map(|bind| bind.handle.as_fd()).collect(),
+        )
+    }
+
+    /// Where a command may write.
+    pub(crate) fn writable(&self) -> Vec<String> {
+        let binds = self.binds.iter().filter(|bind| bind.is_writable).map(|bind| &bind.target);
+        let scratch = [Path::new("/tmp"), Path::new("/dev/shm"), &self.home];
+        let all = binds.map(PathBuf::as_path).chain(scratch);
+        all.map(|path| path.display().to_string()).collect()
+    }
+
+    /// Bubblewrap's options for one command, with these shields on each root.
+    pub(crate) fn options(&self, shields: &[&[Shield]]) -> Vec<String> {
+        let mut options = Options(self.system.clone());
+        let scratch = self.scratch.to_string();
+        let home = self.home.display().to_string();
+        options.add(["--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev"]);
+        options.add(["--size", "67108864", "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]);
+        options.add(["--size", &scratch, "--tmpfs", "/tmp", "--symlink", "/tmp", "/var/tmp"]);
+        options.add(["--size", &scratch, "--tmpfs", &home, "--dir", "/run"]);
+        // The workspace last, over whatever else is at its place.
+        let (roots, others) = self.binds.split_at(self.roots);
+        for (number, bind) in others.iter().enumerate() {
+            options.bind(bind.is_writable, &self.source(number + roots.len()), &bind.target);
+        }
+        for (number, bind) in roots.iter().enumerate() {
+            let source = self.source(number);
+            options.bind(true, &source, &bind.target);
+            for shield in shields.get(number).copied().unwrap_or_default() {
+                let (is_writable, path) = match shield {
+                    Shield::Held(path) => (true, path),
+                    Shield::ReadOnly(path) => (false, path),
+                };
+                options.bind(is_writable, &source.join(path), &bind.target.join(path));
+            }
+        }
+        options.add(["--remount-ro", "/"]);
+        options.0
+    }
+
+    fn source(&self, number: usize) -> PathBuf {
+        if self.is_staged { stage::place(number) } else { self.binds[number].source.clone() }
+    }
+}
+
+struct Options(Vec<String>);
+
+impl Options {
+    fn add<const N: usize>(&mut self, words: [&str; N]) {
+        self.0.extend(words.map(str::to_owned));
+    }
+
+    fn bind(&mut self, is_writable: bool, source: &Path, target: &Path) {
+        let how = if is_writable { "--bind" } else { "--ro-bind" };
+        self.add([how, &source.display().to_string(), &target.display().to_string()]);
+    }
+}
+
+/// The namespaces, and the system's own folders.
+fn system() -> io::Result<Vec<String>> {
+    let mut options = Options(Vec::new());
+    options.add([
+        "--unshare-user",
+        "--unshare-pid",
+        "--unshare-net",
+        "--unshare-ipc",
+        "--unshare-uts",
+        "--unshare-cgroup-try",
+        "--disable-userns",
+        "--cap-drop",
+        "ALL",
+        "--new-session",
+        "--die-with-parent",
+        "--as-pid-1",
+        "--uid",
+        "1000",
+        "--gid",
+        "1000",
+        "--hostname",
+        "toolcrib",
+    ]);
+    for folder in SYSTEM {
+        match fs::read_link(folder) {
+            Ok(target) => options.add(["--symlink", &target.display().to_string(), folder]),
+            Err(_) if Path::new(folder).is_dir() => options.add(["--ro-bind", folder, folder]),
+            Err(_) => {}
+        }
+    }
+    Ok(options.0)
+}
+
+/// Returns who commands are when we are the superuser: the workspace's owner, if that is someone else,
+/// so that nothing needs to be mapped; else the user from the settings.
+fn commands_user(roots: &[(&Path, BorrowedFd<'_>)], user: u32) -> io::Result<User> {
+    if let Some((_, handle)) = roots.first() {
+        let meta = rustix::fs::fstat(handle)?;
+        if meta.st_uid != 0 && meta.st_gid != 0 {
+            return Ok(User { uid: meta.st_uid, gid: meta.st_gid });
+        }
+    }
+    Ok(User { uid: user, gid: user })
+}
+
+/// The whole environment of a command.
+fn environment(operator: &Operator, home: &Path, toolchains: &[PathBuf]) -> Vec<String> {
+    let mut path: Vec<String> = Vec::new();
+    // The operator's order, as far as commands can see it; then the system's.
+    let seen = |folder: &Path| {
+        folder.is_absolute()
+            && (toolchains.iter().any(|toolchain| folder.starts_with(toolchain))
+                || SYSTEM.iter().any(|system| folder.starts_with(system)))
+    };
+    let own = operator.path.split(':').filter(|folder| seen(Path::new(folder)));
+    for folder in own.chain(PATH) {
+        if !path.iter().any(|known| known == folder) {
+            path.push(folder.to_owned());
+        }
+    }
+    let mut all = vec![
+        format!("PATH={}", path.join(":")),
+        format!("HOME={}", home.display()),
+        "USER=toolcrib".to_owned(),
+        "LOGNAME=toolcrib".to_owned(),
+        "SHELL=/bin/sh".to_owned(),
+        "TERM=dumb".to_owned(),
+        "NO_COLOR=1".to_owned(),
+        "CI=1".to_owned(),
+        "TMPDIR=/tmp".to_owned(),
+        "PAGER=cat".to_owned(),
+        "GIT_PAGER=cat".to_owned(),
+        "GIT_EDITOR=true".to_owned(),
+        "EDITOR=true".to_owned(),
+        "GIT_TERMINAL_PROMPT=0".to_owned(),
+        "DEBIAN_FRONTEND=noninteractive".to_owned(),
+    ];
+    for entry in &operator.environment {
+        let name = entry.split('=').next().unwrap_or_default();
+        all.retain(|known| known.split('=').next() != Some(name));
+        all.push(entry.clone());
+    }
+    all
+}

@@ -1,0 +1,184 @@
+//! Messages between our own processes: JSON in packets, descriptors beside them.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// The largest message.
+pub(crate) const MOST: usize = 190 << 10;
+
+/// The most descriptors beside one message.
+const MOST_FDS: usize = 64;
+
+/// What the launcher is told once, before the first command.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Setup {
+    /// Bubblewrap.
+    pub(crate) bubblewrap: String,
+    /// Who commands are to be, when the launcher is the superuser.
+    pub(crate) user: Option<User>,
+    /// Names for what is handed over beside this, in the same order.
+    pub(crate) staged: Vec<Staged>,
+}
+
+/// Who commands are.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct User {
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+}
+
+/// A directory or file that the launcher puts where an ordinary user can reach it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Staged {
+    /// Whether it is a directory.
+    pub(crate) is_directory: bool,
+    /// The owner on disk that commands write as; nothing if owners are shown as they are.
+    pub(crate) owner: Option<User>,
+}
+
+/// What the launcher answers to [`Setup`].
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Placed {
+    /// Everything is in its place.
+    Done,
+    /// Why there is no sandbox: which mechanism, and what was said.
+    Failed { mechanism: String, why: String },
+}
+
+/// One command for the launcher. Beside it: control, stdout, stderr.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Launch {
+    /// Bubblewrap's options.
+    pub(crate) options: Vec<String>,
+}
+
+/// What the process inside is told about its command.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Inside {
+    pub(crate) arguments: Vec<String>,
+    pub(crate) environment: Vec<String>,
+    pub(crate) directory: String,
+    /// Directories that must be the ones that were meant: path, device, inode.
+    pub(crate) roots: Vec<(String, u64, u64)>,
+    /// Where the command may write.
+    pub(crate) writable: Vec<String>,
+    pub(crate) limits: Rlimits,
+    /// Whether a listener for the way out is wanted.
+    pub(crate) has_egress: bool,
+    /// The canary, in the place of a command.
+    pub(crate) canary: Option<super::canary::Canary>,
+}
+
+/// Limits that the kernel holds a process to.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Rlimits {
+    pub(crate) memory: u64,
+    pub(crate) processes: u64,
+    pub(crate) cpu_seconds: u64,
+    pub(crate) file_size: u64,
+    pub(crate) open_files: u64,
+}
+
+/// What the launcher and the process inside say about one command.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Report {
+    /// Bubblewrap was started. Beside it: its pidfd.
+    Started,
+    /// Everything is in force and the command begins. Beside it: the pidfd of the first process
+    /// inside, and the listener if one was wanted.
+    Ready,
+    /// It could not be started inside.
+    Failed { step: Step, why: String, errno: Option<i32> },
+    /// The command itself is over.
+    Exited { status: i32, processes: u64 },
+    /// Everything it started is gone.
+    Ended { status: i32, cpu_us: u64, peak_memory: u64, read_bytes: u64, written_bytes: u64 },
+}
+
+/// Where a start can fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Step {
+    /// Bubblewrap could not be started.
+    Spawn,
+    /// The process inside has more than it should, or less.
+    Verify,
+    /// The listener for the way out.
+    Egress,
+    /// Landlock.
+    Landlock,
+    /// Seccomp.
+    Seccomp,
+    /// The limits.
+    Limits,
+    /// The directory to start in.
+    Directory,
+    /// The program itself.
+    Exec,
+}
+
+/// Returns two ends of a new connection.
+pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    let flags = SocketFlags::CLOEXEC;
+    let (a, b) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    for end in [&a, &b] {
+        rustix::net::sockopt::set_socket_send_buffer_size(end, MOST)?;
+    }
+    Ok((a, b))
+}
+
+/// Sends one message.
+pub(crate) fn send(
+    socket: BorrowedFd<'_>,
+    message: &impl Serialize,
+    fds: &[BorrowedFd<'_>],
+) -> io::Result<()> {
+    let bytes = serde_json::to_vec(message)?;
+    if bytes.len() > MOST || fds.len() > MOST_FDS {
+        return Err(io::Error::new(io::ErrorKind::ArgumentListTooLong, "the message is too large"));
+    }
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
+    let mut beside = SendAncillaryBuffer::new(&mut space);
+    if !fds.is_empty() {
+        beside.push(SendAncillaryMessage::ScmRights(fds));
+    }
+    let slices = [IoSlice::new(&bytes)];
+    retry(|| sendmsg(socket, &slices, &mut beside, SendFlags::NOSIGNAL)).map(drop)
+}
+
+/// Receives one message; nothing if the other side is gone.
+pub(crate) fn receive<T: DeserializeOwned>(
+    socket: impl AsFd,
+) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
+    let mut bytes = vec![0; MOST];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
+    let mut beside = RecvAncillaryBuffer::new(&mut space);
+    let mut slices = [IoSliceMut::new(&mut bytes)];
+    let got = retry(|| recvmsg(&socket, &mut slices, &mut beside, RecvFlags::CMSG_CLOEXEC))?;
+    let mut fds = Vec::new();
+    for message in beside.drain() {
+        if let RecvAncillaryMessage::ScmRights(received) = message {
+            fds.extend(received);
+        }
+    }
+    if got.bytes == 0 {
+        return Ok(None);
+    }
+    Ok(Some((serde_json::from_slice(&bytes[..got.bytes])?, fds)))
+}
+
+fn retry<T>(mut work: impl FnMut() -> rustix::io::Result<T>) -> io::Result<T> {
+    loop {
+        match work() {
+            Err(rustix::io::Errno::INTR) => {}
+            other => return other.map_err(Into::into),
+        }
+    }
+}
