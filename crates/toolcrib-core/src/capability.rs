@@ -9,6 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::change::Change;
+use crate::command::Usage;
 use crate::error::{ErrorKind, ToolError};
 
 /// Tells the time.
@@ -17,6 +18,8 @@ pub trait Clock: Send + Sync {
     fn now(&self) -> Timestamp;
     /// A clock that never goes back, for measuring.
     fn elapsed(&self) -> Duration;
+    /// What the thread that asks has used so far; memory is that of its whole process.
+    fn used(&self) -> Usage;
 }
 
 /// Says whether a call is still wanted. Cloned into everything that works for the call.

@@ -276,6 +276,19 @@ pub struct Usage {
     pub processes: u64,
 }
 
+impl Usage {
+    /// What was used since `then`.
+    pub fn since(&self, then: &Self) -> Self {
+        Self {
+            cpu_us: self.cpu_us.saturating_sub(then.cpu_us),
+            peak_memory: self.peak_memory.saturating_sub(then.peak_memory),
+            read_bytes: self.read_bytes.saturating_sub(then.read_bytes),
+            written_bytes: self.written_bytes.saturating_sub(then.written_bytes),
+            processes: self.processes.saturating_sub(then.processes),
+        }
+    }
+}
+
 /// A command that this runtime remembers.
 #[derive(Clone, Debug)]
 pub struct Task {

@@ -65,6 +65,9 @@ pub struct Example {
     pub about: &'static str,
     /// The files that are there before, by path. A path that ends in `/` is a directory.
     pub files: &'static [(&'static str, &'static str)],
+    /// Calls made before it in the same session, each with its arguments. In what comes after them,
+    /// `$task_id` stands for the task that the first one started.
+    pub before: &'static [(&'static str, &'static str)],
     /// The arguments, as JSON.
     pub args: &'static str,
     /// The catalogue's reply, as JSON. Times are 0, and `"*"` stands for any value.

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use crate::call::{CallId, SessionId};
+use crate::command::Usage;
 use crate::declaration::Effect;
 use crate::error::ErrorKind;
 
@@ -50,6 +51,8 @@ pub enum Moment<'a> {
         elapsed_us: u64,
         /// The catalogue's reply.
         reply: &'a str,
+        /// What it used.
+        usage: Usage,
     },
 }
 

@@ -32,5 +32,5 @@ pub use event::{Event, Moment, Recorder};
 pub use outcome::Outcome;
 pub use policy::{Decision, Mode, Permit, Risk, Tier, Verdict};
 pub use search::{Ground, Search};
-pub use tool::{AnyTool, Connection, Ctx, Plan, Prepared, Tool, ToolSettings};
+pub use tool::{AnyTool, Connection, Ctx, Meter, Plan, Prepared, Tool, ToolSettings};
 pub use toolset::{Toolset, ToolsetError};

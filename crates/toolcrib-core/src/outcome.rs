@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::call::CallId;
 use crate::change::Change;
+use crate::command::Usage;
 use crate::error::ToolError;
 use crate::policy::Decision;
 
@@ -28,4 +29,6 @@ pub struct Outcome {
     pub changes: Vec<Change>,
     /// From asked to ended.
     pub elapsed: Duration,
+    /// What it used.
+    pub usage: Usage,
 }

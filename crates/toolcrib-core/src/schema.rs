@@ -227,6 +227,11 @@ fn describe(value: &Value) -> String {
 pub struct Within<const MIN: u64, const MAX: u64>(u64);
 
 impl<const MIN: u64, const MAX: u64> Within<MIN, MAX> {
+    /// The number, if it is within.
+    pub fn of(number: u64) -> Option<Self> {
+        (MIN..=MAX).contains(&number).then_some(Self(number))
+    }
+
     /// The number.
     pub fn get(self) -> u64 {
         self.0

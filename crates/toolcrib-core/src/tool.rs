@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 
 use crate::call::CallId;
 use crate::capability::{Cancel, Clock, Files, Tree};
-use crate::command::Commands;
-use crate::declaration::Declaration;
+use crate::command::{Commands, Usage};
+use crate::declaration::{Declaration, Limits};
 use crate::error::{ErrorKind, ToolError};
 use crate::schema;
 use crate::search::Search;
@@ -69,6 +69,31 @@ pub struct Ctx {
     pub cancel: Cancel,
     /// What the operator set for tools.
     pub settings: Arc<ToolSettings>,
+    /// How much the call may take.
+    pub limits: Limits,
+    /// What the call has used.
+    pub meter: Meter,
+}
+
+/// Adds up what a call uses.
+#[derive(Clone, Debug, Default)]
+pub struct Meter(Arc<Mutex<Usage>>);
+
+impl Meter {
+    /// Adds what a part of the call has used.
+    pub fn add(&self, part: &Usage) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.cpu_us += part.cpu_us;
+        all.peak_memory = all.peak_memory.max(part.peak_memory);
+        all.read_bytes += part.read_bytes;
+        all.written_bytes += part.written_bytes;
+        all.processes += part.processes;
+    }
+
+    /// What the call has used so far.
+    pub fn total(&self) -> Usage {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// A connected repository.

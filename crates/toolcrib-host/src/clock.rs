@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use toolcrib_core::Clock;
+use toolcrib_core::{Clock, Usage};
+
+use crate::sandbox::thread_usage;
 
 /// Tells the machine's time.
 pub struct SystemClock {
@@ -23,5 +25,9 @@ impl Clock for SystemClock {
 
     fn elapsed(&self) -> Duration {
         self.start.elapsed()
+    }
+
+    fn used(&self) -> Usage {
+        thread_usage()
     }
 }

@@ -50,6 +50,7 @@ use job::{Follower, Job, Progress};
 use output::Collector;
 use spawner::Spawner;
 use store::Store;
+pub(crate) use system::thread_usage;
 use view::{Folders, View};
 use watch::Growth;
 use wire::{Inside, Launch, Rlimits, Setup};
@@ -132,6 +133,29 @@ impl Sandbox {
     /// Has `listener` told whenever a task is over.
     pub fn on_task_end(&self, listener: Box<Listener>) {
         lock(&self.listeners).push(listener);
+    }
+
+    /// Ends every command that still runs, and waits until it is gone.
+    pub fn close(&self) {
+        let jobs: Vec<_> = lock(&self.jobs).values().cloned().collect();
+        for job in &jobs {
+            job.cancel.cancel();
+        }
+        for job in jobs {
+            job.wait(Instant::now() + SEND_OFF, &Cancel::default());
+            self.note_end(&job);
+        }
+        drop(lock(&self.ready).take());
+    }
+
+    /// Notes how a task ended, if it did, and returns that.
+    fn note_end(&self, job: &Job) -> Option<End> {
+        let end = match job.progress().finished.as_ref()? {
+            Ok(finished) => finished.end,
+            Err(_) => End::Killed,
+        };
+        self.store.note_ended(&job.id, end);
+        Some(end)
     }
 
     /// Finds out what is in force on this machine, by trying it.
@@ -375,11 +399,7 @@ impl Sandbox {
             if !job.wait(forever, &never) {
                 return;
             }
-            let end = match &job.progress().finished {
-                Some(Ok(finished)) => finished.end,
-                _ => End::Killed,
-            };
-            sandbox.store.note_ended(&job.id, end);
+            let Some(end) = sandbox.note_end(&job) else { return };
             for listener in &*lock(&sandbox.listeners) {
                 listener(&job.id, end);
             }

@@ -94,6 +94,8 @@ struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     elapsed_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    used: Option<Used>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     args_preview: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     result_preview: Option<Cow<'a, str>>,
@@ -115,6 +117,16 @@ struct Line<'a> {
     message: Option<Cow<'a, str>>,
 }
 
+/// What a call used.
+#[derive(Serialize)]
+struct Used {
+    cpu_us: u64,
+    peak_memory: u64,
+    read_bytes: u64,
+    written_bytes: u64,
+    processes: u64,
+}
+
 impl Recorder for RecordFile {
     fn record(&self, event: &Event<'_>) -> Result<(), String> {
         let (catalogue, name) = event.tool.split_once('/').unwrap_or(("", event.tool));
@@ -131,6 +143,7 @@ impl Recorder for RecordFile {
             name: cut(name),
             status: None,
             elapsed_ms: None,
+            used: None,
             args_preview: None,
             result_preview: None,
             bytes: None,
@@ -156,7 +169,14 @@ impl Recorder for RecordFile {
                 line.rule = Some(rule);
                 line.by = *by;
             }
-            Moment::Ended { error, elapsed_us, reply } => {
+            Moment::Ended { error, elapsed_us, reply, usage } => {
+                line.used = Some(Used {
+                    cpu_us: usage.cpu_us,
+                    peak_memory: usage.peak_memory,
+                    read_bytes: usage.read_bytes,
+                    written_bytes: usage.written_bytes,
+                    processes: usage.processes,
+                });
                 line.event = "ended";
                 line.status = Some(if error.is_none() { "ok" } else { "error" });
                 line.elapsed_ms = Some(*elapsed_us as f64 / 1000.0);

@@ -74,7 +74,7 @@ impl Desk {
         blocking(allowance, move || {
             let plan = prepared.check(&ctx)?;
             if let Some(permit) = self.permit(&decision)? {
-                return handle.block_on(self.enter(&permit, prepared, ctx)?).map(Opened::Ran);
+                return self.enter_here(&handle, &permit, prepared, ctx).map(Opened::Ran);
             }
             if self.is_pinned {
                 let paths: Vec<String> = plan.edits.iter().map(|edit| edit.path.clone()).collect();
@@ -145,7 +145,21 @@ impl Desk {
             return inline(allowance, self.enter(&permit, prepared, ctx)?).await;
         }
         let handle = tokio::runtime::Handle::current();
-        blocking(allowance, move || handle.block_on(self.enter(&permit, prepared, ctx)?)).await
+        blocking(allowance, move || self.enter_here(&handle, &permit, prepared, ctx)).await
+    }
+
+    /// Enters the tool on this thread, and measures what it uses.
+    fn enter_here(
+        &self,
+        handle: &tokio::runtime::Handle,
+        permit: &Permit,
+        prepared: Box<dyn Prepared>,
+        ctx: Ctx,
+    ) -> Result<Value, ToolError> {
+        let (meter, before) = (ctx.meter.clone(), self.clock.used());
+        let reply = handle.block_on(self.enter(permit, prepared, ctx)?);
+        meter.add(&self.clock.used().since(&before));
+        reply
     }
 
     /// Enters the tool. What runs is what the permit was given for, or nothing.

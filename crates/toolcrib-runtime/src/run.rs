@@ -46,7 +46,12 @@ async fn settle<T>(
 ) -> Result<T, ToolError> {
     match tokio::time::timeout(GRACE, task).await {
         Ok(done) => match joined(done) {
-            Err(err) if err.kind == ErrorKind::Cancelled => Err(stopped),
+            // What it has to say for itself goes along.
+            Err(err) if err.kind == ErrorKind::Cancelled => {
+                let mut stopped = stopped;
+                stopped.context.extend(err.context);
+                Err(stopped)
+            }
             other => other,
         },
         Err(_) if effect == Effect::Write => Err(stopped

@@ -133,7 +133,7 @@ impl Runtime {
     ) -> Result<Preview, ToolError> {
         let tool = offer.full_name();
         let prepared = offer.tool.parse(call.args.clone())?;
-        let checking = self.world.enter(offer.catalogue.name, &tool, call, cancel);
+        let checking = self.enter(offer, &tool, call, cancel);
         let allowance = allowance(offer, cancel);
         let seen = blocking(&allowance, move || Seen::at(prepared.check(&checking)?, &checking));
         let seen = seen.await?;
@@ -153,7 +153,7 @@ impl Runtime {
         let declaration = offer.tool.declaration();
         let digest = self.record_asked(tool, call, declaration.effect)?;
         let prepared = offer.tool.parse(call.args.clone())?;
-        let ctx = self.world.enter(offer.catalogue.name, tool, call, cancel);
+        let ctx = self.enter(offer, tool, call, cancel);
         trail.ctx = Some(ctx.clone());
         let decision = decide(declaration.tier, self.mode);
         trail.decision = Some(decision.clone());
@@ -183,6 +183,11 @@ impl Runtime {
             answer.ok_or_else(|| ToolError::new(ErrorKind::Cancelled, "the call was cancelled"))?;
         let permit = desk.settle(&decision, &answer)?;
         desk.run(&allowance, permit, prepared, ctx).await
+    }
+
+    fn enter(&self, offer: &Offer, tool: &str, call: &Call, cancel: &Cancel) -> Ctx {
+        let ctx = self.world.enter(offer.catalogue.name, tool, call, cancel);
+        Ctx { limits: offer.limits, ..ctx }
     }
 
     /// Puts on record that a call was asked for. One that would change something and cannot be put
@@ -228,6 +233,7 @@ impl Runtime {
             error: error.as_ref().map(|err| (err.kind, err.message.as_str())),
             elapsed_us: elapsed.as_micros() as u64,
             reply: &text,
+            usage: trail.ctx.as_ref().map(|ctx| ctx.meter.total()).unwrap_or_default(),
         };
         // It is over: there is nobody left to refuse.
         let _ = record(&*self.recorder, &*self.clock, call, tool, Effect::None, moment);
@@ -309,6 +315,7 @@ fn outcome(
         reply,
         error,
         decision: trail.decision,
+        usage: trail.ctx.as_ref().map(|ctx| ctx.meter.total()).unwrap_or_default(),
         changes: trail.ctx.map(|ctx| ctx.files.changes()).unwrap_or_default(),
         elapsed,
     }

@@ -1,9 +1,12 @@
 //! The catalogue `clemini`: tools of a coding agent, with errors that carry a code and context.
 
+mod bash;
 mod edit;
 mod glob;
 mod grep;
+mod kill_shell;
 mod read_file;
+mod task_output;
 mod todo_write;
 mod write_file;
 
@@ -22,6 +25,9 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
         &edit::Edit,
         &glob::Glob,
         &grep::Grep,
+        &bash::Bash,
+        &kill_shell::KillShell,
+        &task_output::TaskOutput,
         &todo_write::TodoWrite,
     ],
     call_keys: &[],
@@ -59,9 +65,10 @@ fn word(failure: &Failure<'_>) -> Value {
 fn say(tool: &str, error: &ToolError) -> String {
     let path = error.path_text();
     match error.kind {
-        ErrorKind::NotFound if matches!(tool, "grep" | "glob") => {
+        ErrorKind::NotFound if matches!(tool, "grep" | "glob" | "bash") && !path.is_empty() => {
             format!("Directory not found: {path}")
         }
+        ErrorKind::NotFound if path.is_empty() => error.message.clone(),
         ErrorKind::NotFound => format!("File not found: {path}"),
         ErrorKind::Outside => format!("Access denied: {path} is outside allowed paths"),
         ErrorKind::Permission => format!("Access denied: {}", error.message),
@@ -76,6 +83,9 @@ fn next_step(tool: &str, kind: ErrorKind) -> Option<&'static str> {
     match kind {
         ErrorKind::NotFound | ErrorKind::NotDirectory if matches!(tool, "grep" | "glob") => {
             Some("give a directory of the workspace, or leave `directory` out")
+        }
+        ErrorKind::NotFound | ErrorKind::NotDirectory if tool == "bash" => {
+            Some("give a directory of the workspace, or leave `working_directory` out")
         }
         ErrorKind::NotFound => Some("check that the file exists or use glob to search"),
         ErrorKind::NoMatch => {

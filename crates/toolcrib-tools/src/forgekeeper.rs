@@ -5,13 +5,20 @@ mod echo;
 mod get_time;
 mod read_dir;
 mod read_file;
+mod run_bash;
+mod run_powershell;
 mod write_file;
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use toolcrib_core::catalogue::{Failure, millis};
-use toolcrib_core::{Catalogue, Declaration, ErrorKind};
+use toolcrib_core::command::{Order, Shell};
+use toolcrib_core::{Catalogue, Ctx, Declaration, ErrorKind, Plan, ToolError};
+
+use crate::operation::command::{self, Struck};
 
 pub(crate) static CATALOGUE: Catalogue = Catalogue {
     name: "forgekeeper",
@@ -22,12 +29,60 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
         &read_file::ReadFile,
         &read_dir::ReadDir,
         &write_file::WriteFile,
+        &run_powershell::RunPowershell,
+        &run_bash::RunBash,
         &create_task_card::CreateTaskCard,
     ],
     call_keys: &[],
     wrap,
     word,
 };
+
+/// What both shells take.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CommandArgs {
+    /// Command to execute
+    command: String,
+    /// Directory to run in, relative to the sandbox root (default: the root)
+    cwd: Option<String>,
+}
+
+/// What both shells answer.
+#[derive(Serialize)]
+pub(crate) struct CommandReply {
+    stdout: String,
+    stderr: String,
+    exit_code: i32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<Struck>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+}
+
+impl CommandArgs {
+    fn order(&self, ctx: &Ctx, shell: Shell) -> Order {
+        let seconds = ctx.limits.deadline_ms.div_ceil(1000);
+        let order = command::order(ctx, shell, &self.command, seconds);
+        Order { directory: self.cwd.clone(), ..order }
+    }
+
+    fn check(&self, ctx: &Ctx, shell: Shell) -> Result<Plan, ToolError> {
+        ctx.commands.check(&self.order(ctx, shell))?;
+        Ok(Plan::default())
+    }
+
+    fn run(&self, ctx: &Ctx, shell: Shell) -> Result<CommandReply, ToolError> {
+        let finished = command::run(ctx, &self.order(ctx, shell))?;
+        Ok(CommandReply {
+            exit_code: finished.exit_code(),
+            limit: Struck::of(finished.strike.as_ref()),
+            stdout: finished.stdout.text,
+            stderr: finished.stderr.text,
+            notes: finished.notes,
+        })
+    }
+}
 
 fn wrap(declaration: &Declaration, reply: Value, elapsed: Duration) -> Value {
     json!({

@@ -2,6 +2,7 @@
 
 pub(crate) mod arithmetic;
 pub(crate) mod check;
+pub(crate) mod command;
 pub(crate) mod edit;
 pub(crate) mod found;
 pub(crate) mod lines;

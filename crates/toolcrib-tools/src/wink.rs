@@ -7,6 +7,8 @@ mod grep_search;
 mod list_dir;
 mod read_file;
 mod replace_string_in_file;
+mod run_in_terminal;
+mod terminal_last_command;
 
 use std::time::Duration;
 
@@ -25,6 +27,8 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
         &list_dir::ListDir,
         &file_search::FileSearch,
         &grep_search::GrepSearch,
+        &run_in_terminal::RunInTerminal,
+        &terminal_last_command::TerminalLastCommand,
         &create_directory::CreateDirectory,
     ],
     call_keys: &[],
@@ -88,6 +92,15 @@ fn say(tool: &str, error: &ToolError) -> Said {
             format!("Path '{path}' is outside working directory"),
             "Use a path inside the working directory; links may not leave it",
         ),
+        ErrorKind::NotFound if tool == "run_in_terminal" => {
+            ("command_not_found", error.message.clone(), "Check the spelling")
+        }
+        ErrorKind::Failed if tool == "run_in_terminal" => {
+            ("command_failed", error.message.clone(), "Read what it printed")
+        }
+        ErrorKind::NotFound if tool == "terminal_last_command" => {
+            ("no_command_history", error.message.clone(), "Run a command first")
+        }
         ErrorKind::NotFound if matches!(tool, "list_dir" | "file_search") => (
             "directory_not_found",
             format!("Directory '{path}' not found"),

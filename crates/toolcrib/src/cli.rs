@@ -72,6 +72,8 @@ pub(crate) enum Command {
     Search(SearchArgs),
     /// Run a command in the sandbox that commands of tools run in
     Sandbox(SandboxArgs),
+    /// Show what a command printed, as it was saved
+    Output(OutputArgs),
     /// Show what works here, what does not, and why
     Doctor(DoctorArgs),
     /// Show the settings
@@ -213,6 +215,22 @@ The exit code is the command's own; 128 and the signal's number if it died by on
         #[arg(required = true, last = true, value_name = "COMMAND")]
         command: Vec<String>,
     },
+}
+
+/// Show what a command printed.
+#[derive(Args)]
+#[command(after_help = "\
+A long reply leaves out the middle of what its command printed and names the call:
+  toolcrib output 01M7FEQ426FFZH392JP3N0SSSH --lines 100-200")]
+pub(crate) struct OutputArgs {
+    /// The call that ran the command
+    pub(crate) call: String,
+    /// The lines to show, such as 100-200; all without it
+    #[arg(long, value_name = "FROM-TO")]
+    pub(crate) lines: Option<String>,
+    /// Show what it printed to stderr
+    #[arg(long)]
+    pub(crate) stderr: bool,
 }
 
 /// Show what works here.

@@ -5,6 +5,7 @@ mod call;
 mod config;
 mod doctor;
 mod man;
+mod output;
 mod prompt;
 mod render;
 mod sandbox;
@@ -37,6 +38,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Undo(args) => undo::run(&cli.global, terminal, &args),
         Command::Search(args) => search::run(&cli.global, terminal, &args),
         Command::Sandbox(args) => sandbox::run(&cli.global, terminal, &args),
+        Command::Output(args) => output::run(&cli.global, terminal, &args),
         Command::Doctor(args) => doctor::run(&cli.global, terminal, &args),
         Command::Config(args) => config::run(&cli.global, terminal, &args),
         Command::Completions { shell } => Ok(man::completions(shell)),

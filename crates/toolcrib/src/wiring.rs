@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use serde_json::Map;
 use toolcrib_core::{
-    Call, Cancel, Clock, Commands, Connection, Ctx, Ground, Recorder, Search, SessionId,
-    ToolSettings, Toolset,
+    Call, Cancel, Clock, Commands, Connection, Ctx, Ground, Limits, Meter, Recorder, Search,
+    SessionId, ToolSettings, Toolset,
 };
 use toolcrib_host::{
     Hardlinks, Root, Rules, Sandbox, SharedSandbox, SystemClock, Workspace, real_place,
@@ -144,6 +144,14 @@ impl Crib {
             index_state: None,
         };
         Ok(Arc::new(opener.workspace(vec![Root::open(path)?])))
+    }
+}
+
+impl Drop for Crib {
+    fn drop(&mut self) {
+        // Nothing that was started here outlives us.
+        self.world.commands.close();
+        self.world.sandbox_commands.close();
     }
 }
 
@@ -412,6 +420,8 @@ impl World for Shop {
             clock: Arc::clone(&self.clock),
             cancel: cancel.clone(),
             settings: Arc::clone(&self.settings),
+            limits: Limits::DEFAULT,
+            meter: Meter::default(),
         }
     }
 }

@@ -227,9 +227,29 @@ fn reap(control: BorrowedFd<'_>, command: Pid) -> i32 {
         if pid == command {
             let report = Report::Exited { status: ended.status, processes: started() };
             let _ = wire::send(control, &report, &[]);
+            account(control);
             return 0;
         }
     }
+}
+
+/// Ends everything that is left, waits for it, and tells what all of it read and wrote.
+fn account(control: BorrowedFd<'_>) {
+    system::kill_others();
+    while let Some(pid) = system::ended_child(true) {
+        if system::take_child(pid).is_err() {
+            break;
+        }
+    }
+    // Nobody is left to look into this process, so it may look at itself.
+    let _ = set_dumpable_behavior(DumpableBehavior::Dumpable);
+    let text = fs::read_to_string("/proc/self/io").unwrap_or_default();
+    let field = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|value| value.trim().parse().ok()).unwrap_or(0)
+    };
+    let (read_bytes, written_bytes) = (field("rchar:"), field("wchar:"));
+    let _ = wire::send(control, &Report::Transferred { read_bytes, written_bytes }, &[]);
 }
 
 /// How many processes and threads were started in here: numbers are given out in a row.

@@ -141,7 +141,7 @@ pub(crate) struct Follower<'a> {
     first: Option<Pid>,
     is_ready: bool,
     exited: Option<(i32, u64)>,
-    ended: Option<Usage>,
+    usage: Usage,
     failed: Option<ToolError>,
     stopped: Option<End>,
     strike: Option<Strike>,
@@ -173,7 +173,7 @@ impl<'a> Follower<'a> {
             first: None,
             is_ready: false,
             exited: None,
-            ended: None,
+            usage: Usage::default(),
             failed: None,
             stopped: None,
             strike: None,
@@ -324,14 +324,13 @@ impl<'a> Follower<'a> {
                 self.failed = Some(notes::not_started(step, &why, errno));
             }
             Report::Exited { status, processes } => self.exited = Some((status, processes)),
-            Report::Ended { cpu_us, peak_memory, read_bytes, written_bytes, .. } => {
-                self.ended = Some(Usage {
-                    cpu_us,
-                    peak_memory: peak_memory.max(self.peak.memory),
-                    read_bytes,
-                    written_bytes,
-                    processes: self.exited.map_or(0, |(_, processes)| processes),
-                });
+            Report::Transferred { read_bytes, written_bytes } => {
+                self.usage.read_bytes = read_bytes;
+                self.usage.written_bytes = written_bytes;
+            }
+            Report::Ended { cpu_us, peak_memory } => {
+                self.usage.cpu_us = cpu_us;
+                self.usage.peak_memory = peak_memory;
             }
         }
         if self.stopped.is_some() {
@@ -359,6 +358,7 @@ impl<'a> Follower<'a> {
         let sample = Sample::take(first);
         self.peak.memory = self.peak.memory.max(sample.memory);
         self.peak.processes = self.peak.processes.max(sample.processes);
+        self.peak.written = self.peak.written.max(sample.written);
         let limits = self.limits;
         let watchdog = Mechanism::Watchdog;
         if sample.memory > limits.memory {
@@ -423,10 +423,14 @@ impl<'a> Follower<'a> {
             stderr,
             strike: self.strike,
             notes: Vec::new(),
-            usage: self.ended.unwrap_or_default(),
+            usage: Usage {
+                peak_memory: self.usage.peak_memory.max(self.peak.memory),
+                written_bytes: self.usage.written_bytes.max(self.peak.written),
+                processes: self.exited.map_or(0, |it| it.1).max(self.peak.processes),
+                ..self.usage
+            },
             elapsed: self.started.elapsed(),
         };
-        finished.usage.processes = finished.usage.processes.max(self.peak.processes);
         notes::add(&mut finished, &self.limits, self.peak.processes);
         Ok(finished)
     }

@@ -164,16 +164,9 @@ impl Launcher {
 
     fn reap(&mut self, blocks: bool) {
         while let Some(pid) = system::ended_child(blocks) {
-            let (read_bytes, written_bytes) = transferred(pid);
             let Ok(ended) = system::take_child(pid) else { return };
             let Some(control) = self.commands.remove(&pid) else { continue };
-            let report = Report::Ended {
-                status: ended.status,
-                cpu_us: ended.cpu_us,
-                peak_memory: ended.peak_memory,
-                read_bytes,
-                written_bytes,
-            };
+            let report = Report::Ended { cpu_us: ended.cpu_us, peak_memory: ended.peak_memory };
             let _ = wire::send(control.as_fd(), &report, &[]);
         }
     }
@@ -185,16 +178,6 @@ impl Launcher {
         }
         self.reap(true);
     }
-}
-
-/// What a process and all it waited for read and wrote.
-fn transferred(pid: Pid) -> (u64, u64) {
-    let text = fs::read_to_string(format!("/proc/{}/io", pid.as_raw_nonzero())).unwrap_or_default();
-    let field = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name));
-        line.and_then(|value| value.trim().parse().ok()).unwrap_or(0)
-    };
-    (field("rchar:"), field("wchar:"))
 }
 
 fn options_file(options: &[String]) -> io::Result<fs::File> {

@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use rustix::process::Pid;
+use toolcrib_core::Usage;
 
 /// Which of the two processes a fork returned in.
 pub(crate) enum Forked {
@@ -125,6 +126,12 @@ pub(crate) fn child_signals() -> io::Result<OwnedFd> {
     }
 }
 
+/// Ends every process that this one can see, itself excepted. For the first process of a namespace.
+pub(crate) fn kill_others() {
+    // SAFETY: a plain signal; the callers are in a process namespace of their own.
+    unsafe { libc::kill(-1, libc::SIGKILL) };
+}
+
 /// Gives back to every signal its default, and blocks none.
 pub(crate) fn reset_signals() {
     // SAFETY: setting defaults has no preconditions; signals that cannot be set are left alone.
@@ -219,26 +226,18 @@ pub(crate) fn try_forbidden() -> Vec<(&'static str, bool)> {
 }
 
 /// What this thread has used so far.
-pub(crate) fn thread_usage() -> ThreadUsage {
+pub(crate) fn thread_usage() -> Usage {
     // SAFETY: an all-zero rusage is a valid one.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
     let blocks = |count: libc::c_long| u64::try_from(count).unwrap_or(0) * 512;
-    ThreadUsage {
+    Usage {
         cpu_us: micros(usage.ru_utime) + micros(usage.ru_stime),
         peak_memory: u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024,
         read_bytes: blocks(usage.ru_inblock),
         written_bytes: blocks(usage.ru_oublock),
+        processes: 0,
     }
-}
-
-/// What a thread has used.
-#[derive(Clone, Copy)]
-pub(crate) struct ThreadUsage {
-    pub(crate) cpu_us: u64,
-    pub(crate) peak_memory: u64,
-    pub(crate) read_bytes: u64,
-    pub(crate) written_bytes: u64,
 }
 
 fn micros(time: libc::timeval) -> u64 {

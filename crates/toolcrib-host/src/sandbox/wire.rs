@@ -99,8 +99,10 @@ pub(crate) enum Report {
     Failed { step: Step, why: String, errno: Option<i32> },
     /// The command itself is over.
     Exited { status: i32, processes: u64 },
+    /// What it and all it started read and wrote.
+    Transferred { read_bytes: u64, written_bytes: u64 },
     /// Everything it started is gone.
-    Ended { status: i32, cpu_us: u64, peak_memory: u64, read_bytes: u64, written_bytes: u64 },
+    Ended { cpu_us: u64, peak_memory: u64 },
 }
 
 /// Where a start can fail.

@@ -52,6 +52,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A simple replacement.",
             files: &[("src/lib.rs", "let x = 5;\n")],
+            before: &[],
             args: r#"{"file_path": "src/lib.rs", "old_string": "let x = 5;", "new_string": "let x = 10;"}"#,
             reply: r#"{"success": true, "replacements": 1, "file_size": 12}"#,
             leaves: &[("src/lib.rs", "let x = 10;\n")],
@@ -59,6 +60,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "All occurrences.",
             files: &[("src/main.rs", "println!(1); println!(2);")],
+            before: &[],
             args: r#"{"file_path": "src/main.rs", "old_string": "println!", "new_string": "eprintln!",
                 "replace_all": true}"#,
             reply: r#"{"success": true, "replacements": 2, "file_size": 27}"#,
@@ -67,6 +69,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A file that is missing is made, if that is wanted.",
             files: &[],
+            before: &[],
             args: r#"{"file_path": "new_module.rs", "new_string": "pub fn init() {}",
                 "create_if_not_exists": true}"#,
             reply: r#"{"success": true, "replacements": 0, "file_size": 16, "created": true}"#,
@@ -75,6 +78,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A string that is there several times is not guessed at.",
             files: &[("src/lib.rs", "let x = 5;\nlet x = foo();\nlet x: i32\n")],
+            before: &[],
             args: r#"{"file_path": "src/lib.rs", "old_string": "let x", "new_string": "let y"}"#,
             reply: r#"{"error": "String matches 3 locations. Provide more context.",
                 "error_code": "NOT_UNIQUE",
@@ -86,6 +90,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A string that is not there comes with the nearest text.",
             files: &[("src/lib.rs", "fn a() {}\nlet total = 5;\n")],
+            before: &[],
             args: r#"{"file_path": "src/lib.rs", "old_string": "let totals = 5;", "new_string": "x"}"#,
             reply: r#"{"error": "String not found in file", "error_code": "NOT_FOUND",
                 "suggestions": [{"line": 2, "text": "let total = 5;", "similarity": "93%"}],

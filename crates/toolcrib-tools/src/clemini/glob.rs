@@ -58,6 +58,7 @@ static DECLARATION: Declaration = Declaration {
                 ("src/tools/mod.rs", ""),
                 ("a.md", ""),
             ],
+            before: &[],
             args: r#"{"pattern": "**/*.rs"}"#,
             reply: r#"{"matches": ["src/lib.rs", "src/main.rs", "src/tools/mod.rs"], "count": 3,
                 "total_found": 3, "truncated": false}"#,
@@ -66,6 +67,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "Find in specific directory, sorted by size.",
             files: &[("docs/A.md", "a"), ("docs/B.md", "bb"), ("docs/sub/C.md", ""), ("D.md", "")],
+            before: &[],
             args: r#"{"pattern": "*.md", "directory": "docs", "sort": "size"}"#,
             reply: r#"{"matches": ["docs/B.md", "docs/A.md"], "count": 2, "total_found": 2,
                 "truncated": false}"#,
@@ -74,6 +76,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "Paginated results.",
             files: &[("a.ts", ""), ("b.ts", ""), ("c.ts", "")],
+            before: &[],
             args: r#"{"pattern": "**/*.ts", "head_limit": 1, "offset": 1}"#,
             reply: r#"{"matches": ["b.ts"], "count": 1, "total_found": 3, "truncated": true}"#,
             leaves: &[],
@@ -81,6 +84,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "No matches.",
             files: &[("a.ts", "")],
+            before: &[],
             args: r#"{"pattern": "**/*.xyz"}"#,
             reply: r#"{"matches": [], "count": 0, "total_found": 0, "truncated": false}"#,
             leaves: &[],
@@ -88,6 +92,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A pattern that is none.",
             files: &[],
+            before: &[],
             args: r#"{"pattern": "src/{a,b"}"#,
             reply: r#"{"error": "Invalid glob pattern 'src/{a,b'", "error_code": "INVALID_ARGUMENT",
                 "context": {"position": 5, "hint": "*"}}"#,

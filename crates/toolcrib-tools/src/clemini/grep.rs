@@ -91,6 +91,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "Search for function definitions in Rust files.",
             files: &[("src/main.rs", "// main\nfn main() {\n}\n"), ("src/main.py", "fn x\n")],
+            before: &[],
             args: r#"{"pattern": "fn\\s+\\w+", "type": "rs", "output_mode": "content"}"#,
             reply: r#"{"matches": [{"file": "src/main.rs", "line": 2, "content": "fn main() {"}],
                 "count": 1, "total_found": 1}"#,
@@ -99,6 +100,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "Find files containing \"TODO\" (file list only).",
             files: &[("src/lib.rs", "// TODO\n"), ("src/tools/bash.rs", "TODO\nTODO\n"), ("a", "")],
+            before: &[],
             args: r#"{"pattern": "TODO", "output_mode": "files_with_matches"}"#,
             reply: r#"{"matches": ["src/lib.rs", "src/tools/bash.rs"], "count": 2, "total_found": 2}"#,
             leaves: &[],
@@ -106,6 +108,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "Case-insensitive search with context.",
             files: &[("src/main.rs", "line 1\nline 2\nAn Error\nline 4\nline 5\nline 6\n")],
+            before: &[],
             args: r#"{"pattern": "error", "case_insensitive": true, "context": 2}"#,
             reply: r#"{"matches": [{"file": "src/main.rs", "line": 3, "content": "An Error",
                 "before": ["line 1", "line 2"], "after": ["line 4", "line 5"]}],
@@ -115,6 +118,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "Count matches per file, one page of them.",
             files: &[("a.rs", "x.unwrap()\nx.unwrap()\n"), ("b.rs", "y.unwrap()\n"), ("c.py", "")],
+            before: &[],
             args: r#"{"pattern": "unwrap\\(\\)", "type": "rs", "output_mode": "count", "head_limit": 1}"#,
             reply: r#"{"matches": [{"file": "a.rs", "count": 2}], "count": 1, "total_found": 3,
                 "truncated": true}"#,
@@ -123,6 +127,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "Nothing found is an empty list.",
             files: &[("src/components/a.tsx", "import x\n"), ("src/b.tsx", "export\n")],
+            before: &[],
             args: r#"{"pattern": "export", "directory": "src/components", "file_pattern": "*.tsx"}"#,
             reply: r#"{"matches": [], "count": 0, "total_found": 0}"#,
             leaves: &[],
@@ -130,6 +135,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A pattern that is none: where, and how to search for the text itself.",
             files: &[],
+            before: &[],
             args: r#"{"pattern": "main("}"#,
             reply: r#"{"error": "Invalid regex pattern: unclosed group",
                 "error_code": "INVALID_ARGUMENT", "context": {"position": 5, "hint":

@@ -49,6 +49,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A whole file.",
             files: &[("src/main.rs", "fn main() {\n    println!(\"Hello\");\n}\n")],
+            before: &[],
             args: r#"{"file_path": "src/main.rs"}"#,
             reply: r#"{"contents": "1: fn main() {\n2:     println!(\"Hello\");\n3: }", "total_lines": 3}"#,
             leaves: &[],
@@ -56,6 +57,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "Some lines of it.",
             files: &[("a.txt", "one\ntwo\nthree\nfour\n")],
+            before: &[],
             args: r#"{"file_path": "a.txt", "offset": 2, "limit": 2}"#,
             reply: r#"{"contents": "2: two\n3: three", "total_lines": 4, "truncated": true}"#,
             leaves: &[],
@@ -63,6 +65,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A file that is not there.",
             files: &[],
+            before: &[],
             args: r#"{"file_path": "nonexistent.rs"}"#,
             reply: r#"{"error": "File not found: nonexistent.rs", "error_code": "NOT_FOUND",
                 "context": {"file_path": "nonexistent.rs",

@@ -32,6 +32,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A new list.",
             files: &[],
+            before: &[],
             args: r#"{"todos": [
                 {"content": "Read the existing code", "activeForm": "Reading the existing code", "status": "in_progress"},
                 {"content": "Write unit tests", "activeForm": "Writing unit tests", "status": "pending"}]}"#,
@@ -41,6 +42,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "An item must say what is to be done.",
             files: &[],
+            before: &[],
             args: r#"{"todos": [{"content": " ", "activeForm": "x", "status": "pending"}]}"#,
             reply: r#"{"error": "`todos[0].content` is empty", "error_code": "INVALID_ARGUMENT"}"#,
             leaves: &[],

@@ -47,6 +47,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A new file.",
             files: &[],
+            before: &[],
             args: r#"{"file_path": "new_file.txt", "content": "Hello, world!"}"#,
             reply: r#"{"success": true, "bytes_written": 13, "created": true}"#,
             leaves: &[("new_file.txt", "Hello, world!")],
@@ -54,6 +55,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "An old one overwritten, with a backup.",
             files: &[("config.toml", "old")],
+            before: &[],
             args: r#"{"file_path": "config.toml", "content": "[settings]\nkey = \"value\"",
                 "backup": true}"#,
             reply: r#"{"success": true, "bytes_written": 24, "overwritten": true,
@@ -63,6 +65,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A path outside the allowed directories.",
             files: &[],
+            before: &[],
             args: r#"{"file_path": "/etc/passwd", "content": "malicious"}"#,
             reply: r#"{"error": "Access denied: /etc/passwd is outside allowed paths",
                 "error_code": "ACCESS_DENIED",

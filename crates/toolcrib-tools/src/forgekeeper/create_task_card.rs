@@ -58,6 +58,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A card.",
             files: &[],
+            before: &[],
             args: r#"{"title": "Reads are slow", "severity": "high",
                 "evidence": ["p95 went from 120 to 250 ms"], "acceptance": ["p95 below 130 ms"]}"#,
             reply: r#"{"ok": true, "tool": "create_task_card", "result": {"id": "*",
@@ -68,6 +69,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A card without a title is none.",
             files: &[],
+            before: &[],
             args: r#"{"title": ""}"#,
             reply: r#"{"ok": false, "error": "invalid_arguments", "message": "`title` is empty"}"#,
             leaves: &[],

@@ -28,6 +28,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "What goes in comes out.",
             files: &[],
+            before: &[],
             args: r#"{"text": "héllo"}"#,
             reply: r#"{"ok": true, "tool": "echo", "result": {"text": "héllo"}, "elapsed_ms": 0}"#,
             leaves: &[],
@@ -35,6 +36,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "Something must go in.",
             files: &[],
+            before: &[],
             args: "{}",
             reply: r#"{"ok": false, "error": "invalid_arguments", "message": "`text` is missing"}"#,
             leaves: &[],

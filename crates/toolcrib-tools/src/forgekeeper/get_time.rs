@@ -26,6 +26,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "The time.",
             files: &[],
+            before: &[],
             args: "{}",
             reply: r#"{"ok": true, "tool": "get_time", "result": {"time": "*", "unix_ms": "*"},
                 "elapsed_ms": 0}"#,
@@ -34,6 +35,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "There is nothing to say about it.",
             files: &[],
+            before: &[],
             args: r#"{"zone": "UTC"}"#,
             reply: r#"{"ok": false, "error": "invalid_arguments",
                 "message": "no argument `zone`; there are none"}"#,

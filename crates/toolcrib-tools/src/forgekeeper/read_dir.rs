@@ -44,6 +44,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A directory.",
             files: &[("src/a.txt", ""), ("src/sub/b.txt", "")],
+            before: &[],
             args: r#"{"path": "src"}"#,
             reply: r#"{"ok": true, "tool": "read_dir", "result": {"path": "src", "entries": [
                 {"name": "a.txt", "type": "file"}, {"name": "sub", "type": "directory"}], "total": 2},
@@ -53,6 +54,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A file is none.",
             files: &[("a.txt", "")],
+            before: &[],
             args: r#"{"path": "a.txt"}"#,
             reply: r#"{"ok": false, "error": "ENOTDIR", "message": "ENOTDIR: not a directory",
                 "path": "a.txt"}"#,

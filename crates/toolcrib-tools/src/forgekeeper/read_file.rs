@@ -47,6 +47,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A file.",
             files: &[("README.md", "# Forgekeeper\n")],
+            before: &[],
             args: r#"{"path": "README.md"}"#,
             reply: r##"{"ok": true, "tool": "read_file", "result": {"path": "README.md",
                 "content": "# Forgekeeper\n", "bytes": 14, "total_lines": 1}, "elapsed_ms": 0}"##,
@@ -55,6 +56,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A file that is not there.",
             files: &[],
+            before: &[],
             args: r#"{"path": "nonexistent/file.txt"}"#,
             reply: r#"{"ok": false, "error": "ENOENT", "message": "ENOENT: file not found",
                 "path": "nonexistent/file.txt"}"#,

@@ -38,6 +38,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A new file.",
             files: &[],
+            before: &[],
             args: r#"{"path": "notes/a.txt", "content": "hello"}"#,
             reply: r#"{"ok": true, "tool": "write_file",
                 "result": {"path": "notes/a.txt", "bytes": 5, "created": true}, "elapsed_ms": 0}"#,
@@ -46,6 +47,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A file that is there stays, if that is wanted.",
             files: &[("a.txt", "old")],
+            before: &[],
             args: r#"{"path": "a.txt", "content": "new", "overwrite": false}"#,
             reply: r#"{"ok": false, "error": "EEXIST", "message": "EEXIST: file already exists",
                 "path": "a.txt"}"#,

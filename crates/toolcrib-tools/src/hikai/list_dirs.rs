@@ -53,6 +53,7 @@ static DECLARATION: Declaration = Declaration {
                 ("apps/webapp/src/routes/", ""),
                 ("apps/webapp/src/main.tsx", ""),
             ],
+            before: &[],
             args: r#"{"path": "apps/webapp/src", "depth": 2, "limit": 50}"#,
             reply: r#"{"dirs": [{"path": "apps/webapp/src/domains", "depth": 1},
                 {"path": "apps/webapp/src/routes", "depth": 1}], "truncated": false}"#,
@@ -61,6 +62,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "Nearer levels come first, and a limit says that there is more.",
             files: &[("a/b/c/", ""), ("d/", "")],
+            before: &[],
             args: r#"{"limit": 2}"#,
             reply: r#"{"dirs": [{"path": "a", "depth": 1}, {"path": "d", "depth": 1}],
                 "truncated": true}"#,
@@ -69,6 +71,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A path that is not there.",
             files: &[],
+            before: &[],
             args: r#"{"path": "nowhere"}"#,
             reply: r#"{"error": "Path not found: nowhere"}"#,
             leaves: &[],

@@ -56,6 +56,7 @@ static DECLARATION: Declaration = Declaration {
                 ("apps/webapp/src/style.css", ""),
                 ("apps/webapp/src/routes/index.tsx", ""),
             ],
+            before: &[],
             args: r#"{"path": "apps/webapp/src", "pattern": "*.tsx", "limit": 50}"#,
             reply: r#"{"files": [{"path": "apps/webapp/src/main.tsx", "name": "main.tsx", "size": 9}],
                 "truncated": false}"#,
@@ -64,6 +65,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A pattern that is none.",
             files: &[],
+            before: &[],
             args: r#"{"pattern": "[a"}"#,
             reply: r#"{"error": "Invalid pattern '[a': unclosed character class; missing ']'"}"#,
             leaves: &[],

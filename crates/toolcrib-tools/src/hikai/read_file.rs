@@ -40,6 +40,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A file.",
             files: &[("src/components/button.tsx", "export function Button() { ... }")],
+            before: &[],
             args: r#"{"path": "src/components/button.tsx"}"#,
             reply: r#"{"path": "src/components/button.tsx",
                 "content": "export function Button() { ... }", "size": 32}"#,
@@ -48,6 +49,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A path that leads outside.",
             files: &[],
+            before: &[],
             args: r#"{"path": "../secret"}"#,
             reply: r#"{"error": "Path is outside the repository: ../secret"}"#,
             leaves: &[],

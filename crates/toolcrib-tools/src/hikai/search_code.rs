@@ -46,6 +46,7 @@ static DECLARATION: Declaration = Declaration {
                 ("src/auth/login.ts", "import x\n  export function AuthForm() {\n"),
                 ("src/auth/login.css", ".auth {}\n"),
             ],
+            before: &[],
             args: r#"{"query": "auth", "filePattern": "*.ts", "limit": 20}"#,
             reply: r#"[{"path": "src/auth/login.ts", "snippet": "export function AuthForm() {"}]"#,
             leaves: &[],
@@ -53,6 +54,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "An empty query.",
             files: &[],
+            before: &[],
             args: r#"{"query": ""}"#,
             reply: r#"{"error": "`query` is empty; give the text to search for"}"#,
             leaves: &[],

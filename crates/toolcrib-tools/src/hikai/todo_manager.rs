@@ -59,6 +59,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "When nothing is in progress, the first pending item begins.",
             files: &[],
+            before: &[],
             args: r#"{"items": [
                 {"content": "Gather context", "activeForm": "Gathering context", "status": "pending"},
                 {"content": "Map domains", "activeForm": "Mapping domains", "status": "pending"}]}"#,
@@ -75,6 +76,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "One thing at a time.",
             files: &[],
+            before: &[],
             args: r#"{"items": [
                 {"content": "A", "activeForm": "A-ing", "status": "in_progress"},
                 {"content": "B", "activeForm": "B-ing", "status": "in_progress"}]}"#,

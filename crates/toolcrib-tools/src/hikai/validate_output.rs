@@ -40,6 +40,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A map without domains is none.",
             files: &[],
+            before: &[],
             args: r#"{"outputType": "domain_map", "data": {"domains": [], "layout": {}, "summary": {}}}"#,
             reply: r#"{"valid": false, "errors": ["Missing 'domains' array"], "warnings": []}"#,
             leaves: &[],
@@ -47,6 +48,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A map that is one.",
             files: &[],
+            before: &[],
             args: r#"{"outputType": "domain_map", "data": {
                 "domains": [{"name": "Auth", "weight": 1, "evidence": ["src/auth.ts", "src/login.ts"]}],
                 "summary": {"totalDomains": 1}}}"#,
@@ -56,6 +58,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A type that is not known.",
             files: &[],
+            before: &[],
             args: r#"{"outputType": "poem", "data": {}}"#,
             reply: r#"{"error": "Unknown output type: poem; known are `domain_map`"}"#,
             leaves: &[],

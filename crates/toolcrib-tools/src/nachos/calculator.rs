@@ -36,6 +36,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "Fractions are exact.",
             files: &[],
+            before: &[],
             args: r#"{"expression": "0.1 + 0.2"}"#,
             reply: r#"{"success": true, "result": {"expression": "0.1 + 0.2", "answer": 0.3},
                 "metadata": {"duration": 0}}"#,
@@ -44,6 +45,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "Ids of the session and the call may come along.",
             files: &[],
+            before: &[],
             args: r#"{"sessionId": "test", "callId": "test", "expression": "10 * 5"}"#,
             reply: r#"{"success": true, "result": {"expression": "10 * 5", "answer": 50},
                 "metadata": {"duration": 0}}"#,
@@ -52,6 +54,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "Only numbers and operators.",
             files: &[],
+            before: &[],
             args: r#"{"expression": "evil()"}"#,
             reply: r#"{"success": false, "error": {"code": "VALIDATION_ERROR",
                 "message": "expression must contain only numbers and operators",
@@ -61,6 +64,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "The expression is a string.",
             files: &[],
+            before: &[],
             args: r#"{"expression": 5}"#,
             reply: r#"{"success": false, "error": {"code": "VALIDATION_ERROR",
                 "message": "expression must be a string",
@@ -72,6 +76,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "An expression without a value.",
             files: &[],
+            before: &[],
             args: r#"{"expression": "1 / 0"}"#,
             reply: r#"{"success": false, "error": {"code": "EXECUTION_ERROR",
                 "message": "division by zero", "details": {"kind": "failed"}},

@@ -55,6 +55,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "Write a file.",
             files: &[],
+            before: &[],
             args: r#"{"action": "write", "path": "notes/a.txt", "content": "hello"}"#,
             reply: r#"{"success": true, "result": {"written": true}, "metadata": {"duration": 0}}"#,
             leaves: &[("notes/a.txt", "hello")],
@@ -62,6 +63,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "Read it.",
             files: &[("notes/a.txt", "hello")],
+            before: &[],
             args: r#"{"action": "read", "path": "notes/a.txt"}"#,
             reply: r#"{"success": true, "result": "hello", "metadata": {"duration": 0}}"#,
             leaves: &[],
@@ -69,6 +71,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "List a directory.",
             files: &[("notes/b.txt", ""), ("notes/a.txt", ""), ("notes/sub/c.txt", "")],
+            before: &[],
             args: r#"{"action": "list", "path": "notes"}"#,
             reply: r#"{"success": true, "result": ["a.txt", "b.txt", "sub"], "metadata": {"duration": 0}}"#,
             leaves: &[],
@@ -76,6 +79,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "Delete a file.",
             files: &[("a.txt", "hello")],
+            before: &[],
             args: r#"{"action": "delete", "path": "a.txt"}"#,
             reply: r#"{"success": true, "result": {"deleted": true}, "metadata": {"duration": 0}}"#,
             leaves: &[],
@@ -83,6 +87,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A write says what to write.",
             files: &[],
+            before: &[],
             args: r#"{"action": "write", "path": "a.txt"}"#,
             reply: r#"{"success": false, "error": {"code": "VALIDATION_ERROR",
                 "message": "content is required for write action", "details": {"kind": "bad_args"}},
@@ -92,6 +97,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A path that is not allowed.",
             files: &[],
+            before: &[],
             args: r#"{"action": "read", "path": "/etc/passwd"}"#,
             reply: r#"{"success": false, "error": {"code": "VALIDATION_ERROR",
                 "message": "Path /etc/passwd is not in allowed directories",

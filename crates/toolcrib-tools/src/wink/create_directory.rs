@@ -36,6 +36,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "Parents are made as needed.",
             files: &[],
+            before: &[],
             args: r#"{"path": "src/models"}"#,
             reply: r#"{"tool": "create_directory", "success": true,
                 "output": "Created directory: src/models",
@@ -46,6 +47,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A directory that is there already is fine.",
             files: &[("src/", "")],
+            before: &[],
             args: r#"{"path": "src"}"#,
             reply: r#"{"tool": "create_directory", "success": true,
                 "output": "Directory already exists: src",
@@ -56,6 +58,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A file of that name is not.",
             files: &[("test.txt", "")],
+            before: &[],
             args: r#"{"path": "test.txt"}"#,
             reply: r#"{"tool": "create_directory", "success": false,
                 "output": "Error: Path 'test.txt' exists as a file, cannot create directory",

@@ -31,6 +31,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A new file, its directory made on the way.",
             files: &[],
+            before: &[],
             args: r#"{"path": "src/hello.py", "content": "print('hello')\n"}"#,
             reply: r#"{"tool": "create_file", "success": true,
                 "output": "Created file: src/hello.py (15 bytes)",
@@ -40,6 +41,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A file that exists is not touched.",
             files: &[("test.txt", "old")],
+            before: &[],
             args: r#"{"path": "test.txt", "content": "new"}"#,
             reply: r#"{"tool": "create_file", "success": false,
                 "output": "Error: File 'test.txt' already exists. Use replace_string_in_file to modify",
@@ -52,6 +54,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "Nothing is written outside.",
             files: &[],
+            before: &[],
             args: r#"{"path": "../etc/passwd", "content": ""}"#,
             reply: r#"{"tool": "create_file", "success": false,
                 "output": "Error: Path '../etc/passwd' is outside working directory",

@@ -45,6 +45,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "All Go files.",
             files: &[("cmd/main.go", ""), ("internal/agent.go", ""), ("README.md", "")],
+            before: &[],
             args: r#"{"pattern": "**/*.go"}"#,
             reply: r#"{"tool": "file_search", "success": true,
                 "output": "Found 2 files matching '**/*.go':\n  cmd/main.go\n  internal/agent.go\n",
@@ -55,6 +56,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A pattern that is none.",
             files: &[],
+            before: &[],
             args: r#"{"pattern": "**/*[.go"}"#,
             reply: r#"{"tool": "file_search", "success": false,
                 "output": "Error: Invalid glob pattern '**/*[.go'",

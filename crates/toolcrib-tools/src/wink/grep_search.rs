@@ -50,6 +50,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A text, taken as it stands.",
             files: &[("app.py", "import os\n# TODO: (implement\n"), ("b.py", "todo\n")],
+            before: &[],
             args: r#"{"pattern": "TODO: (impl"}"#,
             reply: r#"{"tool": "grep_search", "success": true,
                 "output": "Found 1 matches for 'TODO: (impl':\n  app.py:2: # TODO: (implement\n",
@@ -60,6 +61,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A regex that is none.",
             files: &[],
+            before: &[],
             args: r#"{"pattern": "(a", "is_regex": true}"#,
             reply: r#"{"tool": "grep_search", "success": false,
                 "output": "Error: Invalid regex pattern: unclosed group",

@@ -53,6 +53,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "Files come first, then directories.",
             files: &[("src/app.py", ""), ("src/utils.py", ""), ("src/models/a.py", "")],
+            before: &[],
             args: r#"{"path": "src"}"#,
             reply: r#"{"tool": "list_dir", "success": true,
                 "output": "Contents of ./src:\n  app.py\n  utils.py\n  models/\n",
@@ -63,6 +64,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A file is not a directory.",
             files: &[("file.txt", "")],
+            before: &[],
             args: r#"{"path": "file.txt"}"#,
             reply: r#"{"tool": "list_dir", "success": false,
                 "output": "Error: Path 'file.txt' is not a directory",

@@ -51,6 +51,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A range of lines.",
             files: &[("hello.py", "one\ntwo\nthree\n")],
+            before: &[],
             args: r#"{"path": "hello.py", "start_line": 2, "end_line": 3}"#,
             reply: r#"{"tool": "read_file", "success": true,
                 "output": "Contents of hello.py (lines 2-3):\ntwo\nthree",
@@ -61,6 +62,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A file that is not there.",
             files: &[],
+            before: &[],
             args: r#"{"path": "missing.txt"}"#,
             reply: r#"{"tool": "read_file", "success": false,
                 "output": "Error: File 'missing.txt' not found",
@@ -72,6 +74,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "Lines that the file does not have.",
             files: &[("a.txt", "1\n2\n3\n")],
+            before: &[],
             args: r#"{"path": "a.txt", "start_line": 30, "end_line": 40}"#,
             reply: r#"{"tool": "read_file", "success": false,
                 "output": "Error: Line range invalid - file has 3 lines, requested 30-40",

@@ -44,6 +44,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "One occurrence.",
             files: &[("hello.py", "a = 1\nprint(a)\n")],
+            before: &[],
             args: r#"{"path": "hello.py", "old_string": "print(a)", "new_string": "print(a + 1)"}"#,
             reply: r#"{"tool": "replace_string_in_file", "success": true,
                 "output": "Replaced 1 occurrence in hello.py",
@@ -54,6 +55,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "Of several occurrences the first is replaced, with a warning.",
             files: &[("a.txt", "\n\n\n\nx\nx\nx\n")],
+            before: &[],
             args: r#"{"path": "a.txt", "old_string": "x", "new_string": "y"}"#,
             reply: r#"{"tool": "replace_string_in_file", "success": true,
                 "output": "Replaced 1 occurrence in a.txt\nWarning: Found 3 occurrences, replaced only the first at line 5",
@@ -65,6 +67,7 @@ static DECLARATION: Declaration = Declaration {
         Example {
             about: "A string that is not there.",
             files: &[("a.txt", "something else\n")],
+            before: &[],
             args: r#"{"path": "a.txt", "old_string": "old_text", "new_string": "new"}"#,
             reply: r#"{"tool": "replace_string_in_file", "success": false,
                 "output": "Error: String 'old_text' not found in file",

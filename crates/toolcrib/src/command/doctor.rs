@@ -1,13 +1,14 @@
 //! `toolcrib doctor`: what works here, what does not, and why.
 
 use serde_json::{Map, Value, json};
+use toolcrib_host::Enforced;
 
 use super::search::Facts;
-use super::{print_lines, read};
+use super::{print_lines, read, wishes};
 use crate::cli::{DoctorArgs, Global};
 use crate::exit::Exit;
 use crate::terminal::{Paint, Terminal, print_json};
-use crate::wiring::{WiringError, toolset};
+use crate::wiring::{Crib, WiringError, toolset};
 
 /// One thing that was looked at.
 struct Finding {
@@ -47,16 +48,25 @@ pub(super) fn run(
             None
         }
     };
-    let is_well = findings.iter().all(|finding| finding.is_good);
+    let sandbox = Crib::open(&wishes(global)).map(|crib| crib.sandbox.examine());
+    let sandbox = sandbox.unwrap_or_default();
+    let is_well = findings.iter().all(|finding| finding.is_good)
+        && sandbox.iter().all(|it| it.state == Enforced::Enforced);
     if args.json {
         let mut all: Map<String, Value> = findings
             .iter()
             .map(|it| (it.name.to_owned(), json!({"ok": it.is_good, "says": it.says})))
             .collect();
+        all.insert("sandbox".to_owned(), serde_json::to_value(&sandbox).unwrap_or_default());
         all.insert("search".to_owned(), facts.map_or(Value::Null, |facts| facts.json()));
         print_json(&Value::Object(all).to_string());
     } else {
         let mut lines: Vec<String> = findings.iter().map(|it| line(terminal, it)).collect();
+        lines.push(String::new());
+        lines.push("Sandbox".to_owned());
+        for it in &sandbox {
+            lines.extend(mechanism(terminal, it));
+        }
         if let Some(facts) = facts {
             lines.push(String::new());
             lines.push("Search".to_owned());
@@ -74,6 +84,19 @@ fn line(terminal: Terminal, finding: &Finding) -> String {
         terminal.paint(Paint::Bad, "✗")
     };
     format!("{mark} {:<10} {}", finding.name, finding.says)
+}
+
+fn mechanism(terminal: Terminal, it: &toolcrib_host::Finding) -> Vec<String> {
+    let mark = match it.state {
+        Enforced::Enforced => terminal.paint(Paint::Good, "✓"),
+        Enforced::Missing | Enforced::Failed => terminal.paint(Paint::Bad, "✗"),
+        Enforced::Unknown => terminal.paint(Paint::Warn, "?"),
+    };
+    let mut lines = vec![format!("  {mark} {:<26} {}", it.name, it.says)];
+    if let Some(fix) = &it.fix {
+        lines.push(format!("    {:<26} fix: {fix}", ""));
+    }
+    lines
 }
 
 fn kernel() -> String {

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolcrib_core::command::{After, End, Finished, Order, Shell, Stream, show_bytes};
 use toolcrib_core::Cancel;
+use toolcrib_core::command::{After, End, Finished, Order, Shell, Stream, show_bytes};
 
 use super::{block_on, interrupted, open};
 use crate::cli::{Global, SandboxArgs, SandboxCommand};

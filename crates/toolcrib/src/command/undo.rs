@@ -146,6 +146,7 @@ fn recorded(
         error: done.as_ref().err().map(|err| (err.kind, err.message.as_str())),
         elapsed_us: crib.clock.elapsed().saturating_sub(start).as_micros() as u64,
         reply: &reply,
+        usage: toolcrib_core::Usage::default(),
     });
     done
 }

@@ -1,0 +1,180 @@
+//! `bash`: runs a shell command in the sandbox.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolcrib_core::command::{After, Order, Ran, Shell};
+use toolcrib_core::schema::Within;
+use toolcrib_core::{Ctx, Declaration, Effect, Example, Limits, Plan, Tier, Tool, ToolError};
+
+use crate::operation::command::{self, Struck};
+
+pub(crate) struct Bash;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// Command to run (e.g., `cargo test`, `gh issue view 42`)
+    command: String,
+    /// What this command does (for logging)
+    #[expect(dead_code, reason = "it is for the record, which has all arguments")]
+    description: Option<String>,
+    /// Directory to run in. (default: cwd)
+    working_directory: Option<String>,
+    /// Maximum time to wait for the command. (default: 120)
+    timeout_seconds: Option<Within<1, 86_400>>,
+    /// Skip confirmation for destructive commands. (default: false)
+    #[expect(dead_code, reason = "policy asks a person whatever a model says")]
+    confirmed: Option<bool>,
+    /// Return immediately with `task_id`. (default: false)
+    run_in_background: Option<bool>,
+    /// When the time is up: `kill` the command, or `keep` it as a background task. (default: kill)
+    on_timeout: Option<OnTimeout>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum OnTimeout {
+    Kill,
+    Keep,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum Reply {
+    Over {
+        stdout: String,
+        stderr: String,
+        exit_code: i32,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        limit: Option<Struck>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        notes: Vec<String>,
+        /// For reading what was left out.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        task_id: Option<String>,
+    },
+    Started {
+        task_id: String,
+        status: &'static str,
+    },
+    Kept {
+        task_id: String,
+        status: &'static str,
+        stdout: String,
+        stderr: String,
+    },
+}
+
+/// How long a command may take if nobody says.
+const DEFAULT_SECONDS: u64 = 120;
+
+static DECLARATION: Declaration = Declaration {
+    name: "bash",
+    summary: "Execute a shell command in a sandbox: the workspace can be written, the rest of the \
+              system is read-only or not there, and there is no network unless the operator opened \
+              it. Returns: {stdout, stderr, exit_code, limit?, notes?, task_id?} or {task_id, status} \
+              when run_in_background=true",
+    tier: Tier::Restricted,
+    effect: Effect::Write,
+    limits: Limits { deadline_ms: 86_400_000, output_bytes: 64 << 10 },
+    examples: &[
+        Example {
+            about: "Run a simple command.",
+            files: &[("a.txt", "one\ntwo\n")],
+            before: &[],
+            args: r#"{"command": "wc -l < a.txt", "description": "Count lines"}"#,
+            reply: r#"{"stdout": "2\n", "stderr": "", "exit_code": 0}"#,
+            leaves: &[],
+        },
+        Example {
+            about: "Run in different directory.",
+            files: &[("frontend/package.json", "{}")],
+            before: &[],
+            args: r#"{"command": "ls; touch built", "working_directory": "frontend"}"#,
+            reply: r#"{"stdout": "package.json\n", "stderr": "", "exit_code": 0}"#,
+            leaves: &[("frontend/built", "")],
+        },
+        Example {
+            about: "Command failure.",
+            files: &[],
+            before: &[],
+            args: r#"{"command": "echo mismatched types >&2; exit 101"}"#,
+            reply: r#"{"stdout": "", "stderr": "mismatched types\n", "exit_code": 101}"#,
+            leaves: &[],
+        },
+        Example {
+            about: "A directory that is not there.",
+            files: &[],
+            before: &[],
+            args: r#"{"command": "ls", "working_directory": "nowhere"}"#,
+            reply: r#"{"error": "Directory not found: nowhere", "error_code": "NOT_FOUND",
+                "context": {"file_path": "nowhere",
+                    "hint": "give a directory of the workspace, or leave `working_directory` out"}}"#,
+            leaves: &[],
+        },
+        Example {
+            about: "A command that takes too long is ended, and what it printed comes back.",
+            files: &[],
+            before: &[],
+            args: r#"{"command": "echo begun; sleep 60", "timeout_seconds": 1}"#,
+            reply: r#"{"error": "Command timed out after 1 seconds", "error_code": "TIMEOUT",
+                "context": {"limit_ms": 1000, "stdout": "begun\n", "stderr": "",
+                    "hint": "give it more time, run it in the background, or do less at once"}}"#,
+            leaves: &[],
+        },
+    ],
+};
+
+impl Args {
+    fn order(&self, ctx: &Ctx) -> Order {
+        let seconds = self.timeout_seconds.map_or(DEFAULT_SECONDS, Within::get);
+        let keeps = self.on_timeout == Some(OnTimeout::Keep);
+        Order {
+            directory: self.working_directory.clone(),
+            after: if keeps { After::Keep } else { After::Kill },
+            rest: "read it with task_output: task_id \"{id}\", from_line, line_count",
+            ..command::order(ctx, Shell::Bash, &self.command, seconds)
+        }
+    }
+}
+
+impl Tool for Bash {
+    type Args = Args;
+    type Reply = Reply;
+
+    fn declaration(&self) -> &'static Declaration {
+        &DECLARATION
+    }
+
+    fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
+        ctx.commands.check(&args.order(ctx))?;
+        Ok(Plan::default())
+    }
+
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {
+        let order = args.order(ctx);
+        let task_id = ctx.call.0.clone();
+        if args.run_in_background == Some(true) {
+            ctx.commands.start(&order)?;
+            return Ok(Reply::Started { task_id, status: "running" });
+        }
+        let finished = match ctx.commands.run(&order, &ctx.cancel)? {
+            Ran::Over(finished) => command::settle(ctx, &order, *finished)?,
+            Ran::Kept(mut task) => {
+                command::fit(ctx, &mut task.stdout);
+                command::fit(ctx, &mut task.stderr);
+                let (stdout, stderr) = (task.stdout.text, task.stderr.text);
+                return Ok(Reply::Kept { task_id, status: "running", stdout, stderr });
+            }
+        };
+        let is_cut = finished.stdout.is_cut || finished.stderr.is_cut;
+        Ok(Reply::Over {
+            exit_code: finished.exit_code(),
+            limit: Struck::of(finished.strike.as_ref()),
+            stdout: finished.stdout.text,
+            stderr: finished.stderr.text,
+            notes: finished.notes,
+            task_id: is_cut.then_some(task_id),
+        })
+    }
+}

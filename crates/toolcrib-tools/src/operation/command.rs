@@ -1,0 +1,117 @@
+//! Running commands for tools: what comes back is bounded, and says what was left out.
+
+use serde::Serialize;
+use serde_json::Value;
+use toolcrib_core::command::{After, End, Finished, Order, Printed, Ran, Shell, Strike};
+use toolcrib_core::{Ctx, ErrorKind, ToolError};
+
+use std::time::Duration;
+
+/// Of each stream, at most this much comes back.
+const KEEP: usize = 25_000;
+
+/// What is left of a call's time when its command's is up.
+const SPARE_MS: u64 = 500;
+
+/// What is in a reply beside the two streams.
+const OVERHEAD: usize = 2_000;
+
+/// Puts an order together for a call.
+pub(crate) fn order(ctx: &Ctx, shell: Shell, text: &str, seconds: u64) -> Order {
+    Order {
+        call: ctx.call.clone(),
+        shell,
+        text: text.to_owned(),
+        directory: None,
+        // Its own time is up before the call's, so that the answer is a command's and not a call's.
+        time: Duration::from_secs(seconds)
+            .min(Duration::from_millis(ctx.limits.deadline_ms.saturating_sub(SPARE_MS))),
+        after: After::Kill,
+        keep: KEEP.min(room(ctx)),
+        rest: "read it with `toolcrib output {id}`",
+    }
+}
+
+/// How many bytes of each stream have room in the reply.
+fn room(ctx: &Ctx) -> usize {
+    ctx.limits.output_bytes.saturating_sub(OVERHEAD).max(512) / 2
+}
+
+/// Runs an order to its end. A command whose time was up, or that was not wanted any more, is an error
+/// that carries what it had printed.
+pub(crate) fn run(ctx: &Ctx, order: &Order) -> Result<Finished, ToolError> {
+    match ctx.commands.run(order, &ctx.cancel)? {
+        Ran::Over(finished) => settle(ctx, order, *finished),
+        Ran::Kept(_) => Err(ToolError::new(ErrorKind::Bug, "a command was kept against its order")),
+    }
+}
+
+/// Counts what a command used, and makes an error of one that did not come to its end.
+pub(crate) fn settle(
+    ctx: &Ctx,
+    order: &Order,
+    mut finished: Finished,
+) -> Result<Finished, ToolError> {
+    ctx.meter.add(&finished.usage);
+    fit(ctx, &mut finished.stdout);
+    fit(ctx, &mut finished.stderr);
+    let (kind, message) = match finished.end {
+        End::TimedOut => {
+            let seconds = order.time.as_secs();
+            (ErrorKind::Timeout, format!("Command timed out after {seconds} seconds"))
+        }
+        End::Killed => (ErrorKind::Cancelled, "the command was ended: its call was".to_owned()),
+        End::Exited(_) | End::Signalled(_) | End::Limited => return Ok(finished),
+    };
+    let limit_ms = u64::try_from(order.time.as_millis()).unwrap_or(u64::MAX);
+    Err(ToolError::new(kind, message)
+        .hint("give it more time, run it in the background, or do less at once")
+        .with("limit_ms", limit_ms)
+        .with("stdout", finished.stdout.text)
+        .with("stderr", finished.stderr.text))
+}
+
+/// Shortens a stream whose text has more bytes as JSON than the reply has room for.
+pub(crate) fn fit(ctx: &Ctx, printed: &mut Printed) {
+    let room = room(ctx);
+    let size = |text: &str| Value::from(text).to_string().len();
+    let whole = size(&printed.text);
+    if whole <= room {
+        return;
+    }
+    const NOTE: &str = "\n[more was left out here, to fit the reply]\n";
+    // Every character shrinks by the same factor at worst, so one step is enough or nearly so.
+    let mut keep = printed.text.len() * room.saturating_sub(NOTE.len() + 8) / whole / 2;
+    loop {
+        let head = printed.text.floor_char_boundary(keep);
+        let tail = printed.text.ceil_char_boundary(printed.text.len() - keep);
+        let text = format!("{}{NOTE}{}", &printed.text[..head], &printed.text[tail..]);
+        if size(&text) <= room || keep == 0 {
+            printed.text = text;
+            printed.is_cut = true;
+            return;
+        }
+        keep = keep * 3 / 4;
+    }
+}
+
+/// A limit that struck, for programs.
+#[derive(Serialize)]
+pub(crate) struct Struck {
+    name: &'static str,
+    allowed: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    used: Option<u64>,
+    enforced_by: &'static str,
+}
+
+impl Struck {
+    pub(crate) fn of(strike: Option<&Strike>) -> Option<Self> {
+        strike.map(|strike| Self {
+            name: strike.limit.as_str(),
+            allowed: strike.allowed,
+            used: strike.used,
+            enforced_by: strike.by.as_str(),
+        })
+    }
+}

@@ -1,0 +1,73 @@
+//! `toolcrib output`: what a command printed, as it was saved.
+
+use std::sync::Arc;
+
+use toolcrib_core::Commands;
+use toolcrib_core::command::{Lines, Stream};
+use toolcrib_host::SharedSandbox;
+
+use super::open;
+use crate::cli::{Global, OutputArgs};
+use crate::exit::Exit;
+use crate::terminal::{Terminal, print};
+use crate::wiring::WiringError;
+
+/// How much is printed at most in one go.
+const MOST: usize = 256 << 20;
+
+pub(super) fn run(
+    global: &Global,
+    terminal: Terminal,
+    args: &OutputArgs,
+) -> Result<Exit, WiringError> {
+    let crib = open(global, terminal)?;
+    let stream = if args.stderr { Stream::Stderr } else { Stream::Stdout };
+    let (from, count) = match &args.lines {
+        Some(range) => lines(range)?,
+        None => (1, u64::MAX),
+    };
+    let commands = SharedSandbox(Arc::clone(&crib.sandbox));
+    match commands.read(&args.call, stream, Lines { from, count, most: MOST }) {
+        Ok(excerpt) => {
+            print(&excerpt.text);
+            if excerpt.count == 0 && from > 1 {
+                terminal.warn(&format!("there are only {} lines", excerpt.total));
+            }
+            Ok(Exit::Done)
+        }
+        Err(err) => {
+            terminal.fail(&err.message, err.hint.as_deref());
+            Ok(Exit::Failed)
+        }
+    }
+}
+
+/// Reads `FROM-TO`, `FROM-` or `FROM`.
+fn lines(range: &str) -> Result<(u64, u64), WiringError> {
+    let bad = || WiringError(format!("--lines: `{range}` is not FROM-TO, such as 100-200"));
+    let number = |text: &str| text.trim().parse::<u64>().ok().filter(|number| *number > 0);
+    let (from, to) = match range.split_once('-') {
+        Some((from, "")) => (number(from).ok_or_else(bad)?, u64::MAX),
+        Some((from, to)) => (number(from).ok_or_else(bad)?, number(to).ok_or_else(bad)?),
+        None => number(range).map(|line| (line, line)).ok_or_else(bad)?,
+    };
+    if to < from {
+        return Err(bad());
+    }
+    Ok((from, (to - from).saturating_add(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_read_and_nonsense_is_not() {
+        assert_eq!(lines("5").ok(), Some((5, 1)));
+        assert_eq!(lines("5-7").ok(), Some((5, 3)));
+        assert_eq!(lines("5-").ok(), Some((5, u64::MAX - 4)));
+        for range in ["", "0", "7-5", "a-b", "-5", "1-2-3"] {
+            assert!(lines(range).is_err(), "{range}");
+        }
+    }
+}
