@@ -26,6 +26,6 @@ pub use ground::SearchRoot;
 pub use root::{Root, RootError};
 pub use sandbox::{
     BadHost, CommandLimits, EXECUTED, Egress, Enforced, Finding, HostRule, Listener, Operator,
-    Profile, Resolver, Sandbox, SandboxRules, SharedSandbox, Tee, enter_helper,
+    Profile, Resolver, Sandbox, SandboxRules, SharedSandbox, Tee, TeeReader, enter_helper,
 };
 pub use spelling::root_path;

@@ -3,6 +3,7 @@
 
 mod canary;
 mod config;
+mod cover;
 mod egress;
 mod etc;
 mod guard;
@@ -20,6 +21,7 @@ mod spawner;
 mod stage;
 mod store;
 mod system;
+mod tee;
 mod view;
 mod watch;
 mod wire;
@@ -42,10 +44,11 @@ pub use config::{CommandLimits, Operator, Profile, SandboxRules};
 pub use egress::{BadHost, Egress, HostRule, Resolver};
 pub use guard::EXECUTED;
 pub use probe::{Finding, State as Enforced};
+pub use tee::{Tee, TeeReader};
 
 use crate::Workspace;
 use canary::Canary;
-use guard::Guard;
+use guard::{Guard, Shield};
 use job::{Follower, Job, Progress};
 use output::Collector;
 use spawner::Spawner;
@@ -57,6 +60,9 @@ use wire::{Inside, Launch, Rlimits, Setup};
 
 /// How long the end of a command is waited for after it was told to end.
 const SEND_OFF: Duration = Duration::from_secs(5);
+
+/// How old the list of repositories within the workspace may be.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
 /// The most bytes of a command's text: the kernel takes no longer argument.
 const MOST_TEXT: usize = (128 << 10) - 1;
@@ -74,10 +80,8 @@ pub struct Sandbox {
     jobs: Mutex<HashMap<String, Arc<Job>>>,
     last: Mutex<Option<Past>>,
     listeners: Mutex<Vec<Box<Listener>>>,
+    repositories: Mutex<HashMap<PathBuf, (Instant, Arc<[PathBuf]>)>>,
 }
-
-/// Is handed what a command prints, as it prints it.
-pub type Tee = dyn Fn(Stream, &[u8]) + Send;
 
 /// Is told when a task is over: its id, and how it ended.
 pub type Listener = dyn Fn(&str, End) + Send + Sync;
@@ -122,6 +126,7 @@ impl Sandbox {
             jobs: Mutex::default(),
             last: Mutex::default(),
             listeners: Mutex::default(),
+            repositories: Mutex::default(),
         })
     }
 
@@ -168,7 +173,7 @@ impl Sandbox {
         &self,
         order: &Order,
         cancel: &Cancel,
-        tee: Box<Tee>,
+        tee: Tee,
     ) -> Result<Finished, ToolError> {
         let job = self.start_job(order, order.time, false, Some(tee))?;
         self.finish(&job, order.time, cancel)
@@ -185,7 +190,7 @@ impl Sandbox {
             job.cancel.cancel();
             job.wait(Instant::now() + SEND_OFF, &Cancel::default());
         }
-        let finished = job.progress().finished.take();
+        let finished = job.progress().finished.clone();
         lock(&self.jobs).remove(&job.id);
         finished.unwrap_or_else(|| {
             Err(ToolError::new(ErrorKind::Io, "the command did not end when it was told to"))
@@ -204,6 +209,18 @@ impl Sandbox {
     }
 
     fn prepare(&self) -> Result<Ready, ToolError> {
+        if self.workspace.has_hidden() {
+            let message =
+                "no commands are run here: our own state or settings are in the workspace";
+            return Err(ToolError::new(ErrorKind::Unavailable, message)
+                .hint("choose another workspace, or set TOOLCRIB_STATE to another folder"));
+        }
+        if let Some(root) = self.workspace.roots.iter().find(|root| root.path().to_str().is_none())
+        {
+            let shown = root.path().display();
+            let message = format!("no commands are run in `{shown}`: its name is not UTF-8");
+            return Err(ToolError::new(ErrorKind::Unavailable, message).hint("rename the folder"));
+        }
         let bubblewrap = probe::bubblewrap(self.rules.bubblewrap.as_deref())
             .map_err(|why| probe::missing("bubblewrap", &why))?;
         landlock::version().map_err(|why| probe::missing("landlock", &why))?;
@@ -220,7 +237,6 @@ impl Sandbox {
         let spawner = Spawner::start(&self.rules.program, &setup, &handles)
             .map_err(|no| probe::missing(&no.mechanism, &no.why))?;
         drop(handles);
-        self.store.prune();
         Ok(Ready { view, spawner })
     }
 
@@ -230,7 +246,7 @@ impl Sandbox {
         order: &Order,
         time: Duration,
         background: bool,
-        tee: Option<Box<Tee>>,
+        tee: Option<Tee>,
     ) -> Result<Arc<Job>, ToolError> {
         let launched = match self.launch(&self.ready()?, order, None) {
             // The launcher is gone: another one, once.
@@ -241,6 +257,7 @@ impl Sandbox {
             other => other,
         };
         let Launched { lines, guards, keeps } = launched?;
+        self.store.make_room();
         let limits = self.rules.limits;
         let folder = self.store.folder(&order.call.0);
         let collect = |stream| Collector::new(stream, order.keep, &folder, limits.saved);
@@ -257,9 +274,8 @@ impl Sandbox {
         if background {
             self.store.note_started(&id, &order.text, job.at);
         }
-        lock(&self.jobs).insert(id, Arc::clone(&job));
-        let root = self.workspace.root().and_then(|root| root.handle().try_clone_to_owned().ok());
-        let (growth, egress) = (Growth::since_now(root), self.egress.clone());
+        let roots = self.workspace.roots.iter().map(crate::Root::handle);
+        let (growth, egress) = (Growth::since_now(roots), self.egress.clone());
         let following = Arc::clone(&job);
         let started = thread::Builder::new().name("command".to_owned()).spawn(move || {
             let mut follower = Follower::new(&following, limits, growth, egress, lines);
@@ -272,6 +288,7 @@ impl Sandbox {
             ToolError::new(ErrorKind::Io, format!("no thread to follow the command: {err}"))
                 .hint("try again when less is running")
         })?;
+        lock(&self.jobs).insert(id, Arc::clone(&job));
         Ok(job)
     }
 
@@ -292,7 +309,8 @@ impl Sandbox {
         for root in &self.workspace.roots {
             root.verify()?;
             let (shut, open) = (&self.rules.protected, &self.rules.unprotected);
-            guards.push(Guard::set(root, shut, open, &masks)?);
+            let repositories = self.repositories(root.path());
+            guards.push(Guard::set(root, shut, open, &repositories, &masks)?);
         }
         let shields: Vec<_> = guards.iter().map(Guard::shields).collect();
         let failed = |err: std::io::Error| {
@@ -302,7 +320,11 @@ impl Sandbox {
         let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(|errno| failed(errno.into()));
         let (stdout, stdout_there) = pipe()?;
         let (stderr, stderr_there) = pipe()?;
-        let plan = self.plan(ready, arguments, directory, canary);
+        let mut plan = self.plan(ready, arguments, directory, canary);
+        for (root, shields) in self.workspace.roots.iter().zip(&shields) {
+            let path = |shield: &Shield| root.path().join(&shield.path).display().to_string();
+            plan.shields.extend(shields.iter().map(|shield| (path(shield), shield.clone())));
+        }
         wire::send(control.as_fd(), &plan, &[]).map_err(|err| too_long(&err))?;
         let launch = Launch { options: ready.view.options(&shields) };
         let ends = [theirs.as_fd(), stdout_there.as_fd(), stderr_there.as_fd()];
@@ -310,6 +332,20 @@ impl Sandbox {
         sent.map_err(|err| failed(err).with("launcher", "gone"))?;
         let lines = job::Lines { control, stdout, stderr };
         Ok(Launched { lines, guards, keeps: Arc::clone(ready) })
+    }
+
+    /// The repositories within a root. Looked for again when the last look is some time ago: those
+    /// that a command makes for itself are its own.
+    fn repositories(&self, root: &Path) -> Arc<[PathBuf]> {
+        let mut known = lock(&self.repositories);
+        if let Some((at, found)) = known.get(root)
+            && at.elapsed() < LOOK_AGAIN
+        {
+            return Arc::clone(found);
+        }
+        let found: Arc<[PathBuf]> = guard::repositories(root).into();
+        known.insert(root.to_owned(), (Instant::now(), Arc::clone(&found)));
+        found
     }
 
     fn plan(
@@ -332,6 +368,7 @@ impl Sandbox {
             environment,
             directory,
             roots: self.workspace.roots.iter().map(root).collect(),
+            shields: Vec::new(),
             writable: ready.view.writable(),
             limits: Rlimits {
                 memory: limits.memory,
@@ -400,6 +437,8 @@ impl Sandbox {
                 return;
             }
             let Some(end) = sandbox.note_end(&job) else { return };
+            // From here on the store answers for it.
+            lock(&sandbox.jobs).remove(&job.id);
             for listener in &*lock(&sandbox.listeners) {
                 listener(&job.id, end);
             }

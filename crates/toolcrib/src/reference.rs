@@ -153,7 +153,7 @@ pub fn settings() -> String {
             Project::Never => "may not set it".to_owned(),
             Project::Stricter => "may choose an earlier word".to_owned(),
             Project::Smaller => "may lower it".to_owned(),
-            Project::Fewer => "may narrow it".to_owned(),
+            Project::Fewer | Project::Less => "may narrow it".to_owned(),
             Project::More => "may add to it".to_owned(),
             Project::Only(word) => format!("may set it to `{word}`"),
         };

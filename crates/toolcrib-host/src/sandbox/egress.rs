@@ -6,10 +6,11 @@ mod client_hello;
 mod host;
 mod request;
 
+use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,6 +22,8 @@ use request::{Refusal, Request};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a connection may be silent.
 const IDLE: Duration = Duration::from_secs(120);
+/// How often a silent connection is looked at.
+const LOOK: Duration = Duration::from_secs(5);
 /// Connections of one sandbox at once.
 const MOST_CONNECTIONS: usize = 64;
 /// Bytes through one connection in each direction.
@@ -102,26 +105,21 @@ impl Egress {
 #[derive(Default)]
 struct Line {
     is_closed: AtomicBool,
-    count: AtomicUsize,
-    open: Mutex<Vec<TcpStream>>,
+    open: Mutex<HashMap<u64, Vec<TcpStream>>>,
+    next: AtomicU64,
     refused: Mutex<Vec<String>>,
 }
 
 impl Line {
-    fn remember(&self, stream: &TcpStream) {
-        if let Ok(clone) = stream.try_clone() {
-            let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-            open.push(clone);
-        }
-        // Whoever closes it all may have been here in between.
-        if self.is_closed.load(Ordering::Acquire) {
-            let _ = stream.shutdown(Shutdown::Both);
-        }
-    }
-
-    fn forget_ended(&self) {
+    /// Makes room for a connection; nothing if there are too many.
+    fn enter(self: &Arc<Self>) -> Option<Place> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.retain(|stream| stream.peer_addr().is_ok());
+        if open.len() >= MOST_CONNECTIONS || self.is_closed.load(Ordering::Acquire) {
+            return None;
+        }
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        open.insert(number, Vec::new());
+        Some(Place { line: Arc::clone(self), number })
     }
 
     fn refuse(&self, request: &Request, refusal: &Refusal) {
@@ -130,6 +128,32 @@ impl Line {
         if refused.len() < MOST_REFUSALS && !refused.contains(&line) {
             refused.push(line);
         }
+    }
+}
+
+/// One connection's place, given back when it is dropped.
+struct Place {
+    line: Arc<Line>,
+    number: u64,
+}
+
+impl Place {
+    /// Keeps a stream within reach of whoever closes the line.
+    fn remember(&self, stream: &TcpStream) {
+        if let Ok(clone) = stream.try_clone() {
+            let mut open = self.line.open.lock().unwrap_or_else(PoisonError::into_inner);
+            open.entry(self.number).or_default().push(clone);
+        }
+        // Whoever closes it all may have been here in between.
+        if self.line.is_closed.load(Ordering::Acquire) {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.line.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.number);
     }
 }
 
@@ -151,11 +175,11 @@ impl Drop for Serving {
     fn drop(&mut self) {
         self.line.is_closed.store(true, Ordering::Release);
         let _ = rustix::net::shutdown(&*self.listener, rustix::net::Shutdown::Both);
-        let open =
-            std::mem::take(&mut *self.line.open.lock().unwrap_or_else(PoisonError::into_inner));
-        for stream in open {
+        let open = self.line.open.lock().unwrap_or_else(PoisonError::into_inner);
+        for stream in open.values().flatten() {
             let _ = stream.shutdown(Shutdown::Both);
         }
+        drop(open);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -163,29 +187,24 @@ impl Drop for Serving {
 }
 
 fn accept(egress: &Arc<Egress>, line: &Arc<Line>, listener: &TcpListener) {
-    while let Ok((stream, _)) = listener.accept() {
-        if line.is_closed.load(Ordering::Acquire) {
-            return;
-        }
-        line.forget_ended();
-        // One too many is closed at once; the others go on.
-        if line.count.fetch_add(1, Ordering::AcqRel) >= MOST_CONNECTIONS {
-            line.count.fetch_sub(1, Ordering::AcqRel);
+    while !line.is_closed.load(Ordering::Acquire) {
+        let Ok((stream, _)) = listener.accept() else {
+            // Closed, or out of descriptors for a while.
+            thread::sleep(Duration::from_millis(20));
             continue;
-        }
-        line.remember(&stream);
-        let (egress, shared) = (Arc::clone(egress), Arc::clone(line));
-        let started = thread::Builder::new().name("egress".to_owned()).spawn(move || {
-            let _ = answer(&egress, &shared, stream);
-            shared.count.fetch_sub(1, Ordering::AcqRel);
+        };
+        // One too many is closed at once; the others go on.
+        let Some(place) = line.enter() else { continue };
+        place.remember(&stream);
+        let (egress, line) = (Arc::clone(egress), Arc::clone(line));
+        let builder = thread::Builder::new().name("egress".to_owned());
+        let _ = builder.spawn(move || {
+            let _ = answer(&egress, &line, &place, stream);
         });
-        if started.is_err() {
-            line.count.fetch_sub(1, Ordering::AcqRel);
-        }
     }
 }
 
-fn answer(egress: &Egress, line: &Line, mut client: TcpStream) -> io::Result<()> {
+fn answer(egress: &Egress, line: &Line, place: &Place, mut client: TcpStream) -> io::Result<()> {
     let until = Instant::now() + PATIENCE;
     let request = match Request::read(&mut client, until)? {
         Ok(request) => request,
@@ -198,10 +217,11 @@ fn answer(egress: &Egress, line: &Line, mut client: TcpStream) -> io::Result<()>
             return refuse(&mut client, &refusal);
         }
     };
-    line.remember(&server);
+    place.remember(&server);
     if request.is_tunnel {
         client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?;
-        let hello = client_hello::read(&mut client, Instant::now() + PATIENCE)?;
+        let until = Instant::now() + PATIENCE;
+        let hello = client_hello::read(&mut client, request.early.clone(), until)?;
         match client_hello::server_name(&hello) {
             Some(name) if name.eq_ignore_ascii_case(&request.host) => {}
             // Not TLS, or TLS for someone else: there is no way to say so in words.
@@ -234,13 +254,18 @@ fn refuse(client: &mut TcpStream, refusal: &Refusal) -> io::Result<()> {
 /// Passes bytes on until both sides are done or silent.
 fn splice(client: TcpStream, server: TcpStream, both_ways: bool) -> io::Result<()> {
     for stream in [&client, &server] {
-        stream.set_read_timeout(Some(IDLE))?;
+        stream.set_read_timeout(Some(LOOK))?;
         stream.set_write_timeout(Some(IDLE))?;
     }
-    let (mut from, mut to) = (client.try_clone()?, server.try_clone()?);
-    let up = both_ways.then(|| thread::spawn(move || pass(&mut from, &mut to)));
+    let pulse = Arc::new(Mutex::new(Instant::now()));
+    let (mut from, mut to, beats) = (client.try_clone()?, server.try_clone()?, Arc::clone(&pulse));
+    let up = if both_ways {
+        Some(thread::Builder::new().spawn(move || pass(&mut from, &mut to, &beats))?)
+    } else {
+        None
+    };
     let (mut from, mut to) = (server, client);
-    let done = pass(&mut from, &mut to);
+    let done = pass(&mut from, &mut to, &pulse);
     let _ = from.shutdown(Shutdown::Both);
     let _ = to.shutdown(Shutdown::Both);
     if let Some(up) = up {
@@ -249,15 +274,26 @@ fn splice(client: TcpStream, server: TcpStream, both_ways: bool) -> io::Result<(
     done
 }
 
-fn pass(from: &mut TcpStream, to: &mut TcpStream) -> io::Result<()> {
+/// Passes bytes on in one direction, for as long as anything moves in either.
+fn pass(from: &mut TcpStream, to: &mut TcpStream, pulse: &Mutex<Instant>) -> io::Result<()> {
     let mut buffer = vec![0; 32 << 10];
     let mut total = 0;
+    let last = || *pulse.lock().unwrap_or_else(PoisonError::into_inner);
     loop {
-        let count = from.read(&mut buffer)?;
+        let count = match from.read(&mut buffer) {
+            Err(err)
+                if matches!(err.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+                    && last().elapsed() < IDLE =>
+            {
+                continue;
+            }
+            other => other?,
+        };
         total += count as u64;
         if count == 0 || total > MOST_BYTES {
             return to.shutdown(Shutdown::Write);
         }
         to.write_all(&buffer[..count])?;
+        *pulse.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 }

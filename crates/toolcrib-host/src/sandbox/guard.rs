@@ -1,17 +1,19 @@
 //! What a command may not change in the workspace although it may write there: what git, editors and
 //! agents would later execute. What exists is mounted read-only over itself, with every folder above
-//! it; what does not exist is covered by an empty folder for as long as commands run.
+//! it; what does not exist is covered by something empty for as long as commands run. Each mount is
+//! checked again from inside, before the command begins: names can change their meaning in between.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, flock, mkdirat, statat, unlinkat};
+use rustix::fs::{AtFlags, FileType, OFlags, ResolveFlags, statat};
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 use toolcrib_core::{ErrorKind, ToolError};
 
-use crate::root::Root;
+use super::cover::{Cover, Covers, can_cover};
+use crate::root::{Root, open_below};
 
 /// What programs of the operator's execute when they find it in a project: editors, agents, hooks.
 pub const EXECUTED: [&str; 9] = [
@@ -26,55 +28,102 @@ pub const EXECUTED: [&str; 9] = [
     ".vscode",
 ];
 
-/// Parts of a git folder that can name programs to run.
-const IN_GIT: [&str; 3] = ["hooks", "config", "config.worktree"];
+/// Parts of a git folder that name programs to run or lead git elsewhere for its settings, and what
+/// covers each where it is missing.
+const IN_GIT: [(&str, Cover); 4] = [
+    ("hooks", Cover::Folder),
+    ("config", Cover::File("")),
+    ("config.worktree", Cover::File("")),
+    ("commondir", Cover::File(".\n")),
+];
 
-/// How deep and how many git folders of submodules are looked for.
-const MOST_MODULES: usize = 256;
+/// Parts of a git folder that hold git folders of their own.
+const GIT_FOLDERS_IN_GIT: [&str; 2] = ["modules", "worktrees"];
+
+/// How deep, in how many folders, and how many repositories within the workspace are looked for.
+const DEEPEST: usize = 4;
+const MOST_FOLDERS: usize = 3000;
+const MOST_REPOSITORIES: usize = 128;
+
+/// Folders that hold what was installed or built: nobody works in a repository there.
+const NOT_LOOKED_INTO: [&str; 6] =
+    [".git", ".venv", "__pycache__", "node_modules", "target", "vendor"];
+
+/// Files at a root that commands may change, as developers do, and that other programs execute.
+const EXECUTED_LATER: [&str; 13] = [
+    ".pre-commit-config.yaml",
+    "CMakeLists.txt",
+    "Dockerfile",
+    "HEAD",
+    "Justfile",
+    "Makefile",
+    "Rakefile",
+    "Taskfile.yml",
+    "build.rs",
+    "conftest.py",
+    "justfile",
+    "package.json",
+    "setup.py",
+];
 
 /// One mount over a path below a root.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Shield {
-    /// Mounted over itself, so that it cannot be renamed away.
-    Held(PathBuf),
-    /// The same, and read-only.
-    ReadOnly(PathBuf),
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Shield {
+    /// The path below the root.
+    pub(crate) path: PathBuf,
+    /// Whether it is read-only, and not only held in its place.
+    pub(crate) is_read_only: bool,
+    /// Which file or folder it is: device and inode.
+    pub(crate) is: (u64, u64),
 }
 
-/// Keeps the covers of missing paths in place until it is dropped.
+/// Keeps the workspace protected until it is released.
 pub(crate) struct Guard {
+    root: PathBuf,
     shields: Vec<Shield>,
-    lock: Option<(File, PathBuf)>,
+    covers: Covers,
+    /// What other programs execute, as it is now.
+    executed_later: Vec<Option<Stamp>>,
+    /// Folders at the root that are repositories now.
+    repositories: Vec<String>,
 }
+
+/// Which state of a file: device, inode, size, time of its last change.
+type Stamp = (u64, u64, u64, i64, i64);
 
 impl Guard {
-    /// Works out what to shield below `root`, and covers what is missing. `folder` is where we note
-    /// which covers are ours.
+    /// Works out what to shield below `root`, and covers what is missing. `repositories` are the
+    /// folders within it that have a git folder; `folder` is where we note which covers are ours.
     pub(crate) fn set(
         root: &Root,
         names: &[String],
         open: &[String],
+        repositories: &[PathBuf],
         folder: &Path,
     ) -> Result<Self, ToolError> {
         let failed = |err: io::Error| {
             ToolError::new(ErrorKind::Io, format!("the workspace cannot be protected: {err}"))
                 .hint("see to the state folder and the workspace, and try again")
         };
+        // Before anything is looked at: what another command covered must stay until we are done.
+        let covers = Covers::hold(root, folder).map_err(failed)?;
+        let mut guard = Self {
+            root: root.path().to_owned(),
+            shields: Vec::new(),
+            covers,
+            executed_later: stamps(root.path()),
+            repositories: repositories_at(root.path()),
+        };
         let is_shut = |name: &str| !open.iter().any(|it| it == name);
-        let mut guard = Self { shields: Vec::new(), lock: None };
-        let mut missing = Vec::new();
         if is_shut(".git") {
-            guard.shield_git(root, &mut missing)?;
+            guard.shield_git(root)?;
+            for repository in repositories.iter().take(MOST_REPOSITORIES) {
+                guard.shield_within(root, repository)?;
+            }
         }
         let own = [".toolcrib".to_owned()];
         for name in own.iter().chain(names).filter(|name| is_shut(name)) {
-            match look(root, Path::new(name))? {
-                Some(_) => guard.shields.push(Shield::ReadOnly(PathBuf::from(name))),
-                None => missing.push(PathBuf::from(name)),
-            }
-        }
-        if !missing.is_empty() {
-            guard.cover(root, missing, folder).map_err(failed)?;
+            guard.shield_or_cover(root, Path::new(name), Cover::Folder)?;
         }
         Ok(guard)
     }
@@ -84,113 +133,198 @@ impl Guard {
         &self.shields
     }
 
-    fn shield_git(&mut self, root: &Root, missing: &mut Vec<PathBuf>) -> Result<(), ToolError> {
-        let git = PathBuf::from(".git");
-        match look(root, &git)? {
-            None => {
-                missing.push(git);
+    /// Shields what is there, or covers its place and shields that.
+    fn shield_or_cover(&mut self, root: &Root, path: &Path, cover: Cover) -> Result<(), ToolError> {
+        if look(root, path)?.is_none() {
+            let covered = self.covers.add(path, cover);
+            let is_covered = covered.map_err(|err| {
+                let message = format!("`{}` cannot be covered: {err}", path.display());
+                ToolError::new(ErrorKind::Io, message)
+            })?;
+            // Where we cannot make it, neither can a command.
+            if !is_covered {
                 return Ok(());
             }
-            Some(FileType::Directory) => {}
+        }
+        self.push(root, path, true)
+    }
+
+    fn push(&mut self, root: &Root, path: &Path, is_read_only: bool) -> Result<(), ToolError> {
+        let is = identity(root, path)?;
+        if !self.shields.iter().any(|shield| shield.path == path) {
+            self.shields.push(Shield { path: path.to_owned(), is_read_only, is });
+        }
+        Ok(())
+    }
+
+    /// The repository that the workspace itself is, or may not become.
+    fn shield_git(&mut self, root: &Root) -> Result<(), ToolError> {
+        let git = Path::new(".git");
+        match look(root, git)? {
+            Some(FileType::Directory) if !self.covers.has(git) => self.shield_folder(root, git),
             // A worktree's or submodule's pointer to its git folder.
-            Some(_) => {
-                self.shields.push(Shield::ReadOnly(git));
-                return Ok(());
-            }
-        }
-        let mut folders = vec![git.clone()];
-        self.shields.push(Shield::Held(git.clone()));
-        modules(root, &git.join("modules"), &mut folders)?;
-        for folder in folders {
-            if folder != git {
-                let above = folder.ancestors().skip(1).take_while(|above| *above != git);
-                let above: Vec<PathBuf> = above.map(Path::to_owned).collect();
-                for held in above.into_iter().rev().chain([folder.clone()]) {
-                    let held = Shield::Held(held);
-                    if !self.shields.contains(&held) {
-                        self.shields.push(held);
+            Some(FileType::RegularFile) => {
+                self.push(root, git, true)?;
+                let elsewhere = pointed_to(root, git);
+                match elsewhere.filter(|folder| look(root, folder).ok().flatten().is_some()) {
+                    Some(folder) => {
+                        self.hold_way(root, &folder)?;
+                        self.shield_folder(root, &folder)
                     }
+                    None => Ok(()),
                 }
             }
-            for name in IN_GIT {
-                let path = folder.join(name);
-                if look(root, &path)?.is_some() {
-                    self.shields.push(Shield::ReadOnly(path));
-                } else if name == "hooks" {
-                    missing.push(path);
-                }
+            _ => self.shield_or_cover(root, git, Cover::Folder),
+        }
+    }
+
+    /// A repository within the workspace.
+    fn shield_within(&mut self, root: &Root, repository: &Path) -> Result<(), ToolError> {
+        let git = repository.join(".git");
+        // It may be gone by now, or be a link, which nobody can protect.
+        let Ok(Some(kind)) = look(root, &git) else { return Ok(()) };
+        if self.hold_way(root, repository).is_err() {
+            return Ok(());
+        }
+        if kind == FileType::Directory {
+            self.shield_folder(root, &git)
+        } else {
+            self.push(root, &git, true)
+        }
+    }
+
+    /// A git folder: held, with what names programs read-only. What is odd about it makes all of it
+    /// read-only.
+    fn shield_folder(&mut self, root: &Root, git: &Path) -> Result<(), ToolError> {
+        let is_whole = matches!(look(root, &git.join("HEAD")), Ok(Some(FileType::RegularFile)));
+        if !is_whole || !can_cover(&git.join("hooks")) {
+            return self.push(root, git, true);
+        }
+        self.push(root, git, false)?;
+        for (name, cover) in IN_GIT {
+            self.shield_or_cover(root, &git.join(name), cover)?;
+        }
+        for name in GIT_FOLDERS_IN_GIT {
+            let path = git.join(name);
+            if look(root, &path)?.is_some() {
+                self.push(root, &path, true)?;
             }
         }
         Ok(())
     }
 
-    /// Makes empty folders where nothing is, notes them as ours, and shields them.
-    fn cover(&mut self, root: &Root, missing: Vec<PathBuf>, folder: &Path) -> io::Result<()> {
-        fs::create_dir_all(folder)?;
-        let note = folder.join(name_for(root.path()));
-        let mut options = OpenOptions::new();
-        let mut file = options.append(true).read(true).create(true).mode(0o600).open(&note)?;
-        loop {
-            match flock(&file, FlockOperation::LockShared) {
-                Err(Errno::INTR) => {}
-                other => break other?,
+    /// Holds a folder and every one above it, outermost first.
+    fn hold_way(&mut self, root: &Root, folder: &Path) -> Result<(), ToolError> {
+        let mut way: Vec<&Path> = folder.ancestors().collect();
+        way.retain(|path| !path.as_os_str().is_empty());
+        way.into_iter().rev().try_for_each(|path| self.push(root, path, false))
+    }
+
+    /// Returns the first shield whose place has something else in it by now: a mount goes with what it
+    /// is on when someone outside replaces that.
+    pub(crate) fn broken(&self) -> Option<&Path> {
+        use std::os::unix::fs::MetadataExt;
+        let is_broken = |shield: &&Shield| {
+            let now = fs::symlink_metadata(self.root.join(&shield.path));
+            now.map_or(true, |now| (now.dev(), now.ino()) != shield.is)
+        };
+        self.shields.iter().find(is_broken).map(|shield| shield.path.as_path())
+    }
+
+    /// Lets go when the command is over, and returns what a reader should know.
+    pub(crate) fn release(self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let now = stamps(&self.root);
+        let changed = EXECUTED_LATER.iter().zip(self.executed_later.iter().zip(&now));
+        let changed: Vec<&str> =
+            changed.filter(|(_, (then, now))| then != now).map(|(name, _)| *name).collect();
+        if !changed.is_empty() {
+            let names = changed.join("`, `");
+            notes.push(format!(
+                "changed what other programs execute: `{names}`; look before you run it"
+            ));
+        }
+        let made = repositories_at(&self.root);
+        let made: Vec<&String> = made.iter().filter(|it| !self.repositories.contains(it)).collect();
+        if !made.is_empty() {
+            let names: Vec<&str> = made.into_iter().map(String::as_str).collect();
+            notes.push(format!(
+                "made repositories: `{}`; git executes what their settings name",
+                names.join("`, `")
+            ));
+        }
+        notes
+    }
+}
+
+/// The state of each file that other programs execute.
+fn stamps(root: &Path) -> Vec<Option<Stamp>> {
+    use std::os::unix::fs::MetadataExt;
+    let stamp = |name: &&str| {
+        let meta = fs::symlink_metadata(root.join(name)).ok()?;
+        Some((meta.dev(), meta.ino(), meta.size(), meta.ctime(), meta.ctime_nsec()))
+    };
+    EXECUTED_LATER.iter().map(stamp).collect()
+}
+
+/// The folders at a root that are repositories.
+fn repositories_at(root: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(root) else { return Vec::new() };
+    let is_repository = |entry: &fs::DirEntry| {
+        entry.file_type().is_ok_and(|kind| kind.is_dir()) && entry.path().join(".git").exists()
+    };
+    let found = entries.flatten().take(MOST_FOLDERS).filter(is_repository);
+    found.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// Finds the repositories within a root, its own left out.
+pub(crate) fn repositories(root: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = std::collections::VecDeque::from([(PathBuf::new(), 0)]);
+    let mut seen = 0;
+    while let Some((folder, depth)) = open.pop_front() {
+        seen += 1;
+        if seen > MOST_FOLDERS {
+            break;
+        }
+        let Ok(entries) = fs::read_dir(root.join(&folder)) else { continue };
+        for entry in entries.flatten() {
+            // Bubblewrap is told in text.
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            if name == ".git" && depth > 0 {
+                found.push(folder.clone());
+            }
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let is_open = !NOT_LOOKED_INTO.contains(&name.as_str());
+            if is_folder && is_open && depth < DEEPEST {
+                open.push_back((folder.join(name), depth + 1));
             }
         }
-        for path in missing {
-            let line = format!("{}\n", path.display());
-            match mkdirat(root.handle(), &path, Mode::from_raw_mode(0o755)) {
-                Ok(()) => file.write_all(line.as_bytes())?,
-                Err(Errno::EXIST) => {}
-                // Where we cannot make it, neither can a command.
-                Err(Errno::ACCESS | Errno::ROFS | Errno::PERM) => continue,
-                Err(errno) => return Err(errno.into()),
-            }
-            self.shields.push(Shield::ReadOnly(path));
-        }
-        self.lock = Some((file, root.path().to_owned()));
-        Ok(())
     }
+    found
 }
 
-impl Drop for Guard {
-    fn drop(&mut self) {
-        let Some((file, root)) = self.lock.take() else { return };
-        let _ = uncover(file, &root);
-    }
+/// Returns which file or folder is at a path, no link on the way to it.
+fn identity(root: &Root, path: &Path) -> Result<(u64, u64), ToolError> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW;
+    let resolve = ResolveFlags::NO_SYMLINKS;
+    let mode = rustix::fs::Mode::empty();
+    let found = open_below(root.handle(), path, flags, mode, resolve)
+        .and_then(|handle| rustix::fs::fstat(&handle))
+        .map_err(|errno| unprotected(path, errno))?;
+    Ok((found.st_dev, found.st_ino))
 }
 
-/// Takes our covers away if no command needs them any more: a folder that is removed takes the mounts
-/// over it with it, in every sandbox.
-fn uncover(mut file: File, root: &Path) -> io::Result<()> {
-    use std::io::{Seek, SeekFrom};
-    flock(&file, FlockOperation::NonBlockingUnlock)?;
-    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-        return Ok(());
-    }
-    let handle = File::open(root)?;
-    let mut noted = String::new();
-    file.seek(SeekFrom::Start(0))?;
-    file.read_to_string(&mut noted)?;
-    for name in noted.lines() {
-        // Only ever an empty folder: anything else is not ours.
-        let _ = unlinkat(&handle, name, AtFlags::REMOVEDIR);
-    }
-    file.set_len(0)
-}
-
-/// Returns a file name that stands for a path.
-fn name_for(path: &Path) -> String {
-    use sha2::Digest;
-    let mut name = String::new();
-    let digest = sha2::Sha256::digest(path.as_os_str().as_encoded_bytes());
-    let _ = toolcrib_core::canonical::hex(&digest, &mut name);
-    name
+fn unprotected(path: &Path, errno: Errno) -> ToolError {
+    let why = io::Error::from(errno);
+    ToolError::new(ErrorKind::Io, format!("`{}` cannot be protected: {why}", path.display()))
 }
 
 /// Returns what is at a path, no link followed. A link can be replaced by anyone who can write beside
 /// it, and nothing can be mounted over it: it cannot be protected.
 fn look(root: &Root, path: &Path) -> Result<Option<FileType>, ToolError> {
     let shown = path.display();
+    let top = path.iter().next().map_or_else(String::new, |top| top.to_string_lossy().into_owned());
     match statat(root.handle(), path, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(meta) => match FileType::from_raw_mode(meta.st_mode) {
             FileType::Symlink => Err(ToolError::new(
@@ -199,33 +333,20 @@ fn look(root: &Root, path: &Path) -> Result<Option<FileType>, ToolError> {
             )
             .hint(format!(
                 "make it a real file or folder, or let commands change it with \
-                 `sandbox.unprotected`: [\"{shown}\"]"
+                 `sandbox.unprotected`: [\"{top}\"]"
             ))),
             kind => Ok(Some(kind)),
         },
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
-        Err(errno) => Err(ToolError::new(
-            ErrorKind::Io,
-            format!("`{shown}` cannot be protected: {}", io::Error::from(errno)),
-        )),
+        Err(errno) => Err(unprotected(path, errno)),
     }
 }
 
-/// Finds the git folders of submodules.
-fn modules(root: &Root, folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), ToolError> {
-    if found.len() > MOST_MODULES || look(root, folder)? != Some(FileType::Directory) {
-        return Ok(());
-    }
-    let Ok(entries) = fs::read_dir(root.path().join(folder)) else { return Ok(()) };
-    for entry in entries.flatten() {
-        let path = folder.join(entry.file_name());
-        if look(root, &path.join("HEAD"))?.is_some() {
-            found.push(path.clone());
-            modules(root, &path.join("modules"), found)?;
-        } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            // A submodule's name can have slashes in it.
-            modules(root, &path, found)?;
-        }
-    }
-    Ok(())
+/// Returns the git folder that a `.git` file points to, if it is below the root.
+fn pointed_to(root: &Root, file: &Path) -> Option<PathBuf> {
+    let mut text = String::new();
+    fs::File::open(root.path().join(file)).ok()?.take(4096).read_to_string(&mut text).ok()?;
+    let target = root.path().join(text.strip_prefix("gitdir:")?.trim());
+    let below = fs::canonicalize(target).ok()?.strip_prefix(root.path()).ok()?.to_owned();
+    (!below.as_os_str().is_empty()).then_some(below)
 }

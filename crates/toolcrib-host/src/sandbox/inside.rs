@@ -12,10 +12,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::process::{
-    DumpableBehavior, Pid, PidfdFlags, Resource, Rlimit, Signal, getpid, pidfd_open,
+    DumpableBehavior, Pid, PidfdFlags, Resource, Rlimit, Signal, getpid, getrlimit, pidfd_open,
     set_dumpable_behavior, set_parent_process_death_signal, setrlimit,
 };
 
+use super::guard::Shield;
 use super::system::{self, Forked};
 use super::wire::{self, Inside, Report, Rlimits, Step};
 use super::{landlock, seccomp};
@@ -49,7 +50,7 @@ pub(crate) fn run() -> ! {
     // The line to the outside ends where the command begins.
     let _ = rustix::io::fcntl_setfd(&control, rustix::io::FdFlags::CLOEXEC);
     let code = match begin(control.as_fd()) {
-        Ok(command) => reap(control.as_fd(), command),
+        Ok((command, signals)) => reap(control.as_fd(), command, &signals),
         Err(failure) => {
             report_failure(control.as_fd(), failure);
             1
@@ -64,7 +65,7 @@ fn report_failure(control: BorrowedFd<'_>, failure: Failure) {
     let _ = wire::send(control, &Report::Failed { step, why, errno }, &[]);
 }
 
-fn begin(control: BorrowedFd<'_>) -> Result<Pid, Failure> {
+fn begin(control: BorrowedFd<'_>) -> Result<(Pid, OwnedFd), Failure> {
     let verify = |why: String| Failure::new(Step::Verify, why);
     // Nobody inside may look into this process: it holds the line to the outside.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(|err| verify(err.to_string()))?;
@@ -83,9 +84,12 @@ fn begin(control: BorrowedFd<'_>) -> Result<Pid, Failure> {
     wire::send(control, &Report::Ready, &beside)
         .map_err(|err| Failure::new(Step::Verify, err.to_string()))?;
     drop((own, listener));
+    let signals =
+        system::child_signals().map_err(|err| Failure::new(Step::Verify, err.to_string()))?;
     match system::fork().map_err(|err| Failure::new(Step::Exec, err.to_string()))? {
-        Forked::Parent(command) => Ok(command),
+        Forked::Parent(command) => Ok((command, signals)),
         Forked::Child => {
+            drop(signals);
             if let Some(canary) = &plan.canary {
                 try_out(&plan, canary);
             }
@@ -126,6 +130,32 @@ fn verify_place(plan: &Inside) -> Result<(), String> {
         if (meta.dev(), meta.ino()) != (*device, *inode) {
             return Err(format!("root_replaced: `{path}` is another directory than the one meant"));
         }
+    }
+    plan.shields.iter().try_for_each(|(path, shield)| verify_shield(path, shield))
+}
+
+/// Checks that a mount is where it should be, of what it should be, and as closed as it should be.
+fn verify_shield(path: &str, shield: &Shield) -> Result<(), String> {
+    use rustix::fs::{
+        AtFlags, CWD, Mode, OFlags, ResolveFlags, StatVfsMountFlags, StatxAttributes, StatxFlags,
+    };
+    let odd = |what: &str| format!("`{path}` is not protected: {what}; try again");
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let handle = rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+        .map_err(|errno| odd(&io::Error::from(errno).to_string()))?;
+    let meta = rustix::fs::statx(&handle, "", AtFlags::EMPTY_PATH, StatxFlags::INO)
+        .map_err(|errno| odd(&io::Error::from(errno).to_string()))?;
+    let device = rustix::fs::makedev(meta.stx_dev_major, meta.stx_dev_minor);
+    if (device, meta.stx_ino) != shield.is {
+        return Err(odd("something else took its place"));
+    }
+    if !meta.stx_attributes.contains(StatxAttributes::MOUNT_ROOT) {
+        return Err(odd("nothing is mounted there"));
+    }
+    let mount =
+        rustix::fs::fstatvfs(&handle).map_err(|errno| odd(&io::Error::from(errno).to_string()))?;
+    if shield.is_read_only && !mount.f_flag.contains(StatVfsMountFlags::RDONLY) {
+        return Err(odd("it can be written"));
     }
     Ok(())
 }
@@ -203,33 +233,50 @@ fn texts(texts: &[String]) -> Option<Vec<CString>> {
 }
 
 fn set_limits(limits: &Rlimits) -> io::Result<()> {
-    let both = |value: u64| Rlimit { current: Some(value), maximum: Some(value) };
-    // A little more at the top, so that the signal that names the limit comes before the kill.
-    let cpu = Rlimit {
-        current: Some(limits.cpu_seconds),
-        maximum: Some(limits.cpu_seconds.saturating_add(5)),
-    };
-    setrlimit(Resource::Cpu, cpu)?;
-    setrlimit(Resource::Data, both(limits.memory))?;
-    setrlimit(Resource::Fsize, both(limits.file_size))?;
-    setrlimit(Resource::Nofile, both(limits.open_files))?;
-    setrlimit(Resource::Nproc, both(limits.processes.saturating_add(1)))?;
-    setrlimit(Resource::Core, both(0))?;
-    setrlimit(Resource::Msgqueue, both(0))?;
+    // A little more at the top of processor time, so that the signal that names the limit comes before
+    // the kill; one process more, for this one.
+    let cpu = limits.cpu_seconds;
+    let processes = limits.processes.saturating_add(1);
+    for (resource, current, maximum) in [
+        (Resource::Cpu, cpu, cpu.saturating_add(5)),
+        (Resource::Data, limits.memory, limits.memory),
+        (Resource::Fsize, limits.file_size, limits.file_size),
+        (Resource::Nofile, limits.open_files, limits.open_files),
+        (Resource::Nproc, processes, processes),
+        (Resource::Core, 0, 0),
+        (Resource::Msgqueue, 0, 0),
+    ] {
+        // Whoever started us may have set a lower one, which cannot be raised.
+        let most = getrlimit(resource).maximum.unwrap_or(u64::MAX);
+        let (current, maximum) = (Some(current.min(most)), Some(maximum.min(most)));
+        setrlimit(resource, Rlimit { current, maximum })?;
+    }
     Ok(())
 }
 
-/// Waits for whatever ends in here, until the command itself does.
-fn reap(control: BorrowedFd<'_>, command: Pid) -> i32 {
+/// Waits for whatever ends in here, until the command itself does, or until nobody is left outside to
+/// tell.
+fn reap(control: BorrowedFd<'_>, command: Pid, signals: &OwnedFd) -> i32 {
+    use rustix::event::{PollFd, PollFlags, poll};
     loop {
-        let Some(pid) = system::ended_child(true) else { return 1 };
-        let Ok(ended) = system::take_child(pid) else { return 1 };
-        if pid == command {
-            let report = Report::Exited { status: ended.status, processes: started() };
-            let _ = wire::send(control, &report, &[]);
-            account(control);
-            return 0;
+        while let Some(pid) = system::ended_child(false) {
+            let Ok(ended) = system::take_child(pid) else { return 1 };
+            if pid == command {
+                let report = Report::Exited { status: ended.status, processes: started() };
+                let _ = wire::send(control, &report, &[]);
+                account(control);
+                return 0;
+            }
         }
+        let mut waits = [
+            PollFd::new(signals, PollFlags::IN),
+            PollFd::from_borrowed_fd(control, PollFlags::empty()),
+        ];
+        let _ = poll(&mut waits, None);
+        if !waits[1].revents().is_empty() {
+            return 1;
+        }
+        let _ = rustix::io::read(signals, &mut [0; 1024]);
     }
 }
 

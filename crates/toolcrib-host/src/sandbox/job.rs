@@ -19,6 +19,7 @@ use super::guard::Guard;
 use super::notes;
 use super::output::Collector;
 use super::sample::Sample;
+use super::tee::Tee;
 use super::watch::Growth;
 use super::wire::{self, Report, Step};
 
@@ -29,6 +30,9 @@ const DRAIN: Duration = Duration::from_secs(2);
 const LOOK_EARLY: Duration = Duration::from_millis(50);
 const LOOK_LATE: Duration = Duration::from_millis(150);
 const YOUNG: Duration = Duration::from_secs(3);
+
+/// How often a slow reader is looked at.
+const SLOW_READER: Duration = Duration::from_millis(10);
 
 /// A command and all that is known of it.
 pub(crate) struct Job {
@@ -133,7 +137,7 @@ pub(crate) struct Follower<'a> {
     pub(crate) growth: Growth,
     pub(crate) egress: Option<Arc<Egress>>,
     /// Is handed what is printed, as it is printed.
-    pub(crate) tee: Option<Box<super::Tee>>,
+    pub(crate) tee: Option<Tee>,
     started: Instant,
     control: Option<OwnedFd>,
     streams: [Option<OwnedFd>; 2],
@@ -149,6 +153,8 @@ pub(crate) struct Follower<'a> {
     next_look: Instant,
     drain_until: Option<Instant>,
     way_out: Option<super::egress::Serving>,
+    guards: Vec<Guard>,
+    notes: Vec<String>,
 }
 
 impl<'a> Follower<'a> {
@@ -181,11 +187,14 @@ impl<'a> Follower<'a> {
             next_look: started + LOOK_EARLY,
             drain_until: None,
             way_out: None,
+            guards: Vec::new(),
+            notes: Vec::new(),
         }
     }
 
     /// Follows the command to its end, then lets go of what protected the workspace.
     pub(crate) fn follow(mut self, guards: Vec<Guard>) -> Result<Finished, ToolError> {
+        self.guards = guards;
         let io =
             |err: io::Error| ToolError::new(ErrorKind::Io, format!("the command was lost: {err}"));
         let bell =
@@ -207,9 +216,11 @@ impl<'a> Follower<'a> {
             }
         };
         let refused = self.way_out.take().map(|way_out| way_out.refused()).unwrap_or_default();
-        drop(guards);
+        let guards = std::mem::take(&mut self.guards);
+        let told: Vec<String> = guards.into_iter().flat_map(Guard::release).collect();
         done?;
         let mut finished = self.sum_up()?;
+        finished.notes.extend(told);
         let told = refused.into_iter().map(|line| format!("the network was refused: {line}"));
         finished.notes.extend(told);
         Ok(finished)
@@ -228,8 +239,10 @@ impl<'a> Follower<'a> {
             tv_nsec: timeout.subsec_nanos().into(),
         };
         let ready = {
-            let none = self.control.as_ref();
-            let open = [none, self.streams[0].as_ref(), self.streams[1].as_ref()];
+            // Whoever is handed what is printed may be slow; then nothing more is read for a while.
+            let reads = self.tee.as_ref().is_none_or(Tee::has_room);
+            let streams = if reads { &self.streams } else { &[None, None] };
+            let open = [self.control.as_ref(), streams[0].as_ref(), streams[1].as_ref()];
             let mut polls: Vec<PollFd<'_>> =
                 open.iter().flatten().map(|fd| PollFd::new(*fd, PollFlags::IN)).collect();
             // A cancelled command's bell would ring for ever.
@@ -258,7 +271,10 @@ impl<'a> Follower<'a> {
 
     fn next_event(&self) -> Instant {
         let mut next = self.next_look;
-        if self.stopped.is_none() {
+        if self.tee.as_ref().is_some_and(|tee| !tee.has_room()) {
+            next = next.min(Instant::now() + SLOW_READER);
+        }
+        if self.stopped.is_none() && self.exited.is_none() {
             next = next.min(self.job.progress().deadline);
         }
         if let Some(until) = self.drain_until {
@@ -282,7 +298,7 @@ impl<'a> Follower<'a> {
             let _ = rustix::pipe::fcntl_setpipe_size(pipe, 1 << 20);
         }
         if let Some(tee) = &self.tee {
-            tee(stream, &buffer[..count]);
+            tee.pass(stream, &buffer[..count]);
         }
         let total = {
             let mut progress = self.job.progress();
@@ -319,6 +335,11 @@ impl<'a> Follower<'a> {
                 }
                 self.first = handles.first().and_then(pid_of);
                 self.handles.append(&mut handles);
+                if self.first.is_none() {
+                    // Without a handle on it nobody could end it: it ends when this line does.
+                    self.failed = Some(notes::no_handle());
+                    self.control = None;
+                }
             }
             Report::Failed { step, why, errno } => {
                 self.failed = Some(notes::not_started(step, &why, errno));
@@ -354,15 +375,25 @@ impl<'a> Follower<'a> {
         }
         let is_young = now.duration_since(self.started) < YOUNG;
         self.next_look = now + if is_young { LOOK_EARLY } else { LOOK_LATE };
+        if let Some(path) = self.guards.iter().find_map(Guard::broken) {
+            let shown = path.display();
+            self.notes.push(format!(
+                "the command was ended: `{shown}` was replaced from outside, and its protection with it"
+            ));
+            self.stop(End::Limited);
+            return;
+        }
         let Some(first) = self.first else { return };
         let sample = Sample::take(first);
-        self.peak.memory = self.peak.memory.max(sample.memory);
+        let limits = self.limits;
+        self.peak.memory = self.peak.memory.max(sample.memory.min(limits.memory));
         self.peak.processes = self.peak.processes.max(sample.processes);
         self.peak.written = self.peak.written.max(sample.written);
-        let limits = self.limits;
         let watchdog = Mechanism::Watchdog;
-        if sample.memory > limits.memory {
-            self.strike(Limit::Memory, limits.memory, sample.memory, watchdog);
+        // What processes share is counted for each of them at first, and rightly only on suspicion.
+        let memory = if sample.memory > limits.memory { sample.exact_memory() } else { 0 };
+        if memory > limits.memory {
+            self.strike(Limit::Memory, limits.memory, memory, watchdog);
         } else if sample.processes > limits.processes + 1 {
             self.strike(Limit::Processes, limits.processes, sample.processes, watchdog);
         } else if sample.cpu_us > limits.cpu_seconds * 1_000_000 {
@@ -422,7 +453,7 @@ impl<'a> Follower<'a> {
             stdout,
             stderr,
             strike: self.strike,
-            notes: Vec::new(),
+            notes: self.notes,
             usage: Usage {
                 peak_memory: self.usage.peak_memory.max(self.peak.memory),
                 written_bytes: self.usage.written_bytes.max(self.peak.written),

@@ -44,6 +44,8 @@ pub(crate) fn run() -> ! {
 }
 
 fn serve() -> io::Result<()> {
+    // Whoever started us may ignore the end of children, and that is inherited.
+    system::reset_signals();
     set_parent_process_death_signal(Some(Signal::KILL))?;
     // What a command leaves behind, should bubblewrap be killed, comes to us.
     set_child_subreaper(Some(rustix::process::getpid()))?;
@@ -99,7 +101,8 @@ impl Launcher {
             Forked::Child => {
                 let given = [control.as_fd(), options.as_fd(), self.program.as_fd()];
                 let err = self.become_bubblewrap(given, stdout.as_fd(), stderr.as_fd());
-                fail(control.as_fd(), &err);
+                // By now the line to whoever asked has its number inside, if it has any.
+                fail(system::inherited(CONTROL).as_fd(), &err);
                 system::leave(127)
             }
             Forked::Parent(pid) => Ok((pid, pidfd_open(pid, PidfdFlags::empty())?)),
@@ -168,6 +171,20 @@ impl Launcher {
             let Some(control) = self.commands.remove(&pid) else { continue };
             let report = Report::Ended { cpu_us: ended.cpu_us, peak_memory: ended.peak_memory };
             let _ = wire::send(control.as_fd(), &report, &[]);
+            self.end_orphans();
+        }
+    }
+
+    /// Ends what a bubblewrap that was killed left to us: everything that is not one itself.
+    fn end_orphans(&self) {
+        let path =
+            format!("/proc/self/task/{}/children", rustix::process::getpid().as_raw_nonzero());
+        let children = fs::read_to_string(path).unwrap_or_default();
+        let children = children.split_whitespace().filter_map(|pid| pid.parse().ok());
+        for child in children.filter_map(Pid::from_raw) {
+            if !self.commands.contains_key(&child) {
+                let _ = kill_process(child, Signal::KILL);
+            }
         }
     }
 

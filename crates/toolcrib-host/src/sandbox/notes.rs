@@ -51,16 +51,26 @@ pub(crate) fn add(finished: &mut Finished, limits: &CommandLimits, most_processe
         let (out_of_memory, no_more) = (said(&OUT_OF_MEMORY), said(&NO_MORE_PROCESSES));
         let peak = finished.usage.peak_memory;
         let by = Mechanism::Rlimit;
+        let cpu = finished.usage.cpu_us / 1_000_000;
+        let is_signal = |signal: i32| finished.end == End::Signalled(signal);
         finished.strike = match code {
-            153 => Some(strike(Limit::FileSize, limits.file_size, None, by)),
-            152 => {
-                let used = finished.usage.cpu_us / 1_000_000;
-                Some(strike(Limit::Cpu, limits.cpu_seconds, Some(used), by))
+            // Bash says so for a child of its own.
+            153 if is_signal(libc::SIGXFSZ) || said(&["File size limit exceeded"]) => {
+                Some(strike(Limit::FileSize, limits.file_size, None, by))
+            }
+            _ if has_failed && said(&["File too large", "File size limit exceeded"]) => {
+                Some(strike(Limit::FileSize, limits.file_size, None, by))
+            }
+            152 if cpu + 2 >= limits.cpu_seconds => {
+                Some(strike(Limit::Cpu, limits.cpu_seconds, Some(cpu), by))
+            }
+            _ if has_failed && said(&["Too many open files"]) => {
+                Some(strike(Limit::OpenFiles, limits.open_files, None, by))
             }
             _ if has_failed && out_of_memory => {
                 Some(strike(Limit::Memory, limits.memory, Some(peak), by))
             }
-            _ if has_failed && no_more || most_processes >= limits.processes => {
+            _ if has_failed && no_more || most_processes > limits.processes => {
                 Some(strike(Limit::Processes, limits.processes, Some(most_processes), by))
             }
             _ => None,
@@ -124,6 +134,12 @@ pub(crate) fn not_started(step: Step, why: &str, errno: Option<i32>) -> ToolErro
         _ => ToolError::new(ErrorKind::NotFound, format!("the command cannot be run: {why}"))
             .with("reason", "command_not_found"),
     }
+}
+
+/// Words that a command came without a handle to end it by.
+pub(crate) fn no_handle() -> ToolError {
+    ToolError::new(ErrorKind::Unavailable, "the command was not run: too many files are open here")
+        .hint("let toolcrib open more files (`ulimit -n`), or run less at once")
 }
 
 /// Words that bubblewrap failed before anything of ours ran inside.

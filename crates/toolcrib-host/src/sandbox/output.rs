@@ -93,10 +93,11 @@ impl Collector {
         if self.is_returned {
             self.is_returned = false;
             // A line end of the other system, or the start of the line over again.
-            if byte == b'\n' {
-                self.line.push(b'\r');
-            } else {
-                self.line.clear();
+            match byte {
+                b'\n' => self.line.push(b'\r'),
+                // Once more is no more than once.
+                b'\r' => {}
+                _ => self.line.clear(),
             }
         }
         match byte {
@@ -140,15 +141,12 @@ impl Collector {
             if !text.ends_with('\n') {
                 text.push('\n');
             }
-            let _ = writeln!(
-                text,
-                "[{lost} bytes, {lost_lines} lines left out here{}{rest}]",
-                self.saved.note()
-            );
+            let how = self.saved.note(rest);
+            let _ = writeln!(text, "[{lost} bytes, {lost_lines} lines left out here; {how}]");
             show(&tail[from..], &mut text);
         } else {
-            show(&self.kept.head, &mut text);
-            show(&tail, &mut text);
+            // Together: a character may lie across the two.
+            show(&[self.kept.head.as_slice(), &tail].concat(), &mut text);
         }
         Printed { text, bytes: self.bytes, lines, is_cut }
     }
@@ -193,14 +191,14 @@ impl Saved {
         }
     }
 
-    fn note(&self) -> String {
+    fn note(&self, rest: &str) -> String {
         if self.has_failed {
-            return "; saving them failed".to_owned();
+            return "saving them failed".to_owned();
         }
         if self.bytes == self.most {
-            return format!("; the first {} bytes are saved: ", self.most);
+            return format!("the first {} bytes of all are saved: {rest}", self.most);
         }
-        "; ".to_owned()
+        rest.to_owned()
     }
 }
 

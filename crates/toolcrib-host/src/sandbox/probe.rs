@@ -146,6 +146,7 @@ impl Sandbox {
         fs::create_dir_all(&folder).map_err(io)?;
         let secret = folder.join("secret");
         fs::write(&secret, canary::SECRET).map_err(io)?;
+        let _ = fs::remove_file(folder.join("written"));
         let listener = TcpListener::bind("127.0.0.1:0").map_err(io)?;
         let port = listener.local_addr().map_err(io)?.port();
         // From outside it must all be within reach, or its failing inside would say nothing.

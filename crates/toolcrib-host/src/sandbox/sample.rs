@@ -7,6 +7,7 @@ use rustix::process::Pid;
 /// What all processes of a command use together.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sample {
+    first: i32,
     pub(crate) processes: u64,
     pub(crate) memory: u64,
     pub(crate) cpu_us: u64,
@@ -19,18 +20,17 @@ const MOST: usize = 100_000;
 impl Sample {
     /// Looks at `first` and everything below it.
     pub(crate) fn take(first: Pid) -> Self {
-        let mut sample = Self::default();
-        let mut open = vec![first.as_raw_nonzero().get()];
-        let mut seen = 0;
-        while let Some(pid) = open.pop() {
-            seen += 1;
-            if seen > MOST {
-                break;
-            }
-            sample.add(pid);
-            children(pid, &mut open);
-        }
+        let first = first.as_raw_nonzero().get();
+        let mut sample = Self { first, ..Self::default() };
+        walk(first, |pid| sample.add(pid));
         sample
+    }
+
+    /// The memory of the same processes, with what several of them share counted once. Costly.
+    pub(crate) fn exact_memory(&self) -> u64 {
+        let mut total = 0;
+        walk(self.first, |pid| total += proportional_memory(pid));
+        total
     }
 
     fn add(&mut self, pid: i32) {
@@ -49,7 +49,34 @@ impl Sample {
     }
 }
 
-/// Memory that is this process's own: what it shares with its like is not counted for each of them.
+/// Calls `visit` for a process and everything below it.
+fn walk(first: i32, mut visit: impl FnMut(i32)) {
+    let mut open = vec![first];
+    let mut seen = 0;
+    while let Some(pid) = open.pop() {
+        seen += 1;
+        if seen > MOST {
+            return;
+        }
+        visit(pid);
+        children(pid, &mut open);
+    }
+}
+
+/// A process's memory, of what it shares only its part. What cannot be asked counts in full.
+fn proportional_memory(pid: i32) -> u64 {
+    let Ok(rollup) = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")) else {
+        return private_memory(pid);
+    };
+    let kib = |name: &str| {
+        let line = rollup.lines().find_map(|line| line.strip_prefix(name));
+        let number = line.and_then(|line| line.split_whitespace().next());
+        number.and_then(|number| number.parse::<u64>().ok()).unwrap_or(0)
+    };
+    (kib("Pss_Anon:") + kib("Pss_Shmem:") + kib("SwapPss:")) * 1024
+}
+
+/// A process's memory that comes from no file; what it shares with others in full.
 fn private_memory(pid: i32) -> u64 {
     let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else { return 0 };
     let kib = |name: &str| {

@@ -60,7 +60,34 @@ const FORBIDDEN: &[i64] = &[
     libc::SYS_request_key,
     libc::SYS_open_by_handle_at,
     libc::SYS_name_to_handle_at,
+    // Memory that belongs to no process, so that nobody could count it.
+    libc::SYS_shmget,
+    libc::SYS_memfd_secret,
 ];
+
+/// Calls that are answered as by a kernel that does not have them: programs then use older ones, whose
+/// arguments can be looked at or whose effects can be counted.
+const UNKNOWN: [i64; 3] = [libc::SYS_clone3, libc::SYS_openat2, libc::SYS_memfd_create];
+
+/// Where calls take the mode of a file: call, argument.
+const MODES: &[(i64, u8)] = &[
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (libc::SYS_fchmodat2, 2),
+    (libc::SYS_openat, 3),
+    (libc::SYS_mknodat, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, 1),
+];
+
+/// Bits of a mode that let whoever runs a file be its owner or group.
+const BECOMES_OWNER: [u64; 2] = [0o4000, 0o2000];
 
 #[cfg(target_arch = "x86_64")]
 const FORBIDDEN_HERE: &[i64] =
@@ -98,10 +125,14 @@ fn programs() -> Result<Vec<BpfProgram>, String> {
             .and_then(TryInto::try_into)
             .map_err(text)
     };
-    // Programs fall back to `clone`, whose flags can be looked at; those of `clone3` cannot.
-    let clone3 = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
-    let mut programs =
-        vec![compile(rules()?, refuse(libc::EPERM))?, compile(clone3, refuse(libc::ENOSYS))?];
+    let unknown = UNKNOWN.map(|call| (call, Vec::new())).into();
+    // Space that is set aside and not written would grow the workspace unseen.
+    let unsupported = BTreeMap::from([(libc::SYS_fallocate, Vec::new())]);
+    let mut programs = vec![
+        compile(rules()?, refuse(libc::EPERM))?,
+        compile(unknown, refuse(libc::ENOSYS))?,
+        compile(unsupported, refuse(libc::EOPNOTSUPP))?,
+    ];
     if cfg!(target_arch = "x86_64") {
         programs.push(other_numbering());
     }
@@ -141,6 +172,14 @@ fn rules() -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
         ioctls.push(SeccompRule::new(vec![condition]).map_err(text)?);
     }
     rules.insert(libc::SYS_ioctl, ioctls);
+    for (call, argument) in MODES {
+        let mut modes = Vec::new();
+        for bit in BECOMES_OWNER {
+            let condition = when(*argument, SeccompCmpOp::MaskedEq(bit), bit)?;
+            modes.push(SeccompRule::new(vec![condition]).map_err(text)?);
+        }
+        rules.insert(*call, modes);
+    }
     Ok(rules)
 }
 

@@ -45,7 +45,10 @@ pub(crate) fn stage(setup: &Setup, handles: &[OwnedFd]) -> Result<(), Missing> {
             | OpenTreeFlags::AT_RECURSIVE;
         let clone = open_tree(handle, "", flags).map_err(|err| namespace(err.into()))?;
         if let Some(owner) = staged.owner {
-            map(&clone, owner, user).map_err(|err| ("idmapped mount", err.to_string()))?;
+            let users =
+                user_namespace(owner, user).map_err(|err| ("user namespaces", err.to_string()))?;
+            system::map_owners(clone.as_fd(), users.as_fd())
+                .map_err(|err| ("idmapped mount", err.to_string()))?;
         }
         clones.push(clone);
     }
@@ -75,23 +78,19 @@ fn attach(setup: &Setup, clones: &[OwnedFd]) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes what `owner` owns on disk belong to `user` in this mount, and nothing else to anyone.
-fn map(mount: &OwnedFd, owner: User, user: User) -> io::Result<()> {
-    let users = user_namespace(owner, user)?;
-    system::map_owners(mount.as_fd(), users.as_fd())
-}
-
-/// Returns a user namespace that maps one user and one group.
+/// Returns a user namespace in which what `owner` owns on disk belongs to `user`, and nothing else to
+/// anyone.
 fn user_namespace(owner: User, user: User) -> io::Result<OwnedFd> {
     let (wait, go) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     let (ready, tell) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     let pid = match system::fork()? {
         Forked::Child => {
-            let code = i32::from(system::unshare(libc::CLONE_NEWUSER).is_err());
-            let _ = rustix::io::write(&tell, &[1]);
+            let failed = system::unshare(libc::CLONE_NEWUSER).err();
+            let errno = failed.and_then(|err| err.raw_os_error()).unwrap_or(0);
+            let _ = rustix::io::write(&tell, &errno.to_ne_bytes());
             drop(go);
             let _ = rustix::io::read(&wait, &mut [0; 1]);
-            system::leave(code)
+            system::leave(0)
         }
         Forked::Parent(pid) => pid,
     };
@@ -109,7 +108,12 @@ fn user_namespace(owner: User, user: User) -> io::Result<OwnedFd> {
     made
 }
 
+/// Waits for the word that all went well, or what went wrong.
 fn wait_for(end: BorrowedFd<'_>) -> io::Result<()> {
-    rustix::io::read(end, &mut [0; 1])?;
-    Ok(())
+    let mut errno = [0; 4];
+    rustix::io::read(end, &mut errno)?;
+    match i32::from_ne_bytes(errno) {
+        0 => Ok(()),
+        errno => Err(io::Error::from_raw_os_error(errno)),
+    }
 }

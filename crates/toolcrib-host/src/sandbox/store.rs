@@ -15,12 +15,16 @@ use super::output::show;
 /// How many calls' output is kept; the oldest go first.
 const MOST_KEPT: usize = 1000;
 
+/// After how many commands it is looked again whether there are too many.
+const BETWEEN_LOOKS: usize = 100;
+
 /// How much of an ended task's output is shown again.
 const SHOWN: u64 = 32 << 10;
 
 /// The folder of saved output.
 pub(crate) struct Store {
     folder: PathBuf,
+    starts: std::sync::atomic::AtomicUsize,
 }
 
 /// What is noted of a task.
@@ -44,7 +48,7 @@ enum NotedEnd {
 
 impl Store {
     pub(crate) fn new(folder: PathBuf) -> Self {
-        Self { folder }
+        Self { folder, starts: std::sync::atomic::AtomicUsize::new(0) }
     }
 
     /// Where a call's output is saved.
@@ -52,8 +56,12 @@ impl Store {
         self.folder.join(id)
     }
 
-    /// Makes room: what is oldest by its id, which begins with its time, goes.
-    pub(crate) fn prune(&self) {
+    /// Makes room now and then: what is oldest by its id, which begins with its time, goes.
+    pub(crate) fn make_room(&self) {
+        use std::sync::atomic::Ordering;
+        if !self.starts.fetch_add(1, Ordering::Relaxed).is_multiple_of(BETWEEN_LOOKS) {
+            return;
+        }
         let Ok(entries) = fs::read_dir(&self.folder) else { return };
         let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
         if names.len() <= MOST_KEPT {
@@ -142,22 +150,29 @@ impl Store {
 
 fn excerpt(file: File, lines: Lines) -> std::io::Result<Excerpt> {
     let mut reader = BufReader::with_capacity(256 << 10, file);
-    let (mut text, mut number, mut count) = (String::new(), 0, 0);
-    let mut line = Vec::new();
+    let (mut bytes, mut number, mut count) = (Vec::new(), 1, 0);
+    let mut is_inside = false;
     loop {
-        line.clear();
-        if reader.read_until(b'\n', &mut line)? == 0 {
+        let chunk = reader.fill_buf()?;
+        if chunk.is_empty() {
             break;
         }
-        number += 1;
-        let is_wanted = number >= lines.from && count < lines.count;
-        if is_wanted && text.len() < lines.most {
-            let room = lines.most - text.len();
-            show(&line[..line.len().min(room)], &mut text);
-            count += 1;
+        // A line can be as long as all that is saved: it is taken in pieces.
+        let end = memchr::memchr(b'\n', chunk).map(|end| end + 1);
+        let piece = &chunk[..end.unwrap_or(chunk.len())];
+        if number >= lines.from && number - lines.from < lines.count && bytes.len() < lines.most {
+            bytes.extend_from_slice(&piece[..piece.len().min(lines.most - bytes.len())]);
+            count = number - lines.from + 1;
         }
+        is_inside = end.is_none();
+        number += u64::from(end.is_some());
+        let taken = piece.len();
+        reader.consume(taken);
     }
-    Ok(Excerpt { text, from: lines.from, count, total: number })
+    let mut text = String::new();
+    show(&bytes, &mut text);
+    let total = number - 1 + u64::from(is_inside);
+    Ok(Excerpt { text, from: lines.from, count, total })
 }
 
 /// Returns an id that can only be the name of a folder of ours.
@@ -178,6 +193,9 @@ fn last_of(path: &Path) -> Printed {
     }
     let lines = memchr::memchr_iter(b'\n', &bytes).count() as u64;
     let mut text = String::new();
+    if from > 0 {
+        text.push_str("[what came before this is left out; read it with from_line]\n");
+    }
     show(&bytes, &mut text);
     Printed { text, bytes: size, lines, is_cut: from > 0 }
 }

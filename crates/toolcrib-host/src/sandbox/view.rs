@@ -176,15 +176,17 @@ impl View {
         for (number, bind) in others.iter().enumerate() {
             options.bind(bind.is_writable, &self.source(number + roots.len()), &bind.target);
         }
-        for (number, bind) in roots.iter().enumerate() {
-            let source = self.source(number);
-            options.bind(true, &source, &bind.target);
+        // An outer root before one within it, and what is shielded after all of them.
+        let mut order: Vec<usize> = (0..roots.len()).collect();
+        order.sort_by_key(|number| roots[*number].target.components().count());
+        for number in &order {
+            options.bind(true, &self.source(*number), &roots[*number].target);
+        }
+        for number in order {
+            let (source, target) = (self.source(number), &roots[number].target);
             for shield in shields.get(number).copied().unwrap_or_default() {
-                let (is_writable, path) = match shield {
-                    Shield::Held(path) => (true, path),
-                    Shield::ReadOnly(path) => (false, path),
-                };
-                options.bind(is_writable, &source.join(path), &bind.target.join(path));
+                let is_writable = !shield.is_read_only;
+                options.bind(is_writable, &source.join(&shield.path), &target.join(&shield.path));
             }
         }
         options.add(["--remount-ro", "/"]);

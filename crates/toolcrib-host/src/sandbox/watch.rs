@@ -1,24 +1,37 @@
-//! Watches how much a command makes the workspace's file system grow.
+//! Watches how much a command makes the workspace's file systems grow.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use toolcrib_core::command::Limit;
 
-/// How full a file system was when a command began.
+/// How full the file systems were when a command began.
 pub(crate) struct Growth {
-    root: Option<OwnedFd>,
+    roots: Vec<Full>,
+}
+
+struct Full {
+    root: OwnedFd,
+    device: u64,
     bytes: u64,
     files: u64,
 }
 
 impl Growth {
-    /// Notes how full the file system is that holds `root`.
-    pub(crate) fn since_now(root: Option<OwnedFd>) -> Self {
-        let (bytes, files) = root.as_ref().map_or((0, 0), full);
-        Self { root, bytes, files }
+    /// Notes how full the file systems are that hold `roots`.
+    pub(crate) fn since_now<'a>(roots: impl Iterator<Item = BorrowedFd<'a>>) -> Self {
+        let mut known: Vec<Full> = Vec::new();
+        for root in roots {
+            let device = rustix::fs::fstat(root).map_or(0, |meta| meta.st_dev);
+            let Ok(root) = root.try_clone_to_owned() else { continue };
+            if !known.iter().any(|it| it.device == device) {
+                let (bytes, files) = full(&root);
+                known.push(Full { root, device, bytes, files });
+            }
+        }
+        Self { roots: known }
     }
 
-    /// Returns the limit that was passed, if one was. Others write to the same file system: bytes
+    /// Returns the limit that was passed, if one was. Others write to the same file systems: bytes
     /// count only if the command itself has written as many.
     pub(crate) fn look(
         &self,
@@ -26,13 +39,15 @@ impl Growth {
         most: u64,
         most_files: u64,
     ) -> Option<(Limit, u64, u64)> {
-        let (bytes, files) = full(self.root.as_ref()?);
-        let grown = bytes.saturating_sub(self.bytes);
-        if grown > most && written > most {
-            return Some((Limit::Growth, most, grown.min(written)));
-        }
-        let more = files.saturating_sub(self.files);
-        (more > most_files).then_some((Limit::Files, most_files, more))
+        self.roots.iter().find_map(|then| {
+            let (bytes, files) = full(&then.root);
+            let grown = bytes.saturating_sub(then.bytes);
+            if grown > most && written > most {
+                return Some((Limit::Growth, most, grown.min(written)));
+            }
+            let more = files.saturating_sub(then.files);
+            (more > most_files).then_some((Limit::Files, most_files, more))
+        })
     }
 }
 

@@ -11,6 +11,8 @@ use rustix::net::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::guard::Shield;
+
 /// The largest message.
 pub(crate) const MOST: usize = 190 << 10;
 
@@ -68,6 +70,8 @@ pub(crate) struct Inside {
     pub(crate) directory: String,
     /// Directories that must be the ones that were meant: path, device, inode.
     pub(crate) roots: Vec<(String, u64, u64)>,
+    /// Mounts that must be there: the path, and what it must be.
+    pub(crate) shields: Vec<(String, Shield)>,
     /// Where the command may write.
     pub(crate) writable: Vec<String>,
     pub(crate) limits: Rlimits,

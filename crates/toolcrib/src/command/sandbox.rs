@@ -1,11 +1,12 @@
 //! `toolcrib sandbox run`: runs anything as commands are run, for trying it.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolcrib_core::Cancel;
 use toolcrib_core::command::{After, End, Finished, Order, Shell, Stream, show_bytes};
+use toolcrib_core::{Cancel, escape};
+use toolcrib_host::Tee;
 
 use super::{block_on, interrupted, open};
 use crate::cli::{Global, SandboxArgs, SandboxCommand};
@@ -53,7 +54,14 @@ fn follow(crib: &Crib, order: Order) -> Result<Ended, WiringError> {
     let (sandbox, cancel) = (Arc::clone(&crib.sandbox), Cancel::default());
     let wanted = cancel.clone();
     block_on(async move {
-        let work = move || sandbox.run_live(&order, &wanted, Box::new(pass_on));
+        let (tee, printed) = Tee::pair();
+        // Whoever reads us may be slow; the command is watched all the same.
+        let writer = std::thread::spawn(move || {
+            while let Some((stream, bytes)) = printed.next() {
+                pass_on(stream, &bytes);
+            }
+        });
+        let work = move || sandbox.run_live(&order, &wanted, tee);
         let mut work = tokio::task::spawn_blocking(work);
         let done = tokio::select! {
             done = &mut work => done,
@@ -62,12 +70,27 @@ fn follow(crib: &Crib, order: Order) -> Result<Ended, WiringError> {
                 work.await
             }
         };
+        if done.is_ok() && !cancel.is_cancelled() {
+            let _ = writer.join();
+        }
         done.map_err(|err| WiringError(format!("the command was lost: {err}")))
     })?
 }
 
 fn pass_on(stream: Stream, bytes: &[u8]) {
     // Whoever reads it may have gone; the command's end is still told by the exit code.
+    // A terminal does what some bytes say; a file or a pipe does not.
+    let is_terminal = match stream {
+        Stream::Stdout => std::io::stdout().is_terminal(),
+        Stream::Stderr => std::io::stderr().is_terminal(),
+    };
+    let shown;
+    let bytes = if is_terminal {
+        shown = escape::lines(&String::from_utf8_lossy(bytes)).into_owned();
+        shown.as_bytes()
+    } else {
+        bytes
+    };
     let _ = match stream {
         Stream::Stdout => {
             std::io::stdout().write_all(bytes).and_then(|()| std::io::stdout().flush())

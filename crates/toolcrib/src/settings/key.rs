@@ -48,8 +48,10 @@ pub enum Project {
     Stricter,
     /// Choose a smaller number.
     Smaller,
-    /// Leave out of the list.
+    /// Leave out of the list, which means all when it is empty.
     Fewer,
+    /// Leave out of the list, which means nothing when it is empty.
+    Less,
     /// Add to the list.
     More,
     /// Set it to this and nothing else.
@@ -163,7 +165,7 @@ pub static KEYS: &[Key] = &[
         about: "The hosts that commands may reach, `host.example` or `*.host.example`. Empty is no network.",
         kind: Kind::Names,
         default: "[]",
-        project: Project::Fewer,
+        project: Project::Less,
         contract_name: None,
     },
     Key {
@@ -171,7 +173,7 @@ pub static KEYS: &[Key] = &[
         about: "The ports that commands may reach at those hosts.",
         kind: Kind::Names,
         default: "[\"443\"]",
-        project: Project::Fewer,
+        project: Project::Less,
         contract_name: None,
     },
     Key {
@@ -181,7 +183,7 @@ pub static KEYS: &[Key] = &[
         default: "[\".cargo/bin\", \".cargo/git\", \".cargo/registry\", \".rustup\", \".pyenv\", \
                   \".nvm\", \".npm/_cacache\", \".local/bin\", \".local/lib\", \".cache/pip\", \
                   \"go\", \".m2/repository\"]",
-        project: Project::Fewer,
+        project: Project::Less,
         contract_name: None,
     },
     Key {

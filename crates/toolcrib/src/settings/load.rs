@@ -294,6 +294,12 @@ fn tightened(key: &Key, current: &Value, wish: Value) -> Result<Value, &'static 
                 && (held.is_empty() || wished.iter().all(|item| is_within(item, held)));
             if is_narrower || wished == held { Ok(wish) } else { Err(loosens) }
         }
+        Project::Less => {
+            let (Value::Array(wished), Value::Array(held)) = (&wish, current) else {
+                return Err(loosens);
+            };
+            if wished.iter().all(|item| held.contains(item)) { Ok(wish) } else { Err(loosens) }
+        }
         Project::More => {
             let (Value::Array(wished), Value::Array(held)) = (wish, current) else {
                 return Err(loosens);

@@ -38,7 +38,7 @@ const NEVER: [&str; 20] = [
 ];
 
 /// Names that are handed on without anyone saying so.
-const ALWAYS: [&str; 3] = ["LANG", "LC_", "TZ"];
+const ALWAYS: [&str; 3] = ["LANG", "LANGUAGE", "TZ"];
 
 /// Returns the sandbox for commands in `workspace`.
 pub(super) fn sandbox(
@@ -131,7 +131,9 @@ fn operator(
         )));
     }
     let is_wanted = |name: &str| {
-        wanted.iter().any(|wanted| wanted == name) || ALWAYS.iter().any(|it| name.starts_with(it))
+        wanted.iter().any(|wanted| wanted == name)
+            || ALWAYS.contains(&name)
+            || name.starts_with("LC_")
     };
     let handed = environment.iter().filter(|(name, _)| is_wanted(name));
     Ok(Operator {

@@ -7,9 +7,9 @@ use std::time::Instant;
 /// The most that a client may say before it names its server.
 const MOST: usize = 64 << 10;
 
-/// Reads the records that hold the client's hello; what is no hello is returned as far as it was read.
-pub(super) fn read(client: &mut TcpStream, until: Instant) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
+/// Reads the records that hold the client's hello, after what came `early`; what is no hello is returned as far as it was read.
+pub(super) fn read(client: &mut TcpStream, early: Vec<u8>, until: Instant) -> io::Result<Vec<u8>> {
+    let mut bytes = early;
     let mut chunk = [0; 4096];
     loop {
         if bytes.len() >= 5 && (bytes[0] != 22 || bytes[1] != 3) {

@@ -30,7 +30,7 @@ pub(super) struct Request {
     pub(super) head: Vec<u8>,
     /// How long its body is, and what was read of it already.
     length: u64,
-    early: Vec<u8>,
+    pub(super) early: Vec<u8>,
 }
 
 /// Why a request goes nowhere.
@@ -142,11 +142,19 @@ impl Request {
 fn parse(head: &[u8], early: Vec<u8>) -> Result<Request, Refusal> {
     let bad = Refusal::BadRequest;
     let head = std::str::from_utf8(head).map_err(|_| bad("it is not text"))?;
+    // Bytes that one reader takes for the end of a line and another does not.
+    let is_odd =
+        |text: &str| text.bytes().any(|byte| (byte < b' ' && byte != b'\t') || byte == 0x7f);
+    if head.split("\r\n").any(is_odd) {
+        return Err(bad("it holds control characters"));
+    }
     let mut lines = head.trim_end_matches("\r\n").split("\r\n");
     let first = lines.next().unwrap_or_default();
     let words: Vec<&str> = first.split(' ').collect();
     let [method, target, version] = words[..] else { return Err(bad("its first line")) };
-    if !version.starts_with("HTTP/1.") || !method.bytes().all(|byte| byte.is_ascii_uppercase()) {
+    if !matches!(version, "HTTP/1.0" | "HTTP/1.1")
+        || !method.bytes().all(|byte| byte.is_ascii_uppercase())
+    {
         return Err(bad("its first line"));
     }
     let headers: Vec<(&str, &str)> = lines
@@ -179,7 +187,7 @@ fn parse(head: &[u8], early: Vec<u8>) -> Result<Request, Refusal> {
     let lengths: Vec<&str> = values("content-length").collect();
     let length = match lengths[..] {
         [] => 0,
-        [one] => one.parse().map_err(|_| bad("its length"))?,
+        [one] => number(one).ok_or(bad("its length"))?,
         _ => return Err(bad("it has several lengths")),
     };
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
@@ -197,6 +205,12 @@ fn is_token(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':')
 }
 
+/// Reads digits, and nothing else.
+fn number(text: &str) -> Option<u64> {
+    let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_plain.then(|| text.parse().ok())?
+}
+
 /// Reads `host:port`.
 fn authority(text: &str, port: Option<u16>) -> Result<(String, u16), Refusal> {
     let bad = || Refusal::BadHost(text.chars().take(300).collect());
@@ -205,7 +219,8 @@ fn authority(text: &str, port: Option<u16>) -> Result<(String, u16), Refusal> {
     }
     match (text.rsplit_once(':'), port) {
         (Some((host, port)), _) if !host.contains(':') => {
-            Ok((host.to_owned(), port.parse().map_err(|_| bad())?))
+            let port = number(port).and_then(|port| u16::try_from(port).ok());
+            Ok((host.to_owned(), port.ok_or_else(bad)?))
         }
         (None, Some(port)) => Ok((text.to_owned(), port)),
         _ => Err(bad()),

@@ -1,0 +1,19 @@
+//! Commands in their sandbox, through the real binary on the real kernel: what gets out, what is left
+//! behind, what it says. Everything runs as root and as an ordinary user where it is root that tests.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+mod crowd;
+mod ends;
+mod escapes;
+mod ground;
+mod limits;
+mod missing;
+mod network;
+mod output;
+mod page;
+mod protected;
+#[path = "../it/scratch.rs"]
+mod scratch;
+mod tasks;
+mod toolchains;

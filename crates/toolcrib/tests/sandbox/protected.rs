@@ -1,0 +1,193 @@
+//! What a command may not change in a workspace that it may write to.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::ground::{Session, eventually, for_all, inside, inside_with, outside};
+use crate::scratch::Scratch;
+
+/// A repository with one commit, made outside.
+fn repository(scratch: &Scratch, below: &str) {
+    let made = outside(
+        scratch,
+        &format!(
+            "mkdir -p ./{below} && cd ./{below} && git init -q . && echo one > file && git add file && \
+             git -c user.name=a -c user.email=a@b commit -qm one"
+        ),
+    );
+    assert_eq!(made.code, 0, "{}", made.stderr);
+}
+
+/// Everything below a folder, with the content of its files.
+fn everything(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        all.push((path.display().to_string(), std::fs::read(&path).unwrap_or_default()));
+        if entry.file_type().unwrap().is_dir() {
+            all.extend(everything(&path));
+        }
+    }
+    all.sort();
+    all
+}
+
+/// Renames, and does not copy when that fails.
+const RENAME: &str = "ren() { python3 -c 'import os, sys; os.rename(*sys.argv[1:])' \"$@\"; };";
+
+/// Attempts on what git would execute, for a repository at `$R`.
+const ON_GIT: [&str; 12] = [
+    "echo evil > $R/.git/hooks/post-commit",
+    "echo evil >> $R/.git/config",
+    "rm -rf $R/.git/hooks",
+    "ren $R/.git/hooks $R/.git/h2 && mkdir $R/.git/hooks && echo evil > $R/.git/hooks/post-commit",
+    "ren $R/.git $R/g2 && mkdir -p $R/.git && echo evil > $R/.git/config",
+    "ln -f $R/.git/config $R/c2 && echo evil >> $R/c2",
+    "echo evil > $R/c3 && ren $R/c3 $R/.git/config",
+    "git -C $R config core.fsmonitor evil",
+    "echo ../evil > $R/.git/commondir; mkdir -p $R/evil",
+    "chmod 777 $R/.git/config",
+    "truncate -s 0 $R/.git/config",
+    "ren $R r2 && mkdir -p $R/.git && echo evil > $R/.git/config",
+];
+
+#[test]
+fn what_git_executes_stays_and_commits_work() {
+    for_all(|scratch| {
+        repository(scratch, ".");
+        repository(scratch, "libs/inner");
+        for below in [".", "libs/inner"] {
+            for name in ["config", "hooks"] {
+                assert!(scratch.work().join(below).join(".git").join(name).exists());
+            }
+            let settings = || {
+                let git = scratch.work().join(below).join(".git");
+                let mut all = everything(&git.join("hooks"));
+                all.push(("config".to_owned(), std::fs::read(git.join("config")).unwrap()));
+                all.push((
+                    "led away".to_owned(),
+                    std::fs::read(git.join("commondir")).unwrap_or_default(),
+                ));
+                all
+            };
+            let before = settings();
+            for attempt in ON_GIT {
+                inside(scratch, &format!("{RENAME} R={below}; {attempt}"));
+                assert_eq!(settings(), before, "{below}: {attempt}");
+            }
+            // The control: the same attempt outside goes through.
+            outside(scratch, &format!("{RENAME} R={below}; {}", ON_GIT[3]));
+            assert_ne!(settings(), before, "{below}");
+            let got = inside(
+                scratch,
+                &format!(
+                    "cd {below} && echo two >> file && git -c user.name=a -c user.email=a@b commit -qam two && \
+                     git log --oneline | wc -l && git branch side && git tag t"
+                ),
+            );
+            assert_eq!(got.stdout.trim(), "2", "{below}: {}", got.stderr);
+        }
+    });
+}
+
+#[test]
+fn what_is_missing_cannot_be_made_and_leaves_nothing_behind() {
+    for_all(|scratch| {
+        scratch.put("file", "x");
+        let names = [".toolcrib", ".git", ".vscode", ".mcp.json", ".husky", ".claude"];
+        for name in names {
+            for attempt in [
+                format!("mkdir {name}; echo evil > {name}/config.toml"),
+                format!("rmdir {name}; echo evil > {name}"),
+                format!("mkdir made; echo evil > made/x; mv -T made {name}"),
+                format!("mv {name} away; echo evil > {name}"),
+                format!("ln -s /tmp {name}"),
+                format!("ln -sfn /tmp {name}"),
+            ] {
+                inside(scratch, &attempt);
+                assert!(!scratch.work().join(name).exists(), "{attempt}");
+                assert!(scratch.work().join(name).symlink_metadata().is_err(), "{attempt}");
+            }
+        }
+        outside(scratch, "rm -rf made away");
+        let left = everything(&scratch.work());
+        assert_eq!(left.len(), 1, "{left:?}");
+        // The control: a neighbour's name can be made.
+        inside(scratch, "mkdir .vscode2");
+        assert!(scratch.work().join(".vscode2").is_dir());
+        // And the operator can open a name.
+        inside_with(scratch, &["sandbox.unprotected=.git"], "git init -q .");
+        assert!(scratch.work().join(".git/HEAD").exists());
+    });
+}
+
+#[test]
+fn one_command_ending_does_not_uncover_another() {
+    for_all(|scratch| {
+        let mut session = Session::start(scratch, &[]);
+        let first = json!({"command": "touch begun; while ! [ -e go ]; do sleep 0.01; done; \
+            mkdir .toolcrib; echo evil > .toolcrib/config.toml; cat .toolcrib/config.toml"});
+        session.ask("clemini/bash", first);
+        eventually("the first command", || scratch.work().join("begun").exists());
+        // Another of the same process, one of another process, and one of a process that is killed.
+        let second = session.ask("clemini/bash", json!({"command": "true"}));
+        assert_eq!(session.hear().0, second);
+        inside(scratch, "true");
+        let other = Session::start(scratch, &[]);
+        other.kill();
+        assert!(scratch.work().join(".toolcrib").is_dir(), "the first still needs its cover");
+        scratch.put("go", "");
+        let (_, reply) = session.hear();
+        assert_ne!(reply["exit_code"], 0, "{reply}");
+        assert_eq!(reply["stdout"], "", "{reply}");
+        session.end();
+        assert!(!scratch.work().join(".toolcrib").exists());
+    });
+}
+
+#[test]
+fn covers_left_by_a_killed_process_are_taken_away_by_the_next() {
+    for_all(|scratch| {
+        let mut session = Session::start(scratch, &[]);
+        session.ask("clemini/bash", json!({"command": "touch begun; sleep 1000"}));
+        eventually("the command", || scratch.work().join("begun").exists());
+        session.kill();
+        assert!(scratch.work().join(".toolcrib").is_dir(), "the control: something was left");
+        inside(scratch, "true");
+        assert!(!scratch.work().join(".toolcrib").exists());
+        // A folder of the user's own is no cover, whatever is noted.
+        scratch.put(".vscode/", "");
+        inside(scratch, "true");
+        assert!(scratch.work().join(".vscode").is_dir());
+    });
+}
+
+#[test]
+fn a_protected_name_that_is_a_link_is_refused() {
+    for_all(|scratch| {
+        scratch.put("real/", "");
+        std::os::unix::fs::symlink("real", scratch.work().join(".vscode")).unwrap();
+        let got = inside(scratch, "echo ran");
+        assert_eq!((got.code, got.stdout.as_str()), (1, ""), "{}", got.stderr);
+        assert!(got.stderr.contains("`.vscode` is a link"), "{}", got.stderr);
+        let got = inside_with(scratch, &["sandbox.unprotected=.vscode"], "echo ran");
+        assert_eq!(got.stdout, "ran\n", "{}", got.stderr);
+    });
+}
+
+#[test]
+fn changes_that_other_programs_execute_are_told() {
+    for_all(|scratch| {
+        scratch.put("Makefile", "all:\n");
+        let call = |command: &str| {
+            let args = json!({"command": command}).to_string();
+            scratch.call("clemini/bash", &args).json()
+        };
+        let reply = call("echo '\techo hi' >> Makefile; echo '{}' > package.json");
+        let notes = reply["notes"].to_string();
+        assert!(notes.contains("`Makefile`, `package.json`"), "{reply}");
+        let reply = call("cat Makefile; echo x > other");
+        assert!(reply.get("notes").is_none(), "{reply}");
+    });
+}
