@@ -157,8 +157,15 @@ impl Strike {
     /// Says it in a sentence.
     pub fn sentence(&self) -> String {
         let show = |count: u64| self.limit.show(count);
-        let used = self.used.map_or_else(String::new, |used| format!(", used {}", show(used)));
         let (name, allowed, by) = (self.limit.as_str(), show(self.allowed), self.by.as_str());
+        let used = match self.used {
+            // Rounded, a little more looks like as much.
+            Some(used) if used > self.allowed && used < self.allowed + self.allowed / 10 => {
+                ", used a little more".to_owned()
+            }
+            Some(used) => format!(", used {}", show(used)),
+            None => String::new(),
+        };
         format!("the limit on {name} struck: allowed {allowed}{used}, enforced by {by}")
     }
 }

@@ -29,6 +29,7 @@ mod wire;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::os::fd::AsFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -155,12 +156,13 @@ impl Sandbox {
 
     /// Notes how a task ended, if it did, and returns that.
     fn note_end(&self, job: &Job) -> Option<End> {
-        let end = match job.progress().finished.as_ref()? {
-            Ok(finished) => finished.end,
-            Err(_) => End::Killed,
-        };
-        self.store.note_ended(&job.id, end);
-        Some(end)
+        match job.progress().finished.clone()? {
+            Ok(finished) => {
+                self.store.note_over(job, &finished);
+                Some(finished.end)
+            }
+            Err(_) => Some(End::Killed),
+        }
     }
 
     /// Finds out what is in force on this machine, by trying it.
@@ -191,6 +193,9 @@ impl Sandbox {
             job.wait(Instant::now() + SEND_OFF, &Cancel::default());
         }
         let finished = job.progress().finished.clone();
+        if let Some(Ok(finished)) = &finished {
+            self.store.note_over(job, finished);
+        }
         lock(&self.jobs).remove(&job.id);
         finished.unwrap_or_else(|| {
             Err(ToolError::new(ErrorKind::Io, "the command did not end when it was told to"))
@@ -272,7 +277,7 @@ impl Sandbox {
         let job = Job::new(id.clone(), order.text.clone(), rest, self.clock.now(), progress);
         let job = Arc::new(job);
         if background {
-            self.store.note_started(&id, &order.text, job.at);
+            self.store.note_started(&job);
         }
         let roots = self.workspace.roots.iter().map(crate::Root::handle);
         let (growth, egress) = (Growth::since_now(roots), self.egress.clone());
@@ -280,7 +285,11 @@ impl Sandbox {
         let started = thread::Builder::new().name("command".to_owned()).spawn(move || {
             let mut follower = Follower::new(&following, limits, growth, egress, lines);
             follower.tee = tee;
-            let finished = follower.follow(guards);
+            // A defect of ours must not leave anyone waiting; the command ends with its lines.
+            let finished = catch_unwind(AssertUnwindSafe(|| follower.follow(guards)));
+            let finished = finished.unwrap_or_else(|_| {
+                Err(ToolError::new(ErrorKind::Bug, "the command was lost: a defect of the sandbox"))
+            });
             drop(keeps);
             following.finish(finished);
         });
@@ -479,9 +488,6 @@ impl Commands for SharedSandbox {
             return sandbox.describe(&job).map(|task| Ran::Kept(Box::new(task)));
         }
         let finished = sandbox.finish(&job, order.time, cancel)?;
-        if keeps {
-            sandbox.store.note_ended(&job.id, finished.end);
-        }
         sandbox.remember(&job, &finished);
         Ok(Ran::Over(Box::new(finished)))
     }
@@ -511,7 +517,17 @@ impl Commands for SharedSandbox {
     }
 
     fn kill(&self, id: &str) -> Result<bool, ToolError> {
-        let Some(job) = self.0.job(id) else { return self.0.store.task(id).map(|_| false) };
+        let Some(job) = self.0.job(id) else {
+            let task = self.0.store.task(id)?;
+            if task.status == TaskStatus::Running {
+                return Err(ToolError::new(
+                    ErrorKind::Unavailable,
+                    format!("the task {id} runs in another process, which alone can end it"),
+                )
+                .hint("end it there, or end that process"));
+            }
+            return Ok(false);
+        };
         if job.progress().finished.is_some() {
             return Ok(false);
         }

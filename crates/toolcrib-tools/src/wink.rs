@@ -67,10 +67,19 @@ fn wrap(declaration: &Declaration, mut reply: Value, elapsed: Duration) -> Value
 
 fn word(failure: &Failure<'_>) -> Value {
     let said = say(failure.tool, failure.error);
+    let mut output = format!("Error: {}", said.message);
+    // What a command had printed before its time was up.
+    for stream in ["stdout", "stderr"] {
+        if let Some(printed) = failure.error.context.get(stream).and_then(Value::as_str)
+            && !printed.is_empty()
+        {
+            output = format!("{}\n{stream}:\n{printed}", output.trim_end());
+        }
+    }
     json!({
         "tool": failure.tool,
         "success": false,
-        "output": format!("Error: {}", said.message),
+        "output": output,
         "error": {"code": said.code, "message": said.message, "suggestion": said.suggestion},
         "files_affected": [],
         "execution_time_ms": millis(failure.elapsed),

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Wake, Waker};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use jiff::Timestamp;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -29,7 +29,9 @@ const DRAIN: Duration = Duration::from_secs(2);
 /// How often a command is looked at, while it is young and later.
 const LOOK_EARLY: Duration = Duration::from_millis(50);
 const LOOK_LATE: Duration = Duration::from_millis(150);
+const LOOK_RARELY: Duration = Duration::from_millis(500);
 const YOUNG: Duration = Duration::from_secs(3);
+const OLD: Duration = Duration::from_secs(30);
 
 /// How often a slow reader is looked at.
 const SLOW_READER: Duration = Duration::from_millis(10);
@@ -139,6 +141,7 @@ pub(crate) struct Follower<'a> {
     /// Is handed what is printed, as it is printed.
     pub(crate) tee: Option<Tee>,
     started: Instant,
+    began: SystemTime,
     control: Option<OwnedFd>,
     streams: [Option<OwnedFd>; 2],
     handles: Vec<OwnedFd>,
@@ -173,6 +176,7 @@ impl<'a> Follower<'a> {
             egress,
             tee: None,
             started,
+            began: SystemTime::now(),
             control: Some(lines.control),
             streams: [Some(lines.stdout), Some(lines.stderr)],
             handles: Vec::new(),
@@ -333,9 +337,10 @@ impl<'a> Follower<'a> {
                 {
                     self.way_out = Some(egress.serve(listener));
                 }
+                let has_handle = !handles.is_empty();
                 self.first = handles.first().and_then(pid_of);
                 self.handles.append(&mut handles);
-                if self.first.is_none() {
+                if !has_handle {
                     // Without a handle on it nobody could end it: it ends when this line does.
                     self.failed = Some(notes::no_handle());
                     self.control = None;
@@ -373,8 +378,12 @@ impl<'a> Follower<'a> {
         if now < self.next_look {
             return;
         }
-        let is_young = now.duration_since(self.started) < YOUNG;
-        self.next_look = now + if is_young { LOOK_EARLY } else { LOOK_LATE };
+        self.next_look = now
+            + match now.duration_since(self.started) {
+                age if age < YOUNG => LOOK_EARLY,
+                age if age < OLD => LOOK_LATE,
+                _ => LOOK_RARELY,
+            };
         if let Some(path) = self.guards.iter().find_map(Guard::broken) {
             let shown = path.display();
             self.notes.push(format!(
@@ -384,11 +393,9 @@ impl<'a> Follower<'a> {
             return;
         }
         let Some(first) = self.first else { return };
-        let sample = Sample::take(first);
+        let sample = Sample::take(first, self.limits.processes + 1);
         let limits = self.limits;
-        self.peak.memory = self.peak.memory.max(sample.memory.min(limits.memory));
-        self.peak.processes = self.peak.processes.max(sample.processes);
-        self.peak.written = self.peak.written.max(sample.written);
+        self.note_use(&sample);
         let watchdog = Mechanism::Watchdog;
         // What processes share is counted for each of them at first, and rightly only on suspicion.
         let memory = if sample.memory > limits.memory { sample.exact_memory() } else { 0 };
@@ -399,10 +406,19 @@ impl<'a> Follower<'a> {
         } else if sample.cpu_us > limits.cpu_seconds * 1_000_000 {
             self.strike(Limit::Cpu, limits.cpu_seconds, sample.cpu_us / 1_000_000, watchdog);
         } else if let Some((limit, allowed, used)) =
-            self.growth.look(sample.written, limits.growth, limits.files)
+            self.growth.look(sample.written, limits.growth, limits.files, self.began)
         {
             self.strike(limit, allowed, used, watchdog);
         }
+    }
+
+    fn note_use(&mut self, sample: &Sample) {
+        let peak = &mut self.peak;
+        peak.memory = peak.memory.max(sample.memory.min(self.limits.memory));
+        peak.processes = peak.processes.max(sample.processes);
+        peak.written = peak.written.max(sample.written);
+        peak.read = peak.read.max(sample.read);
+        peak.cpu_us = peak.cpu_us.max(sample.cpu_us);
     }
 
     fn strike(&mut self, limit: Limit, allowed: u64, used: u64, by: Mechanism) {
@@ -414,6 +430,12 @@ impl<'a> Follower<'a> {
 
     /// Ends the command and everything it started.
     fn stop(&mut self, why: End) {
+        if let Some(first) = self.first
+            && self.stopped.is_none()
+        {
+            // Those that are killed with the first process are not added up by the kernel.
+            self.note_use(&Sample::take(first, self.limits.processes + 1));
+        }
         if self.stopped.is_none() && self.exited.is_none() {
             self.stopped = Some(why);
         }
@@ -456,9 +478,10 @@ impl<'a> Follower<'a> {
             notes: self.notes,
             usage: Usage {
                 peak_memory: self.usage.peak_memory.max(self.peak.memory),
+                cpu_us: self.usage.cpu_us.max(self.peak.cpu_us),
+                read_bytes: self.usage.read_bytes.max(self.peak.read),
                 written_bytes: self.usage.written_bytes.max(self.peak.written),
                 processes: self.exited.map_or(0, |it| it.1).max(self.peak.processes),
-                ..self.usage
             },
             elapsed: self.started.elapsed(),
         };
@@ -472,8 +495,9 @@ fn pid_of(handle: &OwnedFd) -> Option<Pid> {
     use std::os::fd::AsRawFd;
     let path = format!("/proc/self/fdinfo/{}", handle.as_fd().as_raw_fd());
     let text = std::fs::read_to_string(path).ok()?;
-    let pid = text.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().parse().ok()?;
-    Pid::from_raw(pid)
+    let pid: i32 = text.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().parse().ok()?;
+    // It says -1 of one that is gone already.
+    if pid > 0 { Pid::from_raw(pid) } else { None }
 }
 
 /// Whether a step of starting belongs to the sandbox, not to the command.

@@ -1,7 +1,7 @@
 //! What a reader should be told about a command beside what it printed: why it was not started, which
 //! limit it ran into, that it waited for someone to type.
 
-use toolcrib_core::command::{End, Finished, Limit, Mechanism, Strike};
+use toolcrib_core::command::{End, Finished, Limit, Mechanism, Strike, show_bytes};
 use toolcrib_core::{ErrorKind, ToolError};
 
 use super::config::CommandLimits;
@@ -19,7 +19,8 @@ const OUT_OF_MEMORY: [&str; 6] = [
 ];
 
 /// What programs say when they may not start another process.
-const NO_MORE_PROCESSES: [&str; 4] = [
+const NO_MORE_PROCESSES: [&str; 5] = [
+    "can't start new thread",
     "fork: retry: Resource temporarily unavailable",
     "fork: Resource temporarily unavailable",
     "Cannot fork",
@@ -81,6 +82,12 @@ pub(crate) fn add(finished: &mut Finished, limits: &CommandLimits, most_processe
     }
     if let End::Signalled(signal) = finished.end {
         finished.notes.push(format!("the command died by signal {signal}{}", name_of(signal)));
+    }
+    if has_failed && said(&["No space left on device"]) {
+        let size = show_bytes(limits.scratch);
+        finished
+            .notes
+            .push(format!("there is no space left: /tmp and the home have {size} each here"));
     }
     if has_failed && said(&WOULD_ASK) {
         finished.notes.push(

@@ -22,6 +22,8 @@ pub(crate) struct Collector {
     bytes: u64,
     lines: u64,
     ends_line: bool,
+    /// Bytes that were overwritten on their line.
+    folded: u64,
     saved: Saved,
 }
 
@@ -59,6 +61,7 @@ impl Collector {
             bytes: 0,
             lines: 0,
             ends_line: true,
+            folded: 0,
             saved: Saved { path, file: None, bytes: 0, most, has_failed: false },
         }
     }
@@ -96,8 +99,11 @@ impl Collector {
             match byte {
                 b'\n' => self.line.push(b'\r'),
                 // Once more is no more than once.
-                b'\r' => {}
-                _ => self.line.clear(),
+                b'\r' => self.folded += 1,
+                _ => {
+                    self.folded += self.line.len() as u64 + 1;
+                    self.line.clear();
+                }
             }
         }
         match byte {
@@ -126,29 +132,32 @@ impl Collector {
     /// Returns what was printed so far. `rest` says how what is left out can be read.
     pub(crate) fn printed(&self, rest: &str) -> Printed {
         let lines = self.lines + u64::from(!self.ends_line);
+        let tail: Vec<u8> = self.kept.tail.iter().chain(&self.line).copied().collect();
+        let (head, half) = (self.kept.head.as_slice(), self.kept.half);
         let mut text = String::new();
-        let tail: Vec<u8> =
-            self.kept.tail.iter().copied().chain(self.line.iter().copied()).collect();
-        let is_cut = self.kept.lost > 0;
-        if is_cut {
-            let head = &self.kept.head[..whole_lines_head(&self.kept.head)];
-            let from = whole_lines_tail(&tail);
-            let lost = self.kept.lost + (self.kept.head.len() - head.len() + from) as u64;
-            let count = |bytes: &[u8]| memchr::memchr_iter(b'\n', bytes).count() as u64;
-            let shown_lines = count(head) + count(&tail[from..]) + u64::from(!self.ends_line);
-            let lost_lines = lines.saturating_sub(shown_lines);
-            show(head, &mut text);
-            if !text.ends_with('\n') {
-                text.push('\n');
-            }
-            let how = self.saved.note(rest);
-            let _ = writeln!(text, "[{lost} bytes, {lost_lines} lines left out here; {how}]");
-            show(&tail[from..], &mut text);
-        } else {
+        let is_whole = self.kept.lost == 0;
+        if is_whole && weight(head) + weight(&tail) <= 2 * half {
             // Together: a character may lie across the two.
-            show(&[self.kept.head.as_slice(), &tail].concat(), &mut text);
+            show(&[head, &tail].concat(), &mut text);
+            return Printed { text, bytes: self.bytes, lines, is_cut: false };
         }
-        Printed { text, bytes: self.bytes, lines, is_cut }
+        // What was not long enough for a tail is cut in the middle all the same.
+        let both = [head, &tail].concat();
+        let (head, tail) = if is_whole { (&both[..], &both[..]) } else { (head, &tail[..]) };
+        let head = &head[..whole_lines_head(head, half)];
+        let tail = &tail[whole_lines_tail(tail, half)..];
+        let folded = self.folded;
+        let lost = (self.bytes - folded).saturating_sub((head.len() + tail.len()) as u64);
+        let count = |bytes: &[u8]| memchr::memchr_iter(b'\n', bytes).count() as u64;
+        let shown = count(head) + count(tail) + u64::from(!self.ends_line);
+        let (lost_lines, how) = (lines.saturating_sub(shown), self.saved.note(rest));
+        show(head, &mut text);
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        let _ = writeln!(text, "[{lost} bytes, {lost_lines} lines left out here; {how}]");
+        show(tail, &mut text);
+        Printed { text, bytes: self.bytes, lines, is_cut: true }
     }
 }
 
@@ -212,16 +221,47 @@ fn create(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
 }
 
-/// How much of a cut beginning is whole lines; all of it if the cut line is most of it.
-fn whole_lines_head(bytes: &[u8]) -> usize {
-    let end = memchr::memrchr(b'\n', bytes).map_or(0, |end| end + 1);
-    if end < bytes.len() / 2 { bytes.len() } else { end }
+/// How many bytes a byte takes in a reply, which is JSON.
+fn weight_of(byte: u8) -> usize {
+    match byte {
+        b'\n' | b'\r' | b'\t' | b'"' | b'\\' => 2,
+        0..0x20 => 6,
+        // Part of a character, or shown as `\xNN`; the dearer of the two is rare.
+        _ => 1,
+    }
 }
 
-/// Where the whole lines of a cut end begin; at its start if the cut line is most of it.
-fn whole_lines_tail(bytes: &[u8]) -> usize {
-    let start = memchr::memchr(b'\n', bytes).map_or(bytes.len(), |end| end + 1);
-    if start > bytes.len() / 2 { 0 } else { start }
+fn weight(bytes: &[u8]) -> usize {
+    let odd: usize = bytes.utf8_chunks().map(|chunk| chunk.invalid().len() * 4).sum();
+    odd + bytes.iter().map(|byte| weight_of(*byte)).sum::<usize>()
+}
+
+/// How much of a beginning has room: whole lines of it, unless the cut line is most of it.
+fn whole_lines_head(bytes: &[u8], room: usize) -> usize {
+    let mut end = bytes.len();
+    while weight(&bytes[..end]) > room {
+        end = end * room / weight(&bytes[..end]);
+    }
+    // Not in the middle of a character.
+    while end > 0 && end < bytes.len() && bytes[end] & 0xc0 == 0x80 {
+        end -= 1;
+    }
+    let lines = memchr::memrchr(b'\n', &bytes[..end]).map_or(0, |end| end + 1);
+    if lines < end / 2 { end } else { lines }
+}
+
+/// Where the part of an end begins that has room: at a line, unless the cut line is most of it.
+fn whole_lines_tail(bytes: &[u8], room: usize) -> usize {
+    let mut start = 0;
+    while weight(&bytes[start..]) > room {
+        let keep = (bytes.len() - start) * room / weight(&bytes[start..]);
+        start = bytes.len() - keep;
+    }
+    while start < bytes.len() && start > 0 && bytes[start] & 0xc0 == 0x80 {
+        start += 1;
+    }
+    let line = memchr::memchr(b'\n', &bytes[start..]).map_or(bytes.len(), |end| start + end + 1);
+    if line - start > (bytes.len() - start) / 2 { start } else { line }
 }
 
 /// Shows bytes as text; those that are none as `\xNN`.

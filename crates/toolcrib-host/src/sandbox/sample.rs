@@ -12,24 +12,28 @@ pub(crate) struct Sample {
     pub(crate) memory: u64,
     pub(crate) cpu_us: u64,
     pub(crate) written: u64,
+    pub(crate) read: u64,
 }
 
-/// The most processes that are looked at: one more than this is too many by any limit.
-const MOST: usize = 100_000;
-
 impl Sample {
-    /// Looks at `first` and everything below it.
-    pub(crate) fn take(first: Pid) -> Self {
+    /// Looks at `first` and everything below it, until there are more than `most`.
+    pub(crate) fn take(first: Pid, most: u64) -> Self {
         let first = first.as_raw_nonzero().get();
         let mut sample = Self { first, ..Self::default() };
-        walk(first, |pid| sample.add(pid));
+        walk(first, |pid| {
+            sample.add(pid);
+            sample.processes <= most
+        });
         sample
     }
 
     /// The memory of the same processes, with what several of them share counted once. Costly.
     pub(crate) fn exact_memory(&self) -> u64 {
         let mut total = 0;
-        walk(self.first, |pid| total += proportional_memory(pid));
+        walk(self.first, |pid| {
+            total += proportional_memory(pid);
+            true
+        });
         total
     }
 
@@ -45,20 +49,19 @@ impl Sample {
         let ticks = field(14) + field(15) + field(16) + field(17);
         self.cpu_us += ticks * 1_000_000 / ticks_per_second();
         self.memory += private_memory(pid);
-        self.written += written(pid);
+        let (read, written) = transferred(pid);
+        self.read += read;
+        self.written += written;
     }
 }
 
-/// Calls `visit` for a process and everything below it.
-fn walk(first: i32, mut visit: impl FnMut(i32)) {
+/// Calls `visit` for a process and everything below it, for as long as it wants more.
+fn walk(first: i32, mut visit: impl FnMut(i32) -> bool) {
     let mut open = vec![first];
-    let mut seen = 0;
     while let Some(pid) = open.pop() {
-        seen += 1;
-        if seen > MOST {
+        if !visit(pid) {
             return;
         }
-        visit(pid);
         children(pid, &mut open);
     }
 }
@@ -87,15 +90,15 @@ fn private_memory(pid: i32) -> u64 {
     (kib("RssAnon:") + kib("RssShmem:") + kib("VmSwap:")) * 1024
 }
 
-/// Bytes that a process and those it waited for have written.
-fn written(pid: i32) -> u64 {
-    let Ok(io) = fs::read_to_string(format!("/proc/{pid}/io")) else { return 0 };
+/// Bytes that a process and those it waited for have read and written.
+fn transferred(pid: i32) -> (u64, u64) {
+    let Ok(io) = fs::read_to_string(format!("/proc/{pid}/io")) else { return (0, 0) };
     let field = |name: &str| {
         let line = io.lines().find_map(|line| line.strip_prefix(name));
         line.and_then(|value| value.trim().parse::<u64>().ok()).unwrap_or(0)
     };
     // What a mapping dirties is in the one, what goes to a file system in memory in the other.
-    field("wchar:").max(field("write_bytes:"))
+    (field("rchar:"), field("wchar:").max(field("write_bytes:")))
 }
 
 fn children(pid: i32, open: &mut Vec<i32>) {

@@ -5,11 +5,11 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use toolcrib_core::command::{End, Excerpt, Lines, Printed, Stream, Task, TaskStatus};
+use toolcrib_core::command::{End, Excerpt, Finished, Lines, Printed, Stream, Task, TaskStatus};
 use toolcrib_core::{ErrorKind, ToolError};
 
+use super::job::Job;
 use super::output::show;
 
 /// How many calls' output is kept; the oldest go first.
@@ -32,8 +32,22 @@ pub(crate) struct Store {
 struct Note {
     command: String,
     started: String,
+    /// The process that runs it, and when that was started: numbers are used again.
+    process: (u32, u64),
     #[serde(skip_serializing_if = "Option::is_none")]
     end: Option<NotedEnd>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    used: Option<Used>,
+}
+
+/// What it used.
+#[derive(Serialize, Deserialize)]
+struct Used {
+    cpu_us: u64,
+    peak_memory: u64,
+    read_bytes: u64,
+    written_bytes: u64,
+    processes: u64,
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -73,21 +87,15 @@ impl Store {
         }
     }
 
-    pub(crate) fn note_started(&self, id: &str, command: &str, at: Timestamp) {
-        let note = Note { command: command.to_owned(), started: at.to_string(), end: None };
-        self.write(id, &note);
+    pub(crate) fn note_started(&self, job: &Job) {
+        self.write(&job.id, &note(job, None));
     }
 
-    pub(crate) fn note_ended(&self, id: &str, end: End) {
-        let Some(mut note) = self.read_note(id) else { return };
-        note.end = Some(match end {
-            End::Exited(code) => NotedEnd::Exited(code),
-            End::Signalled(signal) => NotedEnd::Signalled(signal),
-            End::TimedOut => NotedEnd::TimedOut,
-            End::Limited => NotedEnd::Limited,
-            End::Killed => NotedEnd::Killed,
-        });
-        self.write(id, &note);
+    /// Notes how a command ended, if anything of it is kept here.
+    pub(crate) fn note_over(&self, job: &Job, finished: &Finished) {
+        if self.folder(&job.id).is_dir() {
+            self.write(&job.id, &note(job, Some(finished)));
+        }
     }
 
     fn write(&self, id: &str, note: &Note) {
@@ -111,6 +119,7 @@ impl Store {
                 .with("task_id", id)
         })?;
         let status = match note.end {
+            None if started_at(note.process.0) == Some(note.process.1) => TaskStatus::Running,
             None => TaskStatus::Lost,
             Some(NotedEnd::Exited(code)) => TaskStatus::Ended(End::Exited(code)),
             Some(NotedEnd::Signalled(signal)) => TaskStatus::Ended(End::Signalled(signal)),
@@ -173,6 +182,37 @@ fn excerpt(file: File, lines: Lines) -> std::io::Result<Excerpt> {
     show(&bytes, &mut text);
     let total = number - 1 + u64::from(is_inside);
     Ok(Excerpt { text, from: lines.from, count, total })
+}
+
+fn note(job: &Job, finished: Option<&Finished>) -> Note {
+    let own = std::process::id();
+    let end = finished.map(|finished| match finished.end {
+        End::Exited(code) => NotedEnd::Exited(code),
+        End::Signalled(signal) => NotedEnd::Signalled(signal),
+        End::TimedOut => NotedEnd::TimedOut,
+        End::Limited => NotedEnd::Limited,
+        End::Killed => NotedEnd::Killed,
+    });
+    let used = finished.map(|finished| Used {
+        cpu_us: finished.usage.cpu_us,
+        peak_memory: finished.usage.peak_memory,
+        read_bytes: finished.usage.read_bytes,
+        written_bytes: finished.usage.written_bytes,
+        processes: finished.usage.processes,
+    });
+    Note {
+        command: job.text.clone(),
+        started: job.at.to_string(),
+        process: (own, started_at(own).unwrap_or(0)),
+        end,
+        used,
+    }
+}
+
+/// When a process was started, in ticks since the machine was; nothing if there is none.
+fn started_at(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }
 
 /// Returns an id that can only be the name of a folder of ours.

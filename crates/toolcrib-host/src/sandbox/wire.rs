@@ -1,6 +1,7 @@
 //! Messages between our own processes: JSON in packets, descriptors beside them.
 
-use std::io::{self, IoSlice, IoSliceMut};
+use std::fs::File;
+use std::io::{self, IoSlice, IoSliceMut, Read, Seek, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -13,8 +14,11 @@ use serde::{Deserialize, Serialize};
 
 use super::guard::Shield;
 
-/// The largest message.
-pub(crate) const MOST: usize = 190 << 10;
+/// The largest message that goes through the socket itself.
+const MOST: usize = 64 << 10;
+
+/// What is said when the message is in a file beside it.
+const IN_FILE: &[u8] = b"@";
 
 /// The most descriptors beside one message.
 const MOST_FDS: usize = 64;
@@ -134,28 +138,38 @@ pub(crate) enum Step {
 pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = SocketFlags::CLOEXEC;
     let (a, b) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-    for end in [&a, &b] {
-        rustix::net::sockopt::set_socket_send_buffer_size(end, MOST)?;
-    }
     Ok((a, b))
 }
 
-/// Sends one message.
+/// Sends one message. A large one goes in a file beside a word that says so.
 pub(crate) fn send(
     socket: BorrowedFd<'_>,
     message: &impl Serialize,
     fds: &[BorrowedFd<'_>],
 ) -> io::Result<()> {
     let bytes = serde_json::to_vec(message)?;
-    if bytes.len() > MOST || fds.len() > MOST_FDS {
-        return Err(io::Error::new(io::ErrorKind::ArgumentListTooLong, "the message is too large"));
+    if bytes.len() <= MOST {
+        return send_bytes(socket, &bytes, fds);
+    }
+    let flags = rustix::fs::MemfdFlags::CLOEXEC;
+    let mut file = File::from(rustix::fs::memfd_create("message", flags)?);
+    file.write_all(&bytes)?;
+    file.rewind()?;
+    let mut all = fds.to_vec();
+    all.push(file.as_fd());
+    send_bytes(socket, IN_FILE, &all)
+}
+
+fn send_bytes(socket: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    if fds.len() > MOST_FDS {
+        return Err(io::Error::other("too many descriptors beside a message"));
     }
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
     let mut beside = SendAncillaryBuffer::new(&mut space);
     if !fds.is_empty() {
         beside.push(SendAncillaryMessage::ScmRights(fds));
     }
-    let slices = [IoSlice::new(&bytes)];
+    let slices = [IoSlice::new(bytes)];
     retry(|| sendmsg(socket, &slices, &mut beside, SendFlags::NOSIGNAL)).map(drop)
 }
 
@@ -174,10 +188,16 @@ pub(crate) fn receive<T: DeserializeOwned>(
             fds.extend(received);
         }
     }
-    if got.bytes == 0 {
+    bytes.truncate(got.bytes);
+    if bytes == IN_FILE {
+        bytes.clear();
+        let file = fds.pop().ok_or_else(|| io::Error::other("a message without its file"))?;
+        File::from(file).read_to_end(&mut bytes)?;
+    }
+    if bytes.is_empty() {
         return Ok(None);
     }
-    Ok(Some((serde_json::from_slice(&bytes[..got.bytes])?, fds)))
+    Ok(Some((serde_json::from_slice(&bytes)?, fds)))
 }
 
 fn retry<T>(mut work: impl FnMut() -> rustix::io::Result<T>) -> io::Result<T> {

@@ -119,7 +119,7 @@ static DECLARATION: Declaration = Declaration {
             args: r#"{"command": "echo begun; sleep 60", "timeout_seconds": 1}"#,
             reply: r#"{"error": "Command timed out after 1 seconds", "error_code": "TIMEOUT",
                 "context": {"limit_ms": 1000, "stdout": "begun\n", "stderr": "",
-                    "hint": "give it more time, run it in the background, or do less at once"}}"#,
+                    "hint": "give it more time, or do less at once"}}"#,
             leaves: &[],
         },
     ],
@@ -160,9 +160,7 @@ impl Tool for Bash {
         }
         let finished = match ctx.commands.run(&order, &ctx.cancel)? {
             Ran::Over(finished) => command::settle(ctx, &order, *finished)?,
-            Ran::Kept(mut task) => {
-                command::fit(ctx, &mut task.stdout);
-                command::fit(ctx, &mut task.stderr);
+            Ran::Kept(task) => {
                 let (stdout, stderr) = (task.stdout.text, task.stderr.text);
                 return Ok(Reply::Kept { task_id, status: "running", stdout, stderr });
             }

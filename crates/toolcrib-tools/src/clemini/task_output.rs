@@ -8,7 +8,7 @@ use toolcrib_core::command::{End, Lines, Stream, Task, TaskStatus};
 use toolcrib_core::schema::Within;
 use toolcrib_core::{Ctx, Declaration, Effect, ErrorKind, Example, Limits, Tier, Tool, ToolError};
 
-use crate::operation::command::{self, Struck};
+use crate::operation::command::Struck;
 
 pub(crate) struct TaskOutput;
 
@@ -143,7 +143,7 @@ impl Tool for TaskOutput {
         } else {
             ctx.commands.task(&args.task_id)
         };
-        let Some(from_line) = args.from_line else { return Ok(reply(ctx, task?)) };
+        let Some(from_line) = args.from_line else { return Ok(reply(task?)) };
         let stream = match args.stream {
             Some(Which::Stderr) => Stream::Stderr,
             _ => Stream::Stdout,
@@ -172,9 +172,7 @@ impl Tool for TaskOutput {
     }
 }
 
-fn reply(ctx: &Ctx, mut task: Task) -> Reply {
-    command::fit(ctx, &mut task.stdout);
-    command::fit(ctx, &mut task.stderr);
+fn reply(task: Task) -> Reply {
     let (status, exit_code) = tell(task.status);
     Reply {
         task_id: task.id,

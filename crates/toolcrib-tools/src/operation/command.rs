@@ -1,8 +1,7 @@
 //! Running commands for tools: what comes back is bounded, and says what was left out.
 
 use serde::Serialize;
-use serde_json::Value;
-use toolcrib_core::command::{After, End, Finished, Order, Printed, Ran, Shell, Strike};
+use toolcrib_core::command::{After, End, Finished, Order, Ran, Shell, Strike};
 use toolcrib_core::{Ctx, ErrorKind, ToolError};
 
 use std::time::Duration;
@@ -47,14 +46,8 @@ pub(crate) fn run(ctx: &Ctx, order: &Order) -> Result<Finished, ToolError> {
 }
 
 /// Counts what a command used, and makes an error of one that did not come to its end.
-pub(crate) fn settle(
-    ctx: &Ctx,
-    order: &Order,
-    mut finished: Finished,
-) -> Result<Finished, ToolError> {
+pub(crate) fn settle(ctx: &Ctx, order: &Order, finished: Finished) -> Result<Finished, ToolError> {
     ctx.meter.add(&finished.usage);
-    fit(ctx, &mut finished.stdout);
-    fit(ctx, &mut finished.stderr);
     let (kind, message) = match finished.end {
         End::TimedOut => {
             let seconds = order.time.as_secs();
@@ -65,34 +58,10 @@ pub(crate) fn settle(
     };
     let limit_ms = u64::try_from(order.time.as_millis()).unwrap_or(u64::MAX);
     Err(ToolError::new(kind, message)
-        .hint("give it more time, run it in the background, or do less at once")
+        .hint("give it more time, or do less at once")
         .with("limit_ms", limit_ms)
         .with("stdout", finished.stdout.text)
         .with("stderr", finished.stderr.text))
-}
-
-/// Shortens a stream whose text has more bytes as JSON than the reply has room for.
-pub(crate) fn fit(ctx: &Ctx, printed: &mut Printed) {
-    let room = room(ctx);
-    let size = |text: &str| Value::from(text).to_string().len();
-    let whole = size(&printed.text);
-    if whole <= room {
-        return;
-    }
-    const NOTE: &str = "\n[more was left out here, to fit the reply]\n";
-    // Every character shrinks by the same factor at worst, so one step is enough or nearly so.
-    let mut keep = printed.text.len() * room.saturating_sub(NOTE.len() + 8) / whole / 2;
-    loop {
-        let head = printed.text.floor_char_boundary(keep);
-        let tail = printed.text.ceil_char_boundary(printed.text.len() - keep);
-        let text = format!("{}{NOTE}{}", &printed.text[..head], &printed.text[tail..]);
-        if size(&text) <= room || keep == 0 {
-            printed.text = text;
-            printed.is_cut = true;
-            return;
-        }
-        keep = keep * 3 / 4;
-    }
 }
 
 /// A limit that struck, for programs.

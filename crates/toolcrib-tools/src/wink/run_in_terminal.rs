@@ -94,7 +94,7 @@ static DECLARATION: Declaration = Declaration {
             reply: r#"{"tool": "run_in_terminal", "success": false,
                 "output": "Error: Command timed out after 1 seconds",
                 "error": {"code": "timeout", "message": "Command timed out after 1 seconds",
-                    "suggestion": "Give it more time, run it in the background, or do less at once"},
+                    "suggestion": "Give it more time, or do less at once"},
                 "files_affected": [], "execution_time_ms": 0}"#,
             leaves: &[],
         },
@@ -150,7 +150,9 @@ impl Tool for RunInTerminal {
 
 fn failed(finished: Finished) -> ToolError {
     let (code, stderr) = (finished.exit_code(), finished.stderr.text);
+    // With something printed before it, the answer is what was printed.
     if code == 127
+        && finished.stdout.text.is_empty()
         && let Some(name) = missing_program(&stderr)
     {
         let message = format!("Command '{name}' not found");

@@ -7,7 +7,6 @@ use toolcrib_core::schema::Within;
 use toolcrib_core::{Ctx, Declaration, Effect, ErrorKind, Example, Limits, Tier, Tool, ToolError};
 
 use super::Reply;
-use crate::operation::command;
 
 pub(crate) struct TerminalLastCommand;
 
@@ -18,6 +17,15 @@ pub(crate) struct Args {
     from_line: Option<Within<1, 1_000_000_000>>,
     /// How many lines to show with `from_line` (default: 200)
     line_count: Option<Within<1, 1_000_000>>,
+    /// Which output to show with `from_line`: `stdout` or `stderr` (default: stdout)
+    stream: Option<Which>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Which {
+    Stdout,
+    Stderr,
 }
 
 #[derive(Serialize)]
@@ -87,7 +95,7 @@ impl Tool for TerminalLastCommand {
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<Metadata>, ToolError> {
-        let Some(mut past) = ctx.commands.last() else {
+        let Some(past) = ctx.commands.last() else {
             let message = "No previous command in this session";
             return Err(ToolError::new(ErrorKind::NotFound, message)
                 .hint("run a command with run_in_terminal first"));
@@ -96,11 +104,13 @@ impl Tool for TerminalLastCommand {
         let (printed, total_lines) = if let Some(from) = args.from_line {
             let count = args.line_count.map_or(DEFAULT_LINES, Within::get);
             let lines = Lines { from: from.get(), count, most: ctx.limits.output_bytes / 3 };
-            let read = ctx.commands.read(&past.id, Stream::Stdout, lines)?;
+            let stream = match args.stream {
+                Some(Which::Stderr) => Stream::Stderr,
+                _ => Stream::Stdout,
+            };
+            let read = ctx.commands.read(&past.id, stream, lines)?;
             (read.text, Some(read.total))
         } else {
-            command::fit(ctx, &mut past.finished.stdout);
-            command::fit(ctx, &mut past.finished.stderr);
             (past.finished.stdout.text + &past.finished.stderr.text, None)
         };
         Ok(Reply {

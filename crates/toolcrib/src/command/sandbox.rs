@@ -55,10 +55,14 @@ fn follow(crib: &Crib, order: Order) -> Result<Ended, WiringError> {
     let wanted = cancel.clone();
     block_on(async move {
         let (tee, printed) = Tee::pair();
+        let unread = cancel.clone();
         // Whoever reads us may be slow; the command is watched all the same.
         let writer = std::thread::spawn(move || {
             while let Some((stream, bytes)) = printed.next() {
-                pass_on(stream, &bytes);
+                // With nobody left to read it there is no use in going on.
+                if pass_on(stream, &bytes).is_err() {
+                    unread.cancel();
+                }
             }
         });
         let work = move || sandbox.run_live(&order, &wanted, tee);
@@ -77,7 +81,7 @@ fn follow(crib: &Crib, order: Order) -> Result<Ended, WiringError> {
     })?
 }
 
-fn pass_on(stream: Stream, bytes: &[u8]) {
+fn pass_on(stream: Stream, bytes: &[u8]) -> std::io::Result<()> {
     // Whoever reads it may have gone; the command's end is still told by the exit code.
     // A terminal does what some bytes say; a file or a pipe does not.
     let is_terminal = match stream {
@@ -91,12 +95,12 @@ fn pass_on(stream: Stream, bytes: &[u8]) {
     } else {
         bytes
     };
-    let _ = match stream {
+    match stream {
         Stream::Stdout => {
             std::io::stdout().write_all(bytes).and_then(|()| std::io::stdout().flush())
         }
         Stream::Stderr => std::io::stderr().write_all(bytes),
-    };
+    }
 }
 
 fn report(terminal: Terminal, finished: &Finished) {

@@ -1,1 +1,111 @@
-//! Soon.
+//! Many commands, at once and in a row, leave nothing behind.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::ground::{Session, eventually, for_all};
+
+/// What could be left behind, as seen now.
+#[derive(Debug, PartialEq, Eq)]
+struct Left {
+    descriptors: usize,
+    children: BTreeSet<String>,
+    mounts: usize,
+    files: BTreeSet<String>,
+}
+
+fn left(session: &Session, work: &Path) -> Left {
+    let process = format!("/proc/{}", session.id());
+    let mut children = BTreeSet::new();
+    for thread in std::fs::read_dir(format!("{process}/task")).unwrap().flatten() {
+        let list = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+        children.extend(list.split_whitespace().map(str::to_owned));
+    }
+    // And below the launcher.
+    for child in children.clone() {
+        let list = std::fs::read_to_string(format!("/proc/{child}/task/{child}/children"));
+        children.extend(list.unwrap_or_default().split_whitespace().map(str::to_owned));
+    }
+    let names = |entry: std::io::Result<std::fs::DirEntry>| {
+        entry.unwrap().file_name().to_string_lossy().into_owned()
+    };
+    Left {
+        descriptors: std::fs::read_dir(format!("{process}/fd")).unwrap().count(),
+        children,
+        mounts: std::fs::read_to_string("/proc/self/mountinfo").unwrap().lines().count(),
+        files: std::fs::read_dir(work).unwrap().map(names).collect(),
+    }
+}
+
+#[test]
+fn five_hundred_at_once() {
+    for_all(|scratch| {
+        let mut sessions: Vec<Session> = (0..2).map(|_| Session::start(scratch, &[])).collect();
+        for session in &mut sessions {
+            session.bash("true");
+        }
+        let before: Vec<Left> =
+            sessions.iter().map(|session| left(session, &scratch.work())).collect();
+        for session in &mut sessions {
+            for number in 0..250 {
+                let command = format!(
+                    "sleep 0.{}; echo {number}; echo .{number} > f{}",
+                    number % 10,
+                    number % 7
+                );
+                session.ask("clemini/bash", json!({"command": command, "timeout_seconds": 300}));
+            }
+        }
+        for session in &mut sessions {
+            for _ in 0..250 {
+                let (id, reply) = session.hear();
+                assert_eq!(reply["stdout"], format!("{}\n", id - 2), "{reply}");
+            }
+        }
+        std::process::Command::new("rm")
+            .args(["-f"])
+            .args((0..7).map(|n| scratch.work().join(format!("f{n}"))))
+            .status()
+            .unwrap();
+        for (session, before) in sessions.iter().zip(&before) {
+            eventually("everything gone", || {
+                let now = left(session, &scratch.work());
+                now.descriptors <= before.descriptors + 2
+                    && (&now.children, now.mounts, &now.files)
+                        == (&before.children, before.mounts, &before.files)
+            });
+        }
+        sessions.into_iter().for_each(Session::end);
+    });
+}
+
+#[test]
+fn five_thousand_in_a_row() {
+    // As whoever tests: the other user's way through the same code is tried above.
+    let scratch = crate::scratch::Scratch::of(crate::scratch::User::Own);
+    let mut session = Session::start(&scratch, &[]);
+    session.bash("true");
+    let before = left(&session, &scratch.work());
+    // A few at a time, so that both cores work.
+    let (mut asked, mut heard) = (0, 0);
+    while heard < 5000 {
+        while asked < 5000 && asked - heard < 6 {
+            session.ask("clemini/bash", json!({"command": "echo x"}));
+            asked += 1;
+        }
+        let (_, reply) = session.hear();
+        assert_eq!(reply["stdout"], "x\n", "after {heard}: {reply}");
+        heard += 1;
+    }
+    eventually("everything gone", || {
+        let now = left(&session, &scratch.work());
+        now.descriptors <= before.descriptors + 2
+            && (&now.children, now.mounts, &now.files)
+                == (&before.children, before.mounts, &before.files)
+    });
+    session.end();
+    let kept = std::fs::read_dir(scratch.state().join("output")).unwrap().count();
+    assert!(kept <= 1100, "old output is removed: {kept}");
+}

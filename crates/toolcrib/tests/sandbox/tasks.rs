@@ -1,1 +1,167 @@
-//! Soon.
+//! Commands that go on after their call.
+
+use serde_json::{Value, json};
+
+use crate::ground::{Session, eventually, for_all, inside, processes_with};
+
+fn start(session: &mut Session, command: &str) -> String {
+    let args = json!({"command": command, "run_in_background": true});
+    let reply = session.call("clemini/bash", args);
+    assert_eq!(reply["status"], "running", "{reply}");
+    reply["task_id"].as_str().unwrap().to_owned()
+}
+
+fn look(session: &mut Session, id: &str, wait: bool) -> Value {
+    session.call("clemini/task_output", json!({"task_id": id, "wait": wait, "timeout": 20}))
+}
+
+#[test]
+fn a_task_runs_ends_and_is_remembered() {
+    for_all(|scratch| {
+        let mut session = Session::start(scratch, &[]);
+        let id = start(
+            &mut session,
+            "echo begun; while ! [ -e go ]; do sleep 0.01; done; echo ended; exit 3",
+        );
+        eventually("its first line", || look(&mut session, &id, false)["stdout"] == "begun\n");
+        let waited = json!({"task_id": id, "wait": true, "timeout": 0});
+        assert_eq!(session.call("clemini/task_output", waited)["status"], "running");
+        scratch.put("go", "");
+        let over = look(&mut session, &id, true);
+        assert_eq!(over["status"], "completed");
+        assert_eq!(
+            (&over["exit_code"], &over["stdout"]),
+            (&3.into(), &"begun\nended\n".into()),
+            "{over}"
+        );
+        let killed = session.call("clemini/kill_shell", json!({"task_id": id}));
+        assert_eq!(killed["status"], "already_completed");
+        // By signal, it reports 128 and its number.
+        let id = start(&mut session, "kill -TERM $$");
+        assert_eq!(look(&mut session, &id, true)["exit_code"], 143);
+        session.end();
+        // Another process knows it, too.
+        let mut session = Session::start(scratch, &[]);
+        let known = look(&mut session, &id, false);
+        assert_eq!(
+            (&known["status"], &known["exit_code"]),
+            (&"completed".into(), &143.into()),
+            "{known}"
+        );
+        session.end();
+    });
+}
+
+#[test]
+fn killing_a_task_ends_all_of_it() {
+    for_all(|scratch| {
+        let mut session = Session::start(scratch, &[]);
+        let marker = format!("{}.7", 200_000 + session.id());
+        let id =
+            start(&mut session, &format!("echo begun; (setsid sleep {marker} &); sleep {marker}"));
+        eventually("its processes", || processes_with(&marker).len() >= 2);
+        let reply = session.call("clemini/kill_shell", json!({"task_id": id}));
+        assert_eq!(reply, json!({"task_id": id, "status": "killed", "success": true}));
+        assert!(processes_with(&marker).is_empty());
+        let over = look(&mut session, &id, false);
+        assert_eq!(
+            (&over["status"], &over["stdout"]),
+            (&"killed".into(), &"begun\n".into()),
+            "{over}"
+        );
+        assert_eq!(
+            session.call("clemini/kill_shell", json!({"task_id": id}))["status"],
+            "already_completed"
+        );
+        session.end();
+    });
+}
+
+#[test]
+fn a_task_does_not_outlive_us_and_its_id_does() {
+    for_all(|scratch| {
+        let mut session = Session::start(scratch, &[]);
+        let marker = format!("{}.8", 200_000 + session.id());
+        let id = start(&mut session, &format!("echo begun; sleep {marker}"));
+        eventually("its process", || !processes_with(&marker).is_empty());
+        // While it runs, another process says so, and cannot end it.
+        let mut other = Session::start(scratch, &[]);
+        assert_eq!(look(&mut other, &id, false)["status"], "running");
+        let refused = other.call("clemini/kill_shell", json!({"task_id": id}));
+        assert!(refused["error"].as_str().unwrap().contains("another process"), "{refused}");
+        other.end();
+        session.kill();
+        eventually("its end", || processes_with(&marker).is_empty());
+        let mut session = Session::start(scratch, &[]);
+        let lost = look(&mut session, &id, true);
+        assert_eq!(
+            (&lost["status"], &lost["stdout"]),
+            (&"ended, unknown".into(), &"begun\n".into()),
+            "{lost}"
+        );
+        assert_eq!(
+            session.call("clemini/kill_shell", json!({"task_id": id}))["status"],
+            "already_completed"
+        );
+        // Ended in good order, it was killed.
+        let id = start(&mut session, "sleep 1000");
+        session.end();
+        let mut session = Session::start(scratch, &[]);
+        assert_eq!(look(&mut session, &id, false)["status"], "killed");
+        session.end();
+        inside(scratch, "true");
+        assert!(!scratch.work().join(".toolcrib").exists());
+    });
+}
+
+#[test]
+fn a_command_whose_time_is_up_can_go_on_as_a_task() {
+    for_all(|scratch| {
+        let mut session = Session::start(scratch, &[]);
+        let args = json!({"command": "echo begun; while ! [ -e go ]; do sleep 0.01; done; echo ended",
+            "timeout_seconds": 1, "on_timeout": "keep"});
+        let kept = session.call("clemini/bash", args);
+        assert_eq!(
+            (&kept["status"], &kept["stdout"]),
+            (&"running".into(), &"begun\n".into()),
+            "{kept}"
+        );
+        scratch.put("go", "");
+        let over = look(&mut session, kept["task_id"].as_str().unwrap(), true);
+        assert_eq!(
+            (&over["status"], &over["stdout"]),
+            (&"completed".into(), &"begun\nended\n".into()),
+            "{over}"
+        );
+        let quick = json!({"command": "echo quick", "timeout_seconds": 20, "on_timeout": "keep"});
+        assert_eq!(session.call("clemini/bash", quick)["stdout"], "quick\n");
+        session.end();
+        // A process that ends with its answer keeps nothing.
+        let got =
+            scratch.call("clemini/bash", r#"{"command": "sleep 9", "run_in_background": true}"#);
+        assert!(
+            got.json()["error"].as_str().unwrap().contains("ends with its answer"),
+            "{}",
+            got.stdout
+        );
+    });
+}
+
+#[test]
+fn many_tasks_leave_no_descriptors() {
+    for_all(|scratch| {
+        let mut session = Session::start(scratch, &[]);
+        session.bash("true");
+        let descriptors = |session: &Session| {
+            std::fs::read_dir(format!("/proc/{}/fd", session.id())).unwrap().count()
+        };
+        let before = descriptors(&session);
+        let mut last = String::new();
+        for number in 0..40 {
+            last = start(&mut session, &format!("echo {number}"));
+        }
+        look(&mut session, &last, true);
+        eventually("the descriptors' end", || descriptors(&session) <= before + 2);
+        session.end();
+    });
+}
