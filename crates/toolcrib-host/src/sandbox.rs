@@ -2,10 +2,12 @@
 //! cannot be enforced is refused.
 
 mod canary;
+mod commands;
 mod config;
 mod cover;
 mod egress;
 mod etc;
+mod follow;
 mod guard;
 mod inside;
 mod job;
@@ -27,7 +29,6 @@ mod watch;
 mod wire;
 
 use std::collections::HashMap;
-use std::ffi::OsString;
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -36,11 +37,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::pipe::{PipeFlags, pipe_with};
-use toolcrib_core::command::{
-    After, End, Excerpt, Finished, Lines, Order, Past, Ran, Stream, Task, TaskStatus,
-};
-use toolcrib_core::{Cancel, Clock, Commands, ErrorKind, ToolError};
+use toolcrib_core::command::{End, Finished, Order, Past, Stream};
+use toolcrib_core::{Cancel, Clock, ErrorKind, ToolError};
 
+pub use commands::SharedSandbox;
 pub use config::{CommandLimits, Operator, Profile, SandboxRules};
 pub use egress::{BadHost, Egress, HostRule, Resolver};
 pub use guard::EXECUTED;
@@ -49,8 +49,9 @@ pub use tee::{Tee, TeeReader};
 
 use crate::Workspace;
 use canary::Canary;
+use follow::Follower;
 use guard::{Guard, Shield};
-use job::{Follower, Job, Progress};
+use job::{Job, Progress};
 use output::Collector;
 use spawner::Spawner;
 use store::Store;
@@ -81,11 +82,14 @@ pub struct Sandbox {
     jobs: Mutex<HashMap<String, Arc<Job>>>,
     last: Mutex<Option<Past>>,
     listeners: Mutex<Vec<Box<Listener>>>,
-    repositories: Mutex<HashMap<PathBuf, (Instant, Arc<[PathBuf]>)>>,
+    repositories: Mutex<HashMap<PathBuf, Repositories>>,
 }
 
 /// Is told when a task is over: its id, and how it ended.
 pub type Listener = dyn Fn(&str, End) + Send + Sync;
+
+/// The repositories within a root, and when they were looked for.
+type Repositories = (Instant, Arc<[PathBuf]>);
 
 /// What is made once, when the first command is wanted.
 struct Ready {
@@ -96,8 +100,8 @@ struct Ready {
 /// Does this process's work if it was started as one of our own helpers; else returns.
 pub fn enter_helper() {
     match std::env::args_os().nth(1) {
-        Some(word) if word == OsString::from(launcher::INSIDE) => inside::run(),
-        Some(word) if word == OsString::from(launcher::LAUNCHER) => launcher::run(),
+        Some(word) if word == launcher::INSIDE => inside::run(),
+        Some(word) if word == launcher::LAUNCHER => launcher::run(),
         _ => {}
     }
 }
@@ -339,7 +343,7 @@ impl Sandbox {
         let ends = [theirs.as_fd(), stdout_there.as_fd(), stderr_there.as_fd()];
         let sent = ready.spawner.launch(&launch, ends);
         sent.map_err(|err| failed(err).with("launcher", "gone"))?;
-        let lines = job::Lines { control, stdout, stderr };
+        let lines = follow::Lines { control, stdout, stderr };
         Ok(Launched { lines, guards, keeps: Arc::clone(ready) })
     }
 
@@ -420,22 +424,6 @@ impl Sandbox {
         *lock(&self.last) = Some(past);
     }
 
-    fn describe(&self, job: &Job) -> Result<Task, ToolError> {
-        let progress = job.progress();
-        let (status, strike) = match &progress.finished {
-            None => (TaskStatus::Running, None),
-            Some(Ok(finished)) => (TaskStatus::Ended(finished.end), finished.strike.clone()),
-            Some(Err(err)) => return Err(err.clone()),
-        };
-        Ok(Task {
-            id: job.id.clone(),
-            status,
-            stdout: progress.stdout.printed(&job.rest),
-            stderr: progress.stderr.printed(&job.rest),
-            strike,
-        })
-    }
-
     /// Has a thread note how a task ends, and tell those who want to know.
     fn see_off(self: &Arc<Self>, job: Arc<Job>) {
         let sandbox = Arc::clone(self);
@@ -457,107 +445,10 @@ impl Sandbox {
 
 /// A command on its way.
 struct Launched {
-    lines: job::Lines,
+    lines: follow::Lines,
     guards: Vec<Guard>,
     /// Held for as long as the command runs: with it the launcher would go.
     keeps: Arc<Ready>,
-}
-
-/// Commands of a workspace, shared by its calls.
-pub struct SharedSandbox(pub Arc<Sandbox>);
-
-impl Commands for SharedSandbox {
-    fn check(&self, order: &Order) -> Result<(), ToolError> {
-        shell::check(order, MOST_TEXT)?;
-        shell::arguments(order, &self.0.operator)?;
-        self.0.directory(order.directory.as_deref())?;
-        Ok(())
-    }
-
-    fn run(&self, order: &Order, cancel: &Cancel) -> Result<Ran, ToolError> {
-        let sandbox = &self.0;
-        shell::check(order, MOST_TEXT)?;
-        let keeps = order.after == After::Keep;
-        if keeps {
-            sandbox.check_background()?;
-        }
-        let time = if keeps { sandbox.rules.limits.task_time } else { order.time };
-        let job = sandbox.start_job(order, time, keeps, None)?;
-        if keeps && !job.wait(Instant::now() + order.time, cancel) && !cancel.is_cancelled() {
-            sandbox.see_off(Arc::clone(&job));
-            return sandbox.describe(&job).map(|task| Ran::Kept(Box::new(task)));
-        }
-        let finished = sandbox.finish(&job, order.time, cancel)?;
-        sandbox.remember(&job, &finished);
-        Ok(Ran::Over(Box::new(finished)))
-    }
-
-    fn start(&self, order: &Order) -> Result<(), ToolError> {
-        let sandbox = &self.0;
-        shell::check(order, MOST_TEXT)?;
-        sandbox.check_background()?;
-        let job = sandbox.start_job(order, sandbox.rules.limits.task_time, true, None)?;
-        sandbox.see_off(job);
-        Ok(())
-    }
-
-    fn task(&self, id: &str) -> Result<Task, ToolError> {
-        match self.0.job(id) {
-            Some(job) => self.0.describe(&job),
-            None => self.0.store.task(id),
-        }
-    }
-
-    fn wait(&self, id: &str, most: Duration, cancel: &Cancel) -> Result<Task, ToolError> {
-        if let Some(job) = self.0.job(id) {
-            job.wait(Instant::now() + most, cancel);
-            cancel.check()?;
-        }
-        self.task(id)
-    }
-
-    fn kill(&self, id: &str) -> Result<bool, ToolError> {
-        let Some(job) = self.0.job(id) else {
-            let task = self.0.store.task(id)?;
-            if task.status == TaskStatus::Running {
-                return Err(ToolError::new(
-                    ErrorKind::Unavailable,
-                    format!("the task {id} runs in another process, which alone can end it"),
-                )
-                .hint("end it there, or end that process"));
-            }
-            return Ok(false);
-        };
-        if job.progress().finished.is_some() {
-            return Ok(false);
-        }
-        job.cancel.cancel();
-        job.wait(Instant::now() + SEND_OFF, &Cancel::default());
-        Ok(true)
-    }
-
-    fn last(&self) -> Option<Past> {
-        lock(&self.0.last).clone()
-    }
-
-    fn read(&self, id: &str, stream: Stream, lines: Lines) -> Result<Excerpt, ToolError> {
-        self.0.store.read(id, stream, lines)
-    }
-}
-
-impl Sandbox {
-    fn check_background(&self) -> Result<(), ToolError> {
-        if self.rules.lives_on {
-            return Ok(());
-        }
-        Err(ToolError::new(
-            ErrorKind::BadArgs,
-            "nothing can go on in the background: this process ends with its answer",
-        )
-        .hint(
-            "run it in the foreground, or call from a process that stays (`toolcrib call --batch`)",
-        ))
-    }
 }
 
 fn too_long(err: &std::io::Error) -> ToolError {

@@ -12,12 +12,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolcrib_core::capability::{EditFn, WriteMode, Written};
+use toolcrib_core::command::{self, Order};
 use toolcrib_core::policy::Answer;
 use toolcrib_core::search::{Found, Glob, Grep, Names, Pattern, Scope, Search};
 use toolcrib_core::{
-    Call, CallId, Cancel, Catalogue, Change, Clock, Content, Ctx, Declaration, Effect, ErrorKind,
-    Event, Files, Limits, Listing, Meta, Mode, Moment, Outcome, Plan, Recorder, SessionId, Tier,
-    Tool, ToolError, ToolSettings, Toolset, Tree,
+    Call, CallId, Cancel, Catalogue, Change, Clock, Commands, Content, Ctx, Declaration, Effect,
+    ErrorKind, Event, Files, Limits, Listing, Meta, Meter, Mode, Moment, Outcome, Plan, Recorder,
+    SessionId, Tier, Tool, ToolError, ToolSettings, Toolset, Tree, Usage,
 };
 use toolcrib_runtime::{AlwaysYes, AnswerFuture, Approver, Nobody, Question, Runtime, World};
 
@@ -175,6 +176,42 @@ impl Clock for TestClock {
     fn elapsed(&self) -> Duration {
         Duration::ZERO
     }
+    fn used(&self) -> Usage {
+        Usage::default()
+    }
+}
+
+/// No tool of these tests runs commands.
+impl Commands for Nowhere {
+    fn check(&self, _: &Order) -> Result<(), ToolError> {
+        unreachable!()
+    }
+    fn run(&self, _: &Order, _: &Cancel) -> Result<command::Ran, ToolError> {
+        unreachable!()
+    }
+    fn start(&self, _: &Order) -> Result<(), ToolError> {
+        unreachable!()
+    }
+    fn task(&self, _: &str) -> Result<command::Task, ToolError> {
+        unreachable!()
+    }
+    fn wait(&self, _: &str, _: Duration, _: &Cancel) -> Result<command::Task, ToolError> {
+        unreachable!()
+    }
+    fn kill(&self, _: &str) -> Result<bool, ToolError> {
+        unreachable!()
+    }
+    fn last(&self) -> Option<command::Past> {
+        unreachable!()
+    }
+    fn read(
+        &self,
+        _: &str,
+        _: command::Stream,
+        _: command::Lines,
+    ) -> Result<command::Excerpt, ToolError> {
+        unreachable!()
+    }
 }
 
 impl World for Nowhere {
@@ -183,10 +220,13 @@ impl World for Nowhere {
             call: call.id.clone(),
             files: Arc::new(Self),
             search: Arc::new(Self),
+            commands: Arc::new(Self),
             connection: None,
             clock: Arc::new(TestClock),
             cancel: cancel.clone(),
             settings: Arc::new(ToolSettings::default()),
+            limits: Limits::DEFAULT,
+            meter: Meter::default(),
         }
     }
 }

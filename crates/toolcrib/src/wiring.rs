@@ -238,6 +238,9 @@ pub fn session() -> SessionId {
     SessionId(format!("cli-{}", toolcrib_ledger::new_call_id()))
 }
 
+/// Makes the sandbox of a workspace.
+type SandboxFor<'a> = dyn Fn(&Arc<Workspace>) -> Result<Arc<Sandbox>, WiringError> + 'a;
+
 struct Opener<'a> {
     settings: &'a Settings,
     journal: &'a Arc<Journal>,
@@ -330,7 +333,7 @@ impl Opener<'_> {
     fn shop(
         &self,
         workspace: &Arc<Workspace>,
-        sandbox_for: &dyn Fn(&Arc<Workspace>) -> Result<Arc<Sandbox>, WiringError>,
+        sandbox_for: &SandboxFor<'_>,
         warnings: &mut Vec<String>,
     ) -> Result<Shop, WiringError> {
         let commands = sandbox_for(workspace)?;

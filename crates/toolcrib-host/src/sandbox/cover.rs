@@ -57,7 +57,8 @@ impl Covers {
     /// Covers a path that is missing. Returns whether it could: nobody can make it where we cannot.
     pub(crate) fn add(&mut self, path: &Path, cover: Cover) -> io::Result<bool> {
         // Noted first: after a kill in between, there is nothing to take away, which is no harm.
-        writeln!(self.note, "{}", path.display())?;
+        // In one piece: others add to the same note.
+        self.note.write_all(format!("{}\n", path.display()).as_bytes())?;
         self.noted.push(path.to_owned());
         let made = Spot::find(&self.root, path).and_then(|spot| spot.put(cover));
         match made {

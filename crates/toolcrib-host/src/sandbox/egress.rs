@@ -21,7 +21,7 @@ use request::{Refusal, Request};
 /// How long a client may take to say what it wants, and a server to be reached.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a connection may be silent.
-const IDLE: Duration = Duration::from_secs(120);
+const IDLE: Duration = Duration::from_mins(2);
 /// How often a silent connection is looked at.
 const LOOK: Duration = Duration::from_secs(5);
 /// Connections of one sandbox at once.

@@ -5,7 +5,6 @@ use toolcrib_core::command::{End, Finished, Limit, Mechanism, Strike, show_bytes
 use toolcrib_core::{ErrorKind, ToolError};
 
 use super::config::CommandLimits;
-use super::job::is_of_sandbox;
 use super::wire::Step;
 
 /// What programs say when they may not have more memory.
@@ -174,4 +173,9 @@ pub(crate) fn unavailable(mechanism: &str, why: &str, fix: &str) -> ToolError {
         .hint(format!("{fix}; `toolcrib doctor` shows what is in force"))
         .with("reason", "sandbox_unavailable")
         .with("missing", mechanism)
+}
+
+/// Whether a step of starting belongs to the sandbox, not to the command.
+fn is_of_sandbox(step: Step) -> bool {
+    !matches!(step, Step::Directory | Step::Exec)
 }

@@ -76,7 +76,9 @@ impl Collector {
         if !self.is_returned && memchr::memchr(b'\r', bytes).is_none() {
             self.take_plain(bytes);
         } else {
-            bytes.iter().for_each(|byte| self.take_byte(*byte));
+            for byte in bytes {
+                self.take_byte(*byte);
+            }
         }
     }
 
@@ -276,14 +278,14 @@ pub(crate) fn show(bytes: &[u8], text: &mut String) {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     fn printed(chunks: &[&[u8]], keep: usize) -> Printed {
         let folder = tempfile::tempdir().unwrap();
         let mut collector = Collector::new(Stream::Stdout, keep, folder.path(), 1 << 20);
-        chunks.iter().for_each(|chunk| collector.take(chunk));
+        for chunk in chunks {
+            collector.take(chunk);
+        }
         let saved = fs::read(folder.path().join("stdout")).unwrap_or_default();
         assert_eq!(saved, chunks.concat(), "everything is saved as it was");
         collector.printed("read it")

@@ -198,7 +198,7 @@ fn hear_canary(launched: Launched) -> Result<Option<Vec<String>>, ToolError> {
             Ok(Some((Report::Failed { step, why, errno }, _))) => {
                 return Err(notes::not_started(step, &why, errno));
             }
-            Ok(Some((Report::Ended { .. }, _))) | Ok(None) | Err(_) => break,
+            Ok(Some((Report::Ended { .. }, _)) | None) | Err(_) => break,
             Ok(Some(_)) => {}
         }
     }

@@ -73,7 +73,7 @@ impl View {
         let mut view = Self {
             binds: Vec::new(),
             roots: roots.len(),
-            system: system()?,
+            system: system(),
             scratch: rules.limits.scratch,
             home,
             user,
@@ -212,7 +212,7 @@ impl Options {
 }
 
 /// The namespaces, and the system's own folders.
-fn system() -> io::Result<Vec<String>> {
+fn system() -> Vec<String> {
     let mut options = Options(Vec::new());
     options.add([
         "--unshare-user",
@@ -241,7 +241,7 @@ fn system() -> io::Result<Vec<String>> {
             Err(_) => {}
         }
     }
-    Ok(options.0)
+    options.0
 }
 
 /// Returns who commands are when we are the superuser: the workspace's owner, if that is someone else,

@@ -80,7 +80,7 @@ impl Settings {
                     self.values.insert(key.name, (value, origin));
                 }
                 Err(why) => {
-                    self.warnings.push(format!("`{}` in the {origin} is ignored: {why}", key.name))
+                    self.warnings.push(format!("`{}` in the {origin} is ignored: {why}", key.name));
                 }
             }
         }

@@ -1,7 +1,34 @@
 //! Every example of every tool, run through the real binary on real files.
 
-use crate::scratch::{Scratch, assert_reply};
+use serde_json::Value;
+use toolcrib_core::Example;
+
+use crate::scratch::{Scratch, Session, assert_reply};
 use toolcrib_tools::CATALOGUES;
+
+/// Switches on what is off unless the operator wants it.
+const ALL_ON: [&str; 4] = ["-c", "forgekeeper.bash=on", "-c", "forgekeeper.powershell=on"];
+
+/// Makes an example's call, after those that come before it.
+fn call(scratch: &Scratch, name: &str, example: &Example) -> Value {
+    if example.before.is_empty() {
+        let words = ["--yes", "call", name, example.args, "--json"];
+        return scratch.run([&ALL_ON[..], &words].concat()).json();
+    }
+    let mut session = Session::start(scratch, &ALL_ON);
+    let mut task = String::new();
+    let parse =
+        |args: &str, task: &str| serde_json::from_str(&args.replace("$task_id", task)).unwrap();
+    for (tool, args) in example.before {
+        let reply = session.call(tool, parse(args, &task));
+        if task.is_empty() {
+            reply["task_id"].as_str().unwrap_or_default().clone_into(&mut task);
+        }
+    }
+    let reply = session.call(name, parse(example.args, &task));
+    session.end();
+    reply
+}
 
 #[test]
 fn every_example_holds() {
@@ -16,7 +43,7 @@ fn every_example_holds() {
                 for (path, content) in example.files {
                     scratch.put(path, content);
                 }
-                let got = scratch.call(&name, example.args).json();
+                let got = call(&scratch, &name, example);
                 assert_reply(got, serde_json::from_str(example.reply).unwrap(), &what);
                 for (name, content) in example.leaves {
                     let path = scratch.work().join(name);

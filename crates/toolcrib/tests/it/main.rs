@@ -15,6 +15,7 @@ mod kill;
 mod prompt;
 mod race;
 mod record;
+#[expect(dead_code, reason = "shared with other tests, which use all of it")]
 mod scratch;
 mod search;
 mod settings;

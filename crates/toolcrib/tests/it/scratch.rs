@@ -2,13 +2,13 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Who runs the binary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,6 +184,88 @@ impl Scratch {
         files.sort();
         let text: String = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+/// A process that ends with the test, however the test ends.
+pub(crate) struct Ended(pub(crate) Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = (self.0.kill(), self.0.wait());
+    }
+}
+
+/// A process that answers many calls.
+pub(crate) struct Session {
+    child: Ended,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+    next: u64,
+}
+
+impl Session {
+    pub(crate) fn start(scratch: &Scratch, words: &[&str]) -> Self {
+        let mut child = scratch
+            .command()
+            .args(["--yes"])
+            .args(words)
+            .args(["call", "--batch", "--jobs", "256"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap();
+        let stdin = child.stdin.take();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        Self { child: Ended(child), stdin, stdout, next: 0 }
+    }
+
+    /// The process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.0.id()
+    }
+
+    /// Asks, and does not wait for the answer.
+    pub(crate) fn ask(&mut self, tool: &str, args: Value) -> u64 {
+        self.next += 1;
+        let line = json!({"id": self.next, "tool": tool, "args": args});
+        writeln!(self.stdin.as_mut().unwrap(), "{line}").unwrap();
+        self.next
+    }
+
+    /// The next answer: whose it is, and what it says.
+    pub(crate) fn hear(&mut self) -> (u64, Value) {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).unwrap();
+        let mut answer: Value =
+            serde_json::from_str(&line).unwrap_or_else(|err| panic!("{err}: `{line}`"));
+        (answer["id"].as_u64().unwrap(), answer["reply"].take())
+    }
+
+    /// Asks, and waits for the answer.
+    pub(crate) fn call(&mut self, tool: &str, args: Value) -> Value {
+        let id = self.ask(tool, args);
+        let (answered, reply) = self.hear();
+        assert_eq!(answered, id);
+        reply
+    }
+
+    /// Runs a command with clemini's `bash`.
+    pub(crate) fn bash(&mut self, command: &str) -> Value {
+        self.call("clemini/bash", json!({"command": command}))
+    }
+
+    /// Says goodbye and waits for the process to end.
+    pub(crate) fn end(mut self) {
+        drop(self.stdin.take());
+        self.child.0.wait().unwrap();
+    }
+
+    /// Ends the process as nobody would wish.
+    pub(crate) fn kill(mut self) {
+        self.child.0.kill().unwrap();
+        self.child.0.wait().unwrap();
     }
 }
 

@@ -14,6 +14,7 @@ mod output;
 mod page;
 mod protected;
 #[path = "../it/scratch.rs"]
+#[expect(dead_code, reason = "shared with other tests, which use all of it")]
 mod scratch;
 mod tasks;
 mod toolchains;

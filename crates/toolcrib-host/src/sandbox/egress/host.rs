@@ -60,8 +60,6 @@ pub(super) fn is_name(host: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     #[test]

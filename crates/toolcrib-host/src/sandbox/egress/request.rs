@@ -1,6 +1,6 @@
 //! What a client of the proxy asks for, read strictly.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -194,7 +194,7 @@ fn parse(head: &[u8], early: Vec<u8>) -> Result<Request, Refusal> {
     let mut sent = format!("{method} {path} HTTP/1.1\r\n");
     for (name, value) in &headers {
         if !HOP_BY_HOP.iter().any(|hop| name.eq_ignore_ascii_case(hop)) {
-            sent.push_str(&format!("{name}:{value}\r\n"));
+            let _ = write!(sent, "{name}:{value}\r\n");
         }
     }
     sent.push_str("Connection: close\r\n\r\n");

@@ -1,0 +1,123 @@
+//! The port that tools run commands through.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use toolcrib_core::command::{After, Excerpt, Lines, Order, Past, Ran, Stream, Task, TaskStatus};
+use toolcrib_core::{Cancel, Commands, ErrorKind, ToolError};
+
+use super::job::Job;
+use super::{MOST_TEXT, SEND_OFF, Sandbox, lock, shell};
+
+/// Commands of a workspace, shared by its calls.
+pub struct SharedSandbox(pub Arc<Sandbox>);
+
+impl Commands for SharedSandbox {
+    fn check(&self, order: &Order) -> Result<(), ToolError> {
+        shell::check(order, MOST_TEXT)?;
+        shell::arguments(order, &self.0.operator)?;
+        self.0.directory(order.directory.as_deref())?;
+        Ok(())
+    }
+
+    fn run(&self, order: &Order, cancel: &Cancel) -> Result<Ran, ToolError> {
+        let sandbox = &self.0;
+        shell::check(order, MOST_TEXT)?;
+        let keeps = order.after == After::Keep;
+        if keeps {
+            sandbox.check_background()?;
+        }
+        let time = if keeps { sandbox.rules.limits.task_time } else { order.time };
+        let job = sandbox.start_job(order, time, keeps, None)?;
+        if keeps && !job.wait(Instant::now() + order.time, cancel) && !cancel.is_cancelled() {
+            sandbox.see_off(Arc::clone(&job));
+            return describe(&job).map(|task| Ran::Kept(Box::new(task)));
+        }
+        let finished = sandbox.finish(&job, order.time, cancel)?;
+        sandbox.remember(&job, &finished);
+        Ok(Ran::Over(Box::new(finished)))
+    }
+
+    fn start(&self, order: &Order) -> Result<(), ToolError> {
+        let sandbox = &self.0;
+        shell::check(order, MOST_TEXT)?;
+        sandbox.check_background()?;
+        let job = sandbox.start_job(order, sandbox.rules.limits.task_time, true, None)?;
+        sandbox.see_off(job);
+        Ok(())
+    }
+
+    fn task(&self, id: &str) -> Result<Task, ToolError> {
+        match self.0.job(id) {
+            Some(job) => describe(&job),
+            None => self.0.store.task(id),
+        }
+    }
+
+    fn wait(&self, id: &str, most: Duration, cancel: &Cancel) -> Result<Task, ToolError> {
+        if let Some(job) = self.0.job(id) {
+            job.wait(Instant::now() + most, cancel);
+            cancel.check()?;
+        }
+        self.task(id)
+    }
+
+    fn kill(&self, id: &str) -> Result<bool, ToolError> {
+        let Some(job) = self.0.job(id) else {
+            let task = self.0.store.task(id)?;
+            if task.status == TaskStatus::Running {
+                return Err(ToolError::new(
+                    ErrorKind::Unavailable,
+                    format!("the task {id} runs in another process, which alone can end it"),
+                )
+                .hint("end it there, or end that process"));
+            }
+            return Ok(false);
+        };
+        if job.progress().finished.is_some() {
+            return Ok(false);
+        }
+        job.cancel.cancel();
+        job.wait(Instant::now() + SEND_OFF, &Cancel::default());
+        Ok(true)
+    }
+
+    fn last(&self) -> Option<Past> {
+        lock(&self.0.last).clone()
+    }
+
+    fn read(&self, id: &str, stream: Stream, lines: Lines) -> Result<Excerpt, ToolError> {
+        self.0.store.read(id, stream, lines)
+    }
+}
+
+impl Sandbox {
+    fn check_background(&self) -> Result<(), ToolError> {
+        if self.rules.lives_on {
+            return Ok(());
+        }
+        Err(ToolError::new(
+            ErrorKind::BadArgs,
+            "nothing can go on in the background: this process ends with its answer",
+        )
+        .hint(
+            "run it in the foreground, or call from a process that stays (`toolcrib call --batch`)",
+        ))
+    }
+}
+
+fn describe(job: &Job) -> Result<Task, ToolError> {
+    let progress = job.progress();
+    let (status, strike) = match &progress.finished {
+        None => (TaskStatus::Running, None),
+        Some(Ok(finished)) => (TaskStatus::Ended(finished.end), finished.strike.clone()),
+        Some(Err(err)) => return Err(err.clone()),
+    };
+    Ok(Task {
+        id: job.id.clone(),
+        status,
+        stdout: progress.stdout.printed(&job.rest),
+        stderr: progress.stderr.printed(&job.rest),
+        strike,
+    })
+}
