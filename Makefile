@@ -5,6 +5,7 @@ run:            ## set everything up, then take the tour: real calls in a scratc
 	cargo run --quiet -- tour
 
 test: lint      ## set everything up, then check everything
+	cargo run --quiet -p xtask -- tools
 	cargo test --workspace --lib --bins --tests --quiet
 
 lint:

@@ -1,14 +1,18 @@
-//! `cargo xtask docs` writes the reference; `cargo xtask bench` compares with the peers.
+//! `cargo xtask docs` writes the reference, `bench` compares with the peers, `tools` installs what the
+//! tests need of the machine.
 
 #![expect(clippy::print_stderr, reason = "a chore talks to whoever runs it")]
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // The helpers of the sandbox are whatever program asks for one.
+    toolcrib_host::enter_helper();
     let done = match std::env::args().nth(1).as_deref() {
         Some("docs") => xtask::docs::write(),
         Some("bench") => xtask::bench::run(),
-        _ => Err("usage: cargo xtask docs|bench".into()),
+        Some("tools") => xtask::tools::install(),
+        _ => Err("usage: cargo xtask docs|bench|tools".into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -169,6 +169,15 @@ impl Sandbox {
         }
     }
 
+    /// Returns what bubblewrap would be told for a command here, by paths that whoever runs it alone can
+    /// use: for measuring what the rest costs. What it mounts stays while the second value does.
+    pub fn bubblewrap_alone(&self) -> Result<(Vec<String>, Held), ToolError> {
+        let ready = self.ready()?;
+        let guards = self.guards()?;
+        let shields: Vec<_> = guards.iter().map(Guard::shields).collect();
+        Ok((ready.view.plain_options(&shields), Held(guards)))
+    }
+
     /// Finds out what is in force on this machine, by trying it.
     pub fn examine(&self) -> Vec<Finding> {
         probe::examine(self)
@@ -317,14 +326,7 @@ impl Sandbox {
             None => shell::arguments(order, &self.operator)?,
         };
         let directory = self.directory(order.directory.as_deref())?;
-        let mut guards = Vec::new();
-        let masks = self.folder.join("covers");
-        for root in &self.workspace.roots {
-            root.verify()?;
-            let (shut, open) = (&self.rules.protected, &self.rules.unprotected);
-            let repositories = self.repositories(root.path());
-            guards.push(Guard::set(root, shut, open, &repositories, &masks)?);
-        }
+        let guards = self.guards()?;
         let shields: Vec<_> = guards.iter().map(Guard::shields).collect();
         let failed = |err: std::io::Error| {
             ToolError::new(ErrorKind::Io, format!("the command cannot be started: {err}"))
@@ -345,6 +347,17 @@ impl Sandbox {
         sent.map_err(|err| failed(err).with("launcher", "gone"))?;
         let lines = follow::Lines { control, stdout, stderr };
         Ok(Launched { lines, guards, keeps: Arc::clone(ready) })
+    }
+
+    /// Protects every root.
+    fn guards(&self) -> Result<Vec<Guard>, ToolError> {
+        let covers = self.folder.join("covers");
+        let guard = |root: &crate::Root| {
+            root.verify()?;
+            let (shut, open) = (&self.rules.protected, &self.rules.unprotected);
+            Guard::set(root, shut, open, &self.repositories(root.path()), &covers)
+        };
+        self.workspace.roots.iter().map(guard).collect()
     }
 
     /// The repositories within a root. Looked for again when the last look is some time ago: those
@@ -442,6 +455,9 @@ impl Sandbox {
         });
     }
 }
+
+/// What keeps a workspace protected.
+pub struct Held(#[expect(dead_code, reason = "it is held, not used")] Vec<Guard>);
 
 /// A command on its way.
 struct Launched {

@@ -164,6 +164,19 @@ impl View {
 
     /// Bubblewrap's options for one command, with these shields on each root.
     pub(crate) fn options(&self, shields: &[&[Shield]]) -> Vec<String> {
+        self.options_from(shields, |number| self.source(number))
+    }
+
+    /// The same by the paths that everything really has.
+    pub(crate) fn plain_options(&self, shields: &[&[Shield]]) -> Vec<String> {
+        self.options_from(shields, |number| self.binds[number].source.clone())
+    }
+
+    fn options_from(
+        &self,
+        shields: &[&[Shield]],
+        source: impl Fn(usize) -> PathBuf,
+    ) -> Vec<String> {
         let mut options = Options(self.system.clone());
         let scratch = self.scratch.to_string();
         let home = self.home.display().to_string();
@@ -174,19 +187,19 @@ impl View {
         // The workspace last, over whatever else is at its place.
         let (roots, others) = self.binds.split_at(self.roots);
         for (number, bind) in others.iter().enumerate() {
-            options.bind(bind.is_writable, &self.source(number + roots.len()), &bind.target);
+            options.bind(bind.is_writable, &source(number + roots.len()), &bind.target);
         }
         // An outer root before one within it, and what is shielded after all of them.
         let mut order: Vec<usize> = (0..roots.len()).collect();
         order.sort_by_key(|number| roots[*number].target.components().count());
         for number in &order {
-            options.bind(true, &self.source(*number), &roots[*number].target);
+            options.bind(true, &source(*number), &roots[*number].target);
         }
         for number in order {
-            let (source, target) = (self.source(number), &roots[number].target);
+            let (from, target) = (source(number), &roots[number].target);
             for shield in shields.get(number).copied().unwrap_or_default() {
                 let is_writable = !shield.is_read_only;
-                options.bind(is_writable, &source.join(&shield.path), &target.join(&shield.path));
+                options.bind(is_writable, &from.join(&shield.path), &target.join(&shield.path));
             }
         }
         options.add(["--remount-ro", "/"]);

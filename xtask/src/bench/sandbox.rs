@@ -1,0 +1,122 @@
+//! Starting a command: a plain one, bubblewrap alone with the same namespaces and mounts, and ours; from
+//! a small process and from one that holds 2 GB. And what a command prints, next to a plain pipe.
+
+use std::error::Error;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use toolcrib::wiring::{Crib, Wishes};
+use toolcrib_core::command::{After, Order, Ran, Shell};
+use toolcrib_core::{CallId, Cancel, Commands};
+use toolcrib_host::SharedSandbox;
+
+use super::median;
+
+/// How often each is started.
+const STARTS: usize = 101;
+/// How often the large file is printed.
+const PRINTS: usize = 9;
+/// How large it is.
+const LARGE: usize = 100 << 20;
+
+pub(super) fn run() -> Result<(), Box<dyn Error>> {
+    let scratch = tempfile::tempdir()?;
+    let work = scratch.path().join("work");
+    std::fs::create_dir(&work)?;
+    let wishes = Wishes {
+        workspace: Some(work.clone()),
+        state: Some(scratch.path().join("state")),
+        lives_on: true,
+        ..Wishes::default()
+    };
+    let crib = Crib::open(&wishes).map_err(|err| err.0)?;
+    let commands = SharedSandbox(Arc::clone(&crib.sandbox));
+    println!(
+        "one command, `sh -c true`, median of {STARTS} (goal: ours at most 1.25 x bubblewrap alone):"
+    );
+    starts(&crib, &commands, "from a small process")?;
+    let ballast = vec![1_u8; 2 << 30];
+    starts(&crib, &commands, "from one of 2 GB")?;
+    drop(std::hint::black_box(ballast));
+    println!();
+    prints(&commands, &work)
+}
+
+fn starts(crib: &Crib, commands: &SharedSandbox, label: &str) -> Result<(), Box<dyn Error>> {
+    let (options, _held) = crib.sandbox.bubblewrap_alone().map_err(|err| err.message)?;
+    let words = ["sh", "-c", "true"];
+    let mut plain = Command::new("sh");
+    plain.args(&words[1..]).env_clear();
+    let mut alone = Command::new("bwrap");
+    alone.args(&options).arg("--").args(words).env_clear().env("PATH", "/usr/bin:/bin");
+    let order = order(&words);
+    // Once for what is only done once.
+    ours(commands, &order)?;
+    let mut times = [Vec::new(), Vec::new(), Vec::new()];
+    for _ in 0..STARTS {
+        times[0].push(super::time(&mut plain)?);
+        times[1].push(super::time(&mut alone)?);
+        times[2].push(ours(commands, &order)?);
+    }
+    let [plain, alone, ours] = times.map(|mut times| median(&mut times).as_secs_f64() * 1e3);
+    let (over, apart) = (ours / alone, ours / plain);
+    println!(
+        "  {label:<22} plain {plain:>5.2} ms   bubblewrap {alone:>5.2} ms   ours {ours:>5.2} ms   \
+         {over:>4.2} x bubblewrap, {apart:>4.1} x plain"
+    );
+    Ok(())
+}
+
+fn order(words: &[&str]) -> Order {
+    Order {
+        call: CallId("bench".to_owned()),
+        shell: Shell::Program(words.iter().map(|word| (*word).to_owned()).collect()),
+        text: String::new(),
+        directory: None,
+        time: Duration::from_mins(1),
+        after: After::Kill,
+        keep: 25_000,
+        rest: "",
+    }
+}
+
+fn ours(commands: &SharedSandbox, order: &Order) -> Result<Duration, Box<dyn Error>> {
+    let start = Instant::now();
+    match commands.run(order, &Cancel::default()).map_err(|err| err.message)? {
+        Ran::Over(finished) if finished.exit_code() == 0 => Ok(start.elapsed()),
+        other => Err(format!("{other:?}").into()),
+    }
+}
+
+/// Compares the output path with a plain pipe.
+fn prints(commands: &SharedSandbox, work: &Path) -> Result<(), Box<dyn Error>> {
+    let text: Vec<u8> =
+        (0..LARGE / 64).flat_map(|line| format!("{line:<63}\n").into_bytes()).collect();
+    std::fs::write(work.join("large"), text)?;
+    let order = order(&["cat", "large"]);
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..PRINTS {
+        let start = Instant::now();
+        let mut child =
+            Command::new("cat").arg(work.join("large")).stdout(Stdio::piped()).spawn()?;
+        let mut buffer = vec![0; 64 << 10];
+        let mut pipe = child.stdout.take().ok_or("no pipe")?;
+        while pipe.read(&mut buffer)? > 0 {}
+        child.wait()?;
+        times[0].push(start.elapsed());
+        times[1].push(ours(commands, &order)?);
+    }
+    let [plain, ours] = times.map(|mut times| median(&mut times).as_secs_f64());
+    let rate = |seconds: f64| LARGE as f64 / seconds / 1e6;
+    println!("`cat` of 100 MB, median of {PRINTS}:");
+    println!(
+        "  plain pipe {:>6.0} MB/s   ours {:>6.0} MB/s, head and tail kept and 64 MB saved   {:>4.2} of the pipe\n",
+        rate(plain),
+        rate(ours),
+        plain / ours
+    );
+    Ok(())
+}
