@@ -32,7 +32,7 @@ pub fn run() -> Result<(), Box<dyn Error>> {
         path::run()?;
     }
     if is_wanted("sandbox") {
-        sandbox::run()?;
+        sandbox::run(&program)?;
     }
     if is_wanted("search") {
         search::run()?;

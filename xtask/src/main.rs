@@ -6,8 +6,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // The helpers of the sandbox are whatever program asks for one.
-    toolcrib_host::enter_helper();
     let done = match std::env::args().nth(1).as_deref() {
         Some("docs") => xtask::docs::write(),
         Some("bench") => xtask::bench::run(),

@@ -11,6 +11,7 @@ mod follow;
 mod guard;
 mod inside;
 mod job;
+mod keeper;
 mod landlock;
 mod launcher;
 mod notes;
@@ -52,6 +53,7 @@ use canary::Canary;
 use follow::Follower;
 use guard::{Guard, Shield};
 use job::{Job, Progress};
+use keeper::Keeper;
 use output::Collector;
 use spawner::Spawner;
 use store::Store;
@@ -83,6 +85,7 @@ pub struct Sandbox {
     last: Mutex<Option<Past>>,
     listeners: Mutex<Vec<Box<Listener>>>,
     repositories: Mutex<HashMap<PathBuf, Repositories>>,
+    keeper: Keeper,
 }
 
 /// Is told when a task is over: its id, and how it ended.
@@ -132,6 +135,7 @@ impl Sandbox {
             last: Mutex::default(),
             listeners: Mutex::default(),
             repositories: Mutex::default(),
+            keeper: Keeper::default(),
         })
     }
 
@@ -156,6 +160,7 @@ impl Sandbox {
             self.note_end(&job);
         }
         drop(lock(&self.ready).take());
+        self.keeper.let_go();
     }
 
     /// Notes how a task ended, if it did, and returns that.
@@ -176,6 +181,11 @@ impl Sandbox {
         let guards = self.guards()?;
         let shields: Vec<_> = guards.iter().map(Guard::shields).collect();
         Ok((ready.view.plain_options(&shields), Held(guards)))
+    }
+
+    /// Returns the user that commands are, if it is another than we are.
+    pub fn user(&self) -> Result<Option<u32>, ToolError> {
+        Ok(self.ready()?.view.user.map(|user| user.uid))
     }
 
     /// Finds out what is in force on this machine, by trying it.
@@ -354,6 +364,9 @@ impl Sandbox {
         let covers = self.folder.join("covers");
         let guard = |root: &crate::Root| {
             root.verify()?;
+            if self.rules.lives_on {
+                self.keeper.keep(root, &covers);
+            }
             let (shut, open) = (&self.rules.protected, &self.rules.unprotected);
             Guard::set(root, shut, open, &self.repositories(root.path()), &covers)
         };

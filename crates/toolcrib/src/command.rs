@@ -97,7 +97,7 @@ fn wishes(global: &Global) -> Wishes {
         flags.push(("--toolset", "toolset", toolset.clone()));
     }
     let (workspace, assignments) = (global.workspace.clone(), global.set.clone());
-    Wishes { workspace, state: None, flags, assignments, lives_on: false }
+    Wishes { workspace, flags, assignments, ..Wishes::default() }
 }
 
 /// Runs `work` on an event loop, and does not wait for threads that never end.

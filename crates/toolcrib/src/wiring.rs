@@ -36,6 +36,8 @@ pub struct Wishes {
     pub assignments: Vec<String>,
     /// Whether the process answers many calls, so that an index is worth having.
     pub lives_on: bool,
+    /// The program that helps to start commands; this one without it.
+    pub helper: Option<PathBuf>,
 }
 
 /// Everything, opened.
@@ -89,8 +91,7 @@ impl Crib {
         let workspace = opener.open(root)?;
         let sandbox = |workspace: &Arc<Workspace>| {
             let state = state.folder();
-            let lives_on = wishes.lives_on;
-            commands::sandbox(&settings, &environment, workspace, &clock, state, lives_on)
+            commands::sandbox(&settings, &environment, workspace, &clock, state, wishes)
                 .map(Arc::new)
         };
         let mut warnings = Vec::new();

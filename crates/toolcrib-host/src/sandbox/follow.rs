@@ -77,6 +77,7 @@ pub(crate) struct Follower<'a> {
     way_out: Option<super::egress::Serving>,
     guards: Vec<Guard>,
     notes: Vec<String>,
+    is_gone: bool,
 }
 
 impl<'a> Follower<'a> {
@@ -112,6 +113,7 @@ impl<'a> Follower<'a> {
             way_out: None,
             guards: Vec::new(),
             notes: Vec::new(),
+            is_gone: false,
         }
     }
 
@@ -188,7 +190,29 @@ impl<'a> Follower<'a> {
         if ready[0] {
             self.hear();
         }
+        if self.is_gone {
+            self.drain(buffer)?;
+        }
         self.look();
+        Ok(())
+    }
+
+    /// Reads what is left in the pipes, and waits for nothing more.
+    fn drain(&mut self, buffer: &mut [u8]) -> io::Result<()> {
+        for (number, stream) in [Stream::Stdout, Stream::Stderr].into_iter().enumerate() {
+            while self.tee.as_ref().is_none_or(Tee::has_room)
+                && let Some(pipe) = &self.streams[number]
+            {
+                let mut polls = [PollFd::new(pipe, PollFlags::IN)];
+                let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+                match poll(&mut polls, Some(&at_once)) {
+                    Ok(0) => self.streams[number] = None,
+                    Ok(_) => self.read(number, stream, buffer)?,
+                    Err(rustix::io::Errno::INTR) => {}
+                    Err(errno) => return Err(errno.into()),
+                }
+            }
+        }
         Ok(())
     }
 
@@ -269,9 +293,11 @@ impl<'a> Follower<'a> {
                 self.failed = Some(notes::not_started(step, &why, errno));
             }
             Report::Exited { status, processes } => self.exited = Some((status, processes)),
-            Report::Transferred { read_bytes, written_bytes } => {
-                self.usage.read_bytes = read_bytes;
-                self.usage.written_bytes = written_bytes;
+            Report::Gone { cpu_us, peak_memory, read_bytes, written_bytes } => {
+                self.usage = Usage { cpu_us, peak_memory, read_bytes, written_bytes, processes: 0 };
+                // Nobody is left who could print: what is in the pipes is all there will be.
+                self.is_gone = true;
+                self.control = None;
             }
             Report::Ended { cpu_us, peak_memory } => {
                 self.usage.cpu_us = cpu_us;

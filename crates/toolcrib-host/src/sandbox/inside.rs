@@ -295,8 +295,10 @@ fn account(control: BorrowedFd<'_>) {
         let line = text.lines().find_map(|line| line.strip_prefix(name));
         line.and_then(|value| value.trim().parse().ok()).unwrap_or(0)
     };
+    let (cpu_us, peak_memory) = system::children_usage();
     let (read_bytes, written_bytes) = (field("rchar:"), field("wchar:"));
-    let _ = wire::send(control, &Report::Transferred { read_bytes, written_bytes }, &[]);
+    let report = Report::Gone { cpu_us, peak_memory, read_bytes, written_bytes };
+    let _ = wire::send(control, &report, &[]);
 }
 
 /// How many processes and threads were started in here: numbers are given out in a row.

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::CWD;
 use rustix::mount::{
-    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change,
-    move_mount, open_tree,
+    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount,
+    mount_change, move_mount, open_tree, unmount,
 };
 use rustix::process::Signal;
 
@@ -60,7 +60,28 @@ fn own_mounts() -> io::Result<()> {
     // The one thread there is gets the new namespace, and with it everything it starts.
     system::unshare(libc::CLONE_NEWNS)?;
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+    leave_unused();
     Ok(())
+}
+
+/// Takes leave of mounts that no command is shown: bubblewrap reads the list of all of them again and
+/// again.
+fn leave_unused() {
+    const USED: [&str; 9] =
+        ["/proc", "/dev", "/usr", "/bin", "/sbin", "/lib", "/opt", "/nix", "/etc"];
+    let Ok(list) = fs::read_to_string("/proc/self/mountinfo") else { return };
+    let places = list.lines().filter_map(|line| line.split(' ').nth(4));
+    for place in places.filter(|place| *place != "/") {
+        let is_used = USED.iter().any(|used| place.starts_with(used)) && !is_below_dev(place);
+        if !is_used {
+            let _ = unmount(place, UnmountFlags::DETACH);
+        }
+    }
+}
+
+/// Of the devices, only the folder itself is used.
+fn is_below_dev(place: &str) -> bool {
+    place.starts_with("/dev/") || place.starts_with("/proc/")
 }
 
 fn attach(setup: &Setup, clones: &[OwnedFd]) -> io::Result<()> {

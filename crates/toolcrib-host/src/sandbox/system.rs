@@ -225,6 +225,15 @@ pub(crate) fn try_forbidden() -> Vec<(&'static str, bool)> {
     }
 }
 
+/// Processor time, and the most memory of one, of all children that were waited for.
+pub(crate) fn children_usage() -> (u64, u64) {
+    // SAFETY: an all-zero rusage is a valid one.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) };
+    let cpu = micros(usage.ru_utime) + micros(usage.ru_stime);
+    (cpu, u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024)
+}
+
 /// What this thread has used so far.
 pub(crate) fn thread_usage() -> Usage {
     // SAFETY: an all-zero rusage is a valid one.

@@ -107,9 +107,9 @@ pub(crate) enum Report {
     Failed { step: Step, why: String, errno: Option<i32> },
     /// The command itself is over.
     Exited { status: i32, processes: u64 },
-    /// What it and all it started read and wrote.
-    Transferred { read_bytes: u64, written_bytes: u64 },
-    /// Everything it started is gone.
+    /// Everything it started is gone, and used this.
+    Gone { cpu_us: u64, peak_memory: u64, read_bytes: u64, written_bytes: u64 },
+    /// The sandbox is gone.
     Ended { cpu_us: u64, peak_memory: u64 },
 }
 

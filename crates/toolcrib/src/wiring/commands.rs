@@ -9,7 +9,7 @@ use std::time::Duration;
 use toolcrib_core::Clock;
 use toolcrib_host::{CommandLimits, Operator, Profile, Sandbox, SandboxRules, Workspace};
 
-use super::WiringError;
+use super::{WiringError, Wishes};
 use crate::settings::Settings;
 
 /// Beginnings of names that make a loader, a shell or an interpreter run something else: no setting
@@ -47,16 +47,16 @@ pub(super) fn sandbox(
     workspace: &Arc<Workspace>,
     clock: &Arc<dyn Clock>,
     state: &Path,
-    lives_on: bool,
+    wishes: &Wishes,
 ) -> Result<Sandbox, WiringError> {
-    let rules = rules(settings, lives_on)?;
+    let rules = rules(settings, wishes)?;
     let operator = operator(settings, environment)?;
     let (workspace, clock) = (Arc::clone(workspace), Arc::clone(clock));
     Sandbox::new(rules, operator, workspace, clock, state)
         .map_err(|err| WiringError(format!("`sandbox.egress`: {err}")))
 }
 
-fn rules(settings: &Settings, lives_on: bool) -> Result<SandboxRules, WiringError> {
+fn rules(settings: &Settings, wishes: &Wishes) -> Result<SandboxRules, WiringError> {
     let count = |name: &str| settings.count(&format!("sandbox.{name}"));
     let names = |name: &str| settings.names(&format!("sandbox.{name}"));
     let ports: Result<Vec<u16>, _> =
@@ -77,7 +77,7 @@ fn rules(settings: &Settings, lives_on: bool) -> Result<SandboxRules, WiringErro
     }
     let bubblewrap = settings.text("sandbox.bubblewrap");
     Ok(SandboxRules {
-        program: PathBuf::from("/proc/self/exe"),
+        program: wishes.helper.clone().unwrap_or_else(|| PathBuf::from("/proc/self/exe")),
         profile: match settings.text("sandbox.profile") {
             "root-degraded" => Profile::RootDegraded,
             _ => Profile::Strict,
@@ -103,7 +103,7 @@ fn rules(settings: &Settings, lives_on: bool) -> Result<SandboxRules, WiringErro
         protected,
         unprotected: names("unprotected"),
         user: u32::try_from(count("user")).unwrap_or(u32::MAX - 1),
-        lives_on,
+        lives_on: wishes.lives_on,
     })
 }
 
