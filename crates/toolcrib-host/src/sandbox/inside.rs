@@ -17,6 +17,7 @@ use rustix::process::{
 };
 
 use super::guard::Shield;
+use super::sample::field;
 use super::system::{self, Forked};
 use super::wire::{self, Inside, Report, Rlimits, Step};
 use super::{landlock, seccomp};
@@ -291,12 +292,8 @@ fn account(control: BorrowedFd<'_>) {
     // Nobody is left to look into this process, so it may look at itself.
     let _ = set_dumpable_behavior(DumpableBehavior::Dumpable);
     let text = fs::read_to_string("/proc/self/io").unwrap_or_default();
-    let field = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name));
-        line.and_then(|value| value.trim().parse().ok()).unwrap_or(0)
-    };
     let (cpu_us, peak_memory) = system::children_usage();
-    let (read_bytes, written_bytes) = (field("rchar:"), field("wchar:"));
+    let (read_bytes, written_bytes) = (field(&text, "rchar:"), field(&text, "wchar:"));
     let report = Report::Gone { cpu_us, peak_memory, read_bytes, written_bytes };
     let _ = wire::send(control, &report, &[]);
 }

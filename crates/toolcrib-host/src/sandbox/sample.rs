@@ -71,32 +71,21 @@ fn proportional_memory(pid: i32) -> u64 {
     let Ok(rollup) = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")) else {
         return private_memory(pid);
     };
-    let kib = |name: &str| {
-        let line = rollup.lines().find_map(|line| line.strip_prefix(name));
-        let number = line.and_then(|line| line.split_whitespace().next());
-        number.and_then(|number| number.parse::<u64>().ok()).unwrap_or(0)
-    };
+    let kib = |name: &str| field(&rollup, name);
     (kib("Pss_Anon:") + kib("Pss_Shmem:") + kib("SwapPss:")) * 1024
 }
 
 /// A process's memory that comes from no file; what it shares with others in full.
 fn private_memory(pid: i32) -> u64 {
     let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else { return 0 };
-    let kib = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name));
-        let number = line.and_then(|line| line.split_whitespace().next());
-        number.and_then(|number| number.parse::<u64>().ok()).unwrap_or(0)
-    };
+    let kib = |name: &str| field(&status, name);
     (kib("RssAnon:") + kib("RssShmem:") + kib("VmSwap:")) * 1024
 }
 
 /// Bytes that a process and those it waited for have read and written.
 fn transferred(pid: i32) -> (u64, u64) {
     let Ok(io) = fs::read_to_string(format!("/proc/{pid}/io")) else { return (0, 0) };
-    let field = |name: &str| {
-        let line = io.lines().find_map(|line| line.strip_prefix(name));
-        line.and_then(|value| value.trim().parse::<u64>().ok()).unwrap_or(0)
-    };
+    let field = |name: &str| field(&io, name);
     // What a mapping dirties is in the one, what goes to a file system in memory in the other.
     (field("rchar:"), field("wchar:").max(field("write_bytes:")))
 }
@@ -111,4 +100,11 @@ fn children(pid: i32, open: &mut Vec<i32>) {
 
 fn ticks_per_second() -> u64 {
     rustix::param::clock_ticks_per_second().max(1)
+}
+
+/// The number behind a name, in the lists that the kernel writes.
+pub(crate) fn field(list: &str, name: &str) -> u64 {
+    let line = list.lines().find_map(|line| line.strip_prefix(name));
+    let number = line.and_then(|line| line.split_whitespace().next());
+    number.and_then(|number| number.parse().ok()).unwrap_or(0)
 }

@@ -8,7 +8,7 @@ use toolcrib_core::command::{End, Lines, Stream, Task, TaskStatus};
 use toolcrib_core::schema::Within;
 use toolcrib_core::{Ctx, Declaration, Effect, ErrorKind, Example, Limits, Tier, Tool, ToolError};
 
-use crate::operation::command::Struck;
+use crate::operation::command::{DEFAULT_LINES, Struck, Which};
 
 pub(crate) struct TaskOutput;
 
@@ -27,13 +27,6 @@ pub(crate) struct Args {
     line_count: Option<Within<1, 1_000_000>>,
     /// Which output to read with `from_line`: `stdout` or `stderr`. (default: stdout)
     stream: Option<Which>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Which {
-    Stdout,
-    Stderr,
 }
 
 #[derive(Serialize)]
@@ -60,7 +53,6 @@ struct Read {
 }
 
 const DEFAULT_SECONDS: u64 = 30;
-const DEFAULT_LINES: u64 = 200;
 
 static DECLARATION: Declaration = Declaration {
     name: "task_output",
@@ -144,10 +136,7 @@ impl Tool for TaskOutput {
             ctx.commands.task(&args.task_id)
         };
         let Some(from_line) = args.from_line else { return Ok(reply(task?)) };
-        let stream = match args.stream {
-            Some(Which::Stderr) => Stream::Stderr,
-            _ => Stream::Stdout,
-        };
+        let stream = Which::stream(args.stream);
         let most = ctx.limits.output_bytes / 3;
         let count = args.line_count.map_or(DEFAULT_LINES, Within::get);
         let read = ctx.commands.read(

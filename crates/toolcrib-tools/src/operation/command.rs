@@ -1,7 +1,8 @@
 //! Running commands for tools: what comes back is bounded, and says what was left out.
 
-use serde::Serialize;
-use toolcrib_core::command::{After, End, Finished, Order, Ran, Shell, Strike};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolcrib_core::command::{After, End, Finished, Order, Ran, Shell, Stream, Strike};
 use toolcrib_core::{Ctx, ErrorKind, ToolError};
 
 use std::time::Duration;
@@ -63,6 +64,27 @@ pub(crate) fn settle(ctx: &Ctx, order: &Order, finished: Finished) -> Result<Fin
         .with("stdout", finished.stdout.text)
         .with("stderr", finished.stderr.text))
 }
+
+/// Which output a caller wants to read.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Which {
+    Stdout,
+    Stderr,
+}
+
+impl Which {
+    /// The stream that is meant: where results go, if nobody says.
+    pub(crate) fn stream(which: Option<Self>) -> Stream {
+        match which {
+            Some(Self::Stderr) => Stream::Stderr,
+            Some(Self::Stdout) | None => Stream::Stdout,
+        }
+    }
+}
+
+/// How many lines are read if nobody says.
+pub(crate) const DEFAULT_LINES: u64 = 200;
 
 /// A limit that struck, for programs.
 #[derive(Serialize)]

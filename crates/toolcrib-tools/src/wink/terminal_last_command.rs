@@ -2,11 +2,12 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolcrib_core::command::{Lines, Stream};
+use toolcrib_core::command::Lines;
 use toolcrib_core::schema::Within;
 use toolcrib_core::{Ctx, Declaration, Effect, ErrorKind, Example, Limits, Tier, Tool, ToolError};
 
 use super::Reply;
+use crate::operation::command::{DEFAULT_LINES, Which};
 
 pub(crate) struct TerminalLastCommand;
 
@@ -21,13 +22,6 @@ pub(crate) struct Args {
     stream: Option<Which>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Which {
-    Stdout,
-    Stderr,
-}
-
 #[derive(Serialize)]
 pub(crate) struct Metadata {
     command: String,
@@ -36,8 +30,6 @@ pub(crate) struct Metadata {
     #[serde(skip_serializing_if = "Option::is_none")]
     total_lines: Option<u64>,
 }
-
-const DEFAULT_LINES: u64 = 200;
 
 static DECLARATION: Declaration = Declaration {
     name: "terminal_last_command",
@@ -104,10 +96,7 @@ impl Tool for TerminalLastCommand {
         let (printed, total_lines) = if let Some(from) = args.from_line {
             let count = args.line_count.map_or(DEFAULT_LINES, Within::get);
             let lines = Lines { from: from.get(), count, most: ctx.limits.output_bytes / 3 };
-            let stream = match args.stream {
-                Some(Which::Stderr) => Stream::Stderr,
-                _ => Stream::Stdout,
-            };
+            let stream = Which::stream(args.stream);
             let read = ctx.commands.read(&past.id, stream, lines)?;
             (read.text, Some(read.total))
         } else {

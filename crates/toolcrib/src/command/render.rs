@@ -18,7 +18,14 @@ const MOST_BYTES: usize = 1 << 20;
 
 /// Shows what came of a call.
 pub(super) fn outcome(terminal: Terminal, crib: &Crib, outcome: &Outcome) {
-    if outcome.error.is_some() {
+    if let Some(error) = &outcome.error {
+        // What a command had printed before its time was up.
+        for stream in ["stdout", "stderr"] {
+            let printed = error.context.get(stream).and_then(Value::as_str);
+            if let Some(printed) = printed.filter(|printed| !printed.is_empty()) {
+                print(&format!("{}\n", escape::lines(printed).trim_end_matches('\n')));
+            }
+        }
         failure(terminal, outcome);
         return;
     }
@@ -32,7 +39,11 @@ pub(super) fn outcome(terminal: Terminal, crib: &Crib, outcome: &Outcome) {
         }
         return;
     }
-    let mark = terminal.paint(Paint::Good, "✓");
+    let code = outcome.reply.pointer("/exit_code").or(outcome.reply.pointer("/result/exit_code"));
+    let mark = match code.and_then(Value::as_i64) {
+        None | Some(0) => terminal.paint(Paint::Good, "✓"),
+        Some(_) => terminal.paint(Paint::Bad, "✗"),
+    };
     let _ = writeln!(text, "{mark} {}", news(outcome));
     if !terminal.is_quiet {
         for change in &outcome.changes {

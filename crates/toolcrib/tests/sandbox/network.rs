@@ -50,9 +50,9 @@ fn serve(mut stream: TcpStream, answer: &[u8], notes: &Mutex<Vec<Vec<u8>>>) {
 }
 
 /// A sandbox whose names all lead to this machine, as `allowed.example` may and others may not.
-struct Place {
+pub(crate) struct Place {
     _folder: tempfile::TempDir,
-    sandbox: SharedSandbox,
+    pub(crate) sandbox: SharedSandbox,
 }
 
 struct NoChanges;
@@ -69,7 +69,7 @@ impl Changes for NoChanges {
     }
 }
 
-fn place(hosts: &[&str], ports: Vec<u16>) -> Place {
+pub(crate) fn place(hosts: &[&str], ports: Vec<u16>) -> Place {
     let folder = tempfile::tempdir().unwrap();
     let work = folder.path().join("work");
     std::fs::create_dir(&work).unwrap();

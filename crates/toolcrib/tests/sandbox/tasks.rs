@@ -165,3 +165,33 @@ fn many_tasks_leave_no_descriptors() {
         session.end();
     });
 }
+
+#[test]
+fn others_are_told_when_a_task_ends() {
+    use toolcrib_core::command::{After, End, Order, Shell};
+    use toolcrib_core::{CallId, Commands};
+
+    let place = crate::network::place(&[], Vec::new());
+    let (tell, told) = std::sync::mpsc::channel();
+    place.sandbox.0.on_task_end(Box::new(move |id, end| {
+        let _ = tell.send((id.to_owned(), end));
+    }));
+    for (id, script, end) in
+        [("A", "exit 3", End::Exited(3)), ("B", "kill -TERM $$", End::Signalled(15))]
+    {
+        let order = Order {
+            call: CallId(id.to_owned()),
+            shell: Shell::Bash,
+            text: script.to_owned(),
+            directory: None,
+            time: std::time::Duration::from_mins(1),
+            after: After::Kill,
+            keep: 1000,
+            rest: "",
+        };
+        place.sandbox.start(&order).unwrap();
+        let heard = told.recv_timeout(std::time::Duration::from_secs(20)).unwrap();
+        assert_eq!(heard, (id.to_owned(), end));
+    }
+    place.sandbox.0.close();
+}
