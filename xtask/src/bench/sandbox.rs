@@ -39,6 +39,11 @@ pub(super) fn run(program: &Path) -> Result<(), Box<dyn Error>> {
         ..Wishes::default()
     };
     let crib = Crib::open(&wishes).map_err(|err| err.0)?;
+    crib.sandbox.user().map_err(|err| err.message)?;
+    for folder in ["state", "state/sandbox"] {
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(scratch.path().join(folder), open)?;
+    }
     let commands = SharedSandbox(Arc::clone(&crib.sandbox));
     println!(
         "one command, `sh -c true`, median of {STARTS} (goal: ours at most 1.25 x bubblewrap alone):"

@@ -32,6 +32,9 @@ const LOOK_RARELY: Duration = Duration::from_millis(500);
 const YOUNG: Duration = Duration::from_secs(3);
 const OLD: Duration = Duration::from_secs(30);
 
+/// How much is read at once when much is coming.
+const PORTION: usize = 1 << 20;
+
 /// How often a slow reader is looked at.
 const SLOW_READER: Duration = Duration::from_millis(10);
 
@@ -157,7 +160,7 @@ impl<'a> Follower<'a> {
                 || self.drain_until.is_some_and(|until| Instant::now() >= until))
     }
 
-    fn turn(&mut self, bell: &OwnedFd, buffer: &mut [u8]) -> io::Result<()> {
+    fn turn(&mut self, bell: &OwnedFd, buffer: &mut Vec<u8>) -> io::Result<()> {
         let timeout = self.next_event().saturating_duration_since(Instant::now());
         let timeout = Timespec {
             tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
@@ -198,7 +201,7 @@ impl<'a> Follower<'a> {
     }
 
     /// Reads what is left in the pipes, and waits for nothing more.
-    fn drain(&mut self, buffer: &mut [u8]) -> io::Result<()> {
+    fn drain(&mut self, buffer: &mut Vec<u8>) -> io::Result<()> {
         for (number, stream) in [Stream::Stdout, Stream::Stderr].into_iter().enumerate() {
             while self.tee.as_ref().is_none_or(Tee::has_room)
                 && let Some(pipe) = &self.streams[number]
@@ -230,9 +233,9 @@ impl<'a> Follower<'a> {
         next
     }
 
-    fn read(&mut self, number: usize, stream: Stream, buffer: &mut [u8]) -> io::Result<()> {
+    fn read(&mut self, number: usize, stream: Stream, buffer: &mut Vec<u8>) -> io::Result<()> {
         let Some(pipe) = &self.streams[number] else { return Ok(()) };
-        let count = match rustix::io::read(pipe, &mut *buffer) {
+        let count = match rustix::io::read(pipe, buffer.as_mut_slice()) {
             Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => return Ok(()),
             other => other?,
         };
@@ -242,7 +245,7 @@ impl<'a> Follower<'a> {
         }
         if count == buffer.len() {
             // Much is coming: fewer and larger portions. Denied where the operator bounds pipes.
-            let _ = rustix::pipe::fcntl_setpipe_size(pipe, 1 << 20);
+            let _ = rustix::pipe::fcntl_setpipe_size(pipe, PORTION);
         }
         if let Some(tee) = &self.tee {
             tee.pass(stream, &buffer[..count]);
@@ -256,6 +259,9 @@ impl<'a> Follower<'a> {
             collector.take(&buffer[..count]);
             progress.stdout.bytes() + progress.stderr.bytes()
         };
+        if count == buffer.len() && count < PORTION {
+            buffer.resize(PORTION, 0);
+        }
         if total > self.limits.output {
             self.strike(Limit::Output, self.limits.output, total, Mechanism::Watchdog);
         }
