@@ -62,7 +62,7 @@ impl Covers {
         self.noted.push(path.to_owned());
         let made = Spot::find(&self.root, path).and_then(|spot| spot.put(cover));
         match made {
-            Ok(()) => self.own(path).map(|()| true),
+            Ok(()) => Ok(true),
             // Another command was a moment earlier.
             Err(Errno::EXIST) => Ok(true),
             Err(Errno::ACCESS | Errno::ROFS | Errno::PERM | Errno::NOENT | Errno::NOTDIR) => {
@@ -70,20 +70,6 @@ impl Covers {
             }
             Err(errno) => Err(errno.into()),
         }
-    }
-
-    /// Gives a cover to the workspace's owner, so that it can read it.
-    fn own(&self, path: &Path) -> io::Result<()> {
-        use rustix::process::{Gid, Uid};
-        if !rustix::process::geteuid().is_root() {
-            return Ok(());
-        }
-        let owner = rustix::fs::fstat(&self.root)?;
-        let (uid, gid) = (Uid::from_raw(owner.st_uid), Gid::from_raw(owner.st_gid));
-        let spot = Spot::find(&self.root, path)?;
-        let flags = AtFlags::SYMLINK_NOFOLLOW;
-        rustix::fs::chownat(&spot.folder, spot.name, Some(uid), Some(gid), flags)?;
-        Ok(())
     }
 }
 
@@ -101,13 +87,16 @@ impl Covers {
         if flock(&self.note, FlockOperation::NonBlockingLockExclusive).is_err() {
             return Ok(());
         }
-        // The innermost first.
+        // The innermost first. What someone else still needs stays noted.
+        let mut left = String::new();
         for path in read(&mut self.note)?.iter().rev() {
-            if let Ok(spot) = Spot::find(&self.root, path) {
-                spot.clear();
+            let is_held = Spot::find(&self.root, path).is_ok_and(|spot| !spot.clear());
+            if is_held {
+                left = format!("{}\n{left}", path.display());
             }
         }
-        self.note.set_len(0)
+        self.note.set_len(0)?;
+        self.note.write_all(left.as_bytes())
     }
 }
 
@@ -137,13 +126,20 @@ impl<'a> Spot<'a> {
         rustix::io::write(&file, content.as_bytes()).map(drop)
     }
 
-    /// Takes away what is still as empty as a cover: anything else is not ours.
-    fn clear(&self) {
+    /// Takes away what is still as empty as a cover: anything else is not ours. Returns whether nobody
+    /// needs it any more: whoever relies on it holds a lock on it, whatever their state folder.
+    fn clear(&self) -> bool {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let Ok(handle) = openat(&self.folder, self.name, flags, Mode::empty()) else { return true };
+        if flock(&handle, FlockOperation::NonBlockingLockExclusive).is_err() {
+            return false;
+        }
         if unlinkat(&self.folder, self.name, AtFlags::REMOVEDIR) == Err(Errno::NOTDIR)
             && self.says_nothing()
         {
             let _ = unlinkat(&self.folder, self.name, AtFlags::empty());
         }
+        true
     }
 
     fn says_nothing(&self) -> bool {

@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::io::{self, Read};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, OFlags, ResolveFlags, statat};
@@ -81,6 +82,9 @@ pub(crate) struct Shield {
 pub(crate) struct Guard {
     root: PathBuf,
     shields: Vec<Shield>,
+    /// Held on what is as empty as a cover: it may be one of someone with another state folder. Let go
+    /// before our own covers are taken away.
+    locks: Vec<OwnedFd>,
     covers: Covers,
     /// What other programs execute, as it is now.
     executed_later: Vec<Option<Stamp>>,
@@ -110,6 +114,7 @@ impl Guard {
         let mut guard = Self {
             root: root.path().to_owned(),
             shields: Vec::new(),
+            locks: Vec::new(),
             covers,
             executed_later: stamps(root.path()),
             repositories: repositories_at(root.path()),
@@ -151,6 +156,9 @@ impl Guard {
 
     fn push(&mut self, root: &Root, path: &Path, is_read_only: bool) -> Result<(), ToolError> {
         let is = identity(root, path)?;
+        if is_read_only {
+            self.locks.extend(lock_if_empty(root, path, is));
+        }
         if !self.shields.iter().any(|shield| shield.path == path) {
             self.shields.push(Shield { path: path.to_owned(), is_read_only, is });
         }
@@ -271,7 +279,8 @@ fn stamps(root: &Path) -> Vec<Option<Stamp>> {
 fn repositories_at(root: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(root) else { return Vec::new() };
     let is_repository = |entry: &fs::DirEntry| {
-        entry.file_type().is_ok_and(|kind| kind.is_dir()) && entry.path().join(".git").exists()
+        entry.file_type().is_ok_and(|kind| kind.is_dir())
+            && fs::symlink_metadata(entry.path().join(".git")).is_ok()
     };
     let found = entries.flatten().take(MOST_FOLDERS).filter(is_repository);
     found.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
@@ -313,6 +322,21 @@ fn identity(root: &Root, path: &Path) -> Result<(u64, u64), ToolError> {
         .and_then(|handle| rustix::fs::fstat(&handle))
         .map_err(|errno| unprotected(path, errno))?;
     Ok((found.st_dev, found.st_ino))
+}
+
+/// Returns a lock on what could be a cover, so that nobody takes it away.
+fn lock_if_empty(root: &Root, path: &Path, is: (u64, u64)) -> Option<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW;
+    let (mode, resolve) = (rustix::fs::Mode::empty(), ResolveFlags::NO_SYMLINKS);
+    let handle = open_below(root.handle(), path, flags, mode, resolve).ok()?;
+    let meta = rustix::fs::fstat(&handle).ok()?;
+    let is_empty = match FileType::from_raw_mode(meta.st_mode) {
+        FileType::Directory => fs::read_dir(root.path().join(path)).ok()?.next().is_none(),
+        _ => meta.st_size <= 2,
+    };
+    let is_same = (meta.st_dev, meta.st_ino) == is;
+    let lock = rustix::fs::FlockOperation::NonBlockingLockShared;
+    (is_empty && is_same && rustix::fs::flock(&handle, lock).is_ok()).then_some(handle)
 }
 
 fn unprotected(path: &Path, errno: Errno) -> ToolError {

@@ -72,14 +72,16 @@ fn proportional_memory(pid: i32) -> u64 {
         return private_memory(pid);
     };
     let kib = |name: &str| field(&rollup, name);
-    (kib("Pss_Anon:") + kib("Pss_Shmem:") + kib("SwapPss:")) * 1024
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let tables = field(&status, "VmPTE:");
+    (kib("Pss_Anon:") + kib("Pss_Shmem:") + kib("SwapPss:") + tables) * 1024
 }
 
 /// A process's memory that comes from no file; what it shares with others in full.
 fn private_memory(pid: i32) -> u64 {
     let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else { return 0 };
     let kib = |name: &str| field(&status, name);
-    (kib("RssAnon:") + kib("RssShmem:") + kib("VmSwap:")) * 1024
+    (kib("RssAnon:") + kib("RssShmem:") + kib("VmSwap:") + kib("VmPTE:")) * 1024
 }
 
 /// Bytes that a process and those it waited for have read and written.

@@ -62,7 +62,11 @@ const FORBIDDEN: &[i64] = &[
     libc::SYS_name_to_handle_at,
     // Memory that belongs to no process, so that nobody could count it.
     libc::SYS_shmget,
+    libc::SYS_semget,
+    libc::SYS_msgget,
+    libc::SYS_mq_open,
     libc::SYS_memfd_secret,
+    467, // open_tree_attr
 ];
 
 /// Calls that are answered as by a kernel that does not have them: programs then use older ones, whose
@@ -172,6 +176,9 @@ fn rules() -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
         ioctls.push(SeccompRule::new(vec![condition]).map_err(text)?);
     }
     rules.insert(libc::SYS_ioctl, ioctls);
+    // The first process is not theirs to set limits for.
+    let first = when(0, SeccompCmpOp::Eq, 1)?;
+    rules.insert(libc::SYS_prlimit64, vec![SeccompRule::new(vec![first]).map_err(text)?]);
     for (call, argument) in MODES {
         let mut modes = Vec::new();
         for bit in BECOMES_OWNER {

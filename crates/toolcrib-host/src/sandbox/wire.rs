@@ -74,6 +74,8 @@ pub(crate) struct Inside {
     pub(crate) directory: String,
     /// Directories that must be the ones that were meant: path, device, inode.
     pub(crate) roots: Vec<(String, u64, u64)>,
+    /// Mounts that were below a root before: device and root of each, as the kernel lists them.
+    pub(crate) submounts: Vec<(String, String)>,
     /// Mounts that must be there: the path, and what it must be.
     pub(crate) shields: Vec<(String, Shield)>,
     /// Where the command may write.

@@ -191,3 +191,42 @@ fn changes_that_other_programs_execute_are_told() {
         assert!(reply.get("notes").is_none(), "{reply}");
     });
 }
+
+#[test]
+fn covers_hold_for_someone_with_another_state_folder() {
+    for_all(|scratch| {
+        let mut first = Session::start(scratch, &[]);
+        first.ask(
+            "clemini/bash",
+            json!({"command": "touch begun; while ! [ -e go ]; do sleep 0.01; done"}),
+        );
+        eventually("the first command", || scratch.work().join("begun").exists());
+        let try_on = "touch tried; for i in $(seq 300); do mkdir .vscode 2>/dev/null && \
+            echo evil > .vscode/tasks.json; sleep 0.01; done; true";
+        let mut second = scratch.command();
+        second.env("TOOLCRIB_STATE", scratch.path("other-state"));
+        let second = second.args(["sandbox", "run", "--", "bash", "-c", try_on]).spawn().unwrap();
+        let mut second = crate::ground::Ended(second);
+        eventually("the second command", || scratch.work().join("tried").exists());
+        scratch.put("go", "");
+        first.hear();
+        first.end();
+        assert!(second.0.wait().unwrap().success());
+        assert!(!scratch.work().join(".vscode/tasks.json").exists(), "it was uncovered");
+        // Whoever noted a cover takes it away with the next command.
+        inside(scratch, "true");
+        assert!(!scratch.work().join(".vscode").exists());
+    });
+}
+
+#[test]
+fn an_outside_link_is_not_looked_through() {
+    for_all(|scratch| {
+        scratch.put_at("outside/.git/HEAD", "x");
+        scratch.put("o1/", "");
+        let there = scratch.path("outside/.git");
+        std::os::unix::fs::symlink(there, scratch.work().join("o1/.git")).unwrap();
+        let got = inside(scratch, "echo ran; ls o1/.git/HEAD");
+        assert_eq!(got.stdout, "ran\n", "{}", got.stderr);
+    });
+}
