@@ -62,9 +62,8 @@ impl Covers {
         self.noted.push(path.to_owned());
         let made = Spot::find(&self.root, path).and_then(|spot| spot.put(cover));
         match made {
-            Ok(()) => Ok(true),
-            // Another command was a moment earlier.
-            Err(Errno::EXIST) => Ok(true),
+            // Or another command was a moment earlier.
+            Ok(()) | Err(Errno::EXIST) => Ok(true),
             Err(Errno::ACCESS | Errno::ROFS | Errno::PERM | Errno::NOENT | Errno::NOTDIR) => {
                 Ok(false)
             }
