@@ -360,16 +360,6 @@ impl Sandbox {
         Ok(Launched { lines, guards, keeps: Arc::clone(ready) })
     }
 
-    /// What is mounted below a root already, and comes with it.
-    fn submounts(&self) -> Vec<(String, String)> {
-        let is_below = |mount: &mounts::Mount| {
-            let mut roots = self.workspace.roots.iter().filter_map(|root| root.path().to_str());
-            roots.any(|root| mount.is_below(root))
-        };
-        let mounts = mounts::list().unwrap_or_default();
-        mounts.into_iter().filter(is_below).map(|mount| (mount.device, mount.of)).collect()
-    }
-
     /// Protects every root.
     fn guards(&self) -> Result<Vec<Guard>, ToolError> {
         let covers = self.folder.join("covers");
@@ -419,7 +409,7 @@ impl Sandbox {
             directory,
             roots: self.workspace.roots.iter().map(root).collect(),
             shields: Vec::new(),
-            submounts: self.submounts(),
+            submounts: mounts::below(self.workspace.roots.iter().map(crate::Root::path)),
             writable: ready.view.writable(),
             limits: Rlimits {
                 memory: limits.memory,

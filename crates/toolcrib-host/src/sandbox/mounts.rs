@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::path::Path;
 
 /// One mount.
 pub(crate) struct Mount {
@@ -16,18 +17,18 @@ pub(crate) struct Mount {
 impl Mount {
     /// Whether it is mounted below a path.
     pub(crate) fn is_below(&self, path: &str) -> bool {
-        below(&self.place, path).is_some_and(|rest| !rest.is_empty())
+        rest_of(&self.place, path).is_some_and(|rest| !rest.is_empty())
     }
 
     /// Whether it shows, below the place of `base`, exactly what is there in `base` as well.
     pub(crate) fn is_on_itself(&self, base: &Self, path: &str) -> bool {
-        let shown = below(&self.of, &base.of);
-        self.device == base.device && shown.is_some() && shown == below(&self.place, path)
+        let shown = rest_of(&self.of, &base.of);
+        self.device == base.device && shown.is_some() && shown == rest_of(&self.place, path)
     }
 }
 
 /// The rest of a path below another one.
-fn below<'a>(path: &'a str, above: &str) -> Option<&'a str> {
+fn rest_of<'a>(path: &'a str, above: &str) -> Option<&'a str> {
     let rest = path.strip_prefix(above.trim_end_matches('/'))?;
     (rest.is_empty() || rest.starts_with('/')).then(|| rest.trim_start_matches('/'))
 }
@@ -41,6 +42,14 @@ pub(crate) fn list() -> io::Result<Vec<Mount>> {
         Some(Mount { device: next()?, of: next()?, place: next()? })
     };
     Ok(text.lines().filter_map(mount).collect())
+}
+
+/// What is mounted below these roots already, and comes with them: the device and root of each.
+pub(crate) fn below<'a>(roots: impl Iterator<Item = &'a Path>) -> Vec<(String, String)> {
+    let roots: Vec<&str> = roots.filter_map(Path::to_str).collect();
+    let is_below = |mount: &Mount| roots.iter().any(|root| mount.is_below(root));
+    let mounts = list().unwrap_or_default();
+    mounts.into_iter().filter(is_below).map(|mount| (mount.device, mount.of)).collect()
 }
 
 /// Undoes the kernel's spelling of odd characters.
