@@ -82,13 +82,13 @@ mod tests {
 
     #[test]
     fn a_part_of_the_workspace_is_told_from_anything_else() {
-        let base = mount("8:1", "/home/me/work", "/work");
-        let on_itself = |it: Mount| it.is_on_itself(&base, "/work");
-        assert!(on_itself(mount("8:1", "/home/me/work/.git", "/work/.git")));
-        assert!(!on_itself(mount("8:1", "/home/me/other", "/work/b")));
-        assert!(!on_itself(mount("8:1", "/home/me/work/.git", "/work/b")));
-        assert!(!on_itself(mount("8:2", "/home/me/work/.git", "/work/.git")));
-        assert!(!on_itself(mount("8:1", "/home/me/workers", "/work/ers")));
+        let base = mount("8:1", "/home/me/project", "/project");
+        let on_itself = |it: Mount| it.is_on_itself(&base, "/project");
+        assert!(on_itself(mount("8:1", "/home/me/project/.git", "/project/.git")));
+        assert!(!on_itself(mount("8:1", "/home/me/other", "/project/b")));
+        assert!(!on_itself(mount("8:1", "/home/me/project/.git", "/project/b")));
+        assert!(!on_itself(mount("8:2", "/home/me/project/.git", "/project/.git")));
+        assert!(!on_itself(mount("8:1", "/home/me/projects", "/project/s")));
         assert_eq!(plain("/a\\040b\\134c"), "/a b\\c");
     }
 }
