@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use crate::call::CallId;
 use crate::capability::Cancel;
@@ -269,7 +270,7 @@ pub struct Printed {
 }
 
 /// What work used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Processor time, in microseconds.
     pub cpu_us: u64,

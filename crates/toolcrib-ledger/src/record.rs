@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use jiff::Timestamp;
 use serde::Serialize;
-use toolcrib_core::{Event, Moment, Recorder};
+use toolcrib_core::{Event, Moment, Recorder, Usage};
 
 use crate::state::{State, is_torn, open_append};
 
@@ -94,7 +94,7 @@ struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     elapsed_ms: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    used: Option<Used>,
+    used: Option<Usage>,
     #[serde(skip_serializing_if = "Option::is_none")]
     args_preview: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -115,16 +115,6 @@ struct Line<'a> {
     error: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<Cow<'a, str>>,
-}
-
-/// What a call used.
-#[derive(Serialize)]
-struct Used {
-    cpu_us: u64,
-    peak_memory: u64,
-    read_bytes: u64,
-    written_bytes: u64,
-    processes: u64,
 }
 
 impl Recorder for RecordFile {
@@ -170,13 +160,7 @@ impl Recorder for RecordFile {
                 line.by = *by;
             }
             Moment::Ended { error, elapsed_us, reply, usage } => {
-                line.used = Some(Used {
-                    cpu_us: usage.cpu_us,
-                    peak_memory: usage.peak_memory,
-                    read_bytes: usage.read_bytes,
-                    written_bytes: usage.written_bytes,
-                    processes: usage.processes,
-                });
+                line.used = Some(*usage);
                 line.event = "ended";
                 line.status = Some(if error.is_none() { "ok" } else { "error" });
                 line.elapsed_ms = Some(*elapsed_us as f64 / 1000.0);

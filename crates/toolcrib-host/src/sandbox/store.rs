@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use toolcrib_core::command::{End, Excerpt, Finished, Lines, Printed, Stream, Task, TaskStatus};
-use toolcrib_core::{ErrorKind, ToolError};
+use toolcrib_core::{ErrorKind, ToolError, Usage};
 
 use super::job::Job;
 use super::output::show;
@@ -37,17 +37,7 @@ struct Note {
     #[serde(skip_serializing_if = "Option::is_none")]
     end: Option<NotedEnd>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    used: Option<Used>,
-}
-
-/// What it used.
-#[derive(Serialize, Deserialize)]
-struct Used {
-    cpu_us: u64,
-    peak_memory: u64,
-    read_bytes: u64,
-    written_bytes: u64,
-    processes: u64,
+    used: Option<Usage>,
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -193,13 +183,7 @@ fn note(job: &Job, finished: Option<&Finished>) -> Note {
         End::Limited => NotedEnd::Limited,
         End::Killed => NotedEnd::Killed,
     });
-    let used = finished.map(|finished| Used {
-        cpu_us: finished.usage.cpu_us,
-        peak_memory: finished.usage.peak_memory,
-        read_bytes: finished.usage.read_bytes,
-        written_bytes: finished.usage.written_bytes,
-        processes: finished.usage.processes,
-    });
+    let used = finished.map(|finished| finished.usage);
     Note {
         command: job.text.clone(),
         started: job.at.to_string(),

@@ -220,13 +220,18 @@ fn covers_hold_for_someone_with_another_state_folder() {
 }
 
 #[test]
-fn an_outside_link_is_not_looked_through() {
+fn what_is_told_does_not_tell_what_is_outside() {
     for_all(|scratch| {
-        scratch.put_at("outside/.git/HEAD", "x");
-        scratch.put("o1/", "");
-        let there = scratch.path("outside/.git");
-        std::os::unix::fs::symlink(there, scratch.work().join("o1/.git")).unwrap();
-        let got = inside(scratch, "echo ran; ls o1/.git/HEAD");
-        assert_eq!(got.stdout, "ran\n", "{}", got.stderr);
+        scratch.put_at("outside/there", "x");
+        let notes = |name: &str, target: &str| {
+            let target = scratch.path("outside").join(target);
+            let got =
+                inside(scratch, &format!("mkdir {name}; ln -s {} {name}/.git", target.display()));
+            assert_eq!(got.code, 0, "{}", got.stderr);
+            got.stderr.replace(name, "NAME")
+        };
+        let (there, missing) = (notes("one", "there"), notes("two", "missing"));
+        assert_eq!(there, missing);
+        assert!(there.contains("made repositories: `NAME`"), "{there}");
     });
 }
