@@ -180,8 +180,6 @@ pub enum Limit {
     Processes,
     /// Seconds of processor time.
     Cpu,
-    /// Milliseconds from start to end.
-    Time,
     /// Bytes of one file.
     FileSize,
     /// Bytes that the workspace's file system grows by.
@@ -201,7 +199,6 @@ impl Limit {
             Self::Memory => "memory",
             Self::Processes => "processes",
             Self::Cpu => "cpu time",
-            Self::Time => "time",
             Self::FileSize => "file size",
             Self::Growth => "workspace growth",
             Self::Files => "new files",
@@ -216,7 +213,6 @@ impl Limit {
             Self::Memory | Self::FileSize | Self::Growth | Self::Output => show_bytes(count),
             Self::Processes | Self::Files | Self::OpenFiles => count.to_string(),
             Self::Cpu => format!("{count} s"),
-            Self::Time => format!("{} s", count as f64 / 1e3),
         }
     }
 }
@@ -234,8 +230,6 @@ pub fn show_bytes(bytes: u64) -> String {
 /// What enforces a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mechanism {
-    /// A control group of the kernel.
-    Cgroup,
     /// A resource limit of the kernel, per process.
     Rlimit,
     /// A file system of fixed size.
@@ -248,7 +242,6 @@ impl Mechanism {
     /// The spelling for readers and records.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Cgroup => "cgroup",
             Self::Rlimit => "rlimit",
             Self::SizedTmpfs => "sized tmpfs",
             Self::Watchdog => "watchdog",

@@ -45,7 +45,6 @@ use toolcrib_core::{Cancel, Clock, ErrorKind, ToolError};
 pub use commands::SharedSandbox;
 pub use config::{CommandLimits, Operator, Profile, SandboxRules};
 pub use egress::{BadHost, Egress, HostRule, Resolver};
-pub use guard::EXECUTED;
 pub use probe::{Finding, State as Enforced};
 pub use tee::{Tee, TeeReader};
 

@@ -16,19 +16,6 @@ use toolcrib_core::{ErrorKind, ToolError};
 use super::cover::{Cover, Covers, can_cover};
 use crate::root::{Root, open_below};
 
-/// What programs of the operator's execute when they find it in a project: editors, agents, hooks.
-pub const EXECUTED: [&str; 9] = [
-    ".claude",
-    ".codex",
-    ".cursor",
-    ".devcontainer",
-    ".envrc",
-    ".gemini",
-    ".husky",
-    ".mcp.json",
-    ".vscode",
-];
-
 /// Parts of a git folder that name programs to run or lead git elsewhere for its settings, and what
 /// covers each where it is missing.
 const IN_GIT: [(&str, Cover); 4] = [
