@@ -176,8 +176,12 @@ impl Guard {
     /// A repository within the workspace.
     fn shield_within(&mut self, root: &Root, repository: &Path) -> Result<(), ToolError> {
         let git = repository.join(".git");
-        // It may be gone by now, or be a link, which nobody can protect.
+        // It may be gone by now, or there may be a link on the way to it: then it is none of this place.
+        // A command that could do that to it could change it anyhow: those that it cannot are held.
         let Ok(Some(kind)) = look(root, &git) else { return Ok(()) };
+        if identity(root, &git).is_err() {
+            return Ok(());
+        }
         if self.hold_way(root, repository).is_err() {
             return Ok(());
         }

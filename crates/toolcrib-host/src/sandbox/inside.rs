@@ -149,7 +149,7 @@ fn verify_mounts(plan: &Inside) -> Result<(), String> {
             let known = |it: &(String, String)| (&it.0, &it.1) == (&mount.device, &mount.of);
             let is_root = plan.roots.iter().any(|(other, _, _)| *other == mount.place);
             if !is_root && !plan.submounts.iter().any(known) && !mount.is_on_itself(base, root) {
-                return Err(format!("`{}` is mounted from elsewhere; try again", mount.place));
+                return Err(format!("`{}` is mounted from elsewhere", mount.place));
             }
         }
     }
@@ -161,7 +161,7 @@ fn verify_shield(path: &str, shield: &Shield) -> Result<(), String> {
     use rustix::fs::{
         AtFlags, CWD, Mode, OFlags, ResolveFlags, StatVfsMountFlags, StatxAttributes, StatxFlags,
     };
-    let odd = |what: &str| format!("`{path}` is not protected: {what}; try again");
+    let odd = |what: &str| format!("`{path}` is not protected: {what}");
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let handle = rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
         .map_err(|errno| odd(&io::Error::from(errno).to_string()))?;

@@ -120,6 +120,12 @@ fn name_of(signal: i32) -> &'static str {
 
 /// Words why a command was not started.
 pub(crate) fn not_started(step: Step, why: &str, errno: Option<i32>) -> ToolError {
+    if step == Step::Verify {
+        let message = format!("the command was not run: its sandbox is not as it should be: {why}");
+        return ToolError::new(ErrorKind::Unavailable, message)
+            .hint("try again; `toolcrib doctor` shows what is in force")
+            .with("reason", "sandbox_unavailable");
+    }
     if is_of_sandbox(step) {
         let (mechanism, fix) = match step {
             Step::Landlock => ("landlock", "use a kernel from 6.2 on with Landlock among its LSMs"),
@@ -151,6 +157,12 @@ pub(crate) fn no_handle() -> ToolError {
 /// Words that bubblewrap failed before anything of ours ran inside.
 pub(crate) fn no_sandbox(said: &str) -> ToolError {
     let said = said.trim();
+    if ["source path", "type of source", "bind mount"].iter().any(|words| said.contains(words)) {
+        let message = format!(
+            "the command was not run: something that is protected was moved while it was started ({said})"
+        );
+        return ToolError::new(ErrorKind::Io, message).hint("try again");
+    }
     let (mechanism, fix) = if said.contains("user namespace") || said.contains("uid map") {
         (
             "user namespaces",

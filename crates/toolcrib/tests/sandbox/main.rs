@@ -13,6 +13,7 @@ mod network;
 mod output;
 mod page;
 mod protected;
+mod races;
 #[path = "../it/scratch.rs"]
 #[expect(dead_code, reason = "shared with other tests, which use all of it")]
 mod scratch;
