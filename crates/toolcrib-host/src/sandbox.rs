@@ -7,6 +7,7 @@ mod config;
 mod cover;
 mod egress;
 mod etc;
+mod filter;
 mod follow;
 mod guard;
 mod inside;

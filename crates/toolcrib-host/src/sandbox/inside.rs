@@ -18,7 +18,7 @@ use rustix::process::{
 
 use super::guard::Shield;
 use super::sample::field;
-use super::system::{self, Forked};
+use super::system::{self, Words};
 use super::wire::{self, Inside, Report, Rlimits, Step};
 use super::{landlock, mounts, seccomp};
 
@@ -87,18 +87,14 @@ fn begin(control: BorrowedFd<'_>) -> Result<(Pid, OwnedFd), Failure> {
     drop((own, listener));
     let signals =
         system::child_signals().map_err(|err| Failure::new(Step::Verify, err.to_string()))?;
-    match system::fork().map_err(|err| Failure::new(Step::Exec, err.to_string()))? {
-        Forked::Parent(command) => Ok((command, signals)),
-        Forked::Child => {
-            drop(signals);
-            if let Some(canary) = &plan.canary {
-                try_out(&plan, canary);
-            }
-            let failure = become_command(&plan);
-            report_failure(control, failure);
-            system::leave(127)
+    let command = system::start(&mut || {
+        let _ = system::close_from(CONTROL.cast_unsigned() + 1);
+        if let Some(canary) = &plan.canary {
+            try_out(&plan, canary);
         }
-    }
+        report_failure(control, become_command(&plan));
+    });
+    Ok((command.map_err(|err| Failure::new(Step::Exec, err.to_string()))?, signals))
 }
 
 /// Checks that this process has nothing it should not have.
@@ -223,7 +219,8 @@ fn become_command(plan: &Inside) -> Failure {
         return Failure { step: Step::Directory, why, errno: err.raw_os_error() };
     }
     system::reset_signals();
-    let (Some(arguments), Some(environment)) = (texts(&plan.arguments), texts(&plan.environment))
+    let words = |texts: &[String]| Words::new(texts.iter().map(String::as_str));
+    let (Some(arguments), Some(environment)) = (words(&plan.arguments), words(&plan.environment))
     else {
         return Failure::new(Step::Exec, "the command holds a NUL");
     };
@@ -248,10 +245,6 @@ fn candidates(program: &str, environment: &[String]) -> Vec<PathBuf> {
     let path = environment.iter().find_map(|entry| entry.strip_prefix("PATH="));
     let folders = path.unwrap_or_default().split(':').filter(|folder| !folder.is_empty());
     folders.map(|folder| Path::new(folder).join(program)).collect()
-}
-
-fn texts(texts: &[String]) -> Option<Vec<CString>> {
-    texts.iter().map(|text| CString::new(text.as_str()).ok()).collect()
 }
 
 fn set_limits(limits: &Rlimits) -> io::Result<()> {

@@ -16,7 +16,7 @@ use rustix::process::{
 
 use super::inside::{CONTROL, OPTIONS, PROGRAM};
 use super::stage;
-use super::system::{self, Forked};
+use super::system::{self, Words};
 use super::wire::{self, Launch, Placed, Report, Setup, Step, User};
 
 /// The first word of bubblewrap's last arguments: what this program is to be inside.
@@ -32,6 +32,8 @@ struct Launcher {
     signals: OwnedFd,
     program: fs::File,
     bubblewrap: CString,
+    words: Words,
+    environment: Words,
     user: Option<User>,
     /// The lines to whoever wants to know about a command, by the process that runs it.
     commands: HashMap<Pid, OwnedFd>,
@@ -57,11 +59,16 @@ fn serve() -> io::Result<()> {
     };
     drop(handles);
     wire::send(socket.as_fd(), &placed, &[])?;
+    let nul = || io::Error::other("a word holds a NUL");
+    let program = format!("/proc/self/fd/{PROGRAM}");
+    let words = ["bwrap", "--args", &OPTIONS.to_string(), "--", &program, INSIDE];
     let mut launcher = Launcher {
         socket,
         signals: system::child_signals()?,
         program: fs::File::open("/proc/self/exe")?,
         bubblewrap: CString::new(setup.bubblewrap).unwrap_or_default(),
+        words: Words::new(words).ok_or_else(nul)?,
+        environment: Words::new::<&str>([]).ok_or_else(nul)?,
         user: setup.user,
         commands: HashMap::new(),
     };
@@ -97,15 +104,14 @@ impl Launcher {
 
     fn start(&mut self, launch: Launch, handles: Vec<OwnedFd>) {
         let Ok([control, stdout, stderr]) = <[OwnedFd; 3]>::try_from(handles) else { return };
-        let started = options_file(&launch.options).and_then(|options| match system::fork()? {
-            Forked::Child => {
-                let given = [control.as_fd(), options.as_fd(), self.program.as_fd()];
+        let started = options_file(&launch.options).and_then(|options| {
+            let given = [control.as_fd(), options.as_fd(), self.program.as_fd()];
+            let pid = system::start(&mut || {
                 let err = self.become_bubblewrap(given, stdout.as_fd(), stderr.as_fd());
                 // By now the line to whoever asked has its number inside, if it has any.
                 fail(system::inherited(CONTROL).as_fd(), &err);
-                system::leave(127)
-            }
-            Forked::Parent(pid) => Ok((pid, pidfd_open(pid, PidfdFlags::empty())?)),
+            })?;
+            Ok((pid, pidfd_open(pid, PidfdFlags::empty())?))
         });
         match started {
             Ok((pid, handle)) => {
@@ -158,11 +164,7 @@ impl Launcher {
         if let Err(err) = prepared {
             return err;
         }
-        let program = format!("/proc/self/fd/{PROGRAM}");
-        let words = ["bwrap", "--args", &OPTIONS.to_string(), "--", &program, INSIDE];
-        let words: Vec<CString> =
-            words.into_iter().filter_map(|word| CString::new(word).ok()).collect();
-        system::exec(&self.bubblewrap, &words, &[])
+        system::exec(&self.bubblewrap, &self.words, &self.environment)
     }
 
     fn reap(&mut self, blocks: bool) {

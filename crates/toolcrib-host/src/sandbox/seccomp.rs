@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, apply_filter, sock_filter,
-};
+use super::filter::{Check, Program, Rule};
+use super::system;
 
 /// Calls that fail whatever is asked of them.
 const FORBIDDEN: &[i64] = &[
@@ -74,7 +72,7 @@ const FORBIDDEN: &[i64] = &[
 const UNKNOWN: [i64; 3] = [libc::SYS_clone3, libc::SYS_openat2, libc::SYS_memfd_create];
 
 /// Where calls take the mode of a file: call, argument.
-const MODES: &[(i64, u8)] = &[
+const MODES: &[(i64, u32)] = &[
     (libc::SYS_fchmod, 1),
     (libc::SYS_fchmodat, 2),
     (libc::SYS_fchmodat2, 2),
@@ -91,7 +89,7 @@ const MODES: &[(i64, u8)] = &[
 ];
 
 /// Bits of a mode that let whoever runs a file be its owner or group.
-const BECOMES_OWNER: [u64; 2] = [0o4000, 0o2000];
+const BECOMES_OWNER: u32 = 0o6000;
 
 #[cfg(target_arch = "x86_64")]
 const FORBIDDEN_HERE: &[i64] =
@@ -100,118 +98,114 @@ const FORBIDDEN_HERE: &[i64] =
 const FORBIDDEN_HERE: &[i64] = &[];
 
 /// Every kind of namespace that a new process could be given.
-const NEW_NAMESPACES: [i32; 7] = [
-    libc::CLONE_NEWUSER,
-    libc::CLONE_NEWNS,
-    libc::CLONE_NEWPID,
-    libc::CLONE_NEWNET,
-    libc::CLONE_NEWIPC,
-    libc::CLONE_NEWUTS,
-    libc::CLONE_NEWCGROUP,
-];
+const NEW_NAMESPACES: i32 = libc::CLONE_NEWUSER
+    | libc::CLONE_NEWNS
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWCGROUP;
 
 /// A terminal's calls that type for the user, or reach its console.
-const TYPES_FOR_USER: [u64; 2] = [0x5412, 0x541c];
+const TYPES_FOR_USER: &[u32] = &[0x5412, 0x541c];
 
-/// Lays the filters on this process and everything it will start.
+/// Internet sockets go nowhere but the way out; every other family is a way around it.
+const FAMILIES: &[u32] = &[libc::AF_INET.cast_unsigned(), libc::AF_INET6.cast_unsigned()];
+const PAIRS: &[u32] = &[libc::AF_UNIX.cast_unsigned()];
+const MULTIPATH: &[u32] = &[262];
+
+/// The first process is not theirs to set limits for.
+const FIRST: &[u32] = &[1];
+
+/// Lays the filter on this process and everything it will start.
 pub(crate) fn restrict() -> Result<(), String> {
-    for program in programs()? {
-        apply_filter(&program).map_err(|err| err.to_string())?;
-    }
-    Ok(())
+    let mut program = Program::of(&rules()).0;
+    system::filter_calls(&mut program).map_err(|err| err.to_string())
 }
 
-fn programs() -> Result<Vec<BpfProgram>, String> {
-    let refuse = |errno: i32| SeccompAction::Errno(errno.cast_unsigned());
-    let compile = |rules, action| -> Result<BpfProgram, String> {
-        let arch = std::env::consts::ARCH.try_into().map_err(text)?;
-        SeccompFilter::new(rules, SeccompAction::Allow, action, arch)
-            .and_then(TryInto::try_into)
-            .map_err(text)
-    };
-    let unknown = UNKNOWN.map(|call| (call, Vec::new())).into();
-    // Space that is set aside and not written would grow the workspace unseen.
-    let unsupported = BTreeMap::from([(libc::SYS_fallocate, Vec::new())]);
-    let mut programs = vec![
-        compile(rules()?, refuse(libc::EPERM))?,
-        compile(unknown, refuse(libc::ENOSYS))?,
-        compile(unsupported, refuse(libc::EOPNOTSUPP))?,
-    ];
-    if cfg!(target_arch = "x86_64") {
-        programs.push(other_numbering());
-    }
-    Ok(programs)
-}
-
-fn rules() -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
-        FORBIDDEN.iter().chain(FORBIDDEN_HERE).map(|call| (*call, Vec::new())).collect();
-    let family = |op, family: i32| when(0, op, u64::from(family.cast_unsigned()));
-    let different = SeccompCmpOp::Ne;
-    let multipath = when(2, SeccompCmpOp::Eq, 262)?;
-    rules.insert(
-        libc::SYS_socket,
-        vec![
-            // Internet sockets go nowhere but the way out; every other family is a way around it.
-            SeccompRule::new(vec![
-                family(different.clone(), libc::AF_INET)?,
-                family(different.clone(), libc::AF_INET6)?,
-            ])
-            .map_err(text)?,
-            SeccompRule::new(vec![multipath]).map_err(text)?,
-        ],
-    );
-    let pair = SeccompRule::new(vec![family(different, libc::AF_UNIX)?]).map_err(text)?;
-    rules.insert(libc::SYS_socketpair, vec![pair]);
-    let mut clones = Vec::new();
-    for flag in NEW_NAMESPACES {
-        let flag = u64::from(flag.cast_unsigned());
-        let condition = when(0, SeccompCmpOp::MaskedEq(flag), flag)?;
-        clones.push(SeccompRule::new(vec![condition]).map_err(text)?);
-    }
-    rules.insert(libc::SYS_clone, clones);
-    let mut ioctls = Vec::new();
-    for request in TYPES_FOR_USER {
-        let condition = when(1, SeccompCmpOp::Eq, request)?;
-        ioctls.push(SeccompRule::new(vec![condition]).map_err(text)?);
-    }
-    rules.insert(libc::SYS_ioctl, ioctls);
-    // The first process is not theirs to set limits for.
-    let first = when(0, SeccompCmpOp::Eq, 1)?;
-    rules.insert(libc::SYS_prlimit64, vec![SeccompRule::new(vec![first]).map_err(text)?]);
-    for (call, argument) in MODES {
-        let mut modes = Vec::new();
-        for bit in BECOMES_OWNER {
-            let condition = when(*argument, SeccompCmpOp::MaskedEq(bit), bit)?;
-            modes.push(SeccompRule::new(vec![condition]).map_err(text)?);
+/// What becomes of each call that is not simply let through.
+fn rules() -> BTreeMap<u32, Rule> {
+    let always = vec![Check::Always];
+    let mut rules = BTreeMap::new();
+    let mut add = |call: i64, errno: i32, checks: Vec<Check>| {
+        if let Ok(call) = u32::try_from(call) {
+            rules.insert(call, Rule { checks, errno });
         }
-        rules.insert(*call, modes);
+    };
+    for call in FORBIDDEN.iter().chain(FORBIDDEN_HERE) {
+        add(*call, libc::EPERM, always.clone());
     }
-    Ok(rules)
+    for call in UNKNOWN {
+        add(call, libc::ENOSYS, always.clone());
+    }
+    // Space that is set aside and not written would grow the workspace unseen.
+    add(libc::SYS_fallocate, libc::EOPNOTSUPP, always);
+    let sockets = vec![Check::NoneOf(0, FAMILIES), Check::OneOf(2, MULTIPATH)];
+    add(libc::SYS_socket, libc::EPERM, sockets);
+    add(libc::SYS_socketpair, libc::EPERM, vec![Check::NoneOf(0, PAIRS)]);
+    let namespaces = vec![Check::AnyBit(0, NEW_NAMESPACES.cast_unsigned())];
+    add(libc::SYS_clone, libc::EPERM, namespaces);
+    add(libc::SYS_ioctl, libc::EPERM, vec![Check::OneOf(1, TYPES_FOR_USER)]);
+    add(libc::SYS_prlimit64, libc::EPERM, vec![Check::OneOf(0, FIRST)]);
+    for (call, argument) in MODES {
+        add(*call, libc::EPERM, vec![Check::AnyBit(*argument, BECOMES_OWNER)]);
+    }
+    rules
 }
 
-/// A condition on the lower half of an argument, which is all the kernel looks at.
-fn when(argument: u8, op: SeccompCmpOp, value: u64) -> Result<SeccompCondition, String> {
-    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, op, value).map_err(text)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Kills whoever uses the x32 numbering of calls, which would walk around the numbers above.
-fn other_numbering() -> BpfProgram {
-    const LOAD: u16 = 0x20;
-    const JUMP_IF_SET: u16 = 0x45;
-    const RETURN: u16 = 0x06;
-    const X32_BIT: u32 = 0x4000_0000;
-    const KILL_PROCESS: u32 = 0x8000_0000;
-    const ALLOW: u32 = 0x7fff_0000;
-    let line = |code, jt, jf, k| sock_filter { code, jt, jf, k };
-    vec![
-        line(LOAD, 0, 0, 0),
-        line(JUMP_IF_SET, 0, 1, X32_BIT),
-        line(RETURN, 0, 0, KILL_PROCESS),
-        line(RETURN, 0, 0, ALLOW),
-    ]
-}
+    const ALLOWED: u32 = 0x7fff_0000;
+    const KILLED: u32 = 0x8000_0000;
 
-fn text(err: impl std::fmt::Display) -> String {
-    err.to_string()
+    #[test]
+    fn the_filter_does_what_the_rules_say() {
+        let rules = rules();
+        let program = Program::of(&rules);
+        let refused = |errno: i32| 0x0005_0000 | errno.cast_unsigned();
+        let run = |call: i64, arguments: [u32; 6]| {
+            program.run(Program::ARCH, u32::try_from(call).unwrap(), arguments)
+        };
+        for call in 0..1000_i64 {
+            let expect = if FORBIDDEN.iter().chain(FORBIDDEN_HERE).any(|it| *it == call) {
+                refused(libc::EPERM)
+            } else if UNKNOWN.contains(&call) {
+                refused(libc::ENOSYS)
+            } else if call == libc::SYS_fallocate {
+                refused(libc::EOPNOTSUPP)
+            } else {
+                ALLOWED
+            };
+            let has_checks = |rule: &Rule| !matches!(rule.checks[..], [Check::Always]);
+            if !rules.get(&u32::try_from(call).unwrap()).is_some_and(has_checks) {
+                assert_eq!(run(call, [u32::MAX; 6]), expect, "{call}");
+            }
+        }
+        let eperm = refused(libc::EPERM);
+        for (call, arguments, expect) in [
+            (libc::SYS_socket, [2, 1, 0, 0, 0, 0], ALLOWED),
+            (libc::SYS_socket, [10, 1, 6, 0, 0, 0], ALLOWED),
+            (libc::SYS_socket, [1, 1, 0, 0, 0, 0], eperm),
+            (libc::SYS_socket, [16, 3, 0, 0, 0, 0], eperm),
+            (libc::SYS_socket, [2, 1, 262, 0, 0, 0], eperm),
+            (libc::SYS_socketpair, [1, 1, 0, 0, 0, 0], ALLOWED),
+            (libc::SYS_socketpair, [2, 1, 0, 0, 0, 0], eperm),
+            (libc::SYS_clone, [0x0001_2000, 0, 0, 0, 0, 0], ALLOWED),
+            (libc::SYS_clone, [0x1001_2000, 0, 0, 0, 0, 0], eperm),
+            (libc::SYS_ioctl, [0, 0x5401, 0, 0, 0, 0], ALLOWED),
+            (libc::SYS_ioctl, [0, 0x5412, 0, 0, 0, 0], eperm),
+            (libc::SYS_prlimit64, [0, 7, 0, 0, 0, 0], ALLOWED),
+            (libc::SYS_prlimit64, [1, 7, 0, 0, 0, 0], eperm),
+            (libc::SYS_fchmod, [0, 0o755, 0, 0, 0, 0], ALLOWED),
+            (libc::SYS_fchmod, [0, 0o2755, 0, 0, 0, 0], eperm),
+            (libc::SYS_openat, [0, 0, 0, 0o4700, 0, 0], eperm),
+        ] {
+            assert_eq!(run(call, arguments), expect, "{call} {arguments:?}");
+        }
+        let read = u32::try_from(libc::SYS_read).unwrap();
+        assert_eq!(program.run(Program::ARCH, read | 0x4000_0000, [0; 6]), KILLED);
+        assert_eq!(program.run(0x4000_0003, read, [0; 6]), KILLED, "another architecture");
+    }
 }

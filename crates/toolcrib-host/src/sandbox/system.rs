@@ -16,12 +16,48 @@ pub(crate) enum Forked {
 
 /// Forks. For processes of one thread only: in any other, the child could not even allocate.
 pub(crate) fn fork() -> io::Result<Forked> {
-    // SAFETY: both callers are single-threaded processes of our own, so the child may do anything.
+    // SAFETY: the callers are single-threaded processes of our own, so the child may do anything.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(Forked::Child),
         pid => Pid::from_raw(pid).map(Forked::Parent).ok_or_else(|| io::Error::other("no pid")),
     }
+}
+
+/// Starts a process that runs `become_other` in this one's memory, while this one stands still until the
+/// other is another program or has ended: nothing of a large process needs to be copied. For processes of
+/// one thread only. What `become_other` allocates and has not given back by then is lost.
+pub(crate) fn start(become_other: &mut dyn FnMut()) -> io::Result<Pid> {
+    const STACK: usize = 256 << 10;
+    extern "C" fn enter(run: *mut c_void) -> c_int {
+        // SAFETY: it is what is handed to `clone` below, whose caller waits for this to be over.
+        let run = unsafe { &mut *run.cast::<&mut dyn FnMut()>() };
+        run();
+        leave(127)
+    }
+    let mut stack = Vec::<u128>::with_capacity(STACK / size_of::<u128>());
+    let mut run = become_other;
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    // SAFETY: the stack is aligned, grows down from its end and, as the closure, outlives the shared
+    // time; this thread, the only one, runs nothing meanwhile; signals, files and folders are not shared.
+    let pid = unsafe {
+        let end = stack.as_mut_ptr().add(stack.capacity());
+        libc::clone(enter, end.cast(), flags, (&raw mut run).cast())
+    };
+    Pid::from_raw(checked(pid)?).ok_or_else(|| io::Error::other("no pid"))
+}
+
+/// Lays a filter on the calls of this process and of everything it will start.
+pub(crate) fn filter_calls(program: &mut [libc::sock_filter]) -> io::Result<()> {
+    let filter = libc::sock_fprog {
+        len: program.len().try_into().map_err(|_| io::Error::from_raw_os_error(libc::E2BIG))?,
+        filter: program.as_mut_ptr(),
+    };
+    // SAFETY: the program and its length belong together and outlive the call.
+    let done = unsafe {
+        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const filter)
+    };
+    checked(done as c_int).map(drop)
 }
 
 /// Ends this process at once, running nothing on the way out.
@@ -31,16 +67,28 @@ pub(crate) fn leave(code: i32) -> ! {
 }
 
 /// Becomes another program. Returns only if that failed.
-pub(crate) fn exec(program: &CStr, arguments: &[CString], environment: &[CString]) -> io::Error {
-    let arguments = pointers(arguments);
-    let environment = pointers(environment);
-    // SAFETY: both arrays end in null and outlive the call.
-    unsafe { libc::execve(program.as_ptr(), arguments.as_ptr(), environment.as_ptr()) };
+pub(crate) fn exec(program: &CStr, arguments: &Words, environment: &Words) -> io::Error {
+    // SAFETY: both arrays end in null, and what they point to lives as long as they do.
+    unsafe {
+        libc::execve(program.as_ptr(), arguments.pointers.as_ptr(), environment.pointers.as_ptr());
+    }
     io::Error::last_os_error()
 }
 
-fn pointers(texts: &[CString]) -> Vec<*const c_char> {
-    texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
+/// Words as the kernel takes them.
+pub(crate) struct Words {
+    pointers: Vec<*const c_char>,
+    _texts: Vec<CString>,
+}
+
+impl Words {
+    /// Returns nothing if one of them holds a NUL.
+    pub(crate) fn new<T: Into<Vec<u8>>>(words: impl IntoIterator<Item = T>) -> Option<Self> {
+        let texts: Vec<CString> =
+            words.into_iter().map(CString::new).collect::<Result<_, _>>().ok()?;
+        let pointers = texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect();
+        Some(Self { pointers, _texts: texts })
+    }
 }
 
 /// Makes `to` another name of `from`, one that a program started later inherits.
