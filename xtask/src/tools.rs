@@ -4,12 +4,13 @@ use std::error::Error;
 use std::process::{Command, Stdio};
 
 /// Programs, each with the package of Debian's that has it.
-const NEEDED: [(&str, &str); 6] = [
+const NEEDED: [(&str, &str); 7] = [
     ("bwrap", "bubblewrap"),
     ("git", "git"),
     ("node", "nodejs"),
     ("npm", "npm"),
     ("python3", "python3"),
+    ("pytest-3", "python3-pytest"),
     ("unshare", "util-linux"),
 ];
 

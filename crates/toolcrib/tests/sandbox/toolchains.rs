@@ -26,8 +26,10 @@ fn git_python_and_node() {
              c.close(); s.close()\n        \
              with multiprocessing.Pool(2) as p: self.assertEqual(p.map(abs, [-1, -2]), [1, 2])\n",
         );
-        let got = inside(scratch, "python3 -m unittest -q test_it");
-        assert_eq!(got.code, 0, "{}{}", got.stdout, got.stderr);
+        for runner in ["python3 -m unittest -q test_it", "pytest-3 -q test_it.py"] {
+            let got = inside(scratch, runner);
+            assert_eq!(got.code, 0, "{runner}: {}{}", got.stdout, got.stderr);
+        }
         scratch.put(
             "it.js",
             "const { execSync } = require('child_process'); const http = require('http'); const assert = require('assert');\n\
@@ -41,10 +43,8 @@ fn git_python_and_node() {
             "package.json",
             r#"{"name": "x", "version": "1.0.0", "scripts": {"test": "node it.js"}}"#,
         );
-        if outside(scratch, "npm --version").code == 0 {
-            let got = inside(scratch, "npm test --silent");
-            assert_eq!(got.stdout, "ok\n", "{}", got.stderr);
-        }
+        let got = inside(scratch, "npm test --silent");
+        assert_eq!(got.stdout, "ok\n", "{}", got.stderr);
     });
 }
 
