@@ -15,10 +15,10 @@ mod job;
 mod keeper;
 mod landlock;
 mod launcher;
-mod mounts;
 mod notes;
 mod output;
 mod probe;
+mod repositories;
 mod sample;
 mod seccomp;
 mod shell;
@@ -56,6 +56,7 @@ use guard::{Guard, Shield};
 use job::{Job, Progress};
 use keeper::Keeper;
 use output::Collector;
+use repositories::Repositories;
 use spawner::Spawner;
 use store::Store;
 pub(crate) use system::thread_usage;
@@ -65,9 +66,6 @@ use wire::{Inside, Launch, Rlimits, Setup};
 
 /// How long the end of a command is waited for after it was told to end.
 const SEND_OFF: Duration = Duration::from_secs(5);
-
-/// How old the list of repositories within the workspace may be.
-const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
 /// The most bytes of a command's text: the kernel takes no longer argument.
 const MOST_TEXT: usize = (128 << 10) - 1;
@@ -85,15 +83,12 @@ pub struct Sandbox {
     jobs: Mutex<HashMap<String, Arc<Job>>>,
     last: Mutex<Option<Past>>,
     listeners: Mutex<Vec<Box<Listener>>>,
-    repositories: Mutex<HashMap<PathBuf, Repositories>>,
+    repositories: Repositories,
     keeper: Keeper,
 }
 
 /// Is told when a task is over: its id, and how it ended.
 pub type Listener = dyn Fn(&str, End) + Send + Sync;
-
-/// The repositories within a root, and when they were looked for.
-type Repositories = (Instant, Arc<[PathBuf]>);
 
 /// What is made once, when the first command is wanted.
 struct Ready {
@@ -135,7 +130,7 @@ impl Sandbox {
             jobs: Mutex::default(),
             last: Mutex::default(),
             listeners: Mutex::default(),
-            repositories: Mutex::default(),
+            repositories: Repositories::new(state.join("sandbox/repositories")),
             keeper: Keeper::default(),
         })
     }
@@ -261,11 +256,10 @@ impl Sandbox {
         let roots: Vec<_> =
             self.workspace.roots.iter().map(|root| (root.path(), root.handle())).collect();
         let view = View::new(&self.rules, &self.operator, &roots, &folders).map_err(failed)?;
-        let (staged, handles) = view.staged();
+        let staged = view.staged().map_err(failed)?;
         let setup = Setup { bubblewrap: bubblewrap.display().to_string(), user: view.user, staged };
-        let spawner = Spawner::start(&self.rules.program, &setup, &handles)
+        let spawner = Spawner::start(&self.rules.program, &setup)
             .map_err(|no| probe::missing(&no.mechanism, &no.why))?;
-        drop(handles);
         Ok(Ready { view, spawner })
     }
 
@@ -352,7 +346,10 @@ impl Sandbox {
             plan.shields.extend(shields.iter().map(|shield| (path(shield), shield.clone())));
         }
         wire::send(control.as_fd(), &plan, &[]).map_err(|err| too_long(&err))?;
-        let launch = Launch { options: ready.view.options(&shields) };
+        let launch = Launch {
+            options: ready.view.options(),
+            shields: shields.iter().map(|shields| shields.to_vec()).collect(),
+        };
         let ends = [theirs.as_fd(), stdout_there.as_fd(), stderr_there.as_fd()];
         let sent = ready.spawner.launch(&launch, ends);
         sent.map_err(|err| failed(err).with("launcher", "gone"))?;
@@ -369,23 +366,13 @@ impl Sandbox {
                 self.keeper.keep(root, &covers);
             }
             let (shut, open) = (&self.rules.protected, &self.rules.unprotected);
-            Guard::set(root, shut, open, &self.repositories(root.path()), &covers)
+            let repositories = self.repositories.within(root.path()).map_err(|err| {
+                let message = format!("the workspace's repositories cannot be noted: {err}");
+                ToolError::new(ErrorKind::Io, message).hint("see to the state folder")
+            })?;
+            Guard::set(root, shut, open, &repositories, &covers)
         };
         self.workspace.roots.iter().map(guard).collect()
-    }
-
-    /// The repositories within a root. Looked for again when the last look is some time ago: those
-    /// that a command makes for itself are its own.
-    fn repositories(&self, root: &Path) -> Arc<[PathBuf]> {
-        let mut known = lock(&self.repositories);
-        if let Some((at, found)) = known.get(root)
-            && at.elapsed() < LOOK_AGAIN
-        {
-            return Arc::clone(found);
-        }
-        let found: Arc<[PathBuf]> = guard::repositories(root).into();
-        known.insert(root.to_owned(), (Instant::now(), Arc::clone(&found)));
-        found
     }
 
     fn plan(
@@ -409,7 +396,6 @@ impl Sandbox {
             directory,
             roots: self.workspace.roots.iter().map(root).collect(),
             shields: Vec::new(),
-            submounts: mounts::below(self.workspace.roots.iter().map(crate::Root::path)),
             writable: ready.view.writable(),
             limits: Rlimits {
                 memory: limits.memory,

@@ -28,14 +28,11 @@ const IN_GIT: [(&str, Cover); 4] = [
 /// Parts of a git folder that hold git folders of their own.
 const GIT_FOLDERS_IN_GIT: [&str; 2] = ["modules", "worktrees"];
 
-/// How deep, in how many folders, and how many repositories within the workspace are looked for.
-const DEEPEST: usize = 4;
-const MOST_FOLDERS: usize = 3000;
-const MOST_REPOSITORIES: usize = 128;
+/// The most repositories within the workspace that are protected.
+const MOST_REPOSITORIES: usize = 512;
 
-/// Folders that hold what was installed or built: nobody works in a repository there.
-const NOT_LOOKED_INTO: [&str; 6] =
-    [".git", ".venv", "__pycache__", "node_modules", "target", "vendor"];
+/// The most folders at a root that are looked at.
+const MOST_FOLDERS: usize = 3000;
 
 /// Files at a root that commands may change, as developers do, and that other programs execute.
 const EXECUTED_LATER: [&str; 13] = [
@@ -77,6 +74,8 @@ pub(crate) struct Guard {
     executed_later: Vec<Option<Stamp>>,
     /// Folders at the root that are repositories now.
     repositories: Vec<String>,
+    /// How many repositories are more than are protected.
+    left_out: usize,
 }
 
 /// Which state of a file: device, inode, size, time of its last change.
@@ -105,6 +104,7 @@ impl Guard {
             covers,
             executed_later: stamps(root.path()),
             repositories: repositories_at(root.path()),
+            left_out: 0,
         };
         let is_shut = |name: &str| !open.iter().any(|it| it == name);
         if is_shut(".git") {
@@ -112,6 +112,7 @@ impl Guard {
             for repository in repositories.iter().take(MOST_REPOSITORIES) {
                 guard.shield_within(root, repository)?;
             }
+            guard.left_out = repositories.len().saturating_sub(MOST_REPOSITORIES);
         }
         let own = [".toolcrib".to_owned()];
         for name in own.iter().chain(names).filter(|name| is_shut(name)) {
@@ -176,20 +177,29 @@ impl Guard {
     /// A repository within the workspace.
     fn shield_within(&mut self, root: &Root, repository: &Path) -> Result<(), ToolError> {
         let git = repository.join(".git");
-        // It may be gone by now, or there may be a link on the way to it: then it is none of this place.
-        // A command that could do that to it could change it anyhow: those that it cannot are held.
-        let Ok(Some(kind)) = look(root, &git) else { return Ok(()) };
-        if identity(root, &git).is_err() {
+        let kind = match look(root, &git) {
+            Ok(Some(kind)) => kind,
+            // It is gone, or it is a link, which nobody can protect.
+            Ok(None) => return Ok(()),
+            Err(err) if err.kind == ErrorKind::Protected => return Ok(()),
+            Err(err) => return Err(err.hint("see to its folder: commands could have closed it")),
+        };
+        // With a link on the way to it, it is none of this place. A command that could put one there
+        // could change the repository anyhow: those that it cannot are held.
+        if is_behind_link(root, &git) {
             return Ok(());
         }
-        if self.hold_way(root, repository).is_err() {
-            return Ok(());
+        self.hold_way(root, repository)?;
+        if kind != FileType::Directory {
+            return self.push(root, &git, true);
         }
-        if kind == FileType::Directory {
-            self.shield_folder(root, &git)
-        } else {
-            self.push(root, &git, true)
+        let held = self.shields.len();
+        if self.shield_folder(root, &git).is_err() {
+            // What is odd about it makes all of it read-only.
+            self.shields.truncate(held);
+            self.push(root, &git, true)?;
         }
+        Ok(())
     }
 
     /// A git folder: held, with what names programs read-only. What is odd about it makes all of it
@@ -243,6 +253,12 @@ impl Guard {
                 "changed what other programs execute: `{names}`; look before you run it"
             ));
         }
+        if self.left_out > 0 {
+            notes.push(format!(
+                "{} repositories in the workspace were not protected: more than {MOST_REPOSITORIES}",
+                self.left_out
+            ));
+        }
         let made = repositories_at(&self.root);
         let made: Vec<&String> = made.iter().filter(|it| !self.repositories.contains(it)).collect();
         if !made.is_empty() {
@@ -277,33 +293,6 @@ fn repositories_at(root: &Path) -> Vec<String> {
     found.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// Finds the repositories within a root, its own left out.
-pub(crate) fn repositories(root: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut open = std::collections::VecDeque::from([(PathBuf::new(), 0)]);
-    let mut seen = 0;
-    while let Some((folder, depth)) = open.pop_front() {
-        seen += 1;
-        if seen > MOST_FOLDERS {
-            break;
-        }
-        let Ok(entries) = fs::read_dir(root.join(&folder)) else { continue };
-        for entry in entries.flatten() {
-            // Bubblewrap is told in text.
-            let Ok(name) = entry.file_name().into_string() else { continue };
-            if name == ".git" && depth > 0 {
-                found.push(folder.clone());
-            }
-            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            let is_open = !NOT_LOOKED_INTO.contains(&name.as_str());
-            if is_folder && is_open && depth < DEEPEST {
-                open.push_back((folder.join(name), depth + 1));
-            }
-        }
-    }
-    found
-}
-
 /// Returns which file or folder is at a path, no link on the way to it.
 fn identity(root: &Root, path: &Path) -> Result<(u64, u64), ToolError> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW;
@@ -313,6 +302,13 @@ fn identity(root: &Root, path: &Path) -> Result<(u64, u64), ToolError> {
         .and_then(|handle| rustix::fs::fstat(&handle))
         .map_err(|errno| unprotected(path, errno))?;
     Ok((found.st_dev, found.st_ino))
+}
+
+/// Whether a link is on the way to a path.
+fn is_behind_link(root: &Root, path: &Path) -> bool {
+    let (mode, resolve) = (rustix::fs::Mode::empty(), ResolveFlags::NO_SYMLINKS);
+    let opened = open_below(root.handle(), path, OFlags::PATH | OFlags::NOFOLLOW, mode, resolve);
+    opened.is_err_and(|errno| errno == Errno::LOOP)
 }
 
 /// Returns a lock on what could be a cover, so that nobody takes it away.

@@ -52,12 +52,11 @@ fn serve() -> io::Result<()> {
     // What a command leaves behind, should bubblewrap be killed, comes to us.
     set_child_subreaper(Some(rustix::process::getpid()))?;
     let socket = system::inherited(0);
-    let Some((setup, handles)) = wire::receive::<Setup>(&socket)? else { return Ok(()) };
-    let placed = match stage::stage(&setup, &handles) {
+    let Some((setup, _)) = wire::receive::<Setup>(&socket)? else { return Ok(()) };
+    let placed = match stage::stage(&setup) {
         Ok(()) => Placed::Done,
         Err((mechanism, why)) => Placed::Failed { mechanism: mechanism.to_owned(), why },
     };
-    drop(handles);
     wire::send(socket.as_fd(), &placed, &[])?;
     let nul = || io::Error::other("a word holds a NUL");
     let program = format!("/proc/self/fd/{PROGRAM}");
@@ -107,6 +106,11 @@ impl Launcher {
         let started = options_file(&launch.options).and_then(|options| {
             let given = [control.as_fd(), options.as_fd(), self.program.as_fd()];
             let pid = system::start(&mut || {
+                if let Err(why) = stage::shield(&launch.shields) {
+                    let report = Report::Failed { step: Step::Shield, why, errno: None };
+                    let _ = wire::send(control.as_fd(), &report, &[]);
+                    return;
+                }
                 let err = self.become_bubblewrap(given, stdout.as_fd(), stderr.as_fd());
                 // By now the line to whoever asked has its number inside, if it has any.
                 fail(system::inherited(CONTROL).as_fd(), &err);

@@ -120,6 +120,11 @@ fn name_of(signal: i32) -> &'static str {
 
 /// Words why a command was not started.
 pub(crate) fn not_started(step: Step, why: &str, errno: Option<i32>) -> ToolError {
+    if step == Step::Shield {
+        let message =
+            format!("the command was not run: what is protected was moved meanwhile: {why}");
+        return ToolError::new(ErrorKind::Io, message).hint("try again");
+    }
     if step == Step::Verify {
         let message = format!("the command was not run: its sandbox is not as it should be: {why}");
         return ToolError::new(ErrorKind::Unavailable, message)
@@ -157,12 +162,6 @@ pub(crate) fn no_handle() -> ToolError {
 /// Words that bubblewrap failed before anything of ours ran inside.
 pub(crate) fn no_sandbox(said: &str) -> ToolError {
     let said = said.trim();
-    if ["source path", "type of source", "bind mount"].iter().any(|words| said.contains(words)) {
-        let message = format!(
-            "the command was not run: something that is protected was moved while it was started ({said})"
-        );
-        return ToolError::new(ErrorKind::Io, message).hint("try again");
-    }
     let (mechanism, fix) = if said.contains("user namespace") || said.contains("uid map") {
         (
             "user namespaces",

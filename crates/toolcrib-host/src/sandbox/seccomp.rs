@@ -106,16 +106,32 @@ const NEW_NAMESPACES: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWUTS
     | libc::CLONE_NEWCGROUP;
 
-/// A terminal's calls that type for the user, or reach its console.
-const TYPES_FOR_USER: &[u32] = &[0x5412, 0x541c];
+/// A terminal's calls that type for the user or reach its console, and a file system's that set space aside.
+const CONTROLS: &[u32] = &[
+    0x5412,      // TIOCSTI
+    0x541c,      // TIOCLINUX
+    0x4030_5828, // FS_IOC_RESVSP
+    0x4030_582a, // FS_IOC_RESVSP64
+    0x4030_5839, // FS_IOC_ZERO_RANGE
+];
 
 /// Internet sockets go nowhere but the way out; every other family is a way around it.
 const FAMILIES: &[u32] = &[libc::AF_INET.cast_unsigned(), libc::AF_INET6.cast_unsigned()];
 const PAIRS: &[u32] = &[libc::AF_UNIX.cast_unsigned()];
 const MULTIPATH: &[u32] = &[262];
 
-/// The first process is not theirs to set limits for.
+/// The first process is not theirs to set limits for, nor to slow down: it ends all others.
 const FIRST: &[u32] = &[1];
+const FOR_ONE: &[i64] = &[
+    libc::SYS_prlimit64,
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setscheduler,
+];
+
+/// What `setpriority` and `ioprio_set` call all processes of a user.
+const OF_USER: (&[u32], &[u32]) = (&[2], &[3]);
 
 /// Lays the filter on this process and everything it will start.
 pub(crate) fn restrict() -> Result<(), String> {
@@ -145,8 +161,14 @@ fn rules() -> BTreeMap<u32, Rule> {
     add(libc::SYS_socketpair, libc::EPERM, vec![Check::NoneOf(0, PAIRS)]);
     let namespaces = vec![Check::AnyBit(0, NEW_NAMESPACES.cast_unsigned())];
     add(libc::SYS_clone, libc::EPERM, namespaces);
-    add(libc::SYS_ioctl, libc::EPERM, vec![Check::OneOf(1, TYPES_FOR_USER)]);
-    add(libc::SYS_prlimit64, libc::EPERM, vec![Check::OneOf(0, FIRST)]);
+    add(libc::SYS_ioctl, libc::EPERM, vec![Check::OneOf(1, CONTROLS)]);
+    for call in FOR_ONE {
+        add(*call, libc::EPERM, vec![Check::OneOf(0, FIRST)]);
+    }
+    let (of_user, io_of_user) = OF_USER;
+    let of_first = Check::OneOf(1, FIRST);
+    add(libc::SYS_setpriority, libc::EPERM, vec![Check::OneOf(0, of_user), of_first.clone()]);
+    add(libc::SYS_ioprio_set, libc::EPERM, vec![Check::OneOf(0, io_of_user), of_first]);
     for (call, argument) in MODES {
         add(*call, libc::EPERM, vec![Check::AnyBit(*argument, BECOMES_OWNER)]);
     }
@@ -198,6 +220,13 @@ mod tests {
             (libc::SYS_ioctl, [0, 0x5412, 0, 0, 0, 0], eperm),
             (libc::SYS_prlimit64, [0, 7, 0, 0, 0, 0], ALLOWED),
             (libc::SYS_prlimit64, [1, 7, 0, 0, 0, 0], eperm),
+            (libc::SYS_ioctl, [0, 0x4030_5828, 0, 0, 0, 0], eperm),
+            (libc::SYS_sched_setscheduler, [1, 5, 0, 0, 0, 0], eperm),
+            (libc::SYS_sched_setscheduler, [0, 5, 0, 0, 0, 0], ALLOWED),
+            (libc::SYS_setpriority, [0, 0, 10, 0, 0, 0], ALLOWED),
+            (libc::SYS_setpriority, [0, 1, 10, 0, 0, 0], eperm),
+            (libc::SYS_setpriority, [2, 0, 10, 0, 0, 0], eperm),
+            (libc::SYS_ioprio_set, [3, 0, 0, 0, 0, 0], eperm),
             (libc::SYS_fchmod, [0, 0o755, 0, 0, 0, 0], ALLOWED),
             (libc::SYS_fchmod, [0, 0o2755, 0, 0, 0, 0], eperm),
             (libc::SYS_openat, [0, 0, 0, 0o4700, 0, 0], eperm),

@@ -33,11 +33,7 @@ impl NoLauncher {
 
 impl Spawner {
     /// Starts the launcher and hands it what it needs.
-    pub(crate) fn start(
-        program: &Path,
-        setup: &Setup,
-        handles: &[BorrowedFd<'_>],
-    ) -> Result<Self, NoLauncher> {
+    pub(crate) fn start(program: &Path, setup: &Setup) -> Result<Self, NoLauncher> {
         let failed = |err: io::Error| NoLauncher::new("launcher", err);
         let (socket, theirs) = wire::pair().map_err(failed)?;
         let (told, hear) = mpsc::channel();
@@ -74,7 +70,7 @@ impl Spawner {
             Err(err) => return Err(NoLauncher::new("launcher", err)),
         }
         let spawner = Self { socket, thread: Some(thread) };
-        wire::send(spawner.socket.as_fd(), setup, handles).map_err(failed)?;
+        wire::send(spawner.socket.as_fd(), setup, &[]).map_err(failed)?;
         match wire::receive::<Placed>(&spawner.socket).map_err(failed)? {
             Some((Placed::Done, _)) => Ok(spawner),
             Some((Placed::Failed { mechanism, why }, _)) => Err(NoLauncher { mechanism, why }),

@@ -1,21 +1,22 @@
-//! Staging: when we are the superuser, commands are not. What they may reach is put where an ordinary
-//! user can get at it, in a mount namespace of the launcher's own, with owners mapped so that what a
-//! command writes belongs to the workspace's owner.
+//! Staging: what commands may reach is put in one place, in a mount namespace of the launcher's own, and
+//! shielded there for each command. Everything is mounted by handles: names can be exchanged by whoever
+//! may write, between a look and a mount, and handles cannot.
 
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::CWD;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount,
     mount_change, move_mount, open_tree, unmount,
 };
 use rustix::process::Signal;
 
-use super::system::{self, Forked};
-use super::wire::{Setup, User};
+use super::guard::Shield;
+use super::system::{self, Forked, MountAttributes};
+use super::wire::{Setup, Staged, User};
 
 /// Where the staged things are. Only the launcher and what it starts see this mount.
 const PLACE: &str = "/tmp";
@@ -28,23 +29,21 @@ pub(crate) fn place(number: usize) -> PathBuf {
 /// A mechanism that is missing, and what was said.
 type Missing = (&'static str, String);
 
-/// Stages everything. Without a user to become there is nothing to do: paths
-/// are used as they are.
-pub(crate) fn stage(setup: &Setup, handles: &[OwnedFd]) -> Result<(), Missing> {
-    let Some(user) = setup.user else { return Ok(()) };
-    if handles.len() != setup.staged.len() {
-        return Err(("launcher", "it was handed too few directories".to_owned()));
-    }
-    // Cloned where they still are: in the new namespace their mounts would be another's.
-    let mut clones = Vec::new();
+/// Stages everything. When we are the superuser, commands are not, and owners are mapped so that what a
+/// command writes belongs to the workspace's owner.
+pub(crate) fn stage(setup: &Setup) -> Result<(), Missing> {
     let namespace = |err: io::Error| ("mount namespace", err.to_string());
-    for (staged, handle) in setup.staged.iter().zip(handles) {
-        let flags = OpenTreeFlags::OPEN_TREE_CLONE
-            | OpenTreeFlags::OPEN_TREE_CLOEXEC
-            | OpenTreeFlags::AT_EMPTY_PATH
-            | OpenTreeFlags::AT_RECURSIVE;
-        let clone = open_tree(handle, "", flags).map_err(|err| namespace(err.into()))?;
-        if let Some(owner) = staged.owner {
+    if rustix::process::geteuid().is_root() {
+        system::unshare(libc::CLONE_NEWNS).map_err(namespace)?;
+    } else {
+        own_users().map_err(|err| ("user namespaces", err.to_string()))?;
+    }
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
+        .map_err(|errno| namespace(errno.into()))?;
+    let mut clones = Vec::new();
+    for staged in &setup.staged {
+        let clone = clone_of(staged).map_err(namespace)?;
+        if let (Some(owner), Some(user)) = (staged.owner, setup.user) {
             let users =
                 user_namespace(owner, user).map_err(|err| ("user namespaces", err.to_string()))?;
             system::map_owners(clone.as_fd(), users.as_fd())
@@ -52,20 +51,53 @@ pub(crate) fn stage(setup: &Setup, handles: &[OwnedFd]) -> Result<(), Missing> {
         }
         clones.push(clone);
     }
-    own_mounts().map_err(namespace)?;
+    leave_unused();
     attach(setup, &clones).map_err(namespace)
 }
 
-fn own_mounts() -> io::Result<()> {
-    // The one thread there is gets the new namespace, and with it everything it starts.
-    system::unshare(libc::CLONE_NEWNS)?;
-    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
-    leave_unused();
-    Ok(())
+/// Takes a user namespace of our own, in which we are who we were and may mount.
+fn own_users() -> io::Result<()> {
+    let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
+    system::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS)?;
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("{0} {0} 1", uid.as_raw()))?;
+    fs::write("/proc/self/gid_map", format!("{0} {0} 1", gid.as_raw()))
+}
+
+/// Returns a mount of what is to be staged, attached to nothing yet. It has to be what was looked at when
+/// the sandbox was prepared.
+fn clone_of(staged: &Staged) -> io::Result<OwnedFd> {
+    let source = &staged.source;
+    let told = |err: io::Error| io::Error::new(err.kind(), format!("`{source}`: {err}"));
+    let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let handle = rustix::fs::open(source.as_str(), flags, Mode::empty())
+        .map_err(|errno| told(errno.into()))?;
+    if identity(handle.as_fd())? != staged.is {
+        return Err(told(io::Error::other("it is another one than a moment ago")));
+    }
+    let clone = clone_mount(handle.as_fd()).map_err(told)?;
+    // What has these already is not mounted again by name.
+    let attributes = MountAttributes::NO_SUID | MountAttributes::NO_DEVICES;
+    system::set_mount(clone.as_fd(), attributes).map_err(told)?;
+    Ok(clone)
+}
+
+fn identity(handle: BorrowedFd<'_>) -> io::Result<(u64, u64)> {
+    let meta = rustix::fs::fstat(handle)?;
+    Ok((meta.st_dev, meta.st_ino))
+}
+
+/// Returns a new mount of what a handle stands for, and of what is mounted below it.
+fn clone_mount(handle: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_EMPTY_PATH
+        | OpenTreeFlags::AT_RECURSIVE;
+    Ok(open_tree(handle, "", flags)?)
 }
 
 /// Takes leave of mounts that no command is shown: bubblewrap reads the list of all of them again and
-/// again.
+/// again. Those that are not ours to take leave of stay.
 fn leave_unused() {
     const USED: [&str; 9] =
         ["/proc", "/dev", "/usr", "/bin", "/sbin", "/lib", "/opt", "/nix", "/etc"];
@@ -97,6 +129,41 @@ fn attach(setup: &Setup, clones: &[OwnedFd]) -> io::Result<()> {
         move_mount(clone, "", CWD, &place, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
     }
     Ok(())
+}
+
+/// Shields what is staged, by root, for the one command that this process is to become.
+pub(crate) fn shield(roots: &[Vec<Shield>]) -> Result<(), String> {
+    if roots.iter().all(Vec::is_empty) {
+        return Ok(());
+    }
+    system::unshare(libc::CLONE_NEWNS).map_err(|err| err.to_string())?;
+    for (number, shields) in roots.iter().enumerate() {
+        let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::DIRECTORY;
+        let root = rustix::fs::open(place(number), flags, Mode::empty())
+            .map_err(|errno| io::Error::from(errno).to_string())?;
+        for shield in shields {
+            mount_over_itself(root.as_fd(), shield)
+                .map_err(|err| format!("`{}`: {err}", shield.path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Mounts a file or folder over itself. What it is was looked at before, and is looked at again through
+/// the handle that is both mounted and mounted on.
+fn mount_over_itself(root: BorrowedFd<'_>, shield: &Shield) -> io::Result<()> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    let handle = rustix::fs::openat2(root, &shield.path, flags, Mode::empty(), resolve)?;
+    if identity(handle.as_fd())? != shield.is {
+        return Err(io::Error::other("something else took its place"));
+    }
+    let clone = clone_mount(handle.as_fd())?;
+    if shield.is_read_only {
+        system::set_mount(clone.as_fd(), MountAttributes::READ_ONLY)?;
+    }
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    Ok(move_mount(&clone, "", &handle, "", flags)?)
 }
 
 /// Returns a user namespace in which what `owner` owns on disk belongs to `user`, and nothing else to

@@ -213,6 +213,50 @@ pub(crate) fn unshare(flags: c_int) -> io::Result<()> {
     checked(unsafe { libc::unshare(flags) }).map(drop)
 }
 
+/// What can be set on mounts.
+#[derive(Clone, Copy)]
+pub(crate) struct MountAttributes(u64);
+
+impl MountAttributes {
+    pub(crate) const READ_ONLY: Self = Self(libc::MOUNT_ATTR_RDONLY);
+    pub(crate) const NO_SUID: Self = Self(libc::MOUNT_ATTR_NOSUID);
+    pub(crate) const NO_DEVICES: Self = Self(libc::MOUNT_ATTR_NODEV);
+}
+
+impl std::ops::BitOr for MountAttributes {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// Sets attributes of a mount and of every one below it.
+pub(crate) fn set_mount(mount: BorrowedFd<'_>, set: MountAttributes) -> io::Result<()> {
+    let attributes =
+        libc::mount_attr { attr_set: set.0, attr_clr: 0, propagation: 0, userns_fd: 0 };
+    mount_setattr(mount, libc::AT_RECURSIVE, &attributes)
+}
+
+fn mount_setattr(
+    mount: BorrowedFd<'_>,
+    flags: c_int,
+    attributes: &libc::mount_attr,
+) -> io::Result<()> {
+    // SAFETY: the structure and its size belong together, and the path is an empty string.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            mount.as_raw_fd(),
+            c"".as_ptr(),
+            libc::AT_EMPTY_PATH | flags,
+            std::ptr::from_ref(attributes).cast::<c_void>(),
+            size_of::<libc::mount_attr>(),
+        )
+    };
+    checked(done as c_int).map(drop)
+}
+
 /// Maps the owners of a mount that is not attached yet, as the user namespace maps users.
 pub(crate) fn map_owners(mount: BorrowedFd<'_>, users: BorrowedFd<'_>) -> io::Result<()> {
     let attributes = libc::mount_attr {
@@ -221,18 +265,7 @@ pub(crate) fn map_owners(mount: BorrowedFd<'_>, users: BorrowedFd<'_>) -> io::Re
         propagation: 0,
         userns_fd: u64::try_from(users.as_raw_fd()).unwrap_or_default(),
     };
-    // SAFETY: the structure and its size belong together, and the path is an empty string.
-    let done = unsafe {
-        libc::syscall(
-            libc::SYS_mount_setattr,
-            mount.as_raw_fd(),
-            c"".as_ptr(),
-            libc::AT_EMPTY_PATH,
-            (&raw const attributes).cast::<c_void>(),
-            size_of::<libc::mount_attr>(),
-        )
-    };
-    checked(done as c_int).map(drop)
+    mount_setattr(mount, 0, &attributes)
 }
 
 /// Returns which version of Landlock the kernel has; none if it has none, or has it off.

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -44,7 +44,6 @@ pub(crate) struct View {
     pub(crate) home: PathBuf,
     pub(crate) user: Option<User>,
     pub(crate) environment: Vec<String>,
-    is_staged: bool,
 }
 
 /// Where our own folders for commands are.
@@ -78,7 +77,6 @@ impl View {
             home,
             user,
             environment: Vec::new(),
-            is_staged: user.is_some(),
         };
         for (path, handle) in roots {
             view.add_root(path, *handle)?;
@@ -142,16 +140,18 @@ impl View {
         self.user.filter(|user| user.uid != owner.uid).map(|_| owner)
     }
 
-    /// What the launcher is to stage, and the handles of it.
-    pub(crate) fn staged(&self) -> (Vec<Staged>, Vec<BorrowedFd<'_>>) {
-        if !self.is_staged {
-            return (Vec::new(), Vec::new());
-        }
-        let staged = |bind: &Bind| Staged { is_directory: bind.is_directory, owner: bind.owner };
-        (
-            self.binds.iter().map(staged).collect(),
-            self.binds.iter().map(|bind| bind.handle.as_fd()).collect(),
-        )
+    /// What the launcher is to stage.
+    pub(crate) fn staged(&self) -> io::Result<Vec<Staged>> {
+        let staged = |bind: &Bind| {
+            let meta = rustix::fs::fstat(&bind.handle)?;
+            Ok(Staged {
+                source: bind.source.display().to_string(),
+                is: (meta.st_dev, meta.st_ino),
+                is_directory: bind.is_directory,
+                owner: bind.owner,
+            })
+        };
+        self.binds.iter().map(staged).collect()
     }
 
     /// Where a command may write.
@@ -162,12 +162,12 @@ impl View {
         all.map(|path| path.display().to_string()).collect()
     }
 
-    /// Bubblewrap's options for one command, with these shields on each root.
-    pub(crate) fn options(&self, shields: &[&[Shield]]) -> Vec<String> {
-        self.options_from(shields, |number| self.source(number))
+    /// Bubblewrap's options for one command. What is shielded comes with the roots.
+    pub(crate) fn options(&self) -> Vec<String> {
+        self.options_from(&[], stage::place)
     }
 
-    /// The same by the paths that everything really has.
+    /// The same by the paths that everything really has, with these shields on each root.
     pub(crate) fn plain_options(&self, shields: &[&[Shield]]) -> Vec<String> {
         self.options_from(shields, |number| self.binds[number].source.clone())
     }
@@ -204,10 +204,6 @@ impl View {
         }
         options.add(["--remount-ro", "/"]);
         options.0
-    }
-
-    fn source(&self, number: usize) -> PathBuf {
-        if self.is_staged { stage::place(number) } else { self.binds[number].source.clone() }
     }
 }
 

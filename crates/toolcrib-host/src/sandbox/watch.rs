@@ -11,8 +11,9 @@ pub(crate) struct Growth {
 }
 
 struct Full {
-    root: OwnedFd,
     device: u64,
+    /// The roots on it.
+    roots: Vec<OwnedFd>,
     bytes: u64,
     files: u64,
     /// What the command had written when what is new was last counted.
@@ -26,16 +27,18 @@ impl Growth {
         for root in roots {
             let device = rustix::fs::fstat(root).map_or(0, |meta| meta.st_dev);
             let Ok(root) = root.try_clone_to_owned() else { continue };
-            if !known.iter().any(|it| it.device == device) {
+            if let Some(other) = known.iter_mut().find(|it| it.device == device) {
+                other.roots.push(root);
+            } else {
                 let (bytes, files) = full(&root);
-                known.push(Full { root, device, bytes, files, looked_at: 0 });
+                known.push(Full { device, roots: vec![root], bytes, files, looked_at: 0 });
             }
         }
         Self { roots: known }
     }
 
     /// Returns the limit that was passed, if one was. Others fill and empty the same file systems:
-    /// how full they are is only a hint, and what counts is new below the root or written by the command.
+    /// how full they are, and what the command has written, only say when to look.
     pub(crate) fn look(
         &mut self,
         written: u64,
@@ -44,26 +47,23 @@ impl Growth {
         since: SystemTime,
     ) -> Option<(Limit, u64, u64)> {
         self.roots.iter_mut().find_map(|then| {
-            let (bytes, files) = full(&then.root);
-            if written > most {
-                let grown = bytes.saturating_sub(then.bytes);
-                if grown > most {
-                    return Some((Limit::Growth, most, grown.min(written)));
+            let (bytes, files) = then.roots.first().map_or((0, 0), full);
+            let grown = bytes.saturating_sub(then.bytes);
+            // Either can be someone else's doing, or be hidden by it. Looking is dear: once for each time.
+            if grown > most || written.saturating_sub(then.looked_at) > most {
+                then.looked_at = written;
+                let new = New::below(&then.roots, since, most, u64::MAX);
+                let all = new.bytes + new.changed;
+                if new.bytes > most || grown.min(all) > most {
+                    return Some((Limit::Growth, most, new.bytes.max(grown.min(all))));
                 }
-                // Someone else may have made room meanwhile. Looking is dear: once per `most` written.
-                if written - then.looked_at > most {
-                    then.looked_at = written;
-                    let new = New::below(&then.root, since, most, u64::MAX);
-                    if new.bytes > most {
-                        return Some((Limit::Growth, most, new.bytes.min(written)));
-                    }
-                }
+                then.bytes = bytes.saturating_sub(all);
             }
             let more = files.saturating_sub(then.files);
             if more <= most_files {
                 return None;
             }
-            if New::below(&then.root, since, u64::MAX, most_files).files > most_files {
+            if New::below(&then.roots, since, u64::MAX, most_files).files > most_files {
                 return Some((Limit::Files, most_files, more));
             }
             // It was someone else.
@@ -73,26 +73,28 @@ impl Growth {
     }
 }
 
-/// What is new below a root.
+/// What is new below roots.
 #[derive(Default)]
 struct New {
     /// On disk, in files that were made since.
     bytes: u64,
+    /// On disk, in files that were there before and written since.
+    changed: u64,
     /// Made or changed since.
     files: u64,
 }
 
 impl New {
     /// Counts until it is more than `most` bytes or `most_files` files.
-    fn below(root: &OwnedFd, since: SystemTime, most: u64, most_files: u64) -> Self {
+    fn below(roots: &[OwnedFd], since: SystemTime, most: u64, most_files: u64) -> Self {
         use std::os::fd::AsRawFd;
         use std::os::unix::fs::MetadataExt;
         let seconds = |time: SystemTime| {
             time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
         };
         let since = seconds(since);
-        let mut open =
-            vec![std::path::PathBuf::from(format!("/proc/self/fd/{}/", root.as_raw_fd()))];
+        let place = |root: &OwnedFd| format!("/proc/self/fd/{}/", root.as_raw_fd()).into();
+        let mut open: Vec<std::path::PathBuf> = roots.iter().map(place).collect();
         let mut new = Self::default();
         while let Some(folder) = open.pop() {
             for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -101,6 +103,8 @@ impl New {
                 new.files += u64::from(changed >= since);
                 if meta.created().map_or(changed, seconds) >= since {
                     new.bytes += meta.blocks() * 512;
+                } else if meta.is_file() && meta.mtime().cast_unsigned() >= since {
+                    new.changed += meta.blocks() * 512;
                 }
                 if new.bytes > most || new.files > most_files {
                     return new;
@@ -142,7 +146,15 @@ mod tests {
         assert!(growth.look(3_500_000, 1_000_000, 10, old).is_none(), "looked a moment ago");
         let (limit, most, used) = growth.look(5_000_000, 1_000_000, 10, old).unwrap();
         assert_eq!((limit, most), (Limit::Growth, 1_000_000));
-        assert!((1_000_001..=5_000_000).contains(&used), "{used}");
-        assert!(growth.look(999_999, 1_000_000, 10, old).is_none(), "it wrote less");
+        assert!(used > 1_000_000, "{used}");
+        growth.roots[0].bytes = u64::MAX;
+        assert!(growth.look(5_500_000, 1_000_000, 10, old).is_none(), "it wrote no more");
+        // Whoever hides what it writes is seen by the file system's growth.
+        growth.roots[0].bytes = 0;
+        assert!(growth.look(0, 1_000_000, 10, old).is_some());
+        // And growth elsewhere is nobody's here.
+        std::fs::remove_file(folder.path().join("new")).unwrap();
+        growth.roots[0].bytes = 0;
+        assert!(growth.look(u64::MAX, 1_000_000, 10, old).is_none());
     }
 }

@@ -30,7 +30,7 @@ pub(crate) struct Setup {
     pub(crate) bubblewrap: String,
     /// Who commands are to be, when the launcher is the superuser.
     pub(crate) user: Option<User>,
-    /// Names for what is handed over beside this, in the same order.
+    /// What commands may reach; the roots come first.
     pub(crate) staged: Vec<Staged>,
 }
 
@@ -41,9 +41,13 @@ pub(crate) struct User {
     pub(crate) gid: u32,
 }
 
-/// A directory or file that the launcher puts where an ordinary user can reach it.
+/// A directory or file that the launcher puts where commands are given it from.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Staged {
+    /// Its path.
+    pub(crate) source: String,
+    /// Which one it has to be: device and inode.
+    pub(crate) is: (u64, u64),
     /// Whether it is a directory.
     pub(crate) is_directory: bool,
     /// The owner on disk that commands write as; nothing if owners are shown as they are.
@@ -64,6 +68,8 @@ pub(crate) enum Placed {
 pub(crate) struct Launch {
     /// Bubblewrap's options.
     pub(crate) options: Vec<String>,
+    /// What is to be shielded below each root.
+    pub(crate) shields: Vec<Vec<Shield>>,
 }
 
 /// What the process inside is told about its command.
@@ -74,8 +80,6 @@ pub(crate) struct Inside {
     pub(crate) directory: String,
     /// Directories that must be the ones that were meant: path, device, inode.
     pub(crate) roots: Vec<(String, u64, u64)>,
-    /// Mounts that were below a root before: device and root of each, as the kernel lists them.
-    pub(crate) submounts: Vec<(String, String)>,
     /// Mounts that must be there: the path, and what it must be.
     pub(crate) shields: Vec<(String, Shield)>,
     /// Where the command may write.
@@ -120,6 +124,8 @@ pub(crate) enum Report {
 pub(crate) enum Step {
     /// Bubblewrap could not be started.
     Spawn,
+    /// What is protected was moved meanwhile.
+    Shield,
     /// The process inside has more than it should, or less.
     Verify,
     /// The listener for the way out.
@@ -183,7 +189,12 @@ pub(crate) fn receive<T: DeserializeOwned>(
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
     let mut beside = RecvAncillaryBuffer::new(&mut space);
     let mut slices = [IoSliceMut::new(&mut bytes)];
-    let got = retry(|| recvmsg(&socket, &mut slices, &mut beside, RecvFlags::CMSG_CLOEXEC))?;
+    let mut get = || retry(|| recvmsg(&socket, &mut slices, &mut beside, RecvFlags::CMSG_CLOEXEC));
+    let got = match get() {
+        // Said once, of an end that closed without hearing us out. What it had said itself comes after.
+        Err(err) if err.raw_os_error() == Some(libc::ECONNRESET) => get(),
+        other => other,
+    }?;
     let mut fds = Vec::new();
     for message in beside.drain() {
         if let RecvAncillaryMessage::ScmRights(received) = message {

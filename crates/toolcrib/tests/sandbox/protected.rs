@@ -235,3 +235,51 @@ fn what_is_told_does_not_tell_what_is_outside() {
         assert!(there.contains("made repositories: `NAME`"), "{there}");
     });
 }
+
+#[test]
+fn a_repository_stays_protected_whatever_a_command_does_around_it() {
+    let evil = "chmod 755 libs 2>/dev/null; echo evil > libs/deep/repo/.git/hooks/post-commit";
+    for attempt in [
+        "true",
+        "chmod 000 libs",
+        "mkdir .f; cd .f; mkdir $(seq 10100)",
+        "for i in $(seq 600); do mkdir -p .r/$i/.git; done",
+        "mkdir -p aa/.git; touch aa/.git/HEAD; ln -s ../../x aa/.git/hooks",
+    ] {
+        for_all(|scratch| {
+            repository(scratch, "libs/deep/repo");
+            let hook = scratch.work().join("libs/deep/repo/.git/hooks/post-commit");
+            inside(scratch, attempt);
+            let got = inside(scratch, evil);
+            let _ = outside(scratch, "chmod 755 libs");
+            assert!(!hook.exists(), "{attempt}: {}", got.stderr);
+            // And commands run again, at the latest when the user has seen to it.
+            let got = inside(scratch, "echo ran");
+            assert_eq!(got.stdout, "ran\n", "{attempt}: {}", got.stderr);
+            // The control.
+            outside(scratch, evil);
+            assert!(hook.exists(), "{attempt}");
+        });
+    }
+}
+
+#[test]
+fn a_repository_on_another_mount_is_protected_too() {
+    // Only the superuser can mount something into the workspace.
+    if crate::scratch::users().len() == 1 {
+        return;
+    }
+    let scratch = Scratch::of(crate::scratch::User::Own);
+    scratch.put("data/", "");
+    repository(&scratch, "../elsewhere/repo");
+    let program = env!("CARGO_BIN_EXE_toolcrib");
+    let script = format!(
+        "mount --bind ../elsewhere data && {program} sandbox run -- sh -c \
+         'cat data/repo/file; echo evil > data/repo/.git/hooks/post-commit'"
+    );
+    let mut command = crate::ground::plain(&scratch, "unshare");
+    command.args(["-m", "sh", "-c", &script]).env("TOOLCRIB_STATE", scratch.state());
+    let got: crate::scratch::Ran = command.output().unwrap().into();
+    assert_eq!(got.stdout, "one\n", "{}", got.stderr);
+    assert!(got.stderr.contains("Read-only file system"), "{}", got.stderr);
+}

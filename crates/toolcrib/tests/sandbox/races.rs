@@ -1,55 +1,8 @@
 //! Names that are exchanged while a command is being started, by another command.
 
-use std::os::unix::fs::PermissionsExt;
-
 use serde_json::json;
 
-use crate::ground::{Session, eventually, for_all, inside_with, outside};
-use crate::scratch::{User, users};
-
-/// A bubblewrap that is told one more thing than we tell it: what a race would make it do.
-fn fooled(folder: &std::path::Path, more: &str) -> String {
-    let script = folder.join("bwrap");
-    let text = format!("#!/bin/sh\nshift 3\nexec /usr/bin/bwrap --args 4 {more} -- \"$@\"\n");
-    std::fs::write(&script, text).unwrap();
-    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
-    format!("sandbox.bubblewrap={}", script.display())
-}
-
-#[test]
-fn a_mount_from_elsewhere_below_a_root_is_noticed() {
-    // Only the superuser can name another bubblewrap.
-    if users().len() == 1 {
-        return;
-    }
-    let folder = tempfile::tempdir_in("/var/tmp").unwrap();
-    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-    for_all(|scratch| {
-        scratch.put("one/file", "x");
-        scratch.put("two/file", "y");
-        let work = scratch.work().display().to_string();
-        // Where the launcher has the workspace: staged, if commands are another user than it is.
-        let from = if scratch.user == User::Own { "/tmp/0" } else { &work };
-        let run =
-            |more: String| inside_with(scratch, &[&fooled(folder.path(), &more)], "cat two/file");
-        // The controls: nothing more, and a part of the workspace on itself.
-        for more in [String::new(), format!("--bind {from}/two {work}/two")] {
-            let got = run(more);
-            assert_eq!(got.stdout, "y", "{}", got.stderr);
-        }
-        for more in [
-            format!("--bind {from}/one {work}/two"),
-            format!("--ro-bind {from}/one {work}/two"),
-            format!("--bind {from}/one/file {work}/two/file"),
-            format!("--bind /usr {work}/two"),
-            format!("--tmpfs {work}/two"),
-        ] {
-            let got = run(more.clone());
-            assert_eq!((got.code, got.stdout.as_str()), (1, ""), "{more}: {}", got.stderr);
-            assert!(got.stderr.contains("is mounted from elsewhere"), "{more}: {}", got.stderr);
-        }
-    });
-}
+use crate::ground::{Session, eventually, for_all, outside};
 
 /// Exchanges, again and again: two repositories whose `.git` is the same file twice, and one of them with
 /// a link to a folder outside. The more repositories lie between them, the longer each look takes.
