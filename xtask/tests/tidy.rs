@@ -21,6 +21,7 @@ const LINES: &[(&str, u8)] = &[
     ("toolcrib-plugins", 2),
     ("toolcrib-host", 2),
     ("toolcrib-search", 2),
+    ("toolcrib-shell", 2),
     ("toolcrib-ledger", 2),
     ("toolcrib-core", 1),
 ];

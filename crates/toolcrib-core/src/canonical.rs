@@ -44,6 +44,19 @@ pub fn text(value: &Value) -> String {
     out
 }
 
+/// Returns arguments as compact JSON with their keys in the order of `keys`, others after them.
+pub fn in_order<'a>(args: &Value, keys: impl Iterator<Item = &'a str>) -> String {
+    let Value::Object(object) = args else { return text(args) };
+    let mut order: Vec<&str> = keys.filter(|key| object.contains_key(*key)).collect();
+    let mut others: Vec<&str> =
+        object.keys().map(String::as_str).filter(|key| !order.contains(key)).collect();
+    others.sort_unstable();
+    order.append(&mut others);
+    let pairs = order.iter().filter_map(|key| Some((*key, object.get(*key)?)));
+    let pairs = pairs.map(|(key, value)| format!("{}:{}", Value::from(key), text(value)));
+    format!("{{{}}}", pairs.collect::<Vec<_>>().join(","))
+}
+
 fn append(value: &Value, out: &mut String) {
     match value {
         Value::Array(items) => {

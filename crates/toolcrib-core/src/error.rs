@@ -25,6 +25,8 @@ pub enum ErrorKind {
     Declined,
     /// The call needs a person's approval and nobody could be asked.
     ApprovalNeeded,
+    /// The agent is first to confirm that it means it.
+    ConfirmationNeeded,
     /// The call ran past its deadline.
     Timeout,
     /// The call was cancelled.
@@ -75,7 +77,7 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// Every kind, for tests that hold over all of them.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::NoTool,
         Self::NotOffered,
         Self::BadArgs,
@@ -84,6 +86,7 @@ impl ErrorKind {
         Self::Refused,
         Self::Declined,
         Self::ApprovalNeeded,
+        Self::ConfirmationNeeded,
         Self::Timeout,
         Self::Cancelled,
         Self::NotFound,
@@ -120,6 +123,7 @@ impl ErrorKind {
             Self::Refused => "refused",
             Self::Declined => "declined",
             Self::ApprovalNeeded => "approval_required",
+            Self::ConfirmationNeeded => "confirmation_required",
             Self::Timeout => "timeout",
             Self::Cancelled => "cancelled",
             Self::NotFound => "not_found",
@@ -158,6 +162,7 @@ impl ErrorKind {
             | Self::Refused
             | Self::Declined
             | Self::ApprovalNeeded
+            | Self::ConfirmationNeeded
             | Self::Unrecorded => true,
             Self::Timeout
             | Self::Cancelled

@@ -16,6 +16,7 @@ pub mod json;
 pub mod nearest;
 pub mod outcome;
 pub mod policy;
+pub mod reading;
 pub mod schema;
 pub mod search;
 pub mod tool;

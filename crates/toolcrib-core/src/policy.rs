@@ -1,8 +1,16 @@
 //! What may run: tiers, modes, the decision about a call, and the permit that running needs.
 
+mod book;
+mod file;
+mod rule;
+
 use std::fmt;
 
 use crate::canonical::Digest;
+
+pub use book::{Policy, Subject};
+pub use file::{RulesError, Said, rules_in};
+pub use rule::{Layer, Rule, Says, Source, When};
 
 /// How much harm a tool could do, from none to the most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -116,10 +124,20 @@ pub struct Decision {
     pub verdict: Verdict,
     /// The rule that says so, in words.
     pub rule: String,
+    /// Why, in the words of whoever wrote the rule.
+    pub because: String,
+    /// Where the rule is written; nothing for tier and mode.
+    pub source: Option<Source>,
+    /// Whether an agent is first to confirm that it means it.
+    pub confirm: bool,
+    /// What the command was read as, if there is one.
+    pub reading: Option<String>,
+    /// Rules that only take note of the call.
+    pub audited: Vec<String>,
 }
 
 /// Decides a call by its tool's tier and the session's mode.
-pub fn decide(tier: Tier, mode: Mode) -> Decision {
+pub fn by_tier(tier: Tier, mode: Mode) -> Decision {
     let verdict = match (tier, mode) {
         (Tier::Safe, _)
         | (Tier::Standard, Mode::Standard | Mode::Permissive)
@@ -132,7 +150,15 @@ pub fn decide(tier: Tier, mode: Mode) -> Decision {
             Verdict::Deny
         }
     };
-    Decision { verdict, rule: format!("tier {} in mode {}", tier.number(), mode.as_str()) }
+    Decision {
+        verdict,
+        rule: format!("tier {} in mode {}", tier.number(), mode.as_str()),
+        because: String::new(),
+        source: None,
+        confirm: false,
+        reading: None,
+        audited: Vec::new(),
+    }
 }
 
 /// What a person answered.
@@ -194,7 +220,7 @@ mod tests {
         ];
         for (tier, verdicts) in table {
             for (mode, verdict) in Mode::ALL.into_iter().zip(verdicts) {
-                assert_eq!(decide(tier, mode).verdict, verdict, "{tier:?} {mode:?}");
+                assert_eq!(by_tier(tier, mode).verdict, verdict, "{tier:?} {mode:?}");
             }
         }
     }
@@ -203,9 +229,9 @@ mod tests {
     fn permit_needs_the_right_answer_and_covers_one_call() {
         let digest = Digest::of("t", &json!({"a": 1}));
         let other = Digest::of("t", &json!({"a": 2}));
-        let ask = decide(Tier::Elevated, Mode::Standard);
-        let deny = decide(Tier::Dangerous, Mode::Standard);
-        let allow = decide(Tier::Safe, Mode::Standard);
+        let ask = by_tier(Tier::Elevated, Mode::Standard);
+        let deny = by_tier(Tier::Dangerous, Mode::Standard);
+        let allow = by_tier(Tier::Safe, Mode::Standard);
         let yes = Answer::Yes("someone".to_owned());
 
         assert!(Permit::by_policy(&allow, digest).unwrap().covers(digest));

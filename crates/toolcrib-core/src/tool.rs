@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::call::CallId;
 use crate::capability::{Cancel, Clock, Files, Tree};
-use crate::command::{Commands, Usage};
+use crate::command::{Commands, Order, Shell, Usage};
 use crate::declaration::{Declaration, Limits};
 use crate::error::{ErrorKind, ToolError};
 use crate::schema;
@@ -137,6 +137,21 @@ impl Default for ToolSettings {
 pub struct Plan {
     /// The files it would change.
     pub edits: Vec<ProposedEdit>,
+    /// The files and directories it would read, as the caller wrote them.
+    pub reads: Vec<String>,
+    /// The command it would run.
+    pub command: Option<ProposedCommand>,
+}
+
+/// A command that a call would run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProposedCommand {
+    /// What reads the text.
+    pub shell: Shell,
+    /// The text.
+    pub text: String,
+    /// Where it starts, as the caller wrote it.
+    pub directory: Option<String>,
 }
 
 /// A file that a call would change.
@@ -153,7 +168,19 @@ pub struct ProposedEdit {
 impl Plan {
     /// Returns a plan that changes one file.
     pub fn edit(path: &str, before: Option<String>, after: Option<String>) -> Self {
-        Self { edits: vec![ProposedEdit { path: path.to_owned(), before, after }] }
+        let edits = vec![ProposedEdit { path: path.to_owned(), before, after }];
+        Self { edits, ..Self::default() }
+    }
+
+    /// Returns a plan that reads a file or a directory.
+    pub fn read(path: &str) -> Self {
+        Self { reads: vec![path.to_owned()], ..Self::default() }
+    }
+
+    /// Returns a plan that runs a command.
+    pub fn command(order: &Order) -> Self {
+        let Order { shell, text, directory, .. } = order.clone();
+        Self { command: Some(ProposedCommand { shell, text, directory }), ..Self::default() }
     }
 }
 

@@ -1,6 +1,9 @@
 //! What one session is offered: all catalogues, or a choice of catalogues and tools.
 
 use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use serde_json::{Map, Value};
 
 use crate::catalogue::Catalogue;
 use crate::declaration::Limits;
@@ -23,9 +26,20 @@ pub struct Offer {
     pub tool: &'static dyn AnyTool,
     /// How much it may take, after the operator's settings.
     pub limits: Limits,
+    keys: Arc<OnceLock<Arc<[String]>>>,
 }
 
 impl Offer {
+    /// The names of its arguments, in the order they are declared in.
+    pub fn keys(&self) -> Arc<[String]> {
+        let keys = || {
+            let schema = self.tool.schema();
+            let properties = schema.get("properties").and_then(Value::as_object);
+            properties.into_iter().flat_map(Map::keys).cloned().collect()
+        };
+        Arc::clone(self.keys.get_or_init(keys))
+    }
+
     /// The name that is its own: `catalogue/tool`.
     pub fn full_name(&self) -> String {
         format!("{}/{}", self.catalogue.name, self.tool.declaration().name)
@@ -189,6 +203,7 @@ fn offers_of(catalogue: &'static Catalogue) -> impl Iterator<Item = Offer> {
     catalogue.tools.iter().map(move |tool| Offer {
         catalogue,
         tool: *tool,
+        keys: Arc::default(),
         limits: tool.declaration().limits,
     })
 }

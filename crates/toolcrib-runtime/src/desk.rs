@@ -1,6 +1,6 @@
 //! Where one call is decided and run, on whichever thread that happens.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 use toolcrib_core::canonical::Digest;
@@ -8,9 +8,11 @@ use toolcrib_core::policy::Answer;
 use toolcrib_core::tool::ReplyFuture;
 use toolcrib_core::{
     Call, Clock, Ctx, Decision, Effect, ErrorKind, Event, Moment, Permit, Plan, Prepared, Recorder,
-    ToolError, Verdict,
+    Tier, ToolError, Verdict,
 };
 
+use crate::confirm::Confirmation;
+use crate::judge::{Asked, Judge};
 use crate::run::{Allowance, blocking, inline};
 
 /// What is needed to decide about one call and run it, wherever that happens.
@@ -20,16 +22,24 @@ pub(crate) struct Desk {
     pub(crate) tool: String,
     pub(crate) call: Call,
     pub(crate) effect: Effect,
+    pub(crate) tier: Tier,
+    /// The names of its arguments, in the order they are declared in.
+    pub(crate) keys: Arc<[String]>,
     pub(crate) digest: Digest,
+    pub(crate) judge: Arc<Judge>,
+    /// Whether the agent has confirmed, or need not.
+    pub(crate) confirmation: Confirmation,
     /// Whether files must stay as they are while a person is asked.
     pub(crate) is_pinned: bool,
+    /// What was decided, once it is.
+    pub(crate) decided: Arc<OnceLock<Decision>>,
 }
 
 /// How far a call got without a person.
 #[expect(clippy::large_enum_variant, reason = "made and taken apart at once")]
 pub(crate) enum Opened {
     Ran(Value),
-    Asks { prepared: Box<dyn Prepared>, seen: Seen, desk: Desk },
+    Asks { prepared: Box<dyn Prepared>, seen: Seen, decision: Decision, desk: Desk },
 }
 
 /// What a person is to see of a call.
@@ -56,23 +66,24 @@ impl Desk {
         allowance: &Allowance<'_>,
         prepared: Box<dyn Prepared>,
         ctx: &Ctx,
-        decision: &Decision,
     ) -> Result<Opened, ToolError> {
-        let (ctx, decision) = (ctx.clone(), decision.clone());
+        let ctx = ctx.clone();
         if self.effect == Effect::None {
             return inline(allowance, async move {
                 let plan = prepared.check(&ctx)?;
+                let decision = self.decide(&plan, &ctx);
                 if let Some(permit) = self.permit(&decision)? {
                     return self.enter(&permit, prepared, ctx)?.await.map(Opened::Ran);
                 }
                 let seen = Seen::at(plan, &ctx)?;
-                Ok(Opened::Asks { prepared, seen, desk: self })
+                Ok(Opened::Asks { prepared, seen, decision, desk: self })
             })
             .await;
         }
         let handle = tokio::runtime::Handle::current();
         blocking(allowance, move || {
             let plan = prepared.check(&ctx)?;
+            let decision = self.decide(&plan, &ctx);
             if let Some(permit) = self.permit(&decision)? {
                 return self.enter_here(&handle, &permit, prepared, ctx).map(Opened::Ran);
             }
@@ -89,9 +100,17 @@ impl Desk {
                 }
             }
             let seen = Seen::at(plan, &ctx)?;
-            Ok(Opened::Asks { prepared, seen, desk: self })
+            Ok(Opened::Asks { prepared, seen, decision, desk: self })
         })
         .await
+    }
+
+    fn decide(&self, plan: &Plan, ctx: &Ctx) -> Decision {
+        let asked =
+            Asked { tool: &self.tool, tier: self.tier, args: &self.call.args, keys: &self.keys };
+        let decision = self.judge.decide(&asked, plan, ctx);
+        let _ = self.decided.set(decision.clone());
+        decision
     }
 
     /// Returns the permit that policy alone gives, nothing if a person must be asked.
@@ -101,13 +120,28 @@ impl Desk {
                 self.record_decided("allow", &decision.rule, None)?;
                 Ok(Permit::by_policy(decision, self.digest))
             }
+            Verdict::Ask if decision.confirm => {
+                if self.confirmation.is_given(&self.call) {
+                    return Ok(None);
+                }
+                self.record_decided("deny", &decision.rule, None)?;
+                let message =
+                    format!("`{}` needs to be confirmed first: {}", self.tool, decision.rule);
+                Err(ToolError::new(ErrorKind::ConfirmationNeeded, message)
+                    .hint("if this is meant, repeat the call with `confirmed`: true; a person is then asked")
+                    .with("because", decision.because.as_str()))
+            }
             Verdict::Ask => Ok(None),
             Verdict::Deny => {
                 self.record_decided("deny", &decision.rule, None)?;
                 let message = format!("policy refuses `{}`: {}", self.tool, decision.rule);
-                Err(ToolError::new(ErrorKind::Refused, message)
+                let mut refused = ToolError::new(ErrorKind::Refused, message)
                     .hint("the operator's settings decide this; use another tool, or ask for a change")
-                    .with("rule", decision.rule.as_str()))
+                    .with("rule", decision.rule.as_str());
+                if !decision.because.is_empty() {
+                    refused = refused.with("because", decision.because.as_str());
+                }
+                Err(refused)
             }
         }
     }

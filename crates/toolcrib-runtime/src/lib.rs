@@ -1,11 +1,14 @@
 //! One call from end to end, whatever door it came through: find, check, decide, run, record.
 
 mod approver;
+mod confirm;
 mod desk;
 pub mod dialect;
+mod judge;
 mod run;
 mod runtime;
 pub mod undo;
 
 pub use approver::{AlwaysYes, AnswerFuture, Approver, Nobody, Question};
+pub use judge::Judge;
 pub use runtime::{Preview, Runtime, World};

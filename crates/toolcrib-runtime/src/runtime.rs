@@ -1,28 +1,29 @@
 //! The one path that every call takes.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use toolcrib_core::canonical::{self, Digest};
 use toolcrib_core::catalogue::Failure;
-use toolcrib_core::policy::decide;
 use toolcrib_core::toolset::Offer;
 use toolcrib_core::{
-    Call, Cancel, Catalogue, Clock, Ctx, Decision, Effect, ErrorKind, Mode, Moment, Outcome,
+    Call, Cancel, Catalogue, Clock, Ctx, Decision, Effect, ErrorKind, Moment, Outcome, Plan,
     Recorder, ToolError, Toolset,
 };
 
 use crate::approver::{Approver, Question};
+use crate::confirm::{Confirmation, can_confirm};
 use crate::desk::{Desk, Opened, Seen, record};
+use crate::judge::{Asked, Judge};
 use crate::run::{Allowance, blocking};
 
 /// Everything a call needs, put together once.
 pub struct Runtime {
     /// The tools on offer.
     pub toolset: Toolset,
-    /// How strict this session is.
-    pub mode: Mode,
+    /// Decides what runs.
+    pub judge: Arc<Judge>,
     /// Hands out capabilities.
     pub world: Arc<dyn World>,
     /// Asks a person.
@@ -47,6 +48,8 @@ pub struct Preview {
     pub decision: Decision,
     /// What it would do.
     pub question: Question,
+    /// Why it would fail before anything is decided, if it would.
+    pub trouble: Option<ToolError>,
 }
 
 /// What a call's name led to.
@@ -61,7 +64,7 @@ struct Found<'a> {
 /// What is known of a call by the time it ends.
 #[derive(Default)]
 struct Trail {
-    decision: Option<Decision>,
+    decision: Arc<OnceLock<Decision>>,
     ctx: Option<Ctx>,
     /// How long a person took to answer: no part of the call's own time.
     waited: Duration,
@@ -98,13 +101,31 @@ impl Runtime {
         self.close(face, &tool, call, Err(err), Trail::default(), start)
     }
 
-    /// Finds out what would be decided about a call, and goes no further.
-    pub async fn preview(&self, mut call: Call, cancel: Cancel) -> Result<Preview, Outcome> {
+    /// Finds out what would come of a call, and goes no further.
+    pub async fn preview(&self, call: Call, cancel: Cancel) -> Result<Preview, Outcome> {
+        self.peek(call, cancel, |preview| match preview.trouble {
+            Some(trouble) => Err(trouble),
+            None => Ok(preview),
+        })
+        .await
+    }
+
+    /// Finds out what would be decided about a call, even if its tool would fail before that.
+    pub async fn explain(&self, call: Call, cancel: Cancel) -> Result<Preview, Outcome> {
+        self.peek(call, cancel, Ok).await
+    }
+
+    async fn peek(
+        &self,
+        mut call: Call,
+        cancel: Cancel,
+        judge: impl FnOnce(Preview) -> Result<Preview, ToolError>,
+    ) -> Result<Preview, Outcome> {
         let start = self.clock.elapsed();
         let Found { offer: found, tool, face } = self.find(&call);
         take_call_keys(face, &mut call);
         let result = match found {
-            Ok(offer) => self.look(offer, &call, &cancel).await,
+            Ok(offer) => self.look(offer, &call, &cancel).await.and_then(judge),
             Err(err) => Err(err),
         };
         result.map_err(|err| {
@@ -135,11 +156,21 @@ impl Runtime {
         let prepared = offer.tool.parse(call.args.clone())?;
         let checking = self.enter(offer, &tool, call, cancel);
         let allowance = allowance(offer, cancel);
-        let seen = blocking(&allowance, move || Seen::at(prepared.check(&checking)?, &checking));
-        let seen = seen.await?;
-        let decision = decide(offer.tool.declaration().tier, self.mode);
+        let (judge, keys, tier) =
+            (Arc::clone(&self.judge), offer.keys(), offer.tool.declaration().tier);
+        let (name, args) = (tool.clone(), call.args.clone());
+        let (seen, decision, trouble) = blocking(&allowance, move || {
+            let (plan, trouble) = match prepared.check(&checking) {
+                Ok(plan) => (plan, None),
+                Err(trouble) => (Plan::default(), Some(trouble)),
+            };
+            let asked = Asked { tool: &name, tier, args: &args, keys: &keys };
+            let decision = judge.decide(&asked, &plan, &checking);
+            Ok((Seen::at(plan, &checking)?, decision, trouble))
+        })
+        .await?;
         let question = question(offer, call, seen, decision.clone());
-        Ok(Preview { tool, decision, question })
+        Ok(Preview { tool, decision, question, trouble })
     }
 
     async fn attempt(
@@ -155,22 +186,30 @@ impl Runtime {
         let prepared = offer.tool.parse(call.args.clone())?;
         let ctx = self.enter(offer, tool, call, cancel);
         trail.ctx = Some(ctx.clone());
-        let decision = decide(declaration.tier, self.mode);
-        trail.decision = Some(decision.clone());
-
+        let keys = offer.keys();
+        let confirmation = if self.approver.looks() && can_confirm(&keys) {
+            Confirmation::Needed(self.judge.confirmations.clone())
+        } else {
+            Confirmation::NotNeeded
+        };
         let desk = Desk {
             recorder: Arc::clone(&self.recorder),
             clock: Arc::clone(&self.clock),
             tool: tool.to_owned(),
             call: call.clone(),
             effect: declaration.effect,
+            tier: declaration.tier,
+            keys,
             digest,
+            judge: Arc::clone(&self.judge),
+            confirmation,
             is_pinned: self.approver.looks(),
+            decided: Arc::clone(&trail.decision),
         };
         let allowance = allowance(offer, cancel);
-        let (prepared, seen, desk) = match desk.open(&allowance, prepared, &ctx, &decision).await? {
+        let (prepared, seen, decision, desk) = match desk.open(&allowance, prepared, &ctx).await? {
             Opened::Ran(reply) => return Ok(reply),
-            Opened::Asks { prepared, seen, desk } => (prepared, seen, desk),
+            Opened::Asks { prepared, seen, decision, desk } => (prepared, seen, decision, desk),
         };
         let question = question(offer, call, seen, decision.clone());
         let asked = self.clock.elapsed();
@@ -314,7 +353,7 @@ fn outcome(
         text: String::new(),
         reply,
         error,
-        decision: trail.decision,
+        decision: trail.decision.get().cloned(),
         usage: trail.ctx.as_ref().map(|ctx| ctx.meter.total()).unwrap_or_default(),
         changes: trail.ctx.map(|ctx| ctx.files.changes()).unwrap_or_default(),
         elapsed,

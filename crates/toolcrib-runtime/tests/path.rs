@@ -13,14 +13,17 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toolcrib_core::capability::{EditFn, WriteMode, Written};
 use toolcrib_core::command::{self, Order};
-use toolcrib_core::policy::Answer;
+use toolcrib_core::policy::{Answer, Policy};
+use toolcrib_core::reading::{ReadShell, Reading};
 use toolcrib_core::search::{Found, Glob, Grep, Names, Pattern, Scope, Search};
 use toolcrib_core::{
     Call, CallId, Cancel, Catalogue, Change, Clock, Commands, Content, Ctx, Declaration, Effect,
     ErrorKind, Event, Files, Limits, Listing, Meta, Meter, Mode, Moment, Outcome, Plan, Recorder,
     SessionId, Tier, Tool, ToolError, ToolSettings, Toolset, Tree, Usage,
 };
-use toolcrib_runtime::{AlwaysYes, AnswerFuture, Approver, Nobody, Question, Runtime, World};
+use toolcrib_runtime::{
+    AlwaysYes, AnswerFuture, Approver, Judge, Nobody, Question, Runtime, World,
+};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -257,6 +260,15 @@ impl Recorder for Memory {
     }
 }
 
+/// Reads no commands.
+struct Unread;
+
+impl ReadShell for Unread {
+    fn read(&self, _: &str) -> Reading {
+        Reading::unread("nothing")
+    }
+}
+
 struct No;
 
 impl Approver for No {
@@ -274,7 +286,10 @@ fn bench(approver: Arc<dyn Approver>, memory: Memory) -> Bench {
     let memory = Arc::new(memory);
     let runtime = Runtime {
         toolset: Toolset::everything(SHELF),
-        mode: Mode::Standard,
+        judge: Arc::new(Judge::new(
+            Arc::new(Policy::new(Mode::Standard, Vec::new())),
+            Arc::new(Unread),
+        )),
         world: Arc::new(Nowhere),
         approver,
         recorder: Arc::clone(&memory) as Arc<dyn Recorder>,

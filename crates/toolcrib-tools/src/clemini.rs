@@ -45,6 +45,9 @@ fn word(failure: &Failure<'_>) -> Value {
     let mut body = Map::new();
     body.insert("error".to_owned(), say(failure.tool, error).into());
     body.insert("error_code".to_owned(), code(error.kind).into());
+    if error.kind == ErrorKind::ConfirmationNeeded {
+        body.insert("needs_confirmation".to_owned(), true.into());
+    }
     let mut context = error.context.clone();
     if let Some(suggestions) = context.shift_remove("suggestions") {
         body.insert("suggestions".to_owned(), suggestions);
@@ -68,6 +71,13 @@ fn say(tool: &str, error: &ToolError) -> String {
         ErrorKind::NotFound if matches!(tool, "grep" | "glob" | "bash") && !path.is_empty() => {
             format!("Directory not found: {path}")
         }
+        ErrorKind::ConfirmationNeeded => {
+            "Command requires confirmation. Re-run with confirmed=true".to_owned()
+        }
+        ErrorKind::Refused if tool == "bash" => match error.context.get("because") {
+            Some(Value::String(because)) => format!("Command blocked: {because}"),
+            _ => error.message.clone(),
+        },
         ErrorKind::NotFound if path.is_empty() => error.message.clone(),
         ErrorKind::NotFound => format!("File not found: {path}"),
         ErrorKind::Outside => format!("Access denied: {path} is outside allowed paths"),
@@ -107,7 +117,7 @@ fn code(kind: ErrorKind) -> &'static str {
         ErrorKind::NotText => "BINARY_FILE",
         ErrorKind::Timeout => "TIMEOUT",
         ErrorKind::Refused | ErrorKind::Declined | ErrorKind::NotOffered => "BLOCKED",
-        ErrorKind::ApprovalNeeded => "NEEDS_CONFIRMATION",
+        ErrorKind::ApprovalNeeded | ErrorKind::ConfirmationNeeded => "NEEDS_CONFIRMATION",
         ErrorKind::BadArgs
         | ErrorKind::BadRegex
         | ErrorKind::BadGlob

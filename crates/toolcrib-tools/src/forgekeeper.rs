@@ -68,8 +68,9 @@ impl CommandArgs {
     }
 
     fn check(&self, ctx: &Ctx, shell: Shell) -> Result<Plan, ToolError> {
-        ctx.commands.check(&self.order(ctx, shell))?;
-        Ok(Plan::default())
+        let order = self.order(ctx, shell);
+        ctx.commands.check(&order)?;
+        Ok(Plan::command(&order))
     }
 
     fn run(&self, ctx: &Ctx, shell: Shell) -> Result<CommandReply, ToolError> {

@@ -77,7 +77,7 @@ fn code(kind: ErrorKind) -> &'static str {
         | ErrorKind::Protected
         | ErrorKind::TooLarge => "VALIDATION_ERROR",
         ErrorKind::Refused | ErrorKind::Declined => "POLICY_DENIED",
-        ErrorKind::ApprovalNeeded => "APPROVAL_REQUIRED",
+        ErrorKind::ApprovalNeeded | ErrorKind::ConfirmationNeeded => "APPROVAL_REQUIRED",
         ErrorKind::Timeout => "TIMEOUT",
         ErrorKind::Cancelled => "CANCELLED",
         ErrorKind::Bug | ErrorKind::Unrecorded => "INTERNAL_ERROR",

@@ -74,6 +74,8 @@ pub(crate) enum Command {
     Sandbox(SandboxArgs),
     /// Show what a command printed, as it was saved
     Output(OutputArgs),
+    /// Show what would be decided about a call and why, or check a file of rules
+    Policy(PolicyArgs),
     /// Show what works here, what does not, and why
     Doctor(DoctorArgs),
     /// Show the settings
@@ -231,6 +233,37 @@ pub(crate) struct OutputArgs {
     /// Show what it printed to stderr
     #[arg(long)]
     pub(crate) stderr: bool,
+}
+
+/// What is decided, and why.
+#[derive(Args)]
+pub(crate) struct PolicyArgs {
+    #[command(subcommand)]
+    pub(crate) command: PolicyCommand,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// Say what would be decided about a call, by which rule, and how its command is read
+    #[command(after_help = "\
+  toolcrib policy explain clemini/bash command='git status && rm -rf target'
+  toolcrib policy explain wink/create_file path=.env content=x --json")]
+    Explain {
+        /// The tool: `catalogue/tool`, or `tool` where only one catalogue on offer has it
+        tool: String,
+        /// The arguments, as `toolcrib call` takes them
+        #[arg(value_name = "JSON|KEY=TEXT|KEY:=JSON|-")]
+        args: Vec<String>,
+        /// Print as JSON: {decision, rule, source, reading}
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check a file of rules: what is written, and every example in it
+    Check {
+        /// The file
+        #[arg(value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+    },
 }
 
 /// Show what works here.

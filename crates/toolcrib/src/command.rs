@@ -6,6 +6,7 @@ mod config;
 mod doctor;
 mod man;
 mod output;
+mod policy;
 mod prompt;
 mod render;
 mod sandbox;
@@ -39,6 +40,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Search(args) => search::run(&cli.global, terminal, &args),
         Command::Sandbox(args) => sandbox::run(&cli.global, terminal, &args),
         Command::Output(args) => output::run(&cli.global, terminal, &args),
+        Command::Policy(args) => policy::run(&cli.global, terminal, &args),
         Command::Doctor(args) => doctor::run(&cli.global, terminal, &args),
         Command::Config(args) => config::run(&cli.global, terminal, &args),
         Command::Completions { shell } => Ok(man::completions(shell)),

@@ -52,7 +52,7 @@ impl Exit {
             ErrorKind::NoTool | ErrorKind::NotOffered => Self::NoTool,
             ErrorKind::BadArgs | ErrorKind::BadRegex | ErrorKind::BadGlob => Self::BadArgs,
             ErrorKind::Refused | ErrorKind::Declined => Self::Refused,
-            ErrorKind::ApprovalNeeded => Self::NeedsApproval,
+            ErrorKind::ApprovalNeeded | ErrorKind::ConfirmationNeeded => Self::NeedsApproval,
             ErrorKind::Timeout => Self::Timeout,
             ErrorKind::Cancelled => Self::Interrupted,
             ErrorKind::NotFound

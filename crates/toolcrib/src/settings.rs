@@ -6,4 +6,5 @@ mod load;
 
 pub use key::{KEYS, Key, Kind, Project};
 pub use layer::{Origin, SettingsError};
+pub(crate) use load::read_trusted;
 pub use load::{Overrides, Places, Settings};

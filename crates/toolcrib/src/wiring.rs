@@ -1,6 +1,7 @@
 //! Puts the parts together: settings, state, roots, tools, record.
 
 mod commands;
+mod policy;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -9,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Map;
+use toolcrib_core::policy::Policy;
 use toolcrib_core::{
     Call, Cancel, Clock, Commands, Connection, Ctx, Ground, Limits, Meter, Recorder, Search,
     SessionId, ToolSettings, Toolset,
@@ -17,8 +19,9 @@ use toolcrib_host::{
     Hardlinks, Root, Rules, Sandbox, SharedSandbox, SystemClock, Workspace, real_place,
 };
 use toolcrib_ledger::{Journal, Previews, RecordFile, State};
-use toolcrib_runtime::{Approver, Runtime, World};
+use toolcrib_runtime::{Approver, Judge, Runtime, World};
 use toolcrib_search::{Ceiling, Engine};
+use toolcrib_shell::Bash;
 use toolcrib_tools::CATALOGUES;
 
 use crate::settings::{Overrides, Places, Settings};
@@ -58,6 +61,10 @@ pub struct Crib {
     pub search: Arc<Engine>,
     /// Commands in it.
     pub sandbox: Arc<Sandbox>,
+    /// The rules that hold.
+    pub policy: Arc<Policy>,
+    /// Who reads commands.
+    pub shell: Arc<Bash>,
     world: Arc<Shop>,
     hidden: Vec<PathBuf>,
 }
@@ -88,13 +95,15 @@ impl Crib {
             hidden: hidden.clone(),
             index_state: wishes.lives_on.then_some(&state),
         };
+        let mut warnings = Vec::new();
+        let shell = Arc::new(Bash::default());
+        let policy = policy::policy(&settings, &places, &root, &*shell, &mut warnings)?;
         let workspace = opener.open(root)?;
         let sandbox = |workspace: &Arc<Workspace>| {
             let state = state.folder();
             commands::sandbox(&settings, &environment, workspace, &clock, state, wishes)
                 .map(Arc::new)
         };
-        let mut warnings = Vec::new();
         let world = Arc::new(opener.shop(&workspace, &sandbox, &mut warnings)?);
         let sandbox = Arc::clone(&world.commands);
         let previews =
@@ -112,6 +121,8 @@ impl Crib {
             workspace,
             search,
             sandbox,
+            policy: Arc::new(policy),
+            shell,
             world,
             hidden,
         })
@@ -121,7 +132,7 @@ impl Crib {
     pub fn runtime(&self, approver: Arc<dyn Approver>) -> Result<Runtime, WiringError> {
         Ok(Runtime {
             toolset: self.toolset()?,
-            mode: self.settings.mode(),
+            judge: Arc::new(Judge::new(Arc::clone(&self.policy), Arc::clone(&self.shell) as _)),
             world: Arc::clone(&self.world) as Arc<dyn World>,
             approver,
             recorder: Arc::clone(&self.recorder),

@@ -23,7 +23,7 @@ pub(crate) struct Args {
     /// Maximum time to wait for the command. (default: 120)
     timeout_seconds: Option<Within<1, 86_400>>,
     /// Skip confirmation for destructive commands. (default: false)
-    #[expect(dead_code, reason = "policy asks a person whatever a model says")]
+    #[expect(dead_code, reason = "whoever decides looks at it, and no tool does")]
     confirmed: Option<bool>,
     /// Return immediately with `task_id`. (default: false)
     run_in_background: Option<bool>,
@@ -147,8 +147,9 @@ impl Tool for Bash {
     }
 
     fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
-        ctx.commands.check(&args.order(ctx))?;
-        Ok(Plan::default())
+        let order = args.order(ctx);
+        ctx.commands.check(&order)?;
+        Ok(Plan::command(&order))
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {

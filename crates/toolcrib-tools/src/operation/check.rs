@@ -7,7 +7,7 @@ use super::text::{MAX_FILE, Text};
 /// Fails if `path` is not a directory.
 pub(crate) fn directory(tree: &dyn Tree, path: &str) -> Result<Plan, ToolError> {
     if tree.look(path)?.kind == EntryKind::Directory {
-        return Ok(Plan::default());
+        return Ok(Plan::read(path));
     }
     let message = format!("`{path}` is not a directory");
     Err(ToolError::new(ErrorKind::NotDirectory, message).at(path))
@@ -16,7 +16,7 @@ pub(crate) fn directory(tree: &dyn Tree, path: &str) -> Result<Plan, ToolError> 
 /// Fails if `path` is not a file.
 pub(crate) fn file(tree: &dyn Tree, path: &str) -> Result<Plan, ToolError> {
     if tree.look(path)?.kind != EntryKind::Directory {
-        return Ok(Plan::default());
+        return Ok(Plan::read(path));
     }
     let message = format!("`{path}` is a directory");
     Err(ToolError::new(ErrorKind::IsDirectory, message).at(path))

@@ -104,7 +104,7 @@ impl Tool for ReadFile {
             return Err(ToolError::new(ErrorKind::BadRange, message).at(&args.path));
         }
         ctx.files.look(&args.path)?;
-        Ok(Plan::default())
+        Ok(Plan::read(&args.path))
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<Metadata>, ToolError> {

@@ -120,8 +120,9 @@ impl Tool for RunInTerminal {
     }
 
     fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
-        ctx.commands.check(&args.order(ctx))?;
-        Ok(Plan::default())
+        let order = args.order(ctx);
+        ctx.commands.check(&order)?;
+        Ok(Plan::command(&order))
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<Metadata>, ToolError> {

@@ -88,13 +88,13 @@ fn show_preview(terminal: Terminal, args: &CallArgs, preview: &Preview, is_answe
     Exit::Done
 }
 
-fn unreadable(reason: &str) -> ToolError {
+pub(super) fn unreadable(reason: &str) -> ToolError {
     ToolError::new(ErrorKind::BadArgs, format!("the arguments: {reason}"))
         .hint("write one JSON object, or KEY=TEXT and KEY:=JSON pairs")
 }
 
 /// Reads the arguments of a call from the command line.
-fn arguments(words: &[String]) -> Result<Value, String> {
+pub(super) fn arguments(words: &[String]) -> Result<Value, String> {
     match words {
         [] => Ok(Value::Object(Map::new())),
         [dash] if dash == "-" => {

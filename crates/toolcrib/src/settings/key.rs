@@ -69,6 +69,22 @@ pub static KEYS: &[Key] = &[
         contract_name: None,
     },
     Key {
+        name: "policy.shipped",
+        about: "Which of the rules that come with the program hold: `blocked`, `caution`, `harmless`.",
+        kind: Kind::Names,
+        default: "[\"blocked\", \"caution\", \"harmless\"]",
+        project: Project::Never,
+        contract_name: None,
+    },
+    Key {
+        name: "policy.without",
+        about: "Rules that do not hold, by their names.",
+        kind: Kind::Names,
+        default: "[]",
+        project: Project::Never,
+        contract_name: None,
+    },
+    Key {
         name: "toolset",
         about: "What is on offer: catalogues (`wink`) and tools (`clemini/edit`). Empty offers all.",
         kind: Kind::Names,

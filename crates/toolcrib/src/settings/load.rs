@@ -67,10 +67,10 @@ impl Settings {
         }
     }
 
-    /// Applies the environment. What confines commands it can only tighten: too much else can set it.
+    /// Applies the environment. What confines and decides it can only tighten: too much else can set it.
     fn adopt(&mut self, sets: Vec<Set>) {
         for (key, value, origin) in sets {
-            let value = if key.name.starts_with("sandbox.") {
+            let value = if ["sandbox.", "policy."].iter().any(|it| key.name.starts_with(it)) {
                 tightened_here(key, self.value(key.name), value)
             } else {
                 Ok(value)
@@ -179,7 +179,7 @@ fn default(key: &Key) -> Value {
 }
 
 /// Reads a file of the operator's. One that others could have written is no word of theirs.
-fn read_trusted(path: &Path) -> Result<Option<String>, SettingsError> {
+pub(crate) fn read_trusted(path: &Path) -> Result<Option<String>, SettingsError> {
     let refuse = |what: &str| SettingsError(format!("`{}`: {what}", path.display()));
     let meta = match fs::metadata(path) {
         Ok(meta) => meta,

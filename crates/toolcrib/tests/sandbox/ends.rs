@@ -194,11 +194,11 @@ fn nobody_keeps_the_first_process_from_ending_the_rest() {
         while True: pass'";
     for_all(|scratch| {
         let args = json!({"command": starve, "timeout_seconds": 1}).to_string();
-        let start = std::time::Instant::now();
+        let start = Instant::now();
         let got = scratch.call("clemini/bash", &args).json();
         assert_eq!(got["error_code"], "TIMEOUT", "{got}");
         assert_eq!(got["context"]["stdout"], "begun\n", "{got}");
         // Not a measure of speed: it took 14 seconds, and left 60 processes behind.
-        assert!(start.elapsed() < std::time::Duration::from_secs(8), "{:?}", start.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
     });
 }

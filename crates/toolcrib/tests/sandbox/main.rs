@@ -14,6 +14,7 @@ mod output;
 mod page;
 mod protected;
 mod races;
+mod reading;
 #[path = "../it/scratch.rs"]
 #[expect(dead_code, reason = "shared with other tests, which use all of it")]
 mod scratch;

@@ -1,0 +1,200 @@
+//! All rules together, and the decision about a call.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+
+use crate::reading::Reading;
+
+use super::rule::{Layer, Rule, Says};
+use super::{Decision, Mode, Tier, Verdict, by_tier};
+
+/// What is decided about: a call, as far as its tool can say beforehand what it would do.
+pub struct Subject<'a> {
+    /// `catalogue/tool`.
+    pub tool: &'a str,
+    /// How much harm it could do.
+    pub tier: Tier,
+    /// Its arguments as canonical text.
+    pub canonical: &'a str,
+    /// The directory that relative paths of rules are below.
+    pub root: &'a str,
+    /// Absolute paths that it would read.
+    pub reads: &'a [String],
+    /// Absolute paths that it would write.
+    pub writes: &'a [String],
+    /// Hosts that it would reach.
+    pub hosts: &'a [String],
+    /// The command that it would run.
+    pub reading: Option<&'a Reading>,
+}
+
+impl Subject<'_> {
+    /// A path as rules may spell it: absolute, and below the root.
+    pub(super) fn spellings<'p>(&self, path: &'p str) -> impl Iterator<Item = &'p str> {
+        let below = path.strip_prefix(self.root).map(|rest| rest.trim_start_matches('/'));
+        std::iter::once(path).chain(below)
+    }
+}
+
+/// Every rule that holds, and the mode below them.
+pub struct Policy {
+    mode: Mode,
+    rules: Vec<Rule>,
+    /// By the first word of the commands they are about.
+    by_program: HashMap<String, Vec<usize>>,
+    /// By the tool they are about.
+    by_tool: HashMap<String, Vec<usize>>,
+    others: Vec<usize>,
+}
+
+impl Policy {
+    /// Puts rules over a mode.
+    pub fn new(mode: Mode, rules: Vec<Rule>) -> Self {
+        let mut policy = Self {
+            mode,
+            rules: Vec::new(),
+            by_program: HashMap::new(),
+            by_tool: HashMap::new(),
+            others: Vec::new(),
+        };
+        for (number, rule) in rules.iter().enumerate() {
+            match (&rule.when.argv, &rule.tools[..]) {
+                (Some(argv), _) if !argv.is_empty() => {
+                    for program in &argv[0] {
+                        policy.by_program.entry(program.clone()).or_default().push(number);
+                    }
+                }
+                (_, []) => policy.others.push(number),
+                (_, tools) => {
+                    for tool in tools {
+                        policy.by_tool.entry(tool.clone()).or_default().push(number);
+                    }
+                }
+            }
+        }
+        policy.rules = rules;
+        policy
+    }
+
+    /// Whether any rule looks at paths.
+    pub fn looks_at_paths(&self) -> bool {
+        self.rules.iter().any(|rule| rule.when.is_about_paths())
+    }
+
+    /// The mode below the rules.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Every rule.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// Decides about a call: the strictest rule that is about it; without one, its tier and the mode.
+    pub fn decide(&self, subject: &Subject<'_>, now: Timestamp) -> Decision {
+        let rules = self.about(subject, now);
+        let strictest = rules
+            .iter()
+            .filter(|rule| rule.says != Says::Allow && rule.touches(subject))
+            .max_by_key(|rule| (rule.says, rule.confirm));
+        let audited: Vec<String> = rules
+            .iter()
+            .filter(|rule| rule.says == Says::Audit && rule.touches(subject))
+            .map(|rule| rule.id.clone())
+            .collect();
+        let reading = subject.reading.map(Reading::sentence);
+        let decision = match strictest {
+            Some(rule) if rule.says == Says::Deny => rule.decision(Verdict::Deny),
+            Some(rule) if rule.says == Says::Ask => {
+                let floor = by_tier(subject.tier, self.mode);
+                // What is refused without any rule is not asked about because of one.
+                if floor.verdict == Verdict::Deny
+                    && opener(&rules, subject, floor.verdict).is_none()
+                {
+                    floor
+                } else {
+                    rule.decision(Verdict::Ask)
+                }
+            }
+            _ => self.opened(&rules, subject),
+        };
+        Decision { reading, audited, ..decision }
+    }
+
+    /// What tier and mode say, unless rules open it.
+    fn opened(&self, rules: &[&Rule], subject: &Subject<'_>) -> Decision {
+        let floor = by_tier(subject.tier, self.mode);
+        if floor.verdict == Verdict::Allow {
+            return floor;
+        }
+        opener(rules, subject, floor.verdict).map_or(floor, |rule| rule.decision(Verdict::Allow))
+    }
+
+    /// The rules that could be about a call, in the order they were given.
+    fn about(&self, subject: &Subject<'_>, now: Timestamp) -> Vec<&Rule> {
+        let (catalogue, name) = subject.tool.split_once('/').unwrap_or(("", subject.tool));
+        let mut numbers: Vec<usize> = self.others.clone();
+        for key in [subject.tool, catalogue, name] {
+            numbers.extend(self.by_tool.get(key).into_iter().flatten());
+        }
+        if let Some(reading) = subject.reading {
+            let proven = reading.proven.iter().flat_map(|it| &it.steps).map(|step| &step.words);
+            for program in reading.found.iter().chain(proven).filter_map(|words| words.first()) {
+                numbers.extend(self.by_program.get(program).into_iter().flatten());
+            }
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        let rules = numbers.into_iter().filter_map(|number| self.rules.get(number));
+        let holds = |rule: &&Rule| {
+            rule.is_about(subject.tool) && rule.expires.is_none_or(|expires| now < expires)
+        };
+        rules.filter(holds).collect()
+    }
+}
+
+/// Returns the rule that opens a call, or the first of those that open each part of it.
+fn opener<'r>(rules: &[&'r Rule], subject: &Subject<'_>, floor: Verdict) -> Option<&'r Rule> {
+    let may_open = |rule: &&&Rule| {
+        rule.says == Says::Allow
+            && match rule.layer {
+                Layer::Operator => true,
+                Layer::Shipped => floor == Verdict::Ask,
+                Layer::Project => false,
+            }
+    };
+    let openers: Vec<&Rule> = rules.iter().filter(may_open).copied().collect();
+    if let Some(whole) = openers.iter().find(|rule| rule.opens(subject)) {
+        return Some(whole);
+    }
+    let proven = subject.reading?.proven.as_ref().ok()?;
+    let mut first = None;
+    for step in &proven.steps {
+        let rule = openers.iter().find(|rule| rule.opens_step(step))?;
+        first = first.or(Some(*rule));
+    }
+    for path in &proven.writes {
+        openers
+            .iter()
+            .find(|rule| !rule.when.is_about_commands() && rule.opens_path(subject, path, true))?;
+    }
+    first
+}
+
+impl Rule {
+    fn decision(&self, verdict: Verdict) -> Decision {
+        let because =
+            if self.because.is_empty() { String::new() } else { format!(": {}", self.because) };
+        Decision {
+            verdict,
+            rule: format!("rule `{}`{because}", self.id),
+            because: self.because.clone(),
+            source: Some(self.source.clone()),
+            confirm: self.confirm,
+            reading: None,
+            audited: Vec::new(),
+        }
+    }
+}

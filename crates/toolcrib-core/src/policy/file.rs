@@ -1,0 +1,305 @@
+//! Rules as they are written in files, each with examples that are tried when the file is read.
+
+use std::fmt;
+
+use globset::{GlobBuilder, GlobMatcher};
+use jiff::Timestamp;
+use regex::{Regex, RegexBuilder};
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::nearest::either;
+use crate::reading::{Danger, ReadShell};
+
+use super::book::{Policy, Subject};
+use super::rule::{Layer, Rule, Says, Source, When};
+use super::{Mode, Tier, Verdict};
+
+/// Why a file's rules cannot be used.
+#[derive(Debug, PartialEq, Eq)]
+pub struct RulesError(pub String);
+
+impl fmt::Display for RulesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for RulesError {}
+
+/// What was read from a file.
+#[derive(Debug)]
+pub struct Said {
+    /// The rules that hold.
+    pub rules: Vec<Rule>,
+    /// What does not hold, and why.
+    pub warnings: Vec<String>,
+}
+
+/// The largest program that a pattern may become.
+const MOST_PATTERN: usize = 256 << 10;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawFile {
+    #[serde(default)]
+    rule: Vec<Spanned<RawRule>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawRule {
+    id: Option<String>,
+    #[serde(default)]
+    tool: Words,
+    argv: Option<Vec<Words>>,
+    words: Option<String>,
+    #[serde(default)]
+    danger: Words,
+    #[serde(default)]
+    paths: Words,
+    #[serde(default)]
+    writes: Words,
+    #[serde(default)]
+    hosts: Words,
+    args: Option<String>,
+    call: Option<toml::Table>,
+    effect: String,
+    #[serde(default)]
+    because: String,
+    expires: Option<String>,
+    #[serde(default)]
+    confirm: bool,
+    #[serde(default)]
+    covers: Vec<RawExample>,
+    #[serde(default)]
+    spares: Vec<RawExample>,
+}
+
+/// One word or several.
+#[derive(Default, Deserialize)]
+#[serde(untagged)]
+enum Words {
+    #[default]
+    None,
+    One(String),
+    Many(Vec<String>),
+}
+
+impl Words {
+    fn list(self) -> Vec<String> {
+        match self {
+            Self::None => Vec::new(),
+            Self::One(word) => vec![word],
+            Self::Many(words) => words,
+        }
+    }
+}
+
+/// A call that a rule is, or is not, about: a command, a path, a host, or arguments.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum RawExample {
+    Text(String),
+    Args(toml::Table),
+}
+
+/// Reads the rules in the text of `file`, and tries their examples with a `shell` that reads commands.
+/// One that is wrong makes all of them unusable: half a policy is none.
+pub fn rules_in(
+    text: &str,
+    file: &str,
+    layer: Layer,
+    shell: Option<&dyn ReadShell>,
+) -> Result<Said, RulesError> {
+    let line_of = |at: usize| text[..at.min(text.len())].matches('\n').count() + 1;
+    let raw: RawFile = toml::from_str(text).map_err(|err| {
+        let line = err.span().map_or(1, |span| line_of(span.start));
+        RulesError(format!("`{file}`, line {line}: {}", err.message().trim_end()))
+    })?;
+    let mut said = Said { rules: Vec::new(), warnings: Vec::new() };
+    for raw in raw.rule {
+        let line = line_of(raw.span().start);
+        let refuse = |why: String| RulesError(format!("`{file}`, line {line}: {why}"));
+        let raw = raw.into_inner();
+        let source = Source { file: file.to_owned(), line };
+        let (rule, examples) = read_rule(raw, source, layer).map_err(refuse)?;
+        if let Some(shell) = shell {
+            examples.try_on(&rule, shell).map_err(refuse)?;
+        }
+        if said.rules.iter().any(|known| known.id == rule.id) {
+            return Err(refuse(format!("a second rule `{}`", rule.id)));
+        }
+        if layer == Layer::Project && rule.says == Says::Allow {
+            said.warnings.push(format!(
+                "`{file}`, line {line}: `{}` is ignored: a project can only tighten",
+                rule.id
+            ));
+            continue;
+        }
+        said.rules.push(rule);
+    }
+    Ok(said)
+}
+
+struct Examples {
+    covers: Vec<RawExample>,
+    spares: Vec<RawExample>,
+}
+
+fn read_rule(raw: RawRule, source: Source, layer: Layer) -> Result<(Rule, Examples), String> {
+    let words = Says::ALL.map(Says::as_str);
+    let says = Says::parse(&raw.effect)
+        .ok_or_else(|| format!("`effect` must be {}, not `{}`", either(&words), raw.effect))?;
+    let dangers = raw.danger.list().into_iter().map(|name| {
+        let names = Danger::ALL.map(Danger::as_str);
+        Danger::parse(&name)
+            .ok_or_else(|| format!("`danger` must be {}, not `{name}`", either(&names)))
+    });
+    let expires = match &raw.expires {
+        Some(text) => Some(text.parse::<Timestamp>().map_err(|err| {
+            format!("`expires` must be a time such as 2027-01-31T12:00:00Z, not `{text}`: {err}")
+        })?),
+        None => None,
+    };
+    let argv = raw.argv.map(|argv| argv.into_iter().map(Words::list).collect::<Vec<_>>());
+    if argv.as_ref().is_some_and(|argv| argv.is_empty() || argv.iter().any(Vec::is_empty)) {
+        return Err("`argv` has a place without a word".to_owned());
+    }
+    let when = When {
+        argv,
+        words: raw.words.map(|pattern| whole("words", &pattern)).transpose()?,
+        dangers: dangers.collect::<Result<_, _>>()?,
+        paths: globs("paths", raw.paths.list())?,
+        writes: globs("writes", raw.writes.list())?,
+        hosts: raw.hosts.list(),
+        args: raw.args.map(|pattern| whole("args", &pattern)).transpose()?,
+        call: raw.call.map(|args| canonical(&args)).transpose()?,
+    };
+    if says == Says::Allow && (when.words.is_some() || !when.dangers.is_empty()) {
+        return Err("`words` and `danger` cannot allow: name the words of the command with `argv`"
+            .to_owned());
+    }
+    if raw.confirm && says != Says::Ask {
+        return Err("only a rule that asks can have `confirm`".to_owned());
+    }
+    let id = raw.id.unwrap_or_else(|| format!("line {}", source.line));
+    let rule = Rule {
+        id,
+        source,
+        layer,
+        tools: raw.tool.list(),
+        when,
+        says,
+        because: raw.because,
+        expires,
+        confirm: raw.confirm,
+    };
+    Ok((rule, Examples { covers: raw.covers, spares: raw.spares }))
+}
+
+/// A pattern that has to match the whole of a text.
+fn whole(name: &str, pattern: &str) -> Result<Regex, String> {
+    let regex = RegexBuilder::new(&format!(r"\A(?:{pattern})\z"))
+        .size_limit(MOST_PATTERN)
+        .nest_limit(50)
+        .build()
+        .map_err(|err| format!("`{name}` cannot be used: {}", last_line(&err.to_string())))?;
+    // Two texts that nobody writes a rule for.
+    if ["\u{1}", "{\"\u{2}\":\"\u{3}\"}"].iter().all(|text| regex.is_match(text)) {
+        return Err(format!("`{name}` matches everything; say what it is to match"));
+    }
+    Ok(regex)
+}
+
+fn last_line(text: &str) -> &str {
+    text.lines().last().unwrap_or(text).trim_start_matches("error: ")
+}
+
+fn globs(name: &str, patterns: Vec<String>) -> Result<Vec<GlobMatcher>, String> {
+    let glob = |pattern: String| {
+        let built = GlobBuilder::new(&pattern).literal_separator(true).build();
+        built.map(|glob| glob.compile_matcher()).map_err(|err| format!("`{name}`: {err}"))
+    };
+    patterns.into_iter().map(glob).collect()
+}
+
+/// Arguments as canonical text, keys in the order they are written in.
+fn canonical(args: &toml::Table) -> Result<String, String> {
+    let json = serde_json::to_value(args).map_err(|err| err.to_string())?;
+    Ok(json.to_string())
+}
+
+impl Examples {
+    fn try_on(self, rule: &Rule, shell: &dyn ReadShell) -> Result<(), String> {
+        for (examples, expect) in [(&self.covers, true), (&self.spares, false)] {
+            for example in examples {
+                let (shown, covers) = match example {
+                    RawExample::Text(text) => (text.clone(), covers_text(rule, text, shell)?),
+                    RawExample::Args(args) => {
+                        let text = canonical(args)?;
+                        let covers = covers_args(rule, &text, args, shell);
+                        (text, covers)
+                    }
+                };
+                if covers != expect {
+                    let verb = if expect { "does not cover" } else { "does not spare" };
+                    return Err(format!("`{}` {verb} its example `{shown}`", rule.id));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn covers_text(rule: &Rule, text: &str, shell: &dyn ReadShell) -> Result<bool, String> {
+    let own = [text.to_owned()];
+    let when = &rule.when;
+    if when.is_about_commands() {
+        let reading = shell.read(text);
+        return Ok(covers(rule, &Subject { reading: Some(&reading), ..nothing(rule, "") }));
+    }
+    let subject = match (when.paths.is_empty() && when.writes.is_empty(), when.hosts.is_empty()) {
+        (false, _) if when.paths.is_empty() => Subject { writes: &own, ..nothing(rule, "") },
+        (false, _) => Subject { reads: &own, ..nothing(rule, "") },
+        (true, false) => Subject { hosts: &own, ..nothing(rule, "") },
+        (true, true) if when.args.is_some() => return Ok(covers(rule, &nothing(rule, text))),
+        (true, true) => {
+            return Err(format!("`{}` has an example, and nothing to try it on", rule.id));
+        }
+    };
+    Ok(covers(rule, &subject))
+}
+
+fn covers_args(rule: &Rule, text: &str, args: &toml::Table, shell: &dyn ReadShell) -> bool {
+    let command = args.get("command").and_then(toml::Value::as_str).map(|text| shell.read(text));
+    let path = args.get("path").or_else(|| args.get("file_path")).and_then(toml::Value::as_str);
+    let paths: Vec<String> = path.map(str::to_owned).into_iter().collect();
+    let subject =
+        Subject { reads: &paths, writes: &paths, reading: command.as_ref(), ..nothing(rule, text) };
+    covers(rule, &subject)
+}
+
+/// Whether a rule alone decides a call.
+fn covers(rule: &Rule, subject: &Subject<'_>) -> bool {
+    let rule = Rule { layer: Layer::Operator, expires: None, ..rule.clone() };
+    if rule.says == Says::Allow {
+        let alone = Policy::new(Mode::Standard, vec![rule]);
+        return alone.decide(subject, Timestamp::UNIX_EPOCH).verdict == Verdict::Allow;
+    }
+    rule.touches(subject)
+}
+
+/// A call of the rule's tool that does nothing, and would be asked about.
+fn nothing<'a>(rule: &'a Rule, canonical: &'a str) -> Subject<'a> {
+    Subject {
+        tool: rule.tools.first().map_or("", String::as_str),
+        tier: Tier::Restricted,
+        canonical,
+        root: "",
+        reads: &[],
+        writes: &[],
+        hosts: &[],
+        reading: None,
+    }
+}

@@ -1,0 +1,217 @@
+//! One rule: which calls it is about, and what it says of them.
+
+use globset::GlobMatcher;
+use jiff::Timestamp;
+use regex::Regex;
+
+use crate::reading::{Danger, Reading, Step, join};
+
+use super::Subject;
+
+/// What a rule says of the calls it is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Says {
+    /// Nothing: the record shows that it was about the call.
+    Audit,
+    /// They run without a question.
+    Allow,
+    /// They run if a person says yes.
+    Ask,
+    /// They do not run.
+    Deny,
+}
+
+impl Says {
+    /// Every one.
+    pub const ALL: [Self; 4] = [Self::Audit, Self::Allow, Self::Ask, Self::Deny];
+
+    /// The spelling in files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Audit => "audit",
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+
+    /// Reads the spelling.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|says| says.as_str() == text)
+    }
+}
+
+/// Whose rule it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Layer {
+    /// It comes with the program. It can open what would be asked about, not what is refused.
+    Shipped,
+    /// The operator's own: the machine's file or the user's. It can open anything.
+    Operator,
+    /// The project's. It can only tighten.
+    Project,
+}
+
+/// Where a rule is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The file, as people would find it.
+    pub file: String,
+    /// The line its rule begins on.
+    pub line: usize,
+}
+
+/// One rule.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// What it is called.
+    pub id: String,
+    /// Where it is written.
+    pub source: Source,
+    /// Whose it is.
+    pub layer: Layer,
+    /// Catalogues, tools or `catalogue/tool`; empty for all.
+    pub tools: Vec<String>,
+    /// What it looks at.
+    pub when: When,
+    /// What it says.
+    pub says: Says,
+    /// Why, in words for whoever runs into it.
+    pub because: String,
+    /// When it ends to hold.
+    pub expires: Option<Timestamp>,
+    /// Whether an agent that runs into it is first to confirm that it means it.
+    pub confirm: bool,
+}
+
+/// What a rule looks at. Everything that is given must hold.
+#[derive(Clone, Debug, Default)]
+pub struct When {
+    /// The first words of a command, each with the words it may be.
+    pub argv: Option<Vec<Vec<String>>>,
+    /// All words of a command as one text.
+    pub words: Option<Regex>,
+    /// What no good command needs.
+    pub dangers: Vec<Danger>,
+    /// Paths that are read or written.
+    pub paths: Vec<GlobMatcher>,
+    /// Paths that are written.
+    pub writes: Vec<GlobMatcher>,
+    /// Hosts that are reached.
+    pub hosts: Vec<String>,
+    /// The arguments as canonical text.
+    pub args: Option<Regex>,
+    /// The arguments as canonical text, to the letter.
+    pub call: Option<String>,
+}
+
+impl When {
+    /// Whether it looks at what a command runs.
+    pub fn is_about_commands(&self) -> bool {
+        self.argv.is_some() || self.words.is_some() || !self.dangers.is_empty()
+    }
+
+    /// Whether it looks at paths.
+    pub fn is_about_paths(&self) -> bool {
+        !self.paths.is_empty() || !self.writes.is_empty()
+    }
+}
+
+impl Rule {
+    /// Whether it is about this tool.
+    pub fn is_about(&self, tool: &str) -> bool {
+        let (catalogue, name) = tool.split_once('/').unwrap_or(("", tool));
+        let is_it = |it: &String| it == tool || it == catalogue || it == name;
+        self.tools.is_empty() || self.tools.iter().any(is_it)
+    }
+
+    /// Whether any part of a call is what it looks at: for rules that tighten, one part is enough.
+    pub fn touches(&self, subject: &Subject<'_>) -> bool {
+        let when = &self.when;
+        let command = match subject.reading {
+            Some(reading) => self.finds(reading),
+            None => !when.is_about_commands(),
+        };
+        let paths = || {
+            let any = |globs: &[GlobMatcher], paths: &[String]| {
+                paths.iter().any(|path| subject.spellings(path).any(|it| matches_any(globs, it)))
+            };
+            any(&when.paths, subject.reads)
+                || any(&when.paths, subject.writes)
+                || any(&when.writes, subject.writes)
+        };
+        command
+            && (!when.is_about_paths() || paths())
+            && (when.hosts.is_empty() || subject.hosts.iter().any(|host| self.has_host(host)))
+            && self.has_args(subject)
+    }
+
+    fn has_args(&self, subject: &Subject<'_>) -> bool {
+        self.when.args.as_ref().is_none_or(|args| args.is_match(subject.canonical))
+            && self.when.call.as_ref().is_none_or(|call| call == subject.canonical)
+    }
+
+    fn finds(&self, reading: &Reading) -> bool {
+        let when = &self.when;
+        let has_argv =
+            |argv: &Vec<Vec<String>>| reading.found.iter().any(|words| begins_with(words, argv));
+        let has_words =
+            |words: &Regex| reading.found.iter().any(|found| words.is_match(&join(found)));
+        when.argv.as_ref().is_none_or(has_argv)
+            && when.words.as_ref().is_none_or(has_words)
+            && (when.dangers.is_empty()
+                || when.dangers.iter().any(|it| reading.dangers.contains(it)))
+    }
+
+    /// Whether it opens a call as a whole: every path, every host, the arguments. What a command does is
+    /// not known by a pattern on its text, nor by the files it is sent to.
+    pub fn opens(&self, subject: &Subject<'_>) -> bool {
+        let when = &self.when;
+        let has_command = subject.reading.is_some();
+        if when.is_about_commands() || has_command && (when.is_about_paths() || when.args.is_some())
+        {
+            return false;
+        }
+        let all = |paths: &[String], is_written: bool| {
+            paths.iter().all(|path| self.opens_path(subject, path, is_written))
+        };
+        let has_paths = !subject.reads.is_empty() || !subject.writes.is_empty();
+        let has_hosts = !subject.hosts.is_empty();
+        (!when.is_about_paths()
+            || has_paths && all(subject.reads, false) && all(subject.writes, true))
+            && (when.hosts.is_empty()
+                || has_hosts && subject.hosts.iter().all(|it| self.has_host(it)))
+            && self.has_args(subject)
+    }
+
+    /// Whether it opens one path of a call.
+    pub fn opens_path(&self, subject: &Subject<'_>, path: &str, is_written: bool) -> bool {
+        let when = &self.when;
+        subject
+            .spellings(path)
+            .any(|it| matches_any(&when.paths, it) || is_written && matches_any(&when.writes, it))
+    }
+
+    /// Whether it opens one step of a command whose words are proven. One with a caveat is opened only by
+    /// a rule that has all of its words.
+    pub fn opens_step(&self, step: &Step) -> bool {
+        let Some(argv) = &self.when.argv else { return false };
+        let is_whole = argv.len() == step.words.len();
+        begins_with(&step.words, argv) && (step.caveat.is_none() || is_whole)
+    }
+
+    fn has_host(&self, host: &str) -> bool {
+        self.when.hosts.iter().any(|it| match it.strip_prefix("*.") {
+            Some(domain) => host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.')),
+            None => it == host,
+        })
+    }
+}
+
+fn begins_with(words: &[String], argv: &[Vec<String>]) -> bool {
+    words.len() >= argv.len() && words.iter().zip(argv).all(|(word, either)| either.contains(word))
+}
+
+fn matches_any(globs: &[GlobMatcher], path: &str) -> bool {
+    globs.iter().any(|glob| glob.is_match(path))
+}

@@ -1,0 +1,159 @@
+//! What a shell command would run, as far as reading it can tell.
+
+/// A command, read twice: strictly, for what can be proven, and loosely, for what can be found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// All that it would do, if that can be proven; else the first thing that stands in the way.
+    pub proven: Result<Proven, String>,
+    /// Everything that looks like a command, at any depth: its words, quotes taken away.
+    pub found: Vec<Vec<String>>,
+    /// Files that redirections would write, as they are spelt.
+    pub writes: Vec<String>,
+    /// What no good command needs, by name.
+    pub dangers: Vec<Danger>,
+}
+
+/// What a strict reading proves.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Proven {
+    /// Every program it runs, with exactly these words.
+    pub steps: Vec<Step>,
+    /// Every file that its redirections write.
+    pub writes: Vec<String>,
+}
+
+/// One program that is run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The program and its arguments.
+    pub words: Vec<String>,
+    /// Why its first words do not say what it does: some of the others make it run or write something.
+    pub caveat: Option<String>,
+}
+
+/// What no good command needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Danger {
+    /// A function that starts itself twice.
+    ForkBomb,
+    /// Commands in commands, deeper than is looked.
+    TooDeep,
+    /// More commands than are looked at.
+    TooMany,
+    /// Longer than is looked at.
+    TooLong,
+    /// What it prints is run by a shell.
+    PipeToShell,
+    /// A program's name with letters that look like others.
+    MixedScript,
+}
+
+impl Danger {
+    /// Every one.
+    pub const ALL: [Self; 6] = [
+        Self::ForkBomb,
+        Self::TooDeep,
+        Self::TooMany,
+        Self::TooLong,
+        Self::PipeToShell,
+        Self::MixedScript,
+    ];
+
+    /// The spelling in rules.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ForkBomb => "fork_bomb",
+            Self::TooDeep => "too_deep",
+            Self::TooMany => "too_many",
+            Self::TooLong => "too_long",
+            Self::PipeToShell => "pipe_to_shell",
+            Self::MixedScript => "mixed_script",
+        }
+    }
+
+    /// Reads the spelling.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|danger| danger.as_str() == text)
+    }
+}
+
+impl Reading {
+    /// A command in a language that is not read: nothing is known of it.
+    pub fn unread(language: &str) -> Self {
+        Self {
+            proven: Err(format!("{language} is not read")),
+            found: Vec::new(),
+            writes: Vec::new(),
+            dangers: Vec::new(),
+        }
+    }
+
+    /// The reading in a sentence for people.
+    pub fn sentence(&self) -> String {
+        /// More than this are only counted.
+        const SHOWN: usize = 20;
+        let why = match &self.proven {
+            Ok(proven) => {
+                let steps = proven.steps.iter().map(Step::shown);
+                let writes = proven.writes.iter().map(|path| shown(path));
+                return format!("runs {}{}", list(steps), listed(", writes ", writes));
+            }
+            Err(why) => why,
+        };
+        let found = self.found.iter().take(SHOWN).map(|words| shown(&join(words)));
+        let more = match self.found.len().saturating_sub(SHOWN) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let dangers = self.dangers.iter().map(|danger| danger.as_str().to_owned());
+        format!(
+            "cannot be proven: {why}{}{more}{}",
+            listed("; found ", found),
+            listed("; danger: ", dangers)
+        )
+    }
+}
+
+impl Step {
+    fn shown(&self) -> String {
+        let words = shown(&join(&self.words));
+        match &self.caveat {
+            Some(caveat) => format!("{words} ({caveat})"),
+            None => words,
+        }
+    }
+}
+
+fn shown(text: &str) -> String {
+    format!("`{}`", crate::escape::line(text))
+}
+
+fn list(items: impl Iterator<Item = String>) -> String {
+    items.collect::<Vec<_>>().join(", ")
+}
+
+/// The items behind a word, or nothing if there are none.
+fn listed(before: &str, items: impl Iterator<Item = String>) -> String {
+    let items = list(items);
+    if items.is_empty() { items } else { format!("{before}{items}") }
+}
+
+/// Words as one text, each quoted where a shell would need it.
+pub fn join(words: &[String]) -> String {
+    let is_plain = |word: &str| {
+        !word.is_empty()
+            && word
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"_@%+=:,./-".contains(&byte))
+    };
+    let quoted = |word: &String| {
+        if is_plain(word) { word.clone() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    };
+    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+/// Reads shell commands.
+pub trait ReadShell: Send + Sync {
+    /// Returns what `command` would do.
+    fn read(&self, command: &str) -> Reading;
+}

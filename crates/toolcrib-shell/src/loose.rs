@@ -1,0 +1,262 @@
+//! The loose reading: whatever looks like a command, wherever it is. It can be wrong in what it finds,
+//! and proves nothing by what it does not find.
+
+use std::collections::HashSet;
+
+use toolcrib_core::reading::Danger;
+use tree_sitter::{Node, Tree};
+
+use crate::words::{children, plain};
+
+/// Commands in commands, deeper than this, are a danger of their own.
+const DEEPEST: usize = 8;
+/// More commands than this are a danger of their own.
+const MOST: usize = 1000;
+
+/// Programs that run another one, whose words follow.
+const WRAPPERS: &[&str] = &[
+    "builtin", "busybox", "chroot", "command", "coproc", "doas", "env", "exec", "flock", "ionice",
+    "nice", "nohup", "nsenter", "parallel", "pkexec", "prlimit", "runuser", "script", "setarch",
+    "setpriv", "setsid", "stdbuf", "strace", "sudo", "taskset", "time", "timeout", "unshare",
+    "watch", "xargs",
+];
+
+/// Programs that read commands.
+const SHELLS: &[&str] =
+    &["ash", "bash", "csh", "dash", "fish", "ksh", "rbash", "sh", "tcsh", "zsh"];
+
+/// What was found.
+#[derive(Default)]
+pub(crate) struct Found {
+    pub(crate) commands: Vec<Vec<String>>,
+    pub(crate) writes: Vec<String>,
+    pub(crate) dangers: Vec<Danger>,
+}
+
+/// Looks for commands.
+pub(crate) struct Finder<P> {
+    parse: P,
+    pub(crate) found: Found,
+    seen: HashSet<String>,
+}
+
+impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
+    pub(crate) fn new(parse: P) -> Self {
+        Self { parse, found: Found::default(), seen: HashSet::new() }
+    }
+
+    /// Looks at a text that may be commands.
+    pub(crate) fn look_at(&mut self, text: &str, depth: usize) {
+        if depth > DEEPEST {
+            self.found.dangers.push(Danger::TooDeep);
+            return;
+        }
+        if self.found.commands.len() > MOST {
+            self.found.dangers.push(Danger::TooMany);
+            return;
+        }
+        // The same text again holds nothing new.
+        if !self.seen.insert(text.to_owned()) {
+            return;
+        }
+        let text = text.replace("${IFS}", " ").replace("$IFS", " ");
+        let Some(tree) = (self.parse)(&text) else { return };
+        if tree.root_node().has_error() {
+            self.guess(&text, depth);
+        }
+        let mut open = vec![tree.root_node()];
+        while let Some(node) = open.pop() {
+            self.visit(node, &text, depth);
+            let mut below: Vec<_> = children(node).collect();
+            below.reverse();
+            open.extend(below);
+            if self.found.commands.len() > MOST {
+                self.found.dangers.push(Danger::TooMany);
+                return;
+            }
+        }
+    }
+
+    /// Where the parser gives up: words between whatever could end a command.
+    fn guess(&mut self, text: &str, depth: usize) {
+        for part in text.split([';', '|', '&', '\n', '(', ')', '`']) {
+            let words =
+                part.split([' ', '\t', '{', '}', ',', '"', '\'']).filter(|it| !it.is_empty());
+            self.words(words.map(str::to_owned).collect(), depth);
+        }
+    }
+
+    fn visit(&mut self, node: Node<'_>, text: &str, depth: usize) {
+        let own = &text[node.byte_range()];
+        match node.kind() {
+            "command" => self.command(node, text, depth),
+            "declaration_command" | "unset_command" | "test_command" => {
+                let words = own.split_whitespace().map(str::to_owned).collect();
+                self.words(words, depth);
+            }
+            "file_redirect" => {
+                let target = children(node).filter(Node::is_named).last();
+                let writes = children(node).any(|child| child.kind().contains('>'));
+                if let (true, Some(target)) = (writes, target) {
+                    self.found.writes.push(plain(target, text));
+                }
+            }
+            "function_definition" => self.function(node, text),
+            "pipeline" => {
+                let last = children(node).filter(Node::is_named).last();
+                let words = last.map(|last| plain_words(last, text)).unwrap_or_default();
+                let is_shell = |word: &String| SHELLS.contains(&base(word));
+                let is_wrapped = words.first().is_some_and(|it| WRAPPERS.contains(&base(it)));
+                if words.first().is_some_and(is_shell) || is_wrapped && words.iter().any(is_shell) {
+                    self.found.dangers.push(Danger::PipeToShell);
+                }
+            }
+            "herestring_redirect" | "heredoc_body" => {
+                let inner = children(node).find(Node::is_named);
+                let inner = inner.map_or_else(|| own.to_owned(), |inner| plain(inner, text));
+                self.look_at(&inner, depth + 1);
+            }
+            // Quotes keep a shell from looking, not those who evaluate what they are given.
+            "raw_string" | "string" | "ansi_c_string" => {
+                let inner = plain(node, text);
+                for opening in ["$(", "`"] {
+                    if let Some((_, rest)) = inner.split_once(opening) {
+                        let closing = if opening == "`" { '`' } else { ')' };
+                        let rest = rest.rsplit_once(closing).map_or(rest, |(rest, _)| rest);
+                        self.look_at(rest, depth + 1);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn command(&mut self, node: Node<'_>, text: &str, depth: usize) {
+        let words = plain_words(node, text);
+        if words.first().is_some_and(|name| is_mixed(name)) {
+            self.found.dangers.push(Danger::MixedScript);
+        }
+        self.words(words, depth);
+    }
+
+    fn words(&mut self, mut words: Vec<String>, depth: usize) {
+        // `{rm,-rf,/}` is three words.
+        if let Some(inner) =
+            words.first().and_then(|it| it.strip_prefix('{')).and_then(|it| it.strip_suffix('}'))
+        {
+            let inner: Vec<String> = inner.split(',').map(str::to_owned).collect();
+            words.splice(0..1, inner);
+        }
+        let Some(name) = words.first().map(|name| base(name).to_owned()) else { return };
+        if let Some(first) = words.first_mut() {
+            first.clone_from(&name);
+        }
+        self.found.commands.push(words.clone());
+        let rest = &words[1..];
+        let name = name.as_str();
+        if depth >= DEEPEST {
+            let goes_on = WRAPPERS.contains(&name) || SHELLS.contains(&name) || name == "eval";
+            if goes_on && !rest.is_empty() {
+                self.found.dangers.push(Danger::TooDeep);
+            }
+            return;
+        }
+        if WRAPPERS.contains(&name) {
+            self.wrapped(name, rest, depth);
+        }
+        if SHELLS.contains(&name) || matches!(name, "su" | "script") {
+            let at = rest.iter().position(|word| is_command_flag(word));
+            if let Some(inner) = at.and_then(|at| rest.get(at + 1)) {
+                self.look_at(inner, depth + 1);
+            }
+        }
+        if matches!(name, "eval" | "ssh" | "watch" | "trap" | "alias") {
+            self.look_at(&rest.join(" "), depth + 1);
+            for word in rest {
+                self.look_at(word, depth + 1);
+            }
+        }
+        if matches!(name, "find" | "fd" | "fdfind") {
+            for (at, word) in rest.iter().enumerate() {
+                if word.starts_with("-exec")
+                    || word.starts_with("-ok")
+                    || word == "-x"
+                    || word == "-X"
+                {
+                    let inner =
+                        rest[at + 1..].iter().take_while(|word| *word != ";" && *word != "+");
+                    self.words(inner.cloned().collect(), depth + 1);
+                }
+            }
+        }
+    }
+
+    /// What a wrapper runs: from each word on that could be a program.
+    fn wrapped(&mut self, name: &str, rest: &[String], depth: usize) {
+        for (at, word) in rest.iter().enumerate().take(12) {
+            if name == "env" && (word == "-S" || word.starts_with("--split-string")) {
+                let inner = word
+                    .split_once('=')
+                    .map_or(rest.get(at + 1).cloned(), |it| Some(it.1.to_owned()));
+                self.look_at(&inner.unwrap_or_default(), depth + 1);
+            }
+            let is_program = !word.starts_with('-') && !word.contains('=');
+            if is_program {
+                self.words(rest[at..].to_vec(), depth + 1);
+                let is_value =
+                    word.bytes().all(|byte| byte.is_ascii_digit() || b".smhd".contains(&byte));
+                // An option's value comes before the program; a number is one for sure.
+                if !is_value && !rest[..at].last().is_some_and(|before| before.starts_with('-')) {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// A function that starts itself, twice, or behind its own back.
+    fn function(&mut self, node: Node<'_>, text: &str) {
+        let Some(name) = node.child_by_field_name("name").map(|name| plain(name, text)) else {
+            return;
+        };
+        let Some(body) = node.child_by_field_name("body") else { return };
+        let (mut calls, mut forks) = (0, false);
+        let mut open = vec![body];
+        while let Some(node) = open.pop() {
+            if node.kind() == "command_name" && plain(node, text) == name {
+                calls += 1;
+            }
+            forks |= matches!(node.kind(), "|" | "&");
+            open.extend(children(node));
+        }
+        if calls > 1 || calls == 1 && forks {
+            self.found.dangers.push(Danger::ForkBomb);
+        }
+    }
+}
+
+/// Whether a shell's flag says that a command follows: `-c`, or among others as in `-lc`.
+fn is_command_flag(word: &str) -> bool {
+    let rest = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+    rest.is_some_and(|rest| rest.contains('c')) || word == "--command"
+}
+
+/// The words of a command, quotes taken away.
+fn plain_words(node: Node<'_>, text: &str) -> Vec<String> {
+    let is_word = |node: &Node<'_>| {
+        !matches!(
+            node.kind(),
+            "variable_assignment" | "file_redirect" | "heredoc_redirect" | "herestring_redirect"
+        ) && node.is_named()
+    };
+    children(node).filter(is_word).map(|word| plain(word, text)).collect()
+}
+
+/// A program's name without its folder.
+fn base(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+/// Whether a name has letters beside those of ASCII.
+fn is_mixed(name: &str) -> bool {
+    name.chars().any(|c| !c.is_ascii() && (c.is_alphabetic() || !c.is_alphanumeric()))
+}

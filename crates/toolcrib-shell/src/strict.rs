@@ -1,0 +1,150 @@
+//! The strict reading: every node of a known kind, every word literal, every byte accounted for. What it
+//! accepts is a small part of the language, in which there is nothing to be wrong about.
+
+use toolcrib_core::reading::{Proven, Step};
+use tree_sitter::{Node, Tree};
+
+use crate::programs;
+use crate::words::{children, literal};
+
+/// Folders whose programs go by their name.
+const TRUSTED: [&str; 6] =
+    ["/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/"];
+
+/// Returns all that a command does, or what stands in the way of knowing.
+pub(crate) fn prove(text: &str, tree: &Tree) -> Result<Proven, String> {
+    if let Some(odd) = text.chars().find(|c| c.is_control() || !c.is_ascii()) {
+        return Err(format!("the character `{}`", odd.escape_unicode()));
+    }
+    let root = tree.root_node();
+    if root.has_error() {
+        return Err("it cannot be parsed".to_owned());
+    }
+    account_for_bytes(root, text)?;
+    let mut reader = Reader { text, proven: Proven::default(), has_moved: false };
+    reader.statement(root)?;
+    if reader.proven.steps.is_empty() {
+        return Err("it runs nothing".to_owned());
+    }
+    Ok(reader.proven)
+}
+
+/// Fails if the parser passed over anything but blanks.
+fn account_for_bytes(root: Node<'_>, text: &str) -> Result<(), String> {
+    let mut at = 0;
+    let mut open = vec![root];
+    let mut leaves = Vec::new();
+    while let Some(node) = open.pop() {
+        match node.child_count() {
+            0 => leaves.push(node.byte_range()),
+            _ => open.extend(children(node)),
+        }
+    }
+    // Quoted text has no leaf of its own.
+    open.push(root);
+    while let Some(node) = open.pop() {
+        if matches!(node.kind(), "string" | "raw_string") {
+            leaves.push(node.byte_range());
+        } else {
+            open.extend(children(node));
+        }
+    }
+    leaves.sort_unstable_by_key(|leaf| (leaf.start, leaf.end));
+    let end = text.len()..text.len();
+    for leaf in leaves.into_iter().chain(std::iter::once(end)) {
+        if leaf.start > at && !text[at..leaf.start].bytes().all(|byte| byte == b' ') {
+            return Err(format!("`{}` is passed over by the parser", &text[at..leaf.start]));
+        }
+        at = at.max(leaf.end);
+    }
+    Ok(())
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    proven: Proven,
+    /// Whether it has changed its directory, after which paths mean something else.
+    has_moved: bool,
+}
+
+impl Reader<'_> {
+    fn statement(&mut self, node: Node<'_>) -> Result<(), String> {
+        match node.kind() {
+            "program" | "list" | "pipeline" => children(node).try_for_each(|child| {
+                if child.is_named() {
+                    return self.statement(child);
+                }
+                match child.kind() {
+                    "&&" | "||" | ";" | "|" => Ok(()),
+                    other => Err(format!("the operator `{other}`")),
+                }
+            }),
+            "command" => self.command(node),
+            "redirected_statement" => children(node).try_for_each(|child| match child.kind() {
+                "file_redirect" => self.redirect(child),
+                _ => self.statement(child),
+            }),
+            kind => Err(self.odd(node, kind)),
+        }
+    }
+
+    fn command(&mut self, node: Node<'_>) -> Result<(), String> {
+        let mut words = Vec::new();
+        for child in children(node) {
+            match child.kind() {
+                "command_name" => {
+                    let name = child.child(0).ok_or("a command without a name")?;
+                    words.push(literal(name, self.text)?);
+                }
+                "word" | "number" | "raw_string" | "string" | "concatenation" => {
+                    words.push(literal(child, self.text)?);
+                }
+                "file_redirect" => self.redirect(child)?,
+                kind => return Err(self.odd(child, kind)),
+            }
+        }
+        let Some(name) = words.first_mut() else {
+            return Err("a command without a name".to_owned());
+        };
+        if let Some(bare) = TRUSTED.iter().find_map(|folder| name.strip_prefix(folder)) {
+            *name = bare.to_owned();
+        }
+        self.has_moved |= name == "cd";
+        let caveat = programs::caveat(&words);
+        self.proven.steps.push(Step { words, caveat });
+        Ok(())
+    }
+
+    fn redirect(&mut self, node: Node<'_>) -> Result<(), String> {
+        let mut parts = Vec::new();
+        for child in children(node) {
+            match child.kind() {
+                "file_descriptor" if matches!(&self.text[child.byte_range()], "0" | "1" | "2") => {}
+                ">" | ">>" | "<" | ">&" => parts.push(child.kind().to_owned()),
+                "word" | "number" | "raw_string" | "string" | "concatenation" => {
+                    parts.push(literal(child, self.text)?);
+                }
+                kind => return Err(self.odd(child, kind)),
+            }
+        }
+        match parts.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+            [">" | ">>" | "<", path] if path.starts_with("/dev/") && path != "/dev/null" => {
+                Err(format!("the device `{path}`"))
+            }
+            [">&", "1" | "2"] | ["<", _] | [">" | ">>", "/dev/null"] => Ok(()),
+            [">" | ">>", _] if self.has_moved => {
+                Err("it writes a file after it has changed its directory".to_owned())
+            }
+            [">" | ">>", path] => {
+                self.proven.writes.push(path.to_owned());
+                Ok(())
+            }
+            _ => Err(self.odd(node, "redirect")),
+        }
+    }
+
+    fn odd(&self, node: Node<'_>, kind: &str) -> String {
+        let own: String = self.text[node.byte_range()].chars().take(60).collect();
+        format!("`{own}` ({})", kind.replace('_', " "))
+    }
+}

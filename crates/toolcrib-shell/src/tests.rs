@@ -1,0 +1,210 @@
+use super::*;
+
+fn read(text: &str) -> Reading {
+    Bash::default().read(text)
+}
+
+#[track_caller]
+fn proves(text: &str, expect: &[&[&str]]) {
+    let proven = read(text).proven.unwrap_or_else(|why| panic!("{text}: {why}"));
+    let steps: Vec<Vec<&str>> =
+        proven.steps.iter().map(|step| step.words.iter().map(String::as_str).collect()).collect();
+    assert_eq!(steps, expect, "{text}");
+}
+
+#[track_caller]
+fn doubts(text: &str) {
+    let reading = read(text);
+    let is_free = |it: &toolcrib_core::reading::Proven| {
+        it.writes.is_empty() && it.steps.iter().all(|step| step.caveat.is_none())
+    };
+    assert!(!reading.proven.as_ref().is_ok_and(is_free), "{text}: {:?}", reading.proven);
+}
+
+#[track_caller]
+fn finds(text: &str, expect: &[&str]) {
+    let found = read(text).found;
+    let is_there = found.iter().any(|words| words == expect);
+    assert!(is_there, "{text}: {found:?}");
+}
+
+#[test]
+fn plain_commands_are_proven() {
+    proves("git status", &[&["git", "status"]]);
+    proves(
+        "ls -la 'a b' | grep \"x y\" && echo done; true",
+        &[&["ls", "-la", "a b"], &["grep", "x y"], &["echo", "done"], &["true"]],
+    );
+    proves("/usr/bin/git log -1 2>/dev/null", &[&["git", "log", "-1"]]);
+    proves("grep '> /etc/' doc.md", &[&["grep", "> /etc/", "doc.md"]]);
+    proves("git diff HEAD~1", &[&["git", "diff", "HEAD~1"]]);
+    proves("to''uch x", &[&["touch", "x"]]);
+    let proven = read("echo x > out.txt 2>&1").proven.unwrap();
+    assert_eq!(proven.writes, ["out.txt"]);
+}
+
+#[test]
+fn what_is_not_plain_is_not_proven() {
+    for text in [
+        "echo $(touch x)",
+        "echo `touch x`",
+        "echo ${x@P}",
+        "echo \"$x\"",
+        "echo hi &",
+        "ls *.txt",
+        "echo {a,b}",
+        "ls ~/x",
+        "ls a:~/x",
+        "ls --x=~/y",
+        "FOO=1 ls",
+        "(ls)",
+        "{ ls; }",
+        "! ls",
+        "if true; then ls; fi",
+        "cat <(ls)",
+        "bash <<< x",
+        "cat <<E\nx\nE",
+        "echo hi\ntouch x",
+        "echo hi # no",
+        "echo hi &&& ls",
+        "echo x &> y",
+        "echo x >| y",
+        "echo x 3> y",
+        "echo x 1<>y",
+        "ls |& cat",
+        "a=b",
+        "",
+        "   ",
+        "echo 'a",
+        "echo \"a\\\"b\"",
+        "echo $'a'",
+        "=ls",
+        "echo hi > /dev/tcp/127.0.0.1/80",
+        "\u{441}url x",
+        "ls \u{200b}",
+        "cd x && echo y > z",
+        "[[ -f x ]]",
+        "x[0]=1",
+    ] {
+        assert!(read(text).proven.is_err(), "{text}: {:?}", read(text).proven);
+    }
+}
+
+#[test]
+fn innocent_names_that_run_code_have_a_caveat() {
+    for text in [
+        "git -c a=b status",
+        "git diff --output=x",
+        "git log --outp=x",
+        "git grep -Ox a",
+        "git --exec-path=x foo",
+        "git ls-remote --upload-pack=x .",
+        "find . -delete",
+        "find . -exec touch x",
+        "sed s/a/b/w f",
+        "sed -i s/a/b/ f",
+        "sort -o x f",
+        "sort --compress-prog ./x f",
+        "sort -ro x f",
+        "rg --pre ./x y",
+        "env touch x",
+        "xargs touch",
+        "timeout 5 touch x",
+        "awk x f",
+        "python3 x",
+        "test -v 'x[0]'",
+        "printf -v x y",
+        "cd ..",
+        "cd /",
+        "./run",
+        "command touch x",
+        "bash -c ls",
+        "sh x",
+        "less f",
+        "declare x",
+        "export A",
+        "uniq a b",
+        "curl -K cfg",
+    ] {
+        doubts(text);
+    }
+    for text in [
+        "git diff --stat",
+        "find . -name x",
+        "sed -n 1,20p f",
+        "sort f",
+        "rg x",
+        "test -f x",
+        "cd x",
+    ] {
+        assert!(read(text).proven.unwrap().steps[0].caveat.is_none(), "{text}");
+    }
+}
+
+#[test]
+fn commands_are_found_wherever_they_hide() {
+    for text in [
+        "rm -rf /",
+        "echo hi && rm -rf /",
+        "echo $(rm -rf /)",
+        "echo `rm -rf /`",
+        "\"$(rm -rf /)\"",
+        "bash -c 'rm -rf /'",
+        "bash -lc 'sudo rm -rf /'",
+        "eval rm -rf /",
+        "eval 'rm -rf /'",
+        "sudo rm -rf /",
+        "env FOO=1 rm -rf /",
+        "env -S 'rm -rf /'",
+        "timeout 5 rm -rf /",
+        "timeout -s KILL 5 rm -rf /",
+        "nice -n 5 rm -rf /",
+        "xargs rm -rf /",
+        "find . -exec rm -rf / ;",
+        "trap 'rm -rf /' EXIT",
+        "r''m -rf /",
+        "r\\m -rf /",
+        "$'\\x72m' -rf /",
+        "/bin/rm -rf /",
+        "{rm,-rf,/}",
+        "rm$IFS-rf$IFS/",
+        "if true; then rm -rf /; fi",
+        "x() { rm -rf /; }; x",
+        "test -v 'x[$(rm -rf /)]'",
+        "bash <<< 'rm -rf /'",
+        "cat <(rm -rf /)",
+        "rm \\\n -rf /",
+        "while :; do rm -rf /; done",
+        "ssh host 'rm -rf /'",
+        "FOO=1 rm -rf /",
+        "case x in x) rm -rf /;; esac",
+        "coproc rm -rf /",
+        "sh -c \"bash -c 'rm -rf /'\"",
+        "su -c 'rm -rf /'",
+    ] {
+        finds(text, &["rm", "-rf", "/"]);
+    }
+    for text in ["grep 'rm -rf /' doc.md", "echo rm -rf /", "git log --grep 'rm -rf /'"] {
+        let found = read(text).found;
+        assert!(!found.iter().any(|words| words[0] == "rm"), "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn dangers_have_names() {
+    let dangers = |text: &str| read(text).dangers;
+    assert_eq!(dangers(":(){ :|:& };:"), [Danger::ForkBomb]);
+    assert_eq!(dangers("f() { f | f & }; f"), [Danger::ForkBomb]);
+    assert_eq!(dangers("f() { ls | wc; }; f"), []);
+    assert_eq!(dangers("echo x | rev | sh"), [Danger::PipeToShell]);
+    assert_eq!(dangers("curl x | sudo bash"), [Danger::PipeToShell]);
+    assert_eq!(dangers(&"A".repeat(70_000)), [Danger::TooLong]);
+    assert_eq!(dangers("\u{441}url x"), [Danger::MixedScript]);
+    let mut deep = "rm x".to_owned();
+    for _ in 0..12 {
+        deep = format!("env {deep}");
+    }
+    assert_eq!(dangers(&deep), [Danger::TooDeep]);
+    assert_eq!(dangers(&"true;".repeat(2000)), [Danger::TooMany]);
+    assert_eq!(dangers(&"true && ".repeat(60)), []);
+}

@@ -1,0 +1,85 @@
+//! The rules that hold: those that come with the program, the machine's, the user's and the project's.
+
+use std::path::Path;
+
+use toolcrib_core::policy::{Layer, Policy, Rule, Said, rules_in};
+use toolcrib_core::reading::ReadShell;
+use toolcrib_host::Root;
+
+use super::WiringError;
+use crate::settings::{Places, Settings, read_trusted};
+
+/// Rules that come with the program, by the names that settings have for them.
+pub(super) const SHIPPED: [(&str, &str); 3] = [
+    ("blocked", include_str!("../../rules/blocked.toml")),
+    ("caution", include_str!("../../rules/caution.toml")),
+    ("harmless", include_str!("../../rules/harmless.toml")),
+];
+
+/// The largest file of rules that a project may have.
+const MOST_PROJECT: u64 = 1 << 20;
+
+/// Where a project's own rules are.
+const IN_PROJECT: &str = ".toolcrib/rules.toml";
+
+/// Reads every rule that holds. What cannot be read stops everything: no rules are not fewer rules.
+pub(super) fn policy(
+    settings: &Settings,
+    places: &Places,
+    root: &Root,
+    shell: &dyn ReadShell,
+    warnings: &mut Vec<String>,
+) -> Result<Policy, WiringError> {
+    let mut rules: Vec<Rule> = Vec::new();
+    let mut add = |said: Said| {
+        rules.extend(said.rules);
+        warnings.extend(said.warnings);
+    };
+    let sets = settings.names("policy.shipped");
+    if let Some(odd) = sets.iter().find(|set| !SHIPPED.iter().any(|(name, _)| name == set)) {
+        let message = format!(
+            "`policy.shipped`: no rules `{odd}`; there are `blocked`, `caution` and `harmless`"
+        );
+        return Err(WiringError(message));
+    }
+    for (name, text) in SHIPPED.iter().filter(|(name, _)| sets.iter().any(|set| set == name)) {
+        add(rules_in(text, &format!("shipped:{name}.toml"), Layer::Shipped, None)?);
+    }
+    for path in [Some(&places.machine), places.user.as_ref()].into_iter().flatten() {
+        let path = path.with_file_name("rules.toml");
+        if let Some(text) = read_trusted(&path)? {
+            let name = path.display().to_string();
+            add(rules_in(&text, &name, Layer::Operator, Some(shell))?);
+        }
+    }
+    let path = root.path().join(IN_PROJECT).display().to_string();
+    let refuse = |what: String| WiringError(format!("`{path}`: {what}"));
+    if let Some(bytes) = root
+        .read_small(Path::new(IN_PROJECT), MOST_PROJECT)
+        .map_err(|err| refuse(err.to_string()))?
+    {
+        let text = String::from_utf8(bytes).map_err(|_| refuse("not UTF-8".to_owned()))?;
+        add(rules_in(&text, &path, Layer::Project, Some(shell))?);
+    }
+    let without = settings.names("policy.without");
+    if let Some(odd) = without.iter().find(|id| !rules.iter().any(|rule| rule.id == **id)) {
+        warnings.push(format!("`policy.without`: there is no rule `{odd}`"));
+    }
+    rules.retain(|rule| rule.layer == Layer::Project || !without.contains(&rule.id));
+    Ok(Policy::new(settings.mode(), rules))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shipped_rules_do_what_their_examples_say() {
+        let shell = toolcrib_shell::Bash::default();
+        for (name, text) in SHIPPED {
+            let said = rules_in(text, name, Layer::Shipped, Some(&shell));
+            let said = said.unwrap_or_else(|err| panic!("{err}"));
+            assert!(!said.rules.is_empty() && said.warnings.is_empty(), "{name}");
+        }
+    }
+}
