@@ -2,6 +2,7 @@
 
 mod book;
 mod file;
+pub mod grant;
 mod rule;
 
 use std::fmt;
@@ -10,6 +11,7 @@ use crate::canonical::Digest;
 
 pub use book::{Policy, Subject};
 pub use file::{RulesError, Said, rules_in};
+pub use grant::{Covers, Grant, Scope, Wish};
 pub use rule::{Layer, Rule, Says, Source, When};
 
 /// How much harm a tool could do, from none to the most.
@@ -128,6 +130,8 @@ pub struct Decision {
     pub because: String,
     /// Where the rule is written; nothing for tier and mode.
     pub source: Option<Source>,
+    /// The grant that let it through, if one did.
+    pub grant: Option<String>,
     /// Whether an agent is first to confirm that it means it.
     pub confirm: bool,
     /// What the command was read as, if there is one.
@@ -155,6 +159,7 @@ pub fn by_tier(tier: Tier, mode: Mode) -> Decision {
         rule: format!("tier {} in mode {}", tier.number(), mode.as_str()),
         because: String::new(),
         source: None,
+        grant: None,
         confirm: false,
         reading: None,
         audited: Vec::new(),
@@ -166,10 +171,14 @@ pub fn by_tier(tier: Tier, mode: Mode) -> Decision {
 pub enum Answer {
     /// Run it, this once. Who said so.
     Yes(String),
-    /// Do not run it. Who said so.
-    No(String),
+    /// Run it, and from now on what the wish covers. Who said so.
+    Always(String, Wish),
+    /// Do not run it. Who said so, and what they want the agent to know.
+    No(String, String),
     /// There is nobody to ask.
     Nobody,
+    /// There is nobody to ask now: it waits under this name, and can be answered later.
+    Parked(String),
 }
 
 /// Proof that this very call was decided on and the answer was yes. Nothing outside this module can
@@ -187,7 +196,8 @@ impl Permit {
 
     /// Returns a permit for the call with this digest if policy asks and a person said yes.
     pub fn by_answer(decision: &Decision, answer: &Answer, digest: Digest) -> Option<Self> {
-        let yes = decision.verdict == Verdict::Ask && matches!(answer, Answer::Yes(_));
+        let yes = decision.verdict == Verdict::Ask
+            && matches!(answer, Answer::Yes(_) | Answer::Always(..));
         yes.then_some(Self { digest })
     }
 
@@ -240,6 +250,9 @@ mod tests {
         assert!(!Permit::by_answer(&ask, &yes, digest).unwrap().covers(other));
         assert!(Permit::by_answer(&deny, &yes, digest).is_none());
         assert!(Permit::by_answer(&ask, &Answer::Nobody, digest).is_none());
-        assert!(Permit::by_answer(&ask, &Answer::No("someone".to_owned()), digest).is_none());
+        assert!(
+            Permit::by_answer(&ask, &Answer::No("someone".to_owned(), String::new()), digest)
+                .is_none()
+        );
     }
 }

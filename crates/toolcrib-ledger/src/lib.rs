@@ -1,11 +1,15 @@
 //! The record: what was asked, decided and done, one JSON line each, and what files held before a
 //! call changed them. Lives in the state folder, where no tool can reach it.
 
+mod approvals;
+mod grants;
 mod journal;
 mod objects;
 mod record;
 mod state;
 
+pub use approvals::{Approvals, Decided, Pending, Standing};
+pub use grants::GrantFile;
 pub use journal::{Journal, Taken};
 pub use record::{Previews, RecordFile};
 pub use state::{State, StateError};

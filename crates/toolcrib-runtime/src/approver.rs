@@ -5,11 +5,17 @@ use std::pin::Pin;
 
 use serde_json::Value;
 use toolcrib_core::policy::Answer;
-use toolcrib_core::{Decision, Declaration, Plan};
+use toolcrib_core::{CallId, Decision, Declaration, Plan};
+
+use crate::judge::Choice;
 
 /// A call that waits for a person's answer.
 #[derive(Clone)]
 pub struct Question {
+    /// The call.
+    pub call: CallId,
+    /// What an answer is bound to: tool and arguments.
+    pub digest: String,
     /// The catalogue.
     pub catalogue: &'static str,
     /// The tool.
@@ -22,6 +28,12 @@ pub struct Question {
     pub places: Vec<String>,
     /// Why it is asked.
     pub decision: Decision,
+    /// What "always" could be said to.
+    pub choices: Vec<Choice>,
+    /// The session that asks.
+    pub session: String,
+    /// The workspace.
+    pub root: String,
 }
 
 /// Asks a person.

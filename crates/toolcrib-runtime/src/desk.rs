@@ -11,6 +11,9 @@ use toolcrib_core::{
     Tier, ToolError, Verdict,
 };
 
+use toolcrib_core::toolset::Offer;
+
+use crate::approver::Question;
 use crate::confirm::Confirmation;
 use crate::judge::{Asked, Judge};
 use crate::run::{Allowance, blocking, inline};
@@ -106,11 +109,33 @@ impl Desk {
     }
 
     fn decide(&self, plan: &Plan, ctx: &Ctx) -> Decision {
-        let asked =
-            Asked { tool: &self.tool, tier: self.tier, args: &self.call.args, keys: &self.keys };
-        let decision = self.judge.decide(&asked, plan, ctx);
+        let decision = self.judge.decide(&self.asked(), plan, ctx);
         let _ = self.decided.set(decision.clone());
         decision
+    }
+
+    fn asked(&self) -> Asked<'_> {
+        Asked {
+            tool: &self.tool,
+            tier: self.tier,
+            args: &self.call.args,
+            keys: &self.keys,
+            session: &self.call.session.0,
+        }
+    }
+
+    /// Puts together what a person is asked.
+    pub(crate) fn question(
+        &self,
+        offer: &Offer,
+        seen: Seen,
+        decision: Decision,
+        ctx: &Ctx,
+    ) -> Question {
+        Question {
+            choices: self.judge.choices(&self.asked(), &seen.plan, ctx),
+            ..question(offer, &self.call, seen, decision, ctx)
+        }
     }
 
     /// Returns the permit that policy alone gives, nothing if a person must be asked.
@@ -147,13 +172,24 @@ impl Desk {
     }
 
     /// Turns a person's answer into a permit or a refusal.
-    pub(crate) fn settle(&self, decision: &Decision, answer: &Answer) -> Result<Permit, ToolError> {
+    pub(crate) fn settle(
+        &self,
+        decision: &Decision,
+        answer: &Answer,
+        ctx: &Ctx,
+    ) -> Result<Permit, ToolError> {
         let (verdict, by) = match answer {
-            Answer::Yes(who) => ("allow", Some(who.as_str())),
-            Answer::No(who) => ("deny", Some(who.as_str())),
-            Answer::Nobody => ("deny", None),
+            Answer::Yes(who) | Answer::Always(who, _) => ("allow", Some(who.as_str())),
+            Answer::No(who, _) => ("deny", Some(who.as_str())),
+            Answer::Nobody | Answer::Parked(_) => ("deny", None),
         };
         self.record_decided(verdict, &decision.rule, by)?;
+        if let Answer::Always(who, wish) = answer {
+            self.judge.grant(&self.tool, who, wish, ctx).map_err(|err| {
+                ToolError::new(ErrorKind::Unrecorded, format!("the grant cannot be kept: {err}"))
+                    .hint("see to the state folder, and repeat the call")
+            })?;
+        }
         Permit::by_answer(decision, answer, self.digest).ok_or_else(|| match answer {
             Answer::Nobody => ToolError::new(
                 ErrorKind::ApprovalNeeded,
@@ -161,7 +197,19 @@ impl Desk {
             )
             .hint("run it on a terminal and answer, or give the answer beforehand with --yes")
             .with("rule", decision.rule.as_str()),
-            Answer::Yes(_) | Answer::No(_) => {
+            Answer::Parked(id) => ToolError::new(
+                ErrorKind::ApprovalNeeded,
+                format!("`{}` waits for a person's approval as {id}", self.tool),
+            )
+            .hint(format!("`toolcrib approvals approve {id}` runs it, once"))
+            .with("rule", decision.rule.as_str())
+            .with("approval_id", id.as_str()),
+            Answer::No(_, words) if !words.is_empty() => ToolError::new(
+                ErrorKind::Declined,
+                format!("`{}` was declined: {words}", self.tool),
+            )
+            .hint("a person said no, and why; do as they say, or ask them"),
+            Answer::Yes(_) | Answer::Always(..) | Answer::No(..) => {
                 ToolError::new(ErrorKind::Declined, format!("`{}` was declined", self.tool))
                     .hint("a person said no; do something else, or ask them")
             }
@@ -214,6 +262,29 @@ impl Desk {
         let moment = Moment::Decided { verdict, rule, by };
         let effect = if verdict == "allow" { self.effect } else { Effect::None };
         record(&*self.recorder, &*self.clock, &self.call, &self.tool, effect, moment)
+    }
+}
+
+/// What a person is asked about a call.
+pub(crate) fn question(
+    offer: &Offer,
+    call: &Call,
+    seen: Seen,
+    decision: Decision,
+    ctx: &Ctx,
+) -> Question {
+    Question {
+        call: call.id.clone(),
+        digest: Digest::of(&offer.full_name(), &call.args).to_string(),
+        catalogue: offer.catalogue.name,
+        declaration: offer.tool.declaration(),
+        args: call.args.clone(),
+        plan: seen.plan,
+        places: seen.places,
+        decision,
+        choices: Vec::new(),
+        session: call.session.0.clone(),
+        root: ctx.files.place(".").unwrap_or_default(),
     }
 }
 

@@ -4,16 +4,21 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolcrib_core::command::Shell;
-use toolcrib_core::policy::{Policy, Subject};
+use toolcrib_core::policy::grant::{self, Covers, Grant, Grants, Wish};
+use toolcrib_core::policy::{Policy, Rule, Subject};
 use toolcrib_core::reading::{ReadShell, Reading};
-use toolcrib_core::{Ctx, Decision, Plan, Tier, canonical};
+use toolcrib_core::{Ctx, Decision, Plan, Tier, Verdict, canonical};
 
 use crate::confirm::Confirmations;
+
+/// What "always" could be said to, and why it may not be, if so.
+pub type Choice = (Covers, Option<String>);
 
 /// Decides about calls.
 pub struct Judge {
     policy: Arc<Policy>,
     shell: Arc<dyn ReadShell>,
+    grants: Arc<dyn Grants>,
     pub(crate) confirmations: Confirmations,
 }
 
@@ -24,22 +29,91 @@ pub(crate) struct Asked<'a> {
     pub(crate) args: &'a Value,
     /// The names of its arguments, in the order they are declared in.
     pub(crate) keys: &'a [String],
+    pub(crate) session: &'a str,
+}
+
+impl Asked<'_> {
+    fn canonical(&self) -> String {
+        canonical::in_order(self.args, self.keys.iter().map(String::as_str))
+    }
 }
 
 impl Judge {
-    /// Puts a policy and who reads commands for it together.
-    pub fn new(policy: Arc<Policy>, shell: Arc<dyn ReadShell>) -> Self {
-        Self { policy, shell, confirmations: Confirmations::default() }
+    /// Puts a policy, who reads commands for it, and what people granted together.
+    pub fn new(policy: Arc<Policy>, shell: Arc<dyn ReadShell>, grants: Arc<dyn Grants>) -> Self {
+        Self { policy, shell, grants, confirmations: Confirmations::default() }
+    }
+
+    /// What someone who is asked about a call could say "always" to; with each, why not, if so.
+    pub(crate) fn choices(&self, asked: &Asked<'_>, plan: &Plan, ctx: &Ctx) -> Vec<Choice> {
+        let mut choices = vec![(Covers::Call(asked.canonical()), None)];
+        if let Some(Ok(proven)) = self.read(plan).map(|reading| reading.proven) {
+            let beginnings = grant::beginnings(&proven).into_iter();
+            choices.extend(beginnings.map(|(words, refused)| (Covers::Argv(words), refused)));
+        }
+        if let [edit] = &plan.edits[..]
+            && let Ok(place) = ctx.files.place(&edit.path)
+        {
+            choices.push((Covers::Path(place), None));
+        }
+        choices
+    }
+
+    /// Makes a grant of what someone wished.
+    pub(crate) fn grant(&self, tool: &str, by: &str, wish: &Wish, ctx: &Ctx) -> Result<(), String> {
+        let now = ctx.clock.now();
+        let minutes = |minutes: u32| now.checked_add(jiff::Span::new().minutes(minutes)).ok();
+        let grant = Grant {
+            id: ctx.call.0.clone(),
+            tool_name: tool.to_owned(),
+            param_pattern: wish.covers.text(),
+            description: format!("always, said {by}"),
+            created_at: now,
+            last_used_at: None,
+            use_count: 0,
+            expires_at: wish.minutes.and_then(minutes),
+            enabled: true,
+            scope: wish.scope.clone(),
+            covers: wish.covers.clone(),
+            by: by.to_owned(),
+        };
+        self.grants.add(grant)
+    }
+
+    fn read(&self, plan: &Plan) -> Option<Reading> {
+        plan.command.as_ref().map(|command| match command.shell {
+            Shell::Bash | Shell::Own => self.shell.read(&command.text),
+            Shell::PowerShell | Shell::Program(_) => Reading::unread("this shell's language"),
+        })
     }
 
     /// Decides about a call that would do what `plan` says.
     pub(crate) fn decide(&self, asked: &Asked<'_>, plan: &Plan, ctx: &Ctx) -> Decision {
-        let mut reading = plan.command.as_ref().map(|command| match command.shell {
-            Shell::Bash | Shell::Own => self.shell.read(&command.text),
-            Shell::PowerShell | Shell::Program(_) => Reading::unread("this shell's language"),
-        });
+        let decision = self.decide_with(asked, plan, ctx, &[]);
+        if decision.verdict != Verdict::Ask {
+            return decision;
+        }
+        let now = ctx.clock.now();
+        let root = ctx.files.place(".").unwrap_or_default();
+        // Grants that cannot be read grant nothing.
+        let grants = self.grants.current().unwrap_or_default();
+        let grants = grants.iter().filter(|grant| grant.holds(now, asked.session, &root));
+        let rules: Vec<Rule> = grants.filter_map(Grant::rule).collect();
+        if rules.is_empty() {
+            return decision;
+        }
+        let decision = self.decide_with(asked, plan, ctx, &rules);
+        if let (Verdict::Allow, Some(id)) = (decision.verdict, &decision.grant) {
+            self.grants.used(id, now);
+        }
+        decision
+    }
+
+    fn decide_with(&self, asked: &Asked<'_>, plan: &Plan, ctx: &Ctx, grants: &[Rule]) -> Decision {
+        let mut reading = self.read(plan);
         // Where a rule looks at paths, it looks at the real ones.
-        let has_paths = self.policy.looks_at_paths();
+        let has_paths =
+            self.policy.looks_at_paths() || grants.iter().any(|grant| grant.when.is_about_paths());
         let place = |path: &String| ctx.files.place(path).unwrap_or_else(|_| path.clone());
         let places = |paths: Vec<&String>| -> Vec<String> {
             let paths = paths.into_iter().filter(|_| has_paths);
@@ -53,7 +127,7 @@ impl Judge {
             place_redirects(reading, from, ctx);
             writes.extend(reading.writes.iter().cloned());
         }
-        let canonical = canonical::in_order(asked.args, asked.keys.iter().map(String::as_str));
+        let canonical = asked.canonical();
         let subject = Subject {
             tool: asked.tool,
             tier: asked.tier,
@@ -64,7 +138,7 @@ impl Judge {
             hosts: &[],
             reading: reading.as_ref(),
         };
-        self.policy.decide(&subject, ctx.clock.now())
+        self.policy.decide(&subject, ctx.clock.now(), grants)
     }
 }
 

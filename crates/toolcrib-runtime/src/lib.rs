@@ -10,5 +10,5 @@ mod runtime;
 pub mod undo;
 
 pub use approver::{AlwaysYes, AnswerFuture, Approver, Nobody, Question};
-pub use judge::Judge;
+pub use judge::{Choice, Judge};
 pub use runtime::{Preview, Runtime, World};

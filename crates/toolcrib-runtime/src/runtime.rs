@@ -14,7 +14,7 @@ use toolcrib_core::{
 
 use crate::approver::{Approver, Question};
 use crate::confirm::{Confirmation, can_confirm};
-use crate::desk::{Desk, Opened, Seen, record};
+use crate::desk::{Desk, Opened, Seen, question, record};
 use crate::judge::{Asked, Judge};
 use crate::run::{Allowance, blocking};
 
@@ -158,18 +158,20 @@ impl Runtime {
         let allowance = allowance(offer, cancel);
         let (judge, keys, tier) =
             (Arc::clone(&self.judge), offer.keys(), offer.tool.declaration().tier);
-        let (name, args) = (tool.clone(), call.args.clone());
+        let (name, call_of) = (tool.clone(), call.clone());
+        let here = checking.clone();
         let (seen, decision, trouble) = blocking(&allowance, move || {
             let (plan, trouble) = match prepared.check(&checking) {
                 Ok(plan) => (plan, None),
                 Err(trouble) => (Plan::default(), Some(trouble)),
             };
-            let asked = Asked { tool: &name, tier, args: &args, keys: &keys };
+            let (args, session) = (&call_of.args, call_of.session.0.as_str());
+            let asked = Asked { tool: &name, tier, args, keys: &keys, session };
             let decision = judge.decide(&asked, &plan, &checking);
             Ok((Seen::at(plan, &checking)?, decision, trouble))
         })
         .await?;
-        let question = question(offer, call, seen, decision.clone());
+        let question = question(offer, call, seen, decision.clone(), &here);
         Ok(Preview { tool, decision, question, trouble })
     }
 
@@ -211,7 +213,7 @@ impl Runtime {
             Opened::Ran(reply) => return Ok(reply),
             Opened::Asks { prepared, seen, decision, desk } => (prepared, seen, decision, desk),
         };
-        let question = question(offer, call, seen, decision.clone());
+        let question = desk.question(offer, seen, decision.clone(), &ctx);
         let asked = self.clock.elapsed();
         let answer = tokio::select! {
             answer = self.approver.ask(&question) => Some(answer),
@@ -220,7 +222,7 @@ impl Runtime {
         trail.waited = self.clock.elapsed().saturating_sub(asked);
         let answer =
             answer.ok_or_else(|| ToolError::new(ErrorKind::Cancelled, "the call was cancelled"))?;
-        let permit = desk.settle(&decision, &answer)?;
+        let permit = desk.settle(&decision, &answer, &ctx)?;
         desk.run(&allowance, permit, prepared, ctx).await
     }
 
@@ -298,17 +300,6 @@ fn allowance<'a>(offer: &Offer, cancel: &'a Cancel) -> Allowance<'a> {
         effect: offer.tool.declaration().effect,
         deadline: Duration::from_millis(offer.limits.deadline_ms),
         cancel,
-    }
-}
-
-fn question(offer: &Offer, call: &Call, seen: Seen, decision: Decision) -> Question {
-    Question {
-        catalogue: offer.catalogue.name,
-        declaration: offer.tool.declaration(),
-        args: call.args.clone(),
-        plan: seen.plan,
-        places: seen.places,
-        decision,
     }
 }
 

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toolcrib_core::capability::{EditFn, WriteMode, Written};
 use toolcrib_core::command::{self, Order};
+use toolcrib_core::policy::grant::{Grant, Grants};
 use toolcrib_core::policy::{Answer, Policy};
 use toolcrib_core::reading::{ReadShell, Reading};
 use toolcrib_core::search::{Found, Glob, Grep, Names, Pattern, Scope, Search};
@@ -269,11 +270,26 @@ impl ReadShell for Unread {
     }
 }
 
+/// Grants nothing.
+struct NoGrants;
+
+impl Grants for NoGrants {
+    fn current(&self) -> Result<Vec<Grant>, String> {
+        Ok(Vec::new())
+    }
+
+    fn add(&self, _: Grant) -> Result<(), String> {
+        Err("nothing is granted here".to_owned())
+    }
+
+    fn used(&self, _: &str, _: jiff::Timestamp) {}
+}
+
 struct No;
 
 impl Approver for No {
     fn ask<'a>(&'a self, _: &'a Question) -> AnswerFuture<'a> {
-        Box::pin(async { Answer::No("someone".to_owned()) })
+        Box::pin(async { Answer::No("someone".to_owned(), String::new()) })
     }
 }
 
@@ -289,6 +305,7 @@ fn bench(approver: Arc<dyn Approver>, memory: Memory) -> Bench {
         judge: Arc::new(Judge::new(
             Arc::new(Policy::new(Mode::Standard, Vec::new())),
             Arc::new(Unread),
+            Arc::new(NoGrants),
         )),
         world: Arc::new(Nowhere),
         approver,

@@ -1,3 +1,5 @@
+//! What is read of commands, in a table each for what is proven, found and dangerous.
+
 use super::*;
 
 fn read(text: &str) -> Reading {

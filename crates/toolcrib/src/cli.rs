@@ -21,7 +21,7 @@ by a person; 4 needs approval and nobody could be asked; 5 no such tool; 6 argum
 7 timed out; 130 interrupted. Results go to stdout, everything else to stderr.";
 
 /// What goes with every command.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(crate) struct Global {
     /// The directory that calls are confined to (default: the current directory)
     #[arg(long, short = 'C', global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -74,6 +74,10 @@ pub(crate) enum Command {
     Sandbox(SandboxArgs),
     /// Show what a command printed, as it was saved
     Output(OutputArgs),
+    /// Answer calls that wait for approval
+    Approvals(ApprovalsArgs),
+    /// List or take back what was answered with "always"
+    Grants(GrantsArgs),
     /// Show what would be decided about a call and why, or check a file of rules
     Policy(PolicyArgs),
     /// Show what works here, what does not, and why
@@ -105,6 +109,7 @@ Arguments are JSON, or KEY=TEXT and KEY:=JSON pairs, or `-` to read JSON from st
 
 With --batch, stdin holds one call a line, {\"id\", \"tool\", \"args\"}, and each is answered with a line,
 {\"id\", \"reply\", \"elapsed_us\"}.")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct CallArgs {
     /// The tool: `catalogue/tool`, or `tool` where only one catalogue on offer has it
     #[arg(index = 1, required_unless_present = "batch", conflicts_with = "batch")]
@@ -118,6 +123,9 @@ pub(crate) struct CallArgs {
     /// Stop before running: say what would be decided and what would change
     #[arg(long, conflicts_with = "batch")]
     pub(crate) dry_run: bool,
+    /// Keep a call that needs approval when nobody can be asked; `toolcrib approvals` answers it later
+    #[arg(long)]
+    pub(crate) park: bool,
     /// Take many calls from stdin, one JSON object a line
     #[arg(long)]
     pub(crate) batch: bool,
@@ -233,6 +241,71 @@ pub(crate) struct OutputArgs {
     /// Show what it printed to stderr
     #[arg(long)]
     pub(crate) stderr: bool,
+}
+
+/// Answer calls that wait.
+#[derive(Args)]
+pub(crate) struct ApprovalsArgs {
+    #[command(subcommand)]
+    pub(crate) command: ApprovalsCommand,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum ApprovalsCommand {
+    /// List the calls that wait
+    List {
+        /// List those that were answered or expired too
+        #[arg(long)]
+        all: bool,
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show all about one
+    Show {
+        /// Which one
+        id: String,
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say yes; a parked call is run here and now, once
+    Approve {
+        /// Which one
+        id: String,
+        /// Print exactly the catalogue's reply of a parked call, as one line of JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say no
+    Deny {
+        /// Which one
+        id: String,
+        /// What the agent should know
+        words: Vec<String>,
+    },
+}
+
+/// What was answered with "always".
+#[derive(Args)]
+pub(crate) struct GrantsArgs {
+    #[command(subcommand)]
+    pub(crate) command: GrantsCommand,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum GrantsCommand {
+    /// List every grant: what it covers, where, until when, how often it was used
+    List {
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take a grant back
+    Revoke {
+        /// Which one
+        id: String,
+    },
 }
 
 /// What is decided, and why.

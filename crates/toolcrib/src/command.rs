@@ -1,13 +1,16 @@
 //! The subcommands, one file each.
 
+mod approvals;
 mod batch;
 mod call;
 mod config;
 mod doctor;
+mod grants;
 mod man;
 mod output;
 mod policy;
 mod prompt;
+mod queue;
 mod render;
 mod sandbox;
 mod search;
@@ -40,6 +43,8 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Search(args) => search::run(&cli.global, terminal, &args),
         Command::Sandbox(args) => sandbox::run(&cli.global, terminal, &args),
         Command::Output(args) => output::run(&cli.global, terminal, &args),
+        Command::Approvals(args) => approvals::run(&cli.global, terminal, &args),
+        Command::Grants(args) => grants::run(&cli.global, terminal, &args),
         Command::Policy(args) => policy::run(&cli.global, terminal, &args),
         Command::Doctor(args) => doctor::run(&cli.global, terminal, &args),
         Command::Config(args) => config::run(&cli.global, terminal, &args),
@@ -135,13 +140,24 @@ async fn interrupted() {
     }
 }
 
-/// Returns who answers when policy asks.
-fn approver(global: &Global, terminal: Terminal) -> Arc<dyn toolcrib_runtime::Approver> {
+/// Returns who answers when policy asks: a person at `terminal`, if that is given and one is there.
+fn approver(
+    global: &Global,
+    terminal: Option<Terminal>,
+    crib: &Crib,
+    parks: bool,
+) -> Arc<dyn toolcrib_runtime::Approver> {
     if global.yes {
         return Arc::new(toolcrib_runtime::AlwaysYes("--yes".to_owned()));
     }
-    prompt::Prompt::on_terminal(terminal)
-        .map_or_else(|| Arc::new(toolcrib_runtime::Nobody) as _, |prompt| Arc::new(prompt) as _)
+    let time = std::time::Duration::from_secs(crib.settings.count("policy.approval_seconds"));
+    let approvals = toolcrib_ledger::Approvals::new(&crib.state);
+    Arc::new(queue::Queue {
+        approvals,
+        prompt: terminal.and_then(|terminal| prompt::Prompt::on_terminal(terminal, time)),
+        parks,
+        time,
+    })
 }
 
 /// Prints lines of a result.

@@ -18,7 +18,7 @@ use toolcrib_core::{
 use toolcrib_host::{
     Hardlinks, Root, Rules, Sandbox, SharedSandbox, SystemClock, Workspace, real_place,
 };
-use toolcrib_ledger::{Journal, Previews, RecordFile, State};
+use toolcrib_ledger::{GrantFile, Journal, Previews, RecordFile, State};
 use toolcrib_runtime::{Approver, Judge, Runtime, World};
 use toolcrib_search::{Ceiling, Engine};
 use toolcrib_shell::Bash;
@@ -132,7 +132,11 @@ impl Crib {
     pub fn runtime(&self, approver: Arc<dyn Approver>) -> Result<Runtime, WiringError> {
         Ok(Runtime {
             toolset: self.toolset()?,
-            judge: Arc::new(Judge::new(Arc::clone(&self.policy), Arc::clone(&self.shell) as _)),
+            judge: Arc::new(Judge::new(
+                Arc::clone(&self.policy),
+                Arc::clone(&self.shell) as _,
+                Arc::new(GrantFile::new(&self.state)),
+            )),
             world: Arc::clone(&self.world) as Arc<dyn World>,
             approver,
             recorder: Arc::clone(&self.recorder),

@@ -92,44 +92,41 @@ impl Policy {
         &self.rules
     }
 
-    /// Decides about a call: the strictest rule that is about it; without one, its tier and the mode.
-    pub fn decide(&self, subject: &Subject<'_>, now: Timestamp) -> Decision {
+    /// Decides about a call: the strictest rule that is about it; without one, its tier and the mode. What
+    /// would be asked is answered by `grants` where they cover it.
+    pub fn decide(&self, subject: &Subject<'_>, now: Timestamp, grants: &[Rule]) -> Decision {
         let rules = self.about(subject, now);
-        let strictest = rules
+        let touching: Vec<&Rule> = rules
             .iter()
             .filter(|rule| rule.says != Says::Allow && rule.touches(subject))
-            .max_by_key(|rule| (rule.says, rule.confirm));
-        let audited: Vec<String> = rules
-            .iter()
-            .filter(|rule| rule.says == Says::Audit && rule.touches(subject))
-            .map(|rule| rule.id.clone())
+            .copied()
             .collect();
-        let reading = subject.reading.map(Reading::sentence);
-        let decision = match strictest {
-            Some(rule) if rule.says == Says::Deny => rule.decision(Verdict::Deny),
-            Some(rule) if rule.says == Says::Ask => {
-                let floor = by_tier(subject.tier, self.mode);
+        let audited = touching.iter().filter(|rule| rule.says == Says::Audit);
+        let audited: Vec<String> = audited.map(|rule| rule.id.clone()).collect();
+        let floor = by_tier(subject.tier, self.mode);
+        let strictest = touching.iter().max_by_key(|rule| (rule.says, rule.confirm));
+        let decision = match strictest.map(|rule| (rule.says, rule)) {
+            Some((Says::Deny, rule)) => rule.decision(Verdict::Deny),
+            Some((Says::Ask, rule)) => {
+                let asks: Vec<&Rule> =
+                    touching.iter().filter(|rule| rule.says == Says::Ask).copied().collect();
                 // What is refused without any rule is not asked about because of one.
-                if floor.verdict == Verdict::Deny
-                    && opener(&rules, subject, floor.verdict).is_none()
-                {
+                let is_shut = floor.verdict == Verdict::Deny;
+                if is_shut && opener(&rules, &[], &[], subject, floor.verdict).is_none() {
                     floor
                 } else {
-                    rule.decision(Verdict::Ask)
+                    opener(&rules, grants, &asks, subject, Verdict::Ask).map_or_else(
+                        || rule.decision(Verdict::Ask),
+                        |it| it.decision(Verdict::Allow),
+                    )
                 }
             }
-            _ => self.opened(&rules, subject),
+            _ if floor.verdict == Verdict::Allow => floor,
+            _ => opener(&rules, grants, &[], subject, floor.verdict)
+                .map_or(floor, |rule| rule.decision(Verdict::Allow)),
         };
+        let reading = subject.reading.map(Reading::sentence);
         Decision { reading, audited, ..decision }
-    }
-
-    /// What tier and mode say, unless rules open it.
-    fn opened(&self, rules: &[&Rule], subject: &Subject<'_>) -> Decision {
-        let floor = by_tier(subject.tier, self.mode);
-        if floor.verdict == Verdict::Allow {
-            return floor;
-        }
-        opener(rules, subject, floor.verdict).map_or(floor, |rule| rule.decision(Verdict::Allow))
     }
 
     /// The rules that could be about a call, in the order they were given.
@@ -155,25 +152,43 @@ impl Policy {
     }
 }
 
-/// Returns the rule that opens a call, or the first of those that open each part of it.
-fn opener<'r>(rules: &[&'r Rule], subject: &Subject<'_>, floor: Verdict) -> Option<&'r Rule> {
-    let may_open = |rule: &&&Rule| {
+/// Returns the rule that opens a call, or the first of those that open each part of it. What one of `asks` is
+/// about only a grant opens.
+fn opener<'r>(
+    rules: &[&'r Rule],
+    grants: &'r [Rule],
+    asks: &[&Rule],
+    subject: &Subject<'_>,
+    floor: Verdict,
+) -> Option<&'r Rule> {
+    let may_open = |rule: &&Rule| {
         rule.says == Says::Allow
+            && rule.is_about(subject.tool)
             && match rule.layer {
                 Layer::Operator => true,
-                Layer::Shipped => floor == Verdict::Ask,
+                Layer::Shipped | Layer::Grant => floor == Verdict::Ask,
                 Layer::Project => false,
             }
     };
-    let openers: Vec<&Rule> = rules.iter().filter(may_open).copied().collect();
-    if let Some(whole) = openers.iter().find(|rule| rule.opens(subject)) {
+    let grants: Vec<&Rule> = grants.iter().filter(may_open).collect();
+    let mut openers = grants.clone();
+    openers.extend(rules.iter().copied().filter(|rule| may_open(rule)));
+    let wholes = if asks.is_empty() { &openers } else { &grants };
+    if let Some(whole) = wholes.iter().find(|rule| rule.opens(subject)) {
         return Some(whole);
     }
     let proven = subject.reading?.proven.as_ref().ok()?;
+    // An ask that is about no single step is about the whole command.
+    if asks.iter().any(|ask| !proven.steps.iter().any(|step| ask.touches_step(step))) {
+        return None;
+    }
     let mut first = None;
     for step in &proven.steps {
-        let rule = openers.iter().find(|rule| rule.opens_step(step))?;
-        first = first.or(Some(*rule));
+        let is_asked = asks.iter().any(|ask| ask.touches_step(step));
+        let may = if is_asked { &grants } else { &openers };
+        let rule = may.iter().find(|rule| rule.opens_step(step))?;
+        // The grant, if there is one, is what lets it through.
+        first = first.filter(|it: &&Rule| it.layer == Layer::Grant).or(Some(*rule));
     }
     for path in &proven.writes {
         openers
@@ -187,11 +202,14 @@ impl Rule {
     fn decision(&self, verdict: Verdict) -> Decision {
         let because =
             if self.because.is_empty() { String::new() } else { format!(": {}", self.because) };
+        let is_grant = self.layer == Layer::Grant;
+        let kind = if is_grant { "grant" } else { "rule" };
         Decision {
             verdict,
-            rule: format!("rule `{}`{because}", self.id),
+            rule: format!("{kind} `{}`{because}", self.id),
             because: self.because.clone(),
             source: Some(self.source.clone()),
+            grant: is_grant.then(|| self.id.clone()),
             confirm: self.confirm,
             reading: None,
             audited: Vec::new(),

@@ -50,6 +50,8 @@ pub enum Layer {
     Operator,
     /// The project's. It can only tighten.
     Project,
+    /// What is left of a person's "always". It answers what would be asked.
+    Grant,
 }
 
 /// Where a rule is written.
@@ -161,6 +163,15 @@ impl Rule {
             && when.words.as_ref().is_none_or(has_words)
             && (when.dangers.is_empty()
                 || when.dangers.iter().any(|it| reading.dangers.contains(it)))
+    }
+
+    /// Whether one step of a command is what it looks at.
+    pub(super) fn touches_step(&self, step: &Step) -> bool {
+        let when = &self.when;
+        when.is_about_commands()
+            && when.dangers.is_empty()
+            && when.argv.as_ref().is_none_or(|argv| begins_with(&step.words, argv))
+            && when.words.as_ref().is_none_or(|words| words.is_match(&join(&step.words)))
     }
 
     /// Whether it opens a call as a whole: every path, every host, the arguments. What a command does is

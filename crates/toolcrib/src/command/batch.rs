@@ -43,8 +43,8 @@ pub(super) fn run(
 ) -> Result<Exit, WiringError> {
     let crib = open_to_stay(global, terminal)?;
     // Stdin holds the calls, so nobody can answer there.
-    let approver: Arc<dyn toolcrib_runtime::Approver> =
-        if global.yes { approver(global, terminal) } else { Arc::new(toolcrib_runtime::Nobody) };
+    // Stdin is where calls come from: nobody can be asked there.
+    let approver = approver(global, None, &crib, args.park);
     let runtime = Arc::new(crib.runtime(approver)?);
     let jobs = usize::from(args.jobs);
     block_on(async move {

@@ -21,7 +21,7 @@ pub(super) fn run(
         return Err(WiringError("--jobs is for --batch: one call is one job".to_owned()));
     }
     let crib = open(global, terminal)?;
-    let runtime = crib.runtime(approver(global, terminal))?;
+    let runtime = crib.runtime(approver(global, Some(terminal), &crib, args.park))?;
     let mut call = Call {
         id: toolcrib_ledger::new_call_id(),
         session: session(),

@@ -5,11 +5,14 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{QueueSelector, tcflush};
 use serde_json::Value;
 use toolcrib_core::escape;
-use toolcrib_core::policy::Answer;
+use toolcrib_core::policy::{Answer, Covers, Scope, Wish};
+use toolcrib_core::reading::join;
 use toolcrib_runtime::{AnswerFuture, Approver, Question};
 
 use super::render::texts;
@@ -18,16 +21,21 @@ use crate::terminal::{Paint, Terminal};
 /// A person at the terminal.
 pub(super) struct Prompt {
     terminal: Terminal,
+    /// How long there is to answer.
+    time: Duration,
     /// One question at a time.
     asking: tokio::sync::Mutex<()>,
 }
 
+/// Who answers here.
+const WHO: &str = "terminal";
+
 impl Prompt {
     /// Returns a prompt if someone is there to see and answer it.
-    pub(super) fn on_terminal(terminal: Terminal) -> Option<Self> {
+    pub(super) fn on_terminal(terminal: Terminal, time: Duration) -> Option<Self> {
         let is_seen = std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
         let is_attended = is_seen && keyboard().is_some();
-        is_attended.then(|| Self { terminal, asking: tokio::sync::Mutex::new(()) })
+        is_attended.then(|| Self { terminal, time, asking: tokio::sync::Mutex::new(()) })
     }
 
     fn text(&self, question: &Question) -> String {
@@ -58,6 +66,13 @@ impl Prompt {
         }
         let _ = writeln!(text, "Risk level: {}", declaration.tier.risk().as_str());
         let _ = writeln!(text, "Asked because: {}", question.decision.rule);
+        if let Some(source) = &question.decision.source {
+            let _ =
+                writeln!(text, "Rule from: {}, line {}", escape::line(&source.file), source.line);
+        }
+        if let Some(reading) = &question.decision.reading {
+            let _ = writeln!(text, "Reading: {}", escape::line(reading));
+        }
         for edit in edits {
             let (before, after) = (edit.before.as_deref(), edit.after.as_deref());
             text.push_str(&texts(
@@ -66,7 +81,7 @@ impl Prompt {
                 after.unwrap_or_default(),
             ));
         }
-        text.push_str("\nApprove? (y/n): ");
+        text.push_str("\nApprove? (y/n/always): ");
         text
     }
 }
@@ -75,13 +90,11 @@ impl Approver for Prompt {
     fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
         Box::pin(async move {
             let _one = self.asking.lock().await;
-            let text = self.text(question);
-            let answer = tokio::task::spawn_blocking(move || read_answer(&text)).await;
-            if answer.unwrap_or(false) {
-                Answer::Yes("terminal".to_owned())
-            } else {
-                Answer::No("terminal".to_owned())
-            }
+            let (text, question, time) = (self.text(question), question.clone(), self.time);
+            let answer =
+                tokio::task::spawn_blocking(move || Dialog::open(time)?.answer(&text, &question));
+            let no = || Answer::No(WHO.to_owned(), String::new());
+            answer.await.ok().flatten().unwrap_or_else(no)
         })
     }
 }
@@ -95,30 +108,118 @@ fn keyboard() -> Option<File> {
     File::open("/dev/tty").ok()
 }
 
-/// Asks, and returns whether the answer was yes.
-fn read_answer(text: &str) -> bool {
-    let Some(keyboard) = keyboard() else { return false };
-    // What was typed before the question was not an answer to it.
-    let _ = tcflush(&keyboard, QueueSelector::IFlush);
-    show(text);
-    let mut keyboard = BufReader::new(keyboard);
-    for _ in 0..3 {
-        let mut line = String::new();
-        if keyboard.read_line(&mut line).is_ok_and(|read| read == 0) {
-            // The end of input leaves the cursor after the question.
-            show("\n");
-            return false;
-        }
-        match line.trim().to_lowercase().as_str() {
-            "y" | "yes" => return true,
-            "n" | "no" | "" => return false,
-            _ => show("Answer y or n: "),
-        }
-    }
-    false
+/// One question and what follows from its answer. Whatever is not clearly yes is no.
+struct Dialog {
+    keyboard: BufReader<File>,
+    until: Instant,
 }
 
-fn show(text: &str) {
+impl Dialog {
+    fn open(time: Duration) -> Option<Self> {
+        let keyboard = keyboard()?;
+        // What was typed before the question was not an answer to it.
+        let _ = tcflush(&keyboard, QueueSelector::IFlush);
+        Some(Self { keyboard: BufReader::new(keyboard), until: Instant::now() + time })
+    }
+
+    fn answer(&mut self, text: &str, question: &Question) -> Option<Answer> {
+        show(text);
+        for _ in 0..3 {
+            let line = self.line()?;
+            let (word, rest) = line.split_once(' ').unwrap_or((&line, ""));
+            match word.to_lowercase().as_str() {
+                "y" | "yes" if rest.is_empty() => return Some(Answer::Yes(WHO.to_owned())),
+                "a" | "always" if rest.is_empty() => {
+                    let wish = self.wish(question)?;
+                    return Some(Answer::Always(WHO.to_owned(), wish));
+                }
+                "n" | "no" | "" => {
+                    return Some(Answer::No(WHO.to_owned(), rest.trim().to_owned()));
+                }
+                _ => show("Answer y, n or always; after n, words for the agent: "),
+            }
+        }
+        None
+    }
+
+    /// Finds out what "always" is to mean, and shows it before it is stored.
+    fn wish(&mut self, question: &Question) -> Option<Wish> {
+        let open: Vec<&Covers> =
+            question.choices.iter().filter(|it| it.1.is_none()).map(|it| &it.0).collect();
+        let mut text = "\nAlways what?\n".to_owned();
+        let mut number = 0;
+        for (covers, refused) in &question.choices {
+            if let Some(why) = refused {
+                let _ = writeln!(text, "  -  {}: too broad: {}", named(covers), escape::line(why));
+            } else {
+                number += 1;
+                let _ = writeln!(text, "  {number}  {}", named(covers));
+            }
+        }
+        text.push_str("Number (Enter: no): ");
+        show(&text);
+        let covers = open.get(self.line()?.parse::<usize>().ok()?.checked_sub(1)?)?;
+        show("Where? s: this session, p: this project, u: wherever I work (Enter: no): ");
+        let (scope, place) = match self.line()?.as_str() {
+            "s" => (Scope::Session(question.session.clone()), "in this session".to_owned()),
+            "p" => {
+                let place = format!("in {}", escape::line(&question.root));
+                (Scope::Project(question.root.clone()), place)
+            }
+            "u" => (Scope::User, "wherever I work".to_owned()),
+            _ => return None,
+        };
+        show("How long? 1: 15 minutes, 2: 8 hours, 3: until revoked (Enter: no): ");
+        let (minutes, time) = match self.line()?.as_str() {
+            "1" => (Some(15), "for 15 minutes"),
+            "2" => (Some(8 * 60), "for 8 hours"),
+            "3" => (None, "until revoked"),
+            _ => return None,
+        };
+        let tool = format!("{}/{}", question.catalogue, question.declaration.name);
+        let rule = escape::line(&covers.text()).into_owned();
+        show(&format!(
+            "\nThis is stored, {place}, {time}:\n  tool = \"{tool}\"\n  {rule}\nStore it and run the call? (y/n): "
+        ));
+        let is_yes = matches!(self.line()?.to_lowercase().as_str(), "y" | "yes");
+        is_yes.then(|| Wish { covers: (*covers).clone(), scope, minutes })
+    }
+
+    /// Reads one line; nothing at the end of input or of the time there is to answer.
+    fn line(&mut self) -> Option<String> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        let timeout = Timespec {
+            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: left.subsec_nanos().into(),
+        };
+        let is_typed = !self.keyboard.buffer().is_empty() || {
+            let mut polls = [PollFd::new(self.keyboard.get_ref(), PollFlags::IN)];
+            matches!(poll(&mut polls, Some(&timeout)), Ok(1))
+        };
+        let mut line = String::new();
+        if !is_typed {
+            show("\nNobody answered, which means no.\n");
+            return None;
+        }
+        if self.keyboard.read_line(&mut line).unwrap_or(0) == 0 {
+            // The end of input leaves the cursor after the question.
+            show("\n");
+            return None;
+        }
+        Some(line.trim().to_owned())
+    }
+}
+
+fn named(covers: &Covers) -> String {
+    match covers {
+        Covers::Call(_) => "this exact call".to_owned(),
+        Covers::Argv(words) => format!("commands that begin with: {}", escape::line(&join(words))),
+        Covers::Path(path) => format!("calls that change only: {}", escape::line(path)),
+    }
+}
+
+/// Shows a text where questions are shown.
+pub(super) fn show(text: &str) {
     let mut err = std::io::stderr().lock();
     let _ = err.write_all(text.as_bytes());
     let _ = err.flush();

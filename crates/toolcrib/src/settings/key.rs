@@ -85,6 +85,14 @@ pub static KEYS: &[Key] = &[
         contract_name: None,
     },
     Key {
+        name: "policy.approval_seconds",
+        about: "How long there is to answer when a person is asked; after that the answer is no.",
+        kind: Kind::Count(1, 86_400),
+        default: "120",
+        project: Project::Smaller,
+        contract_name: None,
+    },
+    Key {
         name: "toolset",
         about: "What is on offer: catalogues (`wink`) and tools (`clemini/edit`). Empty offers all.",
         kind: Kind::Names,

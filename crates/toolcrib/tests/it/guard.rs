@@ -276,7 +276,7 @@ fn an_approval_holds_the_place_of_a_file_that_is_not_there_yet() {
     scratch.put("q/", "");
     let call = ["call", "clemini/write_file", "file_path=p/new", "content=x"];
     let mut session = crate::prompt::Session::start(&scratch, &call, "");
-    session.wait_for("Approve? (y/n): ");
+    session.wait_for("Approve? (y/n/always): ");
     fs::rename(scratch.work().join("p"), scratch.work().join("p.old")).unwrap();
     symlink("q", scratch.work().join("p")).unwrap();
     assert_eq!(session.answer("y\n"), 1);

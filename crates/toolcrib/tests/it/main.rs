@@ -4,6 +4,7 @@
 #![expect(clippy::format_collect, reason = "input is built once, and reads best so")]
 
 mod answer;
+mod approvals;
 mod attacks;
 mod concurrency;
 mod contracts;

@@ -68,7 +68,7 @@ const CALL: [&str; 4] =
 fn a_person_says_yes() {
     let scratch = Scratch::new();
     let mut session = Session::start(&scratch, &CALL, "");
-    session.wait_for("Approve? (y/n): ");
+    session.wait_for("Approve? (y/n/always): ");
     for shown in [
         "Tool: create_file\r\n",
         "Parameters:",
@@ -92,10 +92,22 @@ fn a_person_says_yes() {
 
 #[test]
 fn anything_else_is_no() {
-    for answer in ["n\n", "\n", "\u{4}", "maybe\nperhaps\nalways\n", "yes please\nn\n"] {
+    for answer in [
+        "n\n",
+        "\n",
+        "\u{4}",
+        "maybe\nperhaps\nwhatever\n",
+        "yes please\nn\n",
+        "always\n\n",
+        "always\n99\n",
+        "a\n1\n\n",
+        "a\n1\ns\n\n",
+        "a\n1\ns\n1\n\n",
+        "a\n1\ns\n1\nn\n",
+    ] {
         let scratch = Scratch::new();
         let mut session = Session::start(&scratch, &CALL, "");
-        session.wait_for("Approve? (y/n): ");
+        session.wait_for("Approve? (y/n/always): ");
         assert_eq!(session.answer(answer), 3, "{answer:?}");
         assert!(!scratch.work().join("hello.py").exists(), "{answer:?}");
     }
@@ -105,7 +117,7 @@ fn anything_else_is_no() {
 fn what_was_typed_before_the_question_is_no_answer() {
     let scratch = Scratch::new();
     let mut session = Session::start(&scratch, &CALL, "y\ny\n");
-    session.wait_for("Approve? (y/n): ");
+    session.wait_for("Approve? (y/n/always): ");
     assert_eq!(session.answer("n\n"), 3);
     assert!(!scratch.work().join("hello.py").exists());
 }
@@ -115,7 +127,7 @@ fn what_is_shown_cannot_mislead() {
     let scratch = Scratch::new();
     let call = ["call", "wink/create_file", "path=a\u{1b}[2Jb", "content=x\u{202e}y\u{200b}"];
     let mut session = Session::start(&scratch, &call, "");
-    session.wait_for("Approve? (y/n): ");
+    session.wait_for("Approve? (y/n/always): ");
     assert!(session.seen.contains("a\\u{1b}[2Jb"), "{}", session.seen);
     assert!(!session.seen.contains('\u{202e}') && !session.seen.contains("\u{1b}[2J"));
     assert_eq!(session.answer("n\n"), 3);
@@ -129,7 +141,7 @@ fn a_file_that_changes_while_a_person_thinks_is_not_written() {
         scratch.put_at("outside/f", "old");
         let call = ["call", "clemini/write_file", "file_path=f", "content=new"];
         let mut session = Session::start(&scratch, &call, "");
-        session.wait_for("Approve? (y/n): ");
+        session.wait_for("Approve? (y/n/always): ");
         let path = scratch.work().join("f");
         std::fs::remove_file(&path).unwrap();
         if swap == "link" {
@@ -149,7 +161,7 @@ fn a_file_that_changes_while_a_person_thinks_is_not_written() {
 fn an_interrupt_at_the_question_ends_it() {
     let scratch = Scratch::new();
     let mut session = Session::start(&scratch, &CALL, "");
-    session.wait_for("Approve? (y/n): ");
+    session.wait_for("Approve? (y/n/always): ");
     let pid = session.child.id().to_string();
     assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     assert_eq!(session.child.wait().unwrap().code(), Some(130));
@@ -160,7 +172,7 @@ fn an_interrupt_at_the_question_ends_it() {
 fn the_time_a_person_takes_is_not_the_calls() {
     let scratch = Scratch::new();
     let mut session = Session::start(&scratch, &CALL, "");
-    session.wait_for("Approve? (y/n): ");
+    session.wait_for("Approve? (y/n/always): ");
     std::thread::sleep(Duration::from_millis(1500));
     assert_eq!(session.answer("y\n"), 0);
     let record = scratch.record();
@@ -175,4 +187,120 @@ fn without_a_terminal_nobody_is_asked() {
     assert_eq!(ran.code, 4);
     assert!(ran.stderr.contains("needs a person's approval"), "{}", ran.stderr);
     assert!(!scratch.work().join("hello.py").exists());
+}
+
+/// Answers the questions that "always" leads to.
+fn always(scratch: &Scratch, call: &[&str], answers: &str) -> (i32, String) {
+    let mut session = Session::start(scratch, call, "");
+    session.wait_for("Approve? (y/n/always): ");
+    let code = session.answer(answers);
+    let mut rest = String::new();
+    let _ = session.master.read_to_string(&mut rest);
+    (code, session.seen + &rest)
+}
+
+#[test]
+fn always_covers_what_was_shown_and_no_more() {
+    let scratch = Scratch::new();
+    let bash = |command: &str| {
+        scratch.run(["call", "clemini/bash", &format!("command={command}"), "--json"]).code
+    };
+    assert_eq!(bash("touch a"), 4);
+    let call = ["call", "clemini/bash", "command=touch a b"];
+    // Its first two words, in this project, until revoked.
+    let (code, seen) = always(&scratch, &call, "always\n3\np\n3\ny\n");
+    assert_eq!(code, 0, "{seen}");
+    for shown in [
+        "1  this exact call",
+        "2  commands that begin with: touch a b",
+        "3  commands that begin with: touch a",
+        "4  commands that begin with: touch",
+        "argv = [\"touch\", \"a\"]",
+        "until revoked",
+    ] {
+        assert!(seen.contains(shown), "{shown}: {seen}");
+    }
+    assert_eq!(bash("touch a"), 0);
+    assert_eq!(bash("touch a c"), 0);
+    assert_eq!(bash("ls && touch a d"), 0);
+    for other in
+        ["touch b", "touch a; touch b", "touch a > x", "touch a $(id)", "./touch a", "TOUCH a"]
+    {
+        assert_eq!(bash(other), 4, "{other}");
+    }
+    // In another project it holds nothing.
+    scratch.put_at("elsewhere/", "");
+    let elsewhere = scratch.path("elsewhere").display().to_string();
+    let call = ["-C", &elsewhere, "call", "clemini/bash", "command=touch a", "--json"];
+    assert_eq!(scratch.run(call).code, 4);
+    let listed = scratch.run(["grants", "list", "--json"]).json();
+    assert_eq!(listed[0]["use_count"], 3, "{listed}");
+    let id = listed[0]["id"].as_str().unwrap();
+    assert_eq!(scratch.run(["grants", "revoke", id]).code, 0);
+    assert_eq!(scratch.run(["grants", "revoke", id]).code, 1);
+    assert_eq!(bash("touch a"), 4);
+}
+
+#[test]
+fn what_is_too_broad_is_not_offered() {
+    for (command, refused, offered) in [
+        ("git -c a=b status", "-  commands that begin with: git: too broad", "git -c a=b status"),
+        ("python3 x.py", "-  commands that begin with: python3: too broad", "python3 x.py"),
+        ("env touch x", "-  commands that begin with: env touch: too broad", "env touch x"),
+        ("cargo build", "-  commands that begin with: cargo: too broad", "cargo build"),
+    ] {
+        let scratch = Scratch::new();
+        let call = ["call", "clemini/bash", &format!("command={command}")];
+        let (code, seen) = always(&scratch, &call, "always\n\n");
+        assert_eq!(code, 3, "{seen}");
+        assert!(seen.contains(refused), "{command}: {seen}");
+        assert!(seen.contains(&format!("2  commands that begin with: {offered}")), "{seen}");
+    }
+}
+
+#[test]
+fn a_path_can_be_granted_and_a_refusal_has_words() {
+    let scratch = Scratch::new();
+    let write = |path: &str| {
+        scratch.run(["call", "wink/create_file", &format!("path={path}"), "content=x"]).code
+    };
+    let call = ["call", "wink/create_file", "path=a.txt", "content=one"];
+    let (code, seen) = always(&scratch, &call, "a\n2\nu\n2\ny\n");
+    assert_eq!(code, 0, "{seen}");
+    std::fs::remove_file(scratch.work().join("a.txt")).unwrap();
+    assert_eq!((write("b.txt"), write("a.txt")), (4, 0));
+    let mut session = Session::start(&scratch, &CALL, "");
+    session.wait_for("Approve? (y/n/always): ");
+    assert_eq!(session.answer("n write it to src instead\n"), 3);
+    let mut rest = String::new();
+    let _ = session.master.read_to_string(&mut rest);
+    assert!((session.seen + &rest).contains("declined: write it to src instead"));
+}
+
+#[test]
+fn nobody_answering_in_time_means_no() {
+    let scratch = Scratch::new();
+    let call = [&["-c", "policy.approval_seconds=1"], &CALL[..]].concat();
+    let mut session = Session::start(&scratch, &call, "");
+    session.wait_for("Nobody answered, which means no.");
+    assert_eq!(session.child.wait().unwrap().code(), Some(3));
+    assert!(!scratch.work().join("hello.py").exists());
+}
+
+#[test]
+fn another_process_can_answer() {
+    for (words, code) in [(["approve"].as_slice(), 0), (&["deny"], 3)] {
+        let scratch = Scratch::new();
+        let mut session = Session::start(&scratch, &CALL, "");
+        session.wait_for("Approve? (y/n/always): ");
+        let listed = scratch.run(["approvals", "list", "--json"]).json();
+        let id = listed[0]["id"].as_str().unwrap();
+        assert_eq!(listed[0]["status"], "pending", "{listed}");
+        // Not without a terminal: that is how an agent would ask.
+        assert_eq!(scratch.run(["approvals", words[0], id]).code, 1);
+        assert_eq!(scratch.run(["--yes", "approvals", words[0], id]).code, 0);
+        assert_eq!(session.child.wait().unwrap().code(), Some(code), "{words:?}");
+        assert_eq!(scratch.work().join("hello.py").exists(), code == 0);
+        assert_eq!(scratch.run(["--yes", "approvals", "approve", id]).code, 1, "it is answered");
+    }
 }

@@ -206,11 +206,19 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn start(scratch: &Scratch, words: &[&str]) -> Self {
+        let words = [&["--yes"], words, &["call", "--batch", "--jobs", "256"]].concat();
+        Self::with(scratch, &words)
+    }
+
+    /// One in which nobody answers, and what would be asked is parked.
+    pub(crate) fn parking(scratch: &Scratch) -> Self {
+        Self::with(scratch, &["call", "--batch", "--park"])
+    }
+
+    fn with(scratch: &Scratch, words: &[&str]) -> Self {
         let mut child = scratch
             .command()
-            .args(["--yes"])
             .args(words)
-            .args(["call", "--batch", "--jobs", "256"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())

@@ -1,0 +1,197 @@
+//! What a person's "always" leaves behind: a rule of their own, exactly as wide as it was shown to them.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::reading::{Proven, join};
+
+use super::rule::{Layer, Rule, Says, Source, When};
+
+/// A standing yes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// Its name.
+    pub id: String,
+    /// `catalogue/tool`.
+    pub tool_name: String,
+    /// The rule as text that people can read.
+    pub param_pattern: String,
+    /// What it is for.
+    pub description: String,
+    /// When it was given.
+    pub created_at: Timestamp,
+    /// When it last let a call through.
+    pub last_used_at: Option<Timestamp>,
+    /// How many calls it has let through.
+    pub use_count: u64,
+    /// When it ends.
+    pub expires_at: Option<Timestamp>,
+    /// Whether it holds.
+    pub enabled: bool,
+    /// Where it holds.
+    pub scope: Scope,
+    /// What it covers.
+    pub covers: Covers,
+    /// Who gave it.
+    pub by: String,
+}
+
+/// Where a grant holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// In one session.
+    Session(String),
+    /// In one workspace, by its path.
+    Project(String),
+    /// Wherever the user works.
+    User,
+}
+
+/// What a grant covers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Covers {
+    /// One call, to the letter: its arguments as canonical text.
+    Call(String),
+    /// Commands that begin with these words.
+    Argv(Vec<String>),
+    /// Calls that touch nothing but this path.
+    Path(String),
+}
+
+/// Keeps grants.
+pub trait Grants: Send + Sync {
+    /// Every grant.
+    fn current(&self) -> Result<Vec<Grant>, String>;
+
+    /// Adds one.
+    fn add(&self, grant: Grant) -> Result<(), String>;
+
+    /// Notes that one let a call through.
+    fn used(&self, id: &str, at: Timestamp);
+}
+
+/// What someone wants to be a grant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wish {
+    /// What it is to cover.
+    pub covers: Covers,
+    /// Where it is to hold.
+    pub scope: Scope,
+    /// For how long, in minutes; until it is revoked without.
+    pub minutes: Option<u32>,
+}
+
+impl Covers {
+    /// The rule as text.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Call(call) => format!("call = {call}"),
+            Self::Argv(words) => {
+                let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
+                format!("argv = [{}]", words.join(", "))
+            }
+            Self::Path(path) => format!("paths = [{path:?}]"),
+        }
+    }
+
+    fn when(&self) -> Option<When> {
+        let when = When::default();
+        Some(match self {
+            Self::Call(call) => When { call: Some(call.clone()), ..when },
+            Self::Argv(words) => {
+                let argv = words.iter().map(|word| vec![word.clone()]).collect();
+                When { argv: Some(argv), ..when }
+            }
+            Self::Path(path) => {
+                let glob = globset::Glob::new(&globset::escape(path)).ok()?;
+                When { paths: vec![glob.compile_matcher()], ..when }
+            }
+        })
+    }
+}
+
+impl Grant {
+    /// Whether it holds now, in this session and workspace.
+    pub fn holds(&self, now: Timestamp, session: &str, root: &str) -> bool {
+        let is_here = match &self.scope {
+            Scope::Session(id) => id == session,
+            Scope::Project(path) => path == root,
+            Scope::User => true,
+        };
+        self.enabled && is_here && self.expires_at.is_none_or(|expires| now < expires)
+    }
+
+    /// The rule that it is.
+    pub fn rule(&self) -> Option<Rule> {
+        Some(Rule {
+            id: self.id.clone(),
+            source: Source { file: "grants".to_owned(), line: 0 },
+            layer: Layer::Grant,
+            tools: vec![self.tool_name.clone()],
+            when: self.covers.when()?,
+            says: Says::Allow,
+            because: format!("{} said always", self.by),
+            expires: self.expires_at,
+            confirm: false,
+        })
+    }
+}
+
+/// Programs whose first word says nothing of what they do.
+const HAVE_COMMANDS: &[&str] = &[
+    "apt",
+    "apt-get",
+    "aws",
+    "az",
+    "brew",
+    "cargo",
+    "docker",
+    "gcloud",
+    "gem",
+    "gh",
+    "git",
+    "go",
+    "gradle",
+    "helm",
+    "kubectl",
+    "make",
+    "mvn",
+    "npm",
+    "pnpm",
+    "poetry",
+    "podman",
+    "rustup",
+    "systemctl",
+    "terraform",
+    "yarn",
+];
+
+/// What a standing yes to a command could cover: each beginning of its words, from all of them to the fewest
+/// that still say what is run. With each, why it may not be given, if so.
+pub fn beginnings(proven: &Proven) -> Vec<(Vec<String>, Option<String>)> {
+    let [step] = &proven.steps[..] else { return Vec::new() };
+    let words = &step.words;
+    let mut all = Vec::new();
+    for count in (1..=words.len()).rev() {
+        let beginning = words[..count].to_vec();
+        let refused = if count == words.len() {
+            None
+        } else if let Some(caveat) = &step.caveat {
+            Some(caveat.clone())
+        } else if count == 1 && HAVE_COMMANDS.contains(&words[0].as_str()) {
+            Some(format!("`{}` alone says nothing of what it does", words[0]))
+        } else {
+            None
+        };
+        all.push((beginning, refused));
+    }
+    all
+}
+
+/// Words as they are shown for a beginning.
+pub fn shown(beginning: &[String], is_whole: bool) -> String {
+    let words = join(beginning);
+    if is_whole { words } else { format!("{words} …") }
+}

@@ -1,0 +1,106 @@
+//! The grants that people gave: one file, changed whole and under a lock, and those of this session in memory.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use rustix::fs::{FlockOperation, flock};
+use toolcrib_core::policy::grant::{Grant, Grants, Scope};
+
+use crate::state::{State, open_append};
+
+/// Grants on disk.
+pub struct GrantFile {
+    folder: PathBuf,
+    /// Those that end with this process.
+    passing: Mutex<Vec<Grant>>,
+}
+
+impl GrantFile {
+    /// Keeps grants in the state folder.
+    pub fn new(state: &State) -> Self {
+        Self { folder: state.folder().to_owned(), passing: Mutex::default() }
+    }
+
+    /// Every grant, whether it holds or not.
+    pub fn all(&self) -> io::Result<Vec<Grant>> {
+        let mut all = self.read()?;
+        all.extend(self.passing().iter().cloned());
+        Ok(all)
+    }
+
+    /// Takes a grant back. Returns whether there was one.
+    pub fn revoke(&self, id: &str) -> io::Result<bool> {
+        let mut was_there = false;
+        self.change(|all| {
+            let before = all.len();
+            all.retain(|grant| grant.id != id);
+            was_there = all.len() < before;
+        })?;
+        Ok(was_there)
+    }
+
+    fn passing(&self) -> MutexGuard<'_, Vec<Grant>> {
+        self.passing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.join("grants.json")
+    }
+
+    fn read(&self) -> io::Result<Vec<Grant>> {
+        match fs::read(self.path()) {
+            Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
+            Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(err) => Err(err),
+        }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Vec<Grant>)) -> io::Result<()> {
+        let _lock = self.lock()?;
+        let mut all = self.read()?;
+        change(&mut all);
+        let fresh = self.folder.join(format!("grants.{}.fresh", std::process::id()));
+        let mut file = open_append(&fresh)?;
+        file.set_len(0)?;
+        io::Write::write_all(&mut file, &serde_json::to_vec_pretty(&all)?)?;
+        file.sync_all()?;
+        fs::rename(fresh, self.path())
+    }
+
+    fn lock(&self) -> io::Result<File> {
+        let file = open_append(&self.folder.join("grants.lock"))?;
+        flock(&file, FlockOperation::LockExclusive)?;
+        Ok(file)
+    }
+}
+
+impl Grants for GrantFile {
+    fn current(&self) -> Result<Vec<Grant>, String> {
+        self.all().map_err(|err| err.to_string())
+    }
+
+    fn add(&self, grant: Grant) -> Result<(), String> {
+        if matches!(grant.scope, Scope::Session(_)) {
+            self.passing().push(grant);
+            return Ok(());
+        }
+        self.change(|all| all.push(grant)).map_err(|err| err.to_string())
+    }
+
+    fn used(&self, id: &str, at: Timestamp) {
+        let mark = |grants: &mut Vec<Grant>| {
+            for grant in grants.iter_mut().filter(|grant| grant.id == id) {
+                grant.use_count += 1;
+                grant.last_used_at = Some(at);
+            }
+        };
+        mark(&mut self.passing());
+        // How often it was used is not worth a refusal.
+        if self.read().is_ok_and(|all| all.iter().any(|grant| grant.id == id)) {
+            let _ = self.change(mark);
+        }
+    }
+}

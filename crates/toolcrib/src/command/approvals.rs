@@ -1,0 +1,232 @@
+//! `toolcrib approvals`: calls that wait for someone's answer.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use toolcrib_core::policy::Answer;
+use toolcrib_core::{Call, CallId, Cancel, SessionId, escape};
+use toolcrib_ledger::{Approvals, Decided, Pending, Standing};
+use toolcrib_runtime::{AnswerFuture, Approver, Question};
+
+use super::{block_on, interrupted, open, print_lines, render};
+use crate::cli::{ApprovalsArgs, ApprovalsCommand, Global};
+use crate::exit::Exit;
+use crate::terminal::{Terminal, print_json};
+use crate::wiring::WiringError;
+
+pub(super) fn run(
+    global: &Global,
+    terminal: Terminal,
+    args: &ApprovalsArgs,
+) -> Result<Exit, WiringError> {
+    let crib = open(global, terminal)?;
+    let approvals = Approvals::new(&crib.state);
+    drop(crib);
+    match &args.command {
+        ApprovalsCommand::List { all, json } => list(&approvals, *all, *json),
+        ApprovalsCommand::Show { id, json } => {
+            let Some((pending, standing)) = find(terminal, &approvals, id)? else {
+                return Ok(Exit::Failed);
+            };
+            if *json {
+                print_json(&as_value(&approvals, &pending, standing).to_string());
+            } else {
+                print_lines(&told(&approvals, &pending, standing));
+            }
+            Ok(Exit::Done)
+        }
+        ApprovalsCommand::Approve { id, json } => approve(global, terminal, &approvals, id, *json),
+        ApprovalsCommand::Deny { id, words } => {
+            let Some((pending, standing)) = find(terminal, &approvals, id)? else {
+                return Ok(Exit::Failed);
+            };
+            if !answer(global, terminal, &approvals, &pending, standing, false, &words.join(" "))? {
+                return Ok(Exit::Failed);
+            }
+            print_lines(&[format!("Denied: {} of {}", pending.id, pending.tool)]);
+            Ok(Exit::Done)
+        }
+    }
+}
+
+fn list(approvals: &Approvals, all: bool, as_json: bool) -> Result<Exit, WiringError> {
+    let now = Timestamp::now();
+    let mut shown = Vec::new();
+    for pending in approvals.all()? {
+        let standing = approvals.standing(&pending, now)?;
+        if all || standing == Standing::Pending {
+            shown.push((pending, standing));
+        }
+    }
+    if as_json {
+        let all: Vec<Value> =
+            shown.iter().map(|(it, standing)| as_value(approvals, it, *standing)).collect();
+        print_json(&Value::Array(all).to_string());
+    } else if shown.is_empty() {
+        print_lines(&["Nothing waits for an answer.".to_owned()]);
+    } else {
+        let line = |(it, standing): &(Pending, Standing)| {
+            let age = now.duration_since(it.created_at).as_secs();
+            let args: String = it.args.to_string().chars().take(80).collect();
+            format!(
+                "{}  {}  {age} s ago  {}  {}",
+                it.id,
+                standing.as_str(),
+                it.tool,
+                escape::line(&args)
+            )
+        };
+        print_lines(&shown.iter().map(line).collect::<Vec<_>>());
+    }
+    Ok(Exit::Done)
+}
+
+fn find(
+    terminal: Terminal,
+    approvals: &Approvals,
+    id: &str,
+) -> Result<Option<(Pending, Standing)>, WiringError> {
+    if let Ok(pending) = approvals.find(id) {
+        let standing = approvals.standing(&pending, Timestamp::now())?;
+        return Ok(Some((pending, standing)));
+    }
+    let hint = "`toolcrib approvals list` shows those that wait";
+    terminal.fail(&format!("no call waits as `{}`", escape::line(id)), Some(hint));
+    Ok(None)
+}
+
+fn as_value(approvals: &Approvals, pending: &Pending, standing: Standing) -> Value {
+    let decided = approvals.decided(&pending.id).ok().flatten();
+    let mut value = serde_json::to_value(pending).unwrap_or_default();
+    value["status"] = standing.as_str().into();
+    value["answer"] = json!(decided);
+    value
+}
+
+fn told(approvals: &Approvals, pending: &Pending, standing: Standing) -> Vec<String> {
+    let mut lines = vec![format!("{} {}", pending.id, standing.as_str())];
+    let mut add =
+        |name: &str, text: &str| lines.push(format!("  {name:<11}{}", escape::line(text)));
+    add("tool:", &pending.tool);
+    for (key, value) in pending.args.as_object().into_iter().flatten() {
+        let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        add(&format!("{key}:"), &shown);
+    }
+    add("workspace:", &pending.workspace);
+    for file in &pending.files {
+        add("changes:", file);
+    }
+    add("rule:", &pending.rule);
+    if let Some(reading) = &pending.reading {
+        add("reading:", reading);
+    }
+    add("asked by:", &pending.requester);
+    add("asked at:", &format!("{:.0}", pending.created_at));
+    add("expires:", &format!("{:.0}", pending.expires_at));
+    if let Ok(Some(decided)) = approvals.decided(&pending.id) {
+        let verb = if decided.is_approved { "approved" } else { "denied" };
+        add("answer:", &format!("{verb} by {} {}", decided.by, decided.words));
+    }
+    lines
+}
+
+/// Puts an answer down; `false` if it does not count, which was said.
+fn answer(
+    global: &Global,
+    terminal: Terminal,
+    approvals: &Approvals,
+    pending: &Pending,
+    standing: Standing,
+    is_approved: bool,
+    words: &str,
+) -> Result<bool, WiringError> {
+    // Whoever asks is not the one who answers: an agent has no terminal.
+    if !global.yes && !std::io::stdin().is_terminal() {
+        let hint = "answer from a terminal, or give --yes where you are the one who may";
+        terminal
+            .fail("an approval is a person's to give, and there is no terminal here", Some(hint));
+        return Ok(false);
+    }
+    let by = format!("user {}", rustix::process::getuid().as_raw());
+    let decided = Decided { is_approved, by, words: words.to_owned(), at: Timestamp::now() };
+    let is_open = standing == Standing::Pending;
+    if is_open && approvals.decide(&pending.id, &decided)? {
+        return Ok(true);
+    }
+    let standing = approvals.standing(pending, Timestamp::now())?;
+    let message = format!("{} is {} already", pending.id, standing.as_str());
+    terminal.fail(&message, Some("`toolcrib approvals show` has the answer that counts"));
+    Ok(false)
+}
+
+fn approve(
+    global: &Global,
+    terminal: Terminal,
+    approvals: &Approvals,
+    id: &str,
+    as_json: bool,
+) -> Result<Exit, WiringError> {
+    let Some((pending, standing)) = find(terminal, approvals, id)? else {
+        return Ok(Exit::Failed);
+    };
+    // One that was approved and not taken up, by a process that ended in between, can be taken up now.
+    if standing != Standing::Approved
+        && !answer(global, terminal, approvals, &pending, standing, true, "")?
+    {
+        return Ok(Exit::Failed);
+    }
+    // Whoever asked is there to run it; a parked call has nobody.
+    if !pending.is_parked || !approvals.take_up(id)? {
+        print_lines(&[format!("Approved: {id} runs where it was asked for.")]);
+        return Ok(Exit::Done);
+    }
+    let there = Global { workspace: Some(PathBuf::from(&pending.workspace)), ..global.clone() };
+    let crib = open(&there, terminal)?;
+    let by = approvals.decided(id)?.map(|decided| decided.by).unwrap_or_default();
+    let runtime = crib.runtime(Arc::new(Bound { digest: pending.digest.clone(), by }))?;
+    let call = Call {
+        id: CallId(pending.id.clone()),
+        session: SessionId(pending.requester.clone()),
+        tool: pending.tool.clone(),
+        args: pending.args.clone(),
+    };
+    let cancel = Cancel::default();
+    let stop = cancel.clone();
+    let outcome = block_on(async {
+        tokio::spawn(async move {
+            interrupted().await;
+            stop.cancel();
+        });
+        runtime.call(call, cancel).await
+    })?;
+    if as_json {
+        print_json(&outcome.text);
+    } else {
+        render::outcome(terminal, &crib, &outcome);
+    }
+    Ok(outcome.error.map_or(Exit::Done, |err| Exit::of(err.kind)))
+}
+
+/// The answer to one call and no other.
+struct Bound {
+    digest: String,
+    by: String,
+}
+
+impl Approver for Bound {
+    fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
+        Box::pin(async move {
+            if question.digest == self.digest {
+                return Answer::Yes(self.by.clone());
+            }
+            Answer::No(self.by.clone(), "it is not the call that was approved".to_owned())
+        })
+    }
+
+    fn looks(&self) -> bool {
+        false
+    }
+}

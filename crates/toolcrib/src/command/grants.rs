@@ -1,0 +1,71 @@
+//! `toolcrib grants`: what was answered with "always".
+
+use jiff::Timestamp;
+use toolcrib_core::escape;
+use toolcrib_core::policy::{Grant, Scope};
+use toolcrib_ledger::GrantFile;
+
+use super::{open, print_lines};
+use crate::cli::{Global, GrantsArgs, GrantsCommand};
+use crate::exit::Exit;
+use crate::terminal::{Terminal, print_json};
+use crate::wiring::WiringError;
+
+pub(super) fn run(
+    global: &Global,
+    terminal: Terminal,
+    args: &GrantsArgs,
+) -> Result<Exit, WiringError> {
+    let crib = open(global, terminal)?;
+    let grants = GrantFile::new(&crib.state);
+    match &args.command {
+        GrantsCommand::List { json } => {
+            let all = grants.all()?;
+            if *json {
+                print_json(&serde_json::to_string(&all)?);
+            } else if all.is_empty() {
+                print_lines(&[
+                    "Nothing is granted. An answer of \"always\" makes a grant.".to_owned()
+                ]);
+            } else {
+                let now = crib.clock.now();
+                print_lines(&all.iter().map(|grant| line(grant, now)).collect::<Vec<_>>());
+            }
+            Ok(Exit::Done)
+        }
+        GrantsCommand::Revoke { id } => {
+            if grants.revoke(id)? {
+                print_lines(&[format!("Taken back: {}", escape::line(id))]);
+                return Ok(Exit::Done);
+            }
+            let hint = "`toolcrib grants list` shows those there are";
+            terminal.fail(&format!("there is no grant `{}`", escape::line(id)), Some(hint));
+            Ok(Exit::Failed)
+        }
+    }
+}
+
+fn line(grant: &Grant, now: Timestamp) -> String {
+    let scope = match &grant.scope {
+        Scope::Session(id) => format!("session {id}"),
+        Scope::Project(path) => format!("project {}", escape::line(path)),
+        Scope::User => "everywhere".to_owned(),
+    };
+    let until = match grant.expires_at {
+        Some(at) if at <= now => format!("expired {at:.0}"),
+        Some(at) => format!("until {at:.0}"),
+        None => "until revoked".to_owned(),
+    };
+    let used = match grant.last_used_at {
+        Some(at) => format!("used {} times, last {at:.0}", grant.use_count),
+        None => "never used".to_owned(),
+    };
+    format!(
+        "{}  {}  {}\n    {scope}, {until}; by {} at {:.0}; {used}",
+        grant.id,
+        grant.tool_name,
+        escape::line(&grant.param_pattern),
+        escape::line(&grant.by),
+        grant.created_at,
+    )
+}

@@ -1,0 +1,104 @@
+//! Calls that wait for an answer, and what agents have to confirm.
+
+use serde_json::{Value, json};
+
+use crate::scratch::{Scratch, Session};
+
+/// Parks a call, and returns its id.
+fn park(scratch: &Scratch, settings: &[&str], command: &str) -> String {
+    let command = format!("command={command}");
+    let words = ["call", "--park", "clemini/bash", &command, "--json"];
+    let got = scratch.run([settings, &words].concat());
+    assert_eq!(got.code, 4, "{}", got.stdout);
+    let reply = got.json();
+    reply["context"]["approval_id"].as_str().unwrap_or_else(|| panic!("{reply}")).to_owned()
+}
+
+#[test]
+fn without_anyone_to_ask_it_is_refused_at_once_or_parked() {
+    let scratch = Scratch::new();
+    let got = scratch.run(["call", "wink/create_file", "path=a", "content=x", "--json"]);
+    assert_eq!(got.code, 4);
+    assert_eq!(got.json()["error"]["code"], "approval_required", "{}", got.stdout);
+    assert!(scratch.run(["approvals", "list"]).stdout.contains("Nothing waits"));
+
+    let id = park(&scratch, &[], "touch made; echo ran >> log");
+    assert!(!scratch.work().join("made").exists());
+    let shown = scratch.run(["approvals", "show", &id]).stdout;
+    for part in ["pending", "touch made", "tier 3 in mode standard", "runs `touch made`"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    // From another process, once, however many try.
+    let tries: Vec<_> = (0..4)
+        .map(|_| {
+            let mut command = scratch.command();
+            command.args(["--yes", "approvals", "approve", &id, "--json"]);
+            command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+            command.spawn().unwrap()
+        })
+        .collect();
+    let done = tries.into_iter().filter_map(|mut it| it.wait().ok()).filter(|it| it.success());
+    assert!(done.count() >= 1);
+    assert_eq!(scratch.text("log"), "ran\n");
+    let listed = scratch.run(["approvals", "list", "--all", "--json"]).json();
+    assert_eq!(listed[0]["status"], "run", "{listed}");
+}
+
+#[test]
+fn what_expired_was_denied_or_is_not_there_is_not_run() {
+    let scratch = Scratch::new();
+    let approve = |id: &str| scratch.run(["--yes", "approvals", "approve", id]);
+    let id = park(&scratch, &["-c", "policy.approval_seconds=1"], "touch late");
+    let is_over =
+        || scratch.run(["approvals", "show", &id, "--json"]).json()["status"] == "expired";
+    while !is_over() {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert_eq!(approve(&id).code, 1);
+    let id = park(&scratch, &[], "touch denied");
+    assert_eq!(scratch.run(["--yes", "approvals", "deny", &id, "not", "now"]).code, 0);
+    assert_eq!(approve(&id).code, 1);
+    for odd in ["", "nothing", "../grants", "01ARZ3NDEKTSV4RRFFQ69G5FAV"] {
+        assert_eq!(approve(odd).code, 1, "{odd}");
+    }
+    assert!(!scratch.work().join("late").exists() && !scratch.work().join("denied").exists());
+    // What policy refuses by the time it is approved is not run either.
+    let id = park(&scratch, &[], "touch later");
+    let got = scratch.run(["--yes", "--mode", "strict", "approvals", "approve", &id]);
+    assert_eq!(got.code, 3, "{}{}", got.stdout, got.stderr);
+    assert!(!scratch.work().join("later").exists());
+    // And a call that someone changed in the store is not the one that was asked about.
+    let id = park(&scratch, &[], "touch good");
+    let file = scratch.state().join("approvals").join(format!("{id}.json"));
+    let text = std::fs::read_to_string(&file).unwrap().replace("touch good", "touch evil");
+    std::fs::write(&file, text).unwrap();
+    assert_eq!(approve(&id).code, 3);
+    assert!(!scratch.work().join("evil").exists());
+}
+
+#[test]
+fn an_agent_confirms_only_what_it_was_told_to() {
+    let scratch = Scratch::new();
+    scratch.put("target/x", "");
+    // Nobody is there to ask, so what is confirmed is parked.
+    let mut session = Session::parking(&scratch);
+    let mut call = |args: Value| session.call("clemini/bash", args);
+    let plain = json!({"command": "rm -rf target/"});
+    let confirmed = json!({"command": "rm -rf target/", "confirmed": true});
+    // Out of the blue it counts for nothing.
+    let reply = call(confirmed.clone());
+    assert_eq!(reply["needs_confirmation"], true, "{reply}");
+    let reply = call(plain);
+    assert_eq!(reply["error"], "Command requires confirmation. Re-run with confirmed=true");
+    assert_eq!(reply["error_code"], "NEEDS_CONFIRMATION");
+    let reply = call(json!({"command": "rm -rf other/", "confirmed": true}));
+    assert_eq!(reply["needs_confirmation"], true, "{reply}");
+    // Confirmed, it reaches a person, and is not run by the model's word.
+    let reply = call(confirmed);
+    assert!(reply["context"]["approval_id"].is_string(), "{reply}");
+    assert!(scratch.work().join("target/x").exists());
+    let reply = call(json!({"command": "rm -rf /", "confirmed": true}));
+    assert_eq!(reply["error"], "Command blocked: recursive delete on root");
+    assert_eq!(reply["error_code"], "BLOCKED");
+    session.end();
+}
