@@ -5,12 +5,14 @@ mod approvals;
 mod grants;
 mod journal;
 mod objects;
+mod past;
 mod record;
 mod state;
 
 pub use approvals::{Approvals, Decided, Pending, Standing};
 pub use grants::GrantFile;
 pub use journal::{Journal, Taken};
+pub use past::{PastCall, past_calls};
 pub use record::{Previews, RecordFile};
 pub use state::{State, StateError};
 

@@ -74,6 +74,8 @@ pub(crate) enum Command {
     Sandbox(SandboxArgs),
     /// Show what a command printed, as it was saved
     Output(OutputArgs),
+    /// List the rules that hold, add some, or try them
+    Rules(RulesArgs),
     /// Answer calls that wait for approval
     Approvals(ApprovalsArgs),
     /// List or take back what was answered with "always"
@@ -243,6 +245,40 @@ pub(crate) struct OutputArgs {
     pub(crate) stderr: bool,
 }
 
+/// The rules that hold.
+#[derive(Args)]
+pub(crate) struct RulesArgs {
+    #[command(subcommand)]
+    pub(crate) command: RulesCommand,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum RulesCommand {
+    /// List every rule that holds, and where it is written
+    List {
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Add rules to your own file, after every example in them was tried
+    Add {
+        /// A file with the rules, or `-` for stdin
+        #[arg(value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+    },
+    /// Say what would be decided about a call, as `policy explain` does
+    Test {
+        /// The tool
+        tool: String,
+        /// The arguments, as `toolcrib call` takes them
+        #[arg(value_name = "JSON|KEY=TEXT|KEY:=JSON|-")]
+        args: Vec<String>,
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
 /// Answer calls that wait.
 #[derive(Args)]
 pub(crate) struct ApprovalsArgs {
@@ -328,6 +364,18 @@ pub(crate) enum PolicyCommand {
         #[arg(value_name = "JSON|KEY=TEXT|KEY:=JSON|-")]
         args: Vec<String>,
         /// Print as JSON: {decision, rule, source, reading}
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say which recorded calls these rules would have decided otherwise
+    Replay {
+        /// A file of rules to add to those that hold; without it, the rules as they are now
+        #[arg(value_hint = ValueHint::FilePath)]
+        file: Option<PathBuf>,
+        /// How many days to look back
+        #[arg(long, default_value = "7", value_parser = clap::value_parser!(u16).range(1..=3650))]
+        days: u16,
+        /// Print as JSON
         #[arg(long)]
         json: bool,
     },

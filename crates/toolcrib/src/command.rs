@@ -12,6 +12,7 @@ mod policy;
 mod prompt;
 mod queue;
 mod render;
+mod rules;
 mod sandbox;
 mod search;
 mod tools;
@@ -43,6 +44,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Search(args) => search::run(&cli.global, terminal, &args),
         Command::Sandbox(args) => sandbox::run(&cli.global, terminal, &args),
         Command::Output(args) => output::run(&cli.global, terminal, &args),
+        Command::Rules(args) => rules::run(&cli.global, terminal, &args),
         Command::Approvals(args) => approvals::run(&cli.global, terminal, &args),
         Command::Grants(args) => grants::run(&cli.global, terminal, &args),
         Command::Policy(args) => policy::run(&cli.global, terminal, &args),

@@ -65,6 +65,8 @@ pub struct Crib {
     pub policy: Arc<Policy>,
     /// Who reads commands.
     pub shell: Arc<Bash>,
+    /// Where the user's own rules are, if there is a place for them.
+    pub rules_file: Option<PathBuf>,
     world: Arc<Shop>,
     hidden: Vec<PathBuf>,
 }
@@ -123,6 +125,7 @@ impl Crib {
             sandbox,
             policy: Arc::new(policy),
             shell,
+            rules_file: places.user.map(|path| path.with_file_name("rules.toml")),
             world,
             hidden,
         })
@@ -130,10 +133,19 @@ impl Crib {
 
     /// Returns the runtime, with `approver` to ask.
     pub fn runtime(&self, approver: Arc<dyn Approver>) -> Result<Runtime, WiringError> {
+        self.runtime_by(Arc::clone(&self.policy), approver)
+    }
+
+    /// The same under another policy.
+    pub fn runtime_by(
+        &self,
+        policy: Arc<Policy>,
+        approver: Arc<dyn Approver>,
+    ) -> Result<Runtime, WiringError> {
         Ok(Runtime {
             toolset: self.toolset()?,
             judge: Arc::new(Judge::new(
-                Arc::clone(&self.policy),
+                policy,
                 Arc::clone(&self.shell) as _,
                 Arc::new(GrantFile::new(&self.state)),
             )),

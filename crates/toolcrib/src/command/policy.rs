@@ -1,10 +1,12 @@
 //! `toolcrib policy`: what would be decided, and why.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolcrib_core::policy::{Layer, Says, Source, rules_in};
+use toolcrib_core::policy::{Layer, Policy, Rule, Says, Source, rules_in};
 use toolcrib_core::{Call, Cancel, Verdict, escape};
+use toolcrib_ledger::{PastCall, past_calls};
 use toolcrib_runtime::{Nobody, Preview};
 use toolcrib_shell::Bash;
 
@@ -23,10 +25,13 @@ pub(super) fn run(
     match &args.command {
         PolicyCommand::Explain { tool, args, json } => explain(global, terminal, tool, args, *json),
         PolicyCommand::Check { file } => check(terminal, file),
+        PolicyCommand::Replay { file, days, json } => {
+            replay(global, terminal, file.as_deref(), *days, *json)
+        }
     }
 }
 
-fn explain(
+pub(super) fn explain(
     global: &Global,
     terminal: Terminal,
     tool: &str,
@@ -34,7 +39,7 @@ fn explain(
     as_json: bool,
 ) -> Result<Exit, WiringError> {
     let crib = open(global, terminal)?;
-    let runtime = crib.runtime(std::sync::Arc::new(Nobody))?;
+    let runtime = crib.runtime(Arc::new(Nobody))?;
     let mut call = Call {
         id: toolcrib_ledger::new_call_id(),
         session: session(),
@@ -107,7 +112,7 @@ fn told(terminal: Terminal, preview: &Preview) -> Vec<String> {
     lines
 }
 
-fn place(source: &Source) -> String {
+pub(super) fn place(source: &Source) -> String {
     format!("{}, line {}", source.file, source.line)
 }
 
@@ -117,21 +122,10 @@ fn check(terminal: Terminal, file: &Path) -> Result<Exit, WiringError> {
         .map_err(|err| WiringError(format!("`{shown}` cannot be read: {err}")))?;
     match rules_in(&text, &shown, Layer::Operator, Some(&Bash::default())) {
         Ok(said) => {
-            let mut lines: Vec<String> = Vec::new();
-            for rule in &said.rules {
-                let paint = match rule.says {
-                    Says::Allow => Paint::Good,
-                    Says::Ask | Says::Audit => Paint::Warn,
-                    Says::Deny => Paint::Bad,
-                };
-                let says = terminal.paint(paint, &format!("{:<5}", rule.says.as_str()));
-                let tools =
-                    if rule.tools.is_empty() { "all".to_owned() } else { rule.tools.join(", ") };
-                lines.push(format!(
-                    "  line {:<4} {says}  {} (tools: {tools})",
-                    rule.source.line, rule.id
-                ));
-            }
+            let line = |rule: &Rule| {
+                format!("  line {:<4} {}", rule.source.line, shown_rule(terminal, rule))
+            };
+            let mut lines: Vec<String> = said.rules.iter().map(line).collect();
             let count = said.rules.len();
             lines.push(format!("{shown}: {count} rules, and every example holds"));
             print_lines(&lines);
@@ -142,4 +136,96 @@ fn check(terminal: Terminal, file: &Path) -> Result<Exit, WiringError> {
             Ok(Exit::Failed)
         }
     }
+}
+
+/// A rule in a line.
+pub(super) fn shown_rule(terminal: Terminal, rule: &Rule) -> String {
+    let paint = match rule.says {
+        Says::Allow => Paint::Good,
+        Says::Ask | Says::Audit => Paint::Warn,
+        Says::Deny => Paint::Bad,
+    };
+    let says = terminal.paint(paint, &format!("{:<5}", rule.says.as_str()));
+    let tools = if rule.tools.is_empty() { "all tools".to_owned() } else { rule.tools.join(", ") };
+    let because =
+        if rule.because.is_empty() { String::new() } else { format!(": {}", rule.because) };
+    format!("{says}  {} ({tools}){}", escape::line(&rule.id), escape::line(&because))
+}
+
+/// Decides the calls on the record again, and shows those that come out otherwise.
+fn replay(
+    global: &Global,
+    terminal: Terminal,
+    file: Option<&Path>,
+    days: u16,
+    as_json: bool,
+) -> Result<Exit, WiringError> {
+    let crib = open(global, terminal)?;
+    let mut policy = Arc::clone(&crib.policy);
+    if let Some(file) = file {
+        let shown = file.display().to_string();
+        let text = std::fs::read_to_string(file)
+            .map_err(|err| WiringError(format!("`{shown}` cannot be read: {err}")))?;
+        let more = rules_in(&text, &shown, Layer::Operator, Some(&*crib.shell))?;
+        let rules = policy.rules().iter().cloned().chain(more.rules).collect();
+        policy = Arc::new(Policy::new(policy.mode(), rules));
+    }
+    let runtime = crib.runtime_by(policy, Arc::new(Nobody))?;
+    let span = jiff::SignedDuration::from_hours(i64::from(days) * 24);
+    let since = crib.clock.now().checked_sub(span).unwrap_or(jiff::Timestamp::MIN);
+    let (calls, unread) = past_calls(&crib.state, since)?;
+    let (mut same, mut unknown, mut changed) = (0, unread, Vec::new());
+    for call in calls {
+        let (Some(args), Some(before)) = (call.args.clone(), call.verdict) else {
+            unknown += 1;
+            continue;
+        };
+        let again = Call {
+            id: toolcrib_core::CallId(call.id.clone()),
+            session: session(),
+            tool: call.tool.clone(),
+            args,
+        };
+        match block_on(runtime.explain(again, Cancel::default()))? {
+            Ok(preview) if preview.decision.verdict.as_str() == before => same += 1,
+            Ok(preview) => changed.push((call, before, preview.decision)),
+            Err(_) => unknown += 1,
+        }
+    }
+    if as_json {
+        let changed: Vec<Value> = changed
+            .iter()
+            .map(|(call, before, now)| {
+                json!({"call": call.id, "tool": call.tool, "args": call.args, "was": before,
+                    "would_be": now.verdict.as_str(), "rule": now.rule})
+            })
+            .collect();
+        print_json(&json!({"same": same, "unknown": unknown, "changed": changed}).to_string());
+        return Ok(Exit::Done);
+    }
+    let line = |(call, before, now): &(PastCall, &str, toolcrib_core::Decision)| {
+        let args: String = call
+            .args
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default()
+            .chars()
+            .take(100)
+            .collect();
+        format!(
+            "{:.0}  {}  {before} -> {}  {}\n    {}",
+            call.at,
+            call.tool,
+            now.verdict.as_str(),
+            now.rule,
+            escape::line(&args)
+        )
+    };
+    let mut lines: Vec<String> = changed.iter().map(line).collect();
+    lines.push(format!(
+        "{} would be decided otherwise, {same} the same; {unknown} cannot be told (the record does not have all of them)",
+        changed.len()
+    ));
+    print_lines(&lines);
+    Ok(Exit::Done)
 }

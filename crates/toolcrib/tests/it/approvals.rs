@@ -37,7 +37,10 @@ fn without_anyone_to_ask_it_is_refused_at_once_or_parked() {
             command.spawn().unwrap()
         })
         .collect();
-    let done = tries.into_iter().filter_map(|mut it| it.wait().ok()).filter(|it| it.success());
+    let done = tries
+        .into_iter()
+        .filter_map(|mut it| it.wait().ok())
+        .filter(std::process::ExitStatus::success);
     assert!(done.count() >= 1);
     assert_eq!(scratch.text("log"), "ran\n");
     let listed = scratch.run(["approvals", "list", "--all", "--json"]).json();

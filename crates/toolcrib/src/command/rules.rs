@@ -1,0 +1,103 @@
+//! `toolcrib rules`: the rules that hold.
+
+use std::fs::{self, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use serde_json::json;
+use toolcrib_core::escape;
+use toolcrib_core::policy::{Layer, Rule, rules_in};
+
+use super::policy::{explain, place, shown_rule};
+use super::{open, print_lines};
+use crate::cli::{Global, RulesArgs, RulesCommand};
+use crate::exit::Exit;
+use crate::settings::read_trusted;
+use crate::terminal::{Terminal, print_json};
+use crate::wiring::{Crib, WiringError};
+
+pub(super) fn run(
+    global: &Global,
+    terminal: Terminal,
+    args: &RulesArgs,
+) -> Result<Exit, WiringError> {
+    match &args.command {
+        RulesCommand::Test { tool, args, json } => explain(global, terminal, tool, args, *json),
+        RulesCommand::List { json } => {
+            let crib = open(global, terminal)?;
+            if *json {
+                let rules: Vec<_> = crib.policy.rules().iter().map(as_value).collect();
+                print_json(&json!(rules).to_string());
+                return Ok(Exit::Done);
+            }
+            let line =
+                |rule: &Rule| format!("{}  {}", shown_rule(terminal, rule), place(&rule.source));
+            let mut lines: Vec<String> = crib.policy.rules().iter().map(line).collect();
+            lines.push(format!("Below them: tier and mode ({}).", crib.policy.mode().as_str()));
+            print_lines(&lines);
+            Ok(Exit::Done)
+        }
+        RulesCommand::Add { file } => add(&open(global, terminal)?, terminal, file),
+    }
+}
+
+fn as_value(rule: &Rule) -> serde_json::Value {
+    json!({
+        "id": rule.id,
+        "effect": rule.says.as_str(),
+        "tools": rule.tools,
+        "because": rule.because,
+        "expires": rule.expires,
+        "confirm": rule.confirm,
+        "file": rule.source.file,
+        "line": rule.source.line,
+    })
+}
+
+fn add(crib: &Crib, terminal: Terminal, file: &Path) -> Result<Exit, WiringError> {
+    let shown = file.display().to_string();
+    let mut text = String::new();
+    if file == Path::new("-") {
+        std::io::stdin().lock().read_to_string(&mut text)?;
+    } else {
+        text = fs::read_to_string(file)
+            .map_err(|err| WiringError(format!("`{shown}` cannot be read: {err}")))?;
+    }
+    let Some(own) = &crib.rules_file else {
+        return Err(WiringError(
+            "no place for rules: neither HOME nor XDG_CONFIG_HOME is set".to_owned(),
+        ));
+    };
+    let mut all = read_trusted(own)?.unwrap_or_default();
+    if !all.is_empty() && !all.ends_with('\n') {
+        all.push('\n');
+    }
+    all.push_str(&text);
+    // All of them together: a name may be taken.
+    let said = match rules_in(&text, &shown, Layer::Operator, Some(&*crib.shell)).and_then(|said| {
+        rules_in(&all, &own.display().to_string(), Layer::Operator, None).map(|_| said)
+    }) {
+        Ok(said) if said.rules.is_empty() => {
+            terminal.fail("there is no rule in it", Some("a rule begins with [[rule]]"));
+            return Ok(Exit::Failed);
+        }
+        Ok(said) => said,
+        Err(err) => {
+            terminal.fail(&err.0, Some("nothing was added"));
+            return Ok(Exit::Failed);
+        }
+    };
+    if let Some(folder) = own.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let fresh = own.with_extension(format!("{}.fresh", std::process::id()));
+    let mut out = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
+    out.write_all(all.as_bytes())?;
+    out.sync_all()?;
+    fs::rename(&fresh, own)?;
+    let names: Vec<&str> = said.rules.iter().map(|rule| rule.id.as_str()).collect();
+    let names = escape::line(&names.join(", ")).into_owned();
+    print_lines(&[format!("Added to {}: {names}", own.display())]);
+    Ok(Exit::Done)
+}
