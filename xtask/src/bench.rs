@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 mod bombs;
 mod corpus;
 mod path;
+mod policy;
 mod sandbox;
 mod search;
 
@@ -30,6 +31,9 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     }
     if is_wanted("path") {
         path::run()?;
+    }
+    if is_wanted("policy") {
+        policy::run()?;
     }
     if is_wanted("sandbox") {
         sandbox::run(&program)?;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use globset::{GlobSet, GlobSetBuilder};
 use jiff::Timestamp;
 
 use crate::reading::Reading;
@@ -46,6 +47,40 @@ pub struct Policy {
     /// By the tool they are about.
     by_tool: HashMap<String, Vec<usize>>,
     others: Vec<usize>,
+    /// Those that look at paths, by the paths they look at.
+    by_path: PathIndex,
+}
+
+/// Every glob of every rule, asked at once.
+#[derive(Default)]
+struct PathIndex {
+    globs: GlobSet,
+    /// Whose each glob is.
+    owners: Vec<usize>,
+}
+
+impl PathIndex {
+    fn new(rules: &[Rule]) -> Self {
+        let (mut globs, mut owners) = (GlobSetBuilder::new(), Vec::new());
+        for (number, rule) in rules.iter().enumerate() {
+            for glob in rule.when.paths.iter().chain(&rule.when.writes) {
+                globs.add(glob.glob().clone());
+                owners.push(number);
+            }
+        }
+        // Each was compiled before, on its own.
+        Self { globs: globs.build().unwrap_or_default(), owners }
+    }
+
+    /// The rules that look at one of these paths.
+    fn rules<'a>(&'a self, subject: &'a Subject<'_>) -> impl Iterator<Item = usize> + 'a {
+        let paths = subject.reads.iter().chain(subject.writes);
+        let redirects = subject.reading.and_then(|it| it.proven.as_ref().ok()).map(|it| &it.writes);
+        let paths = paths.chain(redirects.into_iter().flatten());
+        let spellings = paths.flat_map(|path| subject.spellings(path));
+        let globs = spellings.flat_map(|path| self.globs.matches(path));
+        globs.filter_map(|glob| self.owners.get(glob).copied())
+    }
 }
 
 impl Policy {
@@ -57,6 +92,7 @@ impl Policy {
             by_program: HashMap::new(),
             by_tool: HashMap::new(),
             others: Vec::new(),
+            by_path: PathIndex::new(&rules),
         };
         for (number, rule) in rules.iter().enumerate() {
             match (&rule.when.argv, &rule.tools[..]) {
@@ -65,6 +101,7 @@ impl Policy {
                         policy.by_program.entry(program.clone()).or_default().push(number);
                     }
                 }
+                _ if rule.when.is_about_paths() => {}
                 (_, []) => policy.others.push(number),
                 (_, tools) => {
                     for tool in tools {
@@ -79,7 +116,7 @@ impl Policy {
 
     /// Whether any rule looks at paths.
     pub fn looks_at_paths(&self) -> bool {
-        self.rules.iter().any(|rule| rule.when.is_about_paths())
+        !self.by_path.owners.is_empty()
     }
 
     /// The mode below the rules.
@@ -142,6 +179,7 @@ impl Policy {
                 numbers.extend(self.by_program.get(program).into_iter().flatten());
             }
         }
+        numbers.extend(self.by_path.rules(subject));
         numbers.sort_unstable();
         numbers.dedup();
         let rules = numbers.into_iter().filter_map(|number| self.rules.get(number));
