@@ -18,6 +18,9 @@ pub trait Commands: Send + Sync {
     /// goes on as a task if the order says so.
     fn run(&self, order: &Order, cancel: &Cancel) -> Result<Ran, ToolError>;
 
+    /// Whether commands can reach the network, so that what they print may be anyone's.
+    fn reaches_network(&self) -> bool;
+
     /// Starts a command that goes on after its call. Its task has the call's id.
     fn start(&self, order: &Order) -> Result<(), ToolError>;
 

@@ -154,15 +154,22 @@ pub fn by_tier(tier: Tier, mode: Mode) -> Decision {
             Verdict::Deny
         }
     };
-    Decision {
-        verdict,
-        rule: format!("tier {} in mode {}", tier.number(), mode.as_str()),
-        because: String::new(),
-        source: None,
-        grant: None,
-        confirm: false,
-        reading: None,
-        audited: Vec::new(),
+    Decision::plain(verdict, format!("tier {} in mode {}", tier.number(), mode.as_str()))
+}
+
+impl Decision {
+    /// A decision that no written rule makes.
+    pub fn plain(verdict: Verdict, rule: String) -> Self {
+        Self {
+            verdict,
+            rule,
+            because: String::new(),
+            source: None,
+            grant: None,
+            confirm: false,
+            reading: None,
+            audited: Vec::new(),
+        }
     }
 }
 

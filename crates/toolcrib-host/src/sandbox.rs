@@ -349,6 +349,7 @@ impl Sandbox {
         let launch = Launch {
             options: ready.view.options(),
             shields: shields.iter().map(|shields| shields.to_vec()).collect(),
+            nested: ready.view.nested().map_err(failed)?,
         };
         let ends = [theirs.as_fd(), stdout_there.as_fd(), stderr_there.as_fd()];
         let sent = ready.spawner.launch(&launch, ends);

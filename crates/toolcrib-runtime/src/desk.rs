@@ -109,7 +109,13 @@ impl Desk {
     }
 
     fn decide(&self, plan: &Plan, ctx: &Ctx) -> Decision {
-        let decision = self.judge.decide(&self.asked(), plan, ctx);
+        let mut decision = self.judge.decide(&self.asked(), plan, ctx);
+        let session = &self.call.session.0;
+        if decision.verdict != Verdict::Deny
+            && let Some(refused) = self.judge.pace.count(session, &self.tool, self.clock.elapsed())
+        {
+            decision = refused;
+        }
         let _ = self.decided.set(decision.clone());
         decision
     }
@@ -239,6 +245,9 @@ impl Desk {
         ctx: Ctx,
     ) -> Result<Value, ToolError> {
         let (meter, before) = (ctx.meter.clone(), self.clock.used());
+        if self.effect == Effect::Write && ctx.commands.reaches_network() {
+            self.judge.pace.taint(&self.call.session.0);
+        }
         let reply = handle.block_on(self.enter(permit, prepared, ctx)?);
         meter.add(&self.clock.used().since(&before));
         reply

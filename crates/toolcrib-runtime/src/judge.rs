@@ -10,6 +10,7 @@ use toolcrib_core::reading::{ReadShell, Reading};
 use toolcrib_core::{Ctx, Decision, Plan, Tier, Verdict, canonical};
 
 use crate::confirm::Confirmations;
+use crate::pace::{Bounds, Pace};
 
 /// What "always" could be said to, and why it may not be, if so.
 pub type Choice = (Covers, Option<String>);
@@ -19,6 +20,7 @@ pub struct Judge {
     policy: Arc<Policy>,
     shell: Arc<dyn ReadShell>,
     grants: Arc<dyn Grants>,
+    pub(crate) pace: Pace,
     pub(crate) confirmations: Confirmations,
 }
 
@@ -41,7 +43,13 @@ impl Asked<'_> {
 impl Judge {
     /// Puts a policy, who reads commands for it, and what people granted together.
     pub fn new(policy: Arc<Policy>, shell: Arc<dyn ReadShell>, grants: Arc<dyn Grants>) -> Self {
-        Self { policy, shell, grants, confirmations: Confirmations::default() }
+        let (pace, confirmations) = (Pace::default(), Confirmations::default());
+        Self { policy, shell, grants, pace, confirmations }
+    }
+
+    /// The same within these bounds.
+    pub fn within(self, bounds: Bounds) -> Self {
+        Self { pace: Pace::new(bounds), ..self }
     }
 
     /// What someone who is asked about a call could say "always" to; with each, why not, if so.
@@ -90,6 +98,7 @@ impl Judge {
     /// Decides about a call that would do what `plan` says.
     pub(crate) fn decide(&self, asked: &Asked<'_>, plan: &Plan, ctx: &Ctx) -> Decision {
         let decision = self.decide_with(asked, plan, ctx, &[]);
+        let decision = self.pace.doubt(asked.session, asked.tier, decision);
         if decision.verdict != Verdict::Ask {
             return decision;
         }

@@ -5,10 +5,12 @@ mod confirm;
 mod desk;
 pub mod dialect;
 mod judge;
+mod pace;
 mod run;
 mod runtime;
 pub mod undo;
 
 pub use approver::{AlwaysYes, AnswerFuture, Approver, Nobody, Question};
 pub use judge::{Choice, Judge};
+pub use pace::Bounds;
 pub use runtime::{Preview, Runtime, World};

@@ -193,6 +193,10 @@ impl Commands for Nowhere {
     fn run(&self, _: &Order, _: &Cancel) -> Result<command::Ran, ToolError> {
         unreachable!()
     }
+    fn reaches_network(&self) -> bool {
+        false
+    }
+
     fn start(&self, _: &Order) -> Result<(), ToolError> {
         unreachable!()
     }

@@ -20,6 +20,7 @@ pub fn main() -> ExitCode {
     // The helpers of the sandbox are this same program.
     toolcrib_host::enter_helper();
     quiet_panics();
+    raise_descriptors();
     let cli = match cli::Cli::try_parse() {
         Ok(cli) => cli,
         Err(err) => {
@@ -28,6 +29,14 @@ pub fn main() -> ExitCode {
         }
     };
     command::run(cli)
+}
+
+/// Takes as many descriptors as we may have: each command holds some. Commands have a limit of their own.
+fn raise_descriptors() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    let current = Some(maximum.unwrap_or(u64::MAX).min(65_536));
+    let _ = setrlimit(Resource::Nofile, Rlimit { current, maximum });
 }
 
 /// A panic is told by its place alone: what it says could hold anything a tool was handed.

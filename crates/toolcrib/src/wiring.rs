@@ -144,11 +144,14 @@ impl Crib {
     ) -> Result<Runtime, WiringError> {
         Ok(Runtime {
             toolset: self.toolset()?,
-            judge: Arc::new(Judge::new(
-                policy,
-                Arc::clone(&self.shell) as _,
-                Arc::new(GrantFile::new(&self.state)),
-            )),
+            judge: Arc::new(
+                Judge::new(
+                    policy,
+                    Arc::clone(&self.shell) as _,
+                    Arc::new(GrantFile::new(&self.state)),
+                )
+                .within(policy::bounds(&self.settings)),
+            ),
             world: Arc::clone(&self.world) as Arc<dyn World>,
             approver,
             recorder: Arc::clone(&self.recorder),

@@ -38,6 +38,10 @@ impl Commands for SharedSandbox {
         Ok(Ran::Over(Box::new(finished)))
     }
 
+    fn reaches_network(&self) -> bool {
+        self.0.egress.is_some()
+    }
+
     fn start(&self, order: &Order) -> Result<(), ToolError> {
         let sandbox = &self.0;
         shell::check(order, MOST_TEXT)?;

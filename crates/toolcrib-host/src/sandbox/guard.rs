@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use toolcrib_core::{ErrorKind, ToolError};
 
 use super::cover::{Cover, Covers, can_cover};
+use super::repositories::Found;
 use crate::root::{Root, open_below};
 
 /// Parts of a git folder that name programs to run or lead git elsewhere for its settings, and what
@@ -88,7 +89,7 @@ impl Guard {
         root: &Root,
         names: &[String],
         open: &[String],
-        repositories: &[PathBuf],
+        repositories: &Found,
         folder: &Path,
     ) -> Result<Self, ToolError> {
         let failed = |err: io::Error| {
@@ -109,10 +110,15 @@ impl Guard {
         let is_shut = |name: &str| !open.iter().any(|it| it == name);
         if is_shut(".git") {
             guard.shield_git(root)?;
-            for repository in repositories.iter().take(MOST_REPOSITORIES) {
+            for repository in repositories.open.iter().take(MOST_REPOSITORIES) {
                 guard.shield_within(root, repository)?;
             }
-            guard.left_out = repositories.len().saturating_sub(MOST_REPOSITORIES);
+            guard.left_out = repositories.open.len().saturating_sub(MOST_REPOSITORIES);
+            // Nobody can say what is in there, so nobody changes it.
+            for folder in repositories.closed.iter().take(MOST_REPOSITORIES) {
+                guard.hold_way(root, folder)?;
+                guard.push(root, folder, true)?;
+            }
         }
         let own = [".toolcrib".to_owned()];
         for name in own.iter().chain(names).filter(|name| is_shut(name)) {
@@ -147,8 +153,10 @@ impl Guard {
         if is_read_only {
             self.locks.extend(lock_if_empty(root, path, is));
         }
-        if !self.shields.iter().any(|shield| shield.path == path) {
-            self.shields.push(Shield { path: path.to_owned(), is_read_only, is });
+        match self.shields.iter_mut().find(|shield| shield.path == path) {
+            // What is only held for something within it may itself be protected.
+            Some(shield) => shield.is_read_only |= is_read_only,
+            None => self.shields.push(Shield { path: path.to_owned(), is_read_only, is }),
         }
         Ok(())
     }
@@ -214,10 +222,7 @@ impl Guard {
             self.shield_or_cover(root, &git.join(name), cover)?;
         }
         for name in GIT_FOLDERS_IN_GIT {
-            let path = git.join(name);
-            if look(root, &path)?.is_some() {
-                self.push(root, &path, true)?;
-            }
+            self.shield_or_cover(root, &git.join(name), Cover::Folder)?;
         }
         Ok(())
     }

@@ -106,7 +106,7 @@ impl Launcher {
         let started = options_file(&launch.options).and_then(|options| {
             let given = [control.as_fd(), options.as_fd(), self.program.as_fd()];
             let pid = system::start(&mut || {
-                if let Err(why) = stage::shield(&launch.shields) {
+                if let Err(why) = stage::shield(&launch) {
                     let report = Report::Failed { step: Step::Shield, why, errno: None };
                     let _ = wire::send(control.as_fd(), &report, &[]);
                     return;

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use toolcrib_core::canonical::Digest;
 
@@ -19,9 +19,8 @@ const MOST: usize = 4096;
 /// Folders that hold what was installed or built: nobody works in a repository there.
 const NOT_LOOKED_INTO: [&str; 5] = [".git", ".venv", "__pycache__", "node_modules", "target"];
 
-/// How old a look may be, at least, and as a multiple of what it took.
-const LOOK_AGAIN: Duration = Duration::from_secs(10);
-const PATIENCE: u32 = 100;
+/// How old a look may be, as a multiple of what it took.
+const PATIENCE: u32 = 20;
 
 /// What is known of the repositories within each root.
 pub(crate) struct Repositories {
@@ -33,7 +32,16 @@ pub(crate) struct Repositories {
 struct Look {
     /// When it is time for another one.
     again: Instant,
-    found: Arc<[PathBuf]>,
+    found: Arc<Found>,
+}
+
+/// What was found within a root.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Folders that are repositories.
+    pub(crate) open: Vec<PathBuf>,
+    /// Folders that cannot be looked into.
+    pub(crate) closed: Vec<PathBuf>,
 }
 
 impl Repositories {
@@ -43,7 +51,7 @@ impl Repositories {
     }
 
     /// The repositories within a root, its own left out: those known before, then those found since.
-    pub(crate) fn within(&self, root: &Path) -> std::io::Result<Arc<[PathBuf]>> {
+    pub(crate) fn within(&self, root: &Path) -> std::io::Result<Arc<Found>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(look) = known.get(root)
             && Instant::now() < look.again
@@ -56,13 +64,14 @@ impl Repositories {
         // One that is gone is forgotten; one that only cannot be seen is not.
         all.retain(|path| is_there(&root.join(path).join(".git")));
         let seen: BTreeSet<PathBuf> = all.iter().cloned().collect();
-        all.extend(find(root).into_iter().filter(|path| !seen.contains(path)));
+        let Found { open, closed } = find(root);
+        all.extend(open.into_iter().filter(|path| !seen.contains(path)));
         all.truncate(MOST);
         if all != before {
             self.remember(root, &all)?;
         }
-        let found: Arc<[PathBuf]> = all.into();
-        let again = Instant::now() + LOOK_AGAIN.max(start.elapsed() * PATIENCE);
+        let found = Arc::new(Found { open: all, closed });
+        let again = Instant::now() + start.elapsed() * PATIENCE;
         known.insert(root.to_owned(), Look { again, found: Arc::clone(&found) });
         Ok(found)
     }
@@ -94,8 +103,8 @@ fn is_there(path: &Path) -> bool {
     }
 }
 
-fn find(root: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
+fn find(root: &Path) -> Found {
+    let mut found = Found::default();
     let mut open = VecDeque::from([(PathBuf::new(), 0)]);
     let mut seen = 0;
     while let Some((folder, depth)) = open.pop_front() {
@@ -103,12 +112,20 @@ fn find(root: &Path) -> Vec<PathBuf> {
         if seen > MOST_FOLDERS {
             break;
         }
-        let Ok(entries) = fs::read_dir(root.join(&folder)) else { continue };
+        let entries = match fs::read_dir(root.join(&folder)) {
+            Ok(entries) => entries,
+            Err(err) => {
+                if err.kind() == std::io::ErrorKind::PermissionDenied && depth > 0 {
+                    found.closed.push(folder);
+                }
+                continue;
+            }
+        };
         for entry in entries.flatten() {
             // They are told to other processes in text.
             let Ok(name) = entry.file_name().into_string() else { continue };
             if name == ".git" && depth > 0 {
-                found.push(folder.clone());
+                found.open.push(folder.clone());
             }
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
             let is_open = !NOT_LOOKED_INTO.contains(&name.as_str());
@@ -131,7 +148,7 @@ mod tests {
         fs::create_dir_all(root.join("libs/deep/repo/.git")).unwrap();
         let look = || {
             let fresh = Repositories::new(folder.path().join("known"));
-            fresh.within(&root).unwrap().to_vec()
+            fresh.within(&root).unwrap().open.clone()
         };
         let repo = PathBuf::from("libs/deep/repo");
         assert_eq!(look(), std::slice::from_ref(&repo));
@@ -139,7 +156,7 @@ mod tests {
         for number in 0..MOST_FOLDERS + 10 {
             fs::create_dir(root.join(format!("a{number}"))).unwrap();
         }
-        assert_eq!(find(&root), Vec::<PathBuf>::new(), "the control");
+        assert_eq!(find(&root), Found::default(), "the control");
         assert_eq!(look(), [repo]);
         fs::remove_dir_all(root.join("libs")).unwrap();
         assert_eq!(look(), Vec::<PathBuf>::new());

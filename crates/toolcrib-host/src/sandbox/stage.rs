@@ -16,7 +16,7 @@ use rustix::process::Signal;
 
 use super::guard::Shield;
 use super::system::{self, Forked, MountAttributes};
-use super::wire::{Setup, Staged, User};
+use super::wire::{Launch, Nested, Setup, Staged, User};
 
 /// Where the staged things are. Only the launcher and what it starts see this mount.
 const PLACE: &str = "/tmp";
@@ -131,39 +131,64 @@ fn attach(setup: &Setup, clones: &[OwnedFd]) -> io::Result<()> {
     Ok(())
 }
 
-/// Shields what is staged, by root, for the one command that this process is to become.
-pub(crate) fn shield(roots: &[Vec<Shield>]) -> Result<(), String> {
-    if roots.iter().all(Vec::is_empty) {
+/// Shields what is staged, by root, for the one command that this process is to become, and puts roots
+/// within roots into their places.
+pub(crate) fn shield(launch: &Launch) -> Result<(), String> {
+    if launch.shields.iter().all(Vec::is_empty) && launch.nested.is_empty() {
         return Ok(());
     }
+    let told = |path: &Path, err: io::Error| format!("`{}`: {err}", path.display());
     system::unshare(libc::CLONE_NEWNS).map_err(|err| err.to_string())?;
-    for (number, shields) in roots.iter().enumerate() {
-        let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::DIRECTORY;
-        let root = rustix::fs::open(place(number), flags, Mode::empty())
-            .map_err(|errno| io::Error::from(errno).to_string())?;
+    for (number, shields) in launch.shields.iter().enumerate() {
+        let root = staged_root(number).map_err(|err| err.to_string())?;
         for shield in shields {
-            mount_over_itself(root.as_fd(), shield)
-                .map_err(|err| format!("`{}`: {err}", shield.path.display()))?;
+            mount_over_itself(root.as_fd(), shield).map_err(|err| told(&shield.path, err))?;
         }
     }
+    for nested in &launch.nested {
+        mount_within(nested).map_err(|err| told(&nested.path, err))?;
+    }
     Ok(())
+}
+
+fn staged_root(number: usize) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::DIRECTORY;
+    Ok(rustix::fs::open(place(number), flags, Mode::empty())?)
+}
+
+/// Opens what is below a root, no link on the way, if it is what it has to be.
+fn open_exactly(root: BorrowedFd<'_>, path: &Path, is: (u64, u64)) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    let handle = rustix::fs::openat2(root, path, flags, Mode::empty(), resolve)?;
+    if identity(handle.as_fd())? != is {
+        return Err(io::Error::other("something else took its place"));
+    }
+    Ok(handle)
+}
+
+/// Mounts a root, as it is shielded, where it is within another one.
+fn mount_within(nested: &Nested) -> io::Result<()> {
+    let outer = staged_root(nested.outer)?;
+    let handle = open_exactly(outer.as_fd(), &nested.path, nested.is)?;
+    let clone = clone_mount(staged_root(nested.inner)?.as_fd())?;
+    mount_on(&clone, &handle)
+}
+
+fn mount_on(clone: &OwnedFd, handle: &OwnedFd) -> io::Result<()> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    Ok(move_mount(clone, "", handle, "", flags)?)
 }
 
 /// Mounts a file or folder over itself. What it is was looked at before, and is looked at again through
 /// the handle that is both mounted and mounted on.
 fn mount_over_itself(root: BorrowedFd<'_>, shield: &Shield) -> io::Result<()> {
-    let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-    let handle = rustix::fs::openat2(root, &shield.path, flags, Mode::empty(), resolve)?;
-    if identity(handle.as_fd())? != shield.is {
-        return Err(io::Error::other("something else took its place"));
-    }
+    let handle = open_exactly(root, &shield.path, shield.is)?;
     let clone = clone_mount(handle.as_fd())?;
     if shield.is_read_only {
         system::set_mount(clone.as_fd(), MountAttributes::READ_ONLY)?;
     }
-    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-    Ok(move_mount(&clone, "", &handle, "", flags)?)
+    mount_on(&clone, &handle)
 }
 
 /// Returns a user namespace in which what `owner` owns on disk belongs to `user`, and nothing else to

@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags};
 
 use super::config::{Operator, Profile, SandboxRules};
 use super::guard::Shield;
-use super::wire::{Staged, User};
+use super::wire::{Nested, Staged, User};
 use super::{etc, stage};
 
 /// Folders of the system that commands read.
@@ -162,20 +162,48 @@ impl View {
         all.map(|path| path.display().to_string()).collect()
     }
 
-    /// Bubblewrap's options for one command. What is shielded comes with the roots.
+    /// Bubblewrap's options for one command. What is shielded comes with the roots, and roots within roots
+    /// with those.
     pub(crate) fn options(&self) -> Vec<String> {
-        self.options_from(&[], stage::place)
+        self.options_from(&[], stage::place, |number| self.outer(number).is_none())
+    }
+
+    /// The root that a root is in.
+    fn outer(&self, number: usize) -> Option<usize> {
+        let target = &self.binds[number].target;
+        let is_around = |other: &usize| {
+            let other = &self.binds[*other].target;
+            other != target && target.starts_with(other)
+        };
+        let around = (0..self.roots).filter(is_around);
+        around.max_by_key(|other| self.binds[*other].target.components().count())
+    }
+
+    /// The roots that are in others, the innermost first.
+    pub(crate) fn nested(&self) -> io::Result<Vec<Nested>> {
+        let mut all = Vec::new();
+        for inner in 0..self.roots {
+            let Some(outer) = self.outer(inner) else { continue };
+            let meta = rustix::fs::fstat(&self.binds[inner].handle)?;
+            let (target, above) = (&self.binds[inner].target, &self.binds[outer].target);
+            let path = target.strip_prefix(above).unwrap_or(target).to_owned();
+            all.push(Nested { inner, outer, path, is: (meta.st_dev, meta.st_ino) });
+        }
+        let depth = |nested: &Nested| self.binds[nested.inner].target.components().count();
+        all.sort_by_key(|nested| std::cmp::Reverse(depth(nested)));
+        Ok(all)
     }
 
     /// The same by the paths that everything really has, with these shields on each root.
     pub(crate) fn plain_options(&self, shields: &[&[Shield]]) -> Vec<String> {
-        self.options_from(shields, |number| self.binds[number].source.clone())
+        self.options_from(shields, |number| self.binds[number].source.clone(), |_| true)
     }
 
     fn options_from(
         &self,
         shields: &[&[Shield]],
         source: impl Fn(usize) -> PathBuf,
+        is_wanted: impl Fn(usize) -> bool,
     ) -> Vec<String> {
         let mut options = Options(self.system.clone());
         let scratch = self.scratch.to_string();
@@ -190,7 +218,7 @@ impl View {
             options.bind(bind.is_writable, &source(number + roots.len()), &bind.target);
         }
         // An outer root before one within it, and what is shielded after all of them.
-        let mut order: Vec<usize> = (0..roots.len()).collect();
+        let mut order: Vec<usize> = (0..roots.len()).filter(|number| is_wanted(*number)).collect();
         order.sort_by_key(|number| roots[*number].target.components().count());
         for number in &order {
             options.bind(true, &source(*number), &roots[*number].target);

@@ -1,9 +1,15 @@
 //! Watches how much a command makes the workspace's file systems grow.
 
+use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::SystemTime;
+use std::rc::Rc;
+use std::time::{Duration, SystemTime};
 
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, StatxFlags, StatxTimestamp, openat, statx};
 use toolcrib_core::command::Limit;
+
+/// How far the clock that files are stamped by may be behind.
+const CLOCK_LAG: Duration = Duration::from_millis(10);
 
 /// How full the file systems were when a command began.
 pub(crate) struct Growth {
@@ -54,8 +60,10 @@ impl Growth {
                 then.looked_at = written;
                 let new = New::below(&then.roots, since, most, u64::MAX);
                 let all = new.bytes + new.changed;
-                if new.bytes > most || grown.min(all) > most {
-                    return Some((Limit::Growth, most, new.bytes.max(grown.min(all))));
+                let hidden = if new.has_gaps { grown.min(written) } else { 0 };
+                let used = new.bytes.max(grown.min(all)).max(hidden);
+                if used > most {
+                    return Some((Limit::Growth, most, used));
                 }
                 then.bytes = bytes.saturating_sub(all);
             }
@@ -82,39 +90,68 @@ struct New {
     changed: u64,
     /// Made or changed since.
     files: u64,
+    /// Whether there were folders that could not be looked into.
+    has_gaps: bool,
 }
 
 impl New {
-    /// Counts until it is more than `most` bytes or `most_files` files.
+    /// Counts until it is more than `most` bytes or `most_files` files. By handles, since names can be
+    /// exchanged meanwhile, and be longer than a path may be.
     fn below(roots: &[OwnedFd], since: SystemTime, most: u64, most_files: u64) -> Self {
-        use std::os::fd::AsRawFd;
-        use std::os::unix::fs::MetadataExt;
-        let seconds = |time: SystemTime| {
-            time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
-        };
-        let since = seconds(since);
-        let place = |root: &OwnedFd| format!("/proc/self/fd/{}/", root.as_raw_fd()).into();
-        let mut open: Vec<std::path::PathBuf> = roots.iter().map(place).collect();
         let mut new = Self::default();
-        while let Some(folder) = open.pop() {
-            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-                let Ok(meta) = entry.metadata() else { continue };
-                let changed = meta.ctime().cast_unsigned();
-                new.files += u64::from(changed >= since);
-                if meta.created().map_or(changed, seconds) >= since {
-                    new.bytes += meta.blocks() * 512;
-                } else if meta.is_file() && meta.mtime().cast_unsigned() >= since {
-                    new.changed += meta.blocks() * 512;
+        // The clock of files is a little behind.
+        let since = since.checked_sub(CLOCK_LAG).unwrap_or(since);
+        let since = since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let mut open: Vec<(Rc<OwnedFd>, CString)> = Vec::new();
+        for root in roots {
+            let Ok(root) = root.try_clone() else { continue };
+            open.push((Rc::new(root), c".".to_owned()));
+        }
+        while let Some((above, name)) = open.pop() {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let folder = openat(&*above, &name, flags, Mode::empty());
+            let Ok((folder, entries)) =
+                folder.and_then(|folder| Dir::read_from(&folder).map(|entries| (folder, entries)))
+            else {
+                new.has_gaps = true;
+                continue;
+            };
+            let folder = Rc::new(folder);
+            for entry in entries.flatten() {
+                let name = entry.file_name();
+                if name == c"." || name == c".." {
+                    continue;
                 }
+                new.add(&folder, name, since);
                 if new.bytes > most || new.files > most_files {
                     return new;
                 }
-                if meta.is_dir() {
-                    open.push(entry.path());
+                if entry.file_type() == FileType::Directory {
+                    open.push((Rc::clone(&folder), name.to_owned()));
                 }
             }
         }
         new
+    }
+
+    fn add(&mut self, folder: &OwnedFd, name: &CStr, since: Duration) {
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
+        let Ok(meta) = statx(folder, name, flags, wanted) else { return };
+        let at = |time: StatxTimestamp| {
+            Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), time.tv_nsec)
+        };
+        let changed = at(meta.stx_ctime);
+        let has_birth = meta.stx_mask & StatxFlags::BTIME.bits() != 0;
+        let born = if has_birth { at(meta.stx_btime) } else { changed };
+        self.files += u64::from(changed >= since);
+        let bytes = meta.stx_blocks * 512;
+        let is_file = FileType::from_raw_mode(meta.stx_mode.into()) == FileType::RegularFile;
+        if born >= since {
+            self.bytes += bytes;
+        } else if is_file && changed >= since {
+            self.changed += bytes;
+        }
     }
 }
 
@@ -134,7 +171,7 @@ mod tests {
     fn room_that_others_make_hides_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let root = OwnedFd::from(std::fs::File::open(folder.path()).unwrap());
-        let before = std::time::Duration::from_secs(2);
+        let before = Duration::from_secs(2);
         let old = SystemTime::now() - before;
         let mut growth = Growth::since_now([root.as_fd()].into_iter());
         // As if others had freed more than anyone could write.

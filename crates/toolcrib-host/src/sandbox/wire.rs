@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read, Seek, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -70,6 +71,21 @@ pub(crate) struct Launch {
     pub(crate) options: Vec<String>,
     /// What is to be shielded below each root.
     pub(crate) shields: Vec<Vec<Shield>>,
+    /// Roots within roots, the innermost first.
+    pub(crate) nested: Vec<Nested>,
+}
+
+/// A root within another one.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Nested {
+    /// The number of the root.
+    pub(crate) inner: usize,
+    /// The number of the root that it is in.
+    pub(crate) outer: usize,
+    /// Where it is in that one.
+    pub(crate) path: PathBuf,
+    /// Which directory it has to be: device and inode.
+    pub(crate) is: (u64, u64),
 }
 
 /// What the process inside is told about its command.

@@ -85,6 +85,24 @@ pub static KEYS: &[Key] = &[
         contract_name: None,
     },
     Key {
+        name: "policy.calls_per_minute",
+        about: "Calls a minute of one tool in one session: a number, `preset` (5 in mode strict, 15 in \
+                standard, 60 in permissive), or `off`.",
+        kind: Kind::Text,
+        default: "\"off\"",
+        project: Project::Never,
+        contract_name: None,
+    },
+    Key {
+        name: "policy.tainted",
+        about: "What becomes of calls that would be allowed, once a command of the session could reach the \
+                network: `ask` a person, or `allow` them.",
+        kind: Kind::Choice(&["ask", "allow"]),
+        default: "\"allow\"",
+        project: Project::Stricter,
+        contract_name: None,
+    },
+    Key {
         name: "policy.approval_seconds",
         about: "How long there is to answer when a person is asked; after that the answer is no.",
         kind: Kind::Count(1, 86_400),

@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
+use toolcrib_core::Mode;
 use toolcrib_core::policy::{Layer, Policy, Rule, Said, rules_in};
 use toolcrib_core::reading::ReadShell;
 use toolcrib_host::Root;
+use toolcrib_runtime::Bounds;
 
 use super::WiringError;
 use crate::settings::{Places, Settings, read_trusted};
@@ -15,6 +17,24 @@ pub(super) const SHIPPED: [(&str, &str); 3] = [
     ("caution", include_str!("../../rules/caution.toml")),
     ("harmless", include_str!("../../rules/harmless.toml")),
 ];
+
+/// Calls a minute of one tool in a session, by mode, as nachos has them.
+fn preset(mode: Mode) -> u32 {
+    match mode {
+        Mode::Strict => 5,
+        Mode::Standard => 15,
+        Mode::Permissive => 60,
+    }
+}
+
+/// What is set about how fast a session may go.
+pub(super) fn bounds(settings: &Settings) -> Bounds {
+    let calls_per_minute = match settings.text("policy.calls_per_minute") {
+        "preset" => Some(preset(settings.mode())),
+        text => text.parse().ok().filter(|most| *most > 0),
+    };
+    Bounds { calls_per_minute, asks_when_tainted: settings.text("policy.tainted") == "ask" }
+}
 
 /// The largest file of rules that a project may have.
 const MOST_PROJECT: u64 = 1 << 20;

@@ -283,3 +283,65 @@ fn a_repository_on_another_mount_is_protected_too() {
     assert_eq!(got.stdout, "one\n", "{}", got.stderr);
     assert!(got.stderr.contains("Read-only file system"), "{}", got.stderr);
 }
+
+#[test]
+fn a_repository_within_a_protected_folder_does_not_open_it() {
+    for_all(|scratch| {
+        repository(scratch, ".");
+        repository(scratch, ".claude/skills/s");
+        for attempt in [
+            "echo evil > .claude/settings.json",
+            "echo evil > .claude/skills/s/x",
+            "mkdir -p .git/modules/lib/hooks",
+            "mkdir -p .git/worktrees/w",
+            "mkdir -p .claude/skills/s/.git/modules/x",
+        ] {
+            assert_ne!(inside(scratch, attempt).code, 0, "{attempt}");
+            // The control.
+            assert_eq!(
+                outside(scratch, &format!("{attempt} && git clean -qfdx .claude")).code,
+                0,
+                "{attempt}"
+            );
+            outside(
+                scratch,
+                "rm -rf .git/modules .git/worktrees .claude/skills/s/.git/modules .claude/settings.json",
+            );
+        }
+        let left = outside(scratch, "ls .git").stdout;
+        assert!(!left.contains("modules") && !left.contains("worktrees"), "{left}");
+        let got = inside(
+            scratch,
+            "git -c user.name=a -c user.email=a@b commit -qm two --allow-empty && git worktree list",
+        );
+        assert_eq!(got.code, 0, "{}", got.stderr);
+    });
+    for_all(|scratch| {
+        let made = outside(scratch, "git init -q --separate-git-dir=.bare .");
+        assert_eq!(made.code, 0, "{}", made.stderr);
+        for attempt in ["echo evil > .bare/hooks/post-commit", "git config core.fsmonitor evil"] {
+            assert_ne!(inside(scratch, attempt).code, 0, "{attempt}");
+        }
+    });
+}
+
+#[test]
+fn a_root_within_a_root_keeps_its_place() {
+    for_all(|scratch| {
+        scratch.put("p/q/inner/file", "x");
+        scratch.put("p/q/other", "y");
+        let inner = scratch.work().join("p/q/inner").display().to_string();
+        let roots = format!("roots=[\"{inner}\"]");
+        let run = |script: &str| inside_with(scratch, &[&roots], script);
+        let got =
+            run("cat p/q/inner/file p/q/other; echo z > p/q/inner/made; mkdir p/q/inner/.vscode");
+        assert_eq!(got.stdout, "xy", "{}", got.stderr);
+        assert_eq!(scratch.text("p/q/inner/made"), "z\n");
+        assert!(!scratch.work().join("p/q/inner/.vscode").exists());
+        // With a link in its place nothing is run, and nothing made where it leads.
+        outside(scratch, "mv p away; mkdir -p ../outside/q; ln -s ../outside p");
+        let got = run("echo ran");
+        assert_ne!(got.stdout, "ran\n", "{}", got.stderr);
+        assert!(!scratch.path("outside/q/inner").exists());
+    });
+}

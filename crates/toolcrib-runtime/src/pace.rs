@@ -1,0 +1,113 @@
+//! How fast a session may go, and whether it has seen what nobody vouches for.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use toolcrib_core::{Decision, Tier, Verdict};
+
+/// The window that calls are counted in.
+const WINDOW: Duration = Duration::from_mins(1);
+
+/// What the operator set.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Bounds {
+    /// Calls a minute of one tool in one session; none without.
+    pub calls_per_minute: Option<u32>,
+    /// Whether a session that has seen the network is asked where it would be allowed.
+    pub asks_when_tainted: bool,
+}
+
+/// What is kept of each session.
+#[derive(Default)]
+pub(crate) struct Pace {
+    bounds: Bounds,
+    /// When each session called each tool, on the clock that never goes back.
+    calls: Mutex<HashMap<(String, String), VecDeque<Duration>>>,
+    tainted: Mutex<HashSet<String>>,
+}
+
+impl Pace {
+    pub(crate) fn new(bounds: Bounds) -> Self {
+        Self { bounds, ..Self::default() }
+    }
+
+    /// Counts a call that would run. Returns a refusal instead if there were too many; refused ones do not
+    /// count.
+    pub(crate) fn count(&self, session: &str, tool: &str, now: Duration) -> Option<Decision> {
+        let most = self.bounds.calls_per_minute?;
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let times = calls.entry((session.to_owned(), tool.to_owned())).or_default();
+        while times.front().is_some_and(|first| now.saturating_sub(*first) >= WINDOW) {
+            times.pop_front();
+        }
+        if times.len() < most as usize {
+            times.push_back(now);
+            return None;
+        }
+        let wait =
+            times.front().map_or(WINDOW, |first| WINDOW.saturating_sub(now.saturating_sub(*first)));
+        let seconds = wait.as_secs() + 1;
+        Some(Decision {
+            because: format!("more than {most} calls a minute; try again in {seconds} s"),
+            ..Decision::plain(
+                Verdict::Deny,
+                format!("limit of {most} calls a minute, free in {seconds} s"),
+            )
+        })
+    }
+
+    /// Notes that a session has seen what nobody vouches for.
+    pub(crate) fn taint(&self, session: &str) {
+        if self.bounds.asks_when_tainted {
+            self.tainted.lock().unwrap_or_else(PoisonError::into_inner).insert(session.to_owned());
+        }
+    }
+
+    /// Asks where a session that has seen such would be allowed.
+    pub(crate) fn doubt(&self, session: &str, tier: Tier, decision: Decision) -> Decision {
+        let is_harmless = tier == Tier::Safe || decision.verdict != Verdict::Allow;
+        if is_harmless
+            || !self.tainted.lock().unwrap_or_else(PoisonError::into_inner).contains(session)
+        {
+            return decision;
+        }
+        let rule = format!("this session has seen the network; otherwise: {}", decision.rule);
+        Decision { verdict: Verdict::Ask, rule, ..decision }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_counted_by_session_tool_and_minute() {
+        let pace = Pace::new(Bounds { calls_per_minute: Some(2), asks_when_tainted: false });
+        let at = Duration::from_secs;
+        assert!(pace.count("a", "t", at(0)).is_none());
+        assert!(pace.count("a", "t", at(1)).is_none());
+        let refused = pace.count("a", "t", at(2)).unwrap();
+        assert_eq!(refused.verdict, Verdict::Deny);
+        assert!(refused.rule.contains("2 calls a minute, free in 59 s"), "{}", refused.rule);
+        assert!(pace.count("b", "t", at(2)).is_none(), "another session");
+        assert!(pace.count("a", "u", at(2)).is_none(), "another tool");
+        assert!(pace.count("a", "t", at(60)).is_none(), "the first is a minute ago");
+        assert!(pace.count("a", "t", at(60)).is_some());
+        let free = Pace::new(Bounds::default());
+        assert!((0..1000).all(|_| free.count("a", "t", at(0)).is_none()));
+    }
+
+    #[test]
+    fn a_tainted_session_is_asked() {
+        let allow = || Decision::plain(Verdict::Allow, "it".to_owned());
+        let pace = Pace::new(Bounds { calls_per_minute: None, asks_when_tainted: true });
+        assert_eq!(pace.doubt("a", Tier::Standard, allow()).verdict, Verdict::Allow);
+        pace.taint("a");
+        assert_eq!(pace.doubt("a", Tier::Standard, allow()).verdict, Verdict::Ask);
+        assert_eq!(pace.doubt("a", Tier::Safe, allow()).verdict, Verdict::Allow);
+        assert_eq!(pace.doubt("b", Tier::Standard, allow()).verdict, Verdict::Allow);
+        let deny = Decision::plain(Verdict::Deny, "no".to_owned());
+        assert_eq!(pace.doubt("a", Tier::Standard, deny).verdict, Verdict::Deny);
+    }
+}
