@@ -13,6 +13,7 @@ mod files;
 mod guard;
 mod input;
 mod kill;
+mod policy;
 mod prompt;
 mod race;
 mod record;

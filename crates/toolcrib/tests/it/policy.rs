@@ -1,0 +1,150 @@
+//! Rules from files, and the page about them.
+
+use crate::scratch::{Ran, Scratch};
+
+/// The blocks of a kind on the page.
+fn blocks(kind: &str) -> Vec<String> {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/policy.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let mut blocks: Vec<String> = Vec::new();
+    let mut is_in = false;
+    for line in page.lines() {
+        match line.strip_prefix("```") {
+            Some(name) if name == kind => {
+                is_in = true;
+                blocks.push(String::new());
+            }
+            Some(_) => is_in = false,
+            None if is_in => {
+                let block = blocks.last_mut().unwrap();
+                block.push_str(line);
+                block.push('\n');
+            }
+            None => {}
+        }
+    }
+    blocks
+}
+
+/// Where the user's own rules are.
+fn own_rules(scratch: &Scratch) -> std::path::PathBuf {
+    scratch.path("home/.config/toolcrib/rules.toml")
+}
+
+#[test]
+fn the_page_about_policy_is_true() {
+    let scratch = Scratch::new();
+    for (number, rule) in blocks("toml").iter().enumerate() {
+        let file = format!("{number}.toml");
+        scratch.put_at(&file, rule);
+        let path = scratch.path(&file).display().to_string();
+        let got = scratch.run(["policy", "check", &path]);
+        assert_eq!(got.code, 0, "{rule}{}", got.stderr);
+        assert_eq!(scratch.run(["rules", "add", &path]).code, 0);
+    }
+    let consoles = blocks("console");
+    assert!(blocks("toml").len() == 3 && consoles.len() == 1);
+    let rules = own_rules(&scratch).display().to_string();
+    let mut expected = String::new();
+    let mut got = String::new();
+    for line in consoles[0].lines() {
+        if let Some(command) = line.strip_prefix("$ ") {
+            let program = env!("CARGO_BIN_EXE_toolcrib");
+            let command = command.replacen("toolcrib", program, 1);
+            let mut shell = std::process::Command::new("sh");
+            let template = scratch.command();
+            for (name, value) in template.get_envs() {
+                if let Some(value) = value {
+                    shell.env(name, value);
+                }
+            }
+            let ran: Ran =
+                shell.args(["-c", &command]).current_dir(scratch.work()).output().unwrap().into();
+            got.push_str(&ran.stdout.replace(&rules, "RULES"));
+            got.push_str(&ran.stderr);
+        } else {
+            expected.push_str(line);
+            expected.push('\n');
+        }
+    }
+    assert_eq!(got, expected);
+}
+
+#[test]
+fn a_project_can_tighten_and_not_loosen() {
+    let scratch = Scratch::new();
+    scratch.put("a.txt", "x");
+    let loose = "[[rule]]\nid = \"open\"\neffect = \"allow\"\n\
+        [[rule]]\nid = \"shut\"\npaths = [\"a.txt\"]\neffect = \"deny\"\nbecause = \"not this one\"\n";
+    scratch.put(".toolcrib/rules.toml", loose);
+    let got = scratch.run(["call", "wink/create_file", "path=b.txt", "content=x"]);
+    assert_eq!(got.code, 4, "{}", got.stderr);
+    assert!(got.stderr.contains("`open` is ignored: a project can only tighten"), "{}", got.stderr);
+    let got = scratch.run(["call", "wink/read_file", "path=a.txt", "--json"]);
+    assert_eq!(got.code, 3);
+    assert!(got.stdout.contains("denied_by_policy") && got.stdout.contains("not this one"));
+    // By another name for the same file, too.
+    std::os::unix::fs::symlink("a.txt", scratch.work().join("link")).unwrap();
+    for path in ["./a.txt", "link", "x/../a.txt"] {
+        let got = scratch.run(["call", "wink/read_file", &format!("path={path}"), "--json"]);
+        assert_ne!(got.code, 0, "{path}: {}", got.stdout);
+    }
+    // What is wrong in it stops everything, reading included.
+    scratch.put(".toolcrib/rules.toml", "[[rule]]\neffect = \"alow\"\n");
+    let got = scratch.run(["call", "nachos/calculator", "expression=1+1"]);
+    assert_eq!(got.code, 2);
+    assert!(got.stderr.contains("rules.toml`, line 1"), "{}", got.stderr);
+}
+
+#[test]
+fn rules_that_others_could_write_are_not_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let scratch = Scratch::new();
+    scratch.put_at("home/.config/toolcrib/rules.toml", "[[rule]]\neffect = \"ask\"\n");
+    let read = || scratch.run(["call", "nachos/calculator", "expression=1+1"]).code;
+    assert_eq!(read(), 4, "the control: it holds");
+    let open = std::fs::Permissions::from_mode(0o666);
+    std::fs::set_permissions(own_rules(&scratch), open).unwrap();
+    assert_eq!(read(), 2);
+}
+
+#[test]
+fn every_tool_is_explained() {
+    let scratch = Scratch::new();
+    let tools = scratch.run(["tools", "--format", "json"]).json();
+    let tools: Vec<String> = tools
+        .as_array()
+        .unwrap_or_else(|| panic!("{tools}"))
+        .iter()
+        .map(|tool| {
+            format!("{}/{}", tool["catalogue"].as_str().unwrap(), tool["name"].as_str().unwrap())
+        })
+        .collect();
+    assert!(tools.len() > 30, "{tools:?}");
+    for tool in tools {
+        let shown = scratch.run(["tools", &tool, "--format", "json"]).json();
+        let example = &shown[0]["examples"][0]["args"];
+        let got = scratch.run(["policy", "explain", &tool, &example.to_string(), "--json"]);
+        let explained = got.json();
+        assert!(explained["decision"].is_string(), "{tool} {example}: {explained}");
+        for key in ["rule", "source", "reading"] {
+            assert!(explained.get(key).is_some(), "{tool}: {key}: {explained}");
+        }
+    }
+}
+
+#[test]
+fn too_many_calls_a_minute_are_refused_and_counted_by_tool() {
+    let scratch = Scratch::new();
+    let add = r#"{"id": 1, "tool": "nachos/calculator", "args": {"expression": "1+1"}}"#;
+    let echo = r#"{"id": 2, "tool": "forgekeeper/echo", "args": {"text": "x"}}"#;
+    let lines = [add, add, add, echo].join("\n");
+    let got =
+        scratch.feed(["-c", "policy.calls_per_minute=2", "call", "--batch"], lines.as_bytes());
+    let replies: Vec<&str> = got.stdout.lines().collect();
+    assert_eq!(replies.len(), 4, "{}", got.stdout);
+    assert!(replies[2].contains("limit of 2 calls a minute"), "{}", replies[2]);
+    for number in [0, 1, 3] {
+        assert!(!replies[number].contains("limit of"), "{}", replies[number]);
+    }
+}
