@@ -103,6 +103,45 @@ mod tests {
     }
 
     #[test]
+    fn one_value_has_one_spelling_however_it_is_written() {
+        // Numbers that look like chance, and are the same each time.
+        let mut state = 1_u64;
+        let mut chance = |most: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % most
+        };
+        for _ in 0..2000 {
+            let pairs: Vec<(String, Value)> = (0..chance(6))
+                .map(|number| {
+                    let odd = ["a", "é", "\u{0}", "\"", "\\", "\u{1f600}", " ", "b\nc"];
+                    let key = format!("{}{number}", odd[chance(8) as usize]);
+                    let value = match chance(6) {
+                        0 => Value::Null,
+                        1 => Value::from(chance(1000)),
+                        2 => Value::from(chance(1000) as f64 + 0.5),
+                        3 => Value::from(odd[chance(8) as usize]),
+                        4 => serde_json::json!([true, {"z": 1, "y": [chance(3)]}]),
+                        _ => {
+                            serde_json::json!({"k": {"b": chance(2), "a": odd[chance(8) as usize]}})
+                        }
+                    };
+                    (key, value)
+                })
+                .collect();
+            let forward: Value = Value::Object(pairs.iter().cloned().collect());
+            let backward: Value = Value::Object(pairs.iter().rev().cloned().collect());
+            let keys: Vec<&str> = pairs.iter().map(|pair| pair.0.as_str()).collect();
+            assert_eq!(text(&forward), text(&backward));
+            let ordered = in_order(&forward, keys.iter().copied());
+            assert_eq!(ordered, in_order(&backward, keys.iter().copied()));
+            // And nothing is lost on the way.
+            for spelt in [text(&forward), ordered] {
+                assert_eq!(parse(spelt.as_bytes()).unwrap(), forward, "{spelt}");
+            }
+        }
+    }
+
+    #[test]
     fn tool_and_arguments_are_both_bound() {
         let args = parse(br#"{"a":1}"#).unwrap();
         let other = parse(br#"{"a":"1"}"#).unwrap();

@@ -25,6 +25,16 @@ pub(crate) enum Confirmation {
     Needed(Confirmations),
 }
 
+/// What an agent's confirmation is worth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Weight {
+    /// A person is then asked.
+    #[default]
+    Person,
+    /// It is enough.
+    Model,
+}
+
 impl Confirmation {
     /// Whether a call is confirmed. One that is not is remembered: its repetition may be.
     pub(crate) fn is_given(&self, call: &Call) -> bool {

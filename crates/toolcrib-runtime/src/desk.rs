@@ -14,7 +14,7 @@ use toolcrib_core::{
 use toolcrib_core::toolset::Offer;
 
 use crate::approver::Question;
-use crate::confirm::Confirmation;
+use crate::confirm::{Confirmation, Weight};
 use crate::judge::{Asked, Judge};
 use crate::run::{Allowance, blocking, inline};
 
@@ -152,7 +152,13 @@ impl Desk {
                 Ok(Permit::by_policy(decision, self.digest))
             }
             Verdict::Ask if decision.confirm => {
+                let is_needed = matches!(self.confirmation, Confirmation::Needed(_));
                 if self.confirmation.is_given(&self.call) {
+                    if is_needed && self.judge.pace.confirm() == Weight::Model {
+                        let by = Answer::Yes("the model".to_owned());
+                        self.record_decided("allow", &decision.rule, Some("the model"))?;
+                        return Ok(Permit::by_answer(decision, &by, self.digest));
+                    }
                     return Ok(None);
                 }
                 self.record_decided("deny", &decision.rule, None)?;

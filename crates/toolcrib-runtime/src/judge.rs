@@ -129,11 +129,14 @@ impl Judge {
             paths.map(place).collect()
         };
         let root = if has_paths { place(&".".to_owned()) } else { String::new() };
-        let reads = places(plan.reads.iter().collect());
+        let mut reads = places(plan.reads.iter().collect());
         let mut writes = places(plan.edits.iter().map(|edit| &edit.path).collect());
         if let (Some(reading), Some(command)) = (&mut reading, &plan.command) {
             let from = command.directory.as_deref().unwrap_or(".");
             place_redirects(reading, from, ctx);
+            if has_paths {
+                reads.extend(mentioned(reading, from, ctx));
+            }
             writes.extend(reading.writes.iter().cloned());
         }
         let canonical = asked.canonical();
@@ -149,6 +152,25 @@ impl Judge {
         };
         self.policy.decide(&subject, ctx.clock.now(), grants)
     }
+}
+
+/// The paths that the words of a command could be. A rule that tightens is about those too.
+fn mentioned(reading: &Reading, from: &str, ctx: &Ctx) -> Vec<String> {
+    /// More words than this are only looked at as they are spelt.
+    const MOST: usize = 200;
+    let words = reading.found.iter().flat_map(|words| words.iter().skip(1));
+    let values = words.flat_map(|word| [Some(word.as_str()), word.split_once('=').map(|it| it.1)]);
+    let mut all = Vec::new();
+    for (number, word) in values.flatten().filter(|word| !word.is_empty()).enumerate() {
+        let spelt = if word.starts_with('/') { word.to_owned() } else { format!("{from}/{word}") };
+        if number < MOST
+            && let Ok(place) = ctx.files.place(&spelt)
+        {
+            all.push(place);
+        }
+        all.push(word.trim_start_matches("./").to_owned());
+    }
+    all
 }
 
 /// Puts real places in the place of what redirections are spelt as. One that is outside proves nothing.

@@ -11,6 +11,7 @@ mod runtime;
 pub mod undo;
 
 pub use approver::{AlwaysYes, AnswerFuture, Approver, Nobody, Question};
+pub use confirm::Weight;
 pub use judge::{Choice, Judge};
 pub use pace::Bounds;
 pub use runtime::{Preview, Runtime, World};

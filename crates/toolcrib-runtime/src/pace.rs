@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use toolcrib_core::{Decision, Tier, Verdict};
 
+use crate::confirm::Weight;
+
 /// The window that calls are counted in.
 const WINDOW: Duration = Duration::from_mins(1);
 
@@ -14,6 +16,8 @@ const WINDOW: Duration = Duration::from_mins(1);
 pub struct Bounds {
     /// Calls a minute of one tool in one session; none without.
     pub calls_per_minute: Option<u32>,
+    /// What an agent's confirmation is worth.
+    pub confirm: Weight,
     /// Whether a session that has seen the network is asked where it would be allowed.
     pub asks_when_tainted: bool,
 }
@@ -30,6 +34,11 @@ pub(crate) struct Pace {
 impl Pace {
     pub(crate) fn new(bounds: Bounds) -> Self {
         Self { bounds, ..Self::default() }
+    }
+
+    /// What an agent's confirmation is worth.
+    pub(crate) fn confirm(&self) -> Weight {
+        self.bounds.confirm
     }
 
     /// Counts a call that would run. Returns a refusal instead if there were too many; refused ones do not
@@ -83,7 +92,7 @@ mod tests {
 
     #[test]
     fn calls_are_counted_by_session_tool_and_minute() {
-        let pace = Pace::new(Bounds { calls_per_minute: Some(2), asks_when_tainted: false });
+        let pace = Pace::new(Bounds { calls_per_minute: Some(2), ..Bounds::default() });
         let at = Duration::from_secs;
         assert!(pace.count("a", "t", at(0)).is_none());
         assert!(pace.count("a", "t", at(1)).is_none());
@@ -101,7 +110,7 @@ mod tests {
     #[test]
     fn a_tainted_session_is_asked() {
         let allow = || Decision::plain(Verdict::Allow, "it".to_owned());
-        let pace = Pace::new(Bounds { calls_per_minute: None, asks_when_tainted: true });
+        let pace = Pace::new(Bounds { asks_when_tainted: true, ..Bounds::default() });
         assert_eq!(pace.doubt("a", Tier::Standard, allow()).verdict, Verdict::Allow);
         pace.taint("a");
         assert_eq!(pace.doubt("a", Tier::Standard, allow()).verdict, Verdict::Ask);

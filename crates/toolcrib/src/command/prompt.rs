@@ -52,8 +52,8 @@ impl Prompt {
                 && edits.iter().any(|edit| edit.after.as_deref() == value.as_str());
             let shown = match value {
                 Value::String(text) if is_below => format!("<{} bytes>", text.len()),
-                Value::String(text) => escape::line(text).into_owned(),
-                other => escape::line(&other.to_string()).into_owned(),
+                Value::String(text) => folded(&escape::line(text)),
+                other => folded(&escape::line(&other.to_string())),
             };
             let _ = writeln!(text, "  {}: {shown}", escape::line(key));
         }
@@ -97,6 +97,22 @@ impl Approver for Prompt {
             answer.await.ok().flatten().unwrap_or_else(no)
         })
     }
+}
+
+/// A long text without its middle, and how much that is: its end must not be pushed out of sight.
+fn folded(text: &str) -> String {
+    const MOST: usize = 4000;
+    if text.len() <= MOST {
+        return text.to_owned();
+    }
+    let head = text.floor_char_boundary(MOST * 3 / 4);
+    let tail = text.ceil_char_boundary(text.len() - MOST / 4);
+    let hidden = tail - head;
+    format!(
+        "{} [… {hidden} bytes not shown; answer n if you need to see them …] {}",
+        &text[..head],
+        &text[tail..]
+    )
 }
 
 /// Returns where a person types: stdin, or the terminal itself where stdin is something else.

@@ -94,6 +94,15 @@ pub static KEYS: &[Key] = &[
         contract_name: None,
     },
     Key {
+        name: "policy.confirm",
+        about: "What an agent's `confirmed` is worth for a command it was told to confirm: then a `person` is \
+                asked, or the `model`'s word is enough.",
+        kind: Kind::Choice(&["person", "model"]),
+        default: "\"person\"",
+        project: Project::Stricter,
+        contract_name: None,
+    },
+    Key {
         name: "policy.tainted",
         about: "What becomes of calls that would be allowed, once a command of the session could reach the \
                 network: `ask` a person, or `allow` them.",

@@ -6,7 +6,7 @@ use toolcrib_core::Mode;
 use toolcrib_core::policy::{Layer, Policy, Rule, Said, rules_in};
 use toolcrib_core::reading::ReadShell;
 use toolcrib_host::Root;
-use toolcrib_runtime::Bounds;
+use toolcrib_runtime::{Bounds, Weight};
 
 use super::WiringError;
 use crate::settings::{Places, Settings, read_trusted};
@@ -33,7 +33,12 @@ pub(super) fn bounds(settings: &Settings) -> Bounds {
         "preset" => Some(preset(settings.mode())),
         text => text.parse().ok().filter(|most| *most > 0),
     };
-    Bounds { calls_per_minute, asks_when_tainted: settings.text("policy.tainted") == "ask" }
+    let confirm = match settings.text("policy.confirm") {
+        "model" => Weight::Model,
+        _ => Weight::Person,
+    };
+    let asks_when_tainted = settings.text("policy.tainted") == "ask";
+    Bounds { calls_per_minute, confirm, asks_when_tainted }
 }
 
 /// The largest file of rules that a project may have.

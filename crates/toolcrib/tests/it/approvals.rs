@@ -104,4 +104,15 @@ fn an_agent_confirms_only_what_it_was_told_to() {
     assert_eq!(reply["error"], "Command blocked: recursive delete on root");
     assert_eq!(reply["error_code"], "BLOCKED");
     session.end();
+    // Unless the operator says that a model's word is enough.
+    let lines = [json!({"id": 1, "tool": "clemini/bash", "args": {"command": "rm -rf target/"}}).to_string(),
+        json!({"id": 2, "tool": "clemini/bash", "args": {"command": "rm -rf target/", "confirmed": true}}).to_string()];
+    let got = scratch
+        .feed(["-c", "policy.confirm=model", "call", "--batch"], lines.join("\n").as_bytes());
+    assert!(
+        got.stdout.contains("needs_confirmation") && got.stdout.contains("\"exit_code\":0"),
+        "{}",
+        got.stdout
+    );
+    assert!(!scratch.work().join("target").exists());
 }

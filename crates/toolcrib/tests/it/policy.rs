@@ -89,6 +89,26 @@ fn a_project_can_tighten_and_not_loosen() {
         let got = scratch.run(["call", "wink/read_file", &format!("path={path}"), "--json"]);
         assert_ne!(got.code, 0, "{path}: {}", got.stdout);
     }
+    // And by a command that names it.
+    for command in [
+        "cat a.txt",
+        "cat ./a.txt",
+        "cat link",
+        "head -1 'a.txt'",
+        "x=$(cat a.txt)",
+        "sort --files0-from=a.txt",
+    ] {
+        let got = scratch.run([
+            "policy",
+            "explain",
+            "clemini/bash",
+            &format!("command={command}"),
+            "--json",
+        ]);
+        assert_eq!(got.json()["decision"], "deny", "{command}: {}", got.stdout);
+    }
+    let got = scratch.run(["policy", "explain", "clemini/bash", "command=cat b.txt", "--json"]);
+    assert_eq!(got.json()["decision"], "allow", "{}", got.stdout);
     // What is wrong in it stops everything, reading included.
     scratch.put(".toolcrib/rules.toml", "[[rule]]\neffect = \"alow\"\n");
     let got = scratch.run(["call", "nachos/calculator", "expression=1+1"]);
