@@ -9,6 +9,8 @@ pub struct Reading {
     pub found: Vec<Vec<String>>,
     /// Files that redirections would write, as they are spelt.
     pub writes: Vec<String>,
+    /// Files that redirections would read, as they are spelt.
+    pub reads: Vec<String>,
     /// What no good command needs, by name.
     pub dangers: Vec<Danger>,
 }
@@ -29,6 +31,8 @@ pub struct Step {
     pub words: Vec<String>,
     /// Why its first words do not say what it does: some of the others make it run or write something.
     pub caveat: Option<String>,
+    /// Whether files of another directory say what it does, whatever its words are.
+    pub is_elsewhere: bool,
 }
 
 /// What no good command needs.
@@ -84,7 +88,16 @@ impl Reading {
             proven: Err(format!("{language} is not read")),
             found: Vec::new(),
             writes: Vec::new(),
+            reads: Vec::new(),
             dangers: Vec::new(),
+        }
+    }
+
+    /// Takes note that it starts in another directory than the workspace's own: what some programs do is
+    /// said by the files they find there.
+    pub fn elsewhere(&mut self) {
+        for step in self.proven.iter_mut().flat_map(|proven| &mut proven.steps) {
+            step.elsewhere();
         }
     }
 
@@ -114,11 +127,26 @@ impl Reading {
     }
 }
 
+/// Programs that do what files of their directory say.
+const SAID_BY_DIRECTORY: &[&str] = &[
+    "bundle", "cargo", "composer", "deno", "git", "go", "gradle", "just", "make", "mvn", "npm",
+    "pnpm", "poetry", "pytest", "rake", "tox", "yarn",
+];
+
 impl Step {
+    /// Takes note that it runs in another directory than the workspace's own.
+    pub fn elsewhere(&mut self) {
+        let name = self.words.first().map_or("", String::as_str);
+        self.is_elsewhere |= SAID_BY_DIRECTORY.contains(&name);
+    }
+
     fn shown(&self) -> String {
         let words = shown(&join(&self.words));
         match &self.caveat {
             Some(caveat) => format!("{words} ({caveat})"),
+            None if self.is_elsewhere => {
+                format!("{words} (files of another directory say what it does)")
+            }
             None => words,
         }
     }

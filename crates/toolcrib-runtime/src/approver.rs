@@ -14,7 +14,7 @@ use crate::judge::Choice;
 pub struct Question {
     /// The call.
     pub call: CallId,
-    /// What an answer is bound to: tool and arguments.
+    /// What an answer is bound to: tool, arguments, and what becomes of which files.
     pub digest: String,
     /// The catalogue.
     pub catalogue: &'static str,
@@ -41,11 +41,27 @@ pub trait Approver: Send + Sync {
     /// Returns what the person answered.
     fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a>;
 
+    /// What an agent has to do before it is asked about what it is to confirm.
+    fn confirms(&self) -> Confirms {
+        Confirms::WhatItWasTold
+    }
+
     /// Whether the answer is about the files as they are now. If so, the call is refused when they
     /// are something else by the time it runs.
     fn looks(&self) -> bool {
         true
     }
+}
+
+/// What an agent has to confirm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Confirms {
+    /// A call that it was told to confirm, in the same session.
+    WhatItWasTold,
+    /// Any call: there is no session to be told in.
+    Anything,
+    /// Nothing: a person made the call and sees it.
+    Nothing,
 }
 
 /// An answer to come.

@@ -23,6 +23,8 @@ pub(crate) enum Confirmation {
     NotNeeded,
     /// It has to be one of these.
     Needed(Confirmations),
+    /// It has to say so.
+    Said,
 }
 
 /// What an agent's confirmation is worth.
@@ -38,7 +40,11 @@ pub enum Weight {
 impl Confirmation {
     /// Whether a call is confirmed. One that is not is remembered: its repetition may be.
     pub(crate) fn is_given(&self, call: &Call) -> bool {
-        let Self::Needed(Confirmations(told)) = self else { return true };
+        let told = match self {
+            Self::NotNeeded => return true,
+            Self::Said => return call.args.get(CONFIRMED) == Some(&true.into()),
+            Self::Needed(Confirmations(told)) => told,
+        };
         let mut args = call.args.clone();
         let confirmed = args.as_object_mut().and_then(|args| args.shift_remove(CONFIRMED));
         let key = format!("{} {}", call.session.0, Digest::of(&call.tool, &args));

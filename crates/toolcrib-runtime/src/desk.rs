@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolcrib_core::canonical::Digest;
 use toolcrib_core::policy::Answer;
 use toolcrib_core::tool::ReplyFuture;
@@ -116,6 +116,7 @@ impl Desk {
         {
             decision = refused;
         }
+        self.judge.note_use(&decision, ctx);
         let _ = self.decided.set(decision.clone());
         decision
     }
@@ -152,7 +153,8 @@ impl Desk {
                 Ok(Permit::by_policy(decision, self.digest))
             }
             Verdict::Ask if decision.confirm => {
-                let is_needed = matches!(self.confirmation, Confirmation::Needed(_));
+                let is_needed =
+                    matches!(self.confirmation, Confirmation::Needed(_) | Confirmation::Said);
                 if self.confirmation.is_given(&self.call) {
                     if is_needed && self.judge.pace.confirm() == Weight::Model {
                         let by = Answer::Yes("the model".to_owned());
@@ -280,6 +282,13 @@ impl Desk {
     }
 }
 
+/// What an answer is bound to: the tool, its arguments, and what it would do to which files as they are.
+fn bound_to(offer: &Offer, call: &Call, seen: &Seen) -> String {
+    let edits = seen.plan.edits.iter().map(|edit| json!([edit.path, edit.before, edit.after]));
+    let all = json!([call.args, seen.places, edits.collect::<Vec<_>>()]);
+    Digest::of(&offer.full_name(), &all).to_string()
+}
+
 /// What a person is asked about a call.
 pub(crate) fn question(
     offer: &Offer,
@@ -290,7 +299,7 @@ pub(crate) fn question(
 ) -> Question {
     Question {
         call: call.id.clone(),
-        digest: Digest::of(&offer.full_name(), &call.args).to_string(),
+        digest: bound_to(offer, call, &seen),
         catalogue: offer.catalogue.name,
         declaration: offer.tool.declaration(),
         args: call.args.clone(),

@@ -59,7 +59,10 @@ impl Judge {
             let beginnings = grant::beginnings(&proven).into_iter();
             choices.extend(beginnings.map(|(words, refused)| (Covers::Argv(words), refused)));
         }
+        // Where an argument says what is done, a path does not.
+        let has_action = asked.keys.iter().any(|key| key == "action");
         if let [edit] = &plan.edits[..]
+            && !has_action
             && let Ok(place) = ctx.files.place(&edit.path)
         {
             choices.push((Covers::Path(place), None));
@@ -112,10 +115,14 @@ impl Judge {
             return decision;
         }
         let decision = self.decide_with(asked, plan, ctx, &rules);
+        self.pace.doubt(asked.session, asked.tier, decision)
+    }
+
+    /// Notes that a call is let through by what decided about it.
+    pub(crate) fn note_use(&self, decision: &Decision, ctx: &Ctx) {
         if let (Verdict::Allow, Some(id)) = (decision.verdict, &decision.grant) {
-            self.grants.used(id, now);
+            self.grants.used(id, ctx.clock.now());
         }
-        decision
     }
 
     fn decide_with(&self, asked: &Asked<'_>, plan: &Plan, ctx: &Ctx, grants: &[Rule]) -> Decision {
@@ -133,6 +140,10 @@ impl Judge {
         let mut writes = places(plan.edits.iter().map(|edit| &edit.path).collect());
         if let (Some(reading), Some(command)) = (&mut reading, &plan.command) {
             let from = command.directory.as_deref().unwrap_or(".");
+            let is_root = |path: &str| ctx.files.place(path).ok() == ctx.files.place(".").ok();
+            if command.directory.is_some() && !is_root(from) {
+                reading.elsewhere();
+            }
             place_redirects(reading, from, ctx);
             if has_paths {
                 reads.extend(mentioned(reading, from, ctx));
@@ -159,6 +170,7 @@ fn mentioned(reading: &Reading, from: &str, ctx: &Ctx) -> Vec<String> {
     /// More words than this are only looked at as they are spelt.
     const MOST: usize = 200;
     let words = reading.found.iter().flat_map(|words| words.iter().skip(1));
+    let words = words.chain(&reading.reads);
     let values = words.flat_map(|word| [Some(word.as_str()), word.split_once('=').map(|it| it.1)]);
     let mut all = Vec::new();
     for (number, word) in values.flatten().filter(|word| !word.is_empty()).enumerate() {
@@ -192,5 +204,21 @@ fn place_redirects(reading: &mut Reading, from: &str, ctx: &Ctx) {
         }
     }
     let real: Vec<String> = reading.writes.iter().filter_map(|path| place(path).ok()).collect();
+    let plain: Vec<String> = reading.writes.iter().map(|path| without_detours(path)).collect();
     reading.writes.extend(real);
+    reading.writes.extend(plain);
+}
+
+/// A path without `.`, `..` and doubled slashes, as far as its spelling goes.
+fn without_detours(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            other => parts.push(other),
+        }
+    }
+    let start = if path.starts_with('/') { "/" } else { "" };
+    format!("{start}{}", parts.join("/"))
 }

@@ -10,7 +10,7 @@ mod run;
 mod runtime;
 pub mod undo;
 
-pub use approver::{AlwaysYes, AnswerFuture, Approver, Nobody, Question};
+pub use approver::{AlwaysYes, AnswerFuture, Approver, Confirms, Nobody, Question};
 pub use confirm::Weight;
 pub use judge::{Choice, Judge};
 pub use pace::Bounds;

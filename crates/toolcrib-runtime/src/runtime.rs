@@ -12,7 +12,7 @@ use toolcrib_core::{
     Recorder, ToolError, Toolset,
 };
 
-use crate::approver::{Approver, Question};
+use crate::approver::{Approver, Confirms, Question};
 use crate::confirm::{Confirmation, can_confirm};
 use crate::desk::{Desk, Opened, Seen, question, record};
 use crate::judge::{Asked, Judge};
@@ -189,10 +189,12 @@ impl Runtime {
         let ctx = self.enter(offer, tool, call, cancel);
         trail.ctx = Some(ctx.clone());
         let keys = offer.keys();
-        let confirmation = if self.approver.looks() && can_confirm(&keys) {
-            Confirmation::Needed(self.judge.confirmations.clone())
-        } else {
-            Confirmation::NotNeeded
+        let confirmation = match self.approver.confirms() {
+            Confirms::WhatItWasTold if self.approver.looks() && can_confirm(&keys) => {
+                Confirmation::Needed(self.judge.confirmations.clone())
+            }
+            Confirms::Anything if can_confirm(&keys) => Confirmation::Said,
+            _ => Confirmation::NotNeeded,
         };
         let desk = Desk {
             recorder: Arc::clone(&self.recorder),

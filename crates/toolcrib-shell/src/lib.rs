@@ -6,13 +6,18 @@ mod programs;
 mod strict;
 mod words;
 
+use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use toolcrib_core::reading::{Danger, ReadShell, Reading};
-use tree_sitter::{Parser, Tree};
+use tree_sitter::{ParseOptions, ParseState, Parser, Point, Tree};
 
 /// Longer commands are not read.
 const MOST_TEXT: usize = 64 << 10;
+
+/// Reading takes far less; what takes more is not read.
+const LONGEST: Duration = Duration::from_millis(250);
 
 /// Reads commands as bash does.
 pub struct Bash(Mutex<Option<Parser>>);
@@ -34,8 +39,10 @@ impl ReadShell for Bash {
             };
         }
         let mut finder = loose::Finder::new(|text| self.parse(text));
-        finder.look_at(command, 0);
-        let loose::Found { commands, writes, mut dangers } = finder.found;
+        if finder.look_at(command, 0).is_none() {
+            finder.found.dangers.push(Danger::TooLong);
+        }
+        let loose::Found { commands, writes, reads, mut dangers } = finder.found;
         dangers.sort_unstable();
         dangers.dedup();
         let proven = match self.parse(command) {
@@ -45,19 +52,34 @@ impl ReadShell for Bash {
             Some(tree) => strict::prove(command, &tree),
             None => Err("it cannot be parsed".to_owned()),
         };
-        Reading { proven, found: commands, writes, dangers }
+        Reading { proven, found: commands, writes, reads, dangers }
     }
 }
 
 impl Bash {
+    /// Parses a text, unless that takes so long that it is made for it.
     fn parse(&self, text: &str) -> Option<Tree> {
         let mut parser = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        parser.as_mut()?.parse(text, None)
+        let parser = parser.as_mut()?;
+        let start = Instant::now();
+        let mut patience = |_: &ParseState| {
+            if start.elapsed() < LONGEST {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        };
+        let options = ParseOptions::new().progress_callback(&mut patience);
+        let mut read = |at: usize, _: Point| text.as_bytes().get(at..).unwrap_or_default();
+        let tree = parser.parse_with_options(&mut read, None, Some(options));
+        // What was begun and not ended must not be gone on with.
+        parser.reset();
+        tree
     }
 }
 
 fn nothing(why: String) -> Reading {
-    Reading { proven: Err(why), found: Vec::new(), writes: Vec::new(), dangers: Vec::new() }
+    Reading { proven: Err(why), ..Reading::unread("") }
 }
 
 #[cfg(test)]

@@ -30,6 +30,7 @@ const SHELLS: &[&str] =
 pub(crate) struct Found {
     pub(crate) commands: Vec<Vec<String>>,
     pub(crate) writes: Vec<String>,
+    pub(crate) reads: Vec<String>,
     pub(crate) dangers: Vec<Danger>,
 }
 
@@ -45,22 +46,18 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
         Self { parse, found: Found::default(), seen: HashSet::new() }
     }
 
-    /// Looks at a text that may be commands.
-    pub(crate) fn look_at(&mut self, text: &str, depth: usize) {
+    /// Looks at a text that may be commands; nothing if it cannot be parsed.
+    pub(crate) fn look_at(&mut self, text: &str, depth: usize) -> Option<()> {
         if depth > DEEPEST {
             self.found.dangers.push(Danger::TooDeep);
-            return;
-        }
-        if self.found.commands.len() > MOST {
-            self.found.dangers.push(Danger::TooMany);
-            return;
+            return Some(());
         }
         // The same text again holds nothing new.
-        if !self.seen.insert(text.to_owned()) {
-            return;
+        if self.found.commands.len() > MOST || !self.seen.insert(text.to_owned()) {
+            return Some(());
         }
         let text = text.replace("${IFS}", " ").replace("$IFS", " ");
-        let Some(tree) = (self.parse)(&text) else { return };
+        let tree = (self.parse)(&text)?;
         if tree.root_node().has_error() {
             self.guess(&text, depth);
         }
@@ -72,9 +69,10 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
             open.extend(below);
             if self.found.commands.len() > MOST {
                 self.found.dangers.push(Danger::TooMany);
-                return;
+                break;
             }
         }
+        Some(())
     }
 
     /// Where the parser gives up: words between whatever could end a command.
@@ -95,12 +93,12 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
                 self.words(words, depth);
             }
             "file_redirect" => {
-                let target = children(node).filter(Node::is_named).last();
                 let writes = children(node).any(|child| child.kind().contains('>'));
-                if let (true, Some(target)) = (writes, target) {
-                    self.found.writes.push(plain(target, text));
-                }
+                let target = children(node).find(is_destination);
+                let place = if writes { &mut self.found.writes } else { &mut self.found.reads };
+                place.extend(target.map(|target| plain(target, text)));
             }
+            "redirected_statement" => self.redirected(node, text, depth),
             "function_definition" => self.function(node, text),
             "pipeline" => {
                 let last = children(node).filter(Node::is_named).last();
@@ -111,10 +109,11 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
                     self.found.dangers.push(Danger::PipeToShell);
                 }
             }
+            "heredoc_body" if !is_for_shell(node, text) => {}
             "herestring_redirect" | "heredoc_body" => {
                 let inner = children(node).find(Node::is_named);
                 let inner = inner.map_or_else(|| own.to_owned(), |inner| plain(inner, text));
-                self.look_at(&inner, depth + 1);
+                let _ = self.look_at(&inner, depth + 1);
             }
             // Quotes keep a shell from looking, not those who evaluate what they are given.
             "raw_string" | "string" | "ansi_c_string" => {
@@ -123,11 +122,29 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
                     if let Some((_, rest)) = inner.split_once(opening) {
                         let closing = if opening == "`" { '`' } else { ')' };
                         let rest = rest.rsplit_once(closing).map_or(rest, |(rest, _)| rest);
-                        self.look_at(rest, depth + 1);
+                        let _ = self.look_at(rest, depth + 1);
                     }
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Words that come after a redirection are the command's all the same.
+    fn redirected(&mut self, node: Node<'_>, text: &str, depth: usize) {
+        let Some(body) = node.child_by_field_name("body").filter(|it| it.kind() == "command")
+        else {
+            return;
+        };
+        let redirects = children(node).filter(|child| child.kind() == "file_redirect");
+        let more: Vec<String> = redirects
+            .flat_map(|it| children(it).filter(is_destination).skip(1).collect::<Vec<_>>())
+            .map(|word| plain(word, text))
+            .collect();
+        if !more.is_empty() {
+            let mut words = plain_words(body, text);
+            words.extend(more);
+            self.words(words, depth);
         }
     }
 
@@ -148,9 +165,6 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
             words.splice(0..1, inner);
         }
         let Some(name) = words.first().map(|name| base(name).to_owned()) else { return };
-        if let Some(first) = words.first_mut() {
-            first.clone_from(&name);
-        }
         self.found.commands.push(words.clone());
         let rest = &words[1..];
         let name = name.as_str();
@@ -167,13 +181,13 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
         if SHELLS.contains(&name) || matches!(name, "su" | "script") {
             let at = rest.iter().position(|word| is_command_flag(word));
             if let Some(inner) = at.and_then(|at| rest.get(at + 1)) {
-                self.look_at(inner, depth + 1);
+                let _ = self.look_at(inner, depth + 1);
             }
         }
         if matches!(name, "eval" | "ssh" | "watch" | "trap" | "alias") {
-            self.look_at(&rest.join(" "), depth + 1);
+            let _ = self.look_at(&rest.join(" "), depth + 1);
             for word in rest {
-                self.look_at(word, depth + 1);
+                let _ = self.look_at(word, depth + 1);
             }
         }
         if matches!(name, "find" | "fd" | "fdfind") {
@@ -198,7 +212,7 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
                 let inner = word
                     .split_once('=')
                     .map_or(rest.get(at + 1).cloned(), |it| Some(it.1.to_owned()));
-                self.look_at(&inner.unwrap_or_default(), depth + 1);
+                let _ = self.look_at(&inner.unwrap_or_default(), depth + 1);
             }
             let is_program = !word.starts_with('-') && !word.contains('=');
             if is_program {
@@ -228,7 +242,7 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
             forks |= matches!(node.kind(), "|" | "&");
             open.extend(children(node));
         }
-        if calls > 1 || calls == 1 && forks {
+        if calls > 1 && forks {
             self.found.dangers.push(Danger::ForkBomb);
         }
     }
@@ -238,6 +252,29 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
 fn is_command_flag(word: &str) -> bool {
     let rest = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
     rest.is_some_and(|rest| rest.contains('c')) || word == "--command"
+}
+
+/// Whether a part of a redirection is where it goes, or a word after that.
+fn is_destination(node: &Node<'_>) -> bool {
+    node.is_named() && node.kind() != "file_descriptor"
+}
+
+/// Whether the text below a command is read by a shell, and not only passed on.
+fn is_for_shell(node: Node<'_>, text: &str) -> bool {
+    let mut above = node.parent();
+    while let Some(it) = above {
+        let command = match it.kind() {
+            "redirected_statement" => it.child_by_field_name("body"),
+            "command" => Some(it),
+            _ => None,
+        };
+        if let Some(command) = command {
+            let words = plain_words(command, text);
+            return words.iter().any(|word| SHELLS.contains(&base(word)));
+        }
+        above = it.parent();
+    }
+    true
 }
 
 /// The words of a command, quotes taken away.

@@ -67,6 +67,7 @@ const RUN_ANYTHING: &[&str] = &[
     "nice",
     "node",
     "nohup",
+    "npx",
     "nsenter",
     "osascript",
     "parallel",
@@ -90,6 +91,7 @@ const RUN_ANYTHING: &[&str] = &[
     "read",
     "readarray",
     "readonly",
+    "rsync",
     "ruby",
     "runuser",
     "script",
@@ -108,6 +110,7 @@ const RUN_ANYTHING: &[&str] = &[
     "strace",
     "su",
     "sudo",
+    "tar",
     "taskset",
     "tclsh",
     "telnet",
@@ -120,7 +123,6 @@ const RUN_ANYTHING: &[&str] = &[
     "unshare",
     "uv",
     "uvx",
-    "npx",
     "vi",
     "view",
     "vim",
@@ -178,7 +180,6 @@ const FLAGS: &[Flags] = &[
         short: "KoOcDTFd",
         about: "it writes files, or sends them",
     },
-    Flags { program: "date", long: &["--set"], short: "s", about: "it sets the clock" },
     Flags { program: "diff", long: &["--output"], short: "", about: "it writes a file" },
     Flags {
         program: "du",
@@ -206,19 +207,6 @@ const FLAGS: &[Flags] = &[
         long: &["--eval", "--file", "--makefile", "--directory", "--include-dir"],
         short: "fCIE",
         about: "other files, or words, say what it runs",
-    },
-    Flags {
-        program: "npm",
-        long: &[
-            "--prefix",
-            "--script-shell",
-            "--userconfig",
-            "--globalconfig",
-            "--node-options",
-            "--call",
-        ],
-        short: "Cc",
-        about: "they say what it runs",
     },
     Flags {
         program: "rg",
@@ -319,7 +307,7 @@ const GIT_RUNS: &[&str] = &[
 pub(crate) fn caveat(words: &[String]) -> Option<String> {
     let (name, rest) = words.split_first()?;
     let name = name.as_str();
-    if RUN_ANYTHING.binary_search(&name).is_ok() || RUN_ANYTHING.contains(&name) {
+    if RUN_ANYTHING.contains(&name) {
         return Some(format!("`{name}` can run anything"));
     }
     if name.contains('/') {
@@ -345,8 +333,20 @@ pub(crate) fn caveat(words: &[String]) -> Option<String> {
             .iter()
             .find(|word| word.starts_with("-v"))
             .and_then(|word| is(word, "a subscript is evaluated")),
+        // Whatever begins with a dash can be a setting of theirs, however many dashes there are.
+        "npm" | "pnpm" | "yarn" => {
+            let known = |word: &str| matches!(word, "--silent" | "-s" | "--if-present");
+            let odd = rest.iter().find(|word| word.starts_with('-') && !known(word));
+            odd.and_then(|word| is(word, "its settings say what it runs"))
+        }
+        "date" => rest
+            .iter()
+            .find(|word| {
+                !word.starts_with(['+', '-']) || is_bundled(word, "sf") || is_long(word, "--set")
+            })
+            .and_then(|word| is(word, "it sets the clock, or reads another file")),
         "uniq" => {
-            let operands = rest.iter().filter(|word| !word.starts_with('-')).count();
+            let operands = rest.iter().filter(|it| *it == "-" || !it.starts_with('-')).count();
             (operands > 1).then(|| "its second operand is written".to_owned())
         }
         "cd" => match rest {
@@ -358,6 +358,13 @@ pub(crate) fn caveat(words: &[String]) -> Option<String> {
             }
             _ => Some("it leaves the directory".to_owned()),
         },
+        "make" | "gmake" => {
+            let goals = rest.iter().filter(|word| !word.starts_with('-')).count();
+            let sets = rest.iter().find(|word| word.contains('='));
+            sets.and_then(|word| is(word, "its variables say what it runs"))
+                .or_else(|| (goals > 1).then(|| "it makes more than one thing".to_owned()))
+                .or_else(|| flags("make", rest))
+        }
         _ => flags(name, rest),
     }
 }

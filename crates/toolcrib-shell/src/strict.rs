@@ -109,9 +109,13 @@ impl Reader<'_> {
         if let Some(bare) = TRUSTED.iter().find_map(|folder| name.strip_prefix(folder)) {
             *name = bare.to_owned();
         }
-        self.has_moved |= name == "cd";
-        let caveat = programs::caveat(&words);
-        self.proven.steps.push(Step { words, caveat });
+        let is_move = name == "cd";
+        let mut step = Step { caveat: programs::caveat(&words), words, is_elsewhere: false };
+        if self.has_moved {
+            step.elsewhere();
+        }
+        self.has_moved |= is_move;
+        self.proven.steps.push(step);
         Ok(())
     }
 

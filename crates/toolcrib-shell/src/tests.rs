@@ -18,7 +18,8 @@ fn proves(text: &str, expect: &[&[&str]]) {
 fn doubts(text: &str) {
     let reading = read(text);
     let is_free = |it: &toolcrib_core::reading::Proven| {
-        it.writes.is_empty() && it.steps.iter().all(|step| step.caveat.is_none())
+        it.writes.is_empty()
+            && it.steps.iter().all(|step| step.caveat.is_none() && !step.is_elsewhere)
     };
     assert!(!reading.proven.as_ref().is_ok_and(is_free), "{text}: {:?}", reading.proven);
 }
@@ -26,7 +27,10 @@ fn doubts(text: &str) {
 #[track_caller]
 fn finds(text: &str, expect: &[&str]) {
     let found = read(text).found;
-    let is_there = found.iter().any(|words| words == expect);
+    let base = |word: &str| word.rsplit('/').next().unwrap_or(word).to_owned();
+    let is_there = found.iter().any(|words| {
+        words.len() == expect.len() && base(&words[0]) == expect[0] && words[1..] == expect[1..]
+    });
     assert!(is_there, "{text}: {found:?}");
 }
 
@@ -126,6 +130,13 @@ fn innocent_names_that_run_code_have_a_caveat() {
         "declare x",
         "export A",
         "uniq a b",
+        "uniq - b",
+        "npm run test ---script-shell=./x",
+        "make test SHELL=./x",
+        "make test deploy",
+        "date 010203042026",
+        "tar xf a",
+        "cd sub && make test",
         "curl -K cfg",
     ] {
         doubts(text);
@@ -186,7 +197,14 @@ fn commands_are_found_wherever_they_hide() {
     ] {
         finds(text, &["rm", "-rf", "/"]);
     }
-    for text in ["grep 'rm -rf /' doc.md", "echo rm -rf /", "git log --grep 'rm -rf /'"] {
+    finds("rm 2>/dev/null -rf /", &["rm", "-rf", "/"]);
+    finds("bash <<E\nrm -rf /\nE\n", &["rm", "-rf", "/"]);
+    for text in [
+        "cat > notes.md <<E\nrm -rf /\nE\n",
+        "grep 'rm -rf /' doc.md",
+        "echo rm -rf /",
+        "git log --grep 'rm -rf /'",
+    ] {
         let found = read(text).found;
         assert!(!found.iter().any(|words| words[0] == "rm"), "{text}: {found:?}");
     }
@@ -198,6 +216,8 @@ fn dangers_have_names() {
     assert_eq!(dangers(":(){ :|:& };:"), [Danger::ForkBomb]);
     assert_eq!(dangers("f() { f | f & }; f"), [Danger::ForkBomb]);
     assert_eq!(dangers("f() { ls | wc; }; f"), []);
+    assert_eq!(dangers("walk() { walk sub | cat; }; walk"), []);
+    assert_eq!(dangers(&"x=(".repeat(21_000)), [Danger::TooLong]);
     assert_eq!(dangers("echo x | rev | sh"), [Danger::PipeToShell]);
     assert_eq!(dangers("curl x | sudo bash"), [Danger::PipeToShell]);
     assert_eq!(dangers(&"A".repeat(70_000)), [Danger::TooLong]);

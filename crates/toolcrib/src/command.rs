@@ -152,12 +152,15 @@ fn approver(
     if global.yes {
         return Arc::new(toolcrib_runtime::AlwaysYes("--yes".to_owned()));
     }
-    let time = std::time::Duration::from_secs(crib.settings.count("policy.approval_seconds"));
+    let seconds = |name: &str| std::time::Duration::from_secs(crib.settings.count(name));
+    let (time, park_time) = (seconds("policy.approval_seconds"), seconds("policy.park_seconds"));
     let approvals = toolcrib_ledger::Approvals::new(&crib.state);
     Arc::new(queue::Queue {
         approvals,
         prompt: terminal.and_then(|terminal| prompt::Prompt::on_terminal(terminal, time)),
         parks,
+        is_single: terminal.is_some(),
+        park_time,
         time,
     })
 }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::reading::Reading;
 
-use super::rule::{Layer, Rule, Says};
+use super::rule::{Layer, Rule, Says, name_of};
 use super::{Decision, Mode, Tier, Verdict, by_tier};
 
 /// What is decided about: a call, as far as its tool can say beforehand what it would do.
@@ -177,6 +177,7 @@ impl Policy {
             let proven = reading.proven.iter().flat_map(|it| &it.steps).map(|step| &step.words);
             for program in reading.found.iter().chain(proven).filter_map(|words| words.first()) {
                 numbers.extend(self.by_program.get(program).into_iter().flatten());
+                numbers.extend(self.by_program.get(name_of(program)).into_iter().flatten());
             }
         }
         numbers.extend(self.by_path.rules(subject));
@@ -224,7 +225,9 @@ fn opener<'r>(
     for step in &proven.steps {
         let is_asked = asks.iter().any(|ask| ask.touches_step(step));
         let may = if is_asked { &grants } else { &openers };
-        let rule = may.iter().find(|rule| rule.opens_step(step))?;
+        // A beginning of a command does not answer for what some rule asks about.
+        let is_enough = |rule: &Rule| !is_asked || rule.has_all_words(step);
+        let rule = may.iter().find(|rule| rule.opens_step(step) && is_enough(rule))?;
         // The grant, if there is one, is what lets it through.
         first = first.filter(|it: &&Rule| it.layer == Layer::Grant).or(Some(*rule));
     }

@@ -180,10 +180,16 @@ fn read_rule(raw: RawRule, source: Source, layer: Layer) -> Result<(Rule, Exampl
         return Err("`words` and `danger` cannot allow: name the words of the command with `argv`"
             .to_owned());
     }
+    if !when.hosts.is_empty() {
+        return Err(
+            "`hosts`: no tool says yet which hosts it would reach; use `sandbox.egress`".to_owned()
+        );
+    }
     if raw.confirm && says != Says::Ask {
         return Err("only a rule that asks can have `confirm`".to_owned());
     }
     let id = raw.id.unwrap_or_else(|| format!("line {}", source.line));
+    let id = crate::escape::line(&id).into_owned();
     let rule = Rule {
         id,
         source,
@@ -191,7 +197,7 @@ fn read_rule(raw: RawRule, source: Source, layer: Layer) -> Result<(Rule, Exampl
         tools: raw.tool.list(),
         when,
         says,
-        because: raw.because,
+        because: crate::escape::line(&raw.because).into_owned(),
         expires,
         confirm: raw.confirm,
     };

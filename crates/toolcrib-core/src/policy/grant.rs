@@ -176,7 +176,9 @@ pub fn beginnings(proven: &Proven) -> Vec<(Vec<String>, Option<String>)> {
     let mut all = Vec::new();
     for count in (1..=words.len()).rev() {
         let beginning = words[..count].to_vec();
-        let refused = if count == words.len() {
+        let refused = if step.is_elsewhere {
+            Some("files of another directory say what it does".to_owned())
+        } else if count == words.len() {
             None
         } else if let Some(caveat) = &step.caveat {
             Some(caveat.clone())

@@ -155,10 +155,11 @@ impl Rule {
 
     fn finds(&self, reading: &Reading) -> bool {
         let when = &self.when;
-        let has_argv =
-            |argv: &Vec<Vec<String>>| reading.found.iter().any(|words| begins_with(words, argv));
-        let has_words =
-            |words: &Regex| reading.found.iter().any(|found| words.is_match(&join(found)));
+        // As it is spelt, and by its name alone.
+        let spellings = |words: &Vec<String>| [words.clone(), by_name(words)];
+        let found = || reading.found.iter().flat_map(spellings);
+        let has_argv = |argv: &Vec<Vec<String>>| found().any(|words| begins_with(&words, argv));
+        let has_words = |words: &Regex| found().any(|found| words.is_match(&join(&found)));
         when.argv.as_ref().is_none_or(has_argv)
             && when.words.as_ref().is_none_or(has_words)
             && (when.dangers.is_empty()
@@ -208,7 +209,12 @@ impl Rule {
     pub fn opens_step(&self, step: &Step) -> bool {
         let Some(argv) = &self.when.argv else { return false };
         let is_whole = argv.len() == step.words.len();
-        begins_with(&step.words, argv) && (step.caveat.is_none() || is_whole)
+        begins_with(&step.words, argv) && !step.is_elsewhere && (step.caveat.is_none() || is_whole)
+    }
+
+    /// Whether it names every word of a step.
+    pub(super) fn has_all_words(&self, step: &Step) -> bool {
+        self.when.argv.as_ref().is_some_and(|argv| argv.len() == step.words.len())
     }
 
     fn has_host(&self, host: &str) -> bool {
@@ -221,6 +227,20 @@ impl Rule {
 
 fn begins_with(words: &[String], argv: &[Vec<String>]) -> bool {
     words.len() >= argv.len() && words.iter().zip(argv).all(|(word, either)| either.contains(word))
+}
+
+/// A command with its program's name in the place of its path.
+fn by_name(words: &[String]) -> Vec<String> {
+    let mut words = words.to_vec();
+    if let Some(first) = words.first_mut() {
+        *first = name_of(first).to_owned();
+    }
+    words
+}
+
+/// A program's name without its folder.
+pub(super) fn name_of(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
 }
 
 fn matches_any(globs: &[GlobMatcher], path: &str) -> bool {

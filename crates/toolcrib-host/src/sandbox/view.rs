@@ -321,6 +321,12 @@ fn environment(operator: &Operator, home: &Path, toolchains: &[PathBuf]) -> Vec<
         "PAGER=cat".to_owned(),
         "GIT_PAGER=cat".to_owned(),
         "GIT_EDITOR=true".to_owned(),
+        // A folder that only looks like a repository, and a setting of one, run nothing.
+        "GIT_CONFIG_COUNT=2".to_owned(),
+        "GIT_CONFIG_KEY_0=safe.bareRepository".to_owned(),
+        "GIT_CONFIG_VALUE_0=explicit".to_owned(),
+        "GIT_CONFIG_KEY_1=core.fsmonitor".to_owned(),
+        "GIT_CONFIG_VALUE_1=false".to_owned(),
         "EDITOR=true".to_owned(),
         "GIT_TERMINAL_PROMPT=0".to_owned(),
         "DEBIAN_FRONTEND=noninteractive".to_owned(),

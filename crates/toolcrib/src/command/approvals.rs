@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toolcrib_core::policy::Answer;
 use toolcrib_core::{Call, CallId, Cancel, SessionId, escape};
 use toolcrib_ledger::{Approvals, Decided, Pending, Standing};
-use toolcrib_runtime::{AnswerFuture, Approver, Question};
+use toolcrib_runtime::{AnswerFuture, Approver, Confirms, Question};
 
 use super::{block_on, interrupted, open, print_lines, render};
 use crate::cli::{ApprovalsArgs, ApprovalsCommand, Global};
@@ -224,6 +224,10 @@ impl Approver for Bound {
             }
             Answer::No(self.by.clone(), "it is not the call that was approved".to_owned())
         })
+    }
+
+    fn confirms(&self) -> Confirms {
+        Confirms::Nothing
     }
 
     fn looks(&self) -> bool {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use toolcrib_core::policy::Answer;
 use toolcrib_ledger::{Approvals, Decided, Pending};
-use toolcrib_runtime::{AnswerFuture, Approver, Question};
+use toolcrib_runtime::{AnswerFuture, Approver, Confirms, Question};
 
 use super::prompt::{Prompt, show};
 
@@ -19,11 +19,23 @@ pub(super) struct Queue {
     pub(super) prompt: Option<Prompt>,
     /// Whether a call that nobody can be asked about now is kept.
     pub(super) parks: bool,
+    /// Whether this is one call and no session: there is nothing to repeat it in.
+    pub(super) is_single: bool,
+    /// How long a call that is kept can be answered.
+    pub(super) park_time: Duration,
     /// How long there is to answer.
     pub(super) time: Duration,
 }
 
 impl Approver for Queue {
+    fn confirms(&self) -> Confirms {
+        match (&self.prompt, self.is_single) {
+            (Some(_), _) => Confirms::Nothing,
+            (None, true) => Confirms::Anything,
+            (None, false) => Confirms::WhatItWasTold,
+        }
+    }
+
     fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
         Box::pin(async move {
             if self.prompt.is_none() && !self.parks {
@@ -92,7 +104,8 @@ impl Queue {
 
     fn pending(&self, question: &Question) -> Pending {
         let now = Timestamp::now();
-        let time = SignedDuration::try_from(self.time).unwrap_or(SignedDuration::from_secs(120));
+        let time = if self.prompt.is_some() { self.time } else { self.park_time };
+        let time = SignedDuration::try_from(time).unwrap_or(SignedDuration::from_secs(120));
         Pending {
             id: question.call.0.clone(),
             tool: format!("{}/{}", question.catalogue, question.declaration.name),

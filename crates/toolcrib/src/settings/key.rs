@@ -85,6 +85,14 @@ pub static KEYS: &[Key] = &[
         contract_name: None,
     },
     Key {
+        name: "policy.park_seconds",
+        about: "How long a call that was kept with `--park` can be answered.",
+        kind: Kind::Count(1, 31_536_000),
+        default: "86400",
+        project: Project::Smaller,
+        contract_name: None,
+    },
+    Key {
         name: "policy.calls_per_minute",
         about: "Calls a minute of one tool in one session: a number, `preset` (5 in mode strict, 15 in \
                 standard, 60 in permissive), or `off`.",

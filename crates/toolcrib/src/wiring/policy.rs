@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use toolcrib_core::Mode;
-use toolcrib_core::policy::{Layer, Policy, Rule, Said, rules_in};
+use toolcrib_core::policy::{Layer, Policy, Rule, Said, Source, rules_in};
 use toolcrib_core::reading::ReadShell;
 use toolcrib_host::Root;
 use toolcrib_runtime::{Bounds, Weight};
+use toolcrib_tools::CATALOGUES;
 
 use super::WiringError;
 use crate::settings::{Places, Settings, read_trusted};
@@ -17,6 +18,16 @@ pub(super) const SHIPPED: [(&str, &str); 3] = [
     ("caution", include_str!("../../rules/caution.toml")),
     ("harmless", include_str!("../../rules/harmless.toml")),
 ];
+
+/// Whether a catalogue, a tool or both have this name.
+fn is_known(name: &str) -> bool {
+    let (catalogue, tool) = name.split_once('/').map_or((None, name), |it| (Some(it.0), it.1));
+    CATALOGUES.iter().any(|it| {
+        let has_tool = it.tools.iter().any(|known| known.declaration().name == tool);
+        catalogue.is_none() && it.name == name
+            || has_tool && catalogue.is_none_or(|name| name == it.name)
+    })
+}
 
 /// Calls a minute of one tool in a session, by mode, as nachos has them.
 fn preset(mode: Mode) -> u32 {
@@ -85,6 +96,12 @@ pub(super) fn policy(
     {
         let text = String::from_utf8(bytes).map_err(|_| refuse("not UTF-8".to_owned()))?;
         add(rules_in(&text, &path, Layer::Project, Some(shell))?);
+    }
+    for rule in rules.iter().filter(|rule| rule.layer != Layer::Shipped) {
+        if let Some(odd) = rule.tools.iter().find(|name| !is_known(name)) {
+            let Source { file, line } = &rule.source;
+            warnings.push(format!("`{file}`, line {line}: there is no tool or catalogue `{odd}`"));
+        }
     }
     let without = settings.names("policy.without");
     if let Some(odd) = without.iter().find(|id| !rules.iter().any(|rule| rule.id == **id)) {

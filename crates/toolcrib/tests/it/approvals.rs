@@ -51,7 +51,7 @@ fn without_anyone_to_ask_it_is_refused_at_once_or_parked() {
 fn what_expired_was_denied_or_is_not_there_is_not_run() {
     let scratch = Scratch::new();
     let approve = |id: &str| scratch.run(["--yes", "approvals", "approve", id]);
-    let id = park(&scratch, &["-c", "policy.approval_seconds=1"], "touch late");
+    let id = park(&scratch, &["-c", "policy.park_seconds=1"], "touch late");
     let is_over =
         || scratch.run(["approvals", "show", &id, "--json"]).json()["status"] == "expired";
     while !is_over() {
@@ -77,6 +77,18 @@ fn what_expired_was_denied_or_is_not_there_is_not_run() {
     std::fs::write(&file, text).unwrap();
     assert_eq!(approve(&id).code, 3);
     assert!(!scratch.work().join("evil").exists());
+    // Nor is one whose files are others by now.
+    let words = ["call", "--park", "clemini/write_file", "file_path=lnk/f", "content=x", "--json"];
+    scratch.put("one/", "");
+    scratch.put("two/", "");
+    std::os::unix::fs::symlink("one", scratch.work().join("lnk")).unwrap();
+    let reply = scratch.run(words).json();
+    let id =
+        reply["context"]["approval_id"].as_str().unwrap_or_else(|| panic!("{reply}")).to_owned();
+    std::fs::remove_file(scratch.work().join("lnk")).unwrap();
+    std::os::unix::fs::symlink("two", scratch.work().join("lnk")).unwrap();
+    assert_eq!(approve(&id).code, 3);
+    assert!(!scratch.work().join("two/f").exists());
 }
 
 #[test]
@@ -104,6 +116,14 @@ fn an_agent_confirms_only_what_it_was_told_to() {
     assert_eq!(reply["error"], "Command blocked: recursive delete on root");
     assert_eq!(reply["error_code"], "BLOCKED");
     session.end();
+    // One call on its own has no session to be told in.
+    let single = |confirmed: &str| {
+        let words = ["call", "clemini/bash", "command=rm -rf target/", confirmed, "--json"];
+        scratch.run(words).json()
+    };
+    assert_eq!(single("confirmed:=false")["needs_confirmation"], true);
+    let reply = single("confirmed:=true");
+    assert!(reply["error"].as_str().unwrap().contains("needs a person's approval"), "{reply}");
     // Unless the operator says that a model's word is enough.
     let lines = [json!({"id": 1, "tool": "clemini/bash", "args": {"command": "rm -rf target/"}}).to_string(),
         json!({"id": 2, "tool": "clemini/bash", "args": {"command": "rm -rf target/", "confirmed": true}}).to_string()];
