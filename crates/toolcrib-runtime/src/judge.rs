@@ -6,7 +6,7 @@ use serde_json::Value;
 use toolcrib_core::command::Shell;
 use toolcrib_core::policy::grant::{self, Covers, Grant, Grants, Wish};
 use toolcrib_core::policy::{Policy, Rule, Subject};
-use toolcrib_core::reading::{ReadShell, Reading};
+use toolcrib_core::reading::{ReadShell, Reading, Step};
 use toolcrib_core::{Ctx, Decision, Plan, Tier, Verdict, canonical};
 
 use crate::confirm::Confirmations;
@@ -56,8 +56,12 @@ impl Judge {
     pub(crate) fn choices(&self, asked: &Asked<'_>, plan: &Plan, ctx: &Ctx) -> Vec<Choice> {
         let mut choices = vec![(Covers::Call(asked.canonical()), None)];
         if let Some(Ok(proven)) = self.read(plan).map(|reading| reading.proven) {
-            let beginnings = grant::beginnings(&proven).into_iter();
-            choices.extend(beginnings.map(|(words, refused)| (Covers::Argv(words), refused)));
+            // Of the steps that no rule lets through there has to be one, or it takes more than one grant.
+            let closed = |step: &&Step| !self.policy.lets_through(asked.tool, step);
+            if let [step] = proven.steps.iter().filter(closed).collect::<Vec<_>>()[..] {
+                let beginnings = grant::beginnings(step).into_iter();
+                choices.extend(beginnings.map(|(words, refused)| (Covers::Argv(words), refused)));
+            }
         }
         // Where an argument says what is done, a path does not.
         let has_action = asked.keys.iter().any(|key| key == "action");

@@ -108,7 +108,7 @@ fn verdict(policy: &Policy, command: &str) -> Verdict {
         tool: "clemini/bash",
         tier: Tier::Restricted,
         canonical: "",
-        root: "/work",
+        root: "/project",
         reads: &[],
         writes: &reading.writes,
         hosts: &[],

@@ -29,7 +29,7 @@ pub(super) fn run() -> Result<(), Box<dyn Error>> {
     let (none, many) = (policy(0)?, policy(RULES)?);
     let command = "cargo test --lib && git status | head -5";
     let reading = shell.read(command);
-    let write = ["/work/src/module77/file.rs".to_owned()];
+    let write = ["/project/src/module77/file.rs".to_owned()];
     println!(
         "deciding about one call, median of {ROUNDS} (goal: at most 50 us with {RULES} rules):"
     );
@@ -40,7 +40,7 @@ pub(super) fn run() -> Result<(), Box<dyn Error>> {
             tool: if reading.is_some() { "clemini/bash" } else { "wink/create_file" },
             tier: Tier::Restricted,
             canonical: "{}",
-            root: "/work",
+            root: "/project",
             reads: &[],
             writes,
             hosts: &[],

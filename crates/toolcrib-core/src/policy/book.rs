@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use globset::{GlobSet, GlobSetBuilder};
 use jiff::Timestamp;
 
-use crate::reading::Reading;
+use crate::reading::{Reading, Step};
 
 use super::rule::{Layer, Rule, Says, name_of};
 use super::{Decision, Mode, Tier, Verdict, by_tier};
@@ -117,6 +117,16 @@ impl Policy {
     /// Whether any rule looks at paths.
     pub fn looks_at_paths(&self) -> bool {
         !self.by_path.owners.is_empty()
+    }
+
+    /// Whether a rule lets one step of a command through, whatever the others are.
+    pub fn lets_through(&self, tool: &str, step: &Step) -> bool {
+        let program = step.words.first().map_or("", String::as_str);
+        let rules = self.by_program.get(program).into_iter().flatten();
+        rules.filter_map(|number| self.rules.get(*number)).any(|rule| {
+            let may = rule.says == Says::Allow && rule.layer != Layer::Project;
+            may && rule.is_about(tool) && rule.opens_step(step)
+        })
     }
 
     /// The mode below the rules.

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::reading::{Proven, join};
+use crate::reading::Step;
 
 use super::rule::{Layer, Rule, Says, Source, When};
 
@@ -168,10 +168,9 @@ const HAVE_COMMANDS: &[&str] = &[
     "yarn",
 ];
 
-/// What a standing yes to a command could cover: each beginning of its words, from all of them to the fewest
-/// that still say what is run. With each, why it may not be given, if so.
-pub fn beginnings(proven: &Proven) -> Vec<(Vec<String>, Option<String>)> {
-    let [step] = &proven.steps[..] else { return Vec::new() };
+/// What a standing yes to a step of a command could cover: each beginning of its words, from all of them to
+/// the fewest that still say what is run. With each, why it may not be given, if so.
+pub fn beginnings(step: &Step) -> Vec<(Vec<String>, Option<String>)> {
     let words = &step.words;
     let mut all = Vec::new();
     for count in (1..=words.len()).rev() {
@@ -190,10 +189,4 @@ pub fn beginnings(proven: &Proven) -> Vec<(Vec<String>, Option<String>)> {
         all.push((beginning, refused));
     }
     all
-}
-
-/// Words as they are shown for a beginning.
-pub fn shown(beginning: &[String], is_whole: bool) -> String {
-    let words = join(beginning);
-    if is_whole { words } else { format!("{words} …") }
 }
