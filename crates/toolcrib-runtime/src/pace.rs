@@ -16,6 +16,10 @@ const WINDOW: Duration = Duration::from_mins(1);
 pub struct Bounds {
     /// Calls a minute of one tool in one session; none without.
     pub calls_per_minute: Option<u32>,
+    /// Bytes that one session may write; no bound without.
+    pub session_bytes: Option<u64>,
+    /// How long the calls of one session may run, together; no bound without.
+    pub session_time: Option<Duration>,
     /// What an agent's confirmation is worth.
     pub confirm: Weight,
     /// Whether a session that has seen the network is asked where it would be allowed.
@@ -29,6 +33,8 @@ pub(crate) struct Pace {
     /// When each session called each tool, on the clock that never goes back.
     calls: Mutex<HashMap<(String, String), VecDeque<Duration>>>,
     tainted: Mutex<HashSet<String>>,
+    /// What each session has written, and how long it has run.
+    spent: Mutex<HashMap<String, (u64, Duration)>>,
 }
 
 impl Pace {
@@ -44,6 +50,9 @@ impl Pace {
     /// Counts a call that would run. Returns a refusal instead if there were too many; refused ones do not
     /// count.
     pub(crate) fn count(&self, session: &str, tool: &str, now: Duration) -> Option<Decision> {
+        if let Some(refused) = self.is_spent(session) {
+            return Some(refused);
+        }
         let most = self.bounds.calls_per_minute?;
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         let times = calls.entry((session.to_owned(), tool.to_owned())).or_default();
@@ -64,6 +73,34 @@ impl Pace {
                 format!("limit of {most} calls a minute, free in {seconds} s"),
             )
         })
+    }
+
+    /// Counts what a call wrote and how long it ran.
+    pub(crate) fn spend(&self, session: &str, bytes: u64, time: Duration) {
+        if self.bounds.session_bytes.is_none() && self.bounds.session_time.is_none() {
+            return;
+        }
+        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = spent.entry(session.to_owned()).or_default();
+        all.0 += bytes;
+        all.1 += time;
+    }
+
+    fn is_spent(&self, session: &str) -> Option<Decision> {
+        let (bytes, time) = (self.bounds.session_bytes, self.bounds.session_time);
+        let spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        let (written, ran) = spent.get(session).copied().unwrap_or_default();
+        let said = match (bytes, time) {
+            (Some(most), _) if written >= most => {
+                format!("a session may write {most} bytes, and this one has written {written}")
+            }
+            (_, Some(most)) if ran >= most => {
+                let (most, ran) = (most.as_secs(), ran.as_secs());
+                format!("a session may run {most} s, and this one has run {ran} s")
+            }
+            _ => return None,
+        };
+        Some(Decision { because: said.clone(), ..Decision::plain(Verdict::Deny, said) })
     }
 
     /// Notes that a session has seen what nobody vouches for.
@@ -105,6 +142,24 @@ mod tests {
         assert!(pace.count("a", "t", at(60)).is_some());
         let free = Pace::new(Bounds::default());
         assert!((0..1000).all(|_| free.count("a", "t", at(0)).is_none()));
+    }
+
+    #[test]
+    fn what_a_session_has_spent_is_refused() {
+        let bounds = Bounds {
+            session_bytes: Some(100),
+            session_time: Some(Duration::from_secs(10)),
+            ..Bounds::default()
+        };
+        let pace = Pace::new(bounds);
+        let is_refused = |session: &str| pace.count(session, "t", Duration::ZERO).is_some();
+        assert!(!is_refused("a"));
+        pace.spend("a", 99, Duration::from_secs(1));
+        assert!(!is_refused("a"));
+        pace.spend("a", 1, Duration::ZERO);
+        assert!(is_refused("a") && !is_refused("b"));
+        pace.spend("b", 0, Duration::from_secs(10));
+        assert!(is_refused("b"));
     }
 
     #[test]

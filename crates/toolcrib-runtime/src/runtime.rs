@@ -253,6 +253,13 @@ impl Runtime {
         start: Duration,
     ) -> Outcome {
         let elapsed = self.clock.elapsed().saturating_sub(start + trail.waited);
+        let written = trail.ctx.as_ref().map_or(0, |ctx| {
+            let changes = ctx.files.changes();
+            let sizes = changes.iter().filter_map(|change| Some(change.after.as_ref()?.size));
+            // What a disk was given for a small file is more than the file.
+            if changes.is_empty() { ctx.meter.total().written_bytes } else { sizes.sum() }
+        });
+        self.judge.pace.spend(&call.session.0, written, elapsed);
         let offer = self.toolset.find(tool).ok();
         let wrapped = result.and_then(|reply| match (face, offer) {
             (Some(face), Some(offer)) => {

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 use toolcrib_core::nearest::{either, nearest};
 
-use super::key::{KEYS, Key, Kind};
+use super::key::KEYS;
+use super::kind::{Key, Kind};
 
 /// Why the settings cannot be used.
 #[derive(Debug)]

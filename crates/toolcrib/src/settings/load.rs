@@ -12,7 +12,8 @@ use toolcrib_core::Mode;
 use toolcrib_core::nearest::nearest;
 use toolcrib_host::Root;
 
-use super::key::{KEYS, Key, Kind, Project};
+use super::key::KEYS;
+use super::kind::{Key, Kind, Project};
 use super::layer::{Origin, Set, SettingsError, find, from_text, parse};
 
 /// The most bytes a project's file may have.

@@ -1,6 +1,7 @@
 //! The rules that hold: those that come with the program, the machine's, the user's and the project's.
 
 use std::path::Path;
+use std::time::Duration;
 
 use toolcrib_core::Mode;
 use toolcrib_core::policy::{Layer, Policy, Rule, Said, Source, rules_in};
@@ -49,7 +50,14 @@ pub(super) fn bounds(settings: &Settings) -> Bounds {
         _ => Weight::Person,
     };
     let asks_when_tainted = settings.text("policy.tainted") == "ask";
-    Bounds { calls_per_minute, confirm, asks_when_tainted }
+    let bound = |name: &str| Some(settings.count(name)).filter(|most| *most > 0);
+    Bounds {
+        calls_per_minute,
+        session_bytes: bound("policy.session_bytes"),
+        session_time: bound("policy.session_seconds").map(Duration::from_secs),
+        confirm,
+        asks_when_tainted,
+    }
 }
 
 /// The largest file of rules that a project may have.

@@ -167,6 +167,15 @@ fn too_many_calls_a_minute_are_refused_and_counted_by_tool() {
     for number in [0, 1, 3] {
         assert!(!replies[number].contains("limit of"), "{}", replies[number]);
     }
+    let write = |name: &str| {
+        let args = format!(r#"{{"file_path": "{name}", "content": "0123456789"}}"#);
+        format!(r#"{{"id": 1, "tool": "clemini/write_file", "args": {args}}}"#)
+    };
+    let lines = [write("a"), write("b"), write("c")].join("\n");
+    let got = scratch
+        .feed(["--yes", "-c", "policy.session_bytes=15", "call", "--batch"], lines.as_bytes());
+    assert!(got.stdout.contains("this one has written"), "{}", got.stdout);
+    assert!(scratch.work().join("b").exists() && !scratch.work().join("c").exists());
 }
 
 #[test]
