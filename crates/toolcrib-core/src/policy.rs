@@ -3,6 +3,7 @@
 mod book;
 mod file;
 pub mod grant;
+mod pattern;
 mod rule;
 
 use std::fmt;
@@ -12,6 +13,7 @@ use crate::canonical::Digest;
 pub use book::{Policy, Subject};
 pub use file::{RulesError, Said, rules_in};
 pub use grant::{Covers, Grant, Scope, Wish};
+pub use pattern::{PathGlob, Pattern};
 pub use rule::{Layer, Rule, Says, Source, When};
 
 /// How much harm a tool could do, from none to the most.

@@ -132,8 +132,8 @@ impl Judge {
     fn decide_with(&self, asked: &Asked<'_>, plan: &Plan, ctx: &Ctx, grants: &[Rule]) -> Decision {
         let mut reading = self.read(plan);
         // Where a rule looks at paths, it looks at the real ones.
-        let has_paths =
-            self.policy.looks_at_paths() || grants.iter().any(|grant| grant.when.is_about_paths());
+        let has_paths = self.policy.looks_at_paths(asked.tool)
+            || grants.iter().any(|grant| grant.when.is_about_paths());
         let place = |path: &String| ctx.files.place(path).unwrap_or_else(|_| path.clone());
         let places = |paths: Vec<&String>| -> Vec<String> {
             let paths = paths.into_iter().filter(|_| has_paths);

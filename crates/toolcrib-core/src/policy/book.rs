@@ -1,6 +1,7 @@
 //! All rules together, and the decision about a call.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
 
 use globset::{GlobSet, GlobSetBuilder};
 use jiff::Timestamp;
@@ -31,6 +32,13 @@ pub struct Subject<'a> {
 }
 
 impl Subject<'_> {
+    fn has_paths(&self) -> bool {
+        let proven = self.reading.and_then(|reading| reading.proven.as_ref().ok());
+        !self.reads.is_empty()
+            || !self.writes.is_empty()
+            || proven.is_some_and(|proven| !proven.writes.is_empty())
+    }
+
     /// A path as rules may spell it: absolute, and below the root.
     pub(super) fn spellings<'p>(&self, path: &'p str) -> impl Iterator<Item = &'p str> {
         let below = path.strip_prefix(self.root).map(|rest| rest.trim_start_matches('/'));
@@ -47,8 +55,10 @@ pub struct Policy {
     /// By the tool they are about.
     by_tool: HashMap<String, Vec<usize>>,
     others: Vec<usize>,
-    /// Those that look at paths, by the paths they look at.
-    by_path: PathIndex,
+    /// Those that look at paths, by the paths they look at; put together when first asked.
+    by_path: OnceLock<PathIndex>,
+    /// The tools and catalogues whose paths some rule looks at; an empty name for all of them.
+    with_paths: HashSet<String>,
 }
 
 /// Every glob of every rule, asked at once.
@@ -92,16 +102,26 @@ impl Policy {
             by_program: HashMap::new(),
             by_tool: HashMap::new(),
             others: Vec::new(),
-            by_path: PathIndex::new(&rules),
+            by_path: OnceLock::new(),
+            with_paths: HashSet::new(),
         };
         for (number, rule) in rules.iter().enumerate() {
             match (&rule.when.argv, &rule.tools[..]) {
-                (Some(argv), _) if !argv.is_empty() => {
+                (Some(argv), tools) if !argv.is_empty() => {
+                    if rule.when.is_about_paths() {
+                        let all = tools.is_empty().then(String::new);
+                        policy.with_paths.extend(all.into_iter().chain(tools.iter().cloned()));
+                    }
                     for program in &argv[0] {
                         policy.by_program.entry(program.clone()).or_default().push(number);
                     }
                 }
-                _ if rule.when.is_about_paths() => {}
+                (_, []) if rule.when.is_about_paths() => {
+                    policy.with_paths.insert(String::new());
+                }
+                (_, tools) if rule.when.is_about_paths() => {
+                    policy.with_paths.extend(tools.iter().cloned());
+                }
                 (_, []) => policy.others.push(number),
                 (_, tools) => {
                     for tool in tools {
@@ -114,9 +134,11 @@ impl Policy {
         policy
     }
 
-    /// Whether any rule looks at paths.
-    pub fn looks_at_paths(&self) -> bool {
-        !self.by_path.owners.is_empty()
+    /// Whether any rule looks at the paths of this tool.
+    pub fn looks_at_paths(&self, tool: &str) -> bool {
+        let (catalogue, name) = tool.split_once('/').unwrap_or(("", tool));
+        self.with_paths.contains("")
+            || [tool, catalogue, name].iter().any(|name| self.with_paths.contains(*name))
     }
 
     /// Whether a rule lets one step of a command through, whatever the others are.
@@ -190,7 +212,10 @@ impl Policy {
                 numbers.extend(self.by_program.get(name_of(program)).into_iter().flatten());
             }
         }
-        numbers.extend(self.by_path.rules(subject));
+        if subject.has_paths() {
+            let by_path = self.by_path.get_or_init(|| PathIndex::new(&self.rules));
+            numbers.extend(by_path.rules(subject));
+        }
         numbers.sort_unstable();
         numbers.dedup();
         let rules = numbers.into_iter().filter_map(|number| self.rules.get(number));

@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use globset::{GlobBuilder, GlobMatcher};
 use jiff::Timestamp;
-use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -12,6 +10,7 @@ use crate::nearest::either;
 use crate::reading::{Danger, ReadShell};
 
 use super::book::{Policy, Subject};
+use super::pattern::{PathGlob, Pattern};
 use super::rule::{Layer, Rule, Says, Source, When};
 use super::{Mode, Tier, Verdict};
 
@@ -35,9 +34,6 @@ pub struct Said {
     /// What does not hold, and why.
     pub warnings: Vec<String>,
 }
-
-/// The largest program that a pattern may become.
-const MOST_PATTERN: usize = 256 << 10;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -104,8 +100,8 @@ enum RawExample {
     Args(toml::Table),
 }
 
-/// Reads the rules in the text of `file`, and tries their examples with a `shell` that reads commands.
-/// One that is wrong makes all of them unusable: half a policy is none.
+/// Reads the rules in the text of `file`, and with a `shell` that reads commands tries their patterns and
+/// examples. One that is wrong makes all of them unusable: half a policy is none.
 pub fn rules_in(
     text: &str,
     file: &str,
@@ -125,6 +121,10 @@ pub fn rules_in(
         let source = Source { file: file.to_owned(), line };
         let (rule, examples) = read_rule(raw, source, layer).map_err(refuse)?;
         if let Some(shell) = shell {
+            for (name, pattern) in [("words", &rule.when.words), ("args", &rule.when.args)] {
+                let checked = pattern.as_ref().map_or(Ok(()), Pattern::check);
+                checked.map_err(|why| refuse(format!("`{name}` {why}")))?;
+            }
             examples.try_on(&rule, shell).map_err(refuse)?;
         }
         if said.rules.iter().any(|known| known.id == rule.id) {
@@ -168,12 +168,12 @@ fn read_rule(raw: RawRule, source: Source, layer: Layer) -> Result<(Rule, Exampl
     }
     let when = When {
         argv,
-        words: raw.words.map(|pattern| whole("words", &pattern)).transpose()?,
+        words: raw.words.as_deref().map(Pattern::new),
         dangers: dangers.collect::<Result<_, _>>()?,
         paths: globs("paths", raw.paths.list())?,
         writes: globs("writes", raw.writes.list())?,
         hosts: raw.hosts.list(),
-        args: raw.args.map(|pattern| whole("args", &pattern)).transpose()?,
+        args: raw.args.as_deref().map(Pattern::new),
         call: raw.call.map(|args| canonical(&args)).transpose()?,
     };
     if says == Says::Allow && (when.words.is_some() || !when.dangers.is_empty()) {
@@ -204,29 +204,8 @@ fn read_rule(raw: RawRule, source: Source, layer: Layer) -> Result<(Rule, Exampl
     Ok((rule, Examples { covers: raw.covers, spares: raw.spares }))
 }
 
-/// A pattern that has to match the whole of a text.
-fn whole(name: &str, pattern: &str) -> Result<Regex, String> {
-    let regex = RegexBuilder::new(&format!(r"\A(?:{pattern})\z"))
-        .size_limit(MOST_PATTERN)
-        .nest_limit(50)
-        .build()
-        .map_err(|err| format!("`{name}` cannot be used: {}", last_line(&err.to_string())))?;
-    // Two texts that nobody writes a rule for.
-    if ["\u{1}", "{\"\u{2}\":\"\u{3}\"}"].iter().all(|text| regex.is_match(text)) {
-        return Err(format!("`{name}` matches everything; say what it is to match"));
-    }
-    Ok(regex)
-}
-
-fn last_line(text: &str) -> &str {
-    text.lines().last().unwrap_or(text).trim_start_matches("error: ")
-}
-
-fn globs(name: &str, patterns: Vec<String>) -> Result<Vec<GlobMatcher>, String> {
-    let glob = |pattern: String| {
-        let built = GlobBuilder::new(&pattern).literal_separator(true).build();
-        built.map(|glob| glob.compile_matcher()).map_err(|err| format!("`{name}`: {err}"))
-    };
+fn globs(name: &str, patterns: Vec<String>) -> Result<Vec<PathGlob>, String> {
+    let glob = |pattern: String| PathGlob::new(&pattern).map_err(|err| format!("`{name}`: {err}"));
     patterns.into_iter().map(glob).collect()
 }
 

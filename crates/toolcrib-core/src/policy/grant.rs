@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::reading::Step;
 
+use super::pattern::PathGlob;
 use super::rule::{Layer, Rule, Says, Source, When};
 
 /// A standing yes.
@@ -104,10 +105,7 @@ impl Covers {
                 let argv = words.iter().map(|word| vec![word.clone()]).collect();
                 When { argv: Some(argv), ..when }
             }
-            Self::Path(path) => {
-                let glob = globset::Glob::new(&globset::escape(path)).ok()?;
-                When { paths: vec![glob.compile_matcher()], ..when }
-            }
+            Self::Path(path) => When { paths: vec![PathGlob::exactly(path).ok()?], ..when },
         })
     }
 }

@@ -1,12 +1,11 @@
 //! One rule: which calls it is about, and what it says of them.
 
-use globset::GlobMatcher;
 use jiff::Timestamp;
-use regex::Regex;
 
 use crate::reading::{Danger, Reading, Step, join};
 
 use super::Subject;
+use super::pattern::{PathGlob, Pattern};
 
 /// What a rule says of the calls it is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -92,17 +91,17 @@ pub struct When {
     /// The first words of a command, each with the words it may be.
     pub argv: Option<Vec<Vec<String>>>,
     /// All words of a command as one text.
-    pub words: Option<Regex>,
+    pub words: Option<Pattern>,
     /// What no good command needs.
     pub dangers: Vec<Danger>,
     /// Paths that are read or written.
-    pub paths: Vec<GlobMatcher>,
+    pub paths: Vec<PathGlob>,
     /// Paths that are written.
-    pub writes: Vec<GlobMatcher>,
+    pub writes: Vec<PathGlob>,
     /// Hosts that are reached.
     pub hosts: Vec<String>,
     /// The arguments as canonical text.
-    pub args: Option<Regex>,
+    pub args: Option<Pattern>,
     /// The arguments as canonical text, to the letter.
     pub call: Option<String>,
 }
@@ -135,7 +134,7 @@ impl Rule {
             None => !when.is_about_commands(),
         };
         let paths = || {
-            let any = |globs: &[GlobMatcher], paths: &[String]| {
+            let any = |globs: &[PathGlob], paths: &[String]| {
                 paths.iter().any(|path| subject.spellings(path).any(|it| matches_any(globs, it)))
             };
             any(&when.paths, subject.reads)
@@ -159,7 +158,7 @@ impl Rule {
         let spellings = |words: &Vec<String>| [words.clone(), by_name(words)];
         let found = || reading.found.iter().flat_map(spellings);
         let has_argv = |argv: &Vec<Vec<String>>| found().any(|words| begins_with(&words, argv));
-        let has_words = |words: &Regex| found().any(|found| words.is_match(&join(&found)));
+        let has_words = |words: &Pattern| found().any(|found| words.is_match(&join(&found)));
         when.argv.as_ref().is_none_or(has_argv)
             && when.words.as_ref().is_none_or(has_words)
             && (when.dangers.is_empty()
@@ -243,6 +242,6 @@ pub(super) fn name_of(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-fn matches_any(globs: &[GlobMatcher], path: &str) -> bool {
+fn matches_any(globs: &[PathGlob], path: &str) -> bool {
     globs.iter().any(|glob| glob.is_match(path))
 }

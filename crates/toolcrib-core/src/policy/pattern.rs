@@ -1,0 +1,82 @@
+//! Patterns and globs that are compiled when they are first asked: most rules are never about a call.
+
+use std::sync::{Arc, OnceLock};
+
+use globset::{Glob, GlobBuilder, GlobMatcher};
+use regex::{Regex, RegexBuilder};
+
+/// The largest program that a pattern may become.
+const MOST: usize = 256 << 10;
+
+/// A pattern that has to match the whole of a text.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    text: String,
+    compiled: Arc<OnceLock<Option<Regex>>>,
+}
+
+impl Pattern {
+    /// Takes a pattern as it is written.
+    pub fn new(text: &str) -> Self {
+        Self { text: text.to_owned(), compiled: Arc::default() }
+    }
+
+    /// Fails if it cannot be used, or matches everything.
+    pub fn check(&self) -> Result<(), String> {
+        let regex = compile(&self.text)?;
+        // Two texts that nobody writes a rule for.
+        if ["\u{1}", "{\"\u{2}\":\"\u{3}\"}"].iter().all(|text| regex.is_match(text)) {
+            return Err("matches everything; say what it is to match".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Whether it matches all of a text. One that cannot be used matches: it can only tighten then.
+    pub fn is_match(&self, text: &str) -> bool {
+        let compiled = self.compiled.get_or_init(|| compile(&self.text).ok());
+        compiled.as_ref().is_none_or(|regex| regex.is_match(text))
+    }
+}
+
+fn compile(text: &str) -> Result<Regex, String> {
+    RegexBuilder::new(&format!(r"\A(?:{text})\z"))
+        .size_limit(MOST)
+        .nest_limit(50)
+        .build()
+        .map_err(|err| format!("cannot be used: {}", last_line(&err.to_string())))
+}
+
+fn last_line(text: &str) -> &str {
+    text.lines().last().unwrap_or(text).trim_start_matches("error: ")
+}
+
+/// A glob on paths.
+#[derive(Clone, Debug)]
+pub struct PathGlob {
+    glob: Glob,
+    compiled: Arc<OnceLock<GlobMatcher>>,
+}
+
+impl PathGlob {
+    /// Reads a glob as it is written; a star does not cross folders.
+    pub fn new(text: &str) -> Result<Self, String> {
+        let glob = GlobBuilder::new(text).literal_separator(true).build();
+        let glob = glob.map_err(|err| err.to_string())?;
+        Ok(Self { glob, compiled: Arc::default() })
+    }
+
+    /// A path and no other.
+    pub fn exactly(path: &str) -> Result<Self, String> {
+        Self::new(&globset::escape(path))
+    }
+
+    /// Whether it matches a path.
+    pub fn is_match(&self, path: &str) -> bool {
+        self.compiled.get_or_init(|| self.glob.compile_matcher()).is_match(path)
+    }
+
+    /// The glob itself.
+    pub(super) fn glob(&self) -> &Glob {
+        &self.glob
+    }
+}
