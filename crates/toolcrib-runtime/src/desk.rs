@@ -156,7 +156,7 @@ impl Desk {
                 let is_needed =
                     matches!(self.confirmation, Confirmation::Needed(_) | Confirmation::Said);
                 if self.confirmation.is_given(&self.call) {
-                    if is_needed && self.judge.pace.confirm() == Weight::Model {
+                    if is_needed && self.judge.pace.confirm(&self.call.session.0) == Weight::Model {
                         let by = Answer::Yes("the model".to_owned());
                         self.record_decided("allow", &decision.rule, Some("the model"))?;
                         return Ok(Permit::by_answer(decision, &by, self.digest));
@@ -283,9 +283,11 @@ impl Desk {
 }
 
 /// What an answer is bound to: the tool, its arguments, and what it would do to which files as they are.
-fn bound_to(offer: &Offer, call: &Call, seen: &Seen) -> String {
+fn bound_to(offer: &Offer, call: &Call, seen: &Seen, ctx: &Ctx) -> String {
     let edits = seen.plan.edits.iter().map(|edit| json!([edit.path, edit.before, edit.after]));
-    let all = json!([call.args, seen.places, edits.collect::<Vec<_>>()]);
+    let directory = seen.plan.command.as_ref().and_then(|command| command.directory.as_ref());
+    let directory = directory.and_then(|directory| ctx.files.place(directory).ok());
+    let all = json!([call.args, seen.places, edits.collect::<Vec<_>>(), directory]);
     Digest::of(&offer.full_name(), &all).to_string()
 }
 
@@ -299,7 +301,7 @@ pub(crate) fn question(
 ) -> Question {
     Question {
         call: call.id.clone(),
-        digest: bound_to(offer, call, &seen),
+        digest: bound_to(offer, call, &seen, ctx),
         catalogue: offer.catalogue.name,
         declaration: offer.tool.declaration(),
         args: call.args.clone(),

@@ -150,7 +150,8 @@ impl Judge {
             }
             place_redirects(reading, from, ctx);
             if has_paths {
-                reads.extend(mentioned(reading, from, ctx));
+                let is_kept = self.policy.keeps_from_paths(asked.tool);
+                reads.extend(mentioned(reading, from, is_kept, ctx));
             }
             writes.extend(reading.writes.iter().cloned());
         }
@@ -169,24 +170,44 @@ impl Judge {
     }
 }
 
-/// The paths that the words of a command could be. A rule that tightens is about those too.
-fn mentioned(reading: &Reading, from: &str, ctx: &Ctx) -> Vec<String> {
+/// The paths that the words of a command could be. A rule that tightens is about those too; where there is
+/// one, a word that could be a path and is not known to be which proves nothing.
+fn mentioned(reading: &mut Reading, from: &str, is_kept: bool, ctx: &Ctx) -> Vec<String> {
     /// More words than this are only looked at as they are spelt.
     const MOST: usize = 200;
-    let words = reading.found.iter().flat_map(|words| words.iter().skip(1));
-    let words = words.chain(&reading.reads);
-    let values = words.flat_map(|word| [Some(word.as_str()), word.split_once('=').map(|it| it.1)]);
+    let words = reading.found.iter().flat_map(|words| words.iter().skip(1)).chain(&reading.reads);
+    let candidates: Vec<String> = words.flat_map(|word| could_be(word)).collect();
+    let mut unknown =
+        (candidates.len() > MOST).then(|| "it has more words than are looked at".to_owned());
     let mut all = Vec::new();
-    for (number, word) in values.flatten().filter(|word| !word.is_empty()).enumerate() {
-        let spelt = if word.starts_with('/') { word.to_owned() } else { format!("{from}/{word}") };
-        if number < MOST
-            && let Ok(place) = ctx.files.place(&spelt)
-        {
-            all.push(place);
+    for word in candidates.into_iter().take(MOST) {
+        let spelt = if word.starts_with('/') { word.clone() } else { format!("{from}/{word}") };
+        match ctx.files.place(&spelt) {
+            Ok(place) => all.push(place),
+            Err(_) if word.contains('/') && word != "/dev/null" => {
+                unknown.get_or_insert_with(|| {
+                    format!("`{word}` could be a file that a rule is about")
+                });
+            }
+            Err(_) => {}
         }
         all.push(word.trim_start_matches("./").to_owned());
     }
+    if let (true, Some(why), true) = (is_kept, unknown, reading.proven.is_ok()) {
+        reading.proven = Err(why);
+    }
     all
+}
+
+/// What of a word could be a path: all of it, a flag's value, what is behind a colon.
+fn could_be(word: &str) -> Vec<String> {
+    let value = word.split_once('=').map(|it| it.1);
+    let bundled =
+        word.strip_prefix('-').filter(|it| !it.starts_with('-')).and_then(|it| it.get(1..));
+    let behind = word.rsplit_once(':').map(|it| it.1.trim_start_matches('/'));
+    let magic = word.strip_prefix(":(").and_then(|it| it.split_once(')')).map(|it| it.1);
+    let all = [Some(word), value, bundled, behind, magic];
+    all.into_iter().flatten().filter(|it| !it.is_empty()).map(str::to_owned).collect()
 }
 
 /// Puts real places in the place of what redirections are spelt as. One that is outside proves nothing.

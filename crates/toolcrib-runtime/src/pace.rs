@@ -42,8 +42,12 @@ impl Pace {
         Self { bounds, ..Self::default() }
     }
 
-    /// What an agent's confirmation is worth.
-    pub(crate) fn confirm(&self) -> Weight {
+    /// What an agent's confirmation is worth in a session: of one that has seen what nobody vouches for,
+    /// nothing.
+    pub(crate) fn confirm(&self, session: &str) -> Weight {
+        if self.tainted.lock().unwrap_or_else(PoisonError::into_inner).contains(session) {
+            return Weight::Person;
+        }
         self.bounds.confirm
     }
 

@@ -2,12 +2,15 @@
 //! and proves nothing by what it does not find.
 
 use std::collections::HashSet;
+use std::time::{Duration, Instant};
 
 use toolcrib_core::reading::Danger;
 use tree_sitter::{Node, Tree};
 
 use crate::words::{children, plain};
 
+/// Looking takes far less; what takes more is not looked at to its end.
+const LONGEST: Duration = Duration::from_millis(400);
 /// Commands in commands, deeper than this, are a danger of their own.
 const DEEPEST: usize = 8;
 /// More commands than this are a danger of their own.
@@ -39,11 +42,14 @@ pub(crate) struct Finder<P> {
     parse: P,
     pub(crate) found: Found,
     seen: HashSet<String>,
+    /// When looking takes so long that it is made for it.
+    until: Instant,
 }
 
 impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
     pub(crate) fn new(parse: P) -> Self {
-        Self { parse, found: Found::default(), seen: HashSet::new() }
+        let until = Instant::now() + LONGEST;
+        Self { parse, found: Found::default(), seen: HashSet::new(), until }
     }
 
     /// Looks at a text that may be commands; nothing if it cannot be parsed.
@@ -56,6 +62,10 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
         if self.found.commands.len() > MOST || !self.seen.insert(text.to_owned()) {
             return Some(());
         }
+        if Instant::now() > self.until {
+            self.found.dangers.push(Danger::TooLong);
+            return Some(());
+        }
         let text = text.replace("${IFS}", " ").replace("$IFS", " ");
         let tree = (self.parse)(&text)?;
         if tree.root_node().has_error() {
@@ -63,6 +73,10 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
         }
         let mut open = vec![tree.root_node()];
         while let Some(node) = open.pop() {
+            if Instant::now() > self.until {
+                self.found.dangers.push(Danger::TooLong);
+                break;
+            }
             self.visit(node, &text, depth);
             let mut below: Vec<_> = children(node).collect();
             below.reverse();

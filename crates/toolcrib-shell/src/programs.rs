@@ -252,6 +252,8 @@ const FIND: &[&str] = &[
 /// Git's words that run or write what follows them.
 const GIT_LONG: &[&str] = &[
     "--exec",
+    "--filters",
+    "--help",
     "--exec-path",
     "--ext-diff",
     "--extcmd",

@@ -217,7 +217,12 @@ fn dangers_have_names() {
     assert_eq!(dangers("f() { f | f & }; f"), [Danger::ForkBomb]);
     assert_eq!(dangers("f() { ls | wc; }; f"), []);
     assert_eq!(dangers("walk() { walk sub | cat; }; walk"), []);
-    assert_eq!(dangers(&"x=(".repeat(21_000)), [Danger::TooLong]);
+    // What is made to take long is not read to its end.
+    for slow in ["x=(".repeat(21_000), "`".repeat(60_000), "a ( ".repeat(15_000)] {
+        let start = Instant::now();
+        assert!(read(&slow).proven.is_err());
+        assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    }
     assert_eq!(dangers("echo x | rev | sh"), [Danger::PipeToShell]);
     assert_eq!(dangers("curl x | sudo bash"), [Danger::PipeToShell]);
     assert_eq!(dangers(&"A".repeat(70_000)), [Danger::TooLong]);

@@ -54,7 +54,9 @@ pub(crate) fn plain(node: Node<'_>, text: &str) -> String {
 
 /// The parts of a node, anonymous ones too.
 pub(crate) fn children(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
-    (0..node.child_count()).filter_map(move |number| node.child(number))
+    // By a cursor: asked for one by one, the last of many takes as long as all before it.
+    let mut cursor = node.walk();
+    node.children(&mut cursor).collect::<Vec<_>>().into_iter()
 }
 
 fn unescape(text: &str) -> String {

@@ -141,6 +141,14 @@ impl Policy {
             || [tool, catalogue, name].iter().any(|name| self.with_paths.contains(*name))
     }
 
+    /// Whether any rule keeps calls of this tool from paths that they would read.
+    pub fn keeps_from_paths(&self, tool: &str) -> bool {
+        let keeps = |rule: &&Rule| {
+            !rule.when.paths.is_empty() && matches!(rule.says, Says::Ask | Says::Deny)
+        };
+        self.looks_at_paths(tool) && self.rules.iter().filter(keeps).any(|rule| rule.is_about(tool))
+    }
+
     /// Whether a rule lets one step of a command through, whatever the others are.
     pub fn lets_through(&self, tool: &str, step: &Step) -> bool {
         let program = step.words.first().map_or("", String::as_str);
@@ -173,7 +181,8 @@ impl Policy {
         let audited = touching.iter().filter(|rule| rule.says == Says::Audit);
         let audited: Vec<String> = audited.map(|rule| rule.id.clone()).collect();
         let floor = by_tier(subject.tier, self.mode);
-        let strictest = touching.iter().max_by_key(|rule| (rule.says, rule.confirm));
+        // Of those that ask, one that wants a person before one that an agent's word may do for.
+        let strictest = touching.iter().max_by_key(|rule| (rule.says, !rule.confirm));
         let decision = match strictest.map(|rule| (rule.says, rule)) {
             Some((Says::Deny, rule)) => rule.decision(Verdict::Deny),
             Some((Says::Ask, rule)) => {

@@ -107,6 +107,26 @@ fn a_project_can_tighten_and_not_loosen() {
         ]);
         assert_eq!(got.json()["decision"], "deny", "{command}: {}", got.stdout);
     }
+    // What cannot be known to be another file is not let through.
+    let many = format!("cat {}link", "x/none ".repeat(210));
+    for command in [
+        "cat ../project/a.txt",
+        "cat /proc/self/cwd/a.txt",
+        "git show HEAD:a.txt",
+        "git grep x -- :/a.txt",
+        "cat < ../project/a.txt",
+        "grep -fa.txt b",
+        &many,
+    ] {
+        let got = scratch.run([
+            "policy",
+            "explain",
+            "clemini/bash",
+            &format!("command={command}"),
+            "--json",
+        ]);
+        assert_ne!(got.json()["decision"], "allow", "{command}: {}", got.stdout);
+    }
     let got = scratch.run(["policy", "explain", "clemini/bash", "command=cat b.txt", "--json"]);
     assert_eq!(got.json()["decision"], "allow", "{}", got.stdout);
     // What is wrong in it stops everything, reading included.
