@@ -52,7 +52,10 @@ impl GrantFile {
 
     fn read(&self) -> io::Result<Vec<Grant>> {
         match fs::read(self.path()) {
-            Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|err| {
+                let shown = self.path().display().to_string();
+                io::Error::other(format!("`{shown}` cannot be read, so nothing is granted: {err}"))
+            }),
             Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
             Err(err) => Err(err),
         }

@@ -43,7 +43,7 @@ fn preset(mode: Mode) -> u32 {
 pub(super) fn bounds(settings: &Settings) -> Bounds {
     let calls_per_minute = match settings.text("policy.calls_per_minute") {
         "preset" => Some(preset(settings.mode())),
-        text => text.parse().ok().filter(|most| *most > 0),
+        text => text.parse().ok(),
     };
     let confirm = match settings.text("policy.confirm") {
         "model" => Weight::Model,
@@ -79,6 +79,13 @@ pub(super) fn policy(
         rules.extend(said.rules);
         warnings.extend(said.warnings);
     };
+    let pace = settings.text("policy.calls_per_minute");
+    if !matches!(pace, "off" | "preset") && !pace.parse::<u32>().is_ok_and(|most| most > 0) {
+        let message = format!(
+            "`policy.calls_per_minute` must be a number above 0, `preset` or `off`, not `{pace}`"
+        );
+        return Err(WiringError(message));
+    }
     let sets = settings.names("policy.shipped");
     if let Some(odd) = sets.iter().find(|set| !SHIPPED.iter().any(|(name, _)| name == set)) {
         let message = format!(

@@ -90,6 +90,11 @@ fn a_project_can_tighten_and_not_loosen() {
         assert_ne!(got.code, 0, "{path}: {}", got.stdout);
     }
     // And by a command that names it.
+    let decided = |command: &str| {
+        let command = format!("command={command}");
+        let got = scratch.run(["policy", "explain", "clemini/bash", &command, "--json"]);
+        got.json()["decision"].clone()
+    };
     for command in [
         "cat a.txt",
         "cat ./a.txt",
@@ -98,14 +103,7 @@ fn a_project_can_tighten_and_not_loosen() {
         "x=$(cat a.txt)",
         "sort --files0-from=a.txt",
     ] {
-        let got = scratch.run([
-            "policy",
-            "explain",
-            "clemini/bash",
-            &format!("command={command}"),
-            "--json",
-        ]);
-        assert_eq!(got.json()["decision"], "deny", "{command}: {}", got.stdout);
+        assert_eq!(decided(command), "deny", "{command}");
     }
     // What cannot be known to be another file is not let through.
     let many = format!("cat {}link", "x/none ".repeat(210));
@@ -118,17 +116,9 @@ fn a_project_can_tighten_and_not_loosen() {
         "grep -fa.txt b",
         &many,
     ] {
-        let got = scratch.run([
-            "policy",
-            "explain",
-            "clemini/bash",
-            &format!("command={command}"),
-            "--json",
-        ]);
-        assert_ne!(got.json()["decision"], "allow", "{command}: {}", got.stdout);
+        assert_ne!(decided(command), "allow", "{command}");
     }
-    let got = scratch.run(["policy", "explain", "clemini/bash", "command=cat b.txt", "--json"]);
-    assert_eq!(got.json()["decision"], "allow", "{}", got.stdout);
+    assert_eq!(decided("cat b.txt"), "allow");
     // What is wrong in it stops everything, reading included.
     scratch.put(".toolcrib/rules.toml", "[[rule]]\neffect = \"alow\"\n");
     let got = scratch.run(["call", "nachos/calculator", "expression=1+1"]);
@@ -186,6 +176,11 @@ fn too_many_calls_a_minute_are_refused_and_counted_by_tool() {
     assert!(replies[2].contains("limit of 2 calls a minute"), "{}", replies[2]);
     for number in [0, 1, 3] {
         assert!(!replies[number].contains("limit of"), "{}", replies[number]);
+    }
+    for odd in ["abc", "0", "-1", ""] {
+        let setting = format!("policy.calls_per_minute={odd}");
+        let got = scratch.run(["-c", &setting, "call", "forgekeeper/echo", "text=x"]);
+        assert_eq!(got.code, 2, "{odd}: {}", got.stdout);
     }
     let write = |name: &str| {
         let args = format!(r#"{{"file_path": "{name}", "content": "0123456789"}}"#);
