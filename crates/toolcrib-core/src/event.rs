@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::call::{CallId, SessionId};
-use crate::command::Usage;
+use crate::command::{End, Usage};
 use crate::declaration::Effect;
 use crate::error::ErrorKind;
 
@@ -51,6 +51,15 @@ pub enum Moment<'a> {
         elapsed_us: u64,
         /// The catalogue's reply.
         reply: &'a str,
+        /// What it used.
+        usage: Usage,
+    },
+    /// A task that it started is over.
+    TaskEnded {
+        /// How it ended.
+        end: End,
+        /// How long it took, in microseconds.
+        elapsed_us: u64,
         /// What it used.
         usage: Usage,
     },

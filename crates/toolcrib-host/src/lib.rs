@@ -25,7 +25,7 @@ pub use confine::{CallFiles, Hardlinks, Rules, Workspace, real_place};
 pub use ground::SearchRoot;
 pub use root::{Root, RootError};
 pub use sandbox::{
-    BadHost, CommandLimits, Egress, Enforced, Finding, Held, HostRule, Listener, Operator, Profile,
-    Resolver, Sandbox, SandboxRules, SharedSandbox, Tee, TeeReader, enter_helper,
+    Asker, BadHost, CommandLimits, Egress, Enforced, Finding, Held, HostRule, Listener, Operator,
+    Profile, Resolver, Sandbox, SandboxRules, SharedSandbox, TaskEnd, Tee, TeeReader, enter_helper,
 };
 pub use spelling::root_path;

@@ -41,11 +41,12 @@ use std::time::{Duration, Instant};
 
 use rustix::pipe::{PipeFlags, pipe_with};
 use toolcrib_core::command::{End, Finished, Order, Past, Stream};
-use toolcrib_core::{Cancel, Clock, ErrorKind, ToolError};
+use toolcrib_core::{CallId, Cancel, Clock, ErrorKind, ToolError, Usage};
 
 pub use commands::SharedSandbox;
 pub use config::{CommandLimits, Operator, Profile, SandboxRules};
 pub use egress::{BadHost, Egress, HostRule, Resolver};
+pub use job::{Asker, TaskEnd};
 pub use probe::{Finding, State as Enforced};
 pub use tee::{Tee, TeeReader};
 
@@ -87,8 +88,8 @@ pub struct Sandbox {
     keeper: Keeper,
 }
 
-/// Is told when a task is over: its id, and how it ended.
-pub type Listener = dyn Fn(&str, End) + Send + Sync;
+/// Is told when a task is over.
+pub type Listener = dyn Fn(&TaskEnd) + Send + Sync;
 
 /// What is made once, when the first command is wanted.
 struct Ready {
@@ -153,20 +154,29 @@ impl Sandbox {
         }
         for job in jobs {
             job.wait(Instant::now() + SEND_OFF, &Cancel::default());
-            self.note_end(&job);
+            self.end_task(&job);
         }
         drop(lock(&self.ready).take());
         self.keeper.let_go();
     }
 
-    /// Notes how a task ended, if it did, and returns that.
-    fn note_end(&self, job: &Job) -> Option<End> {
-        match job.progress().finished.clone()? {
-            Ok(finished) => {
-                self.store.note_over(job, &finished);
-                Some(finished.end)
-            }
-            Err(_) => Some(End::Killed),
+    /// Notes how a task ended, if it did, and tells those who want to know, once.
+    fn end_task(&self, job: &Job) {
+        let Some(finished) = job.progress().finished.clone() else { return };
+        if let Ok(finished) = &finished {
+            self.store.note_over(job, finished);
+        }
+        // From here on the store answers for it.
+        lock(&self.jobs).remove(&job.id);
+        let Some(asker) = job.asker() else { return };
+        let (end, usage, elapsed) = match finished {
+            Ok(finished) => (finished.end, finished.usage, finished.elapsed),
+            Err(_) => (End::Killed, Usage::default(), Duration::ZERO),
+        };
+        let call = CallId(job.id.clone());
+        let ended = TaskEnd { call, asker, end, usage, elapsed };
+        for listener in &*lock(&self.listeners) {
+            listener(&ended);
         }
     }
 
@@ -440,19 +450,14 @@ impl Sandbox {
     }
 
     /// Has a thread note how a task ends, and tell those who want to know.
-    fn see_off(self: &Arc<Self>, job: Arc<Job>) {
+    fn see_off(self: &Arc<Self>, job: Arc<Job>, asker: &Asker) {
+        job.keep_for(asker);
         let sandbox = Arc::clone(self);
         let _ = thread::Builder::new().name("task".to_owned()).spawn(move || {
             let never = Cancel::default();
             let forever = Instant::now() + sandbox.rules.limits.task_time + SEND_OFF;
-            if !job.wait(forever, &never) {
-                return;
-            }
-            let Some(end) = sandbox.note_end(&job) else { return };
-            // From here on the store answers for it.
-            lock(&sandbox.jobs).remove(&job.id);
-            for listener in &*lock(&sandbox.listeners) {
-                listener(&job.id, end);
+            if job.wait(forever, &never) {
+                sandbox.end_task(&job);
             }
         });
     }

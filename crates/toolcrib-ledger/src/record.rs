@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use jiff::Timestamp;
 use serde::Serialize;
+use toolcrib_core::command::End;
 use toolcrib_core::{Event, Moment, Recorder, Usage};
 
 use crate::state::{State, is_torn, open_append};
@@ -115,6 +116,8 @@ struct Line<'a> {
     error: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end: Option<End>,
 }
 
 impl Recorder for RecordFile {
@@ -144,6 +147,7 @@ impl Recorder for RecordFile {
             by: None,
             error: None,
             message: None,
+            end: None,
         };
         match &event.moment {
             Moment::Asked { args, digest, effect } => {
@@ -170,6 +174,13 @@ impl Recorder for RecordFile {
                     line.error = Some(kind.as_str());
                     line.message = self.preview(message);
                 }
+            }
+            Moment::TaskEnded { end, elapsed_us, usage } => {
+                line.event = "task_ended";
+                line.status = Some(if end.exit_code() == 0 { "ok" } else { "error" });
+                line.end = Some(*end);
+                line.elapsed_ms = Some(*elapsed_us as f64 / 1000.0);
+                line.used = Some(*usage);
             }
         }
         let mut bytes = serde_json::to_vec(&line).map_err(|err| err.to_string())?;

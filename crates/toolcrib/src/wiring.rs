@@ -15,9 +15,7 @@ use toolcrib_core::{
     Call, Cancel, Clock, Commands, Connection, Ctx, Ground, Limits, Meter, Recorder, Search,
     SessionId, ToolSettings, Toolset,
 };
-use toolcrib_host::{
-    Hardlinks, Root, Rules, Sandbox, SharedSandbox, SystemClock, Workspace, real_place,
-};
+use toolcrib_host::{Asker, Hardlinks, Root, Rules, Sandbox, SystemClock, Workspace, real_place};
 use toolcrib_ledger::{GrantFile, Journal, Previews, RecordFile, State};
 use toolcrib_runtime::{Approver, Judge, Runtime, World};
 use toolcrib_search::{Ceiling, Engine};
@@ -101,16 +99,16 @@ impl Crib {
         let shell = Arc::new(Bash::default());
         let policy = policy::policy(&settings, &places, &root, &*shell, &mut warnings)?;
         let workspace = opener.open(root)?;
+        let previews =
+            if settings.text("record.previews") == "off" { Previews::Off } else { Previews::On };
+        let recorder: Arc<dyn Recorder> = Arc::new(RecordFile::new(&state, previews));
         let sandbox = |workspace: &Arc<Workspace>| {
             let state = state.folder();
             commands::sandbox(&settings, &environment, workspace, &clock, state, wishes)
-                .map(Arc::new)
+                .map(|sandbox| commands::on_record(sandbox, &recorder, &clock))
         };
         let world = Arc::new(opener.shop(&workspace, &sandbox, &mut warnings)?);
         let sandbox = Arc::clone(&world.commands);
-        let previews =
-            if settings.text("record.previews") == "off" { Previews::Off } else { Previews::On };
-        let recorder = Arc::new(RecordFile::new(&state, previews));
         let mut settings = settings;
         settings.warnings.append(&mut warnings);
         let search = Arc::clone(&world.workspace.search);
@@ -440,7 +438,8 @@ impl World for Shop {
         } else {
             (&self.workspace, &self.commands)
         };
-        let commands = Arc::new(SharedSandbox(Arc::clone(commands))) as Arc<dyn Commands>;
+        let asker = Asker { session: call.session.clone(), tool: tool.to_owned() };
+        let commands = Arc::new(commands.commands_for(asker)) as Arc<dyn Commands>;
         let files =
             |land: &Land| Arc::new(land.files.for_call(call.id.clone(), tool, cancel.clone()));
         let search = |land: &Land| Arc::clone(&land.search) as Arc<dyn Search>;

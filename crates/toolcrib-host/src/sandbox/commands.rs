@@ -6,22 +6,27 @@ use std::time::{Duration, Instant};
 use toolcrib_core::command::{After, Excerpt, Lines, Order, Past, Ran, Stream, Task, TaskStatus};
 use toolcrib_core::{Cancel, Commands, ErrorKind, ToolError};
 
-use super::job::Job;
+use super::job::{Asker, Job};
 use super::{MOST_TEXT, SEND_OFF, Sandbox, lock, shell};
 
-/// Commands of a workspace, shared by its calls.
-pub struct SharedSandbox(pub Arc<Sandbox>);
+/// Commands of a workspace, as one asker has them.
+pub struct SharedSandbox {
+    /// The sandbox, shared by all.
+    pub sandbox: Arc<Sandbox>,
+    /// Who asks.
+    pub asker: Asker,
+}
 
 impl Commands for SharedSandbox {
     fn check(&self, order: &Order) -> Result<(), ToolError> {
         shell::check(order, MOST_TEXT)?;
-        shell::arguments(order, &self.0.operator)?;
-        self.0.directory(order.directory.as_deref())?;
+        shell::arguments(order, &self.sandbox.operator)?;
+        self.sandbox.directory(order.directory.as_deref())?;
         Ok(())
     }
 
     fn run(&self, order: &Order, cancel: &Cancel) -> Result<Ran, ToolError> {
-        let sandbox = &self.0;
+        let sandbox = &self.sandbox;
         shell::check(order, MOST_TEXT)?;
         let keeps = order.after == After::Keep;
         if keeps {
@@ -30,7 +35,7 @@ impl Commands for SharedSandbox {
         let time = if keeps { sandbox.rules.limits.task_time } else { order.time };
         let job = sandbox.start_job(order, time, keeps, None)?;
         if keeps && !job.wait(Instant::now() + order.time, cancel) && !cancel.is_cancelled() {
-            sandbox.see_off(Arc::clone(&job));
+            sandbox.see_off(Arc::clone(&job), &self.asker);
             return describe(&job).map(|task| Ran::Kept(Box::new(task)));
         }
         let finished = sandbox.finish(&job, order.time, cancel)?;
@@ -39,27 +44,27 @@ impl Commands for SharedSandbox {
     }
 
     fn reaches_network(&self) -> bool {
-        self.0.egress.is_some()
+        self.sandbox.egress.is_some()
     }
 
     fn start(&self, order: &Order) -> Result<(), ToolError> {
-        let sandbox = &self.0;
+        let sandbox = &self.sandbox;
         shell::check(order, MOST_TEXT)?;
         sandbox.check_background()?;
         let job = sandbox.start_job(order, sandbox.rules.limits.task_time, true, None)?;
-        sandbox.see_off(job);
+        sandbox.see_off(job, &self.asker);
         Ok(())
     }
 
     fn task(&self, id: &str) -> Result<Task, ToolError> {
-        match self.0.job(id) {
+        match self.sandbox.job(id) {
             Some(job) => describe(&job),
-            None => self.0.store.task(id),
+            None => self.sandbox.store.task(id),
         }
     }
 
     fn wait(&self, id: &str, most: Duration, cancel: &Cancel) -> Result<Task, ToolError> {
-        if let Some(job) = self.0.job(id) {
+        if let Some(job) = self.sandbox.job(id) {
             job.wait(Instant::now() + most, cancel);
             cancel.check()?;
         }
@@ -67,8 +72,8 @@ impl Commands for SharedSandbox {
     }
 
     fn kill(&self, id: &str) -> Result<bool, ToolError> {
-        let Some(job) = self.0.job(id) else {
-            let task = self.0.store.task(id)?;
+        let Some(job) = self.sandbox.job(id) else {
+            let task = self.sandbox.store.task(id)?;
             if task.status == TaskStatus::Running {
                 return Err(ToolError::new(
                     ErrorKind::Unavailable,
@@ -87,15 +92,20 @@ impl Commands for SharedSandbox {
     }
 
     fn last(&self) -> Option<Past> {
-        lock(&self.0.last).clone()
+        lock(&self.sandbox.last).clone()
     }
 
     fn read(&self, id: &str, stream: Stream, lines: Lines) -> Result<Excerpt, ToolError> {
-        self.0.store.read(id, stream, lines)
+        self.sandbox.store.read(id, stream, lines)
     }
 }
 
 impl Sandbox {
+    /// Returns the commands as `asker` has them.
+    pub fn commands_for(self: &Arc<Self>, asker: Asker) -> SharedSandbox {
+        SharedSandbox { sandbox: Arc::clone(self), asker }
+    }
+
     fn check_background(&self) -> Result<(), ToolError> {
         if self.rules.lives_on {
             return Ok(());

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Wake, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use toolcrib_core::command::Finished;
-use toolcrib_core::{Cancel, ToolError};
+use toolcrib_core::command::{End, Finished};
+use toolcrib_core::{CallId, Cancel, SessionId, ToolError, Usage};
 
 use super::output::Collector;
 
@@ -20,6 +20,39 @@ pub(crate) struct Job {
     changed: Condvar,
     /// Ends it.
     pub(crate) cancel: Cancel,
+    /// Who started it, while it is a task whose end nobody was told.
+    asker: Mutex<Option<Asker>>,
+}
+
+/// Who started a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asker {
+    /// The conversation.
+    pub session: SessionId,
+    /// The tool, `catalogue/name`.
+    pub tool: String,
+}
+
+impl Asker {
+    /// Returns one for commands that no call asks for.
+    pub fn nobody() -> Self {
+        Self { session: SessionId(String::new()), tool: String::new() }
+    }
+}
+
+/// A task that is over.
+#[derive(Clone, Debug)]
+pub struct TaskEnd {
+    /// The call that started it, whose id is the task's.
+    pub call: CallId,
+    /// Who made that call.
+    pub asker: Asker,
+    /// How it ended.
+    pub end: End,
+    /// What it used.
+    pub usage: Usage,
+    /// How long it took.
+    pub elapsed: Duration,
 }
 
 /// How far a command is.
@@ -39,7 +72,17 @@ impl Job {
         progress: Progress,
     ) -> Self {
         let (progress, changed, cancel) = (Mutex::new(progress), Condvar::new(), Cancel::default());
-        Self { id, text, at, rest, progress, changed, cancel }
+        Self { id, text, at, rest, progress, changed, cancel, asker: Mutex::default() }
+    }
+
+    /// Makes it a task of this asker.
+    pub(crate) fn keep_for(&self, asker: &Asker) {
+        *self.asker.lock().unwrap_or_else(PoisonError::into_inner) = Some(asker.clone());
+    }
+
+    /// Returns who is to be told of its end: once, and only of a task.
+    pub(crate) fn asker(&self) -> Option<Asker> {
+        self.asker.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// How far it is, now.

@@ -35,19 +35,9 @@ struct Note {
     /// The process that runs it, and when that was started: numbers are used again.
     process: (u32, u64),
     #[serde(skip_serializing_if = "Option::is_none")]
-    end: Option<NotedEnd>,
+    end: Option<End>,
     #[serde(skip_serializing_if = "Option::is_none")]
     used: Option<Usage>,
-}
-
-#[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum NotedEnd {
-    Exited(i32),
-    Signalled(i32),
-    TimedOut,
-    Limited,
-    Killed,
 }
 
 impl Store {
@@ -111,11 +101,7 @@ impl Store {
         let status = match note.end {
             None if started_at(note.process.0) == Some(note.process.1) => TaskStatus::Running,
             None => TaskStatus::Lost,
-            Some(NotedEnd::Exited(code)) => TaskStatus::Ended(End::Exited(code)),
-            Some(NotedEnd::Signalled(signal)) => TaskStatus::Ended(End::Signalled(signal)),
-            Some(NotedEnd::TimedOut) => TaskStatus::Ended(End::TimedOut),
-            Some(NotedEnd::Limited) => TaskStatus::Ended(End::Limited),
-            Some(NotedEnd::Killed) => TaskStatus::Ended(End::Killed),
+            Some(end) => TaskStatus::Ended(end),
         };
         let printed = |stream: Stream| last_of(&self.folder(id).join(stream.as_str()));
         let (stdout, stderr) = (printed(Stream::Stdout), printed(Stream::Stderr));
@@ -176,20 +162,12 @@ fn excerpt(file: File, lines: Lines) -> std::io::Result<Excerpt> {
 
 fn note(job: &Job, finished: Option<&Finished>) -> Note {
     let own = std::process::id();
-    let end = finished.map(|finished| match finished.end {
-        End::Exited(code) => NotedEnd::Exited(code),
-        End::Signalled(signal) => NotedEnd::Signalled(signal),
-        End::TimedOut => NotedEnd::TimedOut,
-        End::Limited => NotedEnd::Limited,
-        End::Killed => NotedEnd::Killed,
-    });
-    let used = finished.map(|finished| finished.usage);
     Note {
         command: job.text.clone(),
         started: job.at.to_string(),
         process: (own, started_at(own).unwrap_or(0)),
-        end,
-        used,
+        end: finished.map(|finished| finished.end),
+        used: finished.map(|finished| finished.usage),
     }
 }
 

@@ -1,10 +1,8 @@
 //! `toolcrib output`: what a command printed, as it was saved.
 
-use std::sync::Arc;
-
 use toolcrib_core::Commands;
 use toolcrib_core::command::{Lines, Stream};
-use toolcrib_host::SharedSandbox;
+use toolcrib_host::Asker;
 
 use super::open;
 use crate::cli::{Global, OutputArgs};
@@ -26,7 +24,7 @@ pub(super) fn run(
         Some(range) => lines(range)?,
         None => (1, u64::MAX),
     };
-    let commands = SharedSandbox(Arc::clone(&crib.sandbox));
+    let commands = crib.sandbox.commands_for(Asker::nobody());
     match commands.read(&args.call, stream, Lines { from, count, most: MOST }) {
         Ok(excerpt) => {
             print(&excerpt.text);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolcrib_core::Clock;
+use toolcrib_core::{Clock, Event, Moment, Recorder};
 use toolcrib_host::{CommandLimits, Operator, Profile, Sandbox, SandboxRules, Workspace};
 
 use super::{WiringError, Wishes};
@@ -54,6 +54,27 @@ pub(super) fn sandbox(
     let (workspace, clock) = (Arc::clone(workspace), Arc::clone(clock));
     Sandbox::new(rules, operator, workspace, clock, state)
         .map_err(|err| WiringError(format!("`sandbox.egress`: {err}")))
+}
+
+/// Puts the end of every task on the record.
+pub(super) fn on_record(
+    sandbox: Sandbox,
+    recorder: &Arc<dyn Recorder>,
+    clock: &Arc<dyn Clock>,
+) -> Arc<Sandbox> {
+    let (recorder, clock) = (Arc::clone(recorder), Arc::clone(clock));
+    sandbox.on_task_end(Box::new(move |ended| {
+        let elapsed_us = ended.elapsed.as_micros() as u64;
+        // Nobody waits for a task that could be told that the record failed.
+        let _ = recorder.record(&Event {
+            at: clock.now(),
+            call: &ended.call,
+            session: &ended.asker.session,
+            tool: &ended.asker.tool,
+            moment: Moment::TaskEnded { end: ended.end, elapsed_us, usage: ended.usage },
+        });
+    }));
+    Arc::new(sandbox)
 }
 
 fn rules(settings: &Settings, wishes: &Wishes) -> Result<SandboxRules, WiringError> {

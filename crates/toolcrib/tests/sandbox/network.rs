@@ -9,7 +9,7 @@ use std::time::Duration;
 use toolcrib_core::command::{After, Order, Ran, Shell};
 use toolcrib_core::{CallId, Cancel, Change, Changes, Clock, Commands};
 use toolcrib_host::{
-    CommandLimits, Egress, Hardlinks, HostRule, Operator, Profile, Root, Rules, Sandbox,
+    Asker, CommandLimits, Egress, Hardlinks, HostRule, Operator, Profile, Root, Rules, Sandbox,
     SandboxRules, SharedSandbox, SystemClock, Workspace,
 };
 
@@ -116,7 +116,7 @@ pub(crate) fn place(hosts: &[&str], ports: Vec<u16>) -> Place {
         Egress::new(hosts, ports).with_resolver(Box::new(resolve), vec![[127, 0, 0, 1].into()]);
     let sandbox =
         Sandbox::new(rules, Operator::default(), Arc::new(workspace), clock, folder.path());
-    let sandbox = SharedSandbox(Arc::new(sandbox.unwrap().with_egress(egress)));
+    let sandbox = Arc::new(sandbox.unwrap().with_egress(egress)).commands_for(Asker::nobody());
     Place { _folder: folder, sandbox }
 }
 

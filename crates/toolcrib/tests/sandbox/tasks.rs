@@ -173,8 +173,8 @@ fn others_are_told_when_a_task_ends() {
 
     let place = crate::network::place(&[], Vec::new());
     let (tell, told) = std::sync::mpsc::channel();
-    place.sandbox.0.on_task_end(Box::new(move |id, end| {
-        let _ = tell.send((id.to_owned(), end));
+    place.sandbox.sandbox.on_task_end(Box::new(move |ended| {
+        let _ = tell.send((ended.call.0.clone(), ended.end));
     }));
     for (id, script, end) in
         [("A", "exit 3", End::Exited(3)), ("B", "kill -TERM $$", End::Signalled(15))]
@@ -193,5 +193,33 @@ fn others_are_told_when_a_task_ends() {
         let heard = told.recv_timeout(std::time::Duration::from_secs(20)).unwrap();
         assert_eq!(heard, (id.to_owned(), end));
     }
-    place.sandbox.0.close();
+    place.sandbox.sandbox.close();
+}
+
+#[test]
+fn what_tasks_used_is_on_the_record() {
+    for_all(|scratch| {
+        let mut session = Session::start(scratch, &[]);
+        let busy = start(&mut session, "i=0; while ((i < 300000)); do ((i++)); done; exit 3");
+        look(&mut session, &busy, true);
+        let cut = start(&mut session, "sleep 1000");
+        session.end();
+        let of = |id: &str, event: &str| {
+            let lines = scratch.record();
+            let mut found =
+                lines.into_iter().filter(|line| line["trace_id"] == id && line["event"] == event);
+            let line = found.next().unwrap_or_else(|| panic!("no {event} of {id}"));
+            assert!(found.next().is_none(), "twice: {event} of {id}");
+            line
+        };
+        let ended = of(&busy, "task_ended");
+        assert_eq!(ended["name"], "bash");
+        assert_eq!(ended["end"], json!({"exited": 3}));
+        assert_eq!(ended["conv_id"], of(&busy, "ended")["conv_id"]);
+        let cpu = |line: &Value| line["used"]["cpu_us"].as_u64().unwrap();
+        assert!(cpu(&ended) > 50_000, "{ended}");
+        assert!(cpu(&of(&busy, "ended")) < cpu(&ended), "the call itself only started it");
+        // One that we ended with ourselves is told too.
+        assert_eq!(of(&cut, "task_ended")["end"], "killed");
+    });
 }
