@@ -18,6 +18,8 @@ pub struct Catalogue {
     pub tools: &'static [&'static dyn AnyTool],
     /// Arguments of every call that are about the call and not for the tool.
     pub call_keys: &'static [&'static str],
+    /// Tells the code of a tool from that of its other versions.
+    pub code: fn(&str) -> &'static str,
     /// Wraps a tool's reply.
     pub wrap: fn(&Declaration, Value, Duration) -> Value,
     /// Words a failure.

@@ -1,6 +1,7 @@
 //! What is put on the record of a call, and the port that records it.
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 use crate::call::{CallId, SessionId};
 use crate::command::{End, Usage};
@@ -43,12 +44,26 @@ pub enum Moment<'a> {
         /// The person who answered, if one did.
         by: Option<&'a str>,
     },
+    /// A person is asked.
+    Waits {
+        /// The rule that wants it.
+        rule: &'a str,
+    },
+    /// The tool begins. What it changes from here on is its doing.
+    Started {
+        /// The files it is about to change, where they are.
+        places: &'a [String],
+        /// The directory of its command, if it runs one.
+        directory: Option<&'a str>,
+    },
     /// It is over.
     Ended {
         /// How it failed, if it did.
         error: Option<(ErrorKind, &'a str)>,
         /// From asked to ended, in microseconds.
         elapsed_us: u64,
+        /// The tool's version, where the tool was found.
+        version: Option<&'a str>,
         /// The catalogue's reply.
         reply: &'a str,
         /// What it used.
@@ -65,8 +80,41 @@ pub enum Moment<'a> {
     },
 }
 
+/// How well a line is kept before whoever wrote it goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Keep {
+    /// It may wait for the next line.
+    Held,
+    /// It is written: our death does not undo that.
+    Written,
+    /// It is on the disk: a power cut does not undo that.
+    Durable,
+}
+
+/// Something on the record that is no moment of a call.
+#[derive(Clone, Debug)]
+pub struct Note<'a> {
+    /// When.
+    pub at: Timestamp,
+    /// Who did it: `user` or `system`.
+    pub actor: &'a str,
+    /// What it is about: `approval`, `grant`, `statistics` …
+    pub act: &'a str,
+    /// What happened.
+    pub event: &'a str,
+    /// The tool it is about, if it is about one.
+    pub tool: &'a str,
+    /// The call it is about, if it is about one.
+    pub call: &'a str,
+    /// All that there is to say.
+    pub detail: Value,
+}
+
 /// Keeps the record.
 pub trait Recorder: Send + Sync {
     /// Appends one event.
-    fn record(&self, event: &Event<'_>) -> Result<(), String>;
+    fn record(&self, event: &Event<'_>, keep: Keep) -> Result<(), String>;
+
+    /// Appends something that is no moment of a call. It is written when this returns.
+    fn note(&self, note: &Note<'_>) -> Result<(), String>;
 }

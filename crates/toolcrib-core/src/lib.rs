@@ -29,7 +29,7 @@ pub use change::{Change, ChangeKind, Changes, FileId, Image};
 pub use command::{Commands, Usage};
 pub use declaration::{Declaration, Effect, Example, Limits};
 pub use error::{ErrorKind, ToolError};
-pub use event::{Event, Moment, Recorder};
+pub use event::{Event, Keep, Moment, Note, Recorder};
 pub use outcome::Outcome;
 pub use policy::{Decision, Mode, Permit, Risk, Tier, Verdict};
 pub use search::{Ground, Search};

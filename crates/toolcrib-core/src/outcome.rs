@@ -31,4 +31,6 @@ pub struct Outcome {
     pub elapsed: Duration,
     /// What it used.
     pub usage: Usage,
+    /// Why it is not on the record, if it is not.
+    pub unrecorded: Option<String>,
 }

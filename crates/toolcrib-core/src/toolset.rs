@@ -3,10 +3,11 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+use crate::canonical::Digest;
 use crate::catalogue::Catalogue;
-use crate::declaration::Limits;
+use crate::declaration::{Declaration, Limits};
 use crate::error::{ErrorKind, ToolError};
 use crate::nearest::{either, nearest};
 use crate::tool::AnyTool;
@@ -27,6 +28,7 @@ pub struct Offer {
     /// How much it may take, after the operator's settings.
     pub limits: Limits,
     keys: Arc<OnceLock<Arc<[String]>>>,
+    version: Arc<OnceLock<String>>,
 }
 
 impl Offer {
@@ -38,6 +40,19 @@ impl Offer {
             properties.into_iter().flat_map(Map::keys).cloned().collect()
         };
         Arc::clone(self.keys.get_or_init(keys))
+    }
+
+    /// Tells this declaration and code from those it had, and will have, in other versions.
+    pub fn version(&self) -> &str {
+        self.version.get_or_init(|| {
+            let declaration = self.tool.declaration();
+            let Declaration { name, summary, tier, effect, limits: _, examples: _ } = declaration;
+            let code = (self.catalogue.code)(name);
+            let all = json!([summary, tier.number(), effect.as_str(), self.tool.schema(), code]);
+            let mut digest = Digest::of(&self.full_name(), &all).to_string();
+            digest.truncate(12);
+            digest
+        })
     }
 
     /// The name that is its own: `catalogue/tool`.
@@ -204,6 +219,7 @@ fn offers_of(catalogue: &'static Catalogue) -> impl Iterator<Item = Offer> {
         catalogue,
         tool: *tool,
         keys: Arc::default(),
+        version: Arc::default(),
         limits: tool.declaration().limits,
     })
 }

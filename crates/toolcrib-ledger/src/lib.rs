@@ -3,22 +3,59 @@
 
 mod approvals;
 mod grants;
+mod head;
 mod journal;
+mod lines;
+mod link;
+mod live;
+mod log;
+mod lost;
 mod objects;
 mod past;
 mod record;
+mod redact;
+mod segment;
 mod state;
+mod story;
+mod verify;
 
 pub use approvals::{Approvals, Decided, Pending, Standing};
 pub use grants::GrantFile;
 pub use journal::{Journal, Taken};
+pub use lines::{Entry, Follower, Page, Record};
+pub use lost::{LostCall, find_lost};
+pub use objects::hash_of;
 pub use past::{PastCall, past_calls};
 pub use record::{Previews, RecordFile};
+pub use redact::{Redactor, is_secret_name};
 pub use state::{State, StateError};
+pub use story::{Fate, Story, Wanted, find_calls};
+pub use verify::{Problem, Verified, verify};
+
+use std::sync::{Mutex, PoisonError};
 
 use toolcrib_core::CallId;
 
+/// Returns when a call was asked for, by its id; nothing if that is no id of ours.
+pub fn call_time(id: &str) -> Option<jiff::Timestamp> {
+    let made = id.parse::<ulid::Ulid>().ok()?.timestamp_ms();
+    // The clock may have been set between the two.
+    jiff::Timestamp::from_millisecond(i64::try_from(made).ok()?.checked_sub(3_600_000)?).ok()
+}
+
 /// Returns an id that no call has had, which sorts after those made before it.
 pub fn new_call_id() -> CallId {
-    CallId(ulid::Ulid::generate().to_string())
+    // The random part is drawn once for a process and counted up from there: no other process has the
+    // same, ids of one millisecond sort, and packed records stay small.
+    static LAST: Mutex<Option<ulid::Ulid>> = Mutex::new(None);
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    let id = match *last {
+        Some(last) => {
+            let now = jiff::Timestamp::now().as_millisecond().cast_unsigned();
+            ulid::Ulid::from_parts(now, last.random().wrapping_add(1))
+        }
+        None => ulid::Ulid::generate(),
+    };
+    *last = Some(id);
+    CallId(id.to_string())
 }

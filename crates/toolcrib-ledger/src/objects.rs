@@ -45,9 +45,7 @@ impl Objects {
     /// Returns content by its hash, checked against it.
     pub(crate) fn load(&self, hash: &str) -> io::Result<Vec<u8>> {
         let bytes = fs::read(self.place(hash))?;
-        let mut found = String::new();
-        let _ = hex(&Sha256::digest(&bytes), &mut found);
-        if found != hash {
+        if hash_of(&bytes) != hash {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "its content was altered"));
         }
         Ok(bytes)
@@ -57,6 +55,13 @@ impl Objects {
         let (folder, rest) = hash.split_at_checked(2).unwrap_or(("", hash));
         self.folder.join(Path::new(folder)).join(rest)
     }
+}
+
+/// Returns the hash that content is kept by.
+pub fn hash_of(content: &[u8]) -> String {
+    let mut hash = String::with_capacity(64);
+    let _ = hex(&Sha256::digest(content), &mut hash);
+    hash
 }
 
 fn copy(content: &mut dyn Read, file: &mut File) -> io::Result<(String, u64)> {

@@ -1,13 +1,13 @@
 //! The calls on the record, put together again from their lines.
 
 use std::collections::HashMap;
-use std::fs;
-use std::io::{self, BufRead, BufReader};
+use std::io;
 
 use jiff::Timestamp;
-use serde::Deserialize;
 use serde_json::Value;
+use toolcrib_core::canonical::Digest;
 
+use crate::lines::{Entry, Record};
 use crate::state::State;
 
 /// A call that was recorded.
@@ -27,43 +27,24 @@ pub struct PastCall {
     pub rule: String,
 }
 
-#[derive(Deserialize)]
-struct Line {
-    ts: Timestamp,
-    trace_id: String,
-    event: String,
-    catalogue: String,
-    name: String,
-    args_preview: Option<String>,
-    decision: Option<String>,
-    rule: Option<String>,
-    by: Option<String>,
-    error: Option<String>,
-}
-
 /// Reads the calls that were asked for since a moment, oldest first. Lines that cannot be read are counted.
 pub fn past_calls(state: &State, since: Timestamp) -> io::Result<(Vec<PastCall>, usize)> {
-    let mut files: Vec<_> = fs::read_dir(state.folder().join("context_log"))?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|it| it == "jsonl"))
-        .collect();
-    files.sort();
     let mut calls: Vec<PastCall> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut unread = 0;
-    for file in files {
-        for line in BufReader::new(fs::File::open(file)?).lines() {
-            let Ok(line) = serde_json::from_str::<Line>(&line?) else {
+    for page in Record::open(state)?.between(Some(since), None).pages() {
+        for line in page?.lines() {
+            let Some(line) = Entry::parse(line) else {
                 unread += 1;
                 continue;
             };
             if line.event == "asked" && line.ts >= since {
                 places.insert(line.trace_id.clone(), calls.len());
                 calls.push(PastCall {
-                    id: line.trace_id,
                     at: line.ts,
-                    tool: format!("{}/{}", line.catalogue, line.name),
-                    args: line.args_preview.and_then(|text| serde_json::from_str(&text).ok()),
+                    tool: line.tool(),
+                    args: whole_args(&line),
+                    id: line.trace_id,
                     verdict: None,
                     rule: String::new(),
                 });
@@ -94,4 +75,11 @@ pub fn past_calls(state: &State, since: Timestamp) -> io::Result<(Vec<PastCall>,
         }
     }
     Ok((calls, unread))
+}
+
+/// Returns the arguments if the record has all of them: none cut off, none taken out as a secret.
+fn whole_args(line: &Entry) -> Option<Value> {
+    let args: Value = serde_json::from_str(line.args_preview.as_ref()?).ok()?;
+    let digest = Digest::of(&line.tool(), &args).to_string();
+    (line.digest.as_deref() == Some(&digest)).then_some(args)
 }

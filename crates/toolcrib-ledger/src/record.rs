@@ -1,20 +1,27 @@
-//! The record of calls: append-only JSON lines, a file for each hour.
+//! The record of calls: what is asked, decided, begun and done, a JSON line each.
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::Write;
-use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use jiff::Timestamp;
 use serde::Serialize;
+use serde_json::{Value, json};
 use toolcrib_core::command::End;
-use toolcrib_core::{Event, Moment, Recorder, Usage};
+use toolcrib_core::{Event, Keep, Moment, Note, Recorder, Usage};
 
-use crate::state::{State, is_torn, open_append};
+use crate::link::Link;
+use crate::live::Live;
+use crate::log::{Appended, Body, Log, Settings};
+use crate::redact::Redactor;
+use crate::state::State;
 
 /// The most bytes of arguments or reply that one line shows.
 const PREVIEW: usize = 2048;
+
+/// How far past what is shown secrets are looked for, so that none is cut in two and missed.
+const MARGIN: usize = 512;
 
 /// Whether lines show the beginning of arguments and replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,48 +34,136 @@ pub enum Previews {
 
 /// Writes the record.
 pub struct RecordFile {
-    folder: PathBuf,
+    state: State,
     previews: Previews,
-    current: Mutex<Option<(i64, File)>>,
+    redactor: Redactor,
+    settings: Value,
+    ink: Mutex<Ink>,
+    /// The number of the last line that is written.
+    written: AtomicU64,
+    /// The number of the last line that is on the disk.
+    synced: Mutex<u64>,
+}
+
+/// What is written with.
+#[derive(Default)]
+struct Ink {
+    log: Option<Log>,
+    live: Option<Live>,
+    held: Vec<Body>,
+    /// When the last of them was.
+    at: Option<jiff::Timestamp>,
+    /// How many lines could not be written.
+    lost: u64,
 }
 
 impl RecordFile {
-    /// Writes to the record in `state`.
-    pub fn new(state: &State, previews: Previews) -> Self {
-        Self { folder: state.folder().join("context_log"), previews, current: Mutex::new(None) }
+    /// Writes to the record in `state`. `settings` are those that are not as they are shipped.
+    pub fn new(state: &State, previews: Previews, redactor: Redactor, settings: Value) -> Self {
+        Self {
+            state: state.clone(),
+            previews,
+            redactor,
+            settings,
+            ink: Mutex::default(),
+            written: AtomicU64::new(0),
+            synced: Mutex::default(),
+        }
     }
 
-    fn append(&self, at: Timestamp, line: &[u8]) -> Result<(), String> {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        let hour = at.as_second().div_euclid(3600);
-        if current.as_ref().is_none_or(|(open, _)| *open != hour) {
-            let name = at.strftime("ctx-%Y%m%d-%H.jsonl").to_string();
-            let path = self.folder.join(name);
-            let failed = |err: std::io::Error| format!("`{}`: {err}", path.display());
-            let mut file = open_append(&path).map_err(failed)?;
-            if is_torn(&file).map_err(failed)? {
-                file.write_all(b"\n").map_err(failed)?;
-            }
-            *current = Some((hour, file));
+    fn ink(&self) -> MutexGuard<'_, Ink> {
+        self.ink.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self, at: jiff::Timestamp, body: Body, keep: Keep) -> io::Result<()> {
+        let mut ink = self.ink();
+        ink.held.push(body);
+        ink.at = Some(at);
+        if keep == Keep::Held {
+            return Ok(());
         }
-        let Some((_, file)) = current.as_mut() else { return Err("no file".to_owned()) };
-        // One write for a line: several processes append to this file.
-        file.write_all(line).map_err(|err| {
+        let appended = self.flush(&mut ink, at)?;
+        drop(ink);
+        if keep == Keep::Durable {
+            self.sync(&appended.file, appended.seq)?;
+        }
+        Ok(())
+    }
+
+    fn flush(&self, ink: &mut Ink, at: jiff::Timestamp) -> io::Result<Appended> {
+        let bodies = std::mem::take(&mut ink.held);
+        let count = bodies.len() as u64;
+        let appended = self.append(ink, at, bodies);
+        if let Ok(appended) = &appended {
+            ink.lost = 0;
+            self.written.fetch_max(appended.seq, Ordering::Relaxed);
+        } else {
+            ink.lost += count;
             // Opened anew next time, and looked at.
-            *current = None;
-            err.to_string()
-        })
+            ink.log = None;
+        }
+        appended
+    }
+
+    fn append(
+        &self,
+        ink: &mut Ink,
+        at: jiff::Timestamp,
+        mut bodies: Vec<Body>,
+    ) -> io::Result<Appended> {
+        if ink.lost > 0 {
+            bodies.insert(0, Body::about(at, "lines_lost", &json!({"lines": ink.lost})));
+        }
+        if ink.log.is_none() {
+            ink.log = Some(self.open()?);
+        }
+        let Some(log) = &mut ink.log else { return Err(io::Error::other("no log")) };
+        log.append(at, &bodies)
+    }
+
+    fn open(&self) -> io::Result<Log> {
+        let folder = self.state.folder();
+        let settings = Settings {
+            hash: Link::of(self.settings.to_string().as_bytes()),
+            shown: self.settings.clone(),
+        };
+        Log::open(&folder.join("context_log"), &folder.join("record.key"), settings)
+    }
+
+    /// Puts lines on the disk up to `seq`: one goes, and takes the others' along.
+    fn sync(&self, file: &Arc<File>, seq: u64) -> io::Result<()> {
+        let mut synced = self.synced.lock().unwrap_or_else(PoisonError::into_inner);
+        if *synced >= seq {
+            return Ok(());
+        }
+        let upto = self.written.load(Ordering::Relaxed);
+        file.sync_data()?;
+        *synced = upto.max(seq);
+        Ok(())
     }
 
     fn preview<'a>(&self, text: &'a str) -> Option<Cow<'a, str>> {
-        if self.previews == Previews::Off {
-            return None;
-        }
+        (self.previews == Previews::On).then(|| self.shown(text))
+    }
+
+    /// Returns the beginning of a text, without secrets.
+    fn shown<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let near = &text[..text.floor_char_boundary(PREVIEW + MARGIN)];
+        let clean = self.redactor.clean(near);
         if text.len() <= PREVIEW {
-            return Some(Cow::Borrowed(text));
+            return clean;
         }
-        let end = text.floor_char_boundary(PREVIEW);
-        Some(Cow::Owned(format!("{} [TRUNCATED] ({} bytes)", &text[..end], text.len())))
+        let end = clean.floor_char_boundary(PREVIEW);
+        Cow::Owned(format!("{} [TRUNCATED] ({} bytes)", &clean[..end], text.len()))
+    }
+}
+
+impl Drop for RecordFile {
+    fn drop(&mut self) {
+        let mut ink = self.ink();
+        if let Some(at) = ink.at.filter(|_| !ink.held.is_empty()) {
+            let _ = self.flush(&mut ink, at);
+        }
     }
 }
 
@@ -78,22 +173,28 @@ fn cut(name: &str) -> &str {
 }
 
 /// A line, with the names that the contract gives to its fields.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Line<'a> {
     id: String,
     ts: String,
-    actor: &'static str,
-    act: &'static str,
+    actor: &'a str,
+    act: &'a str,
     conv_id: &'a str,
     trace_id: &'a str,
     iter: u32,
-    event: &'static str,
+    event: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
     catalogue: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
     name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     elapsed_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     used: Option<Usage>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,46 +213,40 @@ struct Line<'a> {
     rule: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    places: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    directory: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     end: Option<End>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<&'a Value>,
 }
 
 impl Recorder for RecordFile {
-    fn record(&self, event: &Event<'_>) -> Result<(), String> {
+    fn record(&self, event: &Event<'_>, keep: Keep) -> Result<(), String> {
         let (catalogue, name) = event.tool.split_once('/').unwrap_or(("", event.tool));
         let mut line = Line {
-            id: ulid::Ulid::generate().to_string(),
+            id: crate::new_call_id().0,
             ts: format!("{:.3}", event.at),
             actor: "tool",
             act: "tool_call",
             conv_id: cut(&event.session.0),
             trace_id: &event.call.0,
-            iter: 0,
-            event: "",
             catalogue: cut(catalogue),
             name: cut(name),
-            status: None,
-            elapsed_ms: None,
-            used: None,
-            args_preview: None,
-            result_preview: None,
-            bytes: None,
-            effect: None,
-            digest: None,
-            decision: None,
-            rule: None,
-            by: None,
-            error: None,
-            message: None,
-            end: None,
+            ..Line::default()
         };
         match &event.moment {
             Moment::Asked { args, digest, effect } => {
                 line.event = "asked";
+                line.user = Some(rustix::process::getuid().as_raw());
                 line.args_preview = self.preview(args);
                 line.digest = Some(digest);
                 line.effect = Some(effect.as_str());
@@ -163,8 +258,21 @@ impl Recorder for RecordFile {
                 line.rule = Some(rule);
                 line.by = *by;
             }
-            Moment::Ended { error, elapsed_us, reply, usage } => {
+            Moment::Waits { rule } => {
+                line.event = "waits";
+                line.rule = Some(rule);
+            }
+            Moment::Started { places, directory } => {
+                line.event = "started";
+                line.places = places;
+                line.directory = *directory;
+                if keep == Keep::Durable {
+                    line.process = Some(self.sign_in().map_err(|err| err.to_string())?);
+                }
+            }
+            Moment::Ended { error, elapsed_us, reply, usage, version } => {
                 line.used = Some(*usage);
+                line.version = *version;
                 line.event = "ended";
                 line.status = Some(if error.is_none() { "ok" } else { "error" });
                 line.elapsed_ms = Some(*elapsed_us as f64 / 1000.0);
@@ -183,9 +291,39 @@ impl Recorder for RecordFile {
                 line.used = Some(*usage);
             }
         }
-        let mut bytes = serde_json::to_vec(&line).map_err(|err| err.to_string())?;
-        bytes.push(b'\n');
-        self.append(event.at, &bytes)
+        let body = Body::of(&line).map_err(|err| err.to_string())?;
+        self.write(event.at, body, keep).map_err(|err| err.to_string())
+    }
+
+    fn note(&self, note: &Note<'_>) -> Result<(), String> {
+        let (catalogue, name) = note.tool.split_once('/').unwrap_or(("", note.tool));
+        let detail = self.redactor.clean(&note.detail.to_string()).into_owned();
+        let detail = serde_json::from_str(&detail).unwrap_or(Value::Null);
+        let line = Line {
+            id: crate::new_call_id().0,
+            ts: format!("{:.3}", note.at),
+            actor: note.actor,
+            act: note.act,
+            trace_id: note.call,
+            event: note.event,
+            catalogue: cut(catalogue),
+            name: cut(name),
+            detail: Some(&detail),
+            ..Line::default()
+        };
+        let body = Body::of(&line).map_err(|err| err.to_string())?;
+        self.write(note.at, body, Keep::Written).map_err(|err| err.to_string())
+    }
+}
+
+impl RecordFile {
+    /// Lets others know that this process changes things, so that they can tell when it died at it.
+    fn sign_in(&self) -> io::Result<String> {
+        let mut ink = self.ink();
+        if ink.live.is_none() {
+            ink.live = Some(Live::enter(&self.state)?);
+        }
+        Ok(ink.live.as_ref().map(|live| live.name().to_owned()).unwrap_or_default())
     }
 }
 
@@ -194,34 +332,74 @@ mod tests {
     use super::*;
     use toolcrib_core::{CallId, Effect, SessionId};
 
-    #[test]
-    fn lines_have_the_fields_of_the_contract_and_are_private() {
-        use std::os::unix::fs::PermissionsExt;
-        let folder = tempfile::tempdir().unwrap();
-        let state = State::open(&folder.path().join("state")).unwrap();
-        let record = RecordFile::new(&state, Previews::On);
+    fn record(state: &State, settings: Value) -> RecordFile {
+        RecordFile::new(state, Previews::On, Redactor::default(), settings)
+    }
+
+    fn asked(recorder: &RecordFile, args: &str, keep: Keep) {
         let event = Event {
             at: "2025-11-04T12:34:56.789Z".parse().unwrap(),
             call: &CallId("01A".to_owned()),
             session: &SessionId("conv".to_owned()),
             tool: "wink/read_file",
-            moment: Moment::Asked {
-                args: &"ä".repeat(PREVIEW),
-                digest: "d".to_owned(),
-                effect: Effect::Read,
-            },
+            moment: Moment::Asked { args, digest: "d".to_owned(), effect: Effect::Read },
         };
-        record.record(&event).unwrap();
-        record.record(&event).unwrap();
+        recorder.record(&event, keep).unwrap();
+    }
 
+    fn lines(state: &State) -> Vec<Value> {
         let path = state.folder().join("context_log/ctx-20251104-12.jsonl");
-        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         let text = std::fs::read_to_string(path).unwrap();
-        assert_eq!(text.lines().count(), 2);
-        let line: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    #[test]
+    fn lines_have_the_fields_of_the_contract_and_are_private() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let state = State::open(&folder.path().join("state")).unwrap();
+        asked(&record(&state, json!({})), &"ä".repeat(PREVIEW), Keep::Written);
+        for name in ["context_log/ctx-20251104-12.jsonl", "context_log/head", "record.key"] {
+            let mode = state.folder().join(name).metadata().unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{name}");
+        }
+        let line = lines(&state).pop().unwrap();
         assert_eq!(line["ts"], "2025-11-04T12:34:56.789Z");
         assert_eq!((&line["act"], &line["name"]), (&"tool_call".into(), &"read_file".into()));
+        assert_eq!((&line["actor"], &line["iter"]), (&"tool".into(), &0.into()));
         assert_eq!(line["bytes"], PREVIEW * 2);
         assert!(line["args_preview"].as_str().unwrap().ends_with("[TRUNCATED] (4096 bytes)"));
+    }
+
+    #[test]
+    fn a_secret_at_the_cut_is_not_cut_in_two() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = State::open(&folder.path().join("state")).unwrap();
+        let args =
+            format!("{} AKIAIOSFODNN7EXAMPLE {}", "x".repeat(PREVIEW - 10), "y".repeat(5000));
+        asked(&record(&state, json!({})), &args, Keep::Written);
+        let shown = lines(&state).pop().unwrap()["args_preview"].as_str().unwrap().to_owned();
+        assert!(!shown.contains("AKIA") && shown.contains("xxx [REDACTE"), "{shown}");
+    }
+
+    #[test]
+    fn lines_that_may_wait_come_with_the_next_and_settings_with_the_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = State::open(&folder.path().join("state")).unwrap();
+        let first = record(&state, json!({"mode": "strict"}));
+        asked(&first, "held", Keep::Held);
+        assert!(!state.folder().join("context_log/ctx-20251104-12.jsonl").exists());
+        asked(&first, "written", Keep::Written);
+        asked(&first, "left", Keep::Held);
+        drop(first);
+        asked(&record(&state, json!({"mode": "strict"})), "same", Keep::Durable);
+        asked(&record(&state, json!({})), "other", Keep::Written);
+        let shown: Vec<String> = lines(&state)
+            .iter()
+            .map(|line| line["args_preview"].as_str().unwrap_or("settings").to_owned())
+            .collect();
+        assert_eq!(shown, ["settings", "held", "written", "left", "same", "settings", "other"]);
+        let verified = crate::verify(&state).unwrap();
+        assert_eq!((verified.problems, verified.lines), (Vec::new(), 7));
     }
 }

@@ -7,8 +7,8 @@ use toolcrib_core::canonical::Digest;
 use toolcrib_core::policy::Answer;
 use toolcrib_core::tool::ReplyFuture;
 use toolcrib_core::{
-    Call, Clock, Ctx, Decision, Effect, ErrorKind, Event, Moment, Permit, Plan, Prepared, Recorder,
-    Tier, ToolError, Verdict,
+    Call, Clock, Ctx, Decision, Effect, ErrorKind, Event, Keep, Moment, Permit, Plan, Prepared,
+    Recorder, Tier, ToolError, Verdict,
 };
 
 use toolcrib_core::toolset::Offer;
@@ -36,6 +36,28 @@ pub(crate) struct Desk {
     pub(crate) is_pinned: bool,
     /// What was decided, once it is.
     pub(crate) decided: Arc<OnceLock<Decision>>,
+    /// What the record is to say when it begins.
+    pub(crate) about: OnceLock<About>,
+}
+
+/// What a call is about to do, where.
+pub(crate) struct About {
+    /// The files it is about to change.
+    places: Vec<String>,
+    /// The directory of its command.
+    directory: Option<String>,
+}
+
+impl About {
+    fn of(plan: &Plan, ctx: &Ctx) -> Self {
+        let place = |path: &str| ctx.files.place(path).ok();
+        let directory = plan.command.as_ref();
+        Self {
+            places: plan.edits.iter().filter_map(|edit| place(&edit.path)).collect(),
+            directory: directory
+                .and_then(|command| place(command.directory.as_deref().unwrap_or("."))),
+        }
+    }
 }
 
 /// How far a call got without a person.
@@ -118,6 +140,7 @@ impl Desk {
         }
         self.judge.note_use(&decision, ctx);
         let _ = self.decided.set(decision.clone());
+        let _ = self.about.set(About::of(plan, ctx));
         decision
     }
 
@@ -272,13 +295,42 @@ impl Desk {
             let message = format!("`{}` is not the call that was permitted", self.tool);
             return Err(ToolError::new(ErrorKind::Refused, message));
         }
+        self.record_started()?;
         Ok(prepared.run(ctx))
     }
 
     fn record_decided(&self, verdict: &str, rule: &str, by: Option<&str>) -> Result<(), ToolError> {
-        let moment = Moment::Decided { verdict, rule, by };
-        let effect = if verdict == "allow" { self.effect } else { Effect::None };
-        record(&*self.recorder, &*self.clock, &self.call, &self.tool, effect, moment)
+        // What follows is written with it: that it started, or that it ended.
+        self.record(Moment::Decided { verdict, rule, by }, Keep::Held)
+    }
+
+    /// Puts on record that a person is asked, which can take long.
+    pub(crate) fn record_waits(&self, rule: &str) -> Result<(), ToolError> {
+        self.record(Moment::Waits { rule }, Keep::Written)
+    }
+
+    /// Puts on record that the tool begins: for one that changes something, so that no power cut can
+    /// take it back.
+    fn record_started(&self) -> Result<(), ToolError> {
+        let about = self.about.get();
+        let places = about.map_or(&[][..], |about| &about.places);
+        let directory = about.and_then(|about| about.directory.as_deref());
+        let keep = if self.effect == Effect::Write { Keep::Durable } else { Keep::Written };
+        self.record(Moment::Started { places, directory }, keep)
+    }
+
+    fn record(&self, moment: Moment<'_>, keep: Keep) -> Result<(), ToolError> {
+        let event = event(&*self.clock, &self.call, &self.tool, moment);
+        match self.recorder.record(&event, keep) {
+            Err(reason) if self.effect == Effect::Write => {
+                let tool = &self.tool;
+                let message =
+                    format!("`{tool}` was not run: the record cannot be written: {reason}");
+                Err(ToolError::new(ErrorKind::Unrecorded, message)
+                    .hint("check that the state folder can be written and its disk is not full"))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -314,23 +366,12 @@ pub(crate) fn question(
     }
 }
 
-/// Puts a moment of a call on the record. One that would change something and cannot be put on record
-/// goes no further.
-pub(crate) fn record(
-    recorder: &dyn Recorder,
+/// A moment of a call, now.
+pub(crate) fn event<'a>(
     clock: &dyn Clock,
-    call: &Call,
-    tool: &str,
-    effect: Effect,
-    moment: Moment<'_>,
-) -> Result<(), ToolError> {
-    let event = Event { at: clock.now(), call: &call.id, session: &call.session, tool, moment };
-    match recorder.record(&event) {
-        Err(reason) if effect == Effect::Write => {
-            let message = format!("`{tool}` was not run: the record cannot be written: {reason}");
-            Err(ToolError::new(ErrorKind::Unrecorded, message)
-                .hint("check that the state folder can be written and its disk is not full"))
-        }
-        _ => Ok(()),
-    }
+    call: &'a Call,
+    tool: &'a str,
+    moment: Moment<'a>,
+) -> Event<'a> {
+    Event { at: clock.now(), call: &call.id, session: &call.session, tool, moment }
 }

@@ -8,13 +8,13 @@ use toolcrib_core::canonical::{self, Digest};
 use toolcrib_core::catalogue::Failure;
 use toolcrib_core::toolset::Offer;
 use toolcrib_core::{
-    Call, Cancel, Catalogue, Clock, Ctx, Decision, Effect, ErrorKind, Moment, Outcome, Plan,
+    Call, Cancel, Catalogue, Clock, Ctx, Decision, Effect, ErrorKind, Keep, Moment, Outcome, Plan,
     Recorder, ToolError, Toolset,
 };
 
 use crate::approver::{Approver, Confirms, Question};
 use crate::confirm::{Confirmation, can_confirm};
-use crate::desk::{Desk, Opened, Seen, question, record};
+use crate::desk::{Desk, Opened, Seen, event, question};
 use crate::judge::{Asked, Judge};
 use crate::run::{Allowance, blocking};
 
@@ -81,7 +81,7 @@ impl Runtime {
         let result = match found {
             Ok(offer) => self.attempt(offer, &tool, &call, &cancel, &mut trail).await,
             Err(err) => {
-                let _ = self.record_asked(&tool, &call, Effect::None);
+                self.record_asked(&tool, &call, Effect::None);
                 Err(err)
             }
         };
@@ -93,7 +93,7 @@ impl Runtime {
     pub fn reject(&self, call: &Call, reason: &ToolError) -> Outcome {
         let start = self.clock.elapsed();
         let Found { offer, tool, face } = self.find(call);
-        let _ = self.record_asked(&tool, call, Effect::None);
+        self.record_asked(&tool, call, Effect::None);
         let err = match offer {
             Err(err) if !call.tool.is_empty() => err,
             _ => reason.clone(),
@@ -184,7 +184,7 @@ impl Runtime {
         trail: &mut Trail,
     ) -> Result<Value, ToolError> {
         let declaration = offer.tool.declaration();
-        let digest = self.record_asked(tool, call, declaration.effect)?;
+        let digest = self.record_asked(tool, call, declaration.effect);
         let prepared = offer.tool.parse(call.args.clone())?;
         let ctx = self.enter(offer, tool, call, cancel);
         trail.ctx = Some(ctx.clone());
@@ -209,6 +209,7 @@ impl Runtime {
             confirmation,
             is_pinned: self.approver.looks(),
             decided: Arc::clone(&trail.decision),
+            about: OnceLock::new(),
         };
         let allowance = allowance(offer, cancel);
         let (prepared, seen, decision, desk) = match desk.open(&allowance, prepared, &ctx).await? {
@@ -216,6 +217,7 @@ impl Runtime {
             Opened::Asks { prepared, seen, decision, desk } => (prepared, seen, decision, desk),
         };
         let question = desk.question(offer, seen, decision.clone(), &ctx);
+        desk.record_waits(&decision.rule)?;
         let asked = self.clock.elapsed();
         let answer = tokio::select! {
             answer = self.approver.ask(&question) => Some(answer),
@@ -233,14 +235,13 @@ impl Runtime {
         Ctx { limits: offer.limits, ..ctx }
     }
 
-    /// Puts on record that a call was asked for. One that would change something and cannot be put
-    /// on record goes no further.
-    fn record_asked(&self, tool: &str, call: &Call, effect: Effect) -> Result<Digest, ToolError> {
+    /// Puts on record that a call was asked for. It is written with what comes next.
+    fn record_asked(&self, tool: &str, call: &Call, effect: Effect) -> Digest {
         let args = canonical::text(&call.args);
         let digest = Digest::of(tool, &call.args);
         let moment = Moment::Asked { args: &args, digest: digest.to_string(), effect };
-        record(&*self.recorder, &*self.clock, call, tool, effect, moment)?;
-        Ok(digest)
+        let _ = self.recorder.record(&event(&*self.clock, call, tool, moment), Keep::Held);
+        digest
     }
 
     fn close(
@@ -282,12 +283,15 @@ impl Runtime {
         let moment = Moment::Ended {
             error: error.as_ref().map(|err| (err.kind, err.message.as_str())),
             elapsed_us: elapsed.as_micros() as u64,
+            version: offer.map(Offer::version),
             reply: &text,
             usage: trail.ctx.as_ref().map(|ctx| ctx.meter.total()).unwrap_or_default(),
         };
-        // It is over: there is nobody left to refuse.
-        let _ = record(&*self.recorder, &*self.clock, call, tool, Effect::None, moment);
-        Outcome { text, ..outcome(call, tool.to_owned(), reply, error, trail, elapsed) }
+        // It is over: there is nothing left to refuse.
+        let recorded =
+            self.recorder.record(&event(&*self.clock, call, tool, moment), Keep::Written);
+        let unrecorded = recorded.err();
+        Outcome { text, unrecorded, ..outcome(call, tool.to_owned(), reply, error, trail, elapsed) }
     }
 }
 
@@ -357,5 +361,6 @@ fn outcome(
         usage: trail.ctx.as_ref().map(|ctx| ctx.meter.total()).unwrap_or_default(),
         changes: trail.ctx.map(|ctx| ctx.files.changes()).unwrap_or_default(),
         elapsed,
+        unrecorded: None,
     }
 }

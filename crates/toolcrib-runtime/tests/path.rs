@@ -19,8 +19,8 @@ use toolcrib_core::reading::{ReadShell, Reading};
 use toolcrib_core::search::{Found, Glob, Grep, Names, Pattern, Scope, Search};
 use toolcrib_core::{
     Call, CallId, Cancel, Catalogue, Change, Clock, Commands, Content, Ctx, Declaration, Effect,
-    ErrorKind, Event, Files, Limits, Listing, Meta, Meter, Mode, Moment, Outcome, Plan, Recorder,
-    SessionId, Tier, Tool, ToolError, ToolSettings, Toolset, Tree, Usage,
+    ErrorKind, Event, Files, Keep, Limits, Listing, Meta, Meter, Mode, Moment, Note, Outcome, Plan,
+    Recorder, SessionId, Tier, Tool, ToolError, ToolSettings, Toolset, Tree, Usage,
 };
 use toolcrib_runtime::{
     AlwaysYes, AnswerFuture, Approver, Judge, Nobody, Question, Runtime, World,
@@ -101,6 +101,7 @@ static CATALOGUE: Catalogue = Catalogue {
     about: "Tools that misbehave",
     tools: &[&Wild(&PURE), &Wild(&READS), &Wild(&WRITES), &Wild(&BLOCKED)],
     call_keys: &["sessionId"],
+    code: |_| "",
     wrap: |_, reply, _| json!({"ok": reply}),
     word: |failure| json!({"bad": failure.error.kind.as_str(), "why": failure.error.message}),
 };
@@ -247,7 +248,11 @@ struct Memory {
 }
 
 impl Recorder for Memory {
-    fn record(&self, event: &Event<'_>) -> Result<(), String> {
+    fn note(&self, _: &Note<'_>) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn record(&self, event: &Event<'_>, keep: Keep) -> Result<(), String> {
         if self.is_full {
             return Err("disk full".to_owned());
         }
@@ -256,6 +261,9 @@ impl Recorder for Memory {
             Moment::Decided { verdict, by, .. } => {
                 format!("decided {verdict} by {}", by.unwrap_or("policy"))
             }
+            Moment::Waits { .. } => "waits".to_owned(),
+            Moment::Started { .. } => format!("started, {keep:?}"),
+            Moment::TaskEnded { .. } => "task ended".to_owned(),
             Moment::Ended { error, .. } => {
                 format!("ended {}", error.map_or("ok", |(kind, _)| kind.as_str()))
             }
@@ -432,7 +440,9 @@ fn every_call_is_on_the_record_from_asked_to_ended() {
     bench.call("wild/nope", json!({}));
     let expect = [
         "wild/writes asked in theirs",
+        "waits",
         "decided allow by test",
+        "started, Durable",
         "ended ok",
         "wild/pure asked in session",
         "ended bad_args",

@@ -31,6 +31,7 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
         &todo_write::TodoWrite,
     ],
     call_keys: &[],
+    code: |tool| crate::code_of("clemini", tool),
     wrap,
     word,
 };

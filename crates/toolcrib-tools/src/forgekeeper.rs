@@ -34,6 +34,7 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
         &create_task_card::CreateTaskCard,
     ],
     call_keys: &[],
+    code: |tool| crate::code_of("forgekeeper", tool),
     wrap,
     word,
 };

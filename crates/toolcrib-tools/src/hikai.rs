@@ -25,6 +25,7 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
         &validate_output::ValidateOutput,
     ],
     call_keys: &[],
+    code: |tool| crate::code_of("hikai", tool),
     wrap,
     word,
 };

@@ -14,6 +14,7 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     about: "Tools as isolated workers with security tiers 0-4; one form for every result",
     tools: &[&calculator::Calculator, &filesystem::Filesystem],
     call_keys: &["sessionId", "callId"],
+    code: |tool| crate::code_of("nachos", tool),
     wrap,
     word,
 };

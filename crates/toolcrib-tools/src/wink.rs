@@ -32,6 +32,7 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
         &create_directory::CreateDirectory,
     ],
     call_keys: &[],
+    code: |tool| crate::code_of("wink", tool),
     wrap,
     word,
 };

@@ -1,9 +1,13 @@
 //! The command line, as data that also makes the help, the man pages and the completions.
 
+mod ledger;
+
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
+
+pub(crate) use ledger::{AuditArgs, AuditCommand, ExportFormat, Which};
 
 /// The tool runtime for agents: every call checked, decided, confined and recorded.
 #[derive(Parser)]
@@ -82,6 +86,8 @@ pub(crate) enum Command {
     Grants(GrantsArgs),
     /// Show what would be decided about a call and why, or check a file of rules
     Policy(PolicyArgs),
+    /// Look at the record: find calls, tell their story, check that nothing was changed
+    Audit(AuditArgs),
     /// Show what works here, what does not, and why
     Doctor(DoctorArgs),
     /// Show the settings

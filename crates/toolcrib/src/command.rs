@@ -1,6 +1,7 @@
 //! The subcommands, one file each.
 
 mod approvals;
+mod audit;
 mod batch;
 mod call;
 mod config;
@@ -18,9 +19,12 @@ mod search;
 mod tools;
 mod tour;
 mod undo;
+mod when;
 
 use std::process::ExitCode;
 use std::sync::Arc;
+
+use when::moment;
 
 use crate::cli::{Cli, Command, Global};
 use crate::exit::Exit;
@@ -48,6 +52,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Approvals(args) => approvals::run(&cli.global, terminal, &args),
         Command::Grants(args) => grants::run(&cli.global, terminal, &args),
         Command::Policy(args) => policy::run(&cli.global, terminal, &args),
+        Command::Audit(args) => audit::run(&cli.global, terminal, &args),
         Command::Doctor(args) => doctor::run(&cli.global, terminal, &args),
         Command::Config(args) => config::run(&cli.global, terminal, &args),
         Command::Completions { shell } => Ok(man::completions(shell)),

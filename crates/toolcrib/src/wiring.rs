@@ -2,6 +2,7 @@
 
 mod commands;
 mod policy;
+mod record;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -16,7 +17,7 @@ use toolcrib_core::{
     SessionId, ToolSettings, Toolset,
 };
 use toolcrib_host::{Asker, Hardlinks, Root, Rules, Sandbox, SystemClock, Workspace, real_place};
-use toolcrib_ledger::{GrantFile, Journal, Previews, RecordFile, State};
+use toolcrib_ledger::{GrantFile, Journal, State};
 use toolcrib_runtime::{Approver, Judge, Runtime, World};
 use toolcrib_search::{Ceiling, Engine};
 use toolcrib_shell::Bash;
@@ -99,9 +100,8 @@ impl Crib {
         let shell = Arc::new(Bash::default());
         let policy = policy::policy(&settings, &places, &root, &*shell, &mut warnings)?;
         let workspace = opener.open(root)?;
-        let previews =
-            if settings.text("record.previews") == "off" { Previews::Off } else { Previews::On };
-        let recorder: Arc<dyn Recorder> = Arc::new(RecordFile::new(&state, previews));
+        let recorder = record::recorder(&settings, &environment, &state);
+        record::lost(&state, &*recorder, &*clock, &mut warnings);
         let sandbox = |workspace: &Arc<Workspace>| {
             let state = state.folder();
             commands::sandbox(&settings, &environment, workspace, &clock, state, wishes)

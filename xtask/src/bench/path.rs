@@ -66,6 +66,7 @@ static CATALOGUE: Catalogue = Catalogue {
     about: "A tool that does nothing",
     tools: &[&Nothing],
     call_keys: &[],
+    code: |_| "",
     wrap: |_, reply, _| reply,
     word: |failure| json!({"error": failure.error.message}),
 };

@@ -7,9 +7,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, mpsc};
-use toolcrib_core::{Call, Cancel, ErrorKind, SessionId, ToolError, json as strict_json};
+use toolcrib_core::{Call, Cancel, ErrorKind, Outcome, SessionId, ToolError, json as strict_json};
 use toolcrib_runtime::Runtime;
 
+use super::call::unrecorded;
 use super::{approver, block_on, interrupted, open_to_stay};
 use crate::cli::{CallArgs, Global};
 use crate::exit::Exit;
@@ -49,11 +50,11 @@ pub(super) fn run(
     let jobs = usize::from(args.jobs);
     block_on(async move {
         let local = tokio::task::LocalSet::new();
-        local.run_until(serve(runtime, jobs)).await
+        local.run_until(serve(runtime, jobs, terminal)).await
     })
 }
 
-async fn serve(runtime: Arc<Runtime>, jobs: usize) -> Exit {
+async fn serve(runtime: Arc<Runtime>, jobs: usize, terminal: Terminal) -> Exit {
     let mut lines = read_lines(jobs);
     let cancel = Cancel::default();
     let session = session();
@@ -82,7 +83,11 @@ async fn serve(runtime: Arc<Runtime>, jobs: usize) -> Exit {
         let (runtime, session) = (Arc::clone(&runtime), session.clone());
         let (cancel, done) = (child(&cancel), done.clone());
         tokio::task::spawn_local(async move {
-            let answered = answer(&runtime, line, session, cancel).await;
+            let (id, outcome) = answer(&runtime, line, session, cancel).await;
+            if let Some(reason) = &outcome.unrecorded {
+                terminal.warn(&unrecorded(reason));
+            }
+            let answered = tell(&id, &outcome);
             let _ = done.send(answered);
             drop(slot);
         });
@@ -112,8 +117,13 @@ fn child(parent: &Cancel) -> Cancel {
     child
 }
 
-/// Answers one line. Returns whether the call succeeded, and nothing if nobody reads the answers.
-async fn answer(runtime: &Runtime, line: Line, session: SessionId, cancel: Cancel) -> Option<bool> {
+/// Makes the call of one line.
+async fn answer(
+    runtime: &Runtime,
+    line: Line,
+    session: SessionId,
+    cancel: Cancel,
+) -> (String, Outcome) {
     let id = toolcrib_ledger::new_call_id();
     let mut call = Call { id, session, tool: line.tool, args: Value::Null };
     let outcome = match line.args {
@@ -125,7 +135,12 @@ async fn answer(runtime: &Runtime, line: Line, session: SessionId, cancel: Cance
     };
     // Lets the watcher of this call's token go.
     cancel.cancel();
-    let (id, elapsed) = (line.id, outcome.elapsed.as_micros());
+    (line.id, outcome)
+}
+
+/// Tells what came of a call. Returns whether it succeeded, and nothing if nobody reads the answers.
+fn tell(id: &str, outcome: &Outcome) -> Option<bool> {
+    let elapsed = outcome.elapsed.as_micros();
     let text = format!(r#"{{"id":{id},"reply":{},"elapsed_us":{elapsed}}}"#, outcome.text);
     print_json(&text).then_some(outcome.error.is_none())
 }

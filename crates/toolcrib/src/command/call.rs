@@ -61,6 +61,9 @@ fn show(terminal: Terminal, args: &CallArgs, crib: &Crib, outcome: &Outcome) -> 
     if terminal.verbosity > 1 {
         terminal.note(&format!("recorded in {}", crib.state.folder().display()));
     }
+    if let Some(reason) = &outcome.unrecorded {
+        terminal.warn(&unrecorded(reason));
+    }
     if args.json {
         print_json(&outcome.text);
     } else {
@@ -86,6 +89,13 @@ fn show_preview(terminal: Terminal, args: &CallArgs, preview: &Preview, is_answe
         render::preview(terminal, preview, is_answered);
     }
     Exit::Done
+}
+
+/// Words that a call is not on the record.
+pub(super) fn unrecorded(reason: &str) -> String {
+    format!(
+        "the record cannot be written: {reason}; reading goes on without it, and nothing is changed"
+    )
 }
 
 pub(super) fn unreadable(reason: &str) -> ToolError {

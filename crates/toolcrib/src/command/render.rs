@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 use toolcrib_core::{Change, ChangeKind, Outcome, escape};
+use toolcrib_ledger::Journal;
 use toolcrib_runtime::Preview;
 
 use crate::terminal::{Paint, Terminal, print};
@@ -53,7 +54,7 @@ pub(super) fn outcome(terminal: Terminal, crib: &Crib, outcome: &Outcome) {
         }
         let _ = writeln!(text, "  Time: {}ms", outcome.elapsed.as_millis());
         for change in &outcome.changes {
-            text.push_str(&difference(terminal, crib, change));
+            text.push_str(&difference(terminal, &crib.journal, change));
         }
         if !outcome.changes.is_empty() {
             let undo = format!("  take it back: toolcrib undo {}", outcome.call);
@@ -139,7 +140,7 @@ fn news(outcome: &Outcome) -> String {
     text
 }
 
-fn place(change: &Change) -> String {
+pub(super) fn place(change: &Change) -> String {
     format!("{}/{}", change.root.trim_end_matches('/'), change.path)
 }
 
@@ -163,11 +164,11 @@ pub(super) fn preview(terminal: Terminal, preview: &Preview, is_answered: bool) 
 }
 
 /// Returns the difference that a change made, if both sides are text.
-fn difference(terminal: Terminal, crib: &Crib, change: &Change) -> String {
+pub(super) fn difference(terminal: Terminal, journal: &Journal, change: &Change) -> String {
     if change.kind.is_of_directory() {
         return String::new();
     }
-    let load = |hash: &str| crib.journal.load(hash).ok();
+    let load = |hash: &str| journal.load(hash).ok();
     let before = match &change.before {
         Some(image) if image.size <= MOST_BYTES as u64 => load(&image.sha256),
         Some(_) => None,
@@ -175,7 +176,11 @@ fn difference(terminal: Terminal, crib: &Crib, change: &Change) -> String {
     };
     let path = toolcrib_host::root_path(&place(change));
     let after = match &change.after {
-        Some(image) if image.size <= MOST_BYTES as u64 => std::fs::read(path).ok(),
+        // It may have been changed again: then that change has kept it.
+        Some(image) if image.size <= MOST_BYTES as u64 => std::fs::read(path)
+            .ok()
+            .filter(|bytes| toolcrib_ledger::hash_of(bytes) == image.sha256)
+            .or_else(|| load(&image.sha256)),
         Some(_) => None,
         None => Some(Vec::new()),
     };

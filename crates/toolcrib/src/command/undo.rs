@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolcrib_core::{
-    Call, CallId, Cancel, Change, ChangeKind, Effect, ErrorKind, Event, Files, Limits, Moment,
-    ToolError, escape,
+    Call, CallId, Cancel, Change, ChangeKind, Effect, ErrorKind, Event, Files, Keep, Limits,
+    Moment, ToolError, escape,
 };
 use toolcrib_host::root_path;
 use toolcrib_ledger::Taken;
@@ -122,32 +122,33 @@ fn recorded(
     work: impl FnOnce() -> Result<Vec<Step>, ToolError>,
 ) -> Result<Vec<Step>, ToolError> {
     let start = crib.clock.elapsed();
-    let record = |moment: Moment<'_>| {
+    let record = |moment: Moment<'_>, keep: Keep| {
         let at = crib.clock.now();
         let event = Event { at, call: &call.id, session: &call.session, tool: NAME, moment };
-        crib.recorder.record(&event).map_err(|reason| {
+        crib.recorder.record(&event, keep).map_err(|reason| {
             ToolError::new(ErrorKind::Unrecorded, format!("not recorded: {reason}"))
         })
     };
     let args = toolcrib_core::canonical::text(&call.args);
     let digest = toolcrib_core::canonical::Digest::of(NAME, &call.args).to_string();
-    record(Moment::Asked { args: &args, digest, effect: Effect::Write })?;
-    record(Moment::Decided {
-        verdict: "allow",
-        rule: "a person's own command",
-        by: Some("terminal"),
-    })?;
+    record(Moment::Asked { args: &args, digest, effect: Effect::Write }, Keep::Held)?;
+    let decided =
+        Moment::Decided { verdict: "allow", rule: "a person's own command", by: Some("terminal") };
+    record(decided, Keep::Held)?;
+    record(Moment::Started { places: &[], directory: None }, Keep::Durable)?;
     let done = work();
     let reply = match &done {
         Ok(steps) => steps_json(steps).to_string(),
         Err(err) => err.message.clone(),
     };
-    let _ = record(Moment::Ended {
+    let ended = Moment::Ended {
         error: done.as_ref().err().map(|err| (err.kind, err.message.as_str())),
         elapsed_us: crib.clock.elapsed().saturating_sub(start).as_micros() as u64,
+        version: None,
         reply: &reply,
         usage: toolcrib_core::Usage::default(),
-    });
+    };
+    let _ = record(ended, Keep::Written);
     done
 }
 

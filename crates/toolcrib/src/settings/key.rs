@@ -352,6 +352,14 @@ pub static KEYS: &[Key] = &[
         contract_name: None,
     },
     Key {
+        name: "record.secrets",
+        about: "Names of variables whose values are kept out of the record, beside those whose names tell.",
+        kind: Kind::Names,
+        default: "[]",
+        project: Project::More,
+        contract_name: None,
+    },
+    Key {
         name: "undo.max_bytes",
         about: "The largest file that an undo copy is kept of. A larger one is not changed at all.",
         kind: Kind::Count(0, 1 << 50),

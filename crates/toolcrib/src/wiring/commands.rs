@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolcrib_core::{Clock, Event, Moment, Recorder};
+use toolcrib_core::{Clock, Event, Keep, Moment, Recorder};
 use toolcrib_host::{CommandLimits, Operator, Profile, Sandbox, SandboxRules, Workspace};
 
 use super::{WiringError, Wishes};
@@ -66,13 +66,14 @@ pub(super) fn on_record(
     sandbox.on_task_end(Box::new(move |ended| {
         let elapsed_us = ended.elapsed.as_micros() as u64;
         // Nobody waits for a task that could be told that the record failed.
-        let _ = recorder.record(&Event {
+        let event = Event {
             at: clock.now(),
             call: &ended.call,
             session: &ended.asker.session,
             tool: &ended.asker.tool,
             moment: Moment::TaskEnded { end: ended.end, elapsed_us, usage: ended.usage },
-        });
+        };
+        let _ = recorder.record(&event, Keep::Written);
     }));
     Arc::new(sandbox)
 }

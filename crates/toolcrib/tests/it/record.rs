@@ -16,14 +16,14 @@ fn every_call_is_asked_decided_and_ended_on_the_record() {
     let scratch = Scratch::new();
     scratch.put("a", "fine\n");
     scratch.call("wink/read_file", r#"{"path": "a"}"#);
-    assert_eq!(events(&scratch), ["asked", "decided", "ended"]);
+    assert_eq!(events(&scratch), ["asked", "decided", "started", "ended"]);
     let record = scratch.record();
     let call = &record[0]["trace_id"];
     assert!(record.iter().all(|line| line["trace_id"] == *call && line["act"] == "tool_call"));
     assert_eq!(record[0]["args_preview"], r#"{"path":"a"}"#);
     assert_eq!(record[1]["decision"], "allow");
     assert_eq!(record[1]["rule"], "tier 1 in mode standard");
-    assert_eq!(record[2]["status"], "ok");
+    assert_eq!(record[3]["status"], "ok");
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&scratch.state()), 0o700);
     for file in fs::read_dir(scratch.state().join("context_log")).unwrap() {
@@ -71,7 +71,7 @@ fn previews_can_be_left_out() {
     let scratch = Scratch::new();
     scratch.run(["-c", "record.previews=off", "call", "forgekeeper/echo", "text=private"]);
     let record = scratch.record();
-    assert_eq!(record.len(), 3);
+    assert_eq!(record.len(), 4);
     assert!(!json!(record).to_string().contains("private"));
 }
 

@@ -177,13 +177,15 @@ impl Scratch {
         ran
     }
 
-    /// Every line of the record.
+    /// Every line of the record but those about the record itself.
     pub(crate) fn record(&self) -> Vec<Value> {
         let Ok(folder) = fs::read_dir(self.state().join("context_log")) else { return Vec::new() };
         let mut files: Vec<_> = folder.map(|file| file.unwrap().path()).collect();
+        files.retain(|file| file.extension().is_some_and(|it| it == "jsonl"));
         files.sort();
         let text: String = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+        lines.filter(|line: &Value| line["act"] != "record").collect()
     }
 }
 

@@ -1,0 +1,201 @@
+//! The record, read again.
+
+use std::fs;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::Value;
+use toolcrib_core::Usage;
+use toolcrib_core::command::End;
+
+use crate::segment::Segment;
+use crate::state::State;
+
+/// A line of the record. What a later version adds is passed over.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Entry {
+    /// When.
+    pub ts: Timestamp,
+    /// `tool`, `user` or `system`.
+    #[serde(default)]
+    pub actor: String,
+    /// `tool_call`, or what else it is about.
+    #[serde(default)]
+    pub act: String,
+    /// The conversation.
+    #[serde(default)]
+    pub conv_id: String,
+    /// The call.
+    #[serde(default)]
+    pub trace_id: String,
+    /// What happened.
+    #[serde(default)]
+    pub event: String,
+    /// The tool's catalogue.
+    #[serde(default)]
+    pub catalogue: String,
+    /// The tool.
+    #[serde(default)]
+    pub name: String,
+    /// The user that asked, by number.
+    pub user: Option<u32>,
+    /// `ok`, `error` or `unknown`.
+    pub status: Option<String>,
+    /// How long it took.
+    pub elapsed_ms: Option<f64>,
+    /// The tool's version.
+    pub version: Option<String>,
+    /// What it used.
+    pub used: Option<Usage>,
+    /// The beginning of the arguments.
+    pub args_preview: Option<String>,
+    /// The beginning of the reply.
+    pub result_preview: Option<String>,
+    /// How long the arguments or the reply are.
+    pub bytes: Option<u64>,
+    /// What the tool does to the world.
+    pub effect: Option<String>,
+    /// The digest of the call.
+    pub digest: Option<String>,
+    /// `allow` or `deny`.
+    pub decision: Option<String>,
+    /// The rule.
+    pub rule: Option<String>,
+    /// The person who answered.
+    pub by: Option<String>,
+    /// The files it was about to change.
+    #[serde(default)]
+    pub places: Vec<String>,
+    /// Where its command began.
+    pub directory: Option<String>,
+    /// The process that ran it.
+    pub process: Option<String>,
+    /// How it failed.
+    pub error: Option<String>,
+    /// Why it failed.
+    pub message: Option<String>,
+    /// How its task ended.
+    pub end: Option<End>,
+    /// What else there is to say.
+    pub detail: Option<Value>,
+    /// The number of the line.
+    #[serde(default)]
+    pub seq: u64,
+}
+
+impl Entry {
+    /// Reads a line; nothing if it is none.
+    pub fn parse(line: &[u8]) -> Option<Self> {
+        serde_json::from_slice(line).ok()
+    }
+
+    /// `catalogue/tool`.
+    pub fn tool(&self) -> String {
+        if self.catalogue.is_empty() {
+            return self.name.clone();
+        }
+        format!("{}/{}", self.catalogue, self.name)
+    }
+}
+
+/// The files of the record, in the order they were written in.
+pub struct Record {
+    folder: PathBuf,
+    segments: Vec<Segment>,
+}
+
+/// One file of the record.
+pub struct Page {
+    /// Its name.
+    pub name: String,
+    /// What is in it.
+    pub bytes: Vec<u8>,
+}
+
+impl Page {
+    /// Its lines, with their numbers, without their ends.
+    pub fn lines(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
+        self.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty())
+    }
+}
+
+impl Record {
+    /// Looks at what there is.
+    pub fn open(state: &State) -> io::Result<Self> {
+        Self::at(&state.folder().join("context_log"))
+    }
+
+    pub(crate) fn at(folder: &Path) -> io::Result<Self> {
+        Ok(Self { folder: folder.to_owned(), segments: Segment::list(folder)? })
+    }
+
+    /// Leaves out the files that ended before `since` or began after `until`.
+    pub fn between(mut self, since: Option<Timestamp>, until: Option<Timestamp>) -> Self {
+        let hour = |at: Timestamp| at.as_second().div_euclid(3600);
+        // A clock that was set back writes into later files.
+        self.segments.retain(|segment| since.is_none_or(|since| segment.hour >= hour(since)));
+        if let Some(until) = until {
+            self.segments.retain(|segment| segment.hour <= hour(until));
+        }
+        self
+    }
+
+    /// The files, oldest first.
+    pub fn pages(&self) -> impl DoubleEndedIterator<Item = io::Result<Page>> {
+        self.segments.iter().map(|segment| self.page(*segment))
+    }
+
+    pub(crate) fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    pub(crate) fn page(&self, segment: Segment) -> io::Result<Page> {
+        let bytes = fs::read(segment.path(&self.folder))?;
+        Ok(Page { name: segment.to_string(), bytes })
+    }
+}
+
+/// Reads lines as they are written.
+pub struct Follower {
+    folder: PathBuf,
+    segment: Option<Segment>,
+    at: u64,
+}
+
+impl Follower {
+    /// Begins after the last line.
+    pub fn at_end(state: &State) -> io::Result<Self> {
+        let folder = state.folder().join("context_log");
+        let segment = Segment::list(&folder)?.pop();
+        let at = match segment {
+            Some(segment) => fs::metadata(segment.path(&folder))?.len(),
+            None => 0,
+        };
+        Ok(Self { folder, segment, at })
+    }
+
+    /// Returns the lines that were written since it was last asked.
+    pub fn fresh(&mut self) -> io::Result<Vec<Vec<u8>>> {
+        let mut lines = Vec::new();
+        for segment in Segment::list(&self.folder)? {
+            if self.segment.is_some_and(|known| segment < known) {
+                continue;
+            }
+            if self.segment != Some(segment) {
+                (self.segment, self.at) = (Some(segment), 0);
+            }
+            let mut file = fs::File::open(segment.path(&self.folder))?;
+            file.seek(SeekFrom::Start(self.at))?;
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes)?;
+            // A line that is not whole yet is left for the next time.
+            let whole = memchr::memrchr(b'\n', &bytes).map_or(0, |end| end + 1);
+            self.at += whole as u64;
+            let fresh = bytes[..whole].split(|byte| *byte == b'\n').filter(|it| !it.is_empty());
+            lines.extend(fresh.map(<[u8]>::to_vec));
+        }
+        Ok(lines)
+    }
+}

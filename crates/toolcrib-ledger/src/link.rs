@@ -1,0 +1,153 @@
+//! The hash that ties each line of the record to the one before it, and the key that signs where the
+//! record ends.
+
+use std::fmt;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+/// How many bytes of a line's SHA-256 are kept: nobody finds a second text for them.
+const SIZE: usize = 24;
+
+const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// The hash of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Link([u8; SIZE]);
+
+impl Link {
+    /// What the first line of all names as the one before it.
+    pub(crate) const FIRST: Self = Self([0; SIZE]);
+
+    /// Returns the hash of a line, without its end.
+    pub(crate) fn of(line: &[u8]) -> Self {
+        Self::cut(&Sha256::digest(line))
+    }
+
+    fn cut(hash: &[u8]) -> Self {
+        let mut bytes = [0; SIZE];
+        bytes.copy_from_slice(&hash[..SIZE]);
+        Self(bytes)
+    }
+
+    /// Reads what [`fmt::Display`] wrote.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        if text.len() != SIZE / 3 * 4 {
+            return None;
+        }
+        let mut bytes = [0; SIZE];
+        for (three, four) in bytes.chunks_mut(3).zip(text.as_bytes().chunks(4)) {
+            let mut bits = 0_u32;
+            for letter in four {
+                let value = LETTERS.iter().position(|known| known == letter)?;
+                bits = bits << 6 | value as u32;
+            }
+            three.copy_from_slice(&bits.to_be_bytes()[1..]);
+        }
+        Some(Self(bytes))
+    }
+}
+
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = [0; SIZE / 3 * 4];
+        for (four, three) in text.chunks_mut(4).zip(self.0.chunks(3)) {
+            let bits = u32::from_be_bytes([0, three[0], three[1], three[2]]);
+            for (place, letter) in four.iter_mut().enumerate() {
+                *letter = LETTERS[(bits >> (18 - 6 * place)) as usize & 63];
+            }
+        }
+        f.write_str(str::from_utf8(&text).unwrap_or_default())
+    }
+}
+
+/// Signs, so that only who can read the state folder can say where the record ends.
+pub(crate) struct Key {
+    inner: Sha256,
+    outer: Sha256,
+}
+
+impl Key {
+    /// Opens the key at `path`, making one if there is none.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        match fs::read(path) {
+            Ok(secret) if secret.len() == 32 => return Ok(Self::new(&secret)),
+            Ok(_) => {
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    format!("`{}` is not a key of 32 bytes", path.display()),
+                ));
+            }
+            Err(err) if err.kind() == io::ErrorKind::NotFound => {}
+            Err(err) => return Err(err),
+        }
+        let mut secret = [0; 32];
+        rustix::rand::getrandom(&mut secret[..], rustix::rand::GetRandomFlags::empty())?;
+        let fresh = path.with_extension(format!("{}", ulid::Ulid::generate()));
+        let mut file =
+            fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
+        file.write_all(&secret)?;
+        file.sync_data()?;
+        // Of two who make one at once, the first wins and both use it.
+        let linked = fs::hard_link(&fresh, path);
+        fs::remove_file(&fresh)?;
+        match linked {
+            Err(err) if err.kind() != io::ErrorKind::AlreadyExists => Err(err),
+            _ => fs::read(path).map(|secret| Self::new(&secret)),
+        }
+    }
+
+    fn new(secret: &[u8]) -> Self {
+        let padded = |pad: u8| {
+            let mut block = [pad; 64];
+            for (byte, secret) in block.iter_mut().zip(secret) {
+                *byte ^= secret;
+            }
+            Sha256::new_with_prefix(block)
+        };
+        Self { inner: padded(0x36), outer: padded(0x5c) }
+    }
+
+    /// Signs a text, as HMAC-SHA-256 does.
+    pub(crate) fn sign(&self, text: &[u8]) -> Link {
+        let inner = self.inner.clone().chain_update(text).finalize();
+        Link::cut(&self.outer.clone().chain_update(inner).finalize())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_read_as_they_are_written() {
+        let link = Link::of(b"a line");
+        assert_eq!(Link::parse(&link.to_string()), Some(link));
+        assert_ne!(Link::of(b"a  line"), link);
+        assert_eq!(Link::parse("short"), None);
+        assert_eq!(Link::parse(&"ä".repeat(16)), None);
+    }
+
+    #[test]
+    fn signing_is_hmac() {
+        // RFC 4231, the second case, cut.
+        let signed = Key::new(b"Jefe").sign(b"what do ya want for nothing?");
+        assert_eq!(signed.0[..4], [0x5b, 0xdc, 0xc1, 0x46]);
+    }
+
+    #[test]
+    fn a_key_is_made_once_and_is_private() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("record.key");
+        let first = Key::open(&path).unwrap().sign(b"x");
+        assert_eq!(Key::open(&path).unwrap().sign(b"x"), first);
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        fs::write(&path, "short").unwrap();
+        assert!(Key::open(&path).is_err());
+    }
+}

@@ -1,0 +1,75 @@
+//! Which processes change things now: each holds a file of its own locked, so that the next one to start
+//! can tell who died at it.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::PathBuf;
+
+use crate::state::State;
+
+const FOLDER: &str = "live";
+
+/// A process that is there.
+pub(crate) struct Live {
+    path: PathBuf,
+    name: String,
+    _file: File,
+}
+
+/// A process that is gone without a word.
+pub(crate) struct Dead {
+    pub(crate) path: PathBuf,
+    pub(crate) name: String,
+    /// Held, so that only one of us sees to it.
+    _file: File,
+}
+
+impl Live {
+    /// Says that this process is there.
+    pub(crate) fn enter(state: &State) -> io::Result<Self> {
+        let folder = state.folder().join(FOLDER);
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        let name = crate::new_call_id().0;
+        // Locked before it has the name that others look for.
+        let fresh = folder.join(format!(".{name}"));
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
+        file.lock()?;
+        let path = folder.join(&name);
+        fs::rename(&fresh, &path)?;
+        Ok(Self { path, name, _file: file })
+    }
+
+    /// The name that its lines have.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+impl Dead {
+    /// Finds those that are gone.
+    pub(crate) fn find(state: &State) -> io::Result<Vec<Self>> {
+        let entries = match fs::read_dir(state.folder().join(FOLDER)) {
+            Ok(entries) => entries,
+            Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(err) => return Err(err),
+        };
+        let mut dead = Vec::new();
+        for entry in entries {
+            let path = entry?.path();
+            let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+            let name = name.to_owned();
+            let Ok(file) = File::open(&path) else { continue };
+            if file.try_lock().is_ok() {
+                dead.push(Self { path, name, _file: file });
+            }
+        }
+        Ok(dead)
+    }
+}

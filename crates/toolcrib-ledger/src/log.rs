@@ -1,0 +1,281 @@
+//! The record as files: lines appended by several processes at once, each tied to the one before it.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::head::{self, Head, Told};
+use crate::link::{Key, Link};
+use crate::segment::Segment;
+use crate::state::open_append;
+
+/// How large a file of the record gets before the next one is begun.
+pub(crate) const SEGMENT_BYTES: u64 = 10 << 20;
+
+/// The name of the file that tells where the record ends.
+pub(crate) const HEAD: &str = "head";
+
+/// A line that is not tied to others yet: a JSON object without its end.
+pub(crate) struct Body(Vec<u8>);
+
+impl Body {
+    pub(crate) fn of(line: &impl serde::Serialize) -> io::Result<Self> {
+        let mut bytes = Vec::with_capacity(512);
+        serde_json::to_writer(&mut bytes, line)?;
+        bytes.pop();
+        Ok(Self(bytes))
+    }
+
+    /// A line about the record itself.
+    pub(crate) fn about(now: Timestamp, event: &str, detail: &Value) -> Self {
+        let line = json!({
+            "id": ulid::Ulid::generate().to_string(),
+            "ts": format!("{now:.3}"),
+            "actor": "system",
+            "act": "record",
+            "conv_id": "",
+            "trace_id": "",
+            "iter": 0,
+            "event": event,
+            "detail": detail,
+        });
+        let mut bytes = line.to_string().into_bytes();
+        bytes.pop();
+        Self(bytes)
+    }
+}
+
+/// The record, open for appending.
+pub(crate) struct Log {
+    folder: PathBuf,
+    key: Key,
+    head: File,
+    most: u64,
+    settings: Settings,
+    /// The head as it was last seen, with its bytes.
+    seen: Option<(Vec<u8>, Head)>,
+    current: Option<(Segment, Arc<File>)>,
+}
+
+/// What was found at the end of the record.
+struct End {
+    head: Option<Head>,
+    /// What there is to say about it.
+    notes: Vec<Body>,
+    /// Whether the last line has no end.
+    is_torn: bool,
+}
+
+/// The settings that lines are written under.
+pub(crate) struct Settings {
+    pub(crate) hash: Link,
+    /// Those that are not as they are shipped.
+    pub(crate) shown: Value,
+}
+
+/// Where lines went.
+pub(crate) struct Appended {
+    /// The number of the last of them.
+    pub(crate) seq: u64,
+    /// The file they are in.
+    pub(crate) file: Arc<File>,
+}
+
+impl Log {
+    /// Opens the record in `folder`, signed by the key at `key`.
+    pub(crate) fn open(folder: &Path, key: &Path, settings: Settings) -> io::Result<Self> {
+        Ok(Self {
+            key: Key::open(key)?,
+            head: open_head(folder)?,
+            folder: folder.to_owned(),
+            most: SEGMENT_BYTES,
+            settings,
+            seen: None,
+            current: None,
+        })
+    }
+
+    /// Appends lines, each tied to the one before it. All of them, or none.
+    pub(crate) fn append(&mut self, now: Timestamp, bodies: &[Body]) -> io::Result<Appended> {
+        self.head.lock()?;
+        let appended = self.append_locked(now, bodies);
+        let unlocked = self.head.unlock();
+        let appended = appended?;
+        unlocked?;
+        Ok(appended)
+    }
+
+    fn append_locked(&mut self, now: Timestamp, bodies: &[Body]) -> io::Result<Appended> {
+        let End { head: last, mut notes, is_torn } = self.find_end(now)?;
+        let place = last.map(|head| (head.segment, head.size));
+        let segment = Segment::for_line(place, now, self.most);
+        let start = place.filter(|(last, _)| *last == segment).map_or(0, |(_, size)| size);
+        let mut head = Head { segment, ..last.unwrap_or(Head::first(segment)) };
+        if head.settings != self.settings.hash {
+            head.settings = self.settings.hash;
+            notes.push(Body::about(now, "settings", &self.settings.shown));
+        }
+        let file = self.segment(segment)?;
+        let mut text = Vec::with_capacity(bodies.iter().map(|body| body.0.len() + 80).sum());
+        if is_torn && start > 0 {
+            // What is there and does not belong to the chain stays a line of its own.
+            text.push(b'\n');
+        }
+        for body in notes.iter().chain(bodies) {
+            let from = text.len();
+            text.extend_from_slice(&body.0);
+            head.seq += 1;
+            write!(text, ",\"seq\":{},\"prev\":\"{}\"}}", head.seq, head.link)?;
+            head.link = Link::of(&text[from..]);
+            text.push(b'\n');
+        }
+        // In one go: whoever reads meanwhile sees whole lines.
+        if let Err(err) = (&*file).write_all(&text) {
+            let _ = file.set_len(start);
+            return Err(err);
+        }
+        head.size = start + text.len() as u64;
+        let bytes = head.bytes(&self.key);
+        self.head.write_all_at(&bytes, 0)?;
+        self.seen = Some((bytes.to_vec(), head));
+        Ok(Appended { seq: head.seq, file })
+    }
+
+    /// Finds the last line that holds, and what there is to say about what was found.
+    fn find_end(&mut self, now: Timestamp) -> io::Result<End> {
+        let bytes = head::read(&self.head)?;
+        let told = match &self.seen {
+            Some((seen, head)) if *seen == bytes => Told::Head(*head),
+            _ => Head::parse(&bytes, &self.key),
+        };
+        let mut notes = Vec::new();
+        let head = match told {
+            Told::Head(head) => head,
+            Told::Later => {
+                return Err(io::Error::other("a later version of toolcrib has written to it"));
+            }
+            Told::Nothing | Told::Wrong => {
+                let Some(segment) = Segment::list(&self.folder)?.pop() else {
+                    return Ok(End { head: None, notes, is_torn: false });
+                };
+                let event = if told == Told::Wrong { "end_not_signed" } else { "end_not_known" };
+                let head = last_of(segment, &fs::read(segment.path(&self.folder))?);
+                let detail = json!({"continues_after": head.seq, "file": segment.to_string()});
+                notes.push(Body::about(now, event, &detail));
+                head
+            }
+        };
+        let file = self.segment(head.segment)?;
+        let size = file.metadata()?.len();
+        if size == head.size {
+            return Ok(End { head: Some(head), notes, is_torn: false });
+        }
+        let is_torn = ends_torn(&file, size)?;
+        let named = |bytes: u64| json!({"file": head.segment.to_string(), "bytes": bytes, "after": head.seq});
+        if size < head.size {
+            notes.push(Body::about(now, "lines_missing", &named(head.size - size)));
+            return Ok(End { head: Some(Head { size, ..head }), notes, is_torn });
+        }
+        // Whoever wrote them died before it could say so.
+        let mut bytes = vec![0; (size - head.size) as usize];
+        file.read_exact_at(&mut bytes, head.size)?;
+        let (held, strange) = follow(head, &bytes);
+        if strange > 0 {
+            notes.push(Body::about(now, "line_torn", &named(strange as u64)));
+        }
+        Ok(End { head: Some(Head { size, ..held }), notes, is_torn })
+    }
+
+    fn segment(&mut self, segment: Segment) -> io::Result<Arc<File>> {
+        if let Some((open, file)) = &self.current
+            && *open == segment
+            && file.metadata()?.nlink() > 0
+        {
+            return Ok(Arc::clone(file));
+        }
+        let path = segment.path(&self.folder);
+        let is_new = !path.exists();
+        let file = Arc::new(open_append(&path)?);
+        if is_new {
+            // So that a line that must last has a name to be found by.
+            File::open(&self.folder)?.sync_all()?;
+        }
+        if let Some((_, old)) = self.current.replace((segment, Arc::clone(&file))) {
+            old.sync_data()?;
+        }
+        Ok(file)
+    }
+}
+
+pub(crate) fn open_head(folder: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+    let mut options = fs::OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(flags);
+    options.open(folder.join(HEAD))
+}
+
+/// Reads a file to its end, when nothing else tells where the record ends.
+fn last_of(segment: Segment, bytes: &[u8]) -> Head {
+    let mut head = Head { size: bytes.len() as u64, ..Head::first(segment) };
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        if let Some(tied) = Tied::parse(line) {
+            head = Head { seq: tied.seq, link: tied.own, ..head };
+        }
+    }
+    head
+}
+
+fn ends_torn(file: &File, size: u64) -> io::Result<bool> {
+    let mut last = [b'\n'];
+    if size > 0 {
+        file.read_exact_at(&mut last, size - 1)?;
+    }
+    Ok(last != [b'\n'])
+}
+
+/// Follows the chain over bytes that come after `head`; returns its new end, and how many bytes are no part
+/// of it.
+fn follow(head: Head, bytes: &[u8]) -> (Head, usize) {
+    let (mut head, mut strange) = (head, 0);
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        match Tied::parse(line) {
+            Some(tied) if tied.prev == head.link && tied.seq == head.seq + 1 => {
+                head = Head { seq: tied.seq, link: tied.own, ..head };
+            }
+            _ => strange += line.len(),
+        }
+    }
+    (head, strange)
+}
+
+/// What ties a line to the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tied {
+    /// Its number.
+    pub(crate) seq: u64,
+    /// The hash of the one before.
+    pub(crate) prev: Link,
+    /// Its own hash.
+    pub(crate) own: Link,
+}
+
+impl Tied {
+    /// Reads a line with its end; nothing if it is torn or is no line of ours.
+    pub(crate) fn parse(line: &[u8]) -> Option<Self> {
+        let line = line.strip_suffix(b"\n")?;
+        // The last two fields, by place: no text of a caller comes after them.
+        let rest = line.strip_suffix(b"\"}")?;
+        let (rest, prev) = rest.split_at_checked(rest.len().checked_sub(32)?)?;
+        let prev = Link::parse(str::from_utf8(prev).ok()?)?;
+        let rest = rest.strip_suffix(b",\"prev\":\"")?;
+        let from = memchr::memrchr(b':', rest)? + 1;
+        let seq = str::from_utf8(&rest[from..]).ok()?.parse().ok()?;
+        rest[..from].ends_with(b",\"seq\":").then(|| Self { seq, prev, own: Link::of(line) })
+    }
+}

@@ -1,0 +1,246 @@
+//! Takes secrets out of what is kept and shown: known forms of keys, credentials in addresses and headers,
+//! values of secret variables, and what looks made up at random behind a telling name.
+
+use std::borrow::Cow;
+use std::sync::{LazyLock, OnceLock};
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use regex::Regex;
+
+/// What stands where a secret was.
+const MARK: &str = "[REDACTED]";
+
+/// The shortest value of a variable that is looked for: shorter ones are found everywhere.
+const SHORTEST: usize = 8;
+
+/// A form that secrets have.
+struct Form {
+    /// Texts, in lower case, without one of which there is none.
+    signs: &'static [&'static str],
+    /// Its first group is the secret; all of it without one.
+    pattern: &'static str,
+    check: fn(&str) -> bool,
+}
+
+const FORMS: &[Form] = &[
+    Form {
+        signs: &["akia", "asia", "abia", "acca"],
+        pattern: r"(?-u:\b)(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?-u:\b)",
+        check: any,
+    },
+    Form {
+        signs: &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"],
+        pattern: r"(?-u:\b)(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{22,})",
+        check: any,
+    },
+    Form { signs: &["glpat-"], pattern: r"(?-u:\b)glpat-[A-Za-z0-9_-]{20,}", check: any },
+    Form {
+        signs: &["sk-", "sk_live_", "sk_test_", "rk_live_", "rk_test_", "whsec_"],
+        pattern: r"(?-u:\b)(?:sk-[A-Za-z0-9_-]{16,}|(?:[sr]k_(?:live|test)|whsec)_[A-Za-z0-9]{16,})",
+        check: is_mixed,
+    },
+    Form { signs: &["xox"], pattern: r"(?-u:\b)xox[abeoprs]-[A-Za-z0-9-]{10,}", check: any },
+    Form { signs: &["aiza"], pattern: r"(?-u:\b)AIza[A-Za-z0-9_-]{35}", check: any },
+    Form { signs: &["ya29."], pattern: r"(?-u:\b)ya29\.[A-Za-z0-9_-]{20,}", check: any },
+    Form {
+        signs: &["npm_", "hf_", "pypi-", "dop_v1_", "shpat_", "sg."],
+        pattern: r"(?-u:\b)(?:npm_[A-Za-z0-9]{36}|hf_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{40,}|dop_v1_[0-9a-f]{64}|shpat_[0-9a-f]{32}|SG\.[A-Za-z0-9_-]{20,24}\.[A-Za-z0-9_-]{40,46})",
+        check: any,
+    },
+    Form {
+        signs: &["eyj"],
+        pattern: r"(?-u:\b)eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
+        check: any,
+    },
+    Form {
+        signs: &["private key"],
+        pattern: r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(.*?)(?:-----END|$)",
+        check: any,
+    },
+    Form {
+        signs: &["://"],
+        pattern: r#"://[^\s/?#"'\\@:]*:([^\s/?#"'\\@]+)@"#,
+        check: is_written_out,
+    },
+    Form {
+        signs: &["authorization"],
+        pattern: r#"(?i)authorization(?:\\?["'])?\s*[:=]\s*(?:\\?["'])?(?:(?:bearer|basic|token|digest|apikey)\s+)?([^\s"'\\,;]{4,})"#,
+        check: is_written_out,
+    },
+    Form {
+        signs: &["bearer "],
+        pattern: r"(?i)(?-u:\b)bearer\s+([A-Za-z0-9._~+/=-]{8,})",
+        check: is_mixed,
+    },
+    // A JSON member, or a variable of that very name: whatever is in it.
+    Form {
+        signs: &["password", "passwd", "secret", "token", "api_key", "apikey", "api-key"],
+        pattern: r#"(?i)\\?"(?:password|passwd|passphrase|secret|token|api[_-]?key|(?:access|auth|refresh|id|session)[_-]?token|client[_-]?secret|(?:access|secret|private)[_-]?key)\\?"\s*:\s*\\?"([^"\\]{4,})"#,
+        check: is_written_out,
+    },
+    Form {
+        signs: &["password", "passwd", "passphrase", "pwd"],
+        pattern: r#"(?i)(?:password|passwd|passphrase|(?-u:\b)pwd)[A-Za-z0-9_-]{0,20}(?:\\?["'])?\s*(?:=>|:=|[:=]|\s)\s*(?:\\?["'])?([^\s"'\\,;&(){}<>\[\]]{6,})"#,
+        check: is_mixed,
+    },
+    Form {
+        signs: &["secret", "token", "key", "credential", "auth"],
+        pattern: r#"(?i)(?:secret|token|api[_-]?key|access[_-]?key|private[_-]?key|account[_-]?key|credentials?|auth)[A-Za-z0-9_-]{0,20}(?:\\?["'])?\s*(?:=>|:=|[:=]|\s)\s*(?:\\?["'])?([A-Za-z0-9._~+/=-]{12,})"#,
+        check: is_random,
+    },
+];
+
+/// All signs, and the form that each is of.
+static SIGNS: LazyLock<(Option<AhoCorasick>, Vec<usize>)> = LazyLock::new(|| {
+    let signs =
+        || FORMS.iter().enumerate().flat_map(|(form, it)| it.signs.iter().map(move |s| (form, s)));
+    let found =
+        AhoCorasick::builder().ascii_case_insensitive(true).build(signs().map(|(_, sign)| sign));
+    (found.ok(), signs().map(|(form, _)| form).collect())
+});
+
+/// The patterns, compiled when they are first wanted.
+static PATTERNS: [OnceLock<Option<Regex>>; FORMS.len()] = [const { OnceLock::new() }; FORMS.len()];
+
+/// Takes secrets out of texts.
+#[derive(Default)]
+pub struct Redactor {
+    values: Option<AhoCorasick>,
+}
+
+impl Redactor {
+    /// Knows these values as secrets too, wherever they stand.
+    pub fn new(values: impl IntoIterator<Item = String>) -> Self {
+        let values: Vec<String> =
+            values.into_iter().filter(|value| value.len() >= SHORTEST).collect();
+        if values.is_empty() {
+            return Self::default();
+        }
+        let found = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&values);
+        Self { values: found.ok() }
+    }
+
+    /// Returns the text without secrets.
+    pub fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut spans: Vec<(usize, usize)> = Vec::new();
+        if let Some(values) = &self.values {
+            spans.extend(values.find_iter(text).map(|found| (found.start(), found.end())));
+        }
+        let (signs, form_of) = &*SIGNS;
+        let mut seen = [false; FORMS.len()];
+        if let Some(signs) = signs {
+            for found in signs.find_overlapping_iter(text) {
+                seen[form_of[found.pattern().as_usize()]] = true;
+            }
+        }
+        for (place, form) in FORMS.iter().enumerate().filter(|(place, _)| seen[*place]) {
+            let pattern = PATTERNS[place].get_or_init(|| Regex::new(form.pattern).ok());
+            let Some(pattern) = pattern else { continue };
+            for found in pattern.captures_iter(text) {
+                let Some(secret) = found.get(1).or(found.get(0)) else { continue };
+                if (form.check)(secret.as_str()) {
+                    spans.push((secret.start(), secret.end()));
+                }
+            }
+        }
+        if spans.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        spans.sort_unstable();
+        let (mut clean, mut at) = (String::with_capacity(text.len()), 0);
+        for (start, end) in spans {
+            if start >= at {
+                clean.push_str(&text[at..start]);
+                clean.push_str(MARK);
+            }
+            at = at.max(end);
+        }
+        clean.push_str(&text[at..]);
+        Cow::Owned(clean)
+    }
+}
+
+/// Whether the name of a variable says that its value is a secret.
+pub fn is_secret_name(name: &str) -> bool {
+    const WORDS: [&str; 9] = [
+        "TOKEN",
+        "SECRET",
+        "PASSWORD",
+        "PASSWD",
+        "PASSPHRASE",
+        "API_KEY",
+        "APIKEY",
+        "ACCESS_KEY",
+        "PRIVATE_KEY",
+    ];
+    let name = name.to_ascii_uppercase();
+    WORDS.iter().any(|word| name.contains(word)) || name.ends_with("_KEY") || name.ends_with("_PAT")
+}
+
+fn any(_: &str) -> bool {
+    true
+}
+
+/// Whether a value is one, and not the place of one that is filled in elsewhere.
+fn is_written_out(value: &str) -> bool {
+    let is_place = value.starts_with(['$', '%', '<', '*', '{', '[']) || value.contains("...");
+    !is_place && !value.bytes().all(|byte| byte == b'x' || byte == b'X')
+}
+
+/// Whether a value has letters of more than one kind, as few words do.
+fn is_mixed(value: &str) -> bool {
+    let has = |is: fn(&u8) -> bool| value.as_bytes().iter().any(is);
+    let kinds = [has(u8::is_ascii_lowercase), has(u8::is_ascii_uppercase), has(u8::is_ascii_digit)];
+    let symbols = value.bytes().any(|byte| b"!@#$%^&*+=~?".contains(&byte));
+    let kinds = kinds.iter().filter(|kind| **kind).count() + usize::from(symbols);
+    let is_code = value.contains("::") || value.contains("()") || value.contains("->");
+    is_written_out(value)
+        && !is_code
+        && kinds >= 2
+        && (has(u8::is_ascii_digit) || symbols || is_random(value))
+}
+
+/// Whether a value looks made up at random: many different letters of several kinds, in no word.
+fn is_random(value: &str) -> bool {
+    let mut counts = [0_u32; 256];
+    for byte in value.bytes() {
+        counts[usize::from(byte)] += 1;
+    }
+    let size = value.len() as f64;
+    let entropy: f64 = counts
+        .iter()
+        .filter(|count| **count > 0)
+        .map(|count| f64::from(*count) / size)
+        .map(|share| -share * share.log2())
+        .sum();
+    let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    let letters = value.bytes().filter(u8::is_ascii_alphabetic).count();
+    let is_path = value.contains('/') && !value.contains(['+', '=']) && digits < 4;
+    is_written_out(value) && !is_path && digits >= 2 && letters >= 2 && entropy >= 3.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_patterns_compile() {
+        for form in FORMS {
+            assert!(Regex::new(form.pattern).is_ok(), "{}", form.pattern);
+        }
+    }
+
+    #[test]
+    fn values_of_secret_variables_are_found_anywhere() {
+        let redactor = Redactor::new(["correct horse".to_owned(), "short".to_owned()]);
+        assert_eq!(redactor.clean("say correct horse, short"), "say [REDACTED], short");
+    }
+
+    #[test]
+    fn what_is_shown_of_a_call_stays_json() {
+        let text = r#"{"command":"curl -H \"Authorization: Bearer abc123def456\" x","password":"p w\u00e4 x"}"#;
+        let clean = Redactor::default().clean(text).into_owned();
+        assert!(!clean.contains("abc123def456"), "{clean}");
+        serde_json::from_str::<serde_json::Value>(&clean).unwrap();
+    }
+}

@@ -1,0 +1,220 @@
+//! Calls put together again from their lines.
+
+use std::collections::HashMap;
+use std::io;
+
+use jiff::Timestamp;
+use memchr::memmem;
+
+use crate::lines::{Entry, Page, Record};
+use crate::state::State;
+
+/// All that the record has of one call, in the order it was written in.
+#[derive(Clone, Debug, Default)]
+pub struct Story {
+    /// Its lines.
+    pub entries: Vec<Entry>,
+}
+
+/// What came of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It ran and succeeded.
+    Ok,
+    /// It failed: by itself, or because it could not be read.
+    Failed,
+    /// Policy or a person refused it, or nobody could be asked.
+    Refused,
+    /// Its process died at it.
+    Unknown,
+    /// It has not ended yet.
+    Open,
+}
+
+impl Fate {
+    /// All of them, by their words.
+    pub const ALL: [Self; 5] = [Self::Ok, Self::Failed, Self::Refused, Self::Unknown, Self::Open];
+
+    /// Its word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Failed => "error",
+            Self::Refused => "refused",
+            Self::Unknown => "unknown",
+            Self::Open => "open",
+        }
+    }
+}
+
+/// Kinds of errors that are no fault of the tool: it was never run.
+pub(crate) fn is_refusal(error: &str) -> bool {
+    const REFUSALS: [&str; 6] = [
+        "refused",
+        "declined",
+        "approval_required",
+        "confirmation_required",
+        "unrecorded",
+        "quarantined",
+    ];
+    REFUSALS.contains(&error)
+}
+
+impl Story {
+    /// The last line of a kind.
+    pub fn moment(&self, event: &str) -> Option<&Entry> {
+        self.entries.iter().rev().find(|entry| entry.event == event)
+    }
+
+    /// Its first line.
+    pub fn first(&self) -> Option<&Entry> {
+        self.entries.first()
+    }
+
+    /// The call.
+    pub fn id(&self) -> &str {
+        self.first().map_or("", |entry| &entry.trace_id)
+    }
+
+    /// When it was asked for.
+    pub fn at(&self) -> Timestamp {
+        self.first().map_or(Timestamp::UNIX_EPOCH, |entry| entry.ts)
+    }
+
+    /// The tool, `catalogue/name`.
+    pub fn tool(&self) -> String {
+        self.first().map(Entry::tool).unwrap_or_default()
+    }
+
+    /// What came of it.
+    pub fn fate(&self) -> Fate {
+        let Some(ended) = self.moment("ended") else {
+            return if self.moment("lost").is_some() { Fate::Unknown } else { Fate::Open };
+        };
+        match ended.error.as_deref() {
+            None => Fate::Ok,
+            Some(error) if is_refusal(error) => Fate::Refused,
+            Some(_) => Fate::Failed,
+        }
+    }
+
+    fn seq(&self) -> u64 {
+        self.first().map_or(0, |entry| entry.seq)
+    }
+}
+
+/// Which calls are wanted.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Asked for at this moment or later.
+    pub since: Option<Timestamp>,
+    /// Asked for at this moment or before.
+    pub until: Option<Timestamp>,
+    /// `catalogue/tool`, or `tool`.
+    pub tool: Option<String>,
+    /// The conversation, the user's number, or who answered.
+    pub actor: Option<String>,
+    /// What came of it.
+    pub fate: Option<Fate>,
+    /// Words of its arguments, its reply, its error or its rule, in any case.
+    pub text: Option<String>,
+    /// This call and no other.
+    pub call: Option<String>,
+}
+
+impl Wanted {
+    fn takes(&self, story: &Story) -> bool {
+        let at = story.at();
+        let is_tool = |wanted: &String| {
+            let tool = story.tool();
+            tool == *wanted || tool.rsplit('/').next() == Some(wanted)
+        };
+        self.since.is_none_or(|since| at >= since)
+            && self.until.is_none_or(|until| at <= until)
+            && self.tool.as_ref().is_none_or(is_tool)
+            && self.actor.as_ref().is_none_or(|actor| has_actor(story, actor))
+            && self.fate.is_none_or(|fate| story.fate() == fate)
+            && self.text.as_ref().is_none_or(|text| has_text(story, text))
+            && self.call.as_ref().is_none_or(|call| story.id() == call)
+    }
+
+    /// A text that every line of a wanted call has.
+    fn sign(&self) -> Option<String> {
+        if let Some(call) = &self.call {
+            return Some(format!("\"trace_id\":\"{call}\""));
+        }
+        let tool = self.tool.as_ref()?;
+        let name = tool.rsplit('/').next().unwrap_or(tool);
+        Some(format!("\"name\":{}", serde_json::Value::from(name)))
+    }
+}
+
+fn has_actor(story: &Story, actor: &str) -> bool {
+    story.entries.iter().any(|entry| {
+        entry.conv_id == actor
+            || entry.by.as_deref() == Some(actor)
+            || entry.user.is_some_and(|user| user.to_string() == actor)
+    })
+}
+
+fn has_text(story: &Story, text: &str) -> bool {
+    let text = text.to_lowercase();
+    let has = |field: &Option<String>| {
+        field.as_ref().is_some_and(|field| field.to_lowercase().contains(&text))
+    };
+    story.entries.iter().any(|entry| {
+        has(&entry.args_preview)
+            || has(&entry.result_preview)
+            || has(&entry.message)
+            || has(&entry.rule)
+            || has(&entry.error)
+            || entry.places.iter().any(|place| place.to_lowercase().contains(&text))
+    })
+}
+
+/// Finds calls, the newest first, at most `most` of them.
+pub fn find_calls(state: &State, wanted: &Wanted, most: usize) -> io::Result<Vec<Story>> {
+    let mut found = Vec::new();
+    let mut open: HashMap<String, Story> = HashMap::new();
+    // A call can end in a later hour than it was asked in.
+    for page in Record::open(state)?.between(wanted.since, None).pages().rev() {
+        gather(&page?, wanted, &mut open);
+        let mut whole: Vec<Story> = Vec::new();
+        open.retain(|_, story| {
+            let is_whole = story.first().is_some_and(|entry| entry.event == "asked");
+            if is_whole {
+                whole.push(std::mem::take(story));
+            }
+            !is_whole
+        });
+        whole.retain(|story| wanted.takes(story));
+        whole.sort_by_key(|story| std::cmp::Reverse(story.seq()));
+        found.extend(whole);
+        if found.len() >= most {
+            break;
+        }
+    }
+    found.truncate(most);
+    Ok(found)
+}
+
+/// Puts the lines of a page before those that are there already.
+fn gather(page: &Page, wanted: &Wanted, open: &mut HashMap<String, Story>) {
+    let sign = wanted.sign();
+    let finder = sign.as_ref().map(|sign| memmem::Finder::new(sign.as_bytes()));
+    let mut fresh: HashMap<String, Vec<Entry>> = HashMap::new();
+    for line in page.lines() {
+        if finder.as_ref().is_some_and(|finder| finder.find(line).is_none()) {
+            continue;
+        }
+        let Some(entry) = Entry::parse(line) else { continue };
+        if entry.act == "tool_call" && !entry.trace_id.is_empty() {
+            fresh.entry(entry.trace_id.clone()).or_default().push(entry);
+        }
+    }
+    for (call, mut entries) in fresh {
+        let story = open.entry(call).or_default();
+        entries.append(&mut story.entries);
+        story.entries = entries;
+    }
+}

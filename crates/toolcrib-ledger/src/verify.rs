@@ -1,0 +1,377 @@
+//! Whether the record is whole: every line follows from the one before it, and the last is the one that was
+//! signed.
+
+use std::io;
+
+use crate::head::{self, Head, Told};
+use crate::lines::{Entry, Record};
+use crate::link::{Key, Link};
+use crate::log::{HEAD, Tied};
+use crate::state::State;
+
+/// What came of looking.
+#[derive(Clone, Debug, Default)]
+pub struct Verified {
+    /// How many lines follow from the one before them.
+    pub lines: u64,
+    /// How many files there are.
+    pub files: usize,
+    /// The number of the first line that is there.
+    pub first: u64,
+    /// The number of the last.
+    pub last: u64,
+    /// What is wrong.
+    pub problems: Vec<Problem>,
+    /// What is as it should be after something went wrong, and was noted then.
+    pub notes: Vec<Problem>,
+}
+
+/// Something about one place of the record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The file.
+    pub file: String,
+    /// The line, from 1; none for the file as a whole.
+    pub line: Option<usize>,
+    /// What it is.
+    pub what: String,
+}
+
+/// Looks at all of the record.
+pub fn verify(state: &State) -> io::Result<Verified> {
+    // Lines that are written while we look come after this end.
+    let end = read_end(state)?;
+    let record = Record::open(state)?;
+    let mut walk = Walk { report: Verified::default(), last: None, strange: None, end };
+    walk.report.files = record.segments().len();
+    for segment in record.segments() {
+        let page = record.page(*segment)?;
+        for (number, line) in page.bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
+            if !walk.step(&page.name, number + 1, line) {
+                break;
+            }
+        }
+    }
+    Ok(walk.finish())
+}
+
+fn read_end(state: &State) -> io::Result<Told> {
+    let key = Key::open(&state.folder().join("record.key"))?;
+    match std::fs::File::open(state.folder().join("context_log").join(HEAD)) {
+        Ok(file) => Ok(Head::parse(&head::read(&file)?, &key)),
+        Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(Told::Nothing),
+        Err(err) => Err(err),
+    }
+}
+
+struct Walk {
+    report: Verified,
+    /// The line before: its number and hash, and where it is.
+    last: Option<(u64, Link, String, usize)>,
+    /// A line that is none, until the next one says why.
+    strange: Option<Problem>,
+    end: Told,
+}
+
+impl Walk {
+    /// Takes one line; returns whether to go on.
+    fn step(&mut self, file: &str, number: usize, line: &[u8]) -> bool {
+        let here = |what: String| Problem { file: file.to_owned(), line: Some(number), what };
+        let Some(tied) = Tied::parse(line) else {
+            if line != b"\n" {
+                self.strange.get_or_insert(here("is no line of the record".to_owned()));
+            }
+            return true;
+        };
+        if let Told::Head(head) = self.end
+            && tied.seq > head.seq
+            && self.last.as_ref().is_some_and(|last| last.0 == head.seq)
+        {
+            return false;
+        }
+        let entry = Entry::parse(line.strip_suffix(b"\n").unwrap_or(line));
+        let said = entry.filter(|entry| entry.act == "record");
+        self.judge_strange(said.as_ref());
+        match &self.last {
+            None => {
+                self.report.first = tied.seq;
+                if tied.seq == 1 && tied.prev != Link::FIRST {
+                    self.report.problems.push(here("is not the first line".to_owned()));
+                }
+            }
+            Some((seq, link, at, line)) => {
+                let what = if tied.seq > seq + 1 {
+                    let (from, to) = (seq + 1, tied.seq - 1);
+                    Some(here(format!("lines {from} to {to} are missing before this one")))
+                } else if tied.seq <= *seq {
+                    Some(here(format!("line {} comes after line {seq}", tied.seq)))
+                } else if tied.prev != *link {
+                    let what =
+                        format!("line {seq} was changed: the next one does not follow from it");
+                    Some(Problem { file: at.clone(), line: Some(*line), what })
+                } else {
+                    None
+                };
+                self.report.problems.extend(what);
+            }
+        }
+        if let Some(entry) = said {
+            self.note(&entry, here(String::new()));
+        }
+        self.report.lines += 1;
+        self.report.last = tied.seq;
+        self.last = Some((tied.seq, tied.own, file.to_owned(), number));
+        true
+    }
+
+    /// A strange line is accounted for when the next line of ours says that it was torn.
+    fn judge_strange(&mut self, said: Option<&Entry>) {
+        let Some(strange) = self.strange.take() else { return };
+        if said.is_some_and(|entry| entry.event == "line_torn") {
+            let what = "was torn when its process died, and noted by the next".to_owned();
+            self.report.notes.push(Problem { what, ..strange });
+        } else {
+            self.report.problems.push(strange);
+        }
+    }
+
+    /// What lines about the record itself say.
+    fn note(&mut self, entry: &Entry, here: Problem) {
+        let number = |name: &str| entry.detail.as_ref().and_then(|detail| detail[name].as_u64());
+        match entry.event.as_str() {
+            "lines_missing" => {
+                let bytes = number("bytes").unwrap_or(0);
+                let what = format!(
+                    "{bytes} bytes were missing before this: cut off, or lost with the power"
+                );
+                self.report.problems.push(Problem { what, ..here });
+            }
+            "end_not_signed" | "end_not_known" => {
+                let what =
+                    "the record went on without a signed end: lines before this may be missing";
+                self.report.problems.push(Problem { what: what.to_owned(), ..here });
+            }
+            "lines_lost" => {
+                let lines = number("lines").unwrap_or(0);
+                let what = format!("{lines} lines could not be written before this");
+                self.report.notes.push(Problem { what, ..here });
+            }
+            "removed" => {
+                let upto = number("last").unwrap_or(0);
+                let what = format!("lines up to {upto} were removed: they were too old");
+                self.report.notes.push(Problem { what, ..here });
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(mut self) -> Verified {
+        self.report.problems.extend(self.strange.take());
+        let removed = self.report.notes.iter().any(|note| note.what.ends_with("too old"));
+        if self.report.first > 1 && !removed {
+            let what = format!("lines 1 to {} are missing", self.report.first - 1);
+            self.report
+                .problems
+                .insert(0, Problem { file: "the record".to_owned(), line: None, what });
+        }
+        let end = |what: String| Problem { file: HEAD.to_owned(), line: None, what };
+        let problem = match (self.end, &self.last) {
+            (Told::Nothing, None) => None,
+            (Told::Head(head), Some((seq, link, file, line))) => {
+                if *seq < head.seq {
+                    let what =
+                        format!("lines {} to {} are missing: they were cut off", seq + 1, head.seq);
+                    Some(Problem { file: file.clone(), line: Some(*line), what })
+                } else if *seq == head.seq && *link != head.link {
+                    let what = format!("line {seq}, the last, was changed");
+                    Some(Problem { file: file.clone(), line: Some(*line), what })
+                } else {
+                    None
+                }
+            }
+            (Told::Head(head), None) => Some(end(format!("all {} lines are missing", head.seq))),
+            (Told::Wrong, _) => {
+                Some(end("was not written by us: the end is not signed".to_owned()))
+            }
+            (Told::Later, _) => Some(end("a later version of toolcrib has written it".to_owned())),
+            (Told::Nothing, Some(_)) => Some(end("is missing: the end is not signed".to_owned())),
+        };
+        self.report.problems.extend(problem);
+        self.report
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::{Body, Log, Settings};
+    use serde_json::json;
+    use std::fs;
+    use std::path::PathBuf;
+
+    struct Place {
+        _folder: tempfile::TempDir,
+        state: State,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let state = State::open(&folder.path().join("state")).unwrap();
+            Self { _folder: folder, state }
+        }
+
+        fn log(&self) -> Log {
+            let settings = Settings { hash: Link::FIRST, shown: json!({}) };
+            let folder = self.state.folder();
+            Log::open(&folder.join("context_log"), &folder.join("record.key"), settings).unwrap()
+        }
+
+        fn write(log: &mut Log, text: &str) {
+            let now = "2025-11-04T12:00:00Z".parse().unwrap();
+            log.append(now, &[Body::about(now, text, &json!({}))]).unwrap();
+        }
+
+        fn written(lines: usize) -> Self {
+            let place = Self::new();
+            let mut log = place.log();
+            for number in 0..lines {
+                Place::write(&mut log, &format!("line {number}"));
+            }
+            place
+        }
+
+        fn file(&self) -> PathBuf {
+            self.state.folder().join("context_log/ctx-20251104-12.jsonl")
+        }
+
+        fn edit(&self, edit: impl FnOnce(&mut Vec<String>)) {
+            let text = fs::read_to_string(self.file()).unwrap();
+            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            edit(&mut lines);
+            fs::write(self.file(), lines.join("\n") + "\n").unwrap();
+        }
+
+        #[track_caller]
+        fn check(&self, line: Option<usize>, what: &str) {
+            let found = verify(&self.state).unwrap().problems;
+            let is_it = |it: &Problem| it.line == line && it.what.contains(what);
+            assert!(found.iter().any(is_it), "{line:?} {what}: {found:?}");
+        }
+
+        #[track_caller]
+        fn is_whole(&self, lines: u64) {
+            let found = verify(&self.state).unwrap();
+            assert_eq!((found.problems, found.lines), (Vec::new(), lines));
+        }
+    }
+
+    #[test]
+    fn a_record_that_nobody_touched_is_whole() {
+        Place::new().is_whole(0);
+        Place::written(5).is_whole(5);
+    }
+
+    #[test]
+    fn what_was_done_to_it_is_found_where_it_was_done() {
+        let place = Place::written(6);
+        place.edit(|lines| lines[2] = lines[2].replace("line 2", "line X"));
+        place.check(Some(3), "line 3 was changed");
+
+        let place = Place::written(6);
+        place.edit(|lines| lines[5] = lines[5].replace("line 5", "line X"));
+        place.check(Some(6), "the last, was changed");
+
+        let place = Place::written(6);
+        place.edit(|lines| drop(lines.drain(1..3)));
+        place.check(Some(2), "lines 2 to 3 are missing");
+
+        let place = Place::written(6);
+        place.edit(|lines| lines.swap(1, 2));
+        place.check(Some(3), "line 2 comes after line 3");
+
+        let place = Place::written(6);
+        place.edit(|lines| lines.truncate(4));
+        place.check(Some(4), "lines 5 to 6 are missing: they were cut off");
+
+        let place = Place::written(6);
+        place.edit(|lines| drop(lines.remove(0)));
+        place.check(None, "lines 1 to 1 are missing");
+
+        let place = Place::written(6);
+        place.edit(|lines| lines.insert(3, "{\"forged\":true}".to_owned()));
+        place.check(Some(4), "is no line of the record");
+
+        let place = Place::written(6);
+        fs::remove_file(place.file()).unwrap();
+        place.check(None, "all 6 lines are missing");
+    }
+
+    #[test]
+    fn cutting_lines_off_shows_even_if_the_end_is_cut_to_fit() {
+        let place = Place::written(6);
+        let head = place.state.folder().join("context_log/head");
+        place.edit(|lines| lines.truncate(4));
+        let forged = fs::read_to_string(&head).unwrap().replace(" 1 6 ", " 1 4 ");
+        fs::write(&head, forged).unwrap();
+        place.check(None, "was not written by us");
+        fs::remove_file(&head).unwrap();
+        place.check(None, "is missing: the end is not signed");
+        // And going on does not make it good again.
+        Place::write(&mut place.log(), "next");
+        place.check(Some(5), "went on without a signed end");
+    }
+
+    #[test]
+    fn cutting_lines_off_shows_after_the_record_went_on() {
+        let place = Place::written(6);
+        place.edit(|lines| lines.truncate(4));
+        Place::write(&mut place.log(), "next");
+        place.check(Some(5), "lines 5 to 6 are missing before this one");
+        place.check(Some(5), "bytes were missing before this");
+    }
+
+    #[test]
+    fn processes_tie_their_lines_to_each_others() {
+        let place = Place::new();
+        let mut logs = [place.log(), place.log(), place.log()];
+        for number in 0..30 {
+            Place::write(&mut logs[number % 3], "x");
+        }
+        place.is_whole(30);
+    }
+
+    #[test]
+    fn a_process_that_died_between_writing_and_saying_so_breaks_nothing() {
+        let place = Place::written(3);
+        let head = place.state.folder().join("context_log/head");
+        let before = fs::read(&head).unwrap();
+        Place::write(&mut place.log(), "unsaid");
+        fs::write(&head, before).unwrap();
+        Place::write(&mut place.log(), "next");
+        place.is_whole(5);
+    }
+
+    #[test]
+    fn a_torn_line_is_noted_and_the_chain_goes_on() {
+        use std::io::Write;
+        let place = Place::written(3);
+        let mut file = fs::OpenOptions::new().append(true).open(place.file()).unwrap();
+        file.write_all(b"{\"id\":\"torn").unwrap();
+        Place::write(&mut place.log(), "next");
+        let found = verify(&place.state).unwrap();
+        assert_eq!((found.problems, found.lines), (Vec::new(), 5));
+        assert_eq!(found.notes.len(), 1);
+        assert!(found.notes[0].what.contains("torn"), "{:?}", found.notes);
+    }
+
+    #[test]
+    fn a_record_of_a_later_version_is_left_alone() {
+        let place = Place::written(3);
+        let head = place.state.folder().join("context_log/head");
+        fs::write(&head, "toolcrib-head 9 who knows\n").unwrap();
+        let now = "2025-11-04T12:00:00Z".parse().unwrap();
+        let refused = place.log().append(now, &[Body::about(now, "x", &json!({}))]);
+        assert!(refused.err().unwrap().to_string().contains("later version"));
+    }
+}

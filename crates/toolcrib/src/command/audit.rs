@@ -1,0 +1,443 @@
+//! `toolcrib audit`: the record, for people.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use toolcrib_core::{Change, escape};
+use toolcrib_ledger::{
+    Entry, Fate, Follower, Journal, Problem, Record, State, Story, Verified, Wanted, find_calls,
+    verify,
+};
+
+use super::{moment, print_lines, read, render};
+use crate::cli::{AuditArgs, AuditCommand, ExportFormat, Global, Which};
+use crate::exit::Exit;
+use crate::terminal::{Paint, Terminal, print, print_json};
+use crate::wiring::WiringError;
+
+/// How often it is looked for new lines.
+const BETWEEN_LOOKS: std::time::Duration = std::time::Duration::from_millis(200);
+
+pub(super) fn run(
+    global: &Global,
+    terminal: Terminal,
+    args: &AuditArgs,
+) -> Result<Exit, WiringError> {
+    let state = State::open(&read(global, terminal)?.state?)?;
+    match &args.command {
+        AuditCommand::Tail { follow, lines, json } => {
+            tail(terminal, &state, *lines, *follow, *json)
+        }
+        AuditCommand::Show { call, json } => show(terminal, &state, call, *json),
+        AuditCommand::Search { which, limit, json } => {
+            let calls = find_calls(&state, &wanted(which)?, *limit)?;
+            search(terminal, &calls, *limit, *json);
+            Ok(Exit::Done)
+        }
+        AuditCommand::Export { which, format } => export(&state, &wanted(which)?, *format),
+        AuditCommand::Verify { json } => Ok(tell(terminal, &verify(&state)?, *json)),
+    }
+}
+
+fn wanted(which: &Which) -> Result<Wanted, WiringError> {
+    let now = Timestamp::now();
+    let at = |text: &Option<String>| {
+        text.as_ref().map(|text| moment(text, now)).transpose().map_err(WiringError)
+    };
+    let fate = which.outcome.as_deref();
+    Ok(Wanted {
+        since: at(&which.since)?,
+        until: at(&which.until)?,
+        tool: which.tool.clone(),
+        actor: which.actor.clone(),
+        fate: Fate::ALL.into_iter().find(|known| Some(known.as_str()) == fate),
+        text: which.text.clone(),
+        call: None,
+    })
+}
+
+fn tail(
+    terminal: Terminal,
+    state: &State,
+    most: usize,
+    follow: bool,
+    as_json: bool,
+) -> Result<Exit, WiringError> {
+    let say = |line: &[u8]| {
+        if as_json {
+            return print_json(&String::from_utf8_lossy(line));
+        }
+        match Entry::parse(line) {
+            Some(entry) => print(&format!("{}\n", one_line(terminal, &entry))),
+            None => {
+                print(&format!("{}\n", terminal.paint(Paint::Bad, "a line that cannot be read")))
+            }
+        }
+    };
+    let mut follower = Follower::at_end(state)?;
+    let mut newest: Vec<Vec<u8>> = Vec::new();
+    for page in Record::open(state)?.pages().rev() {
+        let page = page?;
+        newest.extend(page.lines().rev().take(most - newest.len()).map(<[u8]>::to_vec));
+        if newest.len() >= most {
+            break;
+        }
+    }
+    for line in newest.iter().rev() {
+        if !say(line) {
+            return Ok(Exit::Done);
+        }
+    }
+    if !follow {
+        return Ok(Exit::Done);
+    }
+    loop {
+        std::thread::sleep(BETWEEN_LOOKS);
+        for line in follower.fresh()? {
+            if !say(&line) {
+                return Ok(Exit::Done);
+            }
+        }
+    }
+}
+
+/// A line of the record in one line.
+fn one_line(terminal: Terminal, entry: &Entry) -> String {
+    let about = match entry.event.as_str() {
+        "asked" => entry.args_preview.clone().unwrap_or_default(),
+        "decided" => {
+            let by = entry.by.as_ref().map(|by| format!(", said {by}")).unwrap_or_default();
+            let decision = entry.decision.as_deref().unwrap_or_default();
+            format!("{decision}: {}{by}", entry.rule.as_deref().unwrap_or_default())
+        }
+        "waits" => entry.rule.clone().unwrap_or_default(),
+        "started" => entry.places.join(" "),
+        "ended" | "task_ended" => {
+            let error = entry
+                .error
+                .as_deref()
+                .map(|kind| format!("{kind}: {}", entry.message.as_deref().unwrap_or_default()));
+            let took = format!("{} ms", entry.elapsed_ms.unwrap_or_default());
+            format!("{} in {took}", error.unwrap_or_else(|| "ok".to_owned()))
+        }
+        _ => entry.detail.as_ref().map(Value::to_string).unwrap_or_default(),
+    };
+    let about = escape::line(&about).into_owned();
+    let cut = about.floor_char_boundary(120);
+    let more = if cut < about.len() { "…" } else { "" };
+    let paint = match (entry.event.as_str(), entry.error.is_some(), entry.decision.as_deref()) {
+        ("ended", true, _) | (_, _, Some("deny")) => Paint::Bad,
+        ("ended", ..) => Paint::Good,
+        _ => Paint::Dim,
+    };
+    let tool = entry.tool();
+    let tool = if tool.is_empty() { entry.act.clone() } else { tool };
+    format!(
+        "{}  {}  {:<24}  {}{more}",
+        terminal.paint(Paint::Dim, &format!("{:.3}", entry.ts)),
+        terminal.paint(paint, &format!("{:<10}", escape::line(&entry.event))),
+        escape::line(&tool),
+        &about[..cut]
+    )
+}
+
+fn search(terminal: Terminal, calls: &[Story], limit: usize, as_json: bool) {
+    if as_json {
+        for story in calls {
+            print_json(&summary(story).to_string());
+        }
+        return;
+    }
+    if calls.is_empty() {
+        print_lines(&["No call on the record is like that.".to_owned()]);
+        return;
+    }
+    let lines: Vec<String> = calls.iter().map(|story| row(terminal, story)).collect();
+    print_lines(&lines);
+    if calls.len() == limit {
+        terminal.note(&format!("the newest {limit}; there may be more (--limit, --until)"));
+    }
+}
+
+fn row(terminal: Terminal, story: &Story) -> String {
+    let fate = story.fate();
+    let took = story.moment("ended").and_then(|entry| entry.elapsed_ms);
+    let args = story.first().and_then(|entry| entry.args_preview.clone()).unwrap_or_default();
+    let args = escape::line(&args).into_owned();
+    let cut = args.floor_char_boundary(60);
+    format!(
+        "{}  {:.0}  {:<28}  {}  {:>9}  {}",
+        escape::line(story.id()),
+        story.at(),
+        escape::line(&story.tool()),
+        terminal.paint(colour(fate), &format!("{:<7}", fate.as_str())),
+        took.map_or_else(|| "-".to_owned(), |took| format!("{took:.1} ms")),
+        &args[..cut]
+    )
+}
+
+fn colour(fate: Fate) -> Paint {
+    match fate {
+        Fate::Ok => Paint::Good,
+        Fate::Failed | Fate::Refused => Paint::Bad,
+        Fate::Unknown | Fate::Open => Paint::Warn,
+    }
+}
+
+/// A call in the fields that all forms of it share.
+fn summary(story: &Story) -> Value {
+    let asked = story.first();
+    let decided = story.moment("decided");
+    let ended = story.moment("ended");
+    json!({
+        "call": story.id(),
+        "at": story.at(),
+        "session": asked.map(|entry| &entry.conv_id),
+        "user": asked.and_then(|entry| entry.user),
+        "tool": story.tool(),
+        "args": asked.and_then(|entry| entry.args_preview.as_ref()),
+        "decision": decided.and_then(|entry| entry.decision.as_ref()),
+        "rule": decided.and_then(|entry| entry.rule.as_ref()),
+        "by": decided.and_then(|entry| entry.by.as_ref()),
+        "outcome": story.fate().as_str(),
+        "error": ended.and_then(|entry| entry.error.as_ref()),
+        "message": ended.and_then(|entry| entry.message.as_ref()),
+        "elapsed_ms": ended.and_then(|entry| entry.elapsed_ms),
+        "version": ended.and_then(|entry| entry.version.as_ref()),
+        "used": ended.and_then(|entry| entry.used),
+    })
+}
+
+fn show(terminal: Terminal, state: &State, call: &str, as_json: bool) -> Result<Exit, WiringError> {
+    // The id of a call begins with its time.
+    let since = toolcrib_ledger::call_time(call);
+    let wanted = Wanted { call: Some(call.to_owned()), since, ..Wanted::default() };
+    let Some(story) = find_calls(state, &wanted, 1)?.pop() else {
+        let message = format!("no call `{}` is on the record", escape::line(call));
+        terminal.fail(&message, Some("`toolcrib audit search` lists those that are"));
+        return Ok(Exit::Failed);
+    };
+    let journal = Journal::new(state);
+    let (changes, taken) = journal.read()?;
+    let changes: Vec<Change> = changes.into_iter().filter(|it| it.call.0 == call).collect();
+    let taken = taken.into_iter().find(|taken| taken.call.0 == call).map(|taken| taken.by.0);
+    let output = state.folder().join("output").join(story.id());
+    let has_output = output.join("stdout").exists() || output.join("stderr").exists();
+    if as_json {
+        let mut value = summary(&story);
+        value["result"] =
+            json!(story.moment("ended").and_then(|entry| entry.result_preview.clone()));
+        value["places"] = json!(story.moment("started").map(|entry| entry.places.clone()));
+        value["directory"] = json!(story.moment("started").and_then(|it| it.directory.clone()));
+        value["task"] = json!(story.moment("task_ended").and_then(|entry| entry.end));
+        value["changes"] = json!(changes);
+        value["taken_back_by"] = json!(taken);
+        value["output_saved"] = json!(has_output);
+        print_json(&value.to_string());
+        return Ok(Exit::Done);
+    }
+    let mut text = told(terminal, &story);
+    for change in &changes {
+        say(&mut text, "changed", &render::place(change));
+        text.push_str(&render::difference(terminal, &journal, change));
+    }
+    if has_output {
+        say(&mut text, "printed", &format!("toolcrib output {}", story.id()));
+    }
+    match taken {
+        Some(by) => say(&mut text, "undone", &format!("by {by}")),
+        None if !changes.is_empty() => {
+            say(&mut text, "take back", &format!("toolcrib undo {}", story.id()));
+        }
+        None => {}
+    }
+    print(&text);
+    Ok(Exit::Done)
+}
+
+/// The story of a call, for people.
+fn told(terminal: Terminal, story: &Story) -> String {
+    let fate = story.fate();
+    let mut text = format!(
+        "{} {} {}\n",
+        terminal.paint(Paint::Strong, story.id()),
+        escape::line(&story.tool()),
+        terminal.paint(colour(fate), fate.as_str())
+    );
+    let mut add = |name: &str, said: &str| say(&mut text, name, said);
+    let start = story.at();
+    for entry in &story.entries {
+        let after = entry.ts.duration_since(start).as_secs_f64() * 1e3;
+        match entry.event.as_str() {
+            "asked" => {
+                let user = entry.user.map(|user| format!(" by user {user}")).unwrap_or_default();
+                add("asked", &format!("{:.3}{user} in {}", entry.ts, entry.conv_id));
+                add("arguments", entry.args_preview.as_deref().unwrap_or_default());
+            }
+            "waits" => add("waited", &format!("from +{after:.0} ms, since {}", rule(entry))),
+            "decided" => {
+                let by = entry.by.as_ref().map(|by| format!(", said {by}")).unwrap_or_default();
+                let verdict = entry.decision.as_deref().unwrap_or_default();
+                add("decided", &format!("+{after:.0} ms {verdict}: {}{by}", rule(entry)));
+            }
+            "started" => {
+                let directory = entry.directory.as_deref().unwrap_or_default();
+                add("started", &format!("+{after:.0} ms {}", entry.places.join(" ")));
+                add("directory", directory);
+            }
+            "ended" | "task_ended" => {
+                let took = entry.elapsed_ms.unwrap_or_default();
+                let how = match (&entry.error, &entry.end) {
+                    (Some(kind), _) => {
+                        format!(", {kind}: {}", entry.message.as_deref().unwrap_or_default())
+                    }
+                    (None, Some(end)) => format!(", {end:?}"),
+                    (None, None) => String::new(),
+                };
+                let name = if entry.event == "ended" { "ended" } else { "task" };
+                add(name, &format!("+{after:.0} ms, took {took} ms{how}"));
+                add("reply", entry.result_preview.as_deref().unwrap_or_default());
+                if let Some(used) = entry.used {
+                    let said = format!(
+                        "{} ms processor, {} memory at most, {} read, {} written, {} processes",
+                        used.cpu_us / 1000,
+                        bytes(used.peak_memory),
+                        bytes(used.read_bytes),
+                        bytes(used.written_bytes),
+                        used.processes
+                    );
+                    add("used", &said);
+                }
+                add("version", entry.version.as_deref().unwrap_or_default());
+            }
+            "lost" => add("lost", "its process died at it: what it did is not known"),
+            _ => {}
+        }
+    }
+    text
+}
+
+/// Adds a line about one thing, if there is something to say.
+fn say(text: &mut String, name: &str, said: &str) {
+    if !said.is_empty() {
+        let _ = writeln!(text, "  {:<11}{}", format!("{name}:"), escape::line(said));
+    }
+}
+
+fn rule(entry: &Entry) -> &str {
+    entry.rule.as_deref().unwrap_or_default()
+}
+
+fn bytes(count: u64) -> String {
+    toolcrib_core::command::show_bytes(count)
+}
+
+fn export(state: &State, wanted: &Wanted, format: ExportFormat) -> Result<Exit, WiringError> {
+    let mut calls = find_calls(state, wanted, usize::MAX)?;
+    calls.reverse();
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let written = match format {
+        ExportFormat::Ndjson => ndjson(state, wanted, &calls, &mut out),
+        ExportFormat::Csv => csv(&calls, &mut out),
+    };
+    match written.and_then(|()| out.flush()) {
+        Err(err) if err.kind() != io::ErrorKind::BrokenPipe => {
+            Err(WiringError(format!("the export could not be written: {err}")))
+        }
+        _ => Ok(Exit::Done),
+    }
+}
+
+/// Writes the lines of these calls as they are.
+fn ndjson(state: &State, wanted: &Wanted, calls: &[Story], out: &mut impl Write) -> io::Result<()> {
+    let ids: HashSet<&str> = calls.iter().map(Story::id).collect();
+    for page in Record::open(state)?.between(wanted.since, None).pages() {
+        for line in page?.lines() {
+            let Some(entry) = Entry::parse(line) else { continue };
+            if ids.contains(entry.trace_id.as_str()) {
+                out.write_all(escape::json(&String::from_utf8_lossy(line)).as_bytes())?;
+                out.write_all(b"\n")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn csv(calls: &[Story], out: &mut impl Write) -> io::Result<()> {
+    const COLUMNS: [&str; 15] = [
+        "call",
+        "at",
+        "session",
+        "user",
+        "tool",
+        "args",
+        "decision",
+        "rule",
+        "by",
+        "outcome",
+        "error",
+        "message",
+        "elapsed_ms",
+        "version",
+        "used",
+    ];
+    writeln!(out, "{}", COLUMNS.join(","))?;
+    for story in calls {
+        let summary = summary(story);
+        let cells = COLUMNS.map(|column| match &summary[column] {
+            Value::Null => String::new(),
+            Value::String(text) => cell(text),
+            other => cell(&other.to_string()),
+        });
+        writeln!(out, "{}", cells.join(","))?;
+    }
+    Ok(())
+}
+
+/// A cell that no spreadsheet takes for a formula.
+fn cell(text: &str) -> String {
+    let text = escape::line(text);
+    let guard = if text.starts_with(['=', '+', '-', '@']) { "'" } else { "" };
+    format!("\"{guard}{}\"", text.replace('"', "\"\""))
+}
+
+fn tell(terminal: Terminal, report: &Verified, as_json: bool) -> Exit {
+    let exit = if report.problems.is_empty() { Exit::Done } else { Exit::Failed };
+    let value =
+        |found: &Problem| json!({"file": found.file, "line": found.line, "what": found.what});
+    if as_json {
+        let all = |found: &[Problem]| found.iter().map(value).collect::<Vec<_>>();
+        let value = json!({
+            "ok": report.problems.is_empty(),
+            "lines": report.lines,
+            "files": report.files,
+            "first": report.first,
+            "last": report.last,
+            "problems": all(&report.problems),
+            "notes": all(&report.notes),
+        });
+        print_json(&value.to_string());
+        return exit;
+    }
+    let place = |found: &Problem| match found.line {
+        Some(line) => format!("{}:{line}: {}", found.file, found.what),
+        None => format!("{}: {}", found.file, found.what),
+    };
+    for note in &report.notes {
+        terminal.note(&format!("note: {}", place(note)));
+    }
+    for problem in &report.problems {
+        print_lines(&[format!("{} {}", terminal.paint(Paint::Bad, "✗"), place(problem))]);
+    }
+    let Verified { lines, files, first, last, .. } = report;
+    let all = format!("{lines} lines in {files} files, numbers {first} to {last}");
+    print_lines(&[if report.problems.is_empty() {
+        format!("{} The record is whole: {all}.", terminal.paint(Paint::Good, "✓"))
+    } else {
+        format!("The record is not whole: {all}.")
+    }]);
+    exit
+}

@@ -1,0 +1,55 @@
+//! Puts the record together: what it shows, what it keeps out, what it says about the last process.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use toolcrib_core::{Clock, Recorder};
+use toolcrib_ledger::{Previews, RecordFile, Redactor, State, find_lost, is_secret_name};
+
+use crate::settings::{Origin, Settings};
+
+/// Returns who keeps the record.
+pub(super) fn recorder(
+    settings: &Settings,
+    environment: &BTreeMap<String, OsString>,
+    state: &State,
+) -> Arc<dyn Recorder> {
+    let previews =
+        if settings.text("record.previews") == "off" { Previews::Off } else { Previews::On };
+    let named = settings.names("record.secrets");
+    let secrets = environment
+        .iter()
+        .filter(|(name, _)| is_secret_name(name) || named.contains(name))
+        .filter_map(|(_, value)| value.to_str().map(str::to_owned));
+    Arc::new(RecordFile::new(state, previews, Redactor::new(secrets), set(settings)))
+}
+
+/// The settings that somebody set.
+fn set(settings: &Settings) -> Value {
+    let set = settings.all().filter(|(_, _, origin)| !matches!(origin, Origin::Default));
+    let shown = |value: &toml::Value, origin: &Origin| json!({"value": serde_json::to_value(value).unwrap_or_default(), "from": origin.to_string()});
+    let set: Map<_, _> =
+        set.map(|(key, value, origin)| (key.name.to_owned(), shown(value, origin))).collect();
+    Value::Object(set)
+}
+
+/// Says which calls were under way when their process died.
+pub(super) fn lost(
+    state: &State,
+    recorder: &dyn Recorder,
+    clock: &dyn Clock,
+    warnings: &mut Vec<String>,
+) {
+    match find_lost(state, recorder, clock.now()) {
+        Ok(lost) => warnings.extend(lost.iter().map(|lost| {
+            let (call, tool) = (&lost.call, &lost.tool);
+            format!(
+                "`{tool}` was under way when its process died, so what it did is not known: \
+                 `toolcrib audit show {call}` shows it, `toolcrib undo {call}` takes it back"
+            )
+        })),
+        Err(err) => warnings.push(format!("the record cannot be looked at: {err}")),
+    }
+}
