@@ -18,6 +18,11 @@ impl Digest {
         hasher.update(text(args).as_bytes());
         Self(hasher.finalize().into())
     }
+
+    /// Returns the digest of bytes.
+    pub fn of_bytes(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
 }
 
 impl fmt::Display for Digest {

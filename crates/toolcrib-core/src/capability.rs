@@ -156,6 +156,12 @@ pub trait Files: Tree {
     /// Returns the absolute place that `path` stands for, for people to see.
     fn place(&self, path: &str) -> Result<String, ToolError>;
 
+    /// The same for what is written there by someone who follows links: one that leads nowhere yet is no
+    /// place.
+    fn landing(&self, path: &str) -> Result<String, ToolError> {
+        self.place(path)
+    }
+
     /// Fails if a write to `path` would: outside, protected, not a file, read-only.
     fn check_write(&self, path: &str) -> Result<(), ToolError>;
 

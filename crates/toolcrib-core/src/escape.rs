@@ -13,7 +13,7 @@ pub fn is_deceptive(c: char) -> bool {
         || matches!(c,
             '\u{00ad}' | '\u{034f}' | '\u{061c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
             | '\u{180b}'..='\u{180f}' | '\u{1680}' | '\u{2000}'..='\u{200f}'
-            | '\u{2028}'..='\u{202f}' | '\u{205f}'..='\u{206f}' | '\u{3000}' | '\u{3164}'
+            | '\u{2028}'..='\u{202f}' | '\u{205f}'..='\u{206f}' | '\u{2800}' | '\u{3000}' | '\u{3164}'
             | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
             | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
@@ -29,12 +29,14 @@ pub fn lines(text: &str) -> Cow<'_, str> {
 }
 
 fn escape(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
-    if !text.contains(&hidden) {
+    if !text.contains(|c| hidden(c) || is_mark(c)) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
+    let mut marks = 0;
     for c in text.chars() {
-        if hidden(c) {
+        marks = if is_mark(c) { marks + 1 } else { 0 };
+        if hidden(c) || marks > MOST_MARKS {
             match c {
                 '\n' | '\r' | '\t' => out.extend(c.escape_default()),
                 _ => out.extend(c.escape_unicode()),
@@ -44,6 +46,16 @@ fn escape(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
         }
     }
     Cow::Owned(out)
+}
+
+/// More marks than this on one letter grow over the lines around it.
+const MOST_MARKS: usize = 2;
+
+/// Whether a character is drawn over the one before it.
+fn is_mark(c: char) -> bool {
+    matches!(c,
+        '\u{0300}'..='\u{036f}' | '\u{0483}'..='\u{0489}' | '\u{1ab0}'..='\u{1aff}'
+        | '\u{1dc0}'..='\u{1dff}' | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}')
 }
 
 /// Returns JSON text in which every deceptive character is a `\uXXXX` escape: the same value, safe

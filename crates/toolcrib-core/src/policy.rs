@@ -136,6 +136,8 @@ pub struct Decision {
     pub grant: Option<String>,
     /// Whether an agent is first to confirm that it means it.
     pub confirm: bool,
+    /// Whether the agent's word is enough then, where the operator lets it be.
+    pub is_word_enough: bool,
     /// What the command was read as, if there is one.
     pub reading: Option<String>,
     /// Rules that only take note of the call.
@@ -169,6 +171,7 @@ impl Decision {
             source: None,
             grant: None,
             confirm: false,
+            is_word_enough: false,
             reading: None,
             audited: Vec::new(),
         }

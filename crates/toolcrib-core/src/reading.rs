@@ -33,6 +33,8 @@ pub struct Step {
     pub caveat: Option<String>,
     /// Whether files of another directory say what it does, whatever its words are.
     pub is_elsewhere: bool,
+    /// Whether it is fed by another program or a file.
+    pub is_fed: bool,
 }
 
 /// What no good command needs.
@@ -129,25 +131,34 @@ impl Reading {
 
 /// Programs that do what files of their directory say.
 const SAID_BY_DIRECTORY: &[&str] = &[
-    "bundle", "cargo", "composer", "deno", "git", "go", "gradle", "just", "make", "mvn", "npm",
-    "pnpm", "poetry", "pytest", "rake", "tox", "yarn",
+    "bundle", "cargo", "composer", "deno", "git", "gmake", "go", "gradle", "just", "make", "mvn",
+    "npm", "pnpm", "poetry", "pytest", "rake", "tox", "yarn",
 ];
 
 impl Step {
     /// Takes note that it runs in another directory than the workspace's own.
     pub fn elsewhere(&mut self) {
         let name = self.words.first().map_or("", String::as_str);
-        self.is_elsewhere |= SAID_BY_DIRECTORY.contains(&name);
+        self.is_elsewhere |= SAID_BY_DIRECTORY.contains(&name) || self.caveat.is_some();
+    }
+
+    /// Whether its words, even all of them, do not say what it does: what it is fed, or files of another
+    /// directory, do.
+    pub fn is_said_elsewhere(&self) -> Option<&'static str> {
+        if self.is_elsewhere {
+            return Some("files of another directory say what it does");
+        }
+        (self.is_fed && self.caveat.is_some()).then_some("what it is fed says what it does")
     }
 
     fn shown(&self) -> String {
         let words = shown(&join(&self.words));
         match &self.caveat {
             Some(caveat) => format!("{words} ({caveat})"),
-            None if self.is_elsewhere => {
-                format!("{words} (files of another directory say what it does)")
-            }
-            None => words,
+            None => match self.is_said_elsewhere() {
+                Some(why) => format!("{words} ({why})"),
+                None => words,
+            },
         }
     }
 }

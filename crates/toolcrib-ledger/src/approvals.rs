@@ -76,7 +76,7 @@ impl Standing {
             Self::Pending => "pending",
             Self::Approved => "approved",
             Self::Denied => "denied",
-            Self::TakenUp => "run",
+            Self::TakenUp => "taken up",
             Self::Expired => "expired",
         }
     }
@@ -138,6 +138,13 @@ impl Approvals {
     pub fn decided(&self, id: &str) -> io::Result<Option<Decided>> {
         match read(&self.path(id, "decided")?) {
             Ok(decided) => Ok(Some(decided)),
+            // What cannot be read is no yes.
+            Err(err) if err.kind() == io::ErrorKind::InvalidData => Ok(Some(Decided {
+                is_approved: false,
+                by: String::new(),
+                words: err.to_string(),
+                at: Timestamp::UNIX_EPOCH,
+            })),
             Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(err) => Err(err),
         }
@@ -183,7 +190,10 @@ fn write_new<T: Serialize>(path: &Path, content: &T) -> io::Result<()> {
 }
 
 fn read<T: for<'a> Deserialize<'a>>(path: &Path) -> io::Result<T> {
-    Ok(serde_json::from_slice(&fs::read(path)?)?)
+    serde_json::from_slice(&fs::read(path)?).map_err(|err| {
+        let why = format!("`{}` cannot be read: {err}", path.display());
+        io::Error::new(io::ErrorKind::InvalidData, why)
+    })
 }
 
 #[cfg(test)]

@@ -51,6 +51,16 @@ impl GrantFile {
     }
 
     fn read(&self) -> io::Result<Vec<Grant>> {
+        let others = |meta: fs::Metadata| {
+            use std::os::unix::fs::MetadataExt;
+            meta.mode() & 0o022 != 0 || meta.uid() != rustix::process::geteuid().as_raw()
+        };
+        if fs::metadata(self.path()).is_ok_and(others) {
+            let shown = self.path().display().to_string();
+            let why =
+                format!("others can write `{shown}`, so nothing is granted; run `chmod 600` on it");
+            return Err(io::Error::other(why));
+        }
         match fs::read(self.path()) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|err| {
                 let shown = self.path().display().to_string();

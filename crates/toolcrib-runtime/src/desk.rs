@@ -5,10 +5,10 @@ use std::sync::{Arc, OnceLock};
 use serde_json::{Value, json};
 use toolcrib_core::canonical::Digest;
 use toolcrib_core::policy::Answer;
-use toolcrib_core::tool::ReplyFuture;
+use toolcrib_core::tool::{ProposedCommand, ReplyFuture};
 use toolcrib_core::{
-    Call, Clock, Ctx, Decision, Effect, ErrorKind, Event, Keep, Moment, Permit, Plan, Prepared,
-    Recorder, Tier, ToolError, Verdict,
+    Call, Clock, Ctx, Decision, Effect, ErrorKind, Event, Keep, Moment, Note, Permit, Plan,
+    Prepared, Recorder, Tier, ToolError, Verdict,
 };
 
 use toolcrib_core::toolset::Offer;
@@ -179,7 +179,10 @@ impl Desk {
                 let is_needed =
                     matches!(self.confirmation, Confirmation::Needed(_) | Confirmation::Said);
                 if self.confirmation.is_given(&self.call) {
-                    if is_needed && self.judge.pace.confirm(&self.call.session.0) == Weight::Model {
+                    if is_needed
+                        && decision.is_word_enough
+                        && self.judge.pace.confirm(&self.call.session.0) == Weight::Model
+                    {
                         let by = Answer::Yes("the model".to_owned());
                         self.record_decided("allow", &decision.rule, Some("the model"))?;
                         return Ok(Permit::by_answer(decision, &by, self.digest));
@@ -226,6 +229,18 @@ impl Desk {
                 ToolError::new(ErrorKind::Unrecorded, format!("the grant cannot be kept: {err}"))
                     .hint("see to the state folder, and repeat the call")
             })?;
+            let note = Note {
+                at: self.clock.now(),
+                actor: "user",
+                act: "grant",
+                event: "given",
+                tool: &self.tool,
+                call: &self.call.id.0,
+                detail: json!({
+                    "by": who, "covers": wish.covers, "scope": wish.scope, "minutes": wish.minutes,
+                }),
+            };
+            let _ = self.recorder.note(&note);
         }
         Permit::by_answer(decision, answer, self.digest).ok_or_else(|| match answer {
             Answer::Nobody => ToolError::new(
@@ -339,8 +354,26 @@ fn bound_to(offer: &Offer, call: &Call, seen: &Seen, ctx: &Ctx) -> String {
     let edits = seen.plan.edits.iter().map(|edit| json!([edit.path, edit.before, edit.after]));
     let directory = seen.plan.command.as_ref().and_then(|command| command.directory.as_ref());
     let directory = directory.and_then(|directory| ctx.files.place(directory).ok());
-    let all = json!([call.args, seen.places, edits.collect::<Vec<_>>(), directory]);
+    let named = seen.plan.command.as_ref().map(|command| named_files(command, ctx));
+    let all = json!([call.args, seen.places, edits.collect::<Vec<_>>(), directory, named]);
     Digest::of(&offer.full_name(), &all).to_string()
+}
+
+/// The files that a command's text names, with what is in them: an answer is about those too.
+fn named_files(command: &ProposedCommand, ctx: &Ctx) -> Vec<(String, String)> {
+    /// More words than this are not looked at, nor larger files.
+    const MOST: usize = 100;
+    const LARGEST: u64 = 1 << 20;
+    let from = command.directory.as_deref().unwrap_or(".");
+    let is_break = |c: char| c.is_whitespace() || ";|&()<>`'\"{}=".contains(c);
+    let words = command.text.split(is_break).filter(|word| !word.is_empty()).take(MOST);
+    let read = |word: &str| {
+        let path = if word.starts_with('/') { word.to_owned() } else { format!("{from}/{word}") };
+        let content = ctx.files.read(&path, LARGEST).ok()?;
+        let digest = Digest::of_bytes(&content.bytes).to_string();
+        Some((path, digest))
+    };
+    words.filter_map(read).collect()
 }
 
 /// What a person is asked about a call.

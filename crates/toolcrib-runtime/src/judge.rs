@@ -170,28 +170,64 @@ impl Judge {
     }
 }
 
+/// The directories that parts of a command could run in: where it begins, and where each `cd` leads.
+fn directories(reading: &Reading, from: &str) -> Vec<String> {
+    /// More than this are not followed.
+    const MOST: usize = 16;
+    let mut all = vec![from.to_owned()];
+    let moves = reading.found.iter().filter(|words| {
+        matches!(words.first().map(String::as_str), Some("cd" | "pushd" | "chdir"))
+    });
+    for target in moves.filter_map(|words| words[1..].iter().find(|word| !word.starts_with('-'))) {
+        let further: Vec<String> = all.iter().map(|from| below(from, target)).collect();
+        all.extend(further);
+        all.truncate(MOST);
+    }
+    all
+}
+
+/// A path as it is from a directory.
+fn below(from: &str, path: &str) -> String {
+    if path.starts_with('/') { path.to_owned() } else { format!("{from}/{path}") }
+}
+
 /// The paths that the words of a command could be. A rule that tightens is about those too; where there is
 /// one, a word that could be a path and is not known to be which proves nothing.
 fn mentioned(reading: &mut Reading, from: &str, is_kept: bool, ctx: &Ctx) -> Vec<String> {
-    /// More words than this are only looked at as they are spelt.
-    const MOST: usize = 200;
+    /// Of more words than this, the rest are only looked at as they are spelt.
+    const MOST: usize = 1000;
+    let directories = directories(reading, from);
     let words = reading.found.iter().flat_map(|words| words.iter().skip(1)).chain(&reading.reads);
-    let candidates: Vec<String> = words.flat_map(|word| could_be(word)).collect();
+    let mut candidates: Vec<String> = words.flat_map(|word| could_be(word)).collect();
+    candidates.sort_unstable();
+    candidates.dedup();
+    let spelt = candidates.iter().map(|word| without_detours(word.trim_start_matches("./")));
+    let mut all: Vec<String> = spelt.collect();
     let mut unknown =
         (candidates.len() > MOST).then(|| "it has more words than are looked at".to_owned());
-    let mut all = Vec::new();
+    let has_moved = directories.len() > 1;
     for word in candidates.into_iter().take(MOST) {
-        let spelt = if word.starts_with('/') { word.clone() } else { format!("{from}/{word}") };
-        match ctx.files.place(&spelt) {
-            Ok(place) => all.push(place),
-            Err(_) if word.contains('/') && word != "/dev/null" => {
-                unknown.get_or_insert_with(|| {
-                    format!("`{word}` could be a file that a rule is about")
-                });
+        let mut is_somewhere = false;
+        for directory in &directories {
+            if let Ok(place) = ctx.files.place(&below(directory, &word)) {
+                all.push(place);
+                is_somewhere = true;
             }
-            Err(_) => {}
         }
-        all.push(word.trim_start_matches("./").to_owned());
+        if !is_somewhere && word.contains('/') && word != "/dev/null" {
+            unknown.get_or_insert_with(|| format!("`{word}` could be a file that a rule is about"));
+        }
+    }
+    // Of git's paths, stars are its own to expand.
+    let is_git = |words: &&Vec<String>| words.first().is_some_and(|name| name == "git");
+    let mut git = reading.found.iter().filter(is_git).flat_map(|words| &words[1..]);
+    if let Some(word) = git.find(|word| word.contains(['*', '?', '['])) {
+        unknown.get_or_insert_with(|| format!("`{word}` could be files that a rule is about"));
+    }
+    if has_moved {
+        unknown.get_or_insert_with(|| {
+            "it changes its directory, and a rule is about paths".to_owned()
+        });
     }
     if let (true, Some(why), true) = (is_kept, unknown, reading.proven.is_ok()) {
         reading.proven = Err(why);
@@ -199,23 +235,23 @@ fn mentioned(reading: &mut Reading, from: &str, is_kept: bool, ctx: &Ctx) -> Vec
     all
 }
 
-/// What of a word could be a path: all of it, a flag's value, what is behind a colon.
+/// What of a word could be a path: all of it, a flag's value, what is behind a colon or an `@`.
 fn could_be(word: &str) -> Vec<String> {
+    /// Bundled flags beyond this are none.
+    const BUNDLED: usize = 6;
     let value = word.split_once('=').map(|it| it.1);
-    let bundled =
-        word.strip_prefix('-').filter(|it| !it.starts_with('-')).and_then(|it| it.get(1..));
+    let flags = word.strip_prefix('-').filter(|it| !it.starts_with('-')).unwrap_or_default();
+    let bundled = (1..=BUNDLED).filter_map(|at| flags.get(at..));
     let behind = word.rsplit_once(':').map(|it| it.1.trim_start_matches('/'));
     let magic = word.strip_prefix(":(").and_then(|it| it.split_once(')')).map(|it| it.1);
-    let all = [Some(word), value, bundled, behind, magic];
-    all.into_iter().flatten().filter(|it| !it.is_empty()).map(str::to_owned).collect()
+    let named = word.rsplit_once('@').map(|it| it.1);
+    let all = [Some(word), value, behind, magic, named].into_iter().flatten().chain(bundled);
+    all.filter(|it| !it.is_empty()).map(str::to_owned).collect()
 }
 
 /// Puts real places in the place of what redirections are spelt as. One that is outside proves nothing.
 fn place_redirects(reading: &mut Reading, from: &str, ctx: &Ctx) {
-    let place = |path: &str| {
-        let spelt = if path.starts_with('/') { path.to_owned() } else { format!("{from}/{path}") };
-        ctx.files.place(&spelt)
-    };
+    let place = |path: &str| ctx.files.landing(&below(from, path));
     if let Ok(proven) = &mut reading.proven {
         let mut outside = None;
         for path in &mut proven.writes {
@@ -228,10 +264,15 @@ fn place_redirects(reading: &mut Reading, from: &str, ctx: &Ctx) {
             reading.proven = Err(format!("it writes `{path}`, which is not in the workspace"));
         }
     }
-    let real: Vec<String> = reading.writes.iter().filter_map(|path| place(path).ok()).collect();
-    let plain: Vec<String> = reading.writes.iter().map(|path| without_detours(path)).collect();
-    reading.writes.extend(real);
-    reading.writes.extend(plain);
+    let directories = directories(reading, from);
+    let spelt = || {
+        let writes = reading.writes.iter();
+        writes.flat_map(|path| directories.iter().map(|from| below(from, path)))
+    };
+    let real: Vec<String> = spelt().filter_map(|path| ctx.files.landing(&path).ok()).collect();
+    let plain: Vec<String> = spelt().map(|path| without_detours(&path)).collect();
+    let own: Vec<String> = reading.writes.iter().map(|path| without_detours(path)).collect();
+    reading.writes.extend(real.into_iter().chain(plain).chain(own));
 }
 
 /// A path without `.`, `..` and doubled slashes, as far as its spelling goes.

@@ -5,6 +5,7 @@ mod loose;
 mod programs;
 mod strict;
 mod words;
+mod wrappers;
 
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};

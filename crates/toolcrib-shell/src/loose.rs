@@ -1,13 +1,14 @@
 //! The loose reading: whatever looks like a command, wherever it is. It can be wrong in what it finds,
 //! and proves nothing by what it does not find.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use toolcrib_core::reading::Danger;
 use tree_sitter::{Node, Tree};
 
 use crate::words::{children, plain};
+use crate::wrappers::{braces, split_string, wraps, written_by};
 
 /// Looking takes far less; what takes more is not looked at to its end.
 const LONGEST: Duration = Duration::from_millis(400);
@@ -16,13 +17,8 @@ const DEEPEST: usize = 8;
 /// More commands than this are a danger of their own.
 const MOST: usize = 1000;
 
-/// Programs that run another one, whose words follow.
-const WRAPPERS: &[&str] = &[
-    "builtin", "busybox", "chroot", "command", "coproc", "doas", "env", "exec", "flock", "ionice",
-    "nice", "nohup", "nsenter", "parallel", "pkexec", "prlimit", "runuser", "script", "setarch",
-    "setpriv", "setsid", "stdbuf", "strace", "sudo", "taskset", "time", "timeout", "unshare",
-    "watch", "xargs",
-];
+/// The most words of a wrapper that are looked at.
+const MOST_WORDS: usize = 64;
 
 /// Programs that read commands.
 const SHELLS: &[&str] =
@@ -42,6 +38,8 @@ pub(crate) struct Finder<P> {
     parse: P,
     pub(crate) found: Found,
     seen: HashSet<String>,
+    /// What variables are set to, as far as that is spelt out.
+    values: HashMap<String, String>,
     /// When looking takes so long that it is made for it.
     until: Instant,
 }
@@ -49,7 +47,7 @@ pub(crate) struct Finder<P> {
 impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
     pub(crate) fn new(parse: P) -> Self {
         let until = Instant::now() + LONGEST;
-        Self { parse, found: Found::default(), seen: HashSet::new(), until }
+        Self { parse, found: Found::default(), seen: HashSet::new(), values: HashMap::new(), until }
     }
 
     /// Looks at a text that may be commands; nothing if it cannot be parsed.
@@ -114,12 +112,17 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
             }
             "redirected_statement" => self.redirected(node, text, depth),
             "function_definition" => self.function(node, text),
+            "variable_assignment" => {
+                if let Some((name, value)) = own.split_once('=')
+                    && !value.contains(['$', '`', '('])
+                {
+                    let value = value.trim_matches(['"', '\'']).to_owned();
+                    self.values.insert(name.to_owned(), value);
+                }
+            }
             "pipeline" => {
-                let last = children(node).filter(Node::is_named).last();
-                let words = last.map(|last| plain_words(last, text)).unwrap_or_default();
-                let is_shell = |word: &String| SHELLS.contains(&base(word));
-                let is_wrapped = words.first().is_some_and(|it| WRAPPERS.contains(&base(it)));
-                if words.first().is_some_and(is_shell) || is_wrapped && words.iter().any(is_shell) {
+                let stages = children(node).filter(Node::is_named).skip(1);
+                if stages.into_iter().any(|stage| runs_shell(stage, text)) {
                     self.found.dangers.push(Danger::PipeToShell);
                 }
             }
@@ -163,40 +166,95 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
     }
 
     fn command(&mut self, node: Node<'_>, text: &str, depth: usize) {
-        let words = plain_words(node, text);
+        let words: Vec<String> =
+            plain_words(node, text).into_iter().map(|word| self.valued(word)).collect();
+        let evaluates = words.first().is_some_and(|name| {
+            let name = base(name);
+            SHELLS.contains(&name) || matches!(name, "eval" | "source" | ".")
+        });
+        let is_printed = |word: &String| word.contains("$(") || word.contains('`');
+        let is_read = |word: &String| word.starts_with("<(") || word == "/dev/stdin";
+        if evaluates && words[1..].iter().any(|word| is_printed(word) || is_read(word)) {
+            self.found.dangers.push(Danger::PipeToShell);
+        }
         if words.first().is_some_and(|name| is_mixed(name)) {
             self.found.dangers.push(Danger::MixedScript);
         }
         self.words(words, depth);
     }
 
-    fn words(&mut self, mut words: Vec<String>, depth: usize) {
-        // `{rm,-rf,/}` is three words.
-        if let Some(inner) =
-            words.first().and_then(|it| it.strip_prefix('{')).and_then(|it| it.strip_suffix('}'))
-        {
-            let inner: Vec<String> = inner.split(',').map(str::to_owned).collect();
-            words.splice(0..1, inner);
+    /// A word with what variables in it are known to be; of one with a default, that.
+    fn valued(&self, word: String) -> String {
+        if !word.contains('$') {
+            return word;
         }
+        let mut word = word;
+        for (name, value) in &self.values {
+            word = word.replace(&format!("${{{name}}}"), value);
+            if word == format!("${name}") || word.starts_with(&format!("${name}/")) {
+                word = word.replacen(&format!("${name}"), value, 1);
+            }
+        }
+        let default = word.strip_prefix("${").and_then(|it| it.strip_suffix('}'));
+        let default = default.and_then(|it| it.split_once([':', '-', '=']));
+        match default {
+            Some((_, value)) => value.trim_start_matches([':', '-', '=', '+']).to_owned(),
+            None => word,
+        }
+    }
+
+    /// Whether so much was looked at that it is made for it.
+    fn is_too_much(&mut self) -> bool {
+        if self.found.commands.len() > MOST {
+            self.found.dangers.push(Danger::TooMany);
+            return true;
+        }
+        if Instant::now() > self.until {
+            self.found.dangers.push(Danger::TooLong);
+            return true;
+        }
+        false
+    }
+
+    fn words(&mut self, words: Vec<String>, depth: usize) {
+        // `{rm,-rf,/}` is three words.
+        let words: Vec<String> = words.into_iter().flat_map(|word| braces(&word)).collect();
         let Some(name) = words.first().map(|name| base(name).to_owned()) else { return };
+        // The same words again hold nothing new.
+        if self.is_too_much() || !self.seen.insert(format!("\0{}", words.join("\0"))) {
+            return;
+        }
         self.found.commands.push(words.clone());
         let rest = &words[1..];
         let name = name.as_str();
+        self.found.writes.extend(written_by(name, rest));
         if depth >= DEEPEST {
-            let goes_on = WRAPPERS.contains(&name) || SHELLS.contains(&name) || name == "eval";
+            let goes_on = wraps(name).is_some() || SHELLS.contains(&name) || name == "eval";
             if goes_on && !rest.is_empty() {
                 self.found.dangers.push(Danger::TooDeep);
             }
             return;
         }
-        if WRAPPERS.contains(&name) {
-            self.wrapped(name, rest, depth);
+        if let Some(own) = wraps(name) {
+            self.wrapped(name, own, rest, depth);
         }
-        if SHELLS.contains(&name) || matches!(name, "su" | "script") {
+        if SHELLS.contains(&name) || matches!(name, "su" | "script" | "flock" | "runuser") {
             let at = rest.iter().position(|word| is_command_flag(word));
-            if let Some(inner) = at.and_then(|at| rest.get(at + 1)) {
+            let inner = at.and_then(|at| rest[at + 1..].iter().find(|word| !word.starts_with('-')));
+            if let Some(inner) = inner {
                 let _ = self.look_at(inner, depth + 1);
             }
+        }
+        if matches!(name, "mapfile" | "readarray")
+            && let Some(at) = rest.iter().position(|word| word.starts_with("-C"))
+        {
+            let own = rest[at].strip_prefix("-C").filter(|own| !own.is_empty());
+            let inner = own.or(rest.get(at + 1).map(String::as_str)).unwrap_or_default();
+            let _ = self.look_at(inner, depth + 1);
+        }
+        if name == "coproc" {
+            let _ = self.look_at(&rest.join(" "), depth + 1);
+            let _ = self.look_at(&rest.get(1..).unwrap_or_default().join(" "), depth + 1);
         }
         if matches!(name, "eval" | "ssh" | "watch" | "trap" | "alias") {
             let _ = self.look_at(&rest.join(" "), depth + 1);
@@ -206,6 +264,9 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
         }
         if matches!(name, "find" | "fd" | "fdfind") {
             for (at, word) in rest.iter().enumerate() {
+                if self.is_too_much() {
+                    return;
+                }
                 if word.starts_with("-exec")
                     || word.starts_with("-ok")
                     || word == "-x"
@@ -220,23 +281,30 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
     }
 
     /// What a wrapper runs: from each word on that could be a program.
-    fn wrapped(&mut self, name: &str, rest: &[String], depth: usize) {
-        for (at, word) in rest.iter().enumerate().take(12) {
-            if name == "env" && (word == "-S" || word.starts_with("--split-string")) {
-                let inner = word
-                    .split_once('=')
-                    .map_or(rest.get(at + 1).cloned(), |it| Some(it.1.to_owned()));
-                let _ = self.look_at(&inner.unwrap_or_default(), depth + 1);
+    fn wrapped(&mut self, name: &str, own: usize, rest: &[String], depth: usize) {
+        let mut own = own;
+        for (at, word) in rest.iter().enumerate() {
+            if at >= MOST_WORDS {
+                self.found.dangers.push(Danger::TooMany);
+                return;
             }
-            let is_program = !word.starts_with('-') && !word.contains('=');
-            if is_program {
-                self.words(rest[at..].to_vec(), depth + 1);
-                let is_value =
-                    word.bytes().all(|byte| byte.is_ascii_digit() || b".smhd".contains(&byte));
-                // An option's value comes before the program; a number is one for sure.
-                if !is_value && !rest[..at].last().is_some_and(|before| before.starts_with('-')) {
-                    return;
-                }
+            if name == "env"
+                && let Some(inner) = split_string(word, rest.get(at + 1))
+            {
+                let _ = self.look_at(&inner, depth + 1);
+            }
+            if word.starts_with('-') || name == "env" && word.contains('=') {
+                continue;
+            }
+            self.words(rest[at..].to_vec(), depth + 1);
+            let is_value =
+                word.bytes().all(|byte| byte.is_ascii_digit() || b".smhd".contains(&byte));
+            let follows_flag = at > 0 && rest[at - 1].starts_with('-');
+            // An option's value comes before the program, and words of the wrapper's own do.
+            if own > 0 && !follows_flag {
+                own -= 1;
+            } else if !is_value && !follows_flag {
+                return;
             }
         }
     }
@@ -262,6 +330,26 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
     }
 }
 
+/// Whether a stage of a pipeline is a shell, or has one run.
+fn runs_shell(stage: Node<'_>, text: &str) -> bool {
+    let mut open = vec![stage];
+    while let Some(node) = open.pop() {
+        if node.kind() == "command" {
+            let words = plain_words(node, text);
+            let is_shell = |word: &String| SHELLS.contains(&base(word));
+            let first = words.first().map_or("", |it| base(it));
+            let reads =
+                matches!(first, "source" | ".") && words.iter().any(|it| it == "/dev/stdin");
+            let is_wrapped = wraps(first).is_some() && words.iter().any(is_shell);
+            if SHELLS.contains(&first) || is_wrapped || reads {
+                return true;
+            }
+        }
+        open.extend(children(node));
+    }
+    false
+}
+
 /// Whether a shell's flag says that a command follows: `-c`, or among others as in `-lc`.
 fn is_command_flag(word: &str) -> bool {
     let rest = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
@@ -277,6 +365,10 @@ fn is_destination(node: &Node<'_>) -> bool {
 fn is_for_shell(node: Node<'_>, text: &str) -> bool {
     let mut above = node.parent();
     while let Some(it) = above {
+        // What comes after its mark on the same line is a part of it.
+        if it.kind() == "heredoc_redirect" && children(it).any(|part| runs_shell(part, text)) {
+            return true;
+        }
         let command = match it.kind() {
             "redirected_statement" => it.child_by_field_name("body"),
             "command" => Some(it),
@@ -284,7 +376,12 @@ fn is_for_shell(node: Node<'_>, text: &str) -> bool {
         };
         if let Some(command) = command {
             let words = plain_words(command, text);
-            return words.iter().any(|word| SHELLS.contains(&base(word)));
+            if words.iter().any(|word| SHELLS.contains(&base(word))) {
+                return true;
+            }
+            let piped = it.parent().filter(|it| it.kind() == "pipeline");
+            let mut stages = piped.into_iter().flat_map(children);
+            return stages.any(|stage| runs_shell(stage, text));
         }
         above = it.parent();
     }

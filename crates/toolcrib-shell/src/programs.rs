@@ -1,309 +1,9 @@
 //! Programs whose first words do not say what they do: some run what other words name, some write where
 //! other words say. What is not known here says nothing either way.
 
-/// Programs that run what they are told, whatever their words are.
-const RUN_ANYTHING: &[&str] = &[
-    ".",
-    "alias",
-    "ash",
-    "at",
-    "awk",
-    "bash",
-    "batch",
-    "bind",
-    "builtin",
-    "bun",
-    "busybox",
-    "chroot",
-    "command",
-    "compgen",
-    "complete",
-    "coproc",
-    "crontab",
-    "csh",
-    "dash",
-    "declare",
-    "deno",
-    "doas",
-    "docker",
-    "ed",
-    "emacs",
-    "enable",
-    "env",
-    "eval",
-    "ex",
-    "exec",
-    "expect",
-    "export",
-    "fc",
-    "fish",
-    "flock",
-    "ftp",
-    "gawk",
-    "gdb",
-    "getopts",
-    "hash",
-    "history",
-    "ionice",
-    "irb",
-    "java",
-    "jshell",
-    "ksh",
-    "less",
-    "let",
-    "lldb",
-    "local",
-    "ltrace",
-    "lua",
-    "luajit",
-    "man",
-    "mapfile",
-    "mawk",
-    "more",
-    "nano",
-    "nawk",
-    "nc",
-    "ncat",
-    "nice",
-    "node",
-    "nohup",
-    "npx",
-    "nsenter",
-    "osascript",
-    "parallel",
-    "perl",
-    "php",
-    "pip",
-    "pip3",
-    "pipx",
-    "pkexec",
-    "podman",
-    "popd",
-    "powershell",
-    "prlimit",
-    "psql",
-    "pushd",
-    "pwsh",
-    "python",
-    "python2",
-    "python3",
-    "rbash",
-    "read",
-    "readarray",
-    "readonly",
-    "rsync",
-    "ruby",
-    "runuser",
-    "script",
-    "set",
-    "setarch",
-    "setpriv",
-    "setsid",
-    "sftp",
-    "sh",
-    "shopt",
-    "socat",
-    "source",
-    "sqlite3",
-    "ssh",
-    "stdbuf",
-    "strace",
-    "su",
-    "sudo",
-    "tar",
-    "taskset",
-    "tclsh",
-    "telnet",
-    "time",
-    "timeout",
-    "tmux",
-    "trap",
-    "typeset",
-    "unset",
-    "unshare",
-    "uv",
-    "uvx",
-    "vi",
-    "view",
-    "vim",
-    "wait",
-    "watch",
-    "xargs",
-    "xonsh",
-    "zsh",
-];
+mod known;
 
-/// Words that make a program run or write something: long ones can be shortened, short ones bundled.
-struct Flags {
-    program: &'static str,
-    long: &'static [&'static str],
-    short: &'static str,
-    about: &'static str,
-}
-
-const FLAGS: &[Flags] = &[
-    Flags {
-        program: "cargo",
-        long: &[
-            "--config",
-            "--manifest-path",
-            "--target-dir",
-            "--artifact-dir",
-            "--out-dir",
-            "--root",
-        ],
-        short: "ZC",
-        about: "its settings name programs to run",
-    },
-    Flags {
-        program: "curl",
-        long: &[
-            "--config",
-            "--output",
-            "--remote-name",
-            "--remote-name-all",
-            "--output-dir",
-            "--cookie-jar",
-            "--dump-header",
-            "--trace",
-            "--trace-ascii",
-            "--stderr",
-            "--etag-save",
-            "--libcurl",
-            "--upload-file",
-            "--unix-socket",
-            "--engine",
-            "--data-binary",
-            "--data",
-            "--form",
-        ],
-        short: "KoOcDTFd",
-        about: "it writes files, or sends them",
-    },
-    Flags { program: "diff", long: &["--output"], short: "", about: "it writes a file" },
-    Flags {
-        program: "du",
-        long: &["--files0-from"],
-        short: "",
-        about: "another file says what it reads",
-    },
-    Flags {
-        program: "go",
-        long: &[
-            "--exec",
-            "--toolexec",
-            "-exec",
-            "-toolexec",
-            "-vettool",
-            "-o",
-            "-overlay",
-            "-modfile",
-        ],
-        short: "",
-        about: "it runs what they name",
-    },
-    Flags {
-        program: "make",
-        long: &["--eval", "--file", "--makefile", "--directory", "--include-dir"],
-        short: "fCIE",
-        about: "other files, or words, say what it runs",
-    },
-    Flags {
-        program: "rg",
-        long: &["--pre", "--hostname-bin", "--search-zip"],
-        short: "z",
-        about: "it runs what they name",
-    },
-    Flags {
-        program: "sort",
-        long: &["--compress-program", "--output", "--temporary-directory", "--files0-from"],
-        short: "oT",
-        about: "it runs or writes what they name",
-    },
-    Flags { program: "tree", long: &[], short: "oR", about: "it writes files" },
-    Flags {
-        program: "wc",
-        long: &["--files0-from"],
-        short: "",
-        about: "another file says what it reads",
-    },
-    Flags {
-        program: "wget",
-        long: &["--use-askpass", "--execute", "--config", "--output-document", "--post-file"],
-        short: "eO",
-        about: "they say what it runs or writes",
-    },
-];
-
-/// What `find` does to what it finds.
-const FIND: &[&str] = &[
-    "-delete",
-    "-exec",
-    "-execdir",
-    "-fls",
-    "-fprint",
-    "-fprint0",
-    "-fprintf",
-    "-ok",
-    "-okdir",
-    "-files0-from",
-];
-
-/// Git's words that run or write what follows them.
-const GIT_LONG: &[&str] = &[
-    "--exec",
-    "--filters",
-    "--help",
-    "--exec-path",
-    "--ext-diff",
-    "--extcmd",
-    "--open-files-in-pager",
-    "--output",
-    "--receive-pack",
-    "--textconv",
-    "--tool",
-    "--upload-pack",
-    "--config",
-    "--config-env",
-    "--template",
-    "--git-dir",
-    "--work-tree",
-    "--namespace",
-    "--super-prefix",
-    "--separate-git-dir",
-    "--file",
-    "--server-option",
-    "--gpg-sign",
-    "--output-directory",
-    "--pathspec-from-file",
-];
-
-/// Git's commands that do nothing but run what they are told, or change what git runs later.
-const GIT_RUNS: &[&str] = &[
-    "bisect",
-    "clone",
-    "config",
-    "credential",
-    "daemon",
-    "difftool",
-    "fast-import",
-    "filter-branch",
-    "help",
-    "hook",
-    "init",
-    "instaweb",
-    "maintenance",
-    "mergetool",
-    "rebase",
-    "remote",
-    "replace",
-    "send-email",
-    "shell",
-    "submodule",
-    "svn",
-    "upload-archive",
-    "worktree",
-];
+use known::{FIND, FLAGS, GIT_LONG, GIT_RUNS, RUN_ANYTHING};
 
 /// Returns why a program's first words do not say what all of them do.
 pub(crate) fn caveat(words: &[String]) -> Option<String> {
@@ -315,7 +15,7 @@ pub(crate) fn caveat(words: &[String]) -> Option<String> {
     if name.contains('/') {
         return Some(format!("`{name}` is a program of the workspace, whatever its name"));
     }
-    let is = |word: &str, about: &str| Some(format!("with `{word}`, {about}"));
+    let is = |word: &str, about: &str| Some(with(word, about));
     match name {
         "git" => git(rest),
         "find" | "fd" | "fdfind" => {
@@ -326,6 +26,16 @@ pub(crate) fn caveat(words: &[String]) -> Option<String> {
             rest.iter().find(finds).and_then(|word| is(word, "it runs or writes something"))
         }
         "sed" => sed(rest),
+        "cc" | "c++" | "clang" | "clang++" | "g++" | "gcc" | "gfortran" => compiler(rest),
+        "jobs" => rest.first().and_then(|word| is(word, "it can run anything")),
+        // It writes more than one file, under names that are not in its words.
+        "csplit" => Some("it writes files".to_owned()),
+        "xxd" => {
+            let operands = rest.iter().filter(|it| *it == "-" || !it.starts_with('-')).count();
+            let is_back = rest.iter().any(|word| is_bundled(word, "r"));
+            (operands > 1 || is_back).then(|| "its second operand is written".to_owned())
+        }
+        "pytest" | "py.test" => pytest(rest),
         // Their subscripts are evaluated, and what is in those is run.
         "test" | "[" => {
             let odd = |word: &&String| word.contains('[') || matches!(word.as_str(), "-v" | "-R");
@@ -333,20 +43,15 @@ pub(crate) fn caveat(words: &[String]) -> Option<String> {
         }
         "printf" => rest
             .iter()
-            .find(|word| word.starts_with("-v"))
-            .and_then(|word| is(word, "a subscript is evaluated")),
+            .find(|word| word.starts_with("-v") || word.contains("%n") || word.contains("%-n"))
+            .and_then(|word| is(word, "it sets a variable")),
         // Whatever begins with a dash can be a setting of theirs, however many dashes there are.
         "npm" | "pnpm" | "yarn" => {
             let known = |word: &str| matches!(word, "--silent" | "-s" | "--if-present");
             let odd = rest.iter().find(|word| word.starts_with('-') && !known(word));
             odd.and_then(|word| is(word, "its settings say what it runs"))
         }
-        "date" => rest
-            .iter()
-            .find(|word| {
-                !word.starts_with(['+', '-']) || is_bundled(word, "sf") || is_long(word, "--set")
-            })
-            .and_then(|word| is(word, "it sets the clock, or reads another file")),
+        "date" => date(rest),
         "uniq" => {
             let operands = rest.iter().filter(|it| *it == "-" || !it.starts_with('-')).count();
             (operands > 1).then(|| "its second operand is written".to_owned())
@@ -371,6 +76,37 @@ pub(crate) fn caveat(words: &[String]) -> Option<String> {
     }
 }
 
+fn with(word: &str, about: &str) -> String {
+    format!("with `{word}`, {about}")
+}
+
+fn compiler(rest: &[String]) -> Option<String> {
+    const RUN: [&str; 8] =
+        ["-wrapper", "-B", "-fplugin", "-specs", "--specs", "@", "-Xclang", "-load"];
+    let runs = |word: &&String| RUN.iter().any(|flag| word.starts_with(flag));
+    rest.iter().find(runs).map(|word| with(word, "it runs what that names"))
+}
+
+fn pytest(rest: &[String]) -> Option<String> {
+    let known = |word: &str| {
+        matches!(word, "-q" | "-qq" | "-v" | "-vv" | "-x" | "-s" | "-l" | "-k" | "-m")
+            || word.starts_with("--tb=")
+            || word.starts_with("--maxfail=")
+    };
+    let odd = rest.iter().find(|word| word.starts_with('-') && !known(word));
+    odd.map(|word| with(word, "it can load or write other files"))
+}
+
+fn date(rest: &[String]) -> Option<String> {
+    let odd = rest.iter().enumerate().find(|(at, word)| {
+        let is_value = *at > 0 && matches!(rest[at - 1].as_str(), "-d" | "--date" | "-r");
+        let is_form = word.starts_with("-I") || word.starts_with("-d") || *word == "-R";
+        let sets = is_bundled(word, "sf") || is_long(word, "--set") || is_long(word, "--file");
+        !is_value && !is_form && (sets || !word.starts_with(['+', '-']))
+    });
+    odd.map(|(_, word)| with(word, "it sets the clock, or reads another file"))
+}
+
 fn flags(name: &str, rest: &[String]) -> Option<String> {
     let known = FLAGS.iter().find(|flags| flags.program == name)?;
     let found = rest.iter().find(|word| {
@@ -382,6 +118,12 @@ fn flags(name: &str, rest: &[String]) -> Option<String> {
 /// Whether a word is a long option or a beginning of it, with or without a value.
 fn is_long(word: &str, long: &str) -> bool {
     let name = word.split('=').next().unwrap_or(word);
+    // Go takes one dash for two.
+    let name = if long.starts_with("--") {
+        name
+    } else {
+        name.strip_prefix('-').filter(|it| it.starts_with('-')).unwrap_or(name)
+    };
     if long.starts_with("--") {
         return name.len() > 2 && name.starts_with("--") && long.starts_with(name);
     }
@@ -403,23 +145,35 @@ fn git(rest: &[String]) -> Option<String> {
         return Some(format!("with `{word}` before its command, git can run anything"));
     }
     let (command, rest) = rest[at?..].split_first()?;
-    if GIT_RUNS.contains(&command.as_str()) {
+    if GIT_RUNS.contains(&command.as_str())
+        || command.starts_with("remote-")
+        || command.contains("--")
+    {
         return Some(format!("`git {command}` runs, or sets, what git runs"));
     }
+    let reaches = matches!(
+        command.as_str(),
+        "archive" | "fetch" | "fetch-pack" | "ls-remote" | "pull" | "push"
+    );
     let runs = |word: &&String| {
         GIT_LONG.iter().any(|long| is_long(word, long))
-            || word.contains("::")
+            || word.contains("::") && reaches
             || command == "grep" && is_bundled(word, "O")
-            || matches!(command.as_str(), "fetch" | "pull" | "push" | "ls-remote" | "archive")
-                && is_bundled(word, "uo")
+            || command == "archive" && is_bundled(word, "o")
     };
     rest.iter().find(runs).map(|word| format!("with `{word}`, git runs or writes something"))
 }
 
-/// Of sed's programs, only those that print lines by number are understood.
+/// Of sed's programs, only those that print lines by number, or by a plain text, are understood.
 fn sed(rest: &[String]) -> Option<String> {
     let prints = |program: &str| {
         let Some(range) = program.strip_suffix('p') else { return false };
+        let text = range.strip_prefix('/').and_then(|it| it.strip_suffix('/'));
+        if text.is_some_and(|text| {
+            text.bytes().all(|it| it.is_ascii_alphanumeric() || b" _-".contains(&it))
+        }) {
+            return true;
+        }
         let is_number = |it: &str| {
             !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit() || byte == b'$')
         };

@@ -21,7 +21,7 @@ pub(crate) fn prove(text: &str, tree: &Tree) -> Result<Proven, String> {
         return Err("it cannot be parsed".to_owned());
     }
     account_for_bytes(root, text)?;
-    let mut reader = Reader { text, proven: Proven::default(), has_moved: false };
+    let mut reader = Reader { text, proven: Proven::default(), has_moved: false, is_fed: false };
     reader.statement(root)?;
     if reader.proven.steps.is_empty() {
         return Err("it runs nothing".to_owned());
@@ -60,36 +60,59 @@ fn account_for_bytes(root: Node<'_>, text: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// Which way a redirection goes.
+#[derive(PartialEq, Eq)]
+enum Goes {
+    In,
+    Out,
+}
+
 struct Reader<'a> {
     text: &'a str,
     proven: Proven,
     /// Whether it has changed its directory, after which paths mean something else.
     has_moved: bool,
+    /// Whether what is read now is fed by what was read before it.
+    is_fed: bool,
 }
 
 impl Reader<'_> {
     fn statement(&mut self, node: Node<'_>) -> Result<(), String> {
         match node.kind() {
-            "program" | "list" | "pipeline" => children(node).try_for_each(|child| {
-                if child.is_named() {
-                    return self.statement(child);
+            "program" | "list" | "pipeline" => {
+                let was_fed = self.is_fed;
+                for child in children(node) {
+                    if child.is_named() {
+                        self.statement(child)?;
+                        continue;
+                    }
+                    match child.kind() {
+                        "|" => self.is_fed = true,
+                        "&&" | "||" | ";" => {}
+                        other => return Err(format!("the operator `{other}`")),
+                    }
                 }
-                match child.kind() {
-                    "&&" | "||" | ";" | "|" => Ok(()),
-                    other => Err(format!("the operator `{other}`")),
-                }
-            }),
+                self.is_fed = was_fed;
+                Ok(())
+            }
             "command" => self.command(node),
-            "redirected_statement" => children(node).try_for_each(|child| match child.kind() {
-                "file_redirect" => self.redirect(child),
-                _ => self.statement(child),
-            }),
+            "redirected_statement" => {
+                let first = self.proven.steps.len();
+                for child in children(node) {
+                    if child.kind() != "file_redirect" {
+                        self.statement(child)?;
+                    } else if self.redirect(child)? == Goes::In {
+                        self.proven.steps[first..].iter_mut().for_each(|step| step.is_fed = true);
+                    }
+                }
+                Ok(())
+            }
             kind => Err(self.odd(node, kind)),
         }
     }
 
     fn command(&mut self, node: Node<'_>) -> Result<(), String> {
-        let mut words = Vec::new();
+        let (mut words, mut is_fed) = (Vec::new(), self.is_fed);
         for child in children(node) {
             match child.kind() {
                 "command_name" => {
@@ -99,7 +122,7 @@ impl Reader<'_> {
                 "word" | "number" | "raw_string" | "string" | "concatenation" => {
                     words.push(literal(child, self.text)?);
                 }
-                "file_redirect" => self.redirect(child)?,
+                "file_redirect" => is_fed |= self.redirect(child)? == Goes::In,
                 kind => return Err(self.odd(child, kind)),
             }
         }
@@ -110,7 +133,8 @@ impl Reader<'_> {
             *name = bare.to_owned();
         }
         let is_move = name == "cd";
-        let mut step = Step { caveat: programs::caveat(&words), words, is_elsewhere: false };
+        let mut step =
+            Step { caveat: programs::caveat(&words), words, is_elsewhere: false, is_fed };
         if self.has_moved {
             step.elsewhere();
         }
@@ -119,7 +143,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn redirect(&mut self, node: Node<'_>) -> Result<(), String> {
+    fn redirect(&mut self, node: Node<'_>) -> Result<Goes, String> {
         let mut parts = Vec::new();
         for child in children(node) {
             match child.kind() {
@@ -135,13 +159,14 @@ impl Reader<'_> {
             [">" | ">>" | "<", path] if path.starts_with("/dev/") && path != "/dev/null" => {
                 Err(format!("the device `{path}`"))
             }
-            [">&", "1" | "2"] | ["<", _] | [">" | ">>", "/dev/null"] => Ok(()),
+            ["<" | ">" | ">>", "/dev/null"] | [">&", "1" | "2"] => Ok(Goes::Out),
+            ["<", _] => Ok(Goes::In),
             [">" | ">>", _] if self.has_moved => {
                 Err("it writes a file after it has changed its directory".to_owned())
             }
             [">" | ">>", path] => {
                 self.proven.writes.push(path.to_owned());
-                Ok(())
+                Ok(Goes::Out)
             }
             _ => Err(self.odd(node, "redirect")),
         }

@@ -3,11 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
-use globset::{GlobSet, GlobSetBuilder};
+use globset::{Glob, GlobSet, GlobSetBuilder};
 use jiff::Timestamp;
 
-use crate::reading::{Reading, Step};
+use crate::reading::{Proven, Reading, Step};
 
+use super::pattern::PathGlob;
 use super::rule::{Layer, Rule, Says, name_of};
 use super::{Decision, Mode, Tier, Verdict, by_tier};
 
@@ -64,22 +65,37 @@ pub struct Policy {
 /// Every glob of every rule, asked at once.
 #[derive(Default)]
 struct PathIndex {
-    globs: GlobSet,
-    /// Whose each glob is.
-    owners: Vec<usize>,
+    /// Sets of globs, with whose each glob is.
+    sets: Vec<(GlobSet, Vec<usize>)>,
+    /// Rules whose globs are too much for a set: they are always looked at.
+    always: Vec<usize>,
 }
+
+/// How many globs go into one set: a set of too many cannot be made.
+const SET: usize = 512;
 
 impl PathIndex {
     fn new(rules: &[Rule]) -> Self {
-        let (mut globs, mut owners) = (GlobSetBuilder::new(), Vec::new());
-        for (number, rule) in rules.iter().enumerate() {
-            for glob in rule.when.paths.iter().chain(&rule.when.writes) {
-                globs.add(glob.glob().clone());
-                owners.push(number);
+        let numbered = rules.iter().enumerate();
+        let globs: Vec<(usize, &Glob)> = numbered
+            .flat_map(|(number, rule)| {
+                let globs = rule.when.paths.iter().chain(&rule.when.writes);
+                globs.flat_map(PathGlob::globs).map(move |glob| (number, glob))
+            })
+            .collect();
+        let mut index = Self::default();
+        for some in globs.chunks(SET) {
+            let mut set = GlobSetBuilder::new();
+            for (_, glob) in some {
+                set.add((*glob).clone());
+            }
+            let owners = some.iter().map(|(owner, _)| *owner);
+            match set.build() {
+                Ok(set) => index.sets.push((set, owners.collect())),
+                Err(_) => index.always.extend(owners),
             }
         }
-        // Each was compiled before, on its own.
-        Self { globs: globs.build().unwrap_or_default(), owners }
+        index
     }
 
     /// The rules that look at one of these paths.
@@ -88,8 +104,13 @@ impl PathIndex {
         let redirects = subject.reading.and_then(|it| it.proven.as_ref().ok()).map(|it| &it.writes);
         let paths = paths.chain(redirects.into_iter().flatten());
         let spellings = paths.flat_map(|path| subject.spellings(path));
-        let globs = spellings.flat_map(|path| self.globs.matches(path));
-        globs.filter_map(|glob| self.owners.get(glob).copied())
+        let found = spellings.flat_map(move |path| {
+            let sets = self.sets.iter();
+            sets.flat_map(move |(set, owners)| {
+                set.matches(path).into_iter().filter_map(|glob| owners.get(glob).copied())
+            })
+        });
+        found.chain(self.always.iter().copied())
     }
 }
 
@@ -194,7 +215,12 @@ impl Policy {
                     floor
                 } else {
                     opener(&rules, grants, &asks, subject, Verdict::Ask).map_or_else(
-                        || rule.decision(Verdict::Ask),
+                        || {
+                            let decision = rule.decision(Verdict::Ask);
+                            let may_say = rule.confirm
+                                && is_word_enough(&rules, grants, &asks, subject, floor.verdict);
+                            Decision { is_word_enough: may_say, ..decision }
+                        },
                         |it| it.decision(Verdict::Allow),
                     )
                 }
@@ -283,6 +309,33 @@ fn opener<'r>(
     first
 }
 
+/// Whether an agent's word is enough for a call that rules want confirmed: nothing of it would be asked
+/// about without them.
+fn is_word_enough(
+    rules: &[&Rule],
+    grants: &[Rule],
+    asks: &[&Rule],
+    subject: &Subject<'_>,
+    floor: Verdict,
+) -> bool {
+    if floor == Verdict::Allow {
+        return true;
+    }
+    let Some(Ok(proven)) = subject.reading.map(|reading| &reading.proven) else { return false };
+    let is_confirmed = |step: &&Step| asks.iter().any(|ask| ask.touches_step(step));
+    let others = proven.steps.iter().filter(|step| !is_confirmed(step)).cloned().collect();
+    let rest = Proven { steps: others, writes: proven.writes.clone() };
+    if rest.steps.len() == proven.steps.len() {
+        return false;
+    }
+    if rest.steps.is_empty() && rest.writes.is_empty() {
+        return true;
+    }
+    let reading = Reading { proven: Ok(rest), ..Reading::unread("") };
+    let subject = Subject { reading: Some(&reading), ..*subject };
+    opener(rules, grants, &[], &subject, floor).is_some()
+}
+
 impl Rule {
     fn decision(&self, verdict: Verdict) -> Decision {
         let because =
@@ -296,6 +349,7 @@ impl Rule {
             source: Some(self.source.clone()),
             grant: is_grant.then(|| self.id.clone()),
             confirm: self.confirm,
+            is_word_enough: false,
             reading: None,
             audited: Vec::new(),
         }

@@ -52,10 +52,8 @@ struct RawRule {
     words: Option<String>,
     #[serde(default)]
     danger: Words,
-    #[serde(default)]
-    paths: Words,
-    #[serde(default)]
-    writes: Words,
+    paths: Option<Words>,
+    writes: Option<Words>,
     #[serde(default)]
     hosts: Words,
     args: Option<String>,
@@ -63,7 +61,7 @@ struct RawRule {
     effect: String,
     #[serde(default)]
     because: String,
-    expires: Option<String>,
+    expires: Option<toml::Value>,
     #[serde(default)]
     confirm: bool,
     #[serde(default)]
@@ -114,6 +112,7 @@ pub fn rules_in(
         RulesError(format!("`{file}`, line {line}: {}", err.message().trim_end()))
     })?;
     let mut said = Said { rules: Vec::new(), warnings: Vec::new() };
+    let mut tried = 0;
     for raw in raw.rule {
         let line = line_of(raw.span().start);
         let refuse = |why: String| RulesError(format!("`{file}`, line {line}: {why}"));
@@ -124,6 +123,11 @@ pub fn rules_in(
             for (name, pattern) in [("words", &rule.when.words), ("args", &rule.when.args)] {
                 let checked = pattern.as_ref().map_or(Ok(()), Pattern::check);
                 checked.map_err(|why| refuse(format!("`{name}` {why}")))?;
+            }
+            tried += examples.size();
+            // Whoever can write to a project must not be able to keep everyone else waiting.
+            if layer == Layer::Project && tried > MOST_EXAMPLES {
+                return Err(refuse(format!("its examples are over {MOST_EXAMPLES} bytes")));
             }
             examples.try_on(&rule, shell).map_err(refuse)?;
         }
@@ -157,21 +161,24 @@ fn read_rule(raw: RawRule, source: Source, layer: Layer) -> Result<(Rule, Exampl
             .ok_or_else(|| format!("`danger` must be {}, not `{name}`", either(&names)))
     });
     let expires = match &raw.expires {
-        Some(text) => Some(text.parse::<Timestamp>().map_err(|err| {
-            format!("`expires` must be a time such as 2027-01-31T12:00:00Z, not `{text}`: {err}")
-        })?),
+        Some(value) => {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            Some(text.parse::<Timestamp>().map_err(|err| {
+                format!(
+                    "`expires` must be a time such as 2027-01-31T12:00:00Z, not `{text}`: {err}"
+                )
+            })?)
+        }
         None => None,
     };
     let argv = raw.argv.map(|argv| argv.into_iter().map(Words::list).collect::<Vec<_>>());
-    if argv.as_ref().is_some_and(|argv| argv.is_empty() || argv.iter().any(Vec::is_empty)) {
-        return Err("`argv` has a place without a word".to_owned());
-    }
+    argv.as_deref().map_or(Ok(()), check_argv)?;
     let when = When {
         argv,
         words: raw.words.as_deref().map(Pattern::new),
         dangers: dangers.collect::<Result<_, _>>()?,
-        paths: globs("paths", raw.paths.list())?,
-        writes: globs("writes", raw.writes.list())?,
+        paths: globs("paths", raw.paths)?,
+        writes: globs("writes", raw.writes)?,
         hosts: raw.hosts.list(),
         args: raw.args.as_deref().map(Pattern::new),
         call: raw.call.map(|args| canonical(&args)).transpose()?,
@@ -179,6 +186,13 @@ fn read_rule(raw: RawRule, source: Source, layer: Layer) -> Result<(Rule, Exampl
     if says == Says::Allow && (when.words.is_some() || !when.dangers.is_empty()) {
         return Err("`words` and `danger` cannot allow: name the words of the command with `argv`"
             .to_owned());
+    }
+    let is_about_all = raw_is_empty(&when);
+    if says == Says::Allow && is_about_all && layer != Layer::Project {
+        return Err(
+            "it allows everything: name a command, a path or arguments; `mode` is for less"
+                .to_owned(),
+        );
     }
     if !when.hosts.is_empty() {
         return Err(
@@ -194,19 +208,58 @@ fn read_rule(raw: RawRule, source: Source, layer: Layer) -> Result<(Rule, Exampl
         id,
         source,
         layer,
-        tools: raw.tool.list(),
+        tools: raw.tool.list().iter().map(|it| crate::escape::line(it).into_owned()).collect(),
         when,
         says,
         because: crate::escape::line(&raw.because).into_owned(),
         expires,
-        confirm: raw.confirm,
+        // Where a person would be asked, a project cannot make the agent's word do.
+        confirm: raw.confirm && layer != Layer::Project,
     };
     Ok((rule, Examples { covers: raw.covers, spares: raw.spares }))
 }
 
-fn globs(name: &str, patterns: Vec<String>) -> Result<Vec<PathGlob>, String> {
-    let glob = |pattern: String| PathGlob::new(&pattern).map_err(|err| format!("`{name}`: {err}"));
+fn globs(name: &str, patterns: Option<Words>) -> Result<Vec<PathGlob>, String> {
+    let Some(patterns) = patterns.map(Words::list) else { return Ok(Vec::new()) };
+    if patterns.is_empty() {
+        return Err(format!("`{name}` names no path"));
+    }
+    let glob = |pattern: String| {
+        let never = [
+            ("./", "paths are below the workspace: leave `./` out"),
+            ("~", "write the home as a path from `/`"),
+            ("../", "a path outside is written from `/`"),
+        ];
+        if let Some((_, why)) = never.iter().find(|(start, _)| pattern.starts_with(start)) {
+            return Err(format!("`{name}`: `{pattern}` is never there: {why}"));
+        }
+        if pattern.len() > 1 && pattern.ends_with('/') {
+            let hint = format!("write `{pattern}**` for all that is in it");
+            return Err(format!("`{name}`: `{pattern}` is never there: {hint}"));
+        }
+        PathGlob::new(&pattern).map_err(|err| format!("`{name}`: {err}"))
+    };
     patterns.into_iter().map(glob).collect()
+}
+
+/// Fails if a word is one that no program is ever called by.
+fn check_argv(argv: &[Vec<String>]) -> Result<(), String> {
+    if argv.is_empty() || argv.iter().any(Vec::is_empty) {
+        return Err("`argv` has a place without a word".to_owned());
+    }
+    let odd = argv[0].iter().find(|word| word.contains([' ', '*', '\t']));
+    odd.map_or(Ok(()), |word| {
+        Err(format!("`argv`: no program is called `{word}`: each word stands alone, as it is"))
+    })
+}
+
+/// Whether nothing of a call is looked at.
+fn raw_is_empty(when: &When) -> bool {
+    !when.is_about_commands()
+        && !when.is_about_paths()
+        && when.hosts.is_empty()
+        && when.args.is_none()
+        && when.call.is_none()
 }
 
 /// Arguments as canonical text, keys in the order they are written in.
@@ -215,7 +268,19 @@ fn canonical(args: &toml::Table) -> Result<String, String> {
     Ok(json.to_string())
 }
 
+/// The most bytes of examples in a project's file.
+const MOST_EXAMPLES: usize = 32 << 10;
+
 impl Examples {
+    fn size(&self) -> usize {
+        let all = self.covers.iter().chain(&self.spares);
+        all.map(|example| match example {
+            RawExample::Text(text) => text.len(),
+            RawExample::Args(args) => args.to_string().len(),
+        })
+        .sum()
+    }
+
     fn try_on(self, rule: &Rule, shell: &dyn ReadShell) -> Result<(), String> {
         for (examples, expect) in [(&self.covers, true), (&self.spares, false)] {
             for example in examples {

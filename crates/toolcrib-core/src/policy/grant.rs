@@ -173,8 +173,8 @@ pub fn beginnings(step: &Step) -> Vec<(Vec<String>, Option<String>)> {
     let mut all = Vec::new();
     for count in (1..=words.len()).rev() {
         let beginning = words[..count].to_vec();
-        let refused = if step.is_elsewhere {
-            Some("files of another directory say what it does".to_owned())
+        let refused = if let Some(why) = step.is_said_elsewhere() {
+            Some(why.to_owned())
         } else if count == words.len() {
             None
         } else if let Some(caveat) = &step.caveat {

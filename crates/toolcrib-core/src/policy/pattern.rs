@@ -23,6 +23,8 @@ impl Pattern {
 
     /// Fails if it cannot be used, or matches everything.
     pub fn check(&self) -> Result<(), String> {
+        // A pattern that is whole only between our brackets is not what it looks like.
+        build(&self.text)?;
         let regex = compile(&self.text)?;
         // Two texts that nobody writes a rule for.
         if ["\u{1}", "{\"\u{2}\":\"\u{3}\"}"].iter().all(|text| regex.is_match(text)) {
@@ -39,9 +41,15 @@ impl Pattern {
 }
 
 fn compile(text: &str) -> Result<Regex, String> {
-    RegexBuilder::new(&format!(r"\A(?:{text})\z"))
+    build(&format!(r"\A(?:{text})\z"))
+}
+
+fn build(text: &str) -> Result<Regex, String> {
+    RegexBuilder::new(text)
         .size_limit(MOST)
         .nest_limit(50)
+        // A quoted line feed is a character of a word like any other.
+        .dot_matches_new_line(true)
         .build()
         .map_err(|err| format!("cannot be used: {}", last_line(&err.to_string())))
 }
@@ -50,19 +58,31 @@ fn last_line(text: &str) -> &str {
     text.lines().last().unwrap_or(text).trim_start_matches("error: ")
 }
 
+/// The longest glob.
+const LONGEST_GLOB: usize = 1000;
+
 /// A glob on paths.
 #[derive(Clone, Debug)]
 pub struct PathGlob {
     glob: Glob,
-    compiled: Arc<OnceLock<GlobMatcher>>,
+    /// Of all that is in a folder, the folder itself: who has that has the rest.
+    folder: Option<Glob>,
+    compiled: Arc<OnceLock<(GlobMatcher, Option<GlobMatcher>)>>,
 }
 
 impl PathGlob {
     /// Reads a glob as it is written; a star does not cross folders.
     pub fn new(text: &str) -> Result<Self, String> {
-        let glob = GlobBuilder::new(text).literal_separator(true).build();
-        let glob = glob.map_err(|err| err.to_string())?;
-        Ok(Self { glob, compiled: Arc::default() })
+        if text.len() > LONGEST_GLOB {
+            return Err(format!("a glob of {} bytes; {LONGEST_GLOB} are the most", text.len()));
+        }
+        let build = |text: &str| {
+            let glob = GlobBuilder::new(text).literal_separator(true).build();
+            glob.map_err(|err| err.to_string())
+        };
+        let folder = text.strip_suffix("/**").filter(|folder| !folder.is_empty());
+        let folder = folder.map(build).transpose()?;
+        Ok(Self { glob: build(text)?, folder, compiled: Arc::default() })
     }
 
     /// A path and no other.
@@ -72,11 +92,14 @@ impl PathGlob {
 
     /// Whether it matches a path.
     pub fn is_match(&self, path: &str) -> bool {
-        self.compiled.get_or_init(|| self.glob.compile_matcher()).is_match(path)
+        let (all, folder) = self.compiled.get_or_init(|| {
+            (self.glob.compile_matcher(), self.folder.as_ref().map(Glob::compile_matcher))
+        });
+        all.is_match(path) || folder.as_ref().is_some_and(|folder| folder.is_match(path))
     }
 
-    /// The glob itself.
-    pub(super) fn glob(&self) -> &Glob {
-        &self.glob
+    /// The globs it is made of.
+    pub(super) fn globs(&self) -> impl Iterator<Item = &Glob> {
+        std::iter::once(&self.glob).chain(&self.folder)
     }
 }

@@ -208,7 +208,9 @@ impl Rule {
     pub fn opens_step(&self, step: &Step) -> bool {
         let Some(argv) = &self.when.argv else { return false };
         let is_whole = argv.len() == step.words.len();
-        begins_with(&step.words, argv) && !step.is_elsewhere && (step.caveat.is_none() || is_whole)
+        begins_with(&step.words, argv)
+            && step.is_said_elsewhere().is_none()
+            && (step.caveat.is_none() || is_whole)
     }
 
     /// Whether it names every word of a step.

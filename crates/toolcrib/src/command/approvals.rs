@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolcrib_core::policy::Answer;
-use toolcrib_core::{Call, CallId, Cancel, SessionId, escape};
+use toolcrib_core::{Call, CallId, Cancel, Note, Recorder, SessionId, escape};
 use toolcrib_ledger::{Approvals, Decided, Pending, Standing};
 use toolcrib_runtime::{AnswerFuture, Approver, Confirms, Question};
 
@@ -24,6 +24,7 @@ pub(super) fn run(
 ) -> Result<Exit, WiringError> {
     let crib = open(global, terminal)?;
     let approvals = Approvals::new(&crib.state);
+    let recorder = Arc::clone(&crib.recorder);
     drop(crib);
     match &args.command {
         ApprovalsCommand::List { all, json } => list(&approvals, *all, *json),
@@ -38,7 +39,9 @@ pub(super) fn run(
             }
             Ok(Exit::Done)
         }
-        ApprovalsCommand::Approve { id, json } => approve(global, terminal, &approvals, id, *json),
+        ApprovalsCommand::Approve { id, json } => {
+            approve(global, terminal, &approvals, &*recorder, id, *json)
+        }
         ApprovalsCommand::Deny { id, words } => {
             let Some((pending, standing)) = find(terminal, &approvals, id)? else {
                 return Ok(Exit::Failed);
@@ -46,6 +49,7 @@ pub(super) fn run(
             if !answer(global, terminal, &approvals, &pending, standing, false, &words.join(" "))? {
                 return Ok(Exit::Failed);
             }
+            note(&*recorder, &pending, "denied", &words.join(" "));
             print_lines(&[format!("Denied: {} of {}", pending.id, pending.tool)]);
             Ok(Exit::Done)
         }
@@ -166,6 +170,7 @@ fn approve(
     global: &Global,
     terminal: Terminal,
     approvals: &Approvals,
+    recorder: &dyn Recorder,
     id: &str,
     as_json: bool,
 ) -> Result<Exit, WiringError> {
@@ -173,10 +178,11 @@ fn approve(
         return Ok(Exit::Failed);
     };
     // One that was approved and not taken up, by a process that ended in between, can be taken up now.
-    if standing != Standing::Approved
-        && !answer(global, terminal, approvals, &pending, standing, true, "")?
-    {
-        return Ok(Exit::Failed);
+    if standing != Standing::Approved {
+        if !answer(global, terminal, approvals, &pending, standing, true, "")? {
+            return Ok(Exit::Failed);
+        }
+        note(recorder, &pending, "approved", "");
     }
     // Whoever asked is there to run it; a parked call has nobody.
     if !pending.is_parked || !approvals.take_up(id)? {
@@ -208,6 +214,15 @@ fn approve(
         render::outcome(terminal, &crib, &outcome);
     }
     Ok(outcome.error.map_or(Exit::Done, |err| Exit::of(err.kind)))
+}
+
+/// Puts an answer on the record.
+fn note(recorder: &dyn Recorder, pending: &Pending, event: &str, words: &str) {
+    let by = format!("user {}", rustix::process::getuid().as_raw());
+    let detail = json!({"by": by, "words": words, "requester": pending.requester});
+    let (tool, call) = (pending.tool.as_str(), pending.id.as_str());
+    let at = Timestamp::now();
+    let _ = recorder.note(&Note { at, actor: "user", act: "approval", event, tool, call, detail });
 }
 
 /// The answer to one call and no other.

@@ -1,8 +1,9 @@
 //! `toolcrib grants`: what was answered with "always".
 
 use jiff::Timestamp;
-use toolcrib_core::escape;
+use serde_json::json;
 use toolcrib_core::policy::{Grant, Scope};
+use toolcrib_core::{Note, escape};
 use toolcrib_ledger::GrantFile;
 
 use super::{open, print_lines};
@@ -35,6 +36,16 @@ pub(super) fn run(
         }
         GrantsCommand::Revoke { id } => {
             if grants.revoke(id)? {
+                let note = Note {
+                    at: crib.clock.now(),
+                    actor: "user",
+                    act: "grant",
+                    event: "revoked",
+                    tool: "",
+                    call: "",
+                    detail: json!({"id": id, "by": format!("user {}", rustix::process::getuid().as_raw())}),
+                };
+                crib.recorder.note(&note).map_err(WiringError)?;
                 print_lines(&[format!("Taken back: {}", escape::line(id))]);
                 return Ok(Exit::Done);
             }
@@ -62,9 +73,10 @@ fn line(grant: &Grant, now: Timestamp) -> String {
     };
     format!(
         "{}  {}  {}\n    {scope}, {until}; by {} at {:.0}; {used}",
-        grant.id,
-        grant.tool_name,
-        escape::line(&grant.param_pattern),
+        escape::line(&grant.id),
+        escape::line(&grant.tool_name),
+        // What it covers, not what somebody wrote beside that.
+        escape::line(&grant.covers.text()),
         escape::line(&grant.by),
         grant.created_at,
     )

@@ -1,9 +1,10 @@
 //! Asking a person on the terminal. What is shown is what will run; Enter, the end of input and
 //! anything but yes mean no.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{BufRead, BufReader, IsTerminal, Write};
+use std::io::{IsTerminal, Read, Write};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ use toolcrib_core::policy::{Answer, Covers, Scope, Wish};
 use toolcrib_core::reading::join;
 use toolcrib_runtime::{AnswerFuture, Approver, Question};
 
-use super::render::texts;
+use super::render::{LEFT_OUT, texts};
 use crate::terminal::{Paint, Terminal};
 
 /// A person at the terminal.
@@ -26,6 +27,9 @@ pub(super) struct Prompt {
     /// One question at a time.
     asking: tokio::sync::Mutex<()>,
 }
+
+/// The longest answer.
+const MOST_TYPED: usize = 64 << 10;
 
 /// Who answers here.
 const WHO: &str = "terminal";
@@ -38,7 +42,9 @@ impl Prompt {
         is_attended.then(|| Self { terminal, time, asking: tokio::sync::Mutex::new(()) })
     }
 
-    fn text(&self, question: &Question) -> String {
+    /// The question, and whether all of it is shown. With `all`, it is.
+    fn text(&self, question: &Question, all: bool) -> (String, bool) {
+        let most = if all { usize::MAX } else { MOST_SHOWN };
         let declaration = question.declaration;
         let mut text = format!(
             "{} {}\nParameters:\n",
@@ -52,8 +58,8 @@ impl Prompt {
                 && edits.iter().any(|edit| edit.after.as_deref() == value.as_str());
             let shown = match value {
                 Value::String(text) if is_below => format!("<{} bytes>", text.len()),
-                Value::String(text) => folded(&escape::line(text)),
-                other => folded(&escape::line(&other.to_string())),
+                Value::String(text) => folded(&block(text), most).into_owned(),
+                other => folded(&escape::line(&other.to_string()), most).into_owned(),
             };
             let _ = writeln!(text, "  {}: {shown}", escape::line(key));
         }
@@ -71,18 +77,23 @@ impl Prompt {
                 writeln!(text, "Rule from: {}, line {}", escape::line(&source.file), source.line);
         }
         if let Some(reading) = &question.decision.reading {
-            let _ = writeln!(text, "Reading: {}", escape::line(reading));
+            let _ = writeln!(text, "Reading: {}", folded(&escape::line(reading), most));
         }
         for edit in edits {
             let (before, after) = (edit.before.as_deref(), edit.after.as_deref());
-            text.push_str(&texts(
-                self.terminal,
-                before.unwrap_or_default(),
-                after.unwrap_or_default(),
-            ));
+            let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+            if all {
+                text.push_str(&whole(before, after));
+            } else {
+                text.push_str(&texts(self.terminal, before, after));
+            }
+        }
+        let is_whole = all || !(text.contains(HIDDEN) || text.contains(LEFT_OUT));
+        if !is_whole {
+            text.push_str("\nNot all of it is shown: v shows the rest.");
         }
         text.push_str("\nApprove? (y/n/always): ");
-        text
+        (text, is_whole)
     }
 }
 
@@ -90,29 +101,58 @@ impl Approver for Prompt {
     fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
         Box::pin(async move {
             let _one = self.asking.lock().await;
-            let (text, question, time) = (self.text(question), question.clone(), self.time);
+            let (text, is_whole) = self.text(question, false);
+            let all = self.text(question, true).0;
+            let (question, time) = (question.clone(), self.time);
+            let shown = Shown { text, all, is_whole };
             let answer =
-                tokio::task::spawn_blocking(move || Dialog::open(time)?.answer(&text, &question));
+                tokio::task::spawn_blocking(move || Dialog::open(time)?.answer(shown, &question));
             let no = || Answer::No(WHO.to_owned(), String::new());
             answer.await.ok().flatten().unwrap_or_else(no)
         })
     }
 }
 
-/// A long text without its middle, and how much that is: its end must not be pushed out of sight.
-fn folded(text: &str) -> String {
-    const MOST: usize = 4000;
-    if text.len() <= MOST {
-        return text.to_owned();
+/// The longest argument that is shown whole at first.
+const MOST_SHOWN: usize = 4000;
+
+/// What stands for what is not shown.
+const HIDDEN: &str = "bytes not shown …]";
+
+/// A question as it is shown.
+struct Shown {
+    text: String,
+    /// The same with nothing left out.
+    all: String,
+    is_whole: bool,
+}
+
+/// A text as it is, its lines below each other: a line break is none of its characters.
+fn block(text: &str) -> String {
+    if !text.contains('\n') {
+        return escape::line(text).into_owned();
     }
-    let head = text.floor_char_boundary(MOST * 3 / 4);
-    let tail = text.ceil_char_boundary(text.len() - MOST / 4);
+    let lines = text.split('\n').map(|line| format!("\n    | {}", escape::line(line)));
+    lines.collect()
+}
+
+/// Both sides of a change, whole.
+fn whole(before: &str, after: &str) -> String {
+    let side = |name: &str, text: &str| {
+        format!("  {name} ({} bytes):{}\n", text.len(), block(&format!("{text}\n")))
+    };
+    format!("{}{}", side("before", before), side("after", after))
+}
+
+/// A long text without its middle, and how much that is: its end must not be pushed out of sight.
+fn folded(text: &str, most: usize) -> Cow<'_, str> {
+    if text.len() <= most {
+        return Cow::Borrowed(text);
+    }
+    let head = text.floor_char_boundary(most / 4 * 3);
+    let tail = text.ceil_char_boundary(text.len() - most / 4);
     let hidden = tail - head;
-    format!(
-        "{} [… {hidden} bytes not shown; answer n if you need to see them …] {}",
-        &text[..head],
-        &text[tail..]
-    )
+    Cow::Owned(format!("{} [… {hidden} {HIDDEN} {}", &text[..head], &text[tail..]))
 }
 
 /// Returns where a person types: stdin, or the terminal itself where stdin is something else.
@@ -126,7 +166,9 @@ fn keyboard() -> Option<File> {
 
 /// One question and what follows from its answer. Whatever is not clearly yes is no.
 struct Dialog {
-    keyboard: BufReader<File>,
+    keyboard: File,
+    /// What was typed and is not a line yet.
+    typed: Vec<u8>,
     until: Instant,
 }
 
@@ -135,15 +177,25 @@ impl Dialog {
         let keyboard = keyboard()?;
         // What was typed before the question was not an answer to it.
         let _ = tcflush(&keyboard, QueueSelector::IFlush);
-        Some(Self { keyboard: BufReader::new(keyboard), until: Instant::now() + time })
+        Some(Self { keyboard, typed: Vec::new(), until: Instant::now() + time })
     }
 
-    fn answer(&mut self, text: &str, question: &Question) -> Option<Answer> {
-        show(text);
-        for _ in 0..3 {
+    fn answer(&mut self, shown: Shown, question: &Question) -> Option<Answer> {
+        show(&shown.text);
+        let mut is_seen = shown.is_whole;
+        let mut wrong = 0;
+        while wrong < 3 {
             let line = self.line()?;
             let (word, rest) = line.split_once(' ').unwrap_or((&line, ""));
             match word.to_lowercase().as_str() {
+                "v" | "view" if rest.is_empty() => {
+                    show(&shown.all);
+                    is_seen = true;
+                }
+                "y" | "yes" | "a" | "always" if !is_seen && rest.is_empty() => {
+                    is_seen = true;
+                    show("Not all of it was shown: v shows it, y once more runs it unseen: ");
+                }
                 "y" | "yes" if rest.is_empty() => return Some(Answer::Yes(WHO.to_owned())),
                 "a" | "always" if rest.is_empty() => {
                     let wish = self.wish(question)?;
@@ -152,7 +204,10 @@ impl Dialog {
                 "n" | "no" | "" => {
                     return Some(Answer::No(WHO.to_owned(), rest.trim().to_owned()));
                 }
-                _ => show("Answer y, n or always; after n, words for the agent: "),
+                _ => {
+                    wrong += 1;
+                    show("Answer y, n or always; after n, words for the agent: ");
+                }
             }
         }
         None
@@ -201,28 +256,37 @@ impl Dialog {
         is_yes.then(|| Wish { covers: (*covers).clone(), scope, minutes })
     }
 
-    /// Reads one line; nothing at the end of input or of the time there is to answer.
+    /// Reads one line; nothing at the end of input or of the time there is to answer. What is not ended by
+    /// Enter is no line.
     fn line(&mut self) -> Option<String> {
-        let left = self.until.saturating_duration_since(Instant::now());
-        let timeout = Timespec {
-            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: left.subsec_nanos().into(),
-        };
-        let is_typed = !self.keyboard.buffer().is_empty() || {
-            let mut polls = [PollFd::new(self.keyboard.get_ref(), PollFlags::IN)];
-            matches!(poll(&mut polls, Some(&timeout)), Ok(1))
-        };
-        let mut line = String::new();
-        if !is_typed {
-            show("\nNobody answered, which means no.\n");
-            return None;
+        loop {
+            if let Some(end) = self.typed.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.typed.drain(..=end).collect();
+                return Some(String::from_utf8_lossy(&line).trim().to_owned());
+            }
+            let left = self.until.saturating_duration_since(Instant::now());
+            let timeout = Timespec {
+                tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+                tv_nsec: left.subsec_nanos().into(),
+            };
+            let mut polls = [PollFd::new(&self.keyboard, PollFlags::IN)];
+            let is_typed = !left.is_zero() && matches!(poll(&mut polls, Some(&timeout)), Ok(1));
+            if !is_typed {
+                show("\nNobody answered, which means no.\n");
+                return None;
+            }
+            let mut bytes = [0; 1024];
+            match self.keyboard.read(&mut bytes) {
+                Ok(got) if got > 0 && self.typed.len() < MOST_TYPED => {
+                    self.typed.extend_from_slice(&bytes[..got]);
+                }
+                _ => {
+                    // The end of input leaves the cursor after the question.
+                    show("\n");
+                    return None;
+                }
+            }
         }
-        if self.keyboard.read_line(&mut line).unwrap_or(0) == 0 {
-            // The end of input leaves the cursor after the question.
-            show("\n");
-            return None;
-        }
-        Some(line.trim().to_owned())
     }
 }
 

@@ -14,6 +14,12 @@ use crate::wiring::Crib;
 /// The most lines of one difference that are shown.
 const MOST_LINES: usize = 200;
 
+/// The longest line of a difference that is shown whole.
+const MOST_COLUMNS: usize = 1000;
+
+/// What stands in a difference for what is not shown.
+pub(super) const LEFT_OUT: &str = "left out";
+
 /// The largest text whose difference is worked out.
 const MOST_BYTES: usize = 1 << 20;
 
@@ -198,7 +204,7 @@ pub(super) fn difference(terminal: Terminal, journal: &Journal, change: &Change)
 /// Returns the difference of two texts, three lines of context around each change.
 pub(super) fn texts(terminal: Terminal, before: &str, after: &str) -> String {
     if before.len() + after.len() > 2 * MOST_BYTES {
-        return "  (too large to show the difference)\n".to_owned();
+        return "  (a difference too large to show is left out)\n".to_owned();
     }
     // Split at line feeds alone: a carriage return is a character like any other, and shown as one.
     let (old, new): (Vec<&str>, Vec<&str>) =
@@ -228,7 +234,13 @@ pub(super) fn texts(terminal: Terminal, before: &str, after: &str) -> String {
             // The usual end of a line is worth showing only where it changes.
             let line =
                 if change.tag() == ChangeTag::Equal { line.trim_end_matches('\r') } else { line };
-            let line = format!("{number:>5} {} {}{end}", change.tag(), escape::line(line));
+            let line = escape::line(line);
+            let cut = line.floor_char_boundary(MOST_COLUMNS);
+            let more = match line.len() - cut {
+                0 => String::new(),
+                more => format!(" [… {more} bytes {LEFT_OUT}]"),
+            };
+            let line = format!("{number:>5} {} {}{more}{end}", change.tag(), &line[..cut]);
             let line = match change.tag() {
                 ChangeTag::Insert => terminal.paint(Paint::Added, &line),
                 ChangeTag::Delete => terminal.paint(Paint::Removed, &line),
@@ -238,7 +250,7 @@ pub(super) fn texts(terminal: Terminal, before: &str, after: &str) -> String {
         }
     }
     if shown > MOST_LINES {
-        let _ = writeln!(text, "      … {} more lines", shown - MOST_LINES);
+        let _ = writeln!(text, "      … {} more lines left out", shown - MOST_LINES);
     }
     text
 }

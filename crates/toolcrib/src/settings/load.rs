@@ -184,9 +184,20 @@ pub(crate) fn read_trusted(path: &Path) -> Result<Option<String>, SettingsError>
     let refuse = |what: &str| SettingsError(format!("`{}`: {what}", path.display()));
     let meta = match fs::metadata(path) {
         Ok(meta) => meta,
-        Err(err) if err.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(err) if err.kind() == std::io::ErrorKind::NotFound => {
+            if fs::symlink_metadata(path).is_ok() {
+                return Err(refuse("it is a link to nothing"));
+            }
+            return Ok(None);
+        }
         Err(err) => return Err(refuse(&err.to_string())),
     };
+    let folder = path.parent().and_then(|folder| fs::metadata(folder).ok());
+    if folder.is_some_and(|folder| folder.mode() & 0o022 != 0 && folder.mode() & 0o1000 == 0) {
+        return Err(refuse(
+            "others can write its folder, so it is not trusted; run `chmod go-w` on that",
+        ));
+    }
     if !meta.is_file() {
         return Err(refuse("not a regular file"));
     }

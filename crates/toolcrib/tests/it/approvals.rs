@@ -44,7 +44,7 @@ fn without_anyone_to_ask_it_is_refused_at_once_or_parked() {
     assert!(done.count() >= 1);
     assert_eq!(scratch.text("log"), "ran\n");
     let listed = scratch.run(["approvals", "list", "--all", "--json"]).json();
-    assert_eq!(listed[0]["status"], "run", "{listed}");
+    assert_eq!(listed[0]["status"], "taken up", "{listed}");
 }
 
 #[test]
@@ -77,6 +77,15 @@ fn what_expired_was_denied_or_is_not_there_is_not_run() {
     std::fs::write(&file, text).unwrap();
     assert_eq!(approve(&id).code, 3);
     assert!(!scratch.work().join("evil").exists());
+    // Nor one whose script is another by now.
+    scratch.put("run.sh", "touch good");
+    let id = park(&scratch, &[], "sh run.sh");
+    scratch.put("run.sh", "touch evil");
+    assert_eq!(approve(&id).code, 3);
+    assert!(!scratch.work().join("evil").exists() && !scratch.work().join("good").exists());
+    let id = park(&scratch, &[], "sh run.sh");
+    assert_eq!(approve(&id).code, 0, "the control: nothing changed");
+    assert!(scratch.work().join("evil").exists());
     // Nor is one whose files are others by now.
     let words = ["call", "--park", "clemini/write_file", "file_path=lnk/f", "content=x", "--json"];
     scratch.put("one/", "");

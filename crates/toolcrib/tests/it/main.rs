@@ -8,6 +8,7 @@ mod approvals;
 mod attacks;
 mod concurrency;
 mod contracts;
+mod detours;
 mod examples;
 mod files;
 mod guard;

@@ -306,3 +306,60 @@ fn another_process_can_answer() {
         assert_eq!(scratch.run(["--yes", "approvals", "approve", id]).code, 1, "it is answered");
     }
 }
+
+#[test]
+fn what_is_not_ended_by_enter_is_no_answer() {
+    const EOF: &str = "\u{4}";
+    for typed in [format!("y{EOF}"), format!("y{EOF}{EOF}"), EOF.to_owned()] {
+        let scratch = Scratch::new();
+        let call = [&["-c", "policy.approval_seconds=2"], &CALL[..]].concat();
+        let mut session = Session::start(&scratch, &call, "");
+        session.wait_for("Approve? (y/n/always): ");
+        assert_eq!(session.answer(&typed), 3, "{typed:?}");
+        assert!(!scratch.work().join("hello.py").exists());
+    }
+}
+
+#[test]
+fn what_is_not_shown_does_not_run_by_one_yes() {
+    let hidden = format!("echo {}; touch made; echo {}", "a ".repeat(3000), "b ".repeat(3000));
+    let call = ["call", "clemini/bash", &format!("command={hidden}")];
+    for (answers, code) in [("y\nn\n", 3), ("y\ny\n", 0), ("v\ny\n", 0)] {
+        let scratch = Scratch::new();
+        let mut session = Session::start(&scratch, &call, "");
+        session.wait_for("Not all of it is shown: v shows the rest.");
+        session.wait_for("Approve? (y/n/always): ");
+        assert!(!session.seen.contains("touch made; echo"), "{}", session.seen);
+        // Read as it is written, or the terminal is full and nothing goes on.
+        let mut master = session.master.try_clone().unwrap();
+        let reader = std::thread::spawn(move || {
+            let mut rest = Vec::new();
+            let _ = master.read_to_end(&mut rest);
+            String::from_utf8_lossy(&rest).into_owned()
+        });
+        assert_eq!(session.answer(answers), code, "{answers:?}");
+        let rest = reader.join().unwrap();
+        assert_eq!(rest.contains("touch made; echo"), answers.starts_with('v'), "{answers:?}");
+        assert_eq!(scratch.work().join("made").exists(), code == 0);
+    }
+}
+
+#[test]
+fn lines_are_shown_as_lines() {
+    let scratch = Scratch::new();
+    let args = r#"{"command": "true # x\\nrm\ntouch y"}"#;
+    let mut session = Session::start(&scratch, &["call", "clemini/bash", args], "");
+    session.wait_for("Approve? (y/n/always): ");
+    assert!(session.seen.contains("| true # x\\nrm\r\n    | touch y\r\n"), "{}", session.seen);
+    assert_eq!(session.answer("n\n"), 3);
+}
+
+#[test]
+fn what_is_fed_cannot_be_granted() {
+    let scratch = Scratch::new();
+    let call = ["call", "clemini/bash", "command=cat gen.py | python3"];
+    let (code, seen) = always(&scratch, &call, "always\n\n");
+    assert_eq!(code, 3, "{seen}");
+    let refused = "-  commands that begin with: python3: too broad: what it is fed says";
+    assert!(seen.contains(refused), "{seen}");
+}

@@ -1,0 +1,149 @@
+//! Ways around a rule that somebody found: each with the straight way beside it, which is the control.
+
+use crate::scratch::Scratch;
+
+const RULES: &str = r#"
+[[rule]]
+paths = [".env", "secrets/**", "locked/**", "src/**"]
+effect = "deny"
+
+[[rule]]
+paths = ["docs/**"]
+effect = "allow"
+
+[[rule]]
+argv = [["cd", "cp", "mv", "ln", "tee", "git", "printf", "tr", "bash", "python3", "./run.sh"]]
+effect = "allow"
+
+[[rule]]
+argv = ["xargs", "cat"]
+effect = "allow"
+
+[[rule]]
+argv = ["python3", "-m", "unittest"]
+effect = "allow"
+"#;
+
+fn place() -> Scratch {
+    let scratch = Scratch::new();
+    scratch.put_at("home/.config/toolcrib/rules.toml", RULES);
+    for (path, text) in [(".env", "TOKEN=1"), ("secrets/key", "k"), ("docs/a", "a"), ("sub/a", "a")]
+    {
+        scratch.put(path, text);
+    }
+    scratch
+}
+
+fn decided(scratch: &Scratch, args: &[&str]) -> String {
+    let words = [&["policy", "explain", "clemini/bash"], args, &["--json"]].concat();
+    scratch.run(words).json()["decision"].as_str().unwrap().to_owned()
+}
+
+#[track_caller]
+fn check(scratch: &Scratch, command: &str, expect: &str) {
+    let got = decided(scratch, &[&format!("command={command}")]);
+    // What is not known to be harmless may be refused as well as asked about.
+    assert!(got == expect || expect == "not allow" && got != "allow", "{command}: {got}");
+}
+
+#[test]
+fn a_project_cannot_drown_the_operators_rules() {
+    let scratch = place();
+    let read = || scratch.run(["call", "clemini/read_file", "file_path=.env"]).code;
+    assert_eq!(read(), 3);
+    let rule =
+        |globs: &str| format!("[[rule]]\nid = \"z\"\neffect = \"deny\"\npaths = [{globs}]\n");
+    scratch.put(".toolcrib/rules.toml", rule(&format!("\"{}\"", "?".repeat(60_000))));
+    assert_eq!(read(), 2, "a glob that long is refused");
+    let many: Vec<String> = (0..2000).map(|it| format!("\"**/a{it}/**/b*{{c,d}}/**\"")).collect();
+    scratch.put(".toolcrib/rules.toml", rule(&many.join(", ")));
+    assert_eq!(read(), 3, "and many of them change nothing");
+}
+
+#[test]
+fn links_folders_and_spellings_do_not_lead_around_a_path() {
+    let scratch = place();
+    check(&scratch, "echo hi > src/f", "deny");
+    check(&scratch, "echo hi > docs/f", "allow");
+    std::os::unix::fs::symlink("../src/f", scratch.work().join("docs/link")).unwrap();
+    std::os::unix::fs::symlink("link", scratch.work().join("docs/hop")).unwrap();
+    check(&scratch, "echo hi > docs/link", "not allow");
+    check(&scratch, "echo hi > docs/hop", "not allow");
+    check(&scratch, "cat secrets/key", "deny");
+    for command in [
+        "cd secrets && cat key",
+        "cd secrets; cat < key",
+        "cd sub && cat ../.env",
+        "cp -r secrets copy",
+        "mv secrets other",
+        "ln -s secrets other",
+        "cp docs/a locked/a",
+        "cat docs/a | tee locked/a",
+        "grep -nf.env docs/a",
+        "rg -nf.env docs",
+    ] {
+        check(&scratch, command, "deny");
+    }
+    for command in ["git log -p -- '.e*'", "git show ':(glob).en*'"] {
+        check(&scratch, command, "not allow");
+    }
+    let padded = format!("echo {}; cat .env", "a=b ".repeat(101));
+    check(&scratch, &padded, "deny");
+    check(&scratch, "cat docs/a", "allow");
+}
+
+#[test]
+fn what_runs_is_what_the_rule_was_given_for() {
+    let scratch = place();
+    for (command, there) in [("./run.sh", "ask"), ("python3 -m unittest", "ask")] {
+        let command = format!("command={command}");
+        assert_eq!(decided(&scratch, &[&command]), "allow", "{command}");
+        assert_eq!(decided(&scratch, &[&command, "working_directory=sub"]), there, "{command}");
+    }
+    for command in [
+        "bash < docs/a",
+        "cat docs/a | python3",
+        "echo .e nv | tr -d ' ' | xargs cat",
+        "printf a%n PATH",
+    ] {
+        check(&scratch, command, "not allow");
+    }
+    check(&scratch, "printf a", "allow");
+}
+
+#[test]
+fn an_agents_word_does_for_what_it_confirms_and_no_more() {
+    let scratch = Scratch::new();
+    let confirmed = |command: &str| {
+        let args = format!(r#"{{"command": "{command}", "confirmed": true}}"#);
+        scratch.run(["-c", "policy.confirm=model", "call", "clemini/bash", &args, "--json"]).code
+    };
+    scratch.put("old", "");
+    assert_eq!(confirmed("ls; rm old"), 0, "the control: the rest needs nobody");
+    assert_eq!(confirmed("install -d new; rm -f nothing"), 4);
+    let rule = "[[rule]]\ntool = \"bash\"\neffect = \"ask\"\nconfirm = true\n";
+    scratch.put(".toolcrib/rules.toml", rule);
+    assert_eq!(confirmed("install -d new"), 4);
+    assert!(!scratch.work().join("new").exists());
+}
+
+#[test]
+fn rules_that_can_never_hold_are_refused() {
+    let scratch = Scratch::new();
+    for (rule, why) in [
+        ("paths = [\"./.env\"]\neffect = \"deny\"", "is never there"),
+        ("paths = [\"secrets/\"]\neffect = \"deny\"", "write `secrets/**`"),
+        ("paths = [\"~/.ssh/**\"]\neffect = \"deny\"", "is never there"),
+        ("argv = [\"git push\"]\neffect = \"deny\"", "no program is called `git push`"),
+        ("argv = [\"git*\"]\neffect = \"deny\"", "no program is called"),
+        ("effect = \"allow\"", "allows everything"),
+        ("tool = \"write_file\"\npaths = []\neffect = \"allow\"", "names no path"),
+        ("words = \"a)|(?:b\"\neffect = \"deny\"", "cannot be used"),
+    ] {
+        scratch.put_at("rules.toml", format!("[[rule]]\n{rule}\n"));
+        let path = scratch.path("rules.toml").display().to_string();
+        let got = scratch.run(["policy", "check", &path]);
+        assert_ne!(got.code, 0, "{rule}");
+        assert!(format!("{}{}", got.stdout, got.stderr).contains(why), "{rule}: {}", got.stderr);
+    }
+}
