@@ -2,6 +2,7 @@
 //! call changed them. Lives in the state folder, where no tool can reach it.
 
 mod approvals;
+mod fold;
 mod grants;
 mod head;
 mod journal;
@@ -14,12 +15,18 @@ mod objects;
 mod past;
 mod record;
 mod redact;
+mod regression;
+pub mod report;
 mod segment;
+mod shape;
+mod sketch;
 mod state;
+mod stats;
 mod story;
 mod verify;
 
 pub use approvals::{Approvals, Decided, Pending, Standing};
+pub use fold::{Amount, ErrorFigures, Failed, Hour, HourKey, ResourceFigures, ToolFigures};
 pub use grants::GrantFile;
 pub use journal::{Journal, Taken};
 pub use lines::{Entry, Follower, Page, Record};
@@ -28,7 +35,10 @@ pub use objects::hash_of;
 pub use past::{PastCall, past_calls};
 pub use record::{Previews, RecordFile};
 pub use redact::{Redactor, is_secret_name};
+pub use regression::{Comparison, Severity, Window, compare};
+pub use sketch::Sketch;
 pub use state::{State, StateError};
+pub use stats::{Stats, StatsError};
 pub use story::{Fate, Story, Wanted, find_calls};
 pub use verify::{Problem, Verified, verify};
 

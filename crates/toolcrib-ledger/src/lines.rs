@@ -151,6 +151,10 @@ impl Record {
         &self.segments
     }
 
+    pub(crate) fn size(&self, segment: Segment) -> io::Result<u64> {
+        Ok(fs::metadata(segment.path(&self.folder))?.len())
+    }
+
     pub(crate) fn page(&self, segment: Segment) -> io::Result<Page> {
         let bytes = fs::read(segment.path(&self.folder))?;
         Ok(Page { name: segment.to_string(), bytes })

@@ -48,7 +48,7 @@ impl Fate {
 }
 
 /// Kinds of errors that are no fault of the tool: it was never run.
-pub(crate) fn is_refusal(error: &str) -> bool {
+fn is_refusal(error: &str) -> bool {
     const REFUSALS: [&str; 6] = [
         "refused",
         "declined",

@@ -290,11 +290,14 @@ impl Desk {
         prepared: Box<dyn Prepared>,
         ctx: Ctx,
     ) -> Result<Value, ToolError> {
-        let (meter, before) = (ctx.meter.clone(), self.clock.used());
+        let meter = ctx.meter.clone();
         if self.effect == Effect::Write && ctx.commands.reaches_network() {
             self.judge.pace.taint(&self.call.session.0);
         }
-        let reply = handle.block_on(self.enter(permit, prepared, ctx)?);
+        // What the record takes is not the tool's.
+        let work = self.enter(permit, prepared, ctx)?;
+        let before = self.clock.used();
+        let reply = handle.block_on(work);
         meter.add(&self.clock.used().since(&before));
         reply
     }

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
-pub(crate) use ledger::{AuditArgs, AuditCommand, ExportFormat, Which};
+pub(crate) use ledger::{
+    AuditArgs, AuditCommand, ExportFormat, StatsArgs, StatsCommand, StatsOf, Which,
+};
 
 /// The tool runtime for agents: every call checked, decided, confined and recorded.
 #[derive(Parser)]
@@ -88,6 +90,8 @@ pub(crate) enum Command {
     Policy(PolicyArgs),
     /// Look at the record: find calls, tell their story, check that nothing was changed
     Audit(AuditArgs),
+    /// Show how tools do: how often they fail, which got slower, what they use
+    Stats(StatsArgs),
     /// Show what works here, what does not, and why
     Doctor(DoctorArgs),
     /// Show the settings

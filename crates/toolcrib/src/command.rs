@@ -16,6 +16,7 @@ mod render;
 mod rules;
 mod sandbox;
 mod search;
+mod stats;
 mod tools;
 mod tour;
 mod undo;
@@ -53,6 +54,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Grants(args) => grants::run(&cli.global, terminal, &args),
         Command::Policy(args) => policy::run(&cli.global, terminal, &args),
         Command::Audit(args) => audit::run(&cli.global, terminal, &args),
+        Command::Stats(args) => stats::run(&cli.global, terminal, &args),
         Command::Doctor(args) => doctor::run(&cli.global, terminal, &args),
         Command::Config(args) => config::run(&cli.global, terminal, &args),
         Command::Completions { shell } => Ok(man::completions(shell)),

@@ -1,6 +1,7 @@
 //! Puts the parts together: settings, state, roots, tools, record.
 
 mod commands;
+mod places;
 mod policy;
 mod record;
 
@@ -10,13 +11,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Map;
+use serde_json::{Map, Value};
 use toolcrib_core::policy::Policy;
 use toolcrib_core::{
     Call, Cancel, Clock, Commands, Connection, Ctx, Ground, Limits, Meter, Recorder, Search,
     SessionId, ToolSettings, Toolset,
 };
-use toolcrib_host::{Asker, Hardlinks, Root, Rules, Sandbox, SystemClock, Workspace, real_place};
+use toolcrib_host::{Asker, Hardlinks, Root, Rules, Sandbox, SystemClock, Workspace};
+use toolcrib_ledger::report::Spans;
 use toolcrib_ledger::{GrantFile, Journal, State};
 use toolcrib_runtime::{Approver, Judge, Runtime, World};
 use toolcrib_search::{Ceiling, Engine};
@@ -24,6 +26,7 @@ use toolcrib_shell::Bash;
 use toolcrib_tools::CATALOGUES;
 
 use crate::settings::{Overrides, Places, Settings};
+use places::{absolute, folder, own_places, state_folder};
 
 /// What the operator wants, before anything is opened.
 #[derive(Default)]
@@ -162,6 +165,16 @@ impl Crib {
         toolset(&self.settings)
     }
 
+    /// How long what is, and what was, are when tools are compared with themselves.
+    pub fn spans(&self) -> Spans {
+        record::spans(&self.settings)
+    }
+
+    /// Returns the limits of a tool, as reports show them.
+    pub fn limits_of(&self, tool: &str) -> Value {
+        record::limits_of(&self.settings, self.toolset().ok().as_ref(), tool)
+    }
+
     /// Opens another root under the same rules, for taking changes back that were made there.
     pub fn open_root(&self, path: &Path) -> Result<Arc<Workspace>, WiringError> {
         let opener = Opener {
@@ -248,18 +261,6 @@ impl Plans {
         let state = wishes.state.clone().map_or_else(|| state_folder(&environment), Ok);
         Ok(Self { settings, root, state, places, environment })
     }
-}
-
-/// Returns what no tool may reach: our state and settings, the files they are links to, and the
-/// schemas they name.
-fn own_places(places: &Places, state: &State, settings: &Settings) -> Vec<PathBuf> {
-    let files = [places.user.as_deref(), Some(places.machine.as_path())];
-    let files = files.into_iter().flatten();
-    let folders = files.clone().filter_map(Path::parent).chain([state.folder()]);
-    let schemas = settings.schema_files("hikai.output_types");
-    let mut own: Vec<PathBuf> = folders.chain(files).map(real_place).collect();
-    own.extend(schemas.iter().map(|path| real_place(Path::new(path))));
-    own
 }
 
 /// Returns the session that calls of this process belong to.
@@ -471,28 +472,4 @@ pub fn ceiling(settings: &Settings, folder: PathBuf) -> Option<Ceiling> {
         threads: (cores / 2).max(1),
         starts_anew: false,
     })
-}
-
-fn absolute(path: &Path) -> Result<PathBuf, WiringError> {
-    std::path::absolute(path)
-        .map_err(|err| WiringError(format!("`{}` cannot be a root: {err}", path.display())))
-}
-
-/// Returns a folder of the user's, as the XDG rules place it.
-fn folder(environment: &BTreeMap<String, OsString>, name: &str, below: &str) -> Option<PathBuf> {
-    // A relative path there is to be ignored, say the rules.
-    let given = environment.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let home = || environment.get("HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    given.or_else(|| Some(home()?.join(below)))
-}
-
-fn state_folder(environment: &BTreeMap<String, OsString>) -> Result<PathBuf, WiringError> {
-    if let Some(path) = environment.get("TOOLCRIB_STATE").filter(|path| !path.is_empty()) {
-        return absolute(Path::new(path));
-    }
-    folder(environment, "XDG_STATE_HOME", ".local/state")
-        .map(|folder| folder.join("toolcrib"))
-        .ok_or_else(|| {
-            WiringError("no place for the state folder: set TOOLCRIB_STATE or HOME".to_owned())
-        })
 }

@@ -94,3 +94,55 @@ pub(crate) enum ExportFormat {
     /// A row for each call
     Csv,
 }
+
+/// The health of tools.
+#[derive(Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+  toolcrib stats                        how every tool does
+  toolcrib stats errors wink/read_file  how one fails
+  toolcrib stats regression             which got slower or fail more
+  toolcrib stats clear regression wink/read_file
+                                        take what is now for the baseline"
+)]
+pub(crate) struct StatsArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<StatsCommand>,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum StatsCommand {
+    /// Show how tools fail: how often, how, the last time
+    Errors(StatsOf),
+    /// Show which tools got slower or fail more than they did
+    Regression(StatsOf),
+    /// Show what tools use: processor, memory, disk
+    Resources(StatsOf),
+    /// Begin to count anew; for `regression`, take what is now for the baseline
+    Clear {
+        /// What
+        #[arg(value_parser = ["errors", "regression", "resources"])]
+        what: String,
+        /// Of which tool
+        tool: String,
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Throw the statistics away and fold the record again
+    Rebuild,
+}
+
+/// Which figures.
+#[derive(Args)]
+pub(crate) struct StatsOf {
+    /// Of one tool; of all without it
+    pub(crate) tool: Option<String>,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -360,6 +360,22 @@ pub static KEYS: &[Key] = &[
         contract_name: None,
     },
     Key {
+        name: "stats.current_hours",
+        about: "How many hours count as now when a tool is compared with what it was.",
+        kind: Kind::Count(1, 24 * 31),
+        default: "24",
+        project: Project::Never,
+        contract_name: None,
+    },
+    Key {
+        name: "stats.baseline_days",
+        about: "How many days before that a tool is compared with.",
+        kind: Kind::Count(1, 365),
+        default: "30",
+        project: Project::Never,
+        contract_name: None,
+    },
+    Key {
         name: "undo.max_bytes",
         about: "The largest file that an undo copy is kept of. A larger one is not changed at all.",
         kind: Kind::Count(0, 1 << 50),

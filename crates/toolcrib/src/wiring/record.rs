@@ -5,7 +5,8 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use toolcrib_core::{Clock, Recorder};
+use toolcrib_core::{Clock, Recorder, Toolset};
+use toolcrib_ledger::report::Spans;
 use toolcrib_ledger::{Previews, RecordFile, Redactor, State, find_lost, is_secret_name};
 
 use crate::settings::{Origin, Settings};
@@ -52,4 +53,24 @@ pub(super) fn lost(
         })),
         Err(err) => warnings.push(format!("the record cannot be looked at: {err}")),
     }
+}
+
+/// How long what is, and what was, are.
+pub(super) fn spans(settings: &Settings) -> Spans {
+    let count = |name: &str| settings.count(name).cast_signed();
+    Spans {
+        current_hours: count("stats.current_hours"),
+        baseline_days: count("stats.baseline_days"),
+    }
+}
+
+/// The limits of a tool, as reports show them.
+pub(super) fn limits_of(settings: &Settings, toolset: Option<&Toolset>, tool: &str) -> Value {
+    let Some(offer) = toolset.and_then(|toolset| toolset.find(tool).ok()) else { return json!({}) };
+    json!({
+        "maxReadBytes": settings.count("forgekeeper.max_read_bytes"),
+        "maxWriteBytes": settings.count("forgekeeper.max_write_bytes"),
+        "timeoutMs": offer.limits.deadline_ms,
+        "maxOutputBytes": offer.limits.output_bytes,
+    })
 }

@@ -1,0 +1,349 @@
+//! Whether a tool got slower or fails more often than it did: how large the difference is, and whether it could
+//! be chance.
+//!
+//! A difference counts only if a test at one in a thousand says that it is none of chance: Welch's t for the
+//! mean, the share of calls beyond the old 95th percentile (two proportions) for that, Fisher's exact test and at
+//! least three failures for the error rate. Below twenty calls on either side nothing is said.
+
+use crate::sketch::Sketch;
+
+/// The fewest calls on either side.
+pub(crate) const FEWEST: u64 = 20;
+
+/// The fewest failures that are more than bad luck.
+const FEWEST_FAILURES: u64 = 3;
+
+/// How far out of the ordinary: one in a thousand, on one side of a normal distribution.
+const Z: f64 = 3.09;
+
+/// The calls of a span of time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Window {
+    /// How many ran.
+    pub calls: u64,
+    /// How many of them failed.
+    pub errors: u64,
+    /// How long they took, in microseconds.
+    pub latency: Sketch,
+    /// All of that together.
+    pub sum_us: u64,
+    /// The squares of it together.
+    pub squares: u128,
+    /// The first hour, since 1970.
+    pub start: i64,
+    /// The last hour.
+    pub end: i64,
+    /// The versions of the tool.
+    pub versions: Vec<String>,
+}
+
+impl Window {
+    /// Takes one call in.
+    pub fn add(&mut self, elapsed_us: u64, is_error: bool) {
+        self.calls += 1;
+        self.errors += u64::from(is_error);
+        self.latency.add(elapsed_us);
+        self.sum_us += elapsed_us;
+        self.squares += u128::from(elapsed_us) * u128::from(elapsed_us);
+    }
+
+    /// The mean, in milliseconds.
+    pub fn average_ms(&self) -> f64 {
+        if self.calls == 0 { 0.0 } else { self.sum_us as f64 / self.calls as f64 / 1e3 }
+    }
+
+    /// What this share of calls took at most, in milliseconds.
+    pub fn quantile_ms(&self, share: f64) -> f64 {
+        self.latency.quantile(share) / 1e3
+    }
+
+    /// The share that failed.
+    pub fn error_rate(&self) -> f64 {
+        if self.calls == 0 { 0.0 } else { self.errors as f64 / self.calls as f64 }
+    }
+
+    /// The variance of the mean, in square microseconds.
+    fn uncertainty(&self) -> f64 {
+        let calls = self.calls as f64;
+        let mean = self.sum_us as f64 / calls;
+        let variance = (self.squares as f64 / calls - mean * mean).max(0.0) * calls / (calls - 1.0);
+        variance / calls
+    }
+}
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Worth knowing.
+    Low,
+    /// Worth looking at.
+    Medium,
+    /// Worth stopping.
+    High,
+}
+
+impl Severity {
+    /// Its word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+}
+
+/// Two windows beside each other.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// What was.
+    pub baseline: Window,
+    /// What is.
+    pub current: Window,
+    /// How bad the difference is; nothing if there is none, or it could be chance.
+    pub severity: Option<Severity>,
+    /// Which of the differences count, in words.
+    pub because: Vec<String>,
+}
+
+/// Compares two windows.
+pub fn compare(baseline: Window, current: Window) -> Comparison {
+    let mut found: Vec<(Severity, String)> = Vec::new();
+    if baseline.calls >= FEWEST && current.calls >= FEWEST {
+        let change = |was: f64, is: f64| if was > 0.0 { (is - was) / was } else { 0.0 };
+        let (was, is) = (baseline.average_ms(), current.average_ms());
+        if is_slower(&baseline, &current) {
+            let severity = grade(change(was, is), [0.10, 0.25, 0.50]);
+            found.extend(severity.map(|it| (it, format!("mean {was:.1} ms to {is:.1} ms"))));
+        }
+        let (was, is) = (baseline.quantile_ms(0.95), current.quantile_ms(0.95));
+        if has_longer_tail(&baseline, &current) {
+            let severity = grade(change(was, is), [0.25, 0.50, 1.00]);
+            found.extend(
+                severity.map(|it| (it, format!("95th percentile {was:.1} ms to {is:.1} ms"))),
+            );
+        }
+        let (was, is) = (baseline.error_rate(), current.error_rate());
+        if fails_more(&baseline, &current) {
+            let severity = grade(is - was, [0.01, 0.02, 0.05]);
+            let said = format!("failures {:.1} % to {:.1} %", was * 100.0, is * 100.0);
+            found.extend(severity.map(|it| (it, said)));
+        }
+    }
+    let severity = found.iter().map(|(severity, _)| *severity).max();
+    let because = found.into_iter().map(|(_, why)| why).collect();
+    Comparison { baseline, current, severity, because }
+}
+
+/// The severity of a change, by what is low, medium and high.
+fn grade(change: f64, limits: [f64; 3]) -> Option<Severity> {
+    let [low, medium, high] = limits;
+    match change {
+        it if it >= high => Some(Severity::High),
+        it if it >= medium => Some(Severity::Medium),
+        it if it >= low => Some(Severity::Low),
+        _ => None,
+    }
+}
+
+/// Welch's t, on one side.
+fn is_slower(baseline: &Window, current: &Window) -> bool {
+    let (a, b) = (baseline.uncertainty(), current.uncertainty());
+    let difference = (current.average_ms() - baseline.average_ms()) * 1e3;
+    if a + b <= 0.0 {
+        return difference > 0.0;
+    }
+    let freedom = (a + b).powi(2)
+        / (a * a / (baseline.calls - 1) as f64 + b * b / (current.calls - 1) as f64);
+    // Student's distribution has longer tails the fewer the numbers are.
+    let limit = Z + (Z.powi(3) + Z) / (4.0 * freedom);
+    difference / (a + b).sqrt() > limit
+}
+
+/// Whether more calls lie beyond what was the 95th percentile than could be chance.
+fn has_longer_tail(baseline: &Window, current: &Window) -> bool {
+    let limit = baseline.latency.quantile(0.95);
+    let (n, m) = (baseline.calls as f64, current.calls as f64);
+    // Of those that the limit was taken from at least a twentieth lie beyond it by nature.
+    let was = (baseline.latency.above(limit) as f64).max(n * 0.05).max(1.0);
+    let is = current.latency.above(limit) as f64;
+    let pooled = (was + is) / (n + m);
+    let spread = (pooled * (1.0 - pooled) * (1.0 / n + 1.0 / m)).sqrt();
+    is >= 5.0 && (is / m - was / n) / spread > Z
+}
+
+/// Fisher's exact test, on one side.
+fn fails_more(baseline: &Window, current: &Window) -> bool {
+    let (a, b) = (current.errors, baseline.errors);
+    if a < FEWEST_FAILURES || current.error_rate() <= baseline.error_rate() {
+        return false;
+    }
+    let (n, m) = (current.calls, baseline.calls);
+    let all = a + b;
+    // The chance of so many of all failures, or more, falling on this side.
+    let ways = |of: u64, some: u64| ln_factorial(of) - ln_factorial(some) - ln_factorial(of - some);
+    let total = ways(n + m, all);
+    let mut chance = 0.0;
+    for here in a..=all.min(n) {
+        if all - here > m {
+            continue;
+        }
+        let term = (ways(n, here) + ways(m, all - here) - total).exp();
+        chance += term;
+        if chance > 1e-3 || here > a && term < chance * 1e-12 {
+            break;
+        }
+    }
+    chance <= 1e-3
+}
+
+/// The logarithm of a factorial, by Stirling's series.
+fn ln_factorial(number: u64) -> f64 {
+    if number < 2 {
+        return 0.0;
+    }
+    let x = number as f64 + 1.0;
+    let (half, turn) = (0.5, 2.0 * std::f64::consts::PI);
+    (x - half) * x.ln() - x + half * turn.ln() + 1.0 / (12.0 * x) - 1.0 / (360.0 * x.powi(3))
+        + 1.0 / (1260.0 * x.powi(5))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers by chance, the same in every run.
+    struct Chance(u64);
+
+    impl Chance {
+        fn uniform(&mut self) -> f64 {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+        }
+
+        /// A time as calls take it: most near 10 ms, some much longer.
+        fn time(&mut self, factor: f64) -> u64 {
+            let (a, b) = (self.uniform().max(1e-12), self.uniform());
+            let normal = (-2.0 * a.ln()).sqrt() * (2.0 * std::f64::consts::PI * b).cos();
+            crate::sketch::whole(10_000.0 * factor * (0.6 * normal).exp())
+        }
+
+        fn window(&mut self, calls: u64, factor: f64, failing: f64) -> Window {
+            let mut window = Window::default();
+            for _ in 0..calls {
+                let is_error = self.uniform() < failing;
+                window.add(self.time(factor), is_error);
+            }
+            window
+        }
+    }
+
+    /// How many of `rounds` are found to be as bad as `least`, or worse.
+    fn found(
+        rounds: u64,
+        least: Severity,
+        mut make: impl FnMut(&mut Chance) -> (Window, Window),
+    ) -> u64 {
+        let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
+        let is_found = |comparison: Comparison| comparison.severity >= Some(least);
+        (0..rounds)
+            .filter(|_| {
+                let (was, is) = make(&mut chance);
+                is_found(compare(was, is))
+            })
+            .count() as u64
+    }
+
+    #[test]
+    fn noise_raises_next_to_nothing() {
+        for (was, is) in [(20, 20), (50, 20), (500, 30), (2000, 200), (5000, 1200)] {
+            let alarms = found(1000, Severity::Low, |chance| {
+                (chance.window(was, 1.0, 0.02), chance.window(is, 1.0, 0.02))
+            });
+            assert!(alarms <= 5, "{alarms} of 1000 for {was} and {is}");
+        }
+    }
+
+    #[test]
+    fn a_step_is_found() {
+        let misses = |was: u64, is: u64, factor: f64, failing: f64| {
+            1000 - found(1000, Severity::Low, |chance| {
+                (chance.window(was, 1.0, 0.02), chance.window(is, factor, failing))
+            })
+        };
+        assert!(misses(500, 50, 2.0, 0.02) <= 10, "{}", misses(500, 50, 2.0, 0.02));
+        assert!(misses(2000, 200, 1.3, 0.02) <= 50, "{}", misses(2000, 200, 1.3, 0.02));
+        assert!(misses(2000, 200, 1.0, 0.12) <= 20, "{}", misses(2000, 200, 1.0, 0.12));
+    }
+
+    #[test]
+    fn a_slow_drift_is_found_once_it_is_large() {
+        let drift = |until: f64| {
+            found(300, Severity::Low, move |chance| {
+                let was = chance.window(1000, 1.0, 0.0);
+                let mut is = Window::default();
+                for step in 0..300_u32 {
+                    is.add(chance.time(1.0 + (until - 1.0) * f64::from(step) / 300.0), false);
+                }
+                (was, is)
+            })
+        };
+        assert!(drift(1.6) >= 290, "{}", drift(1.6));
+        assert!(drift(1.02) <= 5, "{}", drift(1.02));
+    }
+
+    #[test]
+    fn one_spike_or_one_failure_raises_nothing() {
+        let alarms = found(300, Severity::Low, |chance| {
+            let was = chance.window(200, 1.0, 0.0);
+            let mut is = chance.window(40, 1.0, 0.0);
+            is.add(30_000_000, true);
+            (was, is)
+        });
+        assert!(alarms <= 2, "{alarms}");
+    }
+
+    #[test]
+    fn few_calls_say_nothing() {
+        let alarms = found(300, Severity::Low, |chance| {
+            (chance.window(19, 1.0, 0.0), chance.window(500, 5.0, 0.5))
+        });
+        assert_eq!(alarms, 0);
+    }
+
+    #[test]
+    fn severity_is_as_the_notes_say() {
+        let flat = |ms: u64, errors: u64| {
+            let mut window = Window::default();
+            for number in 0..1000 {
+                window.add(ms * 1000, number < errors);
+            }
+            window
+        };
+        let severity = |ms, errors| compare(flat(100, 0), flat(ms, errors)).severity;
+        assert_eq!(severity(100, 0), None);
+        assert_eq!(severity(109, 0), None);
+        assert_eq!(severity(112, 0), Some(Severity::Low));
+        assert_eq!(severity(130, 0), Some(Severity::Medium));
+        assert_eq!(severity(151, 0), Some(Severity::High));
+        assert_eq!(severity(100, 9), None);
+        assert_eq!(severity(100, 15), Some(Severity::Low));
+        assert_eq!(severity(100, 30), Some(Severity::Medium));
+        assert_eq!(severity(100, 60), Some(Severity::High));
+        assert_eq!(severity(50, 0), None, "faster is fine");
+    }
+
+    #[test]
+    fn fishers_test_is_exact() {
+        let rates = |a: u64, n: u64, b: u64, m: u64| {
+            let window = |errors: u64, calls: u64| Window { calls, errors, ..Window::default() };
+            fails_more(&window(b, m), &window(a, n))
+        };
+        // By hand: 5 of 20 against 0 of 20 is 0.0236, 9 of 20 against 0 of 20 is 0.0006.
+        assert!(!rates(5, 20, 0, 20));
+        assert!(rates(9, 20, 0, 20));
+        assert!((ln_factorial(10) - 3_628_800_f64.ln()).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,435 @@
+//! The figures of every tool, kept in `SQLite` and folded from the record. The record is the truth: what is here
+//! can be thrown away and folded again.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use serde_json::Value;
+
+use crate::fold::{Amount, ErrorFigures, Fold, Hour, HourKey, ResourceFigures, Shelf, ToolFigures};
+use crate::lines::Record;
+use crate::segment::Segment;
+use crate::sketch::Sketch;
+use crate::state::State;
+
+/// What makes each version of the schema from the one before it. Never changed, only added to.
+const MIGRATIONS: &[&str] = &["
+    CREATE TABLE folded (segment TEXT PRIMARY KEY, size INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE TABLE open_calls (call TEXT PRIMARY KEY, args TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE tools (
+        tool TEXT PRIMARY KEY, epoch INTEGER NOT NULL, reset_hour INTEGER NOT NULL,
+        errors TEXT NOT NULL, calls INTEGER NOT NULL, violations TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE amounts (
+        tool TEXT NOT NULL, what TEXT NOT NULL, total INTEGER NOT NULL, most INTEGER NOT NULL,
+        sketch BLOB NOT NULL, PRIMARY KEY (tool, what)
+    ) WITHOUT ROWID;
+    CREATE TABLE hours (
+        tool TEXT NOT NULL, version TEXT NOT NULL, epoch INTEGER NOT NULL, hour INTEGER NOT NULL,
+        calls INTEGER NOT NULL, errors INTEGER NOT NULL, refused INTEGER NOT NULL,
+        sum_us INTEGER NOT NULL, squares BLOB NOT NULL, latency BLOB NOT NULL,
+        PRIMARY KEY (tool, version, epoch, hour)
+    ) WITHOUT ROWID;
+"];
+
+/// How long a process waits for another that writes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Why figures cannot be had.
+#[derive(Debug)]
+pub struct StatsError(pub String);
+
+impl fmt::Display for StatsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for StatsError {}
+
+impl From<rusqlite::Error> for StatsError {
+    fn from(err: rusqlite::Error) -> Self {
+        Self(format!("the statistics cannot be had: {err}"))
+    }
+}
+
+impl From<std::io::Error> for StatsError {
+    fn from(err: std::io::Error) -> Self {
+        Self(format!("the record cannot be read: {err}"))
+    }
+}
+
+/// The figures.
+pub struct Stats {
+    state: State,
+    database: Connection,
+    /// What there is to say about how they were opened.
+    pub warnings: Vec<String>,
+}
+
+impl Stats {
+    /// Opens the figures in `state`. A broken file is set aside and made anew from the record.
+    pub fn open(state: &State) -> Result<Self, StatsError> {
+        let path = state.folder().join("stats.db");
+        let mut warnings = Vec::new();
+        let database = match connect(&path) {
+            Ok(database) => database,
+            Err(Trouble::Broken(why)) => {
+                let aside = path.with_extension(format!("broken-{}", crate::new_call_id()));
+                fs::rename(&path, &aside)?;
+                for more in ["-wal", "-shm"] {
+                    let mut name = path.clone().into_os_string();
+                    name.push(more);
+                    let _ = fs::remove_file(PathBuf::from(name));
+                }
+                warnings.push(format!(
+                    "the statistics were broken ({why}): set aside as `{}` and folded again from the record",
+                    aside.display()
+                ));
+                connect(&path).map_err(Trouble::into_error)?
+            }
+            Err(Trouble::Shut(why)) => {
+                warnings.push(format!(
+                    "the statistics cannot be kept ({why}): they are folded from the record this once"
+                ));
+                in_memory()?
+            }
+            Err(trouble) => return Err(trouble.into_error()),
+        };
+        Ok(Self { state: state.clone(), database, warnings })
+    }
+
+    /// How many bytes of the record are not folded yet.
+    pub fn behind(&self) -> Result<u64, StatsError> {
+        let record = Record::open(&self.state)?;
+        let mut bytes = 0;
+        for segment in record.segments() {
+            bytes += record.size(*segment)?.saturating_sub(folded(&self.database, *segment)?);
+        }
+        Ok(bytes)
+    }
+
+    /// Folds what was written since. Returns how many lines that were.
+    pub fn fold(&mut self) -> Result<u64, StatsError> {
+        let transaction =
+            self.database.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let lines = fold_all(&transaction, &self.state)?;
+        transaction.commit()?;
+        Ok(lines)
+    }
+
+    /// Throws everything away and folds the record again. Returns how many lines there were.
+    pub fn rebuild(&mut self) -> Result<u64, StatsError> {
+        let transaction =
+            self.database.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        for table in ["folded", "open_calls", "tools", "amounts", "hours"] {
+            transaction.execute(&format!("DELETE FROM {table}"), [])?;
+        }
+        let lines = fold_all(&transaction, &self.state)?;
+        transaction.commit()?;
+        Ok(lines)
+    }
+
+    /// Every tool that was ever called, by name.
+    pub fn tools(&self) -> Result<Vec<(String, ToolFigures)>, StatsError> {
+        let mut statement = self.database.prepare("SELECT tool FROM tools ORDER BY tool")?;
+        let names = statement.query_map([], |row| row.get::<_, String>(0))?;
+        let mut tools = Vec::new();
+        for name in names {
+            let name = name?;
+            let figures = tool(&self.database, &name)?.unwrap_or_default();
+            tools.push((name, figures));
+        }
+        Ok(tools)
+    }
+
+    /// The hours of all tools from one on, in order.
+    pub fn hours(&self, since: i64) -> Result<Vec<(HourKey, Hour)>, StatsError> {
+        let mut statement = self.database.prepare(
+            "SELECT tool, version, epoch, hour, calls, errors, refused, sum_us, squares, latency
+             FROM hours WHERE hour >= ? ORDER BY tool, hour, epoch, version",
+        )?;
+        let rows = statement.query_map([since], |row| {
+            let key = HourKey {
+                tool: row.get(0)?,
+                version: row.get(1)?,
+                epoch: row.get::<_, i64>(2)?.cast_unsigned(),
+                hour: row.get(3)?,
+            };
+            Ok((key, read_hour(row, 4)?))
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+/// Why a file cannot be used.
+enum Trouble {
+    /// It is no database, or one that is damaged.
+    Broken(String),
+    /// It cannot be written.
+    Shut(String),
+    /// It was made by a later version of us.
+    Later(i64),
+    Other(rusqlite::Error),
+}
+
+impl Trouble {
+    fn into_error(self) -> StatsError {
+        match self {
+            Self::Broken(why) | Self::Shut(why) => {
+                StatsError(format!("the statistics cannot be had: {why}"))
+            }
+            Self::Later(version) => StatsError(format!(
+                "the statistics are of schema {version}, which a later version of toolcrib made; use that one, or \
+                 remove `stats.db` and run `toolcrib stats rebuild`"
+            )),
+            Self::Other(err) => err.into(),
+        }
+    }
+}
+
+impl From<rusqlite::Error> for Trouble {
+    fn from(err: rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode;
+        match err.sqlite_error_code() {
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                Self::Broken(err.to_string())
+            }
+            Some(
+                ErrorCode::ReadOnly
+                | ErrorCode::CannotOpen
+                | ErrorCode::DiskFull
+                | ErrorCode::PermissionDenied
+                | ErrorCode::SystemIoFailure,
+            ) => Self::Shut(err.to_string()),
+            _ => Self::Other(err),
+        }
+    }
+}
+
+fn connect(path: &std::path::Path) -> Result<Connection, Trouble> {
+    use std::os::unix::fs::OpenOptionsExt;
+    // Made by us first, so that nobody else can ever read it.
+    let mut options = fs::OpenOptions::new();
+    let made = options.write(true).create(true).truncate(false).mode(0o600).open(path);
+    made.map_err(|err| Trouble::Shut(err.to_string()))?;
+    let database = Connection::open(path)?;
+    database.busy_timeout(PATIENCE)?;
+    database.pragma_update(None, "journal_mode", "WAL")?;
+    database.pragma_update(None, "synchronous", "NORMAL")?;
+    let state: String = database.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if state != "ok" {
+        return Err(Trouble::Broken(state));
+    }
+    migrate(database)
+}
+
+fn in_memory() -> Result<Connection, StatsError> {
+    let database = Connection::open_in_memory()?;
+    migrate(database).map_err(Trouble::into_error)
+}
+
+fn migrate(mut database: Connection) -> Result<Connection, Trouble> {
+    let version: i64 = database.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    let done = usize::try_from(version).unwrap_or(0);
+    if done > MIGRATIONS.len() {
+        return Err(Trouble::Later(version));
+    }
+    if done < MIGRATIONS.len() {
+        let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // Another process may have been faster.
+        let version: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        for step in &MIGRATIONS[usize::try_from(version).unwrap_or(0)..] {
+            transaction.execute_batch(step)?;
+        }
+        transaction.pragma_update(
+            None,
+            "user_version",
+            i64::try_from(MIGRATIONS.len()).unwrap_or(0),
+        )?;
+        transaction.commit()?;
+    }
+    Ok(database)
+}
+
+fn folded(database: &Connection, segment: Segment) -> Result<u64, StatsError> {
+    let size: Option<i64> = database
+        .prepare_cached("SELECT size FROM folded WHERE segment = ?")?
+        .query_row([segment.to_string()], |row| row.get(0))
+        .optional()?;
+    Ok(size.unwrap_or(0).cast_unsigned())
+}
+
+fn fold_all(transaction: &Transaction<'_>, state: &State) -> Result<u64, StatsError> {
+    let open: HashMap<String, String> = transaction
+        .prepare("SELECT call, args FROM open_calls")?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<Result<_, _>>()?;
+    let shelf = Database(transaction);
+    let mut fold = Fold::new(&shelf, open);
+    let mut lines = 0;
+    let record = Record::open(state)?;
+    for segment in record.segments() {
+        let done = folded(transaction, *segment)?;
+        if record.size(*segment)? <= done {
+            continue;
+        }
+        let bytes = record.page(*segment)?.bytes;
+        let fresh = bytes.get(done as usize..).unwrap_or_default();
+        // A line that is not whole yet is left for the next time.
+        let whole = memchr::memrchr(b'\n', fresh).map_or(0, |end| end + 1);
+        for line in fresh[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            fold.take(line);
+            lines += 1;
+        }
+        let size = (done + whole as u64).cast_signed();
+        transaction.execute(
+            "INSERT OR REPLACE INTO folded VALUES (?, ?)",
+            params![segment.to_string(), size],
+        )?;
+    }
+    let Fold { tools, hours, open, .. } = fold;
+    for (name, figures) in &tools {
+        save_tool(transaction, name, figures)?;
+    }
+    for (key, hour) in &hours {
+        save_hour(transaction, key, hour)?;
+    }
+    transaction.execute("DELETE FROM open_calls", [])?;
+    let mut insert = transaction.prepare("INSERT INTO open_calls VALUES (?, ?)")?;
+    for (call, args) in open {
+        insert.execute([call, args])?;
+    }
+    Ok(lines)
+}
+
+/// The figures as they are in the database.
+struct Database<'a>(&'a Connection);
+
+impl Shelf for Database<'_> {
+    fn tool(&self, name: &str) -> Option<ToolFigures> {
+        tool(self.0, name).ok().flatten()
+    }
+
+    fn hour(&self, key: &HourKey) -> Option<Hour> {
+        let mut statement = self
+            .0
+            .prepare_cached(
+                "SELECT calls, errors, refused, sum_us, squares, latency FROM hours
+                 WHERE tool = ? AND version = ? AND epoch = ? AND hour = ?",
+            )
+            .ok()?;
+        let key = params![key.tool, key.version, key.epoch.cast_signed(), key.hour];
+        statement.query_row(key, |row| read_hour(row, 0)).ok()
+    }
+}
+
+fn read_hour(row: &rusqlite::Row<'_>, from: usize) -> rusqlite::Result<Hour> {
+    let number = |at: usize| row.get::<_, i64>(from + at).map(i64::cast_unsigned);
+    let squares: Vec<u8> = row.get(from + 4)?;
+    let latency: Vec<u8> = row.get(from + 5)?;
+    Ok(Hour {
+        calls: number(0)?,
+        errors: number(1)?,
+        refused: number(2)?,
+        sum_us: number(3)?,
+        squares: squares.try_into().map_or(0, u128::from_be_bytes),
+        latency: Sketch::from_bytes(&latency).unwrap_or_default(),
+    })
+}
+
+fn save_hour(database: &Connection, key: &HourKey, hour: &Hour) -> Result<(), StatsError> {
+    database
+        .prepare_cached("INSERT OR REPLACE INTO hours VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")?
+        .execute(params![
+            key.tool,
+            key.version,
+            key.epoch.cast_signed(),
+            key.hour,
+            hour.calls.cast_signed(),
+            hour.errors.cast_signed(),
+            hour.refused.cast_signed(),
+            hour.sum_us.cast_signed(),
+            hour.squares.to_be_bytes(),
+            hour.latency.to_bytes(),
+        ])?;
+    Ok(())
+}
+
+fn tool(database: &Connection, name: &str) -> Result<Option<ToolFigures>, StatsError> {
+    let row = database
+        .prepare_cached(
+            "SELECT epoch, reset_hour, errors, calls, violations FROM tools WHERE tool = ?",
+        )?
+        .query_row([name], |row| {
+            Ok((
+                row.get::<_, i64>(0)?,
+                row.get::<_, i64>(1)?,
+                row.get::<_, String>(2)?,
+                row.get::<_, i64>(3)?,
+                row.get::<_, String>(4)?,
+            ))
+        })
+        .optional()?;
+    let Some((epoch, reset_hour, errors, calls, violations)) = row else { return Ok(None) };
+    let mut resources = ResourceFigures {
+        calls: calls.cast_unsigned(),
+        violations: serde_json::from_str(&violations).unwrap_or_default(),
+        ..ResourceFigures::default()
+    };
+    let mut statement =
+        database.prepare_cached("SELECT what, total, most, sketch FROM amounts WHERE tool = ?")?;
+    let mut rows = statement.query([name])?;
+    while let Some(row) = rows.next()? {
+        let amount = Amount {
+            total: row.get::<_, i64>(1)?.cast_unsigned(),
+            most: row.get::<_, i64>(2)?.cast_unsigned(),
+            sketch: Sketch::from_bytes(&row.get::<_, Vec<u8>>(3)?).unwrap_or_default(),
+        };
+        match row.get::<_, String>(0)?.as_str() {
+            "cpu" => resources.cpu = amount,
+            "memory" => resources.memory = amount,
+            "read" => resources.read = amount,
+            _ => resources.written = amount,
+        }
+    }
+    let errors: ErrorFigures = serde_json::from_str(&errors).unwrap_or_default();
+    Ok(Some(ToolFigures { epoch: epoch.cast_unsigned(), reset_hour, errors, resources }))
+}
+
+fn save_tool(database: &Connection, name: &str, figures: &ToolFigures) -> Result<(), StatsError> {
+    let text = |value: Result<Value, serde_json::Error>| value.unwrap_or_default().to_string();
+    let ToolFigures { epoch, reset_hour, errors, resources } = figures;
+    database.prepare_cached("INSERT OR REPLACE INTO tools VALUES (?, ?, ?, ?, ?, ?)")?.execute(
+        params![
+            name,
+            epoch.cast_signed(),
+            reset_hour,
+            text(serde_json::to_value(errors)),
+            resources.calls.cast_signed(),
+            text(serde_json::to_value(&resources.violations)),
+        ],
+    )?;
+    let amounts = [
+        ("cpu", &resources.cpu),
+        ("memory", &resources.memory),
+        ("read", &resources.read),
+        ("written", &resources.written),
+    ];
+    for (what, amount) in amounts {
+        database.prepare_cached("INSERT OR REPLACE INTO amounts VALUES (?, ?, ?, ?, ?)")?.execute(
+            params![
+                name,
+                what,
+                amount.total.cast_signed(),
+                amount.most.cast_signed(),
+                amount.sketch.to_bytes(),
+            ],
+        )?;
+    }
+    Ok(())
+}

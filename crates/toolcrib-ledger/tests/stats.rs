@@ -1,0 +1,247 @@
+//! Figures against a naive count of the same calls, and folded again.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use toolcrib_core::{
+    CallId, Effect, ErrorKind, Event, Keep, Moment, Note, Recorder, SessionId, Usage,
+};
+use toolcrib_ledger::{Previews, RecordFile, Redactor, State, Stats};
+
+/// Numbers by chance, the same in every run.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 8) % limit
+    }
+}
+
+struct Place {
+    _folder: tempfile::TempDir,
+    state: State,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let state = State::open(&folder.path().join("state")).unwrap();
+        Self { _folder: folder, state }
+    }
+
+    fn recorder(&self) -> RecordFile {
+        RecordFile::new(&self.state, Previews::On, Redactor::default(), json!({}))
+    }
+
+    fn stats(&self) -> Stats {
+        Stats::open(&self.state).unwrap()
+    }
+}
+
+/// What is counted by hand.
+#[derive(Default)]
+struct Naive {
+    times: Vec<u64>,
+    errors: u64,
+    refused: u64,
+    kinds: BTreeMap<String, u64>,
+    cpu: u64,
+}
+
+/// Records a call that ended like this.
+fn call(
+    recorder: &RecordFile,
+    number: u64,
+    tool: &str,
+    version: &str,
+    elapsed_us: u64,
+    error: Option<(ErrorKind, &str)>,
+) -> Usage {
+    let (id, session) = (CallId(format!("call-{number}")), SessionId("s".to_owned()));
+    let start: jiff::Timestamp = "2026-11-01T00:00:00Z".parse().unwrap();
+    let at = start.checked_add(jiff::SignedDuration::from_secs(number.cast_signed() * 40)).unwrap();
+    let event = |moment| Event { at, call: &id, session: &session, tool, moment };
+    let args = json!({"number": number}).to_string();
+    let digest = "d".to_owned();
+    recorder
+        .record(&event(Moment::Asked { args: &args, digest, effect: Effect::Read }), Keep::Held)
+        .unwrap();
+    let usage = Usage { cpu_us: elapsed_us / 2, peak_memory: number, ..Usage::default() };
+    let ended = Moment::Ended { error, elapsed_us, version: Some(version), reply: "{}", usage };
+    recorder.record(&event(ended), Keep::Written).unwrap();
+    usage
+}
+
+const ERRORS: [Option<(ErrorKind, &str)>; 6] = [
+    None,
+    None,
+    None,
+    Some((ErrorKind::NotFound, "`x` does not exist")),
+    Some((ErrorKind::Timeout, "the call took longer than 30 ms")),
+    Some((ErrorKind::Refused, "no")),
+];
+
+#[test]
+fn figures_are_those_of_a_naive_count_and_the_same_when_folded_again() {
+    for seed in 1..6 {
+        let place = Place::new();
+        let recorder = place.recorder();
+        let mut chance = Chance(seed * 0x9e37_79b9);
+        let mut naive: BTreeMap<&str, Naive> = BTreeMap::new();
+        for number in 0..600 {
+            let tool =
+                ["wink/read_file", "clemini/bash", "nachos/calculator"][chance.below(3) as usize];
+            let error = ERRORS[chance.below(6) as usize];
+            let size = chance.below(20);
+            let elapsed = chance.below(16 << size);
+            let version = if number < 300 { "a" } else { "b" };
+            let used = call(&recorder, number, tool, version, elapsed, error);
+            let count = naive.entry(tool).or_default();
+            match error {
+                Some((ErrorKind::Refused, _)) => count.refused += 1,
+                error => {
+                    count.times.push(elapsed);
+                    count.cpu += used.cpu_us;
+                    count.errors += u64::from(error.is_some());
+                    if let Some((kind, _)) = error {
+                        *count.kinds.entry(kind.as_str().to_owned()).or_default() += 1;
+                    }
+                }
+            }
+            // Folded in pieces of any size.
+            if chance.below(50) == 0 {
+                place.stats().fold().unwrap();
+            }
+        }
+        let mut stats = place.stats();
+        stats.fold().unwrap();
+        let (tools, hours) = (stats.tools().unwrap(), stats.hours(0).unwrap());
+        assert_eq!(tools.len(), naive.len());
+        for (name, figures) in &tools {
+            let count = naive.get_mut(name.as_str()).unwrap();
+            count.times.sort_unstable();
+            assert_eq!(figures.errors.calls, count.times.len() as u64, "{name}");
+            assert_eq!(figures.errors.errors, count.errors, "{name}");
+            assert_eq!(figures.errors.refused, count.refused, "{name}");
+            assert_eq!(figures.errors.kinds, count.kinds, "{name}");
+            assert_eq!(figures.resources.cpu.total, count.cpu, "{name}");
+            let own = hours.iter().filter(|(key, _)| key.tool == *name);
+            let sum: u64 = own.clone().map(|(_, hour)| hour.sum_us).sum();
+            assert_eq!(sum, count.times.iter().sum::<u64>(), "{name}");
+            let mut latency = toolcrib_ledger::Sketch::default();
+            own.for_each(|(_, hour)| latency.merge(&hour.latency));
+            for share in [50, 95, 99] {
+                let rank = (count.times.len() * share).div_ceil(100);
+                let (expect, got) =
+                    (count.times[rank - 1] as f64, latency.quantile(share as f64 / 100.0));
+                assert!((got - expect).abs() <= expect * 0.0101 + 0.5, "{share}: {got} {expect}");
+            }
+        }
+        stats.rebuild().unwrap();
+        assert_eq!(stats.tools().unwrap(), tools);
+        assert_eq!(stats.hours(0).unwrap(), hours);
+        assert!(toolcrib_ledger::verify(&place.state).unwrap().problems.is_empty());
+    }
+}
+
+#[test]
+fn the_last_failure_has_its_arguments_and_clearing_is_on_the_record() {
+    let place = Place::new();
+    let recorder = place.recorder();
+    call(&recorder, 1, "wink/read_file", "a", 10, ERRORS[3]);
+    // Asked and ended in different folds.
+    place.stats().fold().unwrap();
+    call(&recorder, 2, "wink/read_file", "a", 10, ERRORS[4]);
+    let mut stats = place.stats();
+    stats.fold().unwrap();
+    let figures = stats.tools().unwrap().remove(0).1;
+    let (first, last) = (figures.errors.first.unwrap(), figures.errors.last.unwrap());
+    assert_eq!((first.args.as_deref(), first.kind.as_str()), (Some("{\"number\":1}"), "not_found"));
+    assert_eq!((last.args.as_deref(), last.kind.as_str()), (Some("{\"number\":2}"), "timeout"));
+    assert_eq!(figures.resources.violations["timeoutExceeded"], 1);
+
+    let note = Note {
+        at: "2026-11-02T00:00:00Z".parse().unwrap(),
+        actor: "user",
+        act: "statistics",
+        event: "cleared",
+        tool: "wink/read_file",
+        call: "",
+        detail: json!({"what": "errors"}),
+    };
+    recorder.note(&note).unwrap();
+    call(&recorder, 3, "wink/read_file", "a", 10, None);
+    stats.fold().unwrap();
+    let after = stats.tools().unwrap();
+    assert_eq!((after[0].1.errors.calls, after[0].1.errors.errors), (1, 0));
+    assert_eq!(after[0].1.resources.calls, 3);
+    stats.rebuild().unwrap();
+    assert_eq!(stats.tools().unwrap(), after);
+}
+
+#[test]
+fn a_broken_database_is_set_aside_and_made_anew() {
+    let place = Place::new();
+    call(&place.recorder(), 1, "wink/read_file", "a", 10, None);
+    let mut stats = place.stats();
+    stats.fold().unwrap();
+    let before = stats.tools().unwrap();
+    drop(stats);
+    let path = place.state.folder().join("stats.db");
+    for damage in [&b"this is no database, and never was one"[..], &[0; 5000]] {
+        std::fs::write(&path, damage).unwrap();
+        let mut stats = place.stats();
+        assert!(stats.warnings[0].contains("set aside"), "{:?}", stats.warnings);
+        stats.fold().unwrap();
+        assert_eq!(stats.tools().unwrap(), before);
+    }
+    let names = std::fs::read_dir(place.state.folder()).unwrap();
+    let aside =
+        names.filter(|it| it.as_ref().unwrap().file_name().to_string_lossy().contains("broken"));
+    assert_eq!(aside.count(), 2);
+}
+
+#[test]
+fn a_database_of_a_later_version_is_left_alone() {
+    let place = Place::new();
+    drop(place.stats());
+    let path = place.state.folder().join("stats.db");
+    let database = rusqlite::Connection::open(&path).unwrap();
+    database.pragma_update(None, "user_version", 99).unwrap();
+    drop(database);
+    let refused = Stats::open(&place.state).err().unwrap().to_string();
+    assert!(refused.contains("later version"), "{refused}");
+}
+
+#[test]
+fn many_write_and_fold_at_once() {
+    let place = Place::new();
+    std::thread::scope(|scope| {
+        for writer in 0..4 {
+            let place = &place;
+            scope.spawn(move || {
+                let recorder = place.recorder();
+                for number in 0..100 {
+                    call(&recorder, writer * 1000 + number, "wink/read_file", "a", 10, None);
+                }
+            });
+        }
+        for _ in 0..2 {
+            scope.spawn(|| {
+                for _ in 0..20 {
+                    place.stats().fold().unwrap();
+                }
+            });
+        }
+    });
+    let mut stats = place.stats();
+    stats.fold().unwrap();
+    assert_eq!(stats.tools().unwrap()[0].1.errors.calls, 400);
+    let verified = toolcrib_ledger::verify(&place.state).unwrap();
+    assert_eq!((verified.problems, verified.lines), (Vec::new(), 801));
+}
