@@ -33,6 +33,8 @@ pub struct Hour {
     pub squares: u128,
     /// The times.
     pub latency: Sketch,
+    /// When the last of them ended, in milliseconds since 1970.
+    pub last: i64,
 }
 
 /// What is known of a tool beside its hours.
@@ -262,6 +264,7 @@ impl<'a> Fold<'a> {
             hour.refused += 1;
             return;
         }
+        hour.last = hour.last.max(at.as_millisecond());
         hour.calls += 1;
         hour.errors += u64::from(error.is_some());
         hour.sum_us += elapsed;

@@ -12,6 +12,7 @@ use toolcrib_core::command::End;
 
 use crate::segment::Segment;
 use crate::state::State;
+use crate::tidy::{unpack, unpacked_size};
 
 /// A line of the record. What a later version adds is passed over.
 #[derive(Clone, Debug, Deserialize)]
@@ -152,11 +153,21 @@ impl Record {
     }
 
     pub(crate) fn size(&self, segment: Segment) -> io::Result<u64> {
-        Ok(fs::metadata(segment.path(&self.folder))?.len())
+        match fs::metadata(segment.path(&self.folder)) {
+            Err(err) if err.kind() == io::ErrorKind::NotFound => {
+                unpacked_size(&segment.packed_path(&self.folder))
+            }
+            meta => Ok(meta?.len()),
+        }
     }
 
     pub(crate) fn page(&self, segment: Segment) -> io::Result<Page> {
-        let bytes = fs::read(segment.path(&self.folder))?;
+        let bytes = match fs::read(segment.path(&self.folder)) {
+            Err(err) if err.kind() == io::ErrorKind::NotFound => {
+                unpack(&segment.packed_path(&self.folder))?
+            }
+            bytes => bytes?,
+        };
         Ok(Page { name: segment.to_string(), bytes })
     }
 }
@@ -174,10 +185,27 @@ impl Follower {
         let folder = state.folder().join("context_log");
         let segment = Segment::list(&folder)?.pop();
         let at = match segment {
-            Some(segment) => fs::metadata(segment.path(&folder))?.len(),
+            Some(segment) => Record::at(&folder)?.size(segment)?,
             None => 0,
         };
         Ok(Self { folder, segment, at })
+    }
+
+    fn rest(&self, segment: Segment) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        match fs::File::open(segment.path(&self.folder)) {
+            Err(err) if err.kind() == io::ErrorKind::NotFound => {
+                let all = unpack(&segment.packed_path(&self.folder))?;
+                let at = usize::try_from(self.at).unwrap_or(usize::MAX);
+                bytes.extend_from_slice(all.get(at..).unwrap_or_default());
+            }
+            file => {
+                let mut file = file?;
+                file.seek(SeekFrom::Start(self.at))?;
+                file.read_to_end(&mut bytes)?;
+            }
+        }
+        Ok(bytes)
     }
 
     /// Returns the lines that were written since it was last asked.
@@ -190,10 +218,7 @@ impl Follower {
             if self.segment != Some(segment) {
                 (self.segment, self.at) = (Some(segment), 0);
             }
-            let mut file = fs::File::open(segment.path(&self.folder))?;
-            file.seek(SeekFrom::Start(self.at))?;
-            let mut bytes = Vec::new();
-            file.read_to_end(&mut bytes)?;
+            let bytes = self.rest(segment)?;
             // A line that is not whole yet is left for the next time.
             let whole = memchr::memrchr(b'\n', &bytes).map_or(0, |end| end + 1);
             self.at += whole as u64;

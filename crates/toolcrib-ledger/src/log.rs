@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::head::{self, Head, Told};
+use crate::lines::Record;
 use crate::link::{Key, Link};
 use crate::segment::Segment;
 use crate::state::open_append;
@@ -164,7 +165,7 @@ impl Log {
                     return Ok(End { head: None, notes, is_torn: false });
                 };
                 let event = if told == Told::Wrong { "end_not_signed" } else { "end_not_known" };
-                let head = last_of(segment, &fs::read(segment.path(&self.folder))?);
+                let head = last_of(segment, &Record::at(&self.folder)?.page(segment)?.bytes);
                 let detail = json!({"continues_after": head.seq, "file": segment.to_string()});
                 notes.push(Body::about(now, event, &detail));
                 head

@@ -1,6 +1,7 @@
 //! The record of calls: what is asked, decided, begun and done, a JSON line each.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +16,7 @@ use crate::link::Link;
 use crate::live::Live;
 use crate::log::{Appended, Body, Log, Settings};
 use crate::redact::Redactor;
-use crate::state::State;
+use crate::state::{State, open_append};
 
 /// The most bytes of arguments or reply that one line shows.
 const PREVIEW: usize = 2048;
@@ -38,6 +39,8 @@ pub struct RecordFile {
     previews: Previews,
     redactor: Redactor,
     settings: Value,
+    /// The arguments of calls under way, for the line that the legacy form has of each.
+    legacy: Option<Mutex<HashMap<String, String>>>,
     ink: Mutex<Ink>,
     /// The number of the last line that is written.
     written: AtomicU64,
@@ -65,10 +68,39 @@ impl RecordFile {
             previews,
             redactor,
             settings,
+            legacy: None,
             ink: Mutex::default(),
             written: AtomicU64::new(0),
             synced: Mutex::default(),
         }
+    }
+
+    /// The same with `tools_audit.jsonl` beside it.
+    pub fn with_legacy(mut self) -> Self {
+        self.legacy = Some(Mutex::default());
+        self
+    }
+
+    /// Adds to the legacy form what it has of a call: one line, when it is over.
+    fn add_legacy(&self, line: &Line<'_>) -> io::Result<()> {
+        let Some(legacy) = &self.legacy else { return Ok(()) };
+        let mut under_way = legacy.lock().unwrap_or_else(PoisonError::into_inner);
+        let args = line.args_preview.as_deref().unwrap_or_default();
+        if line.event == "asked" {
+            under_way.insert(line.trace_id.to_owned(), args.to_owned());
+        }
+        if line.event != "ended" {
+            return Ok(());
+        }
+        let args = under_way.remove(line.trace_id).unwrap_or_default();
+        let said = json!({
+            "ts": line.ts, "name": line.name, "status": line.status, "elapsed_ms": line.elapsed_ms,
+            "conv_id": line.conv_id, "trace_id": line.trace_id, "iter": line.iter,
+            "args_preview": args, "result_preview": line.result_preview, "bytes": line.bytes,
+            "error": line.error,
+        });
+        let mut file = open_append(&self.state.folder().join("tools_audit.jsonl"))?;
+        io::Write::write_all(&mut file, format!("{said}\n").as_bytes())
     }
 
     fn ink(&self) -> MutexGuard<'_, Ink> {
@@ -291,6 +323,7 @@ impl Recorder for RecordFile {
                 line.used = Some(*usage);
             }
         }
+        self.add_legacy(&line).map_err(|err| err.to_string())?;
         let body = Body::of(&line).map_err(|err| err.to_string())?;
         self.write(event.at, body, keep).map_err(|err| err.to_string())
     }

@@ -131,7 +131,7 @@ fn windows(
     let oldest = recent - spans.baseline_days * 24;
     let epoch = figures.epoch;
     let in_epoch = rows.iter().filter(|row| row.0.epoch == epoch && row.1.calls > 0);
-    let newest = in_epoch.clone().max_by_key(|row| row.0.hour).map(|row| row.0.version.as_str());
+    let newest = in_epoch.clone().max_by_key(|row| row.1.last).map(|row| row.0.version.as_str());
     let has_changed = in_epoch.clone().any(|row| Some(row.0.version.as_str()) != newest);
     if let (true, Some(newest)) = (has_changed, newest) {
         let is_new = |key: &HourKey| key.epoch == epoch && key.version == newest;

@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
+/// What the name of a packed file ends with.
+const PACKED: &str = ".gz";
+
 /// Names one file of the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Segment {
@@ -31,6 +34,7 @@ impl Segment {
 
     /// Reads a file's name.
     pub(crate) fn parse(name: &str) -> Option<Self> {
+        let name = name.strip_suffix(PACKED).unwrap_or(name);
         let rest = name.strip_prefix("ctx-")?.strip_suffix(".jsonl")?;
         let mut parts = rest.split('-');
         let (date, hour) = (parts.next()?, parts.next()?);
@@ -51,12 +55,19 @@ impl Segment {
             found.extend(entry?.file_name().to_str().and_then(Self::parse));
         }
         found.sort_unstable();
+        // While one is packed there are two of it.
+        found.dedup();
         Ok(found)
     }
 
     /// Where it is.
     pub(crate) fn path(self, folder: &Path) -> PathBuf {
         folder.join(self.to_string())
+    }
+
+    /// Where it is once it is packed.
+    pub(crate) fn packed_path(self, folder: &Path) -> PathBuf {
+        folder.join(format!("{self}{PACKED}"))
     }
 }
 

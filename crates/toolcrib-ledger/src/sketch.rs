@@ -173,6 +173,6 @@ mod tests {
         }
         assert_eq!(Sketch::from_bytes(&[0x80]), None);
         assert_eq!(Sketch::from_bytes(&[0xff; 30]), None);
-        assert_eq!(Sketch::default().quantile(0.5), 0.0);
+        assert_eq!(Sketch::default().at_most(0.5), 0);
     }
 }

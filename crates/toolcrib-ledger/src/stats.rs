@@ -7,14 +7,17 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use serde_json::Value;
+use toolcrib_core::Recorder;
 
 use crate::fold::{Amount, ErrorFigures, Fold, Hour, HourKey, ResourceFigures, Shelf, ToolFigures};
 use crate::lines::Record;
 use crate::segment::Segment;
 use crate::sketch::Sketch;
 use crate::state::State;
+use crate::tidy::{Tidied, tidy};
 
 /// What makes each version of the schema from the one before it. Never changed, only added to.
 const MIGRATIONS: &[&str] = &["
@@ -31,7 +34,7 @@ const MIGRATIONS: &[&str] = &["
     CREATE TABLE hours (
         tool TEXT NOT NULL, version TEXT NOT NULL, epoch INTEGER NOT NULL, hour INTEGER NOT NULL,
         calls INTEGER NOT NULL, errors INTEGER NOT NULL, refused INTEGER NOT NULL,
-        sum_us INTEGER NOT NULL, squares BLOB NOT NULL, latency BLOB NOT NULL,
+        sum_us INTEGER NOT NULL, squares BLOB NOT NULL, latency BLOB NOT NULL, last INTEGER NOT NULL,
         PRIMARY KEY (tool, version, epoch, hour)
     ) WITHOUT ROWID;
 "];
@@ -134,6 +137,21 @@ impl Stats {
         Ok(lines)
     }
 
+    /// Packs files of the record that are folded, and removes those that are older than `keep_days`.
+    pub fn tidy(
+        &self,
+        recorder: &dyn Recorder,
+        now: Timestamp,
+        keep_days: u64,
+    ) -> Result<Tidied, StatsError> {
+        let record = Record::open(&self.state)?;
+        let is_folded = |segment: Segment| {
+            let size = record.size(segment).unwrap_or(u64::MAX);
+            folded(&self.database, segment).is_ok_and(|folded| folded >= size)
+        };
+        Ok(tidy(&self.state, recorder, now, keep_days, &is_folded)?)
+    }
+
     /// Every tool that was ever called, by name.
     pub fn tools(&self) -> Result<Vec<(String, ToolFigures)>, StatsError> {
         let mut statement = self.database.prepare("SELECT tool FROM tools ORDER BY tool")?;
@@ -150,7 +168,7 @@ impl Stats {
     /// The hours of all tools from one on, in order.
     pub fn hours(&self, since: i64) -> Result<Vec<(HourKey, Hour)>, StatsError> {
         let mut statement = self.database.prepare(
-            "SELECT tool, version, epoch, hour, calls, errors, refused, sum_us, squares, latency
+            "SELECT tool, version, epoch, hour, calls, errors, refused, sum_us, squares, latency, last
              FROM hours WHERE hour >= ? ORDER BY tool, hour, epoch, version",
         )?;
         let rows = statement.query_map([since], |row| {
@@ -319,7 +337,7 @@ impl Shelf for Database<'_> {
         let mut statement = self
             .0
             .prepare_cached(
-                "SELECT calls, errors, refused, sum_us, squares, latency FROM hours
+                "SELECT calls, errors, refused, sum_us, squares, latency, last FROM hours
                  WHERE tool = ? AND version = ? AND epoch = ? AND hour = ?",
             )
             .ok()?;
@@ -339,12 +357,13 @@ fn read_hour(row: &rusqlite::Row<'_>, from: usize) -> rusqlite::Result<Hour> {
         sum_us: number(3)?,
         squares: squares.try_into().map_or(0, u128::from_be_bytes),
         latency: Sketch::from_bytes(&latency).unwrap_or_default(),
+        last: row.get(from + 6)?,
     })
 }
 
 fn save_hour(database: &Connection, key: &HourKey, hour: &Hour) -> Result<(), StatsError> {
     database
-        .prepare_cached("INSERT OR REPLACE INTO hours VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")?
+        .prepare_cached("INSERT OR REPLACE INTO hours VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")?
         .execute(params![
             key.tool,
             key.version,
@@ -356,6 +375,7 @@ fn save_hour(database: &Connection, key: &HourKey, hour: &Hour) -> Result<(), St
             hour.sum_us.cast_signed(),
             hour.squares.to_be_bytes(),
             hour.latency.to_bytes(),
+            hour.last,
         ])?;
     Ok(())
 }

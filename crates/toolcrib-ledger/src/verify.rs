@@ -55,7 +55,7 @@ pub fn verify(state: &State) -> io::Result<Verified> {
     Ok(walk.finish())
 }
 
-fn read_end(state: &State) -> io::Result<Told> {
+pub(crate) fn read_end(state: &State) -> io::Result<Told> {
     let key = Key::open(&state.folder().join("record.key"))?;
     match std::fs::File::open(state.folder().join("context_log").join(HEAD)) {
         Ok(file) => Ok(Head::parse(&head::read(&file)?, &key)),

@@ -1,6 +1,7 @@
 //! Puts before policy what a call would do, as its tool says it.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use serde_json::Value;
 use toolcrib_core::command::Shell;
@@ -20,6 +21,8 @@ pub struct Judge {
     policy: Arc<Policy>,
     shell: Arc<dyn ReadShell>,
     grants: Arc<dyn Grants>,
+    /// Tools that are kept out, and why.
+    barred: Arc<RwLock<HashMap<String, String>>>,
     pub(crate) pace: Pace,
     pub(crate) confirmations: Confirmations,
 }
@@ -44,12 +47,17 @@ impl Judge {
     /// Puts a policy, who reads commands for it, and what people granted together.
     pub fn new(policy: Arc<Policy>, shell: Arc<dyn ReadShell>, grants: Arc<dyn Grants>) -> Self {
         let (pace, confirmations) = (Pace::default(), Confirmations::default());
-        Self { policy, shell, grants, pace, confirmations }
+        Self { policy, shell, grants, barred: Arc::default(), pace, confirmations }
     }
 
     /// The same within these bounds.
     pub fn within(self, bounds: Bounds) -> Self {
         Self { pace: Pace::new(bounds), ..self }
+    }
+
+    /// The same without the tools that are named here, each with why.
+    pub fn keeping_out(self, barred: Arc<RwLock<HashMap<String, String>>>) -> Self {
+        Self { barred, ..self }
     }
 
     /// What someone who is asked about a call could say "always" to; with each, why not, if so.
@@ -104,6 +112,11 @@ impl Judge {
 
     /// Decides about a call that would do what `plan` says.
     pub(crate) fn decide(&self, asked: &Asked<'_>, plan: &Plan, ctx: &Ctx) -> Decision {
+        let barred = self.barred.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(why) = barred.get(asked.tool) {
+            return Decision::plain(Verdict::Deny, why.clone());
+        }
+        drop(barred);
         let decision = self.decide_with(asked, plan, ctx, &[]);
         let decision = self.pace.doubt(asked.session, asked.tier, decision);
         if decision.verdict != Verdict::Ask {

@@ -4,6 +4,7 @@ mod commands;
 mod places;
 mod policy;
 mod record;
+mod upkeep;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -26,6 +27,8 @@ use toolcrib_shell::Bash;
 use toolcrib_tools::CATALOGUES;
 
 use crate::settings::{Overrides, Places, Settings};
+pub use upkeep::Upkeep;
+
 use places::{absolute, folder, own_places, state_folder};
 
 /// What the operator wants, before anything is opened.
@@ -69,6 +72,9 @@ pub struct Crib {
     pub shell: Arc<Bash>,
     /// Where the user's own rules are, if there is a place for them.
     pub rules_file: Option<PathBuf>,
+    /// What is done beside calls.
+    pub upkeep: Upkeep,
+    shut: upkeep::Shut,
     world: Arc<Shop>,
     hidden: Vec<PathBuf>,
 }
@@ -115,6 +121,12 @@ impl Crib {
         let mut settings = settings;
         settings.warnings.append(&mut warnings);
         let search = Arc::clone(&world.workspace.search);
+        let shut = upkeep::Shut::default();
+        let upkeep = Upkeep::new(&settings, &state, &recorder, &clock, &shut);
+        upkeep.learn();
+        if wishes.lives_on {
+            upkeep.clone().start();
+        }
         Ok(Self {
             settings,
             state,
@@ -127,6 +139,8 @@ impl Crib {
             policy: Arc::new(policy),
             shell,
             rules_file: places.user.map(|path| path.with_file_name("rules.toml")),
+            upkeep,
+            shut,
             world,
             hidden,
         })
@@ -151,7 +165,8 @@ impl Crib {
                     Arc::clone(&self.shell) as _,
                     Arc::new(GrantFile::new(&self.state)),
                 )
-                .within(policy::bounds(&self.settings)),
+                .within(policy::bounds(&self.settings))
+                .keeping_out(Arc::clone(&self.shut)),
             ),
             world: Arc::clone(&self.world) as Arc<dyn World>,
             approver,

@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use toolcrib_core::command::show_bytes;
 use toolcrib_core::{Note, escape};
 use toolcrib_ledger::report::{self, Spans};
-use toolcrib_ledger::{Comparison, Hour, HourKey, Severity, Sketch, Stats, ToolFigures};
+use toolcrib_ledger::{
+    Comparison, Hour, HourKey, Quarantine, Severity, Sketch, Stats, ToolFigures,
+};
 
 use super::{open, print_lines};
 use crate::cli::{Global, StatsArgs, StatsCommand, StatsOf};
@@ -38,7 +40,7 @@ pub(super) fn run(
     if behind > MUCH {
         terminal.note(&format!("folding {} of the record …", show_bytes(behind)));
     }
-    stats.fold()?;
+    crib.upkeep.once(&mut stats)?;
     let view = View { terminal, crib: &crib, spans: crib.spans(), now: crib.clock.now() };
     match &args.command {
         None => view.overview(&stats, args.json),
@@ -279,6 +281,9 @@ impl View<'_> {
             detail: json!({"what": what, "by": by}),
         };
         self.crib.recorder.note(&note).map_err(WiringError)?;
+        if what == "regression" {
+            Quarantine::new(&self.crib.state).lift(name)?;
+        }
         stats.fold()?;
         let reply = match (what, current) {
             ("regression", Some(window)) => json!({

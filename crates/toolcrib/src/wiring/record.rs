@@ -24,7 +24,12 @@ pub(super) fn recorder(
         .iter()
         .filter(|(name, _)| is_secret_name(name) || named.contains(name))
         .filter_map(|(_, value)| value.to_str().map(str::to_owned));
-    Arc::new(RecordFile::new(state, previews, Redactor::new(secrets), set(settings)))
+    let record = RecordFile::new(state, previews, Redactor::new(secrets), set(settings));
+    if settings.text("record.legacy") == "on" {
+        Arc::new(record.with_legacy())
+    } else {
+        Arc::new(record)
+    }
 }
 
 /// The settings that somebody set.

@@ -14,6 +14,7 @@ mod files;
 mod guard;
 mod input;
 mod kill;
+mod ledger;
 mod policy;
 mod prompt;
 mod race;
