@@ -101,6 +101,17 @@ impl Content {
     }
 }
 
+/// Where a path leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Landing {
+    /// The path without any link, absolute.
+    pub path: String,
+    /// Whether that is in the workspace.
+    pub is_inside: bool,
+    /// Whether links were followed.
+    pub has_links: bool,
+}
+
 /// One thing in a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
@@ -156,10 +167,11 @@ pub trait Files: Tree {
     /// Returns the absolute place that `path` stands for, for people to see.
     fn place(&self, path: &str) -> Result<String, ToolError>;
 
-    /// The same for what is written there by someone who follows links: one that leads nowhere yet is no
-    /// place.
-    fn landing(&self, path: &str) -> Result<String, ToolError> {
-        self.place(path)
+    /// Where a path leads for someone who follows every link, as commands do.
+    fn landing(&self, path: &str) -> Landing {
+        let place = self.place(path);
+        let is_inside = place.is_ok();
+        Landing { path: place.unwrap_or_else(|_| path.to_owned()), is_inside, has_links: false }
     }
 
     /// Fails if a write to `path` would: outside, protected, not a file, read-only.

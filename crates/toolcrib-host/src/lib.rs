@@ -8,6 +8,7 @@ mod clock;
 mod confine;
 mod fault;
 mod ground;
+mod landing;
 mod lock;
 mod place;
 mod protect;

@@ -4,15 +4,15 @@ use std::os::fd::AsFd;
 use std::path::{Component, Path};
 use std::sync::PoisonError;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, statat};
+use rustix::fs::{FileType, Mode, OFlags, fstat};
 use rustix::io::Errno;
-use toolcrib_core::capability::{EditFn, WriteMode, Written};
+use toolcrib_core::capability::{EditFn, Landing, WriteMode, Written};
 use toolcrib_core::{Change, ErrorKind, Files, ToolError};
 
 use crate::confine::{CallFiles, Purpose};
 use crate::fault::{changed, fault};
+use crate::landing::landing;
 use crate::lock::{Held, hold};
-use crate::place::Place;
 use crate::spelling::{spelt, spelt_root};
 use crate::target::{TRIES, Target, deepest};
 use crate::temporary::{Fresh, Looks, looks};
@@ -59,11 +59,6 @@ impl CallFiles {
     }
 }
 
-fn is_link(place: &Place<'_>) -> bool {
-    let meta = statat(place.root.handle(), &place.below, AtFlags::SYMLINK_NOFOLLOW);
-    meta.is_ok_and(|meta| FileType::from_raw_mode(meta.st_mode) == FileType::Symlink)
-}
-
 impl Files for CallFiles {
     fn place(&self, path: &str) -> Result<String, ToolError> {
         let place = self.workspace.place(path)?;
@@ -76,11 +71,8 @@ impl Files for CallFiles {
         Ok(if below.is_empty() { root } else { format!("{}/{below}", root.trim_end_matches('/')) })
     }
 
-    fn landing(&self, path: &str) -> Result<String, ToolError> {
-        if is_link(&self.workspace.place(path)?) {
-            self.target(path)?;
-        }
-        self.place(path)
+    fn landing(&self, path: &str) -> Landing {
+        landing(&self.workspace.roots, path)
     }
 
     fn check_write(&self, path: &str) -> Result<(), ToolError> {

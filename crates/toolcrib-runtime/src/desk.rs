@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::{Value, json};
 use toolcrib_core::canonical::Digest;
 use toolcrib_core::policy::Answer;
-use toolcrib_core::tool::{ProposedCommand, ReplyFuture};
+use toolcrib_core::tool::ReplyFuture;
 use toolcrib_core::{
     Call, Clock, Ctx, Decision, Effect, ErrorKind, Event, Keep, Moment, Note, Permit, Plan,
     Prepared, Recorder, Tier, ToolError, Verdict,
@@ -164,7 +164,7 @@ impl Desk {
     ) -> Question {
         Question {
             choices: self.judge.choices(&self.asked(), &seen.plan, ctx),
-            ..question(offer, &self.call, seen, decision, ctx)
+            ..question(offer, &self.call, seen, decision, &self.judge, ctx)
         }
     }
 
@@ -353,30 +353,24 @@ impl Desk {
 }
 
 /// What an answer is bound to: the tool, its arguments, and what it would do to which files as they are.
-fn bound_to(offer: &Offer, call: &Call, seen: &Seen, ctx: &Ctx) -> String {
+fn bound_to(offer: &Offer, call: &Call, seen: &Seen, judge: &Judge, ctx: &Ctx) -> String {
     let edits = seen.plan.edits.iter().map(|edit| json!([edit.path, edit.before, edit.after]));
     let directory = seen.plan.command.as_ref().and_then(|command| command.directory.as_ref());
     let directory = directory.and_then(|directory| ctx.files.place(directory).ok());
-    let named = seen.plan.command.as_ref().map(|command| named_files(command, ctx));
+    let named = contents(&judge.named(&seen.plan, ctx), ctx);
     let all = json!([call.args, seen.places, edits.collect::<Vec<_>>(), directory, named]);
     Digest::of(&offer.full_name(), &all).to_string()
 }
 
-/// The files that a command's text names, with what is in them: an answer is about those too.
-fn named_files(command: &ProposedCommand, ctx: &Ctx) -> Vec<(String, String)> {
-    /// More words than this are not looked at, nor larger files.
-    const MOST: usize = 100;
-    const LARGEST: u64 = 1 << 20;
-    let from = command.directory.as_deref().unwrap_or(".");
-    let is_break = |c: char| c.is_whitespace() || ";|&()<>`'\"{}=".contains(c);
-    let words = command.text.split(is_break).filter(|word| !word.is_empty()).take(MOST);
-    let read = |word: &str| {
-        let path = if word.starts_with('/') { word.to_owned() } else { format!("{from}/{word}") };
-        let content = ctx.files.read(&path, LARGEST).ok()?;
-        let digest = Digest::of_bytes(&content.bytes).to_string();
-        Some((path, digest))
+/// What is in files that a command names.
+fn contents(files: &[String], ctx: &Ctx) -> Vec<(String, u64, String)> {
+    /// Of larger files, the first bytes and the size are looked at.
+    const LARGEST: u64 = 8 << 20;
+    let read = |path: &String| {
+        let content = ctx.files.read(path, LARGEST).ok()?;
+        Some((path.clone(), content.size, Digest::of_bytes(&content.bytes).to_string()))
     };
-    words.filter_map(read).collect()
+    files.iter().filter_map(read).collect()
 }
 
 /// What a person is asked about a call.
@@ -385,11 +379,12 @@ pub(crate) fn question(
     call: &Call,
     seen: Seen,
     decision: Decision,
+    judge: &Judge,
     ctx: &Ctx,
 ) -> Question {
     Question {
         call: call.id.clone(),
-        digest: bound_to(offer, call, &seen, ctx),
+        digest: bound_to(offer, call, &seen, judge, ctx),
         catalogue: offer.catalogue.name,
         declaration: offer.tool.declaration(),
         args: call.args.clone(),

@@ -135,6 +135,25 @@ impl Judge {
         self.pace.doubt(asked.session, asked.tier, decision)
     }
 
+    /// The files that a command names, wherever it may be by then: an answer is about what is in them, too.
+    pub(crate) fn named(&self, plan: &Plan, ctx: &Ctx) -> Vec<String> {
+        /// More words than this are not looked at.
+        const MOST: usize = 1000;
+        let (Some(reading), Some(command)) = (self.read(plan), &plan.command) else {
+            return Vec::new();
+        };
+        let directories = directories(&reading, command.directory.as_deref().unwrap_or("."));
+        let words = reading.found.iter().flatten().chain(&reading.reads).take(MOST);
+        let places = words.flat_map(|word| {
+            directories.iter().map(move |directory| ctx.files.landing(&below(directory, word)))
+        });
+        let mut files: Vec<String> =
+            places.filter(|it| it.is_inside).map(|landing| landing.path).collect();
+        files.sort_unstable();
+        files.dedup();
+        files
+    }
+
     /// Notes that a call is let through by what decided about it.
     pub(crate) fn note_use(&self, decision: &Decision, ctx: &Ctx) {
         if let (Verdict::Allow, Some(id)) = (decision.verdict, &decision.grant) {
@@ -183,19 +202,23 @@ impl Judge {
     }
 }
 
-/// The directories that parts of a command could run in: where it begins, and where each `cd` leads.
+/// The directories that parts of a command could run in: where it begins, where each `cd` leads from there, and
+/// where all of them lead one after the other.
 fn directories(reading: &Reading, from: &str) -> Vec<String> {
     /// More than this are not followed.
-    const MOST: usize = 16;
+    const MOST: usize = 64;
     let mut all = vec![from.to_owned()];
     let moves = reading.found.iter().filter(|words| {
         matches!(words.first().map(String::as_str), Some("cd" | "pushd" | "chdir"))
     });
+    let mut here = from.to_owned();
     for target in moves.filter_map(|words| words[1..].iter().find(|word| !word.starts_with('-'))) {
-        let further: Vec<String> = all.iter().map(|from| below(from, target)).collect();
-        all.extend(further);
-        all.truncate(MOST);
+        here = below(&here, target);
+        all.push(here.clone());
+        all.push(below(from, target));
     }
+    all.dedup();
+    all.truncate(MOST);
     all
 }
 
@@ -210,7 +233,7 @@ fn mentioned(reading: &mut Reading, from: &str, is_kept: bool, ctx: &Ctx) -> Vec
     /// Of more words than this, the rest are only looked at as they are spelt.
     const MOST: usize = 1000;
     let directories = directories(reading, from);
-    let words = reading.found.iter().flat_map(|words| words.iter().skip(1)).chain(&reading.reads);
+    let words = reading.found.iter().flatten().chain(&reading.reads);
     let mut candidates: Vec<String> = words.flat_map(|word| could_be(word)).collect();
     candidates.sort_unstable();
     candidates.dedup();
@@ -218,26 +241,26 @@ fn mentioned(reading: &mut Reading, from: &str, is_kept: bool, ctx: &Ctx) -> Vec
     let mut all: Vec<String> = spelt.collect();
     let mut unknown =
         (candidates.len() > MOST).then(|| "it has more words than are looked at".to_owned());
-    let has_moved = directories.len() > 1;
     for word in candidates.into_iter().take(MOST) {
-        let mut is_somewhere = false;
         for directory in &directories {
-            if let Ok(place) = ctx.files.place(&below(directory, &word)) {
-                all.push(place);
-                is_somewhere = true;
+            let landing = ctx.files.landing(&below(directory, &word));
+            let leads_out = !landing.is_inside && word != "/dev/null";
+            if leads_out && (landing.has_links || word.contains('/')) {
+                unknown.get_or_insert_with(|| {
+                    format!("`{word}` could be a file that a rule is about")
+                });
             }
-        }
-        if !is_somewhere && word.contains('/') && word != "/dev/null" {
-            unknown.get_or_insert_with(|| format!("`{word}` could be a file that a rule is about"));
+            all.push(landing.path);
         }
     }
-    // Of git's paths, stars are its own to expand.
+    // Of git's paths, stars and their like are its own to expand.
     let is_git = |words: &&Vec<String>| words.first().is_some_and(|name| name == "git");
     let mut git = reading.found.iter().filter(is_git).flat_map(|words| &words[1..]);
-    if let Some(word) = git.find(|word| word.contains(['*', '?', '['])) {
+    let expands = |word: &&String| word.contains(['*', '?', '[', '\\']) || word.starts_with(":(");
+    if let Some(word) = git.find(expands) {
         unknown.get_or_insert_with(|| format!("`{word}` could be files that a rule is about"));
     }
-    if has_moved {
+    if directories.len() > 1 {
         unknown.get_or_insert_with(|| {
             "it changes its directory, and a rule is about paths".to_owned()
         });
@@ -248,44 +271,44 @@ fn mentioned(reading: &mut Reading, from: &str, is_kept: bool, ctx: &Ctx) -> Vec
     all
 }
 
-/// What of a word could be a path: all of it, a flag's value, what is behind a colon or an `@`.
+/// What of a word could be a path: all of it, a flag's value, what is behind a colon or an `@`, an address.
 fn could_be(word: &str) -> Vec<String> {
     /// Bundled flags beyond this are none.
-    const BUNDLED: usize = 6;
-    let value = word.split_once('=').map(|it| it.1);
+    const BUNDLED: usize = 40;
+    let values = word.match_indices('=').map(|(at, _)| &word[at + 1..]);
     let flags = word.strip_prefix('-').filter(|it| !it.starts_with('-')).unwrap_or_default();
-    let bundled = (1..=BUNDLED).filter_map(|at| flags.get(at..));
+    let bundled = (1..=BUNDLED.min(flags.len())).filter_map(|at| flags.get(at..));
     let behind = word.rsplit_once(':').map(|it| it.1.trim_start_matches('/'));
     let magic = word.strip_prefix(":(").and_then(|it| it.split_once(')')).map(|it| it.1);
     let named = word.rsplit_once('@').map(|it| it.1);
-    let all = [Some(word), value, behind, magic, named].into_iter().flatten().chain(bundled);
+    let address = word.strip_prefix("file:").map(|it| {
+        let it = it.strip_prefix("//").unwrap_or(it);
+        it.find('/').map_or(it, |at| &it[at..])
+    });
+    let one = [Some(word), behind, magic, named, address].into_iter().flatten();
+    let all = one.chain(values).chain(bundled);
     all.filter(|it| !it.is_empty()).map(str::to_owned).collect()
 }
 
 /// Puts real places in the place of what redirections are spelt as. One that is outside proves nothing.
 fn place_redirects(reading: &mut Reading, from: &str, ctx: &Ctx) {
-    let place = |path: &str| ctx.files.landing(&below(from, path));
     if let Ok(proven) = &mut reading.proven {
         let mut outside = None;
         for path in &mut proven.writes {
-            match place(path) {
-                Ok(real) => *path = real,
-                Err(_) => outside = Some(path.clone()),
+            let landing = ctx.files.landing(&below(from, path));
+            if landing.is_inside {
+                *path = landing.path;
+            } else {
+                outside = Some(path.clone());
             }
         }
         if let Some(path) = outside {
             reading.proven = Err(format!("it writes `{path}`, which is not in the workspace"));
         }
     }
-    let directories = directories(reading, from);
-    let spelt = || {
-        let writes = reading.writes.iter();
-        writes.flat_map(|path| directories.iter().map(|from| below(from, path)))
-    };
-    let real: Vec<String> = spelt().filter_map(|path| ctx.files.landing(&path).ok()).collect();
-    let plain: Vec<String> = spelt().map(|path| without_detours(&path)).collect();
-    let own: Vec<String> = reading.writes.iter().map(|path| without_detours(path)).collect();
-    reading.writes.extend(real.into_iter().chain(plain).chain(own));
+    let real = reading.writes.iter().map(|path| ctx.files.landing(&below(from, path)).path);
+    let own = reading.writes.iter().map(|path| without_detours(path));
+    reading.writes = real.chain(own).collect();
 }
 
 /// A path without `.`, `..` and doubled slashes, as far as its spelling goes.

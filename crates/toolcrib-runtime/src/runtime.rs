@@ -171,7 +171,7 @@ impl Runtime {
             Ok((Seen::at(plan, &checking)?, decision, trouble))
         })
         .await?;
-        let question = question(offer, call, seen, decision.clone(), &here);
+        let question = question(offer, call, seen, decision.clone(), &self.judge, &here);
         Ok(Preview { tool, decision, question, trouble })
     }
 

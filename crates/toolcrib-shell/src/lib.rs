@@ -2,6 +2,7 @@
 //! the loose one finds what it can, and proves nothing.
 
 mod loose;
+mod nodes;
 mod programs;
 mod strict;
 mod words;

@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 use toolcrib_core::reading::Danger;
 use tree_sitter::{Node, Tree};
 
+use crate::nodes::{
+    SHELLS, base, is_destination, is_for_shell, plain_words, runs_shell, scope_end,
+};
 use crate::words::{children, plain};
 use crate::wrappers::{braces, split_string, wraps, written_by};
 
@@ -20,10 +23,6 @@ const MOST: usize = 1000;
 /// The most words of a wrapper that are looked at.
 const MOST_WORDS: usize = 64;
 
-/// Programs that read commands.
-const SHELLS: &[&str] =
-    &["ash", "bash", "csh", "dash", "fish", "ksh", "rbash", "sh", "tcsh", "zsh"];
-
 /// What was found.
 #[derive(Default)]
 pub(crate) struct Found {
@@ -36,6 +35,10 @@ pub(crate) struct Found {
 /// Looks for commands.
 pub(crate) struct Finder<P> {
     parse: P,
+    /// How many commands were looked at, the same ones too.
+    looked: usize,
+    /// Where `cd` leads, and from where to where in the text that holds.
+    moves: Vec<(usize, usize, String)>,
     pub(crate) found: Found,
     seen: HashSet<String>,
     /// What variables are set to, as far as that is spelt out.
@@ -47,7 +50,15 @@ pub(crate) struct Finder<P> {
 impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
     pub(crate) fn new(parse: P) -> Self {
         let until = Instant::now() + LONGEST;
-        Self { parse, found: Found::default(), seen: HashSet::new(), values: HashMap::new(), until }
+        Self {
+            parse,
+            looked: 0,
+            moves: Vec::new(),
+            found: Found::default(),
+            seen: HashSet::new(),
+            values: HashMap::new(),
+            until,
+        }
     }
 
     /// Looks at a text that may be commands; nothing if it cannot be parsed.
@@ -57,7 +68,7 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
             return Some(());
         }
         // The same text again holds nothing new.
-        if self.found.commands.len() > MOST || !self.seen.insert(text.to_owned()) {
+        if self.looked > MOST || !self.seen.insert(text.to_owned()) {
             return Some(());
         }
         if Instant::now() > self.until {
@@ -79,7 +90,7 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
             let mut below: Vec<_> = children(node).collect();
             below.reverse();
             open.extend(below);
-            if self.found.commands.len() > MOST {
+            if self.looked > MOST {
                 self.found.dangers.push(Danger::TooMany);
                 break;
             }
@@ -106,9 +117,18 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
             }
             "file_redirect" => {
                 let writes = children(node).any(|child| child.kind().contains('>'));
-                let target = children(node).find(is_destination);
-                let place = if writes { &mut self.found.writes } else { &mut self.found.reads };
-                place.extend(target.map(|target| plain(target, text)));
+                let copies = children(node).any(|child| matches!(child.kind(), ">&" | "<&"));
+                let target = children(node).find(is_destination).map(|it| plain(it, text));
+                // Another number for the same is no file.
+                let is_number =
+                    |it: &String| it.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+                let target = target.filter(|it| !(copies && is_number(it)));
+                if writes {
+                    let here = self.here(node.start_byte(), depth);
+                    self.writes(target, &here);
+                } else {
+                    self.found.reads.extend(target);
+                }
             }
             "redirected_statement" => self.redirected(node, text, depth),
             "function_definition" => self.function(node, text),
@@ -128,6 +148,9 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
             }
             "heredoc_body" if !is_for_shell(node, text) => {}
             "herestring_redirect" | "heredoc_body" => {
+                if is_for_shell(node, text) && (own.contains("$(") || own.contains('`')) {
+                    self.found.dangers.push(Danger::PipeToShell);
+                }
                 let inner = children(node).find(Node::is_named);
                 let inner = inner.map_or_else(|| own.to_owned(), |inner| plain(inner, text));
                 let _ = self.look_at(&inner, depth + 1);
@@ -166,8 +189,20 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
     }
 
     fn command(&mut self, node: Node<'_>, text: &str, depth: usize) {
-        let words: Vec<String> =
-            plain_words(node, text).into_iter().map(|word| self.valued(word)).collect();
+        let spelt = self.braced(plain_words(node, text));
+        let words: Vec<String> = spelt.iter().flat_map(|word| self.valued(word.clone())).collect();
+        if let [name, target, ..] = &words[..]
+            && depth == 0
+            && matches!(name.as_str(), "cd" | "pushd" | "chdir")
+            && target != "-"
+        {
+            self.moves.push((node.end_byte(), scope_end(node), target.clone()));
+        }
+        let here = self.here(node.start_byte(), depth);
+        for words in [&words, &spelt] {
+            let written = written_by(words);
+            self.writes(written, &here);
+        }
         let evaluates = words.first().is_some_and(|name| {
             let name = base(name);
             SHELLS.contains(&name) || matches!(name, "eval" | "source" | ".")
@@ -180,32 +215,90 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
         if words.first().is_some_and(|name| is_mixed(name)) {
             self.found.dangers.push(Danger::MixedScript);
         }
+        // Both: what a variable is said to be need not be what it is.
+        if spelt != words {
+            self.words(spelt, depth);
+        }
         self.words(words, depth);
     }
 
+    /// The directories that a part of the text could run in, by the `cd`s before it.
+    fn here(&self, at: usize, depth: usize) -> String {
+        let mut here = String::new();
+        for (_, _, target) in
+            self.moves.iter().filter(|(from, until, _)| depth == 0 && *from <= at && at < *until)
+        {
+            if target.starts_with('/') {
+                here.clear();
+            } else if !here.is_empty() {
+                here.push('/');
+            }
+            here.push_str(target);
+        }
+        here
+    }
+
+    /// Notes files that are written: as they are spelt, and from where a `cd` leads.
+    fn writes(&mut self, paths: impl IntoIterator<Item = String>, here: &str) {
+        for path in paths {
+            let is_stream = ["/proc/self/fd/", "/dev/fd/", "/dev/std"];
+            if is_stream.iter().any(|start| path.starts_with(start)) {
+                continue;
+            }
+            if !here.is_empty() && !path.starts_with('/') {
+                self.found.writes.push(format!("{here}/{path}"));
+            }
+            self.found.writes.push(path);
+        }
+    }
+
+    /// The words that braces make of some.
+    fn braced(&mut self, words: Vec<String>) -> Vec<String> {
+        /// More words than this nobody means.
+        const MORE: usize = 512;
+        let (most, mut all) = (words.len() + MORE, Vec::new());
+        for word in words {
+            if !braces(&word, most, &mut all) {
+                self.found.dangers.push(Danger::TooMany);
+                return all;
+            }
+        }
+        all
+    }
+
     /// A word with what variables in it are known to be; of one with a default, that.
-    fn valued(&self, word: String) -> String {
+    fn valued(&self, word: String) -> Vec<String> {
         if !word.contains('$') {
-            return word;
+            return vec![word];
         }
         let mut word = word;
         for (name, value) in &self.values {
+            if word == format!("${name}") || word == format!("${{{name}}}") {
+                // Not quoted, it is as many words as it has.
+                return value.split_whitespace().map(str::to_owned).collect();
+            }
             word = word.replace(&format!("${{{name}}}"), value);
-            if word == format!("${name}") || word.starts_with(&format!("${name}/")) {
-                word = word.replacen(&format!("${name}"), value, 1);
+            let plain = format!("${name}");
+            let goes_on =
+                |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+            if let Some(at) = word.find(&plain)
+                && !goes_on(&word[at + plain.len()..])
+            {
+                word.replace_range(at..at + plain.len(), value);
             }
         }
         let default = word.strip_prefix("${").and_then(|it| it.strip_suffix('}'));
         let default = default.and_then(|it| it.split_once([':', '-', '=']));
-        match default {
+        vec![match default {
             Some((_, value)) => value.trim_start_matches([':', '-', '=', '+']).to_owned(),
             None => word,
-        }
+        }]
     }
 
     /// Whether so much was looked at that it is made for it.
     fn is_too_much(&mut self) -> bool {
-        if self.found.commands.len() > MOST {
+        self.looked += 1;
+        if self.looked > MOST {
             self.found.dangers.push(Danger::TooMany);
             return true;
         }
@@ -217,17 +310,19 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
     }
 
     fn words(&mut self, words: Vec<String>, depth: usize) {
-        // `{rm,-rf,/}` is three words.
-        let words: Vec<String> = words.into_iter().flat_map(|word| braces(&word)).collect();
         let Some(name) = words.first().map(|name| base(name).to_owned()) else { return };
-        // The same words again hold nothing new.
-        if self.is_too_much() || !self.seen.insert(format!("\0{}", words.join("\0"))) {
+        // The same words again hold nothing new, unless they lead somewhere else from there.
+        let moves = matches!(name.as_str(), "cd" | "pushd" | "chdir");
+        if self.is_too_much() || !moves && !self.seen.insert(format!("\0{}", words.join("\0"))) {
             return;
         }
         self.found.commands.push(words.clone());
         let rest = &words[1..];
         let name = name.as_str();
-        self.found.writes.extend(written_by(name, rest));
+        if depth > 0 {
+            let written = written_by(&words);
+            self.writes(written, "");
+        }
         if depth >= DEEPEST {
             let goes_on = wraps(name).is_some() || SHELLS.contains(&name) || name == "eval";
             if goes_on && !rest.is_empty() {
@@ -240,8 +335,9 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
         }
         if SHELLS.contains(&name) || matches!(name, "su" | "script" | "flock" | "runuser") {
             let at = rest.iter().position(|word| is_command_flag(word));
-            let inner = at.and_then(|at| rest[at + 1..].iter().find(|word| !word.starts_with('-')));
-            if let Some(inner) = inner {
+            let after = at.map_or(&[][..], |at| &rest[at + 1..]);
+            // A flag may have a value of its own before it.
+            for inner in after.iter().filter(|word| !word.starts_with('-')).take(3) {
                 let _ = self.look_at(inner, depth + 1);
             }
         }
@@ -330,78 +426,10 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
     }
 }
 
-/// Whether a stage of a pipeline is a shell, or has one run.
-fn runs_shell(stage: Node<'_>, text: &str) -> bool {
-    let mut open = vec![stage];
-    while let Some(node) = open.pop() {
-        if node.kind() == "command" {
-            let words = plain_words(node, text);
-            let is_shell = |word: &String| SHELLS.contains(&base(word));
-            let first = words.first().map_or("", |it| base(it));
-            let reads =
-                matches!(first, "source" | ".") && words.iter().any(|it| it == "/dev/stdin");
-            let is_wrapped = wraps(first).is_some() && words.iter().any(is_shell);
-            if SHELLS.contains(&first) || is_wrapped || reads {
-                return true;
-            }
-        }
-        open.extend(children(node));
-    }
-    false
-}
-
 /// Whether a shell's flag says that a command follows: `-c`, or among others as in `-lc`.
 fn is_command_flag(word: &str) -> bool {
     let rest = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
     rest.is_some_and(|rest| rest.contains('c')) || word == "--command"
-}
-
-/// Whether a part of a redirection is where it goes, or a word after that.
-fn is_destination(node: &Node<'_>) -> bool {
-    node.is_named() && node.kind() != "file_descriptor"
-}
-
-/// Whether the text below a command is read by a shell, and not only passed on.
-fn is_for_shell(node: Node<'_>, text: &str) -> bool {
-    let mut above = node.parent();
-    while let Some(it) = above {
-        // What comes after its mark on the same line is a part of it.
-        if it.kind() == "heredoc_redirect" && children(it).any(|part| runs_shell(part, text)) {
-            return true;
-        }
-        let command = match it.kind() {
-            "redirected_statement" => it.child_by_field_name("body"),
-            "command" => Some(it),
-            _ => None,
-        };
-        if let Some(command) = command {
-            let words = plain_words(command, text);
-            if words.iter().any(|word| SHELLS.contains(&base(word))) {
-                return true;
-            }
-            let piped = it.parent().filter(|it| it.kind() == "pipeline");
-            let mut stages = piped.into_iter().flat_map(children);
-            return stages.any(|stage| runs_shell(stage, text));
-        }
-        above = it.parent();
-    }
-    true
-}
-
-/// The words of a command, quotes taken away.
-fn plain_words(node: Node<'_>, text: &str) -> Vec<String> {
-    let is_word = |node: &Node<'_>| {
-        !matches!(
-            node.kind(),
-            "variable_assignment" | "file_redirect" | "heredoc_redirect" | "herestring_redirect"
-        ) && node.is_named()
-    };
-    children(node).filter(is_word).map(|word| plain(word, text)).collect()
-}
-
-/// A program's name without its folder.
-fn base(name: &str) -> &str {
-    name.rsplit('/').next().unwrap_or(name)
 }
 
 /// Whether a name has letters beside those of ASCII.

@@ -3,13 +3,13 @@
 
 mod known;
 
-use known::{FIND, FLAGS, GIT_LONG, GIT_RUNS, RUN_ANYTHING};
+use known::{CURL, FIND, FLAGS, GIT_LONG, GIT_RUNS, GO, RUN_ANYTHING};
 
 /// Returns why a program's first words do not say what all of them do.
 pub(crate) fn caveat(words: &[String]) -> Option<String> {
     let (name, rest) = words.split_first()?;
     let name = name.as_str();
-    if RUN_ANYTHING.contains(&name) {
+    if RUN_ANYTHING.contains(&name) || crate::wrappers::wraps(name).is_some() && name != "jobs" {
         return Some(format!("`{name}` can run anything"));
     }
     if name.contains('/') {
@@ -36,6 +36,11 @@ pub(crate) fn caveat(words: &[String]) -> Option<String> {
             (operands > 1 || is_back).then(|| "its second operand is written".to_owned())
         }
         "pytest" | "py.test" => pytest(rest),
+        "curl" => only(rest, "sSfLkIivgG46HXm", CURL, "it may read, write or send files"),
+        "go" => only(rest, "vx", GO, "it may run or write something"),
+        "cargo" if rest.iter().any(|word| word.starts_with("--logfile")) => {
+            Some("with `--logfile`, it writes a file".to_owned())
+        }
         // Their subscripts are evaluated, and what is in those is run.
         "test" | "[" => {
             let odd = |word: &&String| word.contains('[') || matches!(word.as_str(), "-v" | "-R");
@@ -43,7 +48,7 @@ pub(crate) fn caveat(words: &[String]) -> Option<String> {
         }
         "printf" => rest
             .iter()
-            .find(|word| word.starts_with("-v") || word.contains("%n") || word.contains("%-n"))
+            .find(|word| word.starts_with("-v") || counts(word))
             .and_then(|word| is(word, "it sets a variable")),
         // Whatever begins with a dash can be a setting of theirs, however many dashes there are.
         "npm" | "pnpm" | "yarn" => {
@@ -80,9 +85,42 @@ fn with(word: &str, about: &str) -> String {
     format!("with `{word}`, {about}")
 }
 
+/// Whether a format has `%n`, with whatever may stand between the two.
+fn counts(format: &str) -> bool {
+    format.split('%').skip(1).any(|part| {
+        part.trim_start_matches(|c: char| c.is_ascii_digit() || "-+ #'.*lhjztLq$I".contains(c))
+            .starts_with('n')
+    })
+}
+
+/// Of many flags, those that are known to do no more than say how.
+fn only(rest: &[String], short: &str, long: &[&str], about: &str) -> Option<String> {
+    let is_known = |word: &str| {
+        let name = word.split('=').next().unwrap_or(word);
+        let letters = word.strip_prefix('-').unwrap_or_default();
+        long.contains(&name)
+            || !word.starts_with("--") && letters.chars().all(|c| short.contains(c))
+    };
+    let odd = rest.iter().find(|word| word.starts_with('-') && word.len() > 1 && !is_known(word));
+    odd.map(|word| with(word, about))
+}
+
 fn compiler(rest: &[String]) -> Option<String> {
-    const RUN: [&str; 8] =
-        ["-wrapper", "-B", "-fplugin", "-specs", "--specs", "@", "-Xclang", "-load"];
+    const RUN: [&str; 13] = [
+        "-wrapper",
+        "-B",
+        "-fplugin",
+        "-specs",
+        "--specs",
+        "@",
+        "-Xclang",
+        "-load",
+        "-Wl,",
+        "-Wa,",
+        "-Wp,",
+        "-Xlinker",
+        "-Xassembler",
+    ];
     let runs = |word: &&String| RUN.iter().any(|flag| word.starts_with(flag));
     rest.iter().find(runs).map(|word| with(word, "it runs what that names"))
 }
@@ -93,7 +131,7 @@ fn pytest(rest: &[String]) -> Option<String> {
             || word.starts_with("--tb=")
             || word.starts_with("--maxfail=")
     };
-    let odd = rest.iter().find(|word| word.starts_with('-') && !known(word));
+    let odd = rest.iter().find(|word| word.starts_with(['-', '@']) && !known(word));
     odd.map(|word| with(word, "it can load or write other files"))
 }
 
@@ -160,6 +198,8 @@ fn git(rest: &[String]) -> Option<String> {
             || word.contains("::") && reaches
             || command == "grep" && is_bundled(word, "O")
             || command == "archive" && is_bundled(word, "o")
+            || word.starts_with("--batch")
+            || word.starts_with("--stdin")
     };
     rest.iter().find(runs).map(|word| format!("with `{word}`, git runs or writes something"))
 }

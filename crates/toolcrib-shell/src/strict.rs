@@ -21,7 +21,8 @@ pub(crate) fn prove(text: &str, tree: &Tree) -> Result<Proven, String> {
         return Err("it cannot be parsed".to_owned());
     }
     account_for_bytes(root, text)?;
-    let mut reader = Reader { text, proven: Proven::default(), has_moved: false, is_fed: false };
+    let mut reader =
+        Reader { text, proven: Proven::default(), has_moved: false, is_fed: false, depth: 0 };
     reader.statement(root)?;
     if reader.proven.steps.is_empty() {
         return Err("it runs nothing".to_owned());
@@ -74,10 +75,25 @@ struct Reader<'a> {
     has_moved: bool,
     /// Whether what is read now is fed by what was read before it.
     is_fed: bool,
+    /// How deep in other statements this one is.
+    depth: usize,
 }
+
+/// Statements in statements, deeper than this, are not read.
+const DEEPEST: usize = 200;
 
 impl Reader<'_> {
     fn statement(&mut self, node: Node<'_>) -> Result<(), String> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err("it has more parts than are looked at".to_owned());
+        }
+        let read = self.statement_here(node);
+        self.depth -= 1;
+        read
+    }
+
+    fn statement_here(&mut self, node: Node<'_>) -> Result<(), String> {
         match node.kind() {
             "program" | "list" | "pipeline" => {
                 let was_fed = self.is_fed;
@@ -132,7 +148,7 @@ impl Reader<'_> {
         if let Some(bare) = TRUSTED.iter().find_map(|folder| name.strip_prefix(folder)) {
             *name = bare.to_owned();
         }
-        let is_move = name == "cd";
+        let is_move = matches!(name.as_str(), "cd" | "pushd" | "popd");
         let mut step =
             Step { caveat: programs::caveat(&words), words, is_elsewhere: false, is_fed };
         if self.has_moved {

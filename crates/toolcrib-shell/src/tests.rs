@@ -234,7 +234,14 @@ fn dangers_have_names() {
     assert_eq!(dangers(&deep), [Danger::TooDeep]);
     let many: Vec<String> = (0..2000).map(|number| format!("echo {number}")).collect();
     assert_eq!(dangers(&many.join(";")), [Danger::TooMany]);
-    assert_eq!(dangers(&"true;".repeat(2000)), []);
+    assert_eq!(dangers(&"true;".repeat(2000)), [Danger::TooMany]);
+    assert_eq!(dangers(&vec!["ls"; 4000].join("&&")), [Danger::TooMany]);
+    let brace = format!("x{{{}}}", ",".repeat(31));
+    assert_eq!(
+        dangers(&format!("env env env env env env echo {}", brace.repeat(5))),
+        [Danger::TooMany]
+    );
+    assert_eq!(dangers("echo {a,b}{c,d}"), []);
     // Short texts that would take for ever if every way to read them were taken.
     for (start, part) in [("", "sudo -u "), ("", "timeout -k "), ("find . ", "-exec a ")] {
         let begun = Instant::now();
@@ -289,17 +296,50 @@ fn what_a_program_writes_beside_redirections_is_found() {
         ("touch locked/b", "locked/b"),
         ("dd if=a of=locked/b", "locked/b"),
         ("cp --target-directory=locked a", "locked"),
+        ("cp -t locked docs/a", "locked/a"),
+        ("cp -tlocked docs/a", "locked/a"),
+        ("cp --target-dir locked docs/a", "locked/a"),
+        ("mv -tlocked docs/a", "locked/a"),
+        ("cp docs/a conf.toml -S .bak", "conf.toml"),
+        ("cp docs/x.rs src", "src/x.rs"),
+        ("git mv docs/a locked/a", "locked/a"),
+        ("unzip a.zip -d locked", "locked"),
+        ("gcc -o locked/x a.c", "locked/x"),
+        ("cd app && cd app && touch f", "app/app/f"),
+        ("cd locked && echo x > f", "locked/f"),
     ] {
         let writes = read(text).writes;
         assert!(writes.iter().any(|it| it == path), "{text}: {writes:?}");
     }
-    assert!(!read("cp locked/a b").writes.contains(&"locked/a".to_owned()));
+    for (text, path) in [
+        ("cp locked/a b", "locked/a"),
+        ("(cd /usr/include && ls) > headers.txt", "/usr/include/headers.txt"),
+        ("touch done; cd /usr/share && ls", "/usr/share/done"),
+        ("cd /usr/share && ls 2>&1", "/usr/share/1"),
+        ("touch -r /etc/hosts x", "/etc/hosts"),
+        ("install -m 644 /etc/hosts x", "/etc/hosts"),
+        ("ln -s /etc/hosts", "/etc/hosts"),
+    ] {
+        let writes = read(text).writes;
+        assert!(!writes.iter().any(|it| it == path), "{text}: {writes:?}");
+    }
 }
 
 #[test]
 fn programs_that_do_more_than_their_name_says_have_a_caveat() {
     for text in [
         "printf hello%n PATH",
+        "printf 'hello%1n' PATH",
+        "printf %+ln PATH",
+        "gcc -Wl,-plugin,./evil.so a.c",
+        "fakeroot ./evil",
+        "pytest @docs/args",
+        "go test -blockprofile x",
+        "curl --hsts docs/x http://y",
+        "cargo test -- --logfile src/main.rs",
+        "cat a | git cat-file --batch",
+        "pushd sub",
+        "cd sub && ninja",
         "jobs -x touch x",
         "split --filter=./evil -",
         "git remote-ext a ./evil",

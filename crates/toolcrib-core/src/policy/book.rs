@@ -40,6 +40,12 @@ impl Subject<'_> {
             || proven.is_some_and(|proven| !proven.writes.is_empty())
     }
 
+    /// Whether a path is in the workspace.
+    pub(super) fn is_below_root(&self, path: &str) -> bool {
+        let below = path.strip_prefix(self.root).filter(|_| !self.root.is_empty());
+        below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
     /// A path as rules may spell it: absolute, and below the root.
     pub(super) fn spellings<'p>(&self, path: &'p str) -> impl Iterator<Item = &'p str> {
         let below = path.strip_prefix(self.root).map(|rest| rest.trim_start_matches('/'));
@@ -322,7 +328,16 @@ fn is_word_enough(
         return true;
     }
     let Some(Ok(proven)) = subject.reading.map(|reading| &reading.proven) else { return false };
-    let is_confirmed = |step: &&Step| asks.iter().any(|ask| ask.touches_step(step));
+    // A step that runs or writes something else is not what was confirmed.
+    if subject.reading.is_some_and(|it| {
+        let mut places = it.writes.iter().filter(|path| path.starts_with('/'));
+        places.any(|path| !proven.writes.contains(path))
+    }) {
+        return false;
+    }
+    let is_plain = |step: &Step| step.caveat.is_none() && step.is_said_elsewhere().is_none();
+    let is_confirmed =
+        |step: &&Step| is_plain(step) && asks.iter().any(|ask| ask.touches_step(step));
     let others = proven.steps.iter().filter(|step| !is_confirmed(step)).cloned().collect();
     let rest = Proven { steps: others, writes: proven.writes.clone() };
     if rest.steps.len() == proven.steps.len() {

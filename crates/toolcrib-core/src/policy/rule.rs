@@ -135,7 +135,12 @@ impl Rule {
         };
         let paths = || {
             let any = |globs: &[PathGlob], paths: &[String]| {
-                paths.iter().any(|path| subject.spellings(path).any(|it| matches_any(globs, it)))
+                paths.iter().any(|path| {
+                    // A workspace in a folder of the system is a workspace first.
+                    let is_own = self.layer == Layer::Shipped && subject.is_below_root(path);
+                    let spellings = subject.spellings(path).skip(usize::from(is_own));
+                    spellings.into_iter().any(|it| matches_any(globs, it))
+                })
             };
             any(&when.paths, subject.reads)
                 || any(&when.paths, subject.writes)

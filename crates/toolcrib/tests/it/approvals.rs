@@ -83,6 +83,13 @@ fn what_expired_was_denied_or_is_not_there_is_not_run() {
     scratch.put("run.sh", "touch evil");
     assert_eq!(approve(&id).code, 3);
     assert!(!scratch.work().join("evil").exists() && !scratch.work().join("good").exists());
+    let filler = format!("echo {}; cd sub && ./run.sh", "x ".repeat(150));
+    for command in ["cd sub && ./run.sh", "sh -c \"cd sub; ./run.sh\"", &filler] {
+        scratch.put("sub/run.sh", "touch good");
+        let id = park(&scratch, &[], &command.replace('"', "'"));
+        scratch.put("sub/run.sh", "touch evil");
+        assert_eq!(approve(&id).code, 3, "{command}");
+    }
     let id = park(&scratch, &[], "sh run.sh");
     assert_eq!(approve(&id).code, 0, "the control: nothing changed");
     assert!(scratch.work().join("evil").exists());

@@ -69,6 +69,32 @@ fn links_folders_and_spellings_do_not_lead_around_a_path() {
     std::os::unix::fs::symlink("link", scratch.work().join("docs/hop")).unwrap();
     check(&scratch, "echo hi > docs/link", "not allow");
     check(&scratch, "echo hi > docs/hop", "not allow");
+    // Links as an agent could make them, or a project bring them.
+    let work = scratch.work();
+    for (target, name) in [
+        (work.as_path(), "docs/root"),
+        (&work.join(".env"), "docs/abs"),
+        (std::path::Path::new("../secrets"), "docs/folder"),
+        (std::path::Path::new("/etc"), "docs/etc"),
+        (std::path::Path::new("../locked"), "docs/shut"),
+    ] {
+        std::os::unix::fs::symlink(target, work.join(name)).unwrap();
+    }
+    for command in [
+        "cat docs/root/.env",
+        "cat docs/root/secrets/key",
+        "echo x > docs/root/locked/x",
+        "touch docs/root/locked/x",
+        "cat docs/abs",
+        "ls docs/folder",
+        "grep -r . docs/folder/",
+        "cp -r docs/folder x",
+        "echo x > docs/shut/x",
+        "echo x > docs/etc/passwd",
+    ] {
+        check(&scratch, command, "deny");
+    }
+    check(&scratch, "head -1 docs/etc/passwd", "not allow");
     check(&scratch, "cat secrets/key", "deny");
     for command in [
         "cd secrets && cat key",
@@ -81,10 +107,22 @@ fn links_folders_and_spellings_do_not_lead_around_a_path() {
         "cat docs/a | tee locked/a",
         "grep -nf.env docs/a",
         "rg -nf.env docs",
+        "grep -nnnnnnnnnnnf.env docs/a",
+        "cd . && cd ./ && cd ./. && cd .// && cd secrets && cat key",
+        "cp -t locked docs/a",
+        "./secrets/run.sh",
     ] {
         check(&scratch, command, "deny");
     }
-    for command in ["git log -p -- '.e*'", "git show ':(glob).en*'"] {
+    let address = format!("curl file://{}/.env", scratch.work().display());
+    check(&scratch, &address, "deny");
+    for command in [
+        "git log -p -- '.e*'",
+        "git show ':(glob).en*'",
+        "git log -p -- '.en\\v'",
+        "git log -p -- ':(icase).ENV'",
+        "echo HEAD:.e nv | tr -d ' ' | git cat-file --batch",
+    ] {
         check(&scratch, command, "not allow");
     }
     let padded = format!("echo {}; cat .env", "a=b ".repeat(101));
@@ -121,6 +159,14 @@ fn an_agents_word_does_for_what_it_confirms_and_no_more() {
     scratch.put("old", "");
     assert_eq!(confirmed("ls; rm old"), 0, "the control: the rest needs nobody");
     assert_eq!(confirmed("install -d new; rm -f nothing"), 4);
+    for command in [
+        "find . -exec ./evil x ';' -name zz -delete",
+        "git push --force --receive-pack=./evil . HEAD",
+        "sudo ./evil",
+        "dd if=old of=new",
+    ] {
+        assert_eq!(confirmed(command), 4, "{command}");
+    }
     let rule = "[[rule]]\ntool = \"bash\"\neffect = \"ask\"\nconfirm = true\n";
     scratch.put(".toolcrib/rules.toml", rule);
     assert_eq!(confirmed("install -d new"), 4);
@@ -145,5 +191,31 @@ fn rules_that_can_never_hold_are_refused() {
         let got = scratch.run(["policy", "check", &path]);
         assert_ne!(got.code, 0, "{rule}");
         assert!(format!("{}{}", got.stdout, got.stderr).contains(why), "{rule}: {}", got.stderr);
+    }
+}
+
+#[test]
+fn ordinary_commands_are_not_refused() {
+    let scratch = Scratch::new();
+    for command in [
+        "cd /usr/share && ls 2>&1",
+        "touch done; cd /usr/share/doc && ls",
+        "git diff > p.diff; cd /usr/share/x; git status",
+        "(cd /usr/include && ls) > headers.txt",
+        "ln -s /etc/hosts",
+        "touch -r /etc/hosts x",
+        "cp x /proc/self/fd/1",
+        "mkdir -p /usr/local/share/foo",
+        "rm -rf /opt/app",
+        "cp /etc/hosts x",
+        "cat /etc/passwd",
+        "ls /usr/lib",
+        "npm ci 2> npm.log",
+    ] {
+        let got = decided(&scratch, &[&format!("command={command}")]);
+        assert_ne!(got, "deny", "{command}");
+    }
+    for command in ["cp x /etc/passwd", "cd /etc && touch x", "echo x > /usr/bin/y"] {
+        check(&scratch, command, "deny");
     }
 }
