@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 mod bombs;
 mod corpus;
+mod ledger;
 mod path;
 mod policy;
 mod sandbox;
@@ -28,6 +29,10 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     let is_wanted = |name: &str| wanted.as_deref().is_none_or(|wanted| wanted == name);
     if is_wanted("start") {
         starts(&program)?;
+    }
+    if is_wanted("ledger") {
+        ledger::run()?;
+        println!();
     }
     if is_wanted("path") {
         path::run()?;

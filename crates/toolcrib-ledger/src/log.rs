@@ -66,6 +66,8 @@ pub(crate) struct Log {
 /// What was found at the end of the record.
 struct End {
     head: Option<Head>,
+    /// The file that it is in.
+    file: Option<Arc<File>>,
     /// What there is to say about it.
     notes: Vec<Body>,
     /// Whether the last line has no end.
@@ -112,7 +114,7 @@ impl Log {
     }
 
     fn append_locked(&mut self, now: Timestamp, bodies: &[Body]) -> io::Result<Appended> {
-        let End { head: last, mut notes, is_torn } = self.find_end(now)?;
+        let End { head: last, file, mut notes, is_torn } = self.find_end(now)?;
         let place = last.map(|head| (head.segment, head.size));
         let segment = Segment::for_line(place, now, self.most);
         let start = place.filter(|(last, _)| *last == segment).map_or(0, |(_, size)| size);
@@ -121,7 +123,10 @@ impl Log {
             head.settings = self.settings.hash;
             notes.push(Body::about(now, "settings", &self.settings.shown));
         }
-        let file = self.segment(segment)?;
+        let file = match file {
+            Some(file) if last.is_some_and(|last| last.segment == segment) => file,
+            _ => self.segment(segment)?,
+        };
         let mut text = Vec::with_capacity(bodies.iter().map(|body| body.0.len() + 80).sum());
         if is_torn && start > 0 {
             // What is there and does not belong to the chain stays a line of its own.
@@ -162,7 +167,7 @@ impl Log {
             }
             Told::Nothing | Told::Wrong => {
                 let Some(segment) = Segment::list(&self.folder)?.pop() else {
-                    return Ok(End { head: None, notes, is_torn: false });
+                    return Ok(End { head: None, file: None, notes, is_torn: false });
                 };
                 let event = if told == Told::Wrong { "end_not_signed" } else { "end_not_known" };
                 let head = last_of(segment, &Record::at(&self.folder)?.page(segment)?.bytes);
@@ -171,16 +176,23 @@ impl Log {
                 head
             }
         };
-        let file = self.segment(head.segment)?;
-        let size = file.metadata()?.len();
+        let mut file = self.segment(head.segment)?;
+        let mut meta = file.metadata()?;
+        if meta.nlink() == 0 {
+            // Somebody removed it under our hands.
+            self.current = None;
+            file = self.segment(head.segment)?;
+            meta = file.metadata()?;
+        }
+        let size = meta.len();
         if size == head.size {
-            return Ok(End { head: Some(head), notes, is_torn: false });
+            return Ok(End { head: Some(head), file: Some(file), notes, is_torn: false });
         }
         let is_torn = ends_torn(&file, size)?;
         let named = |bytes: u64| json!({"file": head.segment.to_string(), "bytes": bytes, "after": head.seq});
         if size < head.size {
             notes.push(Body::about(now, "lines_missing", &named(head.size - size)));
-            return Ok(End { head: Some(Head { size, ..head }), notes, is_torn });
+            return Ok(End { head: Some(Head { size, ..head }), file: Some(file), notes, is_torn });
         }
         // Whoever wrote them died before it could say so.
         let mut bytes = vec![0; (size - head.size) as usize];
@@ -189,13 +201,12 @@ impl Log {
         if strange > 0 {
             notes.push(Body::about(now, "line_torn", &named(strange as u64)));
         }
-        Ok(End { head: Some(Head { size, ..held }), notes, is_torn })
+        Ok(End { head: Some(Head { size, ..held }), file: Some(file), notes, is_torn })
     }
 
     fn segment(&mut self, segment: Segment) -> io::Result<Arc<File>> {
         if let Some((open, file)) = &self.current
             && *open == segment
-            && file.metadata()?.nlink() > 0
         {
             return Ok(Arc::clone(file));
         }

@@ -41,6 +41,7 @@ pub struct RecordFile {
     settings: Value,
     /// The arguments of calls under way, for the line that the legacy form has of each.
     legacy: Option<Mutex<HashMap<String, String>>>,
+    user: u32,
     ink: Mutex<Ink>,
     /// The number of the last line that is written.
     written: AtomicU64,
@@ -69,6 +70,7 @@ impl RecordFile {
             redactor,
             settings,
             legacy: None,
+            user: rustix::process::getuid().as_raw(),
             ink: Mutex::default(),
             written: AtomicU64::new(0),
             synced: Mutex::default(),
@@ -278,7 +280,7 @@ impl Recorder for RecordFile {
         match &event.moment {
             Moment::Asked { args, digest, effect } => {
                 line.event = "asked";
-                line.user = Some(rustix::process::getuid().as_raw());
+                line.user = Some(self.user);
                 line.args_preview = self.preview(args);
                 line.digest = Some(digest);
                 line.effect = Some(effect.as_str());

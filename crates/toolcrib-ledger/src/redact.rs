@@ -37,7 +37,7 @@ const FORMS: &[Form] = &[
     Form {
         signs: &["sk-", "sk_live_", "sk_test_", "rk_live_", "rk_test_", "whsec_"],
         pattern: r"(?-u:\b)(?:sk-[A-Za-z0-9_-]{16,}|(?:[sr]k_(?:live|test)|whsec)_[A-Za-z0-9]{16,})",
-        check: is_mixed,
+        check: is_no_words,
     },
     Form { signs: &["xox"], pattern: r"(?-u:\b)xox[abeoprs]-[A-Za-z0-9-]{10,}", check: any },
     Form { signs: &["aiza"], pattern: r"(?-u:\b)AIza[A-Za-z0-9_-]{35}", check: any },
@@ -187,6 +187,11 @@ fn is_written_out(value: &str) -> bool {
     !is_place && !value.bytes().all(|byte| byte == b'x' || byte == b'X')
 }
 
+/// Whether a value is more than words with dashes between them.
+fn is_no_words(value: &str) -> bool {
+    value.bytes().any(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
+}
+
 /// Whether a value has letters of more than one kind, as few words do.
 fn is_mixed(value: &str) -> bool {
     let has = |is: fn(&u8) -> bool| value.as_bytes().iter().any(is);
@@ -216,7 +221,10 @@ fn is_random(value: &str) -> bool {
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
     let letters = value.bytes().filter(u8::is_ascii_alphabetic).count();
     let is_path = value.contains('/') && !value.contains(['+', '=']) && digits < 4;
-    is_written_out(value) && !is_path && digits >= 2 && letters >= 2 && entropy >= 3.0
+    let has = |is: fn(&u8) -> bool| value.as_bytes().iter().any(is);
+    let is_long = value.len() >= 20 && has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
+    let is_varied = digits >= 2 && entropy >= 3.0 || digits >= 1 && is_long && entropy >= 3.8;
+    is_written_out(value) && !is_path && letters >= 2 && is_varied
 }
 
 #[cfg(test)]

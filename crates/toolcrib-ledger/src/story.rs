@@ -176,8 +176,10 @@ fn has_text(story: &Story, text: &str) -> bool {
 pub fn find_calls(state: &State, wanted: &Wanted, most: usize) -> io::Result<Vec<Story>> {
     let mut found = Vec::new();
     let mut open: HashMap<String, Story> = HashMap::new();
-    // A call can end in a later hour than it was asked in.
-    for page in Record::open(state)?.between(wanted.since, None).pages().rev() {
+    // A call can end in a later hour than it was asked in: those are followed one by one.
+    let until =
+        wanted.until.and_then(|until| until.checked_add(jiff::SignedDuration::from_hours(1)).ok());
+    for page in Record::open(state)?.between(wanted.since, until).pages().rev() {
         gather(&page?, wanted, &mut open);
         let mut whole: Vec<Story> = Vec::new();
         open.retain(|_, story| {
@@ -187,6 +189,11 @@ pub fn find_calls(state: &State, wanted: &Wanted, most: usize) -> io::Result<Vec
             }
             !is_whole
         });
+        if until.is_some() {
+            for story in whole.iter_mut().filter(|story| story.fate() == Fate::Open) {
+                follow(state, story)?;
+            }
+        }
         whole.retain(|story| wanted.takes(story));
         whole.sort_by_key(|story| std::cmp::Reverse(story.seq()));
         found.extend(whole);
@@ -196,6 +203,16 @@ pub fn find_calls(state: &State, wanted: &Wanted, most: usize) -> io::Result<Vec
     }
     found.truncate(most);
     Ok(found)
+}
+
+/// Looks for what came of a call after the files that were looked at.
+fn follow(state: &State, story: &mut Story) -> io::Result<()> {
+    let wanted =
+        Wanted { call: Some(story.id().to_owned()), since: Some(story.at()), ..Wanted::default() };
+    if let Some(whole) = find_calls(state, &wanted, 1)?.pop() {
+        *story = whole;
+    }
+    Ok(())
 }
 
 /// Puts the lines of a page before those that are there already.

@@ -433,7 +433,8 @@ fn tell(terminal: Terminal, report: &Verified, as_json: bool) -> Exit {
         print_lines(&[format!("{} {}", terminal.paint(Paint::Bad, "✗"), place(problem))]);
     }
     let Verified { lines, files, first, last, .. } = report;
-    let all = format!("{lines} lines in {files} files, numbers {first} to {last}");
+    let noun = if *files == 1 { "file" } else { "files" };
+    let all = format!("{lines} lines in {files} {noun}, numbers {first} to {last}");
     print_lines(&[if report.problems.is_empty() {
         format!("{} The record is whole: {all}.", terminal.paint(Paint::Good, "✓"))
     } else {

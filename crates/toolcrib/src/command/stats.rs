@@ -95,8 +95,8 @@ impl View<'_> {
                 figures.errors.calls,
                 figures.errors.errors,
                 figures.errors.refused,
-                time(all.quantile(0.5)),
-                time(all.quantile(0.95)),
+                time_of(&all, 0.5),
+                time_of(&all, 0.95),
                 sparkline(&rows, self.now),
                 self.health(severity_of(&compared, name)),
             ));
@@ -394,6 +394,11 @@ fn sparkline(rows: &[&(HourKey, Hour)], now: Timestamp) -> String {
         count => BARS[((count * 8 - 1) / most).min(7) as usize],
     };
     calls.iter().map(bar).collect()
+}
+
+/// What this share of all took at most, if there are any.
+fn time_of(all: &Sketch, share: f64) -> String {
+    if all.count() == 0 { "-".to_owned() } else { time(all.quantile(share)) }
 }
 
 fn time(us: f64) -> String {

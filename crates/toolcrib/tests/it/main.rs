@@ -15,6 +15,7 @@ mod guard;
 mod input;
 mod kill;
 mod ledger;
+mod operations;
 mod policy;
 mod prompt;
 mod race;

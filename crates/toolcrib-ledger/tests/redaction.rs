@@ -1,0 +1,143 @@
+//! What is a secret is taken out, and what only looks like one is not, as far as that goes: both are counted.
+
+use toolcrib_ledger::{Redactor, is_secret_name};
+
+/// Texts, each with the secret in it. Put together here, so that none of them stands in this file as one.
+fn secrets() -> Vec<(String, String)> {
+    let random = "q7Rk2Lm9Xw4Tz8Vb3Nc6Yd1Hf5Jg0PsAeUoI";
+    let of = |start: &str, size: usize| format!("{start}{}", &random[..size]);
+    let hex = |size: usize| "0123456789abcdef".repeat(8)[..size].to_owned();
+    let keys = [
+        "AKIA".to_owned() + "IOSFODNN7EXAMPLE",
+        of("ghp_", 36),
+        of("github_pat_", 30),
+        of("glpat-", 20),
+        of("sk-proj-", 30),
+        of("sk-ant-api03-", 30),
+        of("sk_live_", 24),
+        "sk-live-".to_owned() + "AAAABBBBCCCC",
+        of("xoxb-", 30),
+        of("AIza", 35),
+        of("ya29.", 30),
+        of("npm_", 36),
+        of("hf_", 34),
+        "dop_v1_".to_owned() + &hex(64),
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.".to_owned() + &random[..30],
+    ];
+    let mut all = Vec::new();
+    for key in keys {
+        for frame in ["use KEY now", "{\"command\":\"deploy --with KEY\"}", "KEY"] {
+            all.push((frame.replace("KEY", &key), key.clone()));
+        }
+    }
+    for (frame, secret) in [
+        ("curl -H \"Authorization: Bearer §\" https://x", "abc123def456"),
+        ("{\"command\":\"curl -H \\\"Authorization: Basic §\\\" x\"}", "dXNlcjpwYXNz"),
+        ("authorization=§", "a1b2c3d4e5"),
+        ("git clone https://user:§@example.com/r.git", "hunter2"),
+        ("postgres://app:§@db:5432/x", "s3cr-et"),
+        ("{\"user\":\"ada\",\"password\":\"§\"}", "correct horse"),
+        ("{\"client_secret\":\"§\"}", "plain words here"),
+        ("PASSWORD=§ make deploy", "hunter2x"),
+        ("export DB_PASSWORD='§'", "p4ssw0rd!"),
+        ("mysql --password=§", "tr0ub4dor"),
+        ("api_key: §", "9f8e7d6c5b4a39281706"),
+        ("AWS_SECRET_ACCESS_KEY=§", "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY"),
+        ("token = \"§\"", "a8f5f167f44f4964e6c998dee827110c"),
+        ("-----BEGIN RSA PRIVATE KEY-----\n§\n-----END RSA PRIVATE KEY-----", "MIIEowIBAAKCAQEA"),
+    ] {
+        all.push((frame.replace('§', secret), secret.to_owned()));
+    }
+    all
+}
+
+/// Texts as they are in the arguments and replies of every day.
+const HARMLESS: [&str; 40] = [
+    "fn token(&mut self) -> Option<Token> {",
+    "let tokens = tokenizer.next_token_after(position);",
+    "password: string",
+    "def set_password(self, password):",
+    "if password == confirm_password:",
+    "secret = os.environ['SECRET_NAME']",
+    "const apiKey = process.env.API_KEY;",
+    "api_key = get_api_key()",
+    "token: ${{ secrets.GITHUB_TOKEN }}",
+    "password = <your password here>",
+    "PASSWORD=********",
+    "TOKEN=xxxxxxxxxxxxxxxx",
+    "git log --format=%H 55c570190d11c8beb58cba3a770a72daf2588b55",
+    "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+    "https://example.com:8080/path?token=",
+    "http://localhost:3000/@vite/client",
+    "git@github.com:owner/repo.git",
+    "ssh://git@host:22/repo",
+    "npm install sk-learn-something-long-enough",
+    "class=\"sk-loading-indicator-large-blue\"",
+    "the authorization header is missing",
+    "Authorization: Bearer $TOKEN",
+    "Authorization: Bearer <token>",
+    "bearer of bad news everywhere",
+    "cargo test token_is_refreshed",
+    "src/auth/token_store.rs:120: fn token_for(user: &User)",
+    "{\"max_tokens\": 4096, \"token_count\": 17}",
+    "{\"token\": null, \"password\": \"\"}",
+    "private key files are not committed",
+    "01M7G6B1KTW6AXVWXSGMQ5P2HQ",
+    "550e8400-e29b-41d4-a716-446655440000",
+    "key = value",
+    "keyboard shortcuts: ctrl+k",
+    "monkey patching considered harmful",
+    "auth = AuthenticationService(config)",
+    "credentials: include",
+    "use serde::de::Deserializer; // token stream",
+    "primary_key = 'customer_identifier'",
+    "foreign key (customer_id) references customers",
+    "The secret of getting ahead is getting started.",
+];
+
+#[test]
+fn secrets_go_and_the_rest_stays() {
+    let redactor = Redactor::default();
+    let mut missed = Vec::new();
+    let secrets = secrets();
+    for (text, secret) in &secrets {
+        let clean = redactor.clean(text);
+        if clean.contains(secret.as_str()) {
+            missed.push(text.clone());
+        }
+        if text.starts_with('{') {
+            let parsed = serde_json::from_str::<serde_json::Value>(&clean);
+            assert!(parsed.is_ok(), "{clean}");
+        }
+    }
+    let wrong: Vec<&str> =
+        HARMLESS.iter().copied().filter(|text| redactor.clean(text) != *text).collect();
+    assert!(missed.is_empty(), "{} of {}: {missed:#?}", missed.len(), secrets.len());
+    // Some look so much like secrets that they are better taken out.
+    assert!(wrong.len() <= 1, "{} of {}: {wrong:#?}", wrong.len(), HARMLESS.len());
+}
+
+#[test]
+fn names_of_variables_tell() {
+    for name in [
+        "GITHUB_TOKEN",
+        "DB_PASSWORD",
+        "AWS_SECRET_ACCESS_KEY",
+        "OPENAI_API_KEY",
+        "STRIPE_KEY",
+        "GH_PAT",
+    ] {
+        assert!(is_secret_name(name), "{name}");
+    }
+    for name in ["PATH", "HOME", "LANG", "KEYBOARD", "TERM", "EDITOR"] {
+        assert!(!is_secret_name(name), "{name}");
+    }
+}
+
+#[test]
+fn long_texts_take_no_longer_than_they_should() {
+    let text = "token = a password: b secret=c ".repeat(100_000);
+    let start = std::time::Instant::now();
+    let _ = Redactor::default().clean(&text);
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}

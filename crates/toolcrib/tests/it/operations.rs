@@ -1,0 +1,67 @@
+//! The page for operators: what it shows is what is printed, ids, times and sizes aside.
+
+use crate::scratch::{Ran, Scratch};
+
+/// A line without what is another one every time.
+fn words(line: &str) -> Vec<String> {
+    let is_number = |word: &str| {
+        let word = word.trim_matches(|c: char| "+,%>|".contains(c));
+        word.is_empty() || word.parse::<f64>().is_ok()
+    };
+    let is_unit = |word: &str| {
+        matches!(word.trim_end_matches(','), "ms" | "µs" | "s" | "KiB" | "MiB" | "bytes")
+    };
+    let is_id = |word: &str| {
+        let word = word.trim_start_matches("cli-");
+        word.len() == 26
+            && word.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
+    };
+    let is_time = |word: &str| word.len() >= 20 && word.ends_with('Z') && word.starts_with("20");
+    let is_hash =
+        |word: &str| word.len() == 12 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_bar = |word: &str| word.chars().all(|c| ('▁'..='█').contains(&c));
+    line.split_whitespace()
+        .filter(|word| !is_number(word) && !is_unit(word) && !is_bar(word))
+        .map(|word| match word {
+            word if is_id(word) => "ID".to_owned(),
+            word if is_time(word) => "TIME".to_owned(),
+            word if is_hash(word) => "VERSION".to_owned(),
+            word => word.to_owned(),
+        })
+        .collect()
+}
+
+#[test]
+fn the_page_for_operators_is_true() {
+    let scratch = Scratch::new();
+    scratch.put("shopping.txt", "milk\nbread\n");
+    let edit = r#"{"file_path": "shopping.txt", "old_string": "bread", "new_string": "rye"}"#;
+    scratch.call("clemini/edit", edit);
+    for path in ["missing.txt", "other.txt", "shopping.txt"] {
+        scratch.run(["call", "wink/read_file", &format!("path={path}")]);
+    }
+    scratch.run(["call", "clemini/write_file", "file_path=x", "content=y"]);
+    let found = scratch.run(["audit", "search", "--tool", "edit", "--json"]).json();
+    let id = found["call"].as_str().unwrap();
+
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operations.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (mut expected, mut got, mut commands, mut is_in) = (Vec::new(), Vec::new(), 0, false);
+    for line in page.lines() {
+        if line.starts_with("```") {
+            is_in = line == "```console";
+        } else if let Some(command) = line.strip_prefix("$ toolcrib ").filter(|_| is_in) {
+            commands += 1;
+            let is_call = |word: &&str| word.len() == 26;
+            let words_of = command.split(' ').map(|word| if is_call(&word) { id } else { word });
+            let ran: Ran = scratch.run(words_of);
+            assert_eq!(ran.code, 0, "{command}: {}", ran.stderr);
+            let project = scratch.work().display().to_string();
+            got.extend(ran.stdout.replace(&project, "PROJECT").lines().map(words));
+        } else if is_in {
+            expected.push(words(line));
+        }
+    }
+    assert_eq!(commands, 9);
+    assert_eq!(got, expected);
+}
