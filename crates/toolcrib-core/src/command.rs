@@ -18,6 +18,11 @@ pub trait Commands: Send + Sync {
     /// goes on as a task if the order says so.
     fn run(&self, order: &Order, cancel: &Cancel) -> Result<Ran, ToolError>;
 
+    /// What holds for a command here, in words: the profile and the limits.
+    fn terms(&self) -> String {
+        String::new()
+    }
+
     /// Whether commands can reach the network, so that what they print may be anyone's.
     fn reaches_network(&self) -> bool;
 

@@ -55,6 +55,8 @@ pub enum Moment<'a> {
         places: &'a [String],
         /// The directory of its command, if it runs one.
         directory: Option<&'a str>,
+        /// What holds for that command: the profile of the sandbox and its limits.
+        terms: Option<&'a str>,
     },
     /// It is over.
     Ended {

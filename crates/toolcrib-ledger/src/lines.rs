@@ -71,6 +71,8 @@ pub struct Entry {
     pub places: Vec<String>,
     /// Where its command began.
     pub directory: Option<String>,
+    /// What held for it.
+    pub terms: Option<String>,
     /// The process that ran it.
     pub process: Option<String>,
     /// How it failed.

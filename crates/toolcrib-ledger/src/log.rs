@@ -1,5 +1,6 @@
 //! The record as files: lines appended by several processes at once, each tied to the one before it.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -8,6 +9,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use toolcrib_core::escape;
 
 use crate::head::{self, Head, Told};
 use crate::lines::Record;
@@ -28,6 +30,13 @@ impl Body {
     pub(crate) fn of(line: &impl serde::Serialize) -> io::Result<Self> {
         let mut bytes = Vec::with_capacity(512);
         serde_json::to_writer(&mut bytes, line)?;
+        // What could mislead whoever looks at the file stands there as an escape.
+        if !bytes.is_ascii()
+            && let Ok(text) = str::from_utf8(&bytes)
+            && let Cow::Owned(text) = escape::json(text)
+        {
+            bytes = text.into_bytes();
+        }
         bytes.pop();
         Ok(Self(bytes))
     }
@@ -101,6 +110,12 @@ impl Log {
             seen: None,
             current: None,
         })
+    }
+
+    /// The same with smaller files.
+    #[cfg(test)]
+    pub(crate) fn begin_anew_after(&mut self, bytes: u64) {
+        self.most = bytes;
     }
 
     /// Appends lines, each tied to the one before it. All of them, or none.

@@ -252,6 +252,8 @@ struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     directory: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    terms: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     process: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
@@ -296,10 +298,11 @@ impl Recorder for RecordFile {
                 line.event = "waits";
                 line.rule = Some(rule);
             }
-            Moment::Started { places, directory } => {
+            Moment::Started { places, directory, terms } => {
                 line.event = "started";
                 line.places = places;
                 line.directory = *directory;
+                line.terms = *terms;
                 if keep == Keep::Durable {
                     line.process = Some(self.sign_in().map_err(|err| err.to_string())?);
                 }

@@ -342,6 +342,25 @@ mod tests {
     }
 
     #[test]
+    fn the_chain_goes_on_from_file_to_file_while_many_write() {
+        let place = Place::new();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    let mut log = place.log();
+                    log.begin_anew_after(2000);
+                    for _ in 0..50 {
+                        Place::write(&mut log, "x");
+                    }
+                });
+            }
+        });
+        let found = verify(&place.state).unwrap();
+        assert_eq!((found.problems, found.lines), (Vec::new(), 400));
+        assert!(found.files > 20, "{}", found.files);
+    }
+
+    #[test]
     fn a_process_that_died_between_writing_and_saying_so_breaks_nothing() {
         let place = Place::written(3);
         let head = place.state.folder().join("context_log/head");

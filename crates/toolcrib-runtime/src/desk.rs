@@ -46,16 +46,19 @@ pub(crate) struct About {
     places: Vec<String>,
     /// The directory of its command.
     directory: Option<String>,
+    /// What holds for that command.
+    terms: Option<String>,
 }
 
 impl About {
     fn of(plan: &Plan, ctx: &Ctx) -> Self {
         let place = |path: &str| ctx.files.place(path).ok();
-        let directory = plan.command.as_ref();
+        let command = plan.command.as_ref();
         Self {
             places: plan.edits.iter().filter_map(|edit| place(&edit.path)).collect(),
-            directory: directory
+            directory: command
                 .and_then(|command| place(command.directory.as_deref().unwrap_or("."))),
+            terms: command.map(|_| ctx.commands.terms()),
         }
     }
 }
@@ -333,8 +336,14 @@ impl Desk {
         let about = self.about.get();
         let places = about.map_or(&[][..], |about| &about.places);
         let directory = about.and_then(|about| about.directory.as_deref());
-        let keep = if self.effect == Effect::Write { Keep::Durable } else { Keep::Written };
-        self.record(Moment::Started { places, directory }, keep)
+        let terms = about.and_then(|about| about.terms.as_deref());
+        let keep = match self.effect {
+            Effect::Write => Keep::Durable,
+            Effect::Read | Effect::Compute => Keep::Written,
+            // It is over before anything could happen to us.
+            Effect::None => Keep::Held,
+        };
+        self.record(Moment::Started { places, directory, terms }, keep)
     }
 
     fn record(&self, moment: Moment<'_>, keep: Keep) -> Result<(), ToolError> {

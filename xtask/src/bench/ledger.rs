@@ -66,7 +66,7 @@ fn one(recorder: &dyn Recorder, tool: &str, at: Timestamp, number: u64) -> Resul
     let decided = Moment::Decided { verdict: "allow", rule: "tier 1 in mode standard", by: None };
     recorder.record(&event(Moment::Asked { args, digest, effect: Effect::Read }), Keep::Held)?;
     recorder.record(&event(decided), Keep::Held)?;
-    let started = Moment::Started { places: &[], directory: None };
+    let started = Moment::Started { places: &[], directory: None, terms: None };
     recorder.record(&event(started), Keep::Written)?;
     let error = number.is_multiple_of(50).then_some((ErrorKind::NotFound, "`x` does not exist"));
     let usage = Usage { cpu_us: 120 + number % 50, peak_memory: 65_536, ..Usage::default() };
@@ -158,7 +158,10 @@ fn start_one(record: &RecordFile) -> Result<(), String> {
         .record(&event(Moment::Asked { args: "{}", digest, effect: Effect::Write }), Keep::Held)?;
     let decided = Moment::Decided { verdict: "allow", rule: "bench", by: None };
     record.record(&event(decided), Keep::Held)?;
-    record.record(&event(Moment::Started { places: &[], directory: None }), Keep::Durable)
+    record.record(
+        &event(Moment::Started { places: &[], directory: None, terms: None }),
+        Keep::Durable,
+    )
 }
 
 /// A record of a million calls, over a hundred hours.

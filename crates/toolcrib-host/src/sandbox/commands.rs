@@ -43,6 +43,21 @@ impl Commands for SharedSandbox {
         Ok(Ran::Over(Box::new(finished)))
     }
 
+    fn terms(&self) -> String {
+        let limits = &self.sandbox.rules.limits;
+        format!(
+            "{}; memory {}, processes {}, cpu {} s, file {}, growth {}, files open {}, output {}",
+            self.sandbox.rules.profile.as_str(),
+            limits.memory,
+            limits.processes,
+            limits.cpu_seconds,
+            limits.file_size,
+            limits.growth,
+            limits.open_files,
+            limits.output
+        )
+    }
+
     fn reaches_network(&self) -> bool {
         self.sandbox.egress.is_some()
     }

@@ -287,6 +287,7 @@ fn told(terminal: Terminal, story: &Story) -> String {
                 let directory = entry.directory.as_deref().unwrap_or_default();
                 add("started", &format!("+{after:.0} ms {}", entry.places.join(" ")));
                 add("directory", directory);
+                add("sandbox", entry.terms.as_deref().unwrap_or_default());
             }
             "ended" | "task_ended" => {
                 let took = entry.elapsed_ms.unwrap_or_default();

@@ -135,7 +135,7 @@ fn recorded(
     let decided =
         Moment::Decided { verdict: "allow", rule: "a person's own command", by: Some("terminal") };
     record(decided, Keep::Held)?;
-    record(Moment::Started { places: &[], directory: None }, Keep::Durable)?;
+    record(Moment::Started { places: &[], directory: None, terms: None }, Keep::Durable)?;
     let done = work();
     let reply = match &done {
         Ok(steps) => steps_json(steps).to_string(),

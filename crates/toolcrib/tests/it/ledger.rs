@@ -323,6 +323,9 @@ fn what_was_done_can_be_found_and_told() {
         "{shown}"
     );
     assert_eq!(shown["directory"], scratch.work().display().to_string());
+    let lines = scratch.record();
+    let started = lines.iter().find(|line| line["terms"].is_string()).unwrap();
+    assert!(started["terms"].as_str().unwrap().starts_with("strict; memory"), "{started}");
     let tail = scratch.run(["audit", "tail", "-n", "2"]).stdout;
     assert!(tail.lines().count() == 2 && tail.contains("not_found"), "{tail}");
     let csv = scratch.run(["audit", "export", "--format", "csv"]).stdout;
@@ -380,4 +383,16 @@ fn settings_grants_and_the_legacy_form_are_recorded_too() {
         .collect();
     assert_eq!(settings.len(), 2, "{tail}");
     assert_eq!(settings[1]["detail"]["mode"]["value"], "strict", "{tail}");
+}
+
+#[test]
+fn nothing_in_the_files_can_mislead_a_terminal() {
+    let scratch = Scratch::new();
+    scratch.run(["call", "forgekeeper/echo", "text=a\u{1b}[2J\u{2028}\u{85}b"]);
+    let record = scratch.state().join("context_log");
+    for entry in fs::read_dir(record).unwrap() {
+        let bytes = fs::read(entry.unwrap().path()).unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains(['\u{1b}', '\u{2028}', '\u{85}']), "{text}");
+    }
 }
