@@ -2,7 +2,7 @@
 //! them what to tie its line to, and it shows when lines were cut off.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 
 use crate::link::{Key, Link};
@@ -79,18 +79,20 @@ impl Head {
     /// Returns the bytes of the file.
     pub(crate) fn bytes(&self, key: &Key) -> [u8; SIZE] {
         let Self { seq, link, segment, size, settings } = self;
-        let said = format!("{FORM} {seq} {link} {segment} {size} {settings}");
-        let text = format!("{said} {}", key.sign(said.as_bytes()));
         let mut bytes = [b' '; SIZE];
-        bytes[..text.len()].copy_from_slice(text.as_bytes());
+        let mut rest = &mut bytes[..];
+        // It always fits: numbers have twenty digits at most.
+        let _ = write!(rest, "{FORM} {seq} {link} {segment} {size} {settings} ");
+        let end = SIZE - rest.len();
+        let signed = key.sign(&bytes[..end - 1]).letters();
+        bytes[end..end + signed.len()].copy_from_slice(&signed);
         bytes[SIZE - 1] = b'\n';
         bytes
     }
 }
 
 /// Reads the file as it is.
-pub(crate) fn read(file: &File) -> io::Result<Vec<u8>> {
-    let mut bytes = [0; SIZE];
+pub(crate) fn read(file: &File, bytes: &mut [u8; SIZE]) -> io::Result<usize> {
     let mut got = 0;
     while got < SIZE {
         match file.read_at(&mut bytes[got..], got as u64)? {
@@ -98,7 +100,7 @@ pub(crate) fn read(file: &File) -> io::Result<Vec<u8>> {
             more => got += more,
         }
     }
-    Ok(bytes[..got].to_vec())
+    Ok(got)
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ mod sketch;
 mod state;
 mod stats;
 mod story;
+mod tally;
 mod tidy;
 mod verify;
 
@@ -43,6 +44,7 @@ pub use sketch::Sketch;
 pub use state::{State, StateError};
 pub use stats::{Stats, StatsError};
 pub use story::{Fate, Story, Wanted, find_calls};
+pub use tally::{TallyFile, UserBounds};
 pub use tidy::Tidied;
 pub use verify::{Problem, Verified, verify};
 

@@ -51,8 +51,9 @@ impl Link {
     }
 }
 
-impl fmt::Display for Link {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Link {
+    /// Its letters.
+    pub(crate) fn letters(&self) -> [u8; SIZE / 3 * 4] {
         let mut text = [0; SIZE / 3 * 4];
         for (four, three) in text.chunks_mut(4).zip(self.0.chunks(3)) {
             let bits = u32::from_be_bytes([0, three[0], three[1], three[2]]);
@@ -60,7 +61,13 @@ impl fmt::Display for Link {
                 *letter = LETTERS[(bits >> (18 - 6 * place)) as usize & 63];
             }
         }
-        f.write_str(str::from_utf8(&text).unwrap_or_default())
+        text
+    }
+}
+
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(str::from_utf8(&self.letters()).unwrap_or_default())
     }
 }
 

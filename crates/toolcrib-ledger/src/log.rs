@@ -68,7 +68,7 @@ pub(crate) struct Log {
     most: u64,
     settings: Settings,
     /// The head as it was last seen, with its bytes.
-    seen: Option<(Vec<u8>, Head)>,
+    seen: Option<([u8; head::SIZE], Head)>,
     current: Option<(Segment, Arc<File>)>,
 }
 
@@ -151,7 +151,9 @@ impl Log {
             let from = text.len();
             text.extend_from_slice(&body.0);
             head.seq += 1;
-            write!(text, ",\"seq\":{},\"prev\":\"{}\"}}", head.seq, head.link)?;
+            write!(text, ",\"seq\":{},\"prev\":\"", head.seq)?;
+            text.extend_from_slice(&head.link.letters());
+            text.extend_from_slice(b"\"}");
             head.link = Link::of(&text[from..]);
             text.push(b'\n');
         }
@@ -163,16 +165,17 @@ impl Log {
         head.size = start + text.len() as u64;
         let bytes = head.bytes(&self.key);
         self.head.write_all_at(&bytes, 0)?;
-        self.seen = Some((bytes.to_vec(), head));
+        self.seen = Some((bytes, head));
         Ok(Appended { seq: head.seq, file })
     }
 
     /// Finds the last line that holds, and what there is to say about what was found.
     fn find_end(&mut self, now: Timestamp) -> io::Result<End> {
-        let bytes = head::read(&self.head)?;
+        let mut bytes = [0; head::SIZE];
+        let got = head::read(&self.head, &mut bytes)?;
         let told = match &self.seen {
             Some((seen, head)) if *seen == bytes => Told::Head(*head),
-            _ => Head::parse(&bytes, &self.key),
+            _ => Head::parse(&bytes[..got], &self.key),
         };
         let mut notes = Vec::new();
         let head = match told {

@@ -1,6 +1,7 @@
 //! The record of calls: what is asked, decided, begun and done, a JSON line each.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
@@ -201,6 +202,21 @@ impl Drop for RecordFile {
     }
 }
 
+thread_local! {
+    /// The last moment that was written down here: those of one call are often the same.
+    static STAMP: RefCell<(i64, String)> = const { RefCell::new((i64::MIN, String::new())) };
+}
+
+/// A moment as the contract writes it, to the millisecond.
+fn stamp(at: jiff::Timestamp) -> String {
+    STAMP.with_borrow_mut(|(last, text)| {
+        if *last != at.as_millisecond() {
+            (*last, *text) = (at.as_millisecond(), format!("{at:.3}"));
+        }
+        text.clone()
+    })
+}
+
 /// Cuts a name that a caller made up.
 fn cut(name: &str) -> &str {
     &name[..name.floor_char_boundary(256)]
@@ -270,7 +286,7 @@ impl Recorder for RecordFile {
         let (catalogue, name) = event.tool.split_once('/').unwrap_or(("", event.tool));
         let mut line = Line {
             id: crate::new_call_id().0,
-            ts: format!("{:.3}", event.at),
+            ts: stamp(event.at),
             actor: "tool",
             act: "tool_call",
             conv_id: cut(&event.session.0),
@@ -339,7 +355,7 @@ impl Recorder for RecordFile {
         let detail = serde_json::from_str(&detail).unwrap_or(Value::Null);
         let line = Line {
             id: crate::new_call_id().0,
-            ts: format!("{:.3}", note.at),
+            ts: stamp(note.at),
             actor: note.actor,
             act: note.act,
             trace_id: note.call,

@@ -58,7 +58,11 @@ pub fn verify(state: &State) -> io::Result<Verified> {
 pub(crate) fn read_end(state: &State) -> io::Result<Told> {
     let key = Key::open(&state.folder().join("record.key"))?;
     match std::fs::File::open(state.folder().join("context_log").join(HEAD)) {
-        Ok(file) => Ok(Head::parse(&head::read(&file)?, &key)),
+        Ok(file) => {
+            let mut bytes = [0; head::SIZE];
+            let got = head::read(&file, &mut bytes)?;
+            Ok(Head::parse(&bytes[..got], &key))
+        }
         Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(Told::Nothing),
         Err(err) => Err(err),
     }

@@ -140,6 +140,11 @@ impl Desk {
             && let Some(refused) = self.judge.pace.count(session, &self.tool, self.clock.elapsed())
         {
             decision = refused;
+        } else if decision.verdict != Verdict::Deny
+            && let Some(tally) = &self.judge.tally
+            && let Some(why) = tally.count(&self.tool, self.clock.now())
+        {
+            decision = Decision { because: why.clone(), ..Decision::plain(Verdict::Deny, why) };
         }
         self.judge.note_use(&decision, ctx);
         let _ = self.decided.set(decision.clone());

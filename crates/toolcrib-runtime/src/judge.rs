@@ -11,7 +11,8 @@ use toolcrib_core::reading::{ReadShell, Reading, Step};
 use toolcrib_core::{Ctx, Decision, Plan, Tier, Verdict, canonical};
 
 use crate::confirm::Confirmations;
-use crate::pace::{Bounds, Pace};
+use crate::hosts::hosts_in;
+use crate::pace::{Bounds, Pace, Tally};
 
 /// What "always" could be said to, and why it may not be, if so.
 pub type Choice = (Covers, Option<String>);
@@ -24,6 +25,8 @@ pub struct Judge {
     /// Tools that are kept out, and why.
     barred: Arc<RwLock<HashMap<String, String>>>,
     pub(crate) pace: Pace,
+    /// What is counted for the user as a whole.
+    pub(crate) tally: Option<Arc<dyn Tally>>,
     pub(crate) confirmations: Confirmations,
 }
 
@@ -47,12 +50,17 @@ impl Judge {
     /// Puts a policy, who reads commands for it, and what people granted together.
     pub fn new(policy: Arc<Policy>, shell: Arc<dyn ReadShell>, grants: Arc<dyn Grants>) -> Self {
         let (pace, confirmations) = (Pace::default(), Confirmations::default());
-        Self { policy, shell, grants, barred: Arc::default(), pace, confirmations }
+        Self { policy, shell, grants, barred: Arc::default(), pace, tally: None, confirmations }
     }
 
     /// The same within these bounds.
     pub fn within(self, bounds: Bounds) -> Self {
         Self { pace: Pace::new(bounds), ..self }
+    }
+
+    /// The same with what the user does elsewhere counted too.
+    pub fn counting(self, tally: Option<Arc<dyn Tally>>) -> Self {
+        Self { tally, ..self }
     }
 
     /// The same without the tools that are named here, each with why.
@@ -188,6 +196,7 @@ impl Judge {
             writes.extend(reading.writes.iter().cloned());
         }
         let canonical = asked.canonical();
+        let hosts = hosts_in(asked.args, reading.as_ref());
         let subject = Subject {
             tool: asked.tool,
             tier: asked.tier,
@@ -195,7 +204,7 @@ impl Judge {
             root: &root,
             reads: &reads,
             writes: &writes,
-            hosts: &[],
+            hosts: &hosts,
             reading: reading.as_ref(),
         };
         self.policy.decide(&subject, ctx.clock.now(), grants)

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use toolcrib_core::{Decision, Tier, Verdict};
 
 use crate::confirm::Weight;
@@ -24,6 +25,15 @@ pub struct Bounds {
     pub confirm: Weight,
     /// Whether a session that has seen the network is asked where it would be allowed.
     pub asks_when_tainted: bool,
+}
+
+/// What a user does in all sessions and processes.
+pub trait Tally: Send + Sync {
+    /// Counts a call of a tool. Returns why it may not run instead, if there were too many.
+    fn count(&self, tool: &str, now: Timestamp) -> Option<String>;
+
+    /// Counts what a call wrote and how long it ran.
+    fn spend(&self, bytes: u64, time: Duration, now: Timestamp);
 }
 
 /// What is kept of each session.

@@ -261,6 +261,9 @@ impl Runtime {
             if changes.is_empty() { ctx.meter.total().written_bytes } else { sizes.sum() }
         });
         self.judge.pace.spend(&call.session.0, written, elapsed);
+        if let Some(tally) = &self.judge.tally {
+            tally.spend(written, elapsed, self.clock.now());
+        }
         let offer = self.toolset.find(tool).ok();
         let wrapped = result.and_then(|reply| match (face, offer) {
             (Some(face), Some(offer)) => {

@@ -7,7 +7,7 @@ use toolcrib_core::Catalogue;
 use toolcrib_core::toolset::{Offer, Toolset};
 use toolcrib_tools::CATALOGUES;
 
-use crate::settings::{KEYS, Kind, Project};
+use crate::settings::{Kind, Project, keys};
 
 /// Describes one tool for a person.
 pub fn describe(offer: &Offer) -> String {
@@ -139,7 +139,7 @@ pub fn settings() -> String {
          only tighten), the environment, flags. `toolcrib config show --origin` shows what holds and \
          why. A key that is not known is refused.\n",
     );
-    for key in KEYS {
+    for key in keys() {
         let kind = match key.kind {
             Kind::Choice(words) => {
                 words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")

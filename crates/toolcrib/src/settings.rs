@@ -4,8 +4,9 @@ mod key;
 mod kind;
 mod layer;
 mod load;
+mod sandbox_key;
 
-pub use key::KEYS;
+pub use key::keys;
 pub use kind::{Key, Kind, Project};
 pub use layer::{Origin, SettingsError};
 pub(crate) use load::read_trusted;

@@ -166,7 +166,8 @@ impl Crib {
                     Arc::new(GrantFile::new(&self.state)),
                 )
                 .within(policy::bounds(&self.settings))
-                .keeping_out(Arc::clone(&self.shut)),
+                .keeping_out(Arc::clone(&self.shut))
+                .counting(policy::tally(&self.settings, &self.state)),
             ),
             world: Arc::clone(&self.world) as Arc<dyn World>,
             approver,

@@ -179,7 +179,7 @@ fn read_rule(raw: RawRule, source: Source, layer: Layer) -> Result<(Rule, Exampl
         dangers: dangers.collect::<Result<_, _>>()?,
         paths: globs("paths", raw.paths)?,
         writes: globs("writes", raw.writes)?,
-        hosts: raw.hosts.list(),
+        hosts: hosts(raw.hosts.list())?,
         args: raw.args.as_deref().map(Pattern::new),
         call: raw.call.map(|args| canonical(&args)).transpose()?,
     };
@@ -192,11 +192,6 @@ fn read_rule(raw: RawRule, source: Source, layer: Layer) -> Result<(Rule, Exampl
         return Err(
             "it allows everything: name a command, a path or arguments; `mode` is for less"
                 .to_owned(),
-        );
-    }
-    if !when.hosts.is_empty() {
-        return Err(
-            "`hosts`: no tool says yet which hosts it would reach; use `sandbox.egress`".to_owned()
         );
     }
     if raw.confirm && says != Says::Ask {
@@ -240,6 +235,20 @@ fn globs(name: &str, patterns: Option<Words>) -> Result<Vec<PathGlob>, String> {
         PathGlob::new(&pattern).map_err(|err| format!("`{name}`: {err}"))
     };
     patterns.into_iter().map(glob).collect()
+}
+
+/// Fails if a host is none that an address could name.
+fn hosts(hosts: Vec<String>) -> Result<Vec<String>, String> {
+    let check = |host: String| {
+        let name = host.strip_prefix("*.").unwrap_or(&host);
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-.:_".contains(c);
+        if name.is_empty() || !name.chars().all(is_plain) || name.ends_with('.') {
+            let hint = "write a name such as `example.com`, or `*.example.com` for those below it";
+            return Err(format!("`hosts`: `{host}` is no host: {hint}"));
+        }
+        Ok(host.to_ascii_lowercase())
+    };
+    hosts.into_iter().map(check).collect()
 }
 
 /// Fails if a word is one that no program is ever called by.

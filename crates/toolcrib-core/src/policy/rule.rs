@@ -184,8 +184,8 @@ impl Rule {
     pub fn opens(&self, subject: &Subject<'_>) -> bool {
         let when = &self.when;
         let has_command = subject.reading.is_some();
-        if when.is_about_commands() || has_command && (when.is_about_paths() || when.args.is_some())
-        {
+        let is_about_part = when.is_about_paths() || when.args.is_some() || !when.hosts.is_empty();
+        if when.is_about_commands() || has_command && is_about_part {
             return false;
         }
         let all = |paths: &[String], is_written: bool| {

@@ -2,8 +2,22 @@
 
 use super::kind::{Key, Kind, Project};
 
+/// What a project has no say in, and no contract has a name for.
+pub(super) const NEVER: Key = Key {
+    name: "",
+    about: "",
+    kind: Kind::Text,
+    default: "\"\"",
+    project: Project::Never,
+    contract_name: None,
+};
+
 /// Every setting.
-pub static KEYS: &[Key] = &[
+pub fn keys() -> impl Iterator<Item = &'static Key> {
+    KEYS.iter().chain(super::sandbox_key::KEYS)
+}
+
+static KEYS: &[Key] = &[
     Key {
         name: "mode",
         about: "How strict to be: what runs, what is asked about, what is refused.",
@@ -17,16 +31,14 @@ pub static KEYS: &[Key] = &[
         about: "Which of the rules that come with the program hold: `blocked`, `caution`, `harmless`.",
         kind: Kind::Names,
         default: "[\"blocked\", \"caution\", \"harmless\"]",
-        project: Project::Never,
-        contract_name: None,
+        ..NEVER
     },
     Key {
         name: "policy.without",
         about: "Rules that do not hold, by their names.",
         kind: Kind::Names,
         default: "[]",
-        project: Project::Never,
-        contract_name: None,
+        ..NEVER
     },
     Key {
         name: "policy.park_seconds",
@@ -42,24 +54,42 @@ pub static KEYS: &[Key] = &[
                 standard, 60 in permissive), or `off`.",
         kind: Kind::Text,
         default: "\"off\"",
-        project: Project::Never,
-        contract_name: None,
+        ..NEVER
     },
     Key {
         name: "policy.session_bytes",
         about: "Bytes that the calls of one session may write; 0 for no bound.",
         kind: Kind::Count(0, i64::MAX),
         default: "0",
-        project: Project::Never,
-        contract_name: None,
+        ..NEVER
     },
     Key {
         name: "policy.session_seconds",
         about: "How long the calls of one session may run, together; 0 for no bound.",
         kind: Kind::Count(0, i64::MAX),
         default: "0",
-        project: Project::Never,
-        contract_name: None,
+        ..NEVER
+    },
+    Key {
+        name: "policy.user_calls_per_minute",
+        about: "Calls a minute of one tool by one user, whatever the session and the process; 0 for no bound.",
+        kind: Kind::Count(0, 1_000_000),
+        default: "0",
+        ..NEVER
+    },
+    Key {
+        name: "policy.user_bytes",
+        about: "Bytes that the calls of one user may write in a day; 0 for no bound.",
+        kind: Kind::Count(0, i64::MAX),
+        default: "0",
+        ..NEVER
+    },
+    Key {
+        name: "policy.user_seconds",
+        about: "How long the calls of one user may run in a day, together; 0 for no bound.",
+        kind: Kind::Count(0, i64::MAX),
+        default: "0",
+        ..NEVER
     },
     Key {
         name: "policy.confirm",
@@ -100,8 +130,7 @@ pub static KEYS: &[Key] = &[
         about: "Directories beside the workspace that file tools may reach by absolute path.",
         kind: Kind::Names,
         default: "[]",
-        project: Project::Never,
-        contract_name: None,
+        ..NEVER
     },
     Key {
         name: "files.hardlinks",
@@ -171,179 +200,6 @@ pub static KEYS: &[Key] = &[
         contract_name: None,
     },
     Key {
-        name: "sandbox.profile",
-        about: "How much is in force for commands: `strict` is everything, or the command is refused. `root-degraded` \
-                lets commands of the superuser be the superuser, without capabilities.",
-        kind: Kind::Choice(&["strict", "root-degraded"]),
-        default: "\"strict\"",
-        project: Project::Stricter,
-        contract_name: None,
-    },
-    Key {
-        name: "sandbox.egress",
-        about: "The hosts that commands may reach, `host.example` or `*.host.example`. Empty is no network.",
-        kind: Kind::Names,
-        default: "[]",
-        project: Project::Less,
-        contract_name: None,
-    },
-    Key {
-        name: "sandbox.egress_ports",
-        about: "The ports that commands may reach at those hosts.",
-        kind: Kind::Names,
-        default: "[\"443\"]",
-        project: Project::Less,
-        contract_name: None,
-    },
-    Key {
-        name: "sandbox.toolchains",
-        about: "Folders of the home that commands see and cannot change, where they exist.",
-        kind: Kind::Names,
-        default: "[\".cargo/bin\", \".cargo/git\", \".cargo/registry\", \".rustup\", \".pyenv\", \
-                  \".nvm\", \".npm/_cacache\", \".local/bin\", \".local/lib\", \".cache/pip\", \
-                  \"go\", \".m2/repository\"]",
-        project: Project::Less,
-        contract_name: None,
-    },
-    Key {
-        name: "sandbox.caches",
-        about: "Folders of the home that commands can change and find again, kept apart from the real ones.",
-        kind: Kind::Names,
-        default: "[]",
-        project: Project::Never,
-        contract_name: None,
-    },
-    Key {
-        name: "sandbox.environment",
-        about: "Names in the environment that commands are handed, beside the language and the time zone.",
-        kind: Kind::Names,
-        default: "[]",
-        project: Project::Never,
-        contract_name: None,
-    },
-    Key {
-        name: "sandbox.protected",
-        about: "Names at the workspace's root that commands can neither change nor make, beside git's settings and \
-                `.toolcrib`: what other programs would execute.",
-        kind: Kind::Names,
-        default: "[\".claude\", \".codex\", \".cursor\", \".devcontainer\", \".envrc\", \".gemini\", \
-                  \".husky\", \".mcp.json\", \".vscode\"]",
-        project: Project::More,
-        contract_name: None,
-    },
-    Key {
-        name: "sandbox.unprotected",
-        about: "Names among the protected ones, `.git` included, that commands may change after all.",
-        kind: Kind::Names,
-        default: "[]",
-        project: Project::Never,
-        contract_name: None,
-    },
-    Key {
-        name: "sandbox.memory_bytes",
-        about: "The most memory of one command, all its processes together.",
-        kind: Kind::Count(16 << 20, 1 << 50),
-        default: "4294967296",
-        project: Project::Smaller,
-        contract_name: None,
-    },
-    Key {
-        name: "sandbox.processes",
-        about: "The most processes of one command at once.",
-        kind: Kind::Count(1, 1 << 20),
-        default: "512",
-        project: Project::Smaller,
-        contract_name: None,
-    },
-    Key {
-        name: "sandbox.cpu_seconds",
-        about: "The most processor time of one command.",
-        kind: Kind::Count(1, 1 << 30),
-        default: "3600",
-        project: Project::Smaller,
-        contract_name: None,
-    },
-    Key {
-        name: "sandbox.task_seconds",
-        about: "The longest that a background command may run.",
-        kind: Kind::Count(1, 1 << 30),
-        default: "86400",
-        project: Project::Smaller,
-        contract_name: None,
-    },
-    Key {
-        name: "sandbox.file_bytes",
-        about: "The largest file that a command may write.",
-        kind: Kind::Count(0, 1 << 50),
-        default: "4294967296",
-        project: Project::Smaller,
-        contract_name: None,
-    },
-    Key {
-        name: "sandbox.growth_bytes",
-        about: "How much a command may make the workspace grow.",
-        kind: Kind::Count(0, 1 << 50),
-        default: "8589934592",
-        project: Project::Smaller,
-        contract_name: None,
-    },
-    Key {
-        name: "sandbox.growth_files",
-        about: "How many files a command may add to the workspace.",
-        kind: Kind::Count(0, 1 << 40),
-        default: "1000000",
-        project: Project::Smaller,
-        contract_name: None,
-    },
-    Key {
-        name: "sandbox.open_files",
-        about: "The most files that one process of a command may have open.",
-        kind: Kind::Count(16, 1 << 20),
-        default: "4096",
-        project: Project::Smaller,
-        contract_name: None,
-    },
-    Key {
-        name: "sandbox.output_bytes",
-        about: "How much a command may print before it is ended.",
-        kind: Kind::Count(1024, 1 << 50),
-        default: "1073741824",
-        project: Project::Smaller,
-        contract_name: None,
-    },
-    Key {
-        name: "sandbox.saved_bytes",
-        about: "How much of what a command prints to each stream is saved for reading later.",
-        kind: Kind::Count(0, 1 << 40),
-        default: "67108864",
-        project: Project::Smaller,
-        contract_name: None,
-    },
-    Key {
-        name: "sandbox.scratch_bytes",
-        about: "The size of a command's private `/tmp`, and of its private home.",
-        kind: Kind::Count(1 << 20, 1 << 50),
-        default: "1073741824",
-        project: Project::Smaller,
-        contract_name: None,
-    },
-    Key {
-        name: "sandbox.user",
-        about: "The user that commands are when toolcrib is the superuser and the workspace belongs to it.",
-        kind: Kind::Count(1, 4_294_967_294),
-        default: "64646",
-        project: Project::Never,
-        contract_name: None,
-    },
-    Key {
-        name: "sandbox.bubblewrap",
-        about: "The path of bubblewrap. Empty looks for it in the system's folders.",
-        kind: Kind::Text,
-        default: "\"\"",
-        project: Project::Never,
-        contract_name: None,
-    },
-    Key {
         name: "record.previews",
         about: "Whether the record shows the beginning of arguments and replies.",
         kind: Kind::Choice(&["off", "on"]),
@@ -364,16 +220,14 @@ pub static KEYS: &[Key] = &[
         about: "How many days the record is kept. Older files are removed once their figures are folded.",
         kind: Kind::Count(1, 36500),
         default: "90",
-        project: Project::Never,
-        contract_name: None,
+        ..NEVER
     },
     Key {
         name: "record.legacy",
         about: "Whether `tools_audit.jsonl` is written beside the record, a line for each call.",
         kind: Kind::Choice(&["off", "on"]),
         default: "\"off\"",
-        project: Project::Never,
-        contract_name: None,
+        ..NEVER
     },
     Key {
         name: "stats.quarantine",
@@ -388,16 +242,14 @@ pub static KEYS: &[Key] = &[
         about: "How many hours count as now when a tool is compared with what it was.",
         kind: Kind::Count(1, 24 * 31),
         default: "24",
-        project: Project::Never,
-        contract_name: None,
+        ..NEVER
     },
     Key {
         name: "stats.baseline_days",
         about: "How many days before that a tool is compared with.",
         kind: Kind::Count(1, 365),
         default: "30",
-        project: Project::Never,
-        contract_name: None,
+        ..NEVER
     },
     Key {
         name: "undo.max_bytes",
@@ -420,8 +272,7 @@ pub static KEYS: &[Key] = &[
         about: "JSON Schemas that `validate_output` knows beside `domain_map`, by type.",
         kind: Kind::Schemas,
         default: "{}",
-        project: Project::Never,
-        contract_name: None,
+        ..NEVER
     },
     Key {
         name: "forgekeeper.root",

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 use toolcrib_core::nearest::{either, nearest};
 
-use super::key::KEYS;
+use super::key::keys;
 use super::kind::{Key, Kind};
 
 /// Why the settings cannot be used.
@@ -71,7 +71,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Vec<Set>, SettingsError> 
 fn flatten(prefix: &str, table: Table, flat: &mut Vec<(String, Value)>) {
     for (name, value) in table {
         let name = if prefix.is_empty() { name } else { format!("{prefix}.{name}") };
-        let is_value = KEYS.iter().any(|key| key.name == name);
+        let is_value = keys().any(|key| key.name == name);
         match value {
             Value::Table(table) if !is_value => flatten(&name, table, flat),
             value => flat.push((name, value)),
@@ -81,8 +81,8 @@ fn flatten(prefix: &str, table: Table, flat: &mut Vec<(String, Value)>) {
 
 /// Returns the key of that name.
 pub(super) fn find(name: &str) -> Result<&'static Key, String> {
-    KEYS.iter().find(|key| key.name == name).ok_or_else(|| {
-        let near = nearest(name, KEYS.iter().map(|key| key.name), 2);
+    keys().find(|key| key.name == name).ok_or_else(|| {
+        let near = nearest(name, keys().map(|key| key.name), 2);
         if near.is_empty() {
             format!("no setting `{name}`; `toolcrib config show` lists them all")
         } else {

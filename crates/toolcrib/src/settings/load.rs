@@ -12,7 +12,7 @@ use toolcrib_core::Mode;
 use toolcrib_core::nearest::nearest;
 use toolcrib_host::Root;
 
-use super::key::KEYS;
+use super::key::keys;
 use super::kind::{Key, Kind, Project};
 use super::layer::{Origin, Set, SettingsError, find, from_text, parse};
 
@@ -47,7 +47,7 @@ impl Settings {
         assignments: &[String],
     ) -> Result<Self, SettingsError> {
         let mut settings = Self { values: BTreeMap::new(), warnings: Vec::new() };
-        for key in KEYS {
+        for key in keys() {
             settings.values.insert(key.name, (default(key), Origin::Default));
         }
         for path in [Some(&places.machine), places.user.as_ref()].into_iter().flatten() {
@@ -118,7 +118,7 @@ impl Settings {
 
     /// Every setting with its value and origin, in the order of the table.
     pub fn all(&self) -> impl Iterator<Item = (&'static Key, &Value, &Origin)> {
-        KEYS.iter()
+        keys()
             .filter_map(|key| self.values.get(key.name).map(|(value, origin)| (key, value, origin)))
     }
 
@@ -213,7 +213,7 @@ pub(crate) fn read_trusted(path: &Path) -> Result<Option<String>, SettingsError>
 
 fn from_environment(environment: &BTreeMap<String, OsString>) -> Result<Vec<Set>, SettingsError> {
     let mut sets = Vec::new();
-    for key in KEYS {
+    for key in keys() {
         let own = key.variable();
         // Our own name wins over the contract's.
         for name in key.contract_name.into_iter().chain([own.as_str()]) {
@@ -232,7 +232,7 @@ fn from_environment(environment: &BTreeMap<String, OsString>) -> Result<Vec<Set>
 /// Returns a warning for each name in the environment that looks like a setting and is none.
 fn unknown_variables(environment: &BTreeMap<String, OsString>) -> Vec<String> {
     let known: Vec<String> =
-        KEYS.iter().map(Key::variable).chain(["TOOLCRIB_STATE".to_owned()]).collect();
+        keys().map(Key::variable).chain(["TOOLCRIB_STATE".to_owned()]).collect();
     let strays =
         environment.keys().filter(|name| name.starts_with("TOOLCRIB_") && !known.contains(name));
     strays
@@ -365,7 +365,7 @@ mod tests {
 
     #[test]
     fn every_default_is_a_value_its_key_allows() {
-        for key in KEYS {
+        for key in keys() {
             let text = format!("{} = {}", key.name, key.default);
             assert!(parse(&text, Path::new("default")).is_ok(), "{text}");
         }

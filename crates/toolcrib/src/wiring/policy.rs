@@ -1,13 +1,16 @@
 //! The rules that hold: those that come with the program, the machine's, the user's and the project's.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use toolcrib_core::Mode;
 use toolcrib_core::policy::{Layer, Policy, Rule, Said, Source, rules_in};
 use toolcrib_core::reading::ReadShell;
 use toolcrib_host::Root;
-use toolcrib_runtime::{Bounds, Weight};
+use toolcrib_ledger::{State, TallyFile, UserBounds};
+use toolcrib_runtime::{Bounds, Tally, Weight};
 use toolcrib_tools::CATALOGUES;
 
 use super::WiringError;
@@ -36,6 +39,30 @@ fn preset(mode: Mode) -> u32 {
         Mode::Strict => 5,
         Mode::Standard => 15,
         Mode::Permissive => 60,
+    }
+}
+
+/// Who counts what the user does in all processes, if that is bounded.
+pub(super) fn tally(settings: &Settings, state: &State) -> Option<Arc<dyn Tally>> {
+    let bound = |name: &str| Some(settings.count(name)).filter(|most| *most > 0);
+    let bounds = UserBounds {
+        calls_per_minute: bound("policy.user_calls_per_minute"),
+        bytes: bound("policy.user_bytes"),
+        time: bound("policy.user_seconds").map(Duration::from_secs),
+    };
+    TallyFile::new(state, bounds).map(|file| Arc::new(Shared(file)) as Arc<dyn Tally>)
+}
+
+/// The file, as the runtime counts with it.
+struct Shared(TallyFile);
+
+impl Tally for Shared {
+    fn count(&self, tool: &str, now: Timestamp) -> Option<String> {
+        self.0.count(tool, now)
+    }
+
+    fn spend(&self, bytes: u64, time: Duration, now: Timestamp) {
+        self.0.spend(bytes, time, now);
     }
 }
 

@@ -51,9 +51,14 @@ pub(super) fn lost(
     match find_lost(state, recorder, clock.now()) {
         Ok(lost) => warnings.extend(lost.iter().map(|lost| {
             let (call, tool) = (&lost.call, &lost.tool);
+            let undo = if lost.places.is_empty() {
+                String::new()
+            } else {
+                format!(", `toolcrib undo {call}` takes it back")
+            };
             format!(
                 "`{tool}` was under way when its process died, so what it did is not known: \
-                 `toolcrib audit show {call}` shows it, `toolcrib undo {call}` takes it back"
+                 `toolcrib audit show {call}` shows it{undo}"
             )
         })),
         Err(err) => warnings.push(format!("the record cannot be looked at: {err}")),

@@ -244,3 +244,50 @@ fn words_of_a_project_cannot_repaint_the_prompt() {
         assert!(!got.stdout.contains('\u{1b}') && !got.stderr.contains('\u{1b}'), "{words:?}");
     }
 }
+
+#[test]
+fn hosts_that_a_call_names_are_judged() {
+    let scratch = Scratch::new();
+    let rules = "[[rule]]\nhosts = [\"evil.example\", \"*.evil.example\"]\neffect = \"deny\"\n\
+        covers = [\"evil.example\", \"a.evil.example\"]\nspares = [\"notevil.example\"]\n\
+        [[rule]]\nhosts = [\"good.example\"]\neffect = \"allow\"\n";
+    scratch.put_at("home/.config/toolcrib/rules.toml", rules);
+    let decided = |command: &str| {
+        let command = format!("command={command}");
+        let got = scratch.run(["policy", "explain", "clemini/bash", &command, "--json"]);
+        got.json()["decision"].clone()
+    };
+    for command in [
+        "curl https://evil.example/x",
+        "curl -s https://user@a.EVIL.example:443/",
+        "git clone ssh://git@evil.example/r",
+        "sh -c 'curl https://evil.example'",
+    ] {
+        assert_eq!(decided(command), "deny", "{command}");
+    }
+    // What a command does is not known by the host it names.
+    assert_eq!(decided("curl https://good.example/x"), "ask");
+    scratch.put_at("bad.toml", "[[rule]]\nhosts = [\"https://x\"]\neffect = \"deny\"\n");
+    let path = scratch.path("bad.toml").display().to_string();
+    let got = scratch.run(["policy", "check", &path]);
+    assert!(got.code != 0 && got.stderr.contains("is no host"), "{}", got.stderr);
+}
+
+#[test]
+fn a_user_is_bounded_across_processes() {
+    let scratch = Scratch::new();
+    let add = |setting: &str| {
+        scratch.run(["-c", setting, "call", "nachos/calculator", "expression=1+1"]).code
+    };
+    let two = "policy.user_calls_per_minute=2";
+    assert_eq!((add(two), add(two), add(two)), (0, 0, 3));
+    assert_eq!(add("policy.user_calls_per_minute=0"), 0);
+    let write = |path: &str| {
+        let args = format!(r#"{{"file_path": "{path}", "content": "0123456789"}}"#);
+        scratch
+            .run(["--yes", "-c", "policy.user_bytes=15", "call", "clemini/write_file", &args])
+            .code
+    };
+    assert_eq!((write("a"), write("b"), write("c")), (0, 0, 3));
+    assert!(!scratch.work().join("c").exists());
+}
