@@ -2,6 +2,7 @@
 //! values of secret variables, and what looks made up at random behind a telling name.
 
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, OnceLock};
 
 use aho_corasick::{AhoCorasick, MatchKind};
@@ -90,14 +91,44 @@ const FORMS: &[Form] = &[
     },
 ];
 
-/// All signs, and the form that each is of.
+/// A machine that finds all signs at once, and the form that each is of. It takes longer to make than a few short
+/// texts take to be looked at without it.
 static SIGNS: LazyLock<(Option<AhoCorasick>, Vec<usize>)> = LazyLock::new(|| {
-    let signs =
-        || FORMS.iter().enumerate().flat_map(|(form, it)| it.signs.iter().map(move |s| (form, s)));
     let found =
         AhoCorasick::builder().ascii_case_insensitive(true).build(signs().map(|(_, sign)| sign));
     (found.ok(), signs().map(|(form, _)| form).collect())
 });
+
+/// How many bytes are looked at before the machine is made.
+const WORTH_IT: usize = 16 << 10;
+
+fn signs() -> impl Iterator<Item = (usize, &'static str)> {
+    let numbered = FORMS.iter().enumerate();
+    numbered.flat_map(|(form, it)| it.signs.iter().map(move |sign| (form, *sign)))
+}
+
+/// Which forms a text could have.
+fn forms_in(text: &str) -> [bool; FORMS.len()] {
+    static LOOKED: AtomicUsize = AtomicUsize::new(0);
+    let mut seen = [false; FORMS.len()];
+    if LOOKED.fetch_add(text.len(), Ordering::Relaxed) < WORTH_IT {
+        let text = text.as_bytes();
+        for (form, sign) in signs().filter(|(_, sign)| sign.len() <= text.len()) {
+            let first = [sign.as_bytes()[0], sign.as_bytes()[0].to_ascii_uppercase()];
+            let mut starts = memchr::memchr2_iter(first[0], first[1], text);
+            seen[form] |= starts.any(|at| {
+                let part = text.get(at..at + sign.len());
+                part.is_some_and(|part| part.eq_ignore_ascii_case(sign.as_bytes()))
+            });
+        }
+        return seen;
+    }
+    let (machine, form_of) = &*SIGNS;
+    for found in machine.iter().flat_map(|machine| machine.find_overlapping_iter(text)) {
+        seen[form_of[found.pattern().as_usize()]] = true;
+    }
+    seen
+}
 
 /// The patterns, compiled when they are first wanted.
 static PATTERNS: [OnceLock<Option<Regex>>; FORMS.len()] = [const { OnceLock::new() }; FORMS.len()];
@@ -126,13 +157,7 @@ impl Redactor {
         if let Some(values) = &self.values {
             spans.extend(values.find_iter(text).map(|found| (found.start(), found.end())));
         }
-        let (signs, form_of) = &*SIGNS;
-        let mut seen = [false; FORMS.len()];
-        if let Some(signs) = signs {
-            for found in signs.find_overlapping_iter(text) {
-                seen[form_of[found.pattern().as_usize()]] = true;
-            }
-        }
+        let seen = forms_in(text);
         for (place, form) in FORMS.iter().enumerate().filter(|(place, _)| seen[*place]) {
             let pattern = PATTERNS[place].get_or_init(|| Regex::new(form.pattern).ok());
             let Some(pattern) = pattern else { continue };

@@ -187,10 +187,12 @@ fn read_rule(raw: RawRule, source: Source, layer: Layer) -> Result<(Rule, Exampl
         return Err("`words` and `danger` cannot allow: name the words of the command with `argv`"
             .to_owned());
     }
-    let is_about_all = raw_is_empty(&when);
+    let tools: Vec<String> =
+        raw.tool.list().iter().map(|it| crate::escape::line(it).into_owned()).collect();
+    let is_about_all = tools.is_empty() && is_without_conditions(&when);
     if says == Says::Allow && is_about_all && layer != Layer::Project {
         return Err(
-            "it allows everything: name a command, a path or arguments; `mode` is for less"
+            "it allows everything: name a tool, a command, a path or arguments; `mode` is for less"
                 .to_owned(),
         );
     }
@@ -203,7 +205,7 @@ fn read_rule(raw: RawRule, source: Source, layer: Layer) -> Result<(Rule, Exampl
         id,
         source,
         layer,
-        tools: raw.tool.list().iter().map(|it| crate::escape::line(it).into_owned()).collect(),
+        tools,
         when,
         says,
         because: crate::escape::line(&raw.because).into_owned(),
@@ -263,7 +265,7 @@ fn check_argv(argv: &[Vec<String>]) -> Result<(), String> {
 }
 
 /// Whether nothing of a call is looked at.
-fn raw_is_empty(when: &When) -> bool {
+fn is_without_conditions(when: &When) -> bool {
     !when.is_about_commands()
         && !when.is_about_paths()
         && when.hosts.is_empty()

@@ -174,6 +174,17 @@ impl Settings {
 }
 
 fn default(key: &Key) -> Value {
+    // Most are plain, and this is done for each of them at every start.
+    if let Ok(number) = key.default.parse() {
+        return Value::Integer(number);
+    }
+    let plain = key.default.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+    if let Some(plain) = plain.filter(|it| !it.contains(['\\', '"'])) {
+        return Value::String(plain.to_owned());
+    }
+    if key.default == "[]" {
+        return Value::Array(Vec::new());
+    }
     let text = format!("it = {}", key.default);
     let table = text.parse::<toml::Table>().ok();
     table.and_then(|mut table| table.remove("it")).unwrap_or(Value::Boolean(false))

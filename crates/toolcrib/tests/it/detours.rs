@@ -174,6 +174,16 @@ fn an_agents_word_does_for_what_it_confirms_and_no_more() {
 }
 
 #[test]
+fn a_tool_can_be_allowed_as_a_whole() {
+    let scratch = Scratch::new();
+    let write = || scratch.run(["call", "clemini/write_file", "file_path=a", "content=x"]).code;
+    assert_eq!(write(), 4);
+    let rule = "[[rule]]\ntool = \"write_file\"\neffect = \"allow\"\n";
+    scratch.put_at("home/.config/toolcrib/rules.toml", rule);
+    assert_eq!(write(), 0);
+}
+
+#[test]
 fn rules_that_can_never_hold_are_refused() {
     let scratch = Scratch::new();
     for (rule, why) in [
