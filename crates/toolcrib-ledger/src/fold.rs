@@ -23,7 +23,7 @@ const MOST_OPEN: usize = 10_000;
 pub struct Hour {
     /// Calls that ran.
     pub calls: u64,
-    /// Of those, the ones that failed.
+    /// Of those, the ones that failed by the tool's own fault.
     pub errors: u64,
     /// Calls that were refused.
     pub refused: u64,
@@ -142,6 +142,12 @@ pub struct HourKey {
 fn is_refusal(error: &str) -> bool {
     let known = ErrorKind::ALL.iter().find(|kind| kind.as_str() == error);
     known.is_some_and(|kind| kind.is_refusal())
+}
+
+/// Whether a failure is the tool's, and not about what it was asked for: a file that is not there says nothing of
+/// the tool that was to read it.
+fn is_own_fault(error: &str) -> bool {
+    matches!(error, "timeout" | "unavailable" | "failed" | "io_error" | "internal_error")
 }
 
 /// Where figures are kept between folds.
@@ -266,7 +272,7 @@ impl<'a> Fold<'a> {
         }
         hour.last = hour.last.max(at.as_millisecond());
         hour.calls += 1;
-        hour.errors += u64::from(error.is_some());
+        hour.errors += u64::from(error.is_some_and(is_own_fault));
         hour.sum_us += elapsed;
         hour.squares += u128::from(elapsed) * u128::from(elapsed);
         hour.latency.add(elapsed);

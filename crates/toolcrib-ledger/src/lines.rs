@@ -166,10 +166,12 @@ impl Record {
     pub(crate) fn page(&self, segment: Segment) -> io::Result<Page> {
         let bytes = match fs::read(segment.path(&self.folder)) {
             Err(err) if err.kind() == io::ErrorKind::NotFound => {
-                unpack(&segment.packed_path(&self.folder))?
+                unpack(&segment.packed_path(&self.folder))
             }
-            bytes => bytes?,
+            bytes => bytes,
         };
+        let bytes =
+            bytes.map_err(|err| io::Error::new(err.kind(), format!("`{segment}`: {err}")))?;
         Ok(Page { name: segment.to_string(), bytes })
     }
 }

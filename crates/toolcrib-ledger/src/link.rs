@@ -22,9 +22,9 @@ impl Link {
     /// What the first line of all names as the one before it.
     pub(crate) const FIRST: Self = Self([0; SIZE]);
 
-    /// Returns the hash of a line, without its end.
-    pub(crate) fn of(line: &[u8]) -> Self {
-        Self::cut(&Sha256::digest(line))
+    /// Returns the plain hash of a text.
+    pub(crate) fn of(text: &[u8]) -> Self {
+        Self::cut(&Sha256::digest(text))
     }
 
     fn cut(hash: &[u8]) -> Self {
@@ -71,10 +71,13 @@ impl fmt::Display for Link {
     }
 }
 
-/// Signs, so that only who can read the state folder can say where the record ends.
+/// Signs, so that only who can read the state folder can write a line, or say where the record ends.
+#[derive(Clone)]
 pub(crate) struct Key {
     inner: Sha256,
     outer: Sha256,
+    /// Whether it was made just now.
+    pub(crate) is_new: bool,
 }
 
 impl Key {
@@ -103,7 +106,7 @@ impl Key {
         fs::remove_file(&fresh)?;
         match linked {
             Err(err) if err.kind() != io::ErrorKind::AlreadyExists => Err(err),
-            _ => fs::read(path).map(|secret| Self::new(&secret)),
+            _ => fs::read(path).map(|secret| Self { is_new: true, ..Self::new(&secret) }),
         }
     }
 
@@ -115,7 +118,7 @@ impl Key {
             }
             Sha256::new_with_prefix(block)
         };
-        Self { inner: padded(0x36), outer: padded(0x5c) }
+        Self { inner: padded(0x36), outer: padded(0x5c), is_new: false }
     }
 
     /// Signs a text, as HMAC-SHA-256 does.

@@ -14,6 +14,8 @@ const FOLDER: &str = "live";
 pub(crate) struct Live {
     path: PathBuf,
     name: String,
+    /// Whether its file stays when it goes: something of it is not on the record.
+    stays: bool,
     _file: File,
 }
 
@@ -37,7 +39,12 @@ impl Live {
         file.lock()?;
         let path = folder.join(&name);
         fs::rename(&fresh, &path)?;
-        Ok(Self { path, name, _file: file })
+        Ok(Self { path, name, stays: false, _file: file })
+    }
+
+    /// Has the next process look at what became of its calls.
+    pub(crate) fn leave_behind(&mut self) {
+        self.stays = true;
     }
 
     /// The name that its lines have.
@@ -48,6 +55,9 @@ impl Live {
 
 impl Drop for Live {
     fn drop(&mut self) {
+        if self.stays {
+            return;
+        }
         let _ = fs::remove_file(&self.path);
     }
 }

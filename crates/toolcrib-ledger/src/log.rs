@@ -132,7 +132,7 @@ impl Log {
         let End { head: last, file, mut notes, is_torn } = self.find_end(now)?;
         let place = last.map(|head| (head.segment, head.size));
         let segment = Segment::for_line(place, now, self.most);
-        let start = place.filter(|(last, _)| *last == segment).map_or(0, |(_, size)| size);
+        let mut start = place.filter(|(last, _)| *last == segment).map_or(0, |(_, size)| size);
         let mut head = Head { segment, ..last.unwrap_or(Head::first(segment)) };
         if head.settings != self.settings.hash {
             head.settings = self.settings.hash;
@@ -142,8 +142,22 @@ impl Log {
             Some(file) if last.is_some_and(|last| last.segment == segment) => file,
             _ => self.segment(segment)?,
         };
+        let mut is_torn = is_torn && start > 0;
+        let there = file.metadata()?.len();
+        if start == 0 && there > 0 {
+            // Somebody began this file, and died before it could say so.
+            let mut bytes = vec![0; usize::try_from(there).unwrap_or(0)];
+            file.read_exact_at(&mut bytes, 0)?;
+            let (held, strange) = follow(head, &bytes, &self.key);
+            (head, start, is_torn) = (held, there, ends_torn(&file, there)?);
+            if strange > 0 {
+                let detail =
+                    json!({"file": segment.to_string(), "bytes": strange, "after": head.seq});
+                notes.push(Body::about(now, "line_torn", &detail));
+            }
+        }
         let mut text = Vec::with_capacity(bodies.iter().map(|body| body.0.len() + 80).sum());
-        if is_torn && start > 0 {
+        if is_torn {
             // What is there and does not belong to the chain stays a line of its own.
             text.push(b'\n');
         }
@@ -154,7 +168,7 @@ impl Log {
             write!(text, ",\"seq\":{},\"prev\":\"", head.seq)?;
             text.extend_from_slice(&head.link.letters());
             text.extend_from_slice(b"\"}");
-            head.link = Link::of(&text[from..]);
+            head.link = self.key.sign(&text[from..]);
             text.push(b'\n');
         }
         // In one go: whoever reads meanwhile sees whole lines.
@@ -185,10 +199,15 @@ impl Log {
             }
             Told::Nothing | Told::Wrong => {
                 let Some(segment) = Segment::list(&self.folder)?.pop() else {
+                    if !self.key.is_new {
+                        let detail = json!({"continues_after": 0, "file": ""});
+                        notes.push(Body::about(now, "end_not_known", &detail));
+                    }
                     return Ok(End { head: None, file: None, notes, is_torn: false });
                 };
                 let event = if told == Told::Wrong { "end_not_signed" } else { "end_not_known" };
-                let head = last_of(segment, &Record::at(&self.folder)?.page(segment)?.bytes);
+                let bytes = Record::at(&self.folder)?.page(segment)?.bytes;
+                let head = last_of(segment, &bytes, &self.key);
                 let detail = json!({"continues_after": head.seq, "file": segment.to_string()});
                 notes.push(Body::about(now, event, &detail));
                 head
@@ -215,7 +234,7 @@ impl Log {
         // Whoever wrote them died before it could say so.
         let mut bytes = vec![0; (size - head.size) as usize];
         file.read_exact_at(&mut bytes, head.size)?;
-        let (held, strange) = follow(head, &bytes);
+        let (held, strange) = follow(head, &bytes, &self.key);
         if strange > 0 {
             notes.push(Body::about(now, "line_torn", &named(strange as u64)));
         }
@@ -251,10 +270,10 @@ pub(crate) fn open_head(folder: &Path) -> io::Result<File> {
 }
 
 /// Reads a file to its end, when nothing else tells where the record ends.
-fn last_of(segment: Segment, bytes: &[u8]) -> Head {
+fn last_of(segment: Segment, bytes: &[u8], key: &Key) -> Head {
     let mut head = Head { size: bytes.len() as u64, ..Head::first(segment) };
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        if let Some(tied) = Tied::parse(line) {
+        if let Some(tied) = Tied::parse(line, key) {
             head = Head { seq: tied.seq, link: tied.own, ..head };
         }
     }
@@ -271,10 +290,10 @@ fn ends_torn(file: &File, size: u64) -> io::Result<bool> {
 
 /// Follows the chain over bytes that come after `head`; returns its new end, and how many bytes are no part
 /// of it.
-fn follow(head: Head, bytes: &[u8]) -> (Head, usize) {
+fn follow(head: Head, bytes: &[u8], key: &Key) -> (Head, usize) {
     let (mut head, mut strange) = (head, 0);
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        match Tied::parse(line) {
+        match Tied::parse(line, key) {
             Some(tied) if tied.prev == head.link && tied.seq == head.seq + 1 => {
                 head = Head { seq: tied.seq, link: tied.own, ..head };
             }
@@ -297,7 +316,7 @@ pub(crate) struct Tied {
 
 impl Tied {
     /// Reads a line with its end; nothing if it is torn or is no line of ours.
-    pub(crate) fn parse(line: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(line: &[u8], key: &Key) -> Option<Self> {
         let line = line.strip_suffix(b"\n")?;
         // The last two fields, by place: no text of a caller comes after them.
         let rest = line.strip_suffix(b"\"}")?;
@@ -306,6 +325,6 @@ impl Tied {
         let rest = rest.strip_suffix(b",\"prev\":\"")?;
         let from = memchr::memrchr(b':', rest)? + 1;
         let seq = str::from_utf8(&rest[from..]).ok()?.parse().ok()?;
-        rest[..from].ends_with(b",\"seq\":").then(|| Self { seq, prev, own: Link::of(line) })
+        rest[..from].ends_with(b",\"seq\":").then(|| Self { seq, prev, own: key.sign(line) })
     }
 }

@@ -134,6 +134,9 @@ impl RecordFile {
             self.written.fetch_max(appended.seq, Ordering::Relaxed);
         } else {
             ink.lost += count;
+            if let Some(live) = &mut ink.live {
+                live.leave_behind();
+            }
             // Opened anew next time, and looked at.
             ink.log = None;
         }
@@ -158,10 +161,9 @@ impl RecordFile {
 
     fn open(&self) -> io::Result<Log> {
         let folder = self.state.folder();
-        let settings = Settings {
-            hash: Link::of(self.settings.to_string().as_bytes()),
-            shown: self.settings.clone(),
-        };
+        let text = self.settings.to_string();
+        let shown = serde_json::from_str(&self.redactor.clean(&text)).unwrap_or_default();
+        let settings = Settings { hash: Link::of(text.as_bytes()), shown };
         Log::open(&folder.join("context_log"), &folder.join("record.key"), settings)
     }
 
@@ -263,8 +265,8 @@ struct Line<'a> {
     rule: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<&'a str>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    places: &'a [String],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    places: Vec<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     directory: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -284,6 +286,8 @@ struct Line<'a> {
 impl Recorder for RecordFile {
     fn record(&self, event: &Event<'_>, keep: Keep) -> Result<(), String> {
         let (catalogue, name) = event.tool.split_once('/').unwrap_or(("", event.tool));
+        // Whoever asks can ask for any name.
+        let name = self.redactor.clean(cut(name));
         let mut line = Line {
             id: crate::new_call_id().0,
             ts: stamp(event.at),
@@ -292,7 +296,7 @@ impl Recorder for RecordFile {
             conv_id: cut(&event.session.0),
             trace_id: &event.call.0,
             catalogue: cut(catalogue),
-            name: cut(name),
+            name: &name,
             ..Line::default()
         };
         match &event.moment {
@@ -316,7 +320,7 @@ impl Recorder for RecordFile {
             }
             Moment::Started { places, directory, terms } => {
                 line.event = "started";
-                line.places = places;
+                line.places = places.iter().map(|place| self.redactor.clean(place)).collect();
                 line.directory = *directory;
                 line.terms = *terms;
                 if keep == Keep::Durable {

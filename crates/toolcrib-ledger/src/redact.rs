@@ -44,8 +44,24 @@ const FORMS: &[Form] = &[
     Form { signs: &["aiza"], pattern: r"(?-u:\b)AIza[A-Za-z0-9_-]{35}", check: any },
     Form { signs: &["ya29."], pattern: r"(?-u:\b)ya29\.[A-Za-z0-9_-]{20,}", check: any },
     Form {
-        signs: &["npm_", "hf_", "pypi-", "dop_v1_", "shpat_", "sg."],
-        pattern: r"(?-u:\b)(?:npm_[A-Za-z0-9]{36}|hf_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{40,}|dop_v1_[0-9a-f]{64}|shpat_[0-9a-f]{32}|SG\.[A-Za-z0-9_-]{20,24}\.[A-Za-z0-9_-]{40,46})",
+        signs: &[
+            "npm_",
+            "hf_",
+            "pypi-",
+            "dop_v1_",
+            "shpat_",
+            "sg.",
+            "gldt-",
+            "glrt-",
+            "gocspx-",
+            "hvs.",
+            "lin_api_",
+            "dckr_pat_",
+            "sbp_",
+            "xapp-",
+            "age-secret-key-",
+        ],
+        pattern: r"(?-u:\b)(?:npm_[A-Za-z0-9]{36}|hf_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{40,}|dop_v1_[0-9a-f]{64}|shpat_[0-9a-f]{32}|SG\.[A-Za-z0-9_-]{20,24}\.[A-Za-z0-9_-]{40,46}|gl[dr]t-[A-Za-z0-9_-]{20,}|GOCSPX-[A-Za-z0-9_-]{20,}|hvs\.[A-Za-z0-9_-]{20,}|lin_api_[A-Za-z0-9]{20,}|dckr_pat_[A-Za-z0-9_-]{20,}|sbp_[0-9a-f]{30,}|xapp-[A-Za-z0-9-]{20,}|AGE-SECRET-KEY-[A-Z0-9]{20,})",
         check: any,
     },
     Form {
@@ -245,7 +261,9 @@ fn is_random(value: &str) -> bool {
         .sum();
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
     let letters = value.bytes().filter(u8::is_ascii_alphabetic).count();
-    let is_path = value.contains('/') && !value.contains(['+', '=']) && digits < 4;
+    let is_plain =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-".contains(&byte);
+    let is_path = value.contains('/') && value.split('/').all(|part| part.bytes().all(is_plain));
     let has = |is: fn(&u8) -> bool| value.as_bytes().iter().any(is);
     let is_long = value.len() >= 20 && has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
     let is_varied = digits >= 2 && entropy >= 3.0 || digits >= 1 && is_long && entropy >= 3.8;

@@ -45,7 +45,9 @@ impl Segment {
         let day = jiff::civil::Date::new(year, month as i8, number(date.get(6..)?)? as i8).ok()?;
         let start = day.at(number(hour)? as i8, 0, 0, 0);
         let at = start.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp();
-        is_whole.then(|| Self { hour: at.as_second().div_euclid(3600), part })
+        let segment = Self { hour: at.as_second().div_euclid(3600), part };
+        // One spelling for each.
+        (is_whole && segment.to_string() == name).then_some(segment)
     }
 
     /// Lists the files in `folder`, in the order they were written in.

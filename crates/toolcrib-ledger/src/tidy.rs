@@ -14,7 +14,8 @@ use serde_json::json;
 use toolcrib_core::{Note, Recorder};
 
 use crate::head::Told;
-use crate::lines::Record;
+use crate::lines::{Entry, Record};
+use crate::link::Key;
 use crate::log::Tied;
 use crate::segment::Segment;
 use crate::state::State;
@@ -49,6 +50,7 @@ pub(crate) fn tidy(
     if lock.try_lock().is_err() {
         return Ok(Tidied::default());
     }
+    let key = Key::open(&state.folder().join("record.key"))?;
     let mut segments = Segment::list(&folder)?;
     // What is still written to stays as it is.
     segments.pop();
@@ -58,8 +60,8 @@ pub(crate) fn tidy(
     let oldest = now.as_second().div_euclid(3600) - keep_days.cast_signed() * 24;
     let mut done = Tidied::default();
     for segment in segments.into_iter().filter(|it| is_folded(*it)) {
-        if segment.hour < oldest {
-            remove(&folder, segment, recorder, now)?;
+        if segment.hour < oldest && is_old(&folder, segment, oldest)? {
+            remove(&folder, segment, recorder, now, &key)?;
             done.removed += 1;
         } else if segment.path(&folder).exists() {
             pack(&folder, segment)?;
@@ -69,15 +71,23 @@ pub(crate) fn tidy(
     Ok(done)
 }
 
+/// Whether the last line of a file is as old as its name: names can be changed.
+fn is_old(folder: &Path, segment: Segment, oldest: i64) -> io::Result<bool> {
+    let page = Record::at(folder)?.page(segment)?;
+    let last = page.lines().rev().find_map(Entry::parse);
+    Ok(last.is_some_and(|entry| entry.ts.as_second().div_euclid(3600) < oldest))
+}
+
 fn remove(
     folder: &Path,
     segment: Segment,
     recorder: &dyn Recorder,
     now: Timestamp,
+    key: &Key,
 ) -> io::Result<()> {
     let page = Record::at(folder)?.page(segment)?;
     let lines = page.bytes.split_inclusive(|byte| *byte == b'\n');
-    let last = lines.rev().find_map(Tied::parse).map_or(0, |tied| tied.seq);
+    let last = lines.rev().find_map(|line| Tied::parse(line, key)).map_or(0, |tied| tied.seq);
     // Said first: what is gone without a word is missing.
     let note = Note {
         at: now,

@@ -4,9 +4,10 @@
 use std::io;
 
 use crate::head::{self, Head, Told};
-use crate::lines::{Entry, Record};
+use crate::lines::{Entry, Page, Record};
 use crate::link::{Key, Link};
 use crate::log::{HEAD, Tied};
+use crate::segment::Segment;
 use crate::state::State;
 
 /// What came of looking.
@@ -40,16 +41,28 @@ pub struct Problem {
 /// Looks at all of the record.
 pub fn verify(state: &State) -> io::Result<Verified> {
     // Lines that are written while we look come after this end.
-    let end = read_end(state)?;
     let record = Record::open(state)?;
-    let mut walk = Walk { report: Verified::default(), last: None, strange: None, end };
+    let key_file = state.folder().join("record.key");
+    if !key_file.exists() && record.segments().is_empty() {
+        return Ok(Verified::default());
+    }
+    let end = read_end(state)?;
+    let key = Key::open(&key_file)?;
+    let mut walk =
+        Walk { report: Verified::default(), last: None, strange: Vec::new(), removed: 0, end, key };
     walk.report.files = record.segments().len();
     for segment in record.segments() {
-        let page = record.page(*segment)?;
-        for (number, line) in page.bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
-            if !walk.step(&page.name, number + 1, line) {
-                break;
+        let page = match record.page(*segment) {
+            Ok(page) => page,
+            Err(err) => {
+                let what = format!("cannot be read: {err}");
+                walk.report.problems.push(Problem { file: segment.to_string(), line: None, what });
+                continue;
             }
+        };
+        walk.open(*segment, &page);
+        for (number, line) in page.bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
+            walk.step(&page.name, number + 1, line);
         }
     }
     Ok(walk.finish())
@@ -72,27 +85,38 @@ struct Walk {
     report: Verified,
     /// The line before: its number and hash, and where it is.
     last: Option<(u64, Link, String, usize)>,
-    /// A line that is none, until the next one says why.
-    strange: Option<Problem>,
+    /// Lines that are none, until the next one says why, with how long they are.
+    strange: Vec<(Problem, u64)>,
+    /// The last line that was removed because it was too old.
+    removed: u64,
     end: Told,
+    key: Key,
 }
 
 impl Walk {
-    /// Takes one line; returns whether to go on.
-    fn step(&mut self, file: &str, number: usize, line: &[u8]) -> bool {
-        let here = |what: String| Problem { file: file.to_owned(), line: Some(number), what };
-        let Some(tied) = Tied::parse(line) else {
-            if line != b"\n" {
-                self.strange.get_or_insert(here("is no line of the record".to_owned()));
-            }
-            return true;
-        };
-        if let Told::Head(head) = self.end
-            && tied.seq > head.seq
-            && self.last.as_ref().is_some_and(|last| last.0 == head.seq)
-        {
-            return false;
+    /// Looks at a file as a whole: lines are never in one of an hour before them.
+    fn open(&mut self, segment: Segment, page: &Page) {
+        let first = page.lines().find_map(Entry::parse);
+        if first.is_some_and(|entry| entry.ts.as_second().div_euclid(3600) > segment.hour) {
+            let what = "has another name than it had: its lines are younger".to_owned();
+            self.report.problems.push(Problem { file: page.name.clone(), line: None, what });
         }
+    }
+
+    /// Takes one line.
+    fn step(&mut self, file: &str, number: usize, line: &[u8]) {
+        let here = |what: String| Problem { file: file.to_owned(), line: Some(number), what };
+        let Some(tied) = Tied::parse(line, &self.key) else {
+            let is_being_written = !line.ends_with(b"\n");
+            if line != b"\n" && !is_being_written {
+                let problem = here("is no line of the record".to_owned());
+                // What was torn is no whole object.
+                let whole = serde_json::from_slice::<serde_json::Value>(line).is_ok();
+                let size = if whole { u64::MAX } else { line.len() as u64 };
+                self.strange.push((problem, size));
+            }
+            return;
+        };
         let entry = Entry::parse(line.strip_suffix(b"\n").unwrap_or(line));
         let said = entry.filter(|entry| entry.act == "record");
         self.judge_strange(said.as_ref());
@@ -125,17 +149,27 @@ impl Walk {
         self.report.lines += 1;
         self.report.last = tied.seq;
         self.last = Some((tied.seq, tied.own, file.to_owned(), number));
-        true
     }
 
-    /// A strange line is accounted for when the next line of ours says that it was torn.
+    /// Strange lines are accounted for when the next line of ours says that so much was torn.
     fn judge_strange(&mut self, said: Option<&Entry>) {
-        let Some(strange) = self.strange.take() else { return };
-        if said.is_some_and(|entry| entry.event == "line_torn") {
-            let what = "was torn when its process died, and noted by the next".to_owned();
-            self.report.notes.push(Problem { what, ..strange });
-        } else {
-            self.report.problems.push(strange);
+        let strange = std::mem::take(&mut self.strange);
+        let Some(size) = strange.iter().try_fold(0_u64, |sum, (_, size)| sum.checked_add(*size))
+        else {
+            self.report.problems.extend(strange.into_iter().map(|(problem, _)| problem));
+            return;
+        };
+        let torn = said.filter(|entry| entry.event == "line_torn");
+        let noted = torn.and_then(|entry| entry.detail.as_ref()?["bytes"].as_u64());
+        // The line feed after it came later.
+        let is_noted = noted.is_some_and(|noted| noted == size || noted + 1 == size);
+        for (problem, _) in strange {
+            if is_noted {
+                let what = "was torn when its process died, and noted by the next".to_owned();
+                self.report.notes.push(Problem { what, ..problem });
+            } else {
+                self.report.problems.push(problem);
+            }
         }
     }
 
@@ -162,6 +196,7 @@ impl Walk {
             }
             "removed" => {
                 let upto = number("last").unwrap_or(0);
+                self.removed = self.removed.max(upto);
                 let what = format!("lines up to {upto} were removed: they were too old");
                 self.report.notes.push(Problem { what, ..here });
             }
@@ -170,17 +205,17 @@ impl Walk {
     }
 
     fn finish(mut self) -> Verified {
-        self.report.problems.extend(self.strange.take());
-        let removed = self.report.notes.iter().any(|note| note.what.ends_with("too old"));
-        if self.report.first > 1 && !removed {
-            let what = format!("lines 1 to {} are missing", self.report.first - 1);
+        self.judge_strange(None);
+        let first = self.report.first;
+        if first > 1 && first != self.removed + 1 {
+            let what = format!("lines {} to {} are missing", self.removed + 1, first - 1);
             self.report
                 .problems
                 .insert(0, Problem { file: "the record".to_owned(), line: None, what });
         }
         let end = |what: String| Problem { file: HEAD.to_owned(), line: None, what };
         let problem = match (self.end, &self.last) {
-            (Told::Nothing, None) => None,
+            (Told::Nothing, None) => Some(end("is missing, and so is every line".to_owned())),
             (Told::Head(head), Some((seq, link, file, line))) => {
                 if *seq < head.seq {
                     let what =
@@ -386,6 +421,79 @@ mod tests {
         assert_eq!((found.problems, found.lines), (Vec::new(), 5));
         assert_eq!(found.notes.len(), 1);
         assert!(found.notes[0].what.contains("torn"), "{:?}", found.notes);
+    }
+
+    #[test]
+    fn what_is_forged_without_the_key_is_found() {
+        use std::io::Write;
+        let add = |place: &Place, name: &str, text: &str| {
+            let path = place.state.folder().join("context_log").join(name);
+            let mut file = fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+        };
+        // A whole line, that a call after it would take for a torn one.
+        let place = Place::written(3);
+        add(
+            &place,
+            "ctx-20251104-12.jsonl",
+            "{\"ts\":\"2025-11-04T12:00:00Z\",\"event\":\"ended\"}\n",
+        );
+        Place::write(&mut place.log(), "next");
+        place.check(Some(4), "is no line of the record");
+        // A line that follows from the last, as anyone could work it out from a plain hash.
+        let place = Place::written(3);
+        let text = fs::read_to_string(place.file()).unwrap();
+        let prev = Link::of(text.lines().last().unwrap().as_bytes());
+        let forged =
+            format!("{{\"act\":\"record\",\"event\":\"removed\",\"seq\":4,\"prev\":\"{prev}\"}}\n");
+        add(&place, "ctx-20251104-12.jsonl", &forged);
+        place.check(Some(3), "line 3 was changed: the next one does not follow from it");
+        // A file of later lines.
+        let place = Place::written(3);
+        let later = format!("{{\"event\":\"x\",\"seq\":99,\"prev\":\"{prev}\"}}\n");
+        add(&place, "ctx-20991231-23.jsonl", &later);
+        place.check(Some(1), "lines 4 to 98 are missing");
+        // A file under an older name.
+        let place = Place::written(3);
+        fs::rename(place.file(), place.file().with_file_name("ctx-20200101-00.jsonl")).unwrap();
+        place.check(None, "has another name");
+        // Nothing left at all.
+        let place = Place::written(3);
+        fs::remove_file(place.file()).unwrap();
+        fs::remove_file(place.state.folder().join("context_log/head")).unwrap();
+        place.check(None, "is missing, and so is every line");
+        Place::write(&mut place.log(), "next");
+        place.check(Some(1), "went on without a signed end");
+    }
+
+    #[test]
+    fn a_death_at_the_first_line_of_a_file_breaks_nothing() {
+        for torn in [false, true] {
+            let place = Place::written(2);
+            let head = place.state.folder().join("context_log/head");
+            let before = fs::read(&head).unwrap();
+            let later = "2025-11-04T13:00:00Z".parse().unwrap();
+            let write =
+                || place.log().append(later, &[Body::about(later, "x", &json!({}))]).unwrap();
+            write();
+            fs::write(&head, before).unwrap();
+            if torn {
+                let path = place.file().with_file_name("ctx-20251104-13.jsonl");
+                let text = fs::read(&path).unwrap();
+                fs::write(&path, &text[..text.len() / 2]).unwrap();
+            }
+            write();
+            let found = verify(&place.state).unwrap();
+            assert_eq!((found.problems, found.lines), (Vec::new(), 4));
+        }
+    }
+
+    #[test]
+    fn a_damaged_file_is_named() {
+        let place = Place::written(3);
+        fs::remove_file(place.file()).unwrap();
+        fs::write(place.file().with_extension("jsonl.gz"), "no gzip").unwrap();
+        place.check(None, "cannot be read");
     }
 
     #[test]

@@ -43,6 +43,7 @@ fn secrets() -> Vec<(String, String)> {
         ("mysql --password=§", "tr0ub4dor"),
         ("api_key: §", "9f8e7d6c5b4a39281706"),
         ("AWS_SECRET_ACCESS_KEY=§", "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY"),
+        ("AWS_SECRET_ACCESS_KEY=§", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"),
         ("token = \"§\"", "a8f5f167f44f4964e6c998dee827110c"),
         ("-----BEGIN RSA PRIVATE KEY-----\n§\n-----END RSA PRIVATE KEY-----", "MIIEowIBAAKCAQEA"),
     ] {

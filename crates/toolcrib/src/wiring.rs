@@ -123,7 +123,7 @@ impl Crib {
         let search = Arc::clone(&world.workspace.search);
         let shut = upkeep::Shut::default();
         let upkeep = Upkeep::new(&settings, &state, &recorder, &clock, &shut);
-        upkeep.learn();
+        upkeep.learn()?;
         if wishes.lives_on {
             upkeep.clone().start();
         }

@@ -94,7 +94,8 @@ fn show_preview(terminal: Terminal, args: &CallArgs, preview: &Preview, is_answe
 /// Words that a call is not on the record.
 pub(super) fn unrecorded(reason: &str) -> String {
     format!(
-        "the record cannot be written: {reason}; reading goes on without it, and nothing is changed"
+        "the record cannot be written: {reason}; calls that read go on without it, those that change \
+         something are refused until it can"
     )
 }
 

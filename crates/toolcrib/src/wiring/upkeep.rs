@@ -2,6 +2,7 @@
 //! tools that got much worse.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::thread;
 use std::time::Duration;
@@ -51,9 +52,9 @@ impl Upkeep {
     }
 
     /// Learns which tools are kept out.
-    pub(super) fn learn(&self) {
-        let Some(shut) = self.shut.upgrade().filter(|_| self.has_quarantine) else { return };
-        let all = Quarantine::new(&self.state).all().unwrap_or_default();
+    pub(super) fn learn(&self) -> io::Result<()> {
+        let Some(shut) = self.shut.upgrade().filter(|_| self.has_quarantine) else { return Ok(()) };
+        let all = Quarantine::new(&self.state).all()?;
         let said = all.into_iter().map(|barred| {
             let Barred { tool, since, because } = barred;
             let why = format!(
@@ -63,6 +64,7 @@ impl Upkeep {
             (tool, why)
         });
         *shut.write().unwrap_or_else(PoisonError::into_inner) = said.collect();
+        Ok(())
     }
 
     /// Goes on for as long as the tools are there.
@@ -84,10 +86,11 @@ impl Upkeep {
     pub fn once(&self, stats: &mut Stats) -> Result<(), StatsError> {
         stats.fold()?;
         let now = self.clock.now();
-        stats.tidy(&*self.recorder, now, self.keep_days)?;
+        // Where nothing can be written there is nothing to tidy.
+        let _ = stats.tidy(&*self.recorder, now, self.keep_days);
         if self.has_quarantine {
             self.quarantine(stats)?;
-            self.learn();
+            self.learn()?;
         }
         Ok(())
     }

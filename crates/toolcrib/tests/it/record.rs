@@ -82,6 +82,7 @@ fn what_cannot_be_recorded_is_not_written() {
     assert_eq!(scratch.call("clemini/write_file", r#"{"file_path": "b", "content": "1"}"#).code, 0);
     let log = scratch.state().join("context_log");
     fs::set_permissions(&log, fs::Permissions::from_mode(0o500)).unwrap();
+    fs::set_permissions(scratch.state(), fs::Permissions::from_mode(0o500)).unwrap();
     for file in fs::read_dir(&log).unwrap() {
         fs::set_permissions(file.unwrap().path(), fs::Permissions::from_mode(0o400)).unwrap();
     }
@@ -91,4 +92,10 @@ fn what_cannot_be_recorded_is_not_written() {
     assert_eq!(scratch.text("b"), "1");
     let ran = scratch.call("clemini/read_file", r#"{"file_path": "a"}"#);
     assert_eq!(ran.code, 0, "reading goes on: {}", ran.stdout);
+    assert!(ran.stderr.contains("the record cannot be written"), "{}", ran.stderr);
+    // Nor does looking at it need to write.
+    for words in [&["audit", "verify"][..], &["stats"], &["audit", "search"]] {
+        let ran = scratch.run(words);
+        assert_eq!(ran.code, 0, "{words:?}: {}", ran.stderr);
+    }
 }
