@@ -104,10 +104,12 @@ impl Key {
         // Of two who make one at once, the first wins and both use it.
         let linked = fs::hard_link(&fresh, path);
         fs::remove_file(&fresh)?;
-        match linked {
-            Err(err) if err.kind() != io::ErrorKind::AlreadyExists => Err(err),
-            _ => fs::read(path).map(|secret| Self { is_new: true, ..Self::new(&secret) }),
-        }
+        let is_new = match linked {
+            Ok(()) => true,
+            Err(err) if err.kind() == io::ErrorKind::AlreadyExists => false,
+            Err(err) => return Err(err),
+        };
+        fs::read(path).map(|secret| Self { is_new, ..Self::new(&secret) })
     }
 
     fn new(secret: &[u8]) -> Self {

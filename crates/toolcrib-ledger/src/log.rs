@@ -101,9 +101,14 @@ pub(crate) struct Appended {
 impl Log {
     /// Opens the record in `folder`, signed by the key at `key`.
     pub(crate) fn open(folder: &Path, key: &Path, settings: Settings) -> io::Result<Self> {
+        let head = open_head(folder)?;
+        // Together, so that where there is a key there is an end.
+        head.lock()?;
+        let key = begin(folder, key, &head);
+        head.unlock()?;
         Ok(Self {
-            key: Key::open(key)?,
-            head: open_head(folder)?,
+            key: key?,
+            head,
             folder: folder.to_owned(),
             most: SEGMENT_BYTES,
             settings,
@@ -193,16 +198,17 @@ impl Log {
         };
         let mut notes = Vec::new();
         let head = match told {
+            Told::Head(head) if head.seq == 0 && Segment::list(&self.folder)?.is_empty() => {
+                return Ok(End { head: None, file: None, notes, is_torn: false });
+            }
             Told::Head(head) => head,
             Told::Later => {
                 return Err(io::Error::other("a later version of toolcrib has written to it"));
             }
             Told::Nothing | Told::Wrong => {
                 let Some(segment) = Segment::list(&self.folder)?.pop() else {
-                    if !self.key.is_new {
-                        let detail = json!({"continues_after": 0, "file": ""});
-                        notes.push(Body::about(now, "end_not_known", &detail));
-                    }
+                    let detail = json!({"continues_after": 0, "file": ""});
+                    notes.push(Body::about(now, "end_not_known", &detail));
                     return Ok(End { head: None, file: None, notes, is_torn: false });
                 };
                 let event = if told == Told::Wrong { "end_not_signed" } else { "end_not_known" };
@@ -259,6 +265,16 @@ impl Log {
         }
         Ok(file)
     }
+}
+
+/// Opens the key. With a new one the record begins, and says so.
+fn begin(folder: &Path, key: &Path, head: &File) -> io::Result<Key> {
+    let key = Key::open(key)?;
+    if key.is_new && head.metadata()?.len() == 0 && Segment::list(folder)?.is_empty() {
+        let nowhere = Segment { hour: 0, part: 0 };
+        head.write_all_at(&Head::first(nowhere).bytes(&key), 0)?;
+    }
+    Ok(key)
 }
 
 pub(crate) fn open_head(folder: &Path) -> io::Result<File> {

@@ -72,6 +72,8 @@ pub(crate) fn read_end(state: &State) -> io::Result<Told> {
     let key = Key::open(&state.folder().join("record.key"))?;
     match std::fs::File::open(state.folder().join("context_log").join(HEAD)) {
         Ok(file) => {
+            // Whoever begins the record makes the key and the end together.
+            file.lock_shared()?;
             let mut bytes = [0; head::SIZE];
             let got = head::read(&file, &mut bytes)?;
             Ok(Head::parse(&bytes[..got], &key))
@@ -228,6 +230,7 @@ impl Walk {
                     None
                 }
             }
+            (Told::Head(head), None) if head.seq == 0 => None,
             (Told::Head(head), None) => Some(end(format!("all {} lines are missing", head.seq))),
             (Told::Wrong, _) => {
                 Some(end("was not written by us: the end is not signed".to_owned()))
@@ -397,6 +400,19 @@ mod tests {
         let found = verify(&place.state).unwrap();
         assert_eq!((found.problems, found.lines), (Vec::new(), 400));
         assert!(found.files > 20, "{}", found.files);
+    }
+
+    #[test]
+    fn many_who_begin_a_record_at_once_begin_one() {
+        for _ in 0..30 {
+            let place = Place::new();
+            std::thread::scope(|scope| {
+                for _ in 0..8 {
+                    scope.spawn(|| Place::write(&mut place.log(), "x"));
+                }
+            });
+            place.is_whole(8);
+        }
     }
 
     #[test]
