@@ -6,6 +6,7 @@ mod fold;
 mod grants;
 mod head;
 mod journal;
+mod line;
 mod lines;
 mod link;
 mod live;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use toolcrib_core::escape;
 
 use crate::head::{self, Head, Told};
+use crate::line::Line;
 use crate::lines::Record;
 use crate::link::{Key, Link};
 use crate::segment::Segment;
@@ -27,9 +28,8 @@ pub(crate) const HEAD: &str = "head";
 pub(crate) struct Body(Vec<u8>);
 
 impl Body {
-    pub(crate) fn of(line: &impl serde::Serialize) -> io::Result<Self> {
-        let mut bytes = Vec::with_capacity(512);
-        serde_json::to_writer(&mut bytes, line)?;
+    pub(crate) fn of(line: &Line<'_>) -> io::Result<Self> {
+        let mut bytes = line.json()?;
         // What could mislead whoever looks at the file stands there as an escape.
         if !bytes.is_ascii()
             && let Ok(text) = str::from_utf8(&bytes)
@@ -37,7 +37,6 @@ impl Body {
         {
             bytes = text.into_bytes();
         }
-        bytes.pop();
         Ok(Self(bytes))
     }
 
@@ -67,7 +66,7 @@ pub(crate) struct Log {
     head: File,
     most: u64,
     settings: Settings,
-    /// The head as it was last seen, with its bytes.
+    /// The bytes of the head as they were last seen, and the end: that of lines not told of yet, if they are ours.
     seen: Option<([u8; head::SIZE], Head)>,
     current: Option<(Segment, Arc<File>)>,
 }
@@ -88,6 +87,16 @@ pub(crate) struct Settings {
     pub(crate) hash: Link,
     /// Those that are not as they are shipped.
     pub(crate) shown: Value,
+}
+
+/// When the end of the record is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tell {
+    /// With the lines.
+    Now,
+    /// With later ones, if these follow in the same file: more of the same call are about to come. Until then
+    /// nothing shows when these are cut off.
+    Later,
 }
 
 /// Where lines went.
@@ -124,16 +133,26 @@ impl Log {
     }
 
     /// Appends lines, each tied to the one before it. All of them, or none.
-    pub(crate) fn append(&mut self, now: Timestamp, bodies: &[Body]) -> io::Result<Appended> {
+    pub(crate) fn append(
+        &mut self,
+        now: Timestamp,
+        bodies: &[Body],
+        tell: Tell,
+    ) -> io::Result<Appended> {
         self.head.lock()?;
-        let appended = self.append_locked(now, bodies);
+        let appended = self.append_locked(now, bodies, tell);
         let unlocked = self.head.unlock();
         let appended = appended?;
         unlocked?;
         Ok(appended)
     }
 
-    fn append_locked(&mut self, now: Timestamp, bodies: &[Body]) -> io::Result<Appended> {
+    fn append_locked(
+        &mut self,
+        now: Timestamp,
+        bodies: &[Body],
+        tell: Tell,
+    ) -> io::Result<Appended> {
         let End { head: last, file, mut notes, is_torn } = self.find_end(now)?;
         let place = last.map(|head| (head.segment, head.size));
         let segment = Segment::for_line(place, now, self.most);
@@ -148,7 +167,7 @@ impl Log {
             _ => self.segment(segment)?,
         };
         let mut is_torn = is_torn && start > 0;
-        let there = file.metadata()?.len();
+        let there = if start == 0 { file.metadata()?.len() } else { start };
         if start == 0 && there > 0 {
             // Somebody began this file, and died before it could say so.
             let mut bytes = vec![0; usize::try_from(there).unwrap_or(0)];
@@ -182,9 +201,15 @@ impl Log {
             return Err(err);
         }
         head.size = start + text.len() as u64;
-        let bytes = head.bytes(&self.key);
-        self.head.write_all_at(&bytes, 0)?;
-        self.seen = Some((bytes, head));
+        let follows = last.is_some_and(|last| last.segment == segment) && notes.is_empty();
+        match &mut self.seen {
+            Some((_, seen)) if tell == Tell::Later && follows => *seen = head,
+            _ => {
+                let bytes = head.bytes(&self.key);
+                self.head.write_all_at(&bytes, 0)?;
+                self.seen = Some((bytes, head));
+            }
+        }
         Ok(Appended { seq: head.seq, file })
     }
 
@@ -195,6 +220,10 @@ impl Log {
         let told = match &self.seen {
             Some((seen, head)) if *seen == bytes => Told::Head(*head),
             _ => Head::parse(&bytes[..got], &self.key),
+        };
+        self.seen = match told {
+            Told::Head(head) => Some((bytes, head)),
+            _ => None,
         };
         let mut notes = Vec::new();
         let head = match told {
@@ -220,14 +249,14 @@ impl Log {
             }
         };
         let mut file = self.segment(head.segment)?;
-        let mut meta = file.metadata()?;
-        if meta.nlink() == 0 {
+        let mut stat = rustix::fs::fstat(&*file)?;
+        if stat.st_nlink == 0 {
             // Somebody removed it under our hands.
             self.current = None;
             file = self.segment(head.segment)?;
-            meta = file.metadata()?;
+            stat = rustix::fs::fstat(&*file)?;
         }
-        let size = meta.len();
+        let size = stat.st_size.cast_unsigned();
         if size == head.size {
             return Ok(End { head: Some(head), file: Some(file), notes, is_torn: false });
         }
@@ -279,10 +308,14 @@ fn begin(folder: &Path, key: &Path, head: &File) -> io::Result<Key> {
 
 pub(crate) fn open_head(folder: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
-    let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
-    let mut options = fs::OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(flags);
-    options.open(folder.join(HEAD))
+    let open = |flags: rustix::fs::OFlags| {
+        let mut options = fs::OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        options.custom_flags(flags.bits().cast_signed()).open(folder.join(HEAD))
+    };
+    let flags = rustix::fs::OFlags::NOFOLLOW;
+    // It is read with every call, and that needs no note of its own; not all may ask for this.
+    open(flags | rustix::fs::OFlags::NOATIME).or_else(|_| open(flags))
 }
 
 /// Reads a file to its end, when nothing else tells where the record ends.

@@ -8,14 +8,13 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde::Serialize;
 use serde_json::{Value, json};
-use toolcrib_core::command::End;
-use toolcrib_core::{Event, Keep, Moment, Note, Recorder, Usage};
+use toolcrib_core::{Event, Keep, Moment, Note, Recorder};
 
+use crate::line::Line;
 use crate::link::Link;
 use crate::live::Live;
-use crate::log::{Appended, Body, Log, Settings};
+use crate::log::{Appended, Body, Log, Settings, Tell};
 use crate::redact::Redactor;
 use crate::state::{State, open_append};
 
@@ -110,14 +109,14 @@ impl RecordFile {
         self.ink.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self, at: jiff::Timestamp, body: Body, keep: Keep) -> io::Result<()> {
+    fn write(&self, at: jiff::Timestamp, body: Body, keep: Keep, tell: Tell) -> io::Result<()> {
         let mut ink = self.ink();
         ink.held.push(body);
         ink.at = Some(at);
         if keep == Keep::Held {
             return Ok(());
         }
-        let appended = self.flush(&mut ink, at)?;
+        let appended = self.flush(&mut ink, at, tell)?;
         drop(ink);
         if keep == Keep::Durable {
             self.sync(&appended.file, appended.seq)?;
@@ -125,10 +124,10 @@ impl RecordFile {
         Ok(())
     }
 
-    fn flush(&self, ink: &mut Ink, at: jiff::Timestamp) -> io::Result<Appended> {
+    fn flush(&self, ink: &mut Ink, at: jiff::Timestamp, tell: Tell) -> io::Result<Appended> {
         let bodies = std::mem::take(&mut ink.held);
         let count = bodies.len() as u64;
-        let appended = self.append(ink, at, bodies);
+        let appended = self.append(ink, at, bodies, tell);
         if let Ok(appended) = &appended {
             ink.lost = 0;
             self.written.fetch_max(appended.seq, Ordering::Relaxed);
@@ -148,6 +147,7 @@ impl RecordFile {
         ink: &mut Ink,
         at: jiff::Timestamp,
         mut bodies: Vec<Body>,
+        tell: Tell,
     ) -> io::Result<Appended> {
         if ink.lost > 0 {
             bodies.insert(0, Body::about(at, "lines_lost", &json!({"lines": ink.lost})));
@@ -156,7 +156,7 @@ impl RecordFile {
             ink.log = Some(self.open()?);
         }
         let Some(log) = &mut ink.log else { return Err(io::Error::other("no log")) };
-        log.append(at, &bodies)
+        log.append(at, &bodies, tell)
     }
 
     fn open(&self) -> io::Result<Log> {
@@ -199,7 +199,7 @@ impl Drop for RecordFile {
     fn drop(&mut self) {
         let mut ink = self.ink();
         if let Some(at) = ink.at.filter(|_| !ink.held.is_empty()) {
-            let _ = self.flush(&mut ink, at);
+            let _ = self.flush(&mut ink, at, Tell::Now);
         }
     }
 }
@@ -219,75 +219,21 @@ fn stamp(at: jiff::Timestamp) -> String {
     })
 }
 
+/// Whether a name is too short and plain to hold a secret: those of all tools are.
+fn is_plain(name: &str) -> bool {
+    name.len() < 24 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+}
+
 /// Cuts a name that a caller made up.
 fn cut(name: &str) -> &str {
     &name[..name.floor_char_boundary(256)]
-}
-
-/// A line, with the names that the contract gives to its fields.
-#[derive(Default, Serialize)]
-struct Line<'a> {
-    id: String,
-    ts: String,
-    actor: &'a str,
-    act: &'a str,
-    conv_id: &'a str,
-    trace_id: &'a str,
-    iter: u32,
-    event: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    catalogue: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    name: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    user: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    elapsed_ms: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    version: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    used: Option<Usage>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    args_preview: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result_preview: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bytes: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    effect: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    digest: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    decision: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rule: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    by: Option<&'a str>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    places: Vec<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    directory: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    terms: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    process: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    end: Option<End>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    detail: Option<&'a Value>,
 }
 
 impl Recorder for RecordFile {
     fn record(&self, event: &Event<'_>, keep: Keep) -> Result<(), String> {
         let (catalogue, name) = event.tool.split_once('/').unwrap_or(("", event.tool));
         // Whoever asks can ask for any name.
-        let name = self.redactor.clean(cut(name));
+        let name = if is_plain(name) { name.into() } else { self.redactor.clean(cut(name)) };
         let mut line = Line {
             id: crate::new_call_id().0,
             ts: stamp(event.at),
@@ -350,7 +296,9 @@ impl Recorder for RecordFile {
         }
         self.add_legacy(&line).map_err(|err| err.to_string())?;
         let body = Body::of(&line).map_err(|err| err.to_string())?;
-        self.write(event.at, body, keep).map_err(|err| err.to_string())
+        let is_under_way = matches!(event.moment, Moment::Started { .. }) && keep != Keep::Durable;
+        let tell = if is_under_way { Tell::Later } else { Tell::Now };
+        self.write(event.at, body, keep, tell).map_err(|err| err.to_string())
     }
 
     fn note(&self, note: &Note<'_>) -> Result<(), String> {
@@ -370,7 +318,7 @@ impl Recorder for RecordFile {
             ..Line::default()
         };
         let body = Body::of(&line).map_err(|err| err.to_string())?;
-        self.write(note.at, body, Keep::Written).map_err(|err| err.to_string())
+        self.write(note.at, body, Keep::Written, Tell::Now).map_err(|err| err.to_string())
     }
 }
 

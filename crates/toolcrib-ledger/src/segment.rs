@@ -75,8 +75,10 @@ impl Segment {
 
 impl fmt::Display for Segment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let at = Timestamp::from_second(self.hour * 3600).unwrap_or_default();
-        write!(f, "{}", at.strftime("ctx-%Y%m%d-%H"))?;
+        let start = Timestamp::from_second(self.hour * 3600).unwrap_or_default();
+        let start = jiff::tz::Offset::UTC.to_datetime(start);
+        let (year, month, day, hour) = (start.year(), start.month(), start.day(), start.hour());
+        write!(f, "ctx-{year:04}{month:02}{day:02}-{hour:02}")?;
         if self.part > 0 {
             write!(f, "-{}", self.part)?;
         }
