@@ -11,7 +11,7 @@ use toolcrib_core::Usage;
 use toolcrib_core::command::End;
 
 use crate::segment::Segment;
-use crate::state::State;
+use crate::state::{State, open_plain, read_plain};
 use crate::tidy::{unpack, unpacked_size};
 
 /// A line of the record. What a later version adds is passed over.
@@ -164,7 +164,7 @@ impl Record {
     }
 
     pub(crate) fn page(&self, segment: Segment) -> io::Result<Page> {
-        let bytes = match fs::read(segment.path(&self.folder)) {
+        let bytes = match read_plain(&segment.path(&self.folder)) {
             Err(err) if err.kind() == io::ErrorKind::NotFound => {
                 unpack(&segment.packed_path(&self.folder))
             }
@@ -197,7 +197,7 @@ impl Follower {
 
     fn rest(&self, segment: Segment) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        match fs::File::open(segment.path(&self.folder)) {
+        match open_plain(&segment.path(&self.folder)) {
             Err(err) if err.kind() == io::ErrorKind::NotFound => {
                 let all = unpack(&segment.packed_path(&self.folder))?;
                 let at = usize::try_from(self.at).unwrap_or(usize::MAX);

@@ -9,6 +9,8 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
+use crate::state::read_plain;
+
 /// How many bytes of a line's SHA-256 are kept: nobody finds a second text for them.
 const SIZE: usize = 24;
 
@@ -83,7 +85,7 @@ pub(crate) struct Key {
 impl Key {
     /// Opens the key at `path`, making one if there is none.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        match fs::read(path) {
+        match read_plain(path) {
             Ok(secret) if secret.len() == 32 => return Ok(Self::new(&secret)),
             Ok(_) => {
                 return Err(io::Error::new(

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
 
-use crate::state::State;
+use crate::state::{State, open_plain};
 
 const FOLDER: &str = "live";
 
@@ -75,7 +75,7 @@ impl Dead {
             let path = entry?.path();
             let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
             let name = name.to_owned();
-            let Ok(file) = File::open(&path) else { continue };
+            let Ok(file) = open_plain(&path) else { continue };
             if file.try_lock().is_ok() {
                 dead.push(Self { path, name, _file: file });
             }

@@ -1,7 +1,7 @@
 //! Calls that were under way when their process died: what came of them is not known, and is put on the
 //! record as that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io;
 
@@ -33,41 +33,51 @@ pub fn find_lost(
     now: Timestamp,
 ) -> io::Result<Vec<LostCall>> {
     let dead = Dead::find(state)?;
-    let mut all = Vec::new();
-    for process in dead {
-        let since = process.name.parse::<ulid::Ulid>().ok().and_then(|id| {
-            Timestamp::from_millisecond(i64::try_from(id.timestamp_ms()).ok()?).ok()
-        });
-        let lost = lost_by(state, &process.name, since)?;
-        for call in &lost {
-            let note = Note {
-                at: now,
-                actor: "system",
-                act: "tool_call",
-                event: "lost",
-                tool: &call.tool,
-                call: &call.call,
-                detail: json!({"outcome": "unknown", "process": process.name}),
-            };
-            recorder.note(&note).map_err(io::Error::other)?;
-        }
-        all.extend(lost);
+    if dead.is_empty() {
+        return Ok(Vec::new());
+    }
+    let names: HashSet<&str> = dead.iter().map(|process| process.name.as_str()).collect();
+    let lost = lost_by(state, &names)?;
+    for (process, call) in &lost {
+        let note = Note {
+            at: now,
+            actor: "system",
+            act: "tool_call",
+            event: "lost",
+            tool: &call.tool,
+            call: &call.call,
+            detail: json!({"outcome": "unknown", "process": process}),
+        };
+        recorder.note(&note).map_err(io::Error::other)?;
+    }
+    for process in &dead {
         let _ = fs::remove_file(&process.path);
     }
-    Ok(all)
+    Ok(lost.into_iter().map(|(_, call)| call).collect())
 }
 
-fn lost_by(state: &State, process: &str, since: Option<Timestamp>) -> io::Result<Vec<LostCall>> {
-    let mut open: BTreeMap<String, LostCall> = BTreeMap::new();
+/// Finds the calls that these processes began and never ended, each with the one that did.
+fn lost_by(state: &State, processes: &HashSet<&str>) -> io::Result<Vec<(String, LostCall)>> {
+    // Their names tell when they began; without it, all is looked at.
+    let began = |name: &&str| {
+        let id = name.parse::<ulid::Ulid>().ok()?;
+        Timestamp::from_millisecond(i64::try_from(id.timestamp_ms()).ok()?).ok()
+    };
+    let starts: Option<Vec<Timestamp>> = processes.iter().map(began).collect();
+    let since = starts.and_then(|starts| starts.into_iter().min());
+    let mut open: BTreeMap<String, (String, LostCall)> = BTreeMap::new();
     let record = Record::open(state)?.between(since, None);
     for page in record.pages() {
         for line in page?.lines() {
             let Some(entry) = Entry::parse(line) else { continue };
             match entry.event.as_str() {
-                "started" if entry.process.as_deref() == Some(process) => {
-                    let (tool, at) = (entry.tool(), entry.ts);
-                    let (call, places) = (entry.trace_id, entry.places);
-                    open.insert(call.clone(), LostCall { call, tool, at, places });
+                "started" => {
+                    let Some(process) = entry.process.clone() else { continue };
+                    if processes.contains(process.as_str()) {
+                        let (tool, at) = (entry.tool(), entry.ts);
+                        let (call, places) = (entry.trace_id, entry.places);
+                        open.insert(call.clone(), (process, LostCall { call, tool, at, places }));
+                    }
                 }
                 "ended" | "lost" => {
                     open.remove(&entry.trace_id);

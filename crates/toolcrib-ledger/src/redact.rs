@@ -66,7 +66,7 @@ const FORMS: &[Form] = &[
     },
     Form {
         signs: &["eyj"],
-        pattern: r"(?-u:\b)eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
+        pattern: r"(?-u:\b)eyJ[A-Za-z0-9_-]{8,}\.(?:[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|eyJ[A-Za-z0-9_-]{8,})",
         check: any,
     },
     Form {
@@ -74,9 +74,37 @@ const FORMS: &[Form] = &[
         pattern: r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(.*?)(?:-----END|$)",
         check: any,
     },
+    Form { signs: &["://"], pattern: r#"://[^\s/?#"'\\@:]*:([^\s?#"'\\]+)@"#, check: is_no_port },
+    // Addresses that are secrets themselves.
     Form {
-        signs: &["://"],
-        pattern: r#"://[^\s/?#"'\\@:]*:([^\s/?#"'\\@]+)@"#,
+        signs: &["hooks.slack.com", "/api/webhooks/", "webhook.office.com", "api.telegram.org"],
+        pattern: r"(?i)(?:hooks\.slack\.com/(?:services|workflows|triggers)/|/api/webhooks/[0-9]+/|webhook\.office\.com/webhookb2/|api\.telegram\.org/bot)([A-Za-z0-9@:/_-]{16,})",
+        check: any,
+    },
+    Form {
+        signs: &["sig=", "signature="],
+        pattern: r"(?i)[?&](?:sig|(?:x-(?:amz|goog)-)?signature)=([A-Za-z0-9%+/_=-]{16,})",
+        check: is_written_out,
+    },
+    Form {
+        signs: &["cookie"],
+        pattern: r#"(?i)cookie(?:\\?["'])?\s*:\s*(?:\\?["'])?([^\s"'\\=]+=[^\r\n"'\\]{4,})"#,
+        check: is_written_out,
+    },
+    // What programs take as options.
+    Form {
+        signs: &["curl"],
+        pattern: r#"(?-u:\b)curl\s(?:[^|;&\n]*?\s)?(?:-[A-Za-z]*u|--user|--proxy-user)[\s=]*(?:\\?["'])?[^\s:"'\\/]+:([^\s"'\\]+)"#,
+        check: is_written_out,
+    },
+    Form {
+        signs: &["mysql", "mariadb", "sshpass"],
+        pattern: r#"(?-u:\b)(?:(?:mysql[a-z]*|mariadb[a-z-]*)\s(?:[^|;&\n]*\s)?-p|sshpass\s+-p\s*)(?:\\?["'])?([^\s"'\\]{3,})"#,
+        check: is_written_out,
+    },
+    Form {
+        signs: &["--pass", "password=", "passwd="],
+        pattern: r#"(?:--pass(?:word|wd|phrase)?[\s=]+|(?-u:\b)[A-Z0-9_]*PASSW(?:OR)?D=|[?&](?:password|passwd)=)(?:\\?["'])?([^\s"'\\,;&(){}<>\[\]-][^\s"'\\,;&(){}<>\[\]]{3,})(?:[\s"'\\;&|]|$)"#,
         check: is_written_out,
     },
     Form {
@@ -226,6 +254,13 @@ fn any(_: &str) -> bool {
 fn is_written_out(value: &str) -> bool {
     let is_place = value.starts_with(['$', '%', '<', '*', '{', '[']) || value.contains("...");
     !is_place && !value.bytes().all(|byte| byte == b'x' || byte == b'X')
+}
+
+/// Whether what stands between `:` and `@` in an address is a password, and not a port with a path.
+fn is_no_port(value: &str) -> bool {
+    let port = value.split('/').next().unwrap_or_default();
+    let is_port = port.len() < value.len() && port.bytes().all(|byte| byte.is_ascii_digit());
+    !is_port && is_written_out(value)
 }
 
 /// Whether a value is more than words with dashes between them.

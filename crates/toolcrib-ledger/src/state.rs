@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -71,6 +71,24 @@ pub(crate) fn open_append(path: &Path) -> io::Result<File> {
     let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
     let mut options = OpenOptions::new();
     options.read(true).append(true).create(true).mode(0o600).custom_flags(flags).open(path)
+}
+
+/// Opens a file of ours for reading: a plain one, so that nothing put in its place makes us wait.
+pub(crate) fn open_plain(path: &Path) -> io::Result<File> {
+    let flags = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "is no plain file"));
+    }
+    Ok(file)
+}
+
+/// Reads such a file.
+pub(crate) fn read_plain(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = open_plain(path)?;
+    let mut bytes = Vec::with_capacity(usize::try_from(file.metadata()?.len()).unwrap_or(0));
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Whether the last line was torn, by a crash or a full disk: the next one must not be glued to it.

@@ -40,7 +40,10 @@ const MIGRATIONS: &[&str] = &["
 "];
 
 /// How long a process waits for another that writes.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The tables there must be.
+const TABLES: [&str; 5] = ["folded", "open_calls", "tools", "amounts", "hours"];
 
 /// Why figures cannot be had.
 #[derive(Debug)]
@@ -56,6 +59,12 @@ impl std::error::Error for StatsError {}
 
 impl From<rusqlite::Error> for StatsError {
     fn from(err: rusqlite::Error) -> Self {
+        if err.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy) {
+            let wait = PATIENCE.as_secs();
+            return Self(format!(
+                "another process has had the statistics in hand for {wait} s; try again when it is done"
+            ));
+        }
         Self(format!("the statistics cannot be had: {err}"))
     }
 }
@@ -129,7 +138,7 @@ impl Stats {
     pub fn rebuild(&mut self) -> Result<u64, StatsError> {
         let transaction =
             self.database.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        for table in ["folded", "open_calls", "tools", "amounts", "hours"] {
+        for table in TABLES {
             transaction.execute(&format!("DELETE FROM {table}"), [])?;
         }
         let lines = fold_all(&transaction, &self.state)?;
@@ -270,6 +279,11 @@ fn migrate(mut database: Connection) -> Result<Connection, Trouble> {
             i64::try_from(MIGRATIONS.len()).unwrap_or(0),
         )?;
         transaction.commit()?;
+    }
+    for table in TABLES {
+        if !database.table_exists(None, table)? {
+            return Err(Trouble::Broken(format!("it has no table `{table}`")));
+        }
     }
     Ok(database)
 }

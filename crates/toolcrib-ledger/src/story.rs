@@ -1,6 +1,6 @@
 //! Calls put together again from their lines.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 
 use jiff::Timestamp;
@@ -205,6 +205,59 @@ pub fn find_calls(state: &State, wanted: &Wanted, most: usize) -> io::Result<Vec
     Ok(found)
 }
 
+/// Tells each call with its lines as they are, in the order the calls ended in; what comes after that is told alone.
+/// Holds no more than the calls that are under way.
+pub fn tell_calls(
+    state: &State,
+    wanted: &Wanted,
+    mut tell: impl FnMut(&Story, &[&[u8]]) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut open: BTreeMap<String, (Story, Vec<u8>)> = BTreeMap::new();
+    let mut told: HashSet<String> = HashSet::new();
+    let mut tell_one = |story: &Story, text: &[u8]| {
+        let lines: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
+        tell(story, &lines)
+    };
+    for page in Record::open(state)?.between(wanted.since, None).pages() {
+        let page = page?;
+        let is_over = wanted.until.is_some_and(|until| starts_after(&page, until));
+        if is_over && open.is_empty() {
+            break;
+        }
+        for (entry, line) in calls_in(&page, wanted) {
+            let call = entry.trace_id.clone();
+            let whole = [line, b"\n"].concat();
+            if told.contains(&call) {
+                tell_one(&Story { entries: vec![entry] }, &whole)?;
+                continue;
+            }
+            let is_end = matches!(entry.event.as_str(), "ended" | "lost");
+            if entry.event == "asked" && !is_over {
+                open.insert(call.clone(), Default::default());
+            }
+            let Some((story, text)) = open.get_mut(&call) else { continue };
+            story.entries.push(entry);
+            text.extend_from_slice(&whole);
+            if is_end
+                && let Some((story, text)) = open.remove(&call)
+                && wanted.takes(&story)
+            {
+                tell_one(&story, &text)?;
+                told.insert(call);
+            }
+        }
+    }
+    for (story, text) in open.values().filter(|(story, _)| wanted.takes(story)) {
+        tell_one(story, text)?;
+    }
+    Ok(())
+}
+
+/// Whether all lines of a page were written after `until`, by its first one.
+fn starts_after(page: &Page, until: Timestamp) -> bool {
+    page.lines().find_map(Entry::parse).is_some_and(|entry| entry.ts > until)
+}
+
 /// Looks for what came of a call after the files that were looked at.
 fn follow(state: &State, story: &mut Story) -> io::Result<()> {
     let wanted =
@@ -215,19 +268,19 @@ fn follow(state: &State, story: &mut Story) -> io::Result<()> {
     Ok(())
 }
 
+/// The lines of a page that can be of a wanted call.
+fn calls_in<'a>(page: &'a Page, wanted: &Wanted) -> impl Iterator<Item = (Entry, &'a [u8])> {
+    let finder = wanted.sign().map(|sign| memmem::Finder::new(sign.as_bytes()).into_owned());
+    let is_near = move |line: &&[u8]| finder.as_ref().is_none_or(|it| it.find(line).is_some());
+    let entries = page.lines().filter(is_near).filter_map(|line| Some((Entry::parse(line)?, line)));
+    entries.filter(|(entry, _)| entry.act == "tool_call" && !entry.trace_id.is_empty())
+}
+
 /// Puts the lines of a page before those that are there already.
 fn gather(page: &Page, wanted: &Wanted, open: &mut HashMap<String, Story>) {
-    let sign = wanted.sign();
-    let finder = sign.as_ref().map(|sign| memmem::Finder::new(sign.as_bytes()));
     let mut fresh: HashMap<String, Vec<Entry>> = HashMap::new();
-    for line in page.lines() {
-        if finder.as_ref().is_some_and(|finder| finder.find(line).is_none()) {
-            continue;
-        }
-        let Some(entry) = Entry::parse(line) else { continue };
-        if entry.act == "tool_call" && !entry.trace_id.is_empty() {
-            fresh.entry(entry.trace_id.clone()).or_default().push(entry);
-        }
+    for (entry, _) in calls_in(page, wanted) {
+        fresh.entry(entry.trace_id.clone()).or_default().push(entry);
     }
     for (call, mut entries) in fresh {
         let story = open.entry(call).or_default();

@@ -1,7 +1,7 @@
 //! Old files of the record: packed when nothing is added to them any more, removed when they are too old. Both
 //! only after their figures were folded.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::lines::{Entry, Record};
 use crate::link::Key;
 use crate::log::Tied;
 use crate::segment::Segment;
-use crate::state::State;
+use crate::state::{State, open_plain, read_plain};
 use crate::verify::read_end;
 
 /// What was done.
@@ -109,7 +109,7 @@ fn remove(
 }
 
 fn pack(folder: &Path, segment: Segment) -> io::Result<()> {
-    let bytes = fs::read(segment.path(folder))?;
+    let bytes = read_plain(&segment.path(folder))?;
     let fresh = folder.join(format!("{segment}.packing"));
     let file =
         OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
@@ -124,14 +124,14 @@ fn pack(folder: &Path, segment: Segment) -> io::Result<()> {
 /// Reads a packed file.
 pub(crate) fn unpack(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    GzDecoder::new(File::open(path)?).read_to_end(&mut bytes)?;
+    GzDecoder::new(open_plain(path)?).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 /// How large a packed file is when it is not: its last four bytes say so.
 pub(crate) fn unpacked_size(path: &Path) -> io::Result<u64> {
     use std::os::unix::fs::FileExt;
-    let file = File::open(path)?;
+    let file = open_plain(path)?;
     let size = file.metadata()?.len();
     let mut last = [0; 4];
     file.read_exact_at(&mut last, size.saturating_sub(4))?;

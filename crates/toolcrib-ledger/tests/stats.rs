@@ -200,10 +200,28 @@ fn a_broken_database_is_set_aside_and_made_anew() {
         stats.fold().unwrap();
         assert_eq!(stats.tools().unwrap(), before);
     }
+    rusqlite::Connection::open(&path).unwrap().execute_batch("DROP TABLE hours").unwrap();
+    let mut stats = place.stats();
+    assert!(stats.warnings[0].contains("no table `hours`"), "{:?}", stats.warnings);
+    stats.fold().unwrap();
+    assert_eq!(stats.tools().unwrap(), before);
     let names = std::fs::read_dir(place.state.folder()).unwrap();
     let aside =
         names.filter(|it| it.as_ref().unwrap().file_name().to_string_lossy().contains("broken"));
-    assert_eq!(aside.count(), 2);
+    assert_eq!(aside.count(), 3);
+}
+
+#[test]
+fn a_database_that_another_holds_is_not_waited_for_without_end() {
+    let place = Place::new();
+    call(&place.recorder(), 1, "wink/read_file", "a", 10, None);
+    let mut stats = place.stats();
+    let other = rusqlite::Connection::open(place.state.folder().join("stats.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let refused = stats.fold().err().unwrap().to_string();
+    assert!(refused.contains("another process"), "{refused}");
+    other.execute_batch("ROLLBACK").unwrap();
+    assert!(stats.fold().unwrap() > 0);
 }
 
 #[test]

@@ -41,7 +41,7 @@ pub(crate) enum AuditCommand {
         #[command(flatten)]
         which: Which,
         /// How many to show at most
-        #[arg(long, short = 'n', default_value = "50")]
+        #[arg(long, short = 'n', default_value = "50", value_parser = at_least_one)]
         limit: usize,
         /// Print as JSON, a line for each call
         #[arg(long)]
@@ -61,6 +61,14 @@ pub(crate) enum AuditCommand {
         #[arg(long)]
         json: bool,
     },
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("that would find nothing; write 1 or more".to_owned()),
+        Ok(count) => Ok(count),
+        Err(_) => Err("it is no number".to_owned()),
+    }
 }
 
 /// Which calls.

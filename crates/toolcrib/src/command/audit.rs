@@ -1,6 +1,5 @@
 //! `toolcrib audit`: the record, for people.
 
-use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -9,7 +8,7 @@ use serde_json::{Value, json};
 use toolcrib_core::{Change, escape};
 use toolcrib_ledger::{
     Entry, Fate, Follower, Journal, Problem, Record, State, Story, Verified, Wanted, find_calls,
-    verify,
+    tell_calls, verify,
 };
 
 use super::{moment, print_lines, read, render};
@@ -66,16 +65,14 @@ fn tail(
     follow: bool,
     as_json: bool,
 ) -> Result<Exit, WiringError> {
-    let say = |line: &[u8]| {
-        if as_json {
-            return print_json(&String::from_utf8_lossy(line));
+    let say = |line: &[u8]| match Entry::parse(line) {
+        Some(_) if as_json => print_json(&String::from_utf8_lossy(line)),
+        None if as_json => {
+            let text = String::from_utf8_lossy(line);
+            print_json(&json!({"event": "line_unreadable", "text": text}).to_string())
         }
-        match Entry::parse(line) {
-            Some(entry) => print(&format!("{}\n", one_line(terminal, &entry))),
-            None => {
-                print(&format!("{}\n", terminal.paint(Paint::Bad, "a line that cannot be read")))
-            }
-        }
+        Some(entry) => print(&format!("{}\n", one_line(terminal, &entry))),
+        None => print(&format!("{}\n", terminal.paint(Paint::Bad, "a line that cannot be read"))),
     };
     let mut follower = Follower::at_end(state)?;
     let mut newest: Vec<Vec<u8>> = Vec::new();
@@ -336,66 +333,58 @@ fn bytes(count: u64) -> String {
     toolcrib_core::command::show_bytes(count)
 }
 
+/// What a row of an export has, as [`summary`] names it.
+const COLUMNS: [&str; 15] = [
+    "call",
+    "at",
+    "session",
+    "user",
+    "tool",
+    "args",
+    "decision",
+    "rule",
+    "by",
+    "outcome",
+    "error",
+    "message",
+    "elapsed_ms",
+    "version",
+    "used",
+];
+
 fn export(state: &State, wanted: &Wanted, format: ExportFormat) -> Result<Exit, WiringError> {
-    let mut calls = find_calls(state, wanted, usize::MAX)?;
-    calls.reverse();
     let mut out = io::BufWriter::new(io::stdout().lock());
     let written = match format {
-        ExportFormat::Ndjson => ndjson(state, wanted, &calls, &mut out),
-        ExportFormat::Csv => csv(&calls, &mut out),
+        // Their lines as they are.
+        ExportFormat::Ndjson => tell_calls(state, wanted, |_, lines| {
+            lines.iter().try_for_each(|line| {
+                let text = String::from_utf8_lossy(line);
+                out.write_all(escape::json(&text).as_bytes())
+            })
+        }),
+        ExportFormat::Csv => writeln!(out, "{}", COLUMNS.join(",")).and_then(|()| {
+            tell_calls(state, wanted, |story, _| match story.first() {
+                Some(entry) if entry.event == "asked" => csv_row(story, &mut out),
+                _ => Ok(()),
+            })
+        }),
     };
     match written.and_then(|()| out.flush()) {
         Err(err) if err.kind() != io::ErrorKind::BrokenPipe => {
-            Err(WiringError(format!("the export could not be written: {err}")))
+            Err(WiringError(format!("the export is not whole: {err}")))
         }
         _ => Ok(Exit::Done),
     }
 }
 
-/// Writes the lines of these calls as they are.
-fn ndjson(state: &State, wanted: &Wanted, calls: &[Story], out: &mut impl Write) -> io::Result<()> {
-    let ids: HashSet<&str> = calls.iter().map(Story::id).collect();
-    for page in Record::open(state)?.between(wanted.since, None).pages() {
-        for line in page?.lines() {
-            let Some(entry) = Entry::parse(line) else { continue };
-            if ids.contains(entry.trace_id.as_str()) {
-                out.write_all(escape::json(&String::from_utf8_lossy(line)).as_bytes())?;
-                out.write_all(b"\n")?;
-            }
-        }
-    }
-    Ok(())
-}
-
-fn csv(calls: &[Story], out: &mut impl Write) -> io::Result<()> {
-    const COLUMNS: [&str; 15] = [
-        "call",
-        "at",
-        "session",
-        "user",
-        "tool",
-        "args",
-        "decision",
-        "rule",
-        "by",
-        "outcome",
-        "error",
-        "message",
-        "elapsed_ms",
-        "version",
-        "used",
-    ];
-    writeln!(out, "{}", COLUMNS.join(","))?;
-    for story in calls {
-        let summary = summary(story);
-        let cells = COLUMNS.map(|column| match &summary[column] {
-            Value::Null => String::new(),
-            Value::String(text) => cell(text),
-            other => cell(&other.to_string()),
-        });
-        writeln!(out, "{}", cells.join(","))?;
-    }
-    Ok(())
+fn csv_row(story: &Story, out: &mut impl Write) -> io::Result<()> {
+    let summary = summary(story);
+    let cells = COLUMNS.map(|column| match &summary[column] {
+        Value::Null => String::new(),
+        Value::String(text) => cell(text),
+        other => cell(&other.to_string()),
+    });
+    writeln!(out, "{}", cells.join(","))
 }
 
 /// A cell that no spreadsheet takes for a formula.

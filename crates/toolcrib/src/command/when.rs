@@ -20,7 +20,11 @@ pub(super) fn moment(text: &str, now: Timestamp) -> Result<Timestamp, String> {
         let then = ago.and_then(|ago| now.checked_sub(ago).ok());
         return then.ok_or_else(|| format!("`{text}` is too long ago"));
     }
-    let in_utc = |at: civil::DateTime| at.to_zoned(TimeZone::UTC).map(|at| at.timestamp());
+    // A date so late that it is no moment any more is the last one.
+    let in_utc = |at: civil::DateTime| {
+        let moment = at.to_zoned(TimeZone::UTC).map_or(Timestamp::MAX, |at| at.timestamp());
+        Ok::<_, jiff::Error>(moment)
+    };
     text.parse::<Timestamp>()
         .or_else(|_| text.replace(' ', "T").parse::<civil::DateTime>().and_then(in_utc))
         .or_else(|_| text.parse::<civil::Date>().and_then(|date| in_utc(date.at(0, 0, 0, 0))))
@@ -49,6 +53,7 @@ mod tests {
         check("1w", Some("2026-10-28T12:00:00Z"));
         check("2026-11-01", Some("2026-11-01T00:00:00Z"));
         check("2026-11-01 08:30", Some("2026-11-01T08:30:00Z"));
+        check("9999-12-31", Some(&Timestamp::MAX.to_string()));
         check("2026-11-01T08:30:00+02:00", Some("2026-11-01T06:30:00Z"));
         for wrong in
             ["", "h", "2y", "yesterday", "-2h", "99999999999999999999d", "9223372036854775807d"]
