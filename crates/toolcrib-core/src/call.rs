@@ -34,8 +34,17 @@ pub struct Call {
     pub id: CallId,
     /// The conversation it belongs to.
     pub session: SessionId,
+    /// What its caller calls the conversation, for the record: nothing is decided or counted by it.
+    pub conversation: Option<SessionId>,
     /// The tool asked for: `catalogue/tool`, or `tool` where that is enough.
     pub tool: String,
     /// The arguments, as parsed by [`crate::json::parse`].
     pub args: Value,
+}
+
+impl Call {
+    /// The conversation as the record names it.
+    pub fn conversation(&self) -> &SessionId {
+        self.conversation.as_ref().unwrap_or(&self.session)
+    }
 }

@@ -53,9 +53,7 @@ const MOST_MARKS: usize = 2;
 
 /// Whether a character is drawn over the one before it.
 fn is_mark(c: char) -> bool {
-    matches!(c,
-        '\u{0300}'..='\u{036f}' | '\u{0483}'..='\u{0489}' | '\u{1ab0}'..='\u{1aff}'
-        | '\u{1dc0}'..='\u{1dff}' | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}')
+    c > '\u{2ff}' && unicode_normalization::char::is_combining_mark(c)
 }
 
 /// Returns JSON text in which every deceptive character is a `\uXXXX` escape: the same value, safe

@@ -14,7 +14,7 @@ pub use book::{Policy, Subject};
 pub use file::{RulesError, Said, rules_in};
 pub use grant::{Covers, Grant, Scope, Wish};
 pub use pattern::{PathGlob, Pattern};
-pub use rule::{Layer, Rule, Says, Source, When};
+pub use rule::{Layer, Rule, Says, Source, When, without_detours};
 
 /// How much harm a tool could do, from none to the most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

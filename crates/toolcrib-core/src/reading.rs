@@ -7,8 +7,10 @@ pub struct Reading {
     pub proven: Result<Proven, String>,
     /// Everything that looks like a command, at any depth: its words, quotes taken away.
     pub found: Vec<Vec<String>>,
-    /// Files that redirections would write, as they are spelt.
+    /// Files that it would write, as they are spelt.
     pub writes: Vec<String>,
+    /// Files that would be removed, or be open to others than before, as they are spelt.
+    pub removes: Vec<String>,
     /// Files that redirections would read, as they are spelt.
     pub reads: Vec<String>,
     /// What no good command needs, by name.
@@ -35,6 +37,17 @@ pub struct Step {
     pub is_elsewhere: bool,
     /// Whether it is fed by another program or a file.
     pub is_fed: bool,
+    /// What it does to files beyond its words.
+    pub names: Names,
+}
+
+/// What a program does to files beyond those that its words name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    /// It can make a name lead somewhere else, so that what a path is after it is not known.
+    pub leads_elsewhere: bool,
+    /// It writes files that its words do not name.
+    pub writes_unnamed: bool,
 }
 
 /// What no good command needs.
@@ -90,6 +103,7 @@ impl Reading {
             proven: Err(format!("{language} is not read")),
             found: Vec::new(),
             writes: Vec::new(),
+            removes: Vec::new(),
             reads: Vec::new(),
             dangers: Vec::new(),
         }
@@ -129,62 +143,99 @@ impl Reading {
     }
 }
 
-/// Programs that do what files of their directory say.
-const SAID_BY_DIRECTORY: &[&str] = &[
-    "ansible-playbook",
-    "ant",
-    "bazel",
-    "black",
-    "bundle",
-    "cargo",
-    "cmake",
-    "composer",
-    "ctest",
-    "deno",
-    "docker-compose",
-    "eslint",
-    "flake8",
-    "git",
-    "gmake",
-    "go",
-    "gradle",
-    "jest",
-    "just",
-    "make",
-    "meson",
-    "mix",
-    "mocha",
-    "mvn",
-    "mypy",
-    "ninja",
-    "npm",
-    "phpunit",
-    "pnpm",
-    "poetry",
-    "prettier",
-    "py.test",
-    "pylint",
-    "pytest",
-    "rake",
-    "rspec",
-    "ruff",
-    "sbt",
-    "terraform",
-    "tofu",
-    "tox",
-    "tsc",
-    "vagrant",
-    "vite",
-    "vitest",
-    "webpack",
-    "yarn",
+/// Programs that do the same wherever they are started: no file of their directory says what they do. Of all
+/// others one might.
+const SAME_ANYWHERE: &[&str] = &[
+    "[",
+    "awk",
+    "basename",
+    "cat",
+    "cd",
+    "chmod",
+    "chown",
+    "cksum",
+    "cmp",
+    "comm",
+    "cp",
+    "cut",
+    "date",
+    "df",
+    "diff",
+    "dirname",
+    "du",
+    "echo",
+    "egrep",
+    "expr",
+    "false",
+    "fgrep",
+    "file",
+    "find",
+    "fold",
+    "gawk",
+    "grep",
+    "gunzip",
+    "gzip",
+    "head",
+    "hexdump",
+    "id",
+    "install",
+    "jq",
+    "ln",
+    "ls",
+    "mawk",
+    "md5sum",
+    "mkdir",
+    "mktemp",
+    "mv",
+    "nl",
+    "od",
+    "paste",
+    "popd",
+    "printf",
+    "ps",
+    "pushd",
+    "pwd",
+    "readlink",
+    "realpath",
+    "rev",
+    "rg",
+    "rm",
+    "rmdir",
+    "sed",
+    "seq",
+    "sha1sum",
+    "sha256sum",
+    "sha512sum",
+    "sleep",
+    "sort",
+    "split",
+    "stat",
+    "strings",
+    "tac",
+    "tail",
+    "tee",
+    "test",
+    "touch",
+    "tr",
+    "tree",
+    "true",
+    "truncate",
+    "tsort",
+    "uname",
+    "uniq",
+    "wc",
+    "which",
+    "whoami",
+    "xxd",
+    "yes",
+    "zcat",
 ];
 
 impl Step {
     /// Takes note that it runs in another directory than the workspace's own.
     pub fn elsewhere(&mut self) {
         let name = self.words.first().map_or("", String::as_str);
-        self.is_elsewhere |= SAID_BY_DIRECTORY.contains(&name) || self.caveat.is_some();
+        self.is_elsewhere |= !SAME_ANYWHERE.contains(&name) || self.caveat.is_some();
     }
 
     /// Whether its words, even all of them, do not say what it does: what it is fed, or files of another

@@ -3,13 +3,14 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::redact::Redactor;
 use crate::state::State;
 
 /// A call that waits.
@@ -33,8 +34,14 @@ pub struct Pending {
     pub reading: Option<String>,
     /// Files that it would change.
     pub files: Vec<String>,
+    /// What an answer does not hold fast: it may be another by the time the call runs.
+    #[serde(default)]
+    pub loose: Vec<String>,
     /// Whether nobody waits for it: whoever approves it runs it.
     pub is_parked: bool,
+    /// The process that waits for it.
+    #[serde(default)]
+    pub process: String,
     /// When it was asked.
     pub created_at: Timestamp,
     /// Until when it can be answered.
@@ -96,7 +103,7 @@ impl Approvals {
 
     /// Adds a call that waits.
     pub fn add(&self, pending: &Pending) -> io::Result<()> {
-        fs::create_dir_all(&self.folder)?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
         write_new(&self.path(&pending.id, "json")?, pending)
     }
 
@@ -129,6 +136,8 @@ impl Approvals {
             Some(decided) if !decided.is_approved => Standing::Denied,
             Some(_) if self.path(&pending.id, "taken")?.exists() => Standing::TakenUp,
             _ if now >= pending.expires_at => Standing::Expired,
+            // Nobody is there any more who would run it.
+            _ if !pending.is_parked && !is_there(&pending.process) => Standing::Expired,
             Some(_) => Standing::Approved,
             None => Standing::Pending,
         })
@@ -152,12 +161,31 @@ impl Approvals {
 
     /// Answers. Returns whether this answer is the one that counts: the first.
     pub fn decide(&self, id: &str, decided: &Decided) -> io::Result<bool> {
-        first(write_new(&self.path(id, "decided")?, decided))
+        let is_first = first(write_new(&self.path(id, "decided")?, decided))?;
+        if is_first && !decided.is_approved {
+            self.forget(id)?;
+        }
+        Ok(is_first)
     }
 
     /// Takes an approved call up. Returns whether it is ours to run: it is run once.
     pub fn take_up(&self, id: &str) -> io::Result<bool> {
-        first(write_new(&self.path(id, "taken")?, &()))
+        let is_first = first(write_new(&self.path(id, "taken")?, &()))?;
+        if is_first {
+            self.forget(id)?;
+        }
+        Ok(is_first)
+    }
+
+    /// Takes the secrets out of the arguments of one that nobody needs them of any more.
+    fn forget(&self, id: &str) -> io::Result<()> {
+        let path = self.path(id, "json")?;
+        let pending: Pending = read(&path)?;
+        let args = Redactor::default().clean(&pending.args.to_string()).into_owned();
+        let args = serde_json::from_str(&args).unwrap_or_default();
+        let fresh = path.with_extension(format!("{}.fresh", ulid::Ulid::generate()));
+        write_new(&fresh, &Pending { args, ..pending })?;
+        fs::rename(&fresh, &path)
     }
 
     fn path(&self, id: &str, kind: &str) -> io::Result<PathBuf> {
@@ -166,6 +194,25 @@ impl Approvals {
         }
         Ok(self.folder.join(format!("{id}.{kind}")))
     }
+}
+
+/// The name of this process, which no other has had.
+pub fn this_process() -> String {
+    let id = std::process::id();
+    format!("{id} {}", started(id).unwrap_or_default())
+}
+
+fn is_there(process: &str) -> bool {
+    let Some((id, start)) = process.split_once(' ') else { return true };
+    id.parse().ok().and_then(started).is_some_and(|it| it == start)
+}
+
+/// When a process was started, as the kernel tells it.
+fn started(id: u32) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    // A name may have blanks, and brackets.
+    let (_, rest) = stat.rsplit_once(") ")?;
+    rest.split(' ').nth(19).map(str::to_owned)
 }
 
 fn first(made: io::Result<()>) -> io::Result<bool> {
@@ -209,14 +256,16 @@ mod tests {
         let pending = Pending {
             id: "01A".to_owned(),
             tool: "t".to_owned(),
-            args: Value::Null,
+            args: serde_json::json!({"command": "curl -u ada:letmein https://x"}),
             digest: String::new(),
             workspace: String::new(),
             requester: "r".to_owned(),
             rule: String::new(),
             reading: None,
             files: Vec::new(),
+            loose: Vec::new(),
             is_parked: true,
+            process: String::new(),
             created_at: now,
             expires_at: later,
         };
@@ -224,6 +273,15 @@ mod tests {
         assert!(approvals.add(&pending).is_err(), "an id is given once");
         assert_eq!(approvals.standing(&pending, now).unwrap(), Standing::Pending);
         assert_eq!(approvals.standing(&pending, later).unwrap(), Standing::Expired);
+        let asked = |process: &str| {
+            let process = process.to_owned();
+            let pending = Pending { is_parked: false, process, ..pending.clone() };
+            approvals.standing(&pending, now).unwrap()
+        };
+        assert_eq!(asked(&this_process()), Standing::Pending);
+        assert_eq!(asked("1 0"), Standing::Expired, "another process has that number");
+        let kept = || fs::read_to_string(folder.path().join("state/approvals/01A.json")).unwrap();
+        assert!(kept().contains("letmein"));
         let answer = |is_approved| Decided {
             is_approved,
             by: "someone".to_owned(),
@@ -245,6 +303,7 @@ mod tests {
         assert_eq!(approvals.standing(&pending, now).unwrap(), expect);
         assert!(approvals.take_up("01A").unwrap());
         assert!(!approvals.take_up("01A").unwrap());
+        assert!(!kept().contains("letmein") && kept().contains("curl"), "{}", kept());
         assert!(approvals.find("../x").is_err());
         assert_eq!(approvals.all().unwrap().len(), 1);
         assert_eq!(fs::read_dir(folder.path().join("state/approvals")).unwrap().count(), 3);

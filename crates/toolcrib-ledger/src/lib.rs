@@ -29,7 +29,7 @@ mod tally;
 mod tidy;
 mod verify;
 
-pub use approvals::{Approvals, Decided, Pending, Standing};
+pub use approvals::{Approvals, Decided, Pending, Standing, this_process};
 pub use fold::{Amount, ErrorFigures, Failed, Hour, HourKey, ResourceFigures, ToolFigures};
 pub use grants::GrantFile;
 pub use journal::{Journal, Taken};

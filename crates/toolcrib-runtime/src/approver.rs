@@ -16,6 +16,8 @@ pub struct Question {
     pub call: CallId,
     /// What an answer is bound to: tool, arguments, and what becomes of which files.
     pub digest: String,
+    /// What that does not hold fast, in words for people.
+    pub loose: Vec<String>,
     /// The catalogue.
     pub catalogue: &'static str,
     /// The tool.

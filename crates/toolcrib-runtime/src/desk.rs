@@ -176,6 +176,22 @@ impl Desk {
         }
     }
 
+    /// Fails if what someone was asked about is not what would run now.
+    pub(crate) fn check_unchanged(
+        &self,
+        offer: &Offer,
+        question: &Question,
+        ctx: &Ctx,
+    ) -> Result<(), ToolError> {
+        let seen = Seen::at(question.plan.clone(), ctx)?;
+        if bound_to(offer, &self.call, &seen, &self.judge, ctx) == question.digest {
+            return Ok(());
+        }
+        let message =
+            format!("`{}` was not run: files it names changed during the question", self.tool);
+        Err(ToolError::new(ErrorKind::Changed, message).hint("look at them, and repeat the call"))
+    }
+
     /// Returns the permit that policy alone gives, nothing if a person must be asked.
     fn permit(&self, decision: &Decision) -> Result<Option<Permit>, ToolError> {
         match decision.verdict {
@@ -366,6 +382,18 @@ impl Desk {
     }
 }
 
+/// What an answer is bound to by name only: it can be something else by the time the call runs.
+fn loose_in(plan: &Plan, judge: &Judge, ctx: &Ctx) -> Vec<String> {
+    let mut loose = judge.unbound(plan);
+    for path in judge.named(plan, ctx) {
+        let size = ctx.files.read(&path, 0).map_or(0, |content| content.size);
+        if size > LARGEST {
+            loose.push(format!("`{path}`: only its first {} MiB are looked at", LARGEST >> 20));
+        }
+    }
+    loose
+}
+
 /// What an answer is bound to: the tool, its arguments, and what it would do to which files as they are.
 fn bound_to(offer: &Offer, call: &Call, seen: &Seen, judge: &Judge, ctx: &Ctx) -> String {
     let edits = seen.plan.edits.iter().map(|edit| json!([edit.path, edit.before, edit.after]));
@@ -376,10 +404,11 @@ fn bound_to(offer: &Offer, call: &Call, seen: &Seen, judge: &Judge, ctx: &Ctx) -
     Digest::of(&offer.full_name(), &all).to_string()
 }
 
+/// Of larger files that a command names, the first bytes and the size are looked at.
+const LARGEST: u64 = 8 << 20;
+
 /// What is in files that a command names.
 fn contents(files: &[String], ctx: &Ctx) -> Vec<(String, u64, String)> {
-    /// Of larger files, the first bytes and the size are looked at.
-    const LARGEST: u64 = 8 << 20;
     let read = |path: &String| {
         let content = ctx.files.read(path, LARGEST).ok()?;
         Some((path.clone(), content.size, Digest::of_bytes(&content.bytes).to_string()))
@@ -399,6 +428,7 @@ pub(crate) fn question(
     Question {
         call: call.id.clone(),
         digest: bound_to(offer, call, &seen, judge, ctx),
+        loose: loose_in(&seen.plan, judge, ctx),
         catalogue: offer.catalogue.name,
         declaration: offer.tool.declaration(),
         args: call.args.clone(),
@@ -418,5 +448,5 @@ pub(crate) fn event<'a>(
     tool: &'a str,
     moment: Moment<'a>,
 ) -> Event<'a> {
-    Event { at: clock.now(), call: &call.id, session: &call.session, tool, moment }
+    Event { at: clock.now(), call: &call.id, session: call.conversation(), tool, moment }
 }

@@ -22,6 +22,115 @@ pub(crate) fn hosts_in(args: &Value, reading: Option<&Reading>) -> Vec<String> {
     hosts
 }
 
+/// Programs that reach the hosts their words name, without a scheme before them.
+const REACH: &[&str] = &[
+    "curl",
+    "dig",
+    "ftp",
+    "git",
+    "host",
+    "http",
+    "https",
+    "lftp",
+    "lynx",
+    "nc",
+    "ncat",
+    "nmap",
+    "nslookup",
+    "ping",
+    "rsync",
+    "scp",
+    "sftp",
+    "ssh",
+    "telnet",
+    "traceroute",
+    "w3m",
+    "wget",
+    "whois",
+    "xh",
+];
+
+/// Returns every host that words of programs which reach out could be; why that cannot be told, if so.
+pub(crate) fn hosts_named(reading: &Reading) -> Result<Vec<String>, String> {
+    let mut hosts = Vec::new();
+    let name = |words: &Vec<String>| {
+        let first = words.first().map_or("", String::as_str);
+        first.rsplit('/').next().unwrap_or(first).to_owned()
+    };
+    for words in reading.found.iter().filter(|words| REACH.contains(&name(words).as_str())) {
+        for word in words.iter().skip(1) {
+            // Behind a flag, too.
+            let word = word
+                .split_once('=')
+                .filter(|it| it.0.starts_with('-'))
+                .map_or(word.as_str(), |it| it.1);
+            let Some(host) = bare_host(word) else { continue };
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._:".contains(c);
+            if !host.chars().all(is_plain) {
+                return Err(format!("`{word}` could be a host that a rule is about"));
+            }
+            hosts.push(host);
+        }
+    }
+    Ok(hosts)
+}
+
+/// What of a word could be a host: what is behind a scheme or a name with `@`, up to a colon or a slash.
+fn bare_host(word: &str) -> Option<String> {
+    if word.starts_with('-') || word.starts_with(['/', '.']) {
+        return None;
+    }
+    let is_scheme = |it: &(&str, &str)| it.0.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let rest = word.split_once(":/").filter(is_scheme).map_or(word, |it| it.1);
+    let rest = rest.trim_start_matches('/');
+    let end = rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len());
+    let host = rest[..end].rsplit('@').next()?;
+    let host = match host.strip_prefix('[').and_then(|it| it.split_once(']')) {
+        Some((inner, _)) => inner,
+        None => host.split(':').next()?,
+    };
+    let host = decoded(host).trim_end_matches('.').to_ascii_lowercase();
+    (!host.is_empty()).then(|| address(&host).unwrap_or(host))
+}
+
+/// A text with `%xx` as what it stands for.
+fn decoded(text: &str) -> String {
+    let mut parts = text.split('%');
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.get(..2).and_then(|it| u8::from_str_radix(it, 16).ok()) {
+            Some(byte) if byte.is_ascii() => {
+                out.push(char::from(byte));
+                out.push_str(&part[2..]);
+            }
+            _ => {
+                out.push('%');
+                out.push_str(part);
+            }
+        }
+    }
+    out
+}
+
+/// An address of four numbers, however it is spelt: `127.1`, `0x7f000001`, `2130706433`.
+fn address(host: &str) -> Option<String> {
+    let number = |text: &str| match text.strip_prefix("0x") {
+        Some(hex) => u32::from_str_radix(hex, 16).ok(),
+        None if text.len() > 1 && text.starts_with('0') => u32::from_str_radix(text, 8).ok(),
+        None => text.parse().ok(),
+    };
+    let parts: Vec<u32> = host.split('.').map(number).collect::<Option<_>>()?;
+    let (last, first) = parts.split_last()?;
+    if first.len() > 3 || first.iter().any(|part| *part > 255) {
+        return None;
+    }
+    let mut value = *last;
+    for (place, part) in first.iter().enumerate() {
+        value |= part.checked_shl(24 - 8 * u32::try_from(place).ok()?)?;
+    }
+    Some(std::net::Ipv4Addr::from(value).to_string())
+}
+
 /// The host of an address; nothing if the text is none.
 fn host_of(text: &str) -> Option<String> {
     // Behind a flag, too: `--url=https://…`.
@@ -38,8 +147,8 @@ fn host_of(text: &str) -> Option<String> {
         Some(inner) => inner.split(']').next()?,
         None => host.split(':').next()?,
     };
-    let host = host.trim_end_matches('.').to_ascii_lowercase();
-    (!host.is_empty()).then_some(host)
+    let host = decoded(host).trim_end_matches('.').to_ascii_lowercase();
+    (!host.is_empty()).then(|| address(&host).unwrap_or(host))
 }
 
 #[cfg(test)]
@@ -57,6 +166,10 @@ mod tests {
             ("http://example.com./", "example.com"),
             ("http://[::1]:80/", "::1"),
             ("--url=ssh://git@host.example/r", "host.example"),
+            ("http://evil%2eexample/", "evil.example"),
+            ("http://2130706433/", "127.0.0.1"),
+            ("http://127.1/", "127.0.0.1"),
+            ("http://0x7f.0.0.1/", "127.0.0.1"),
         ] {
             assert_eq!(hosts_in(&json!({"url": text}), None), [host], "{text}");
         }

@@ -6,12 +6,12 @@ use std::sync::{Arc, PoisonError, RwLock};
 use serde_json::Value;
 use toolcrib_core::command::Shell;
 use toolcrib_core::policy::grant::{self, Covers, Grant, Grants, Wish};
-use toolcrib_core::policy::{Policy, Rule, Subject};
+use toolcrib_core::policy::{Policy, Rule, Subject, without_detours};
 use toolcrib_core::reading::{ReadShell, Reading, Step};
 use toolcrib_core::{Ctx, Decision, Plan, Tier, Verdict, canonical};
 
 use crate::confirm::Confirmations;
-use crate::hosts::hosts_in;
+use crate::hosts::{hosts_in, hosts_named};
 use crate::pace::{Bounds, Pace, Tally};
 
 /// What "always" could be said to, and why it may not be, if so.
@@ -113,7 +113,15 @@ impl Judge {
 
     fn read(&self, plan: &Plan) -> Option<Reading> {
         plan.command.as_ref().map(|command| match command.shell {
-            Shell::Bash | Shell::Own => self.shell.read(&command.text),
+            Shell::Bash => self.shell.read(&command.text),
+            Shell::Own => {
+                let mut reading = self.shell.read(&command.text);
+                // Within quotes, too, some shells take it for a beginning and others as it is.
+                if reading.proven.is_ok() && command.text.contains('\\') {
+                    reading.proven = Err("a backslash, which not all shells read alike".to_owned());
+                }
+                reading
+            }
             Shell::PowerShell | Shell::Program(_) => Reading::unread("this shell's language"),
         })
     }
@@ -145,14 +153,12 @@ impl Judge {
 
     /// The files that a command names, wherever it may be by then: an answer is about what is in them, too.
     pub(crate) fn named(&self, plan: &Plan, ctx: &Ctx) -> Vec<String> {
-        /// More words than this are not looked at.
-        const MOST: usize = 1000;
         let (Some(reading), Some(command)) = (self.read(plan), &plan.command) else {
             return Vec::new();
         };
         let directories = directories(&reading, command.directory.as_deref().unwrap_or("."));
-        let words = reading.found.iter().flatten().chain(&reading.reads).take(MOST);
-        let places = words.flat_map(|word| {
+        let words: Vec<String> = words_of(&reading).flat_map(|word| could_be(word)).collect();
+        let places = words.iter().take(MOST_NAMED).flat_map(|word| {
             directories.iter().map(move |directory| ctx.files.landing(&below(directory, word)))
         });
         let mut files: Vec<String> =
@@ -160,6 +166,22 @@ impl Judge {
         files.sort_unstable();
         files.dedup();
         files
+    }
+
+    /// What of a command is only known when it runs.
+    pub(crate) fn unbound(&self, plan: &Plan) -> Vec<String> {
+        let Some(reading) = self.read(plan) else { return Vec::new() };
+        let words: Vec<&String> = words_of(&reading).collect();
+        let is_open = |word: &&&String| word.contains(['*', '?', '$', '`']);
+        let mut open: Vec<String> = words.iter().filter(is_open).map(|it| (*it).clone()).collect();
+        open.sort_unstable();
+        open.dedup();
+        let mut all: Vec<String> =
+            open.iter().take(10).map(|it| format!("`{it}` is only known when it runs")).collect();
+        if words.len() > MOST_NAMED {
+            all.push("it has more words than are looked at".to_owned());
+        }
+        all
     }
 
     /// Notes that a call is let through by what decided about it.
@@ -192,11 +214,21 @@ impl Judge {
             if has_paths {
                 let is_kept = self.policy.keeps_from_paths(asked.tool);
                 reads.extend(mentioned(reading, from, is_kept, ctx));
+                doubt_names(reading, is_kept, self.policy.keeps_from_writes(asked.tool));
             }
-            writes.extend(reading.writes.iter().cloned());
+            writes.extend(reading.writes.iter().chain(&reading.removes).cloned());
         }
         let canonical = asked.canonical();
-        let hosts = hosts_in(asked.args, reading.as_ref());
+        let mut hosts = hosts_in(asked.args, reading.as_ref());
+        if self.policy.keeps_from_hosts(asked.tool)
+            && let Some(reading) = &mut reading
+        {
+            match hosts_named(reading) {
+                Ok(named) => hosts.extend(named),
+                Err(why) if reading.proven.is_ok() => reading.proven = Err(why),
+                Err(_) => {}
+            }
+        }
         let subject = Subject {
             tool: asked.tool,
             tier: asked.tier,
@@ -210,6 +242,9 @@ impl Judge {
         self.policy.decide(&subject, ctx.clock.now(), grants)
     }
 }
+
+/// Of more words than this, the rest are not looked at for files.
+const MOST_NAMED: usize = 1000;
 
 /// The directories that parts of a command could run in: where it begins, where each `cd` leads from there, and
 /// where all of them lead one after the other.
@@ -236,13 +271,44 @@ fn below(from: &str, path: &str) -> String {
     if path.starts_with('/') { path.to_owned() } else { format!("{from}/{path}") }
 }
 
+/// Every word of a command, however it is read.
+fn words_of(reading: &Reading) -> impl Iterator<Item = &String> {
+    let steps = reading.proven.iter().flat_map(|proven| &proven.steps);
+    let proven = steps.flat_map(|step| &step.words);
+    reading.found.iter().flatten().chain(&reading.reads).chain(proven)
+}
+
+/// What a path is can change while a command runs, by a part of it: where a rule is about paths, nothing is proven
+/// of the parts beside it. Nor is it of one that writes what its words do not name.
+fn doubt_names(reading: &mut Reading, is_kept: bool, is_kept_from_writes: bool) {
+    let Ok(proven) = &reading.proven else { return };
+    let has_pipe = proven.steps.iter().any(|step| step.is_fed);
+    let has_files = |step: &Step| step.words[1..].iter().any(|word| !word.starts_with('-'));
+    let maker = proven.steps.iter().position(|step| step.names.leads_elsewhere);
+    let why = match maker {
+        Some(maker) if is_kept => {
+            let rest = proven.steps.iter().enumerate();
+            let beside = rest.filter(|(at, _)| *at > maker || has_pipe && *at != maker);
+            let has_redirects = !proven.writes.is_empty() || !reading.reads.is_empty();
+            let is_led = has_redirects || beside.into_iter().any(|(_, step)| has_files(step));
+            is_led.then_some("a part of it can make a path lead somewhere else")
+        }
+        _ => None,
+    };
+    let unnamed = is_kept_from_writes && proven.steps.iter().any(|step| step.names.writes_unnamed);
+    let why = why.or(unnamed.then_some("it writes files that its words do not name"));
+    if let Some(why) = why {
+        reading.proven = Err(format!("{why}, and a rule is about paths"));
+    }
+}
+
 /// The paths that the words of a command could be. A rule that tightens is about those too; where there is
 /// one, a word that could be a path and is not known to be which proves nothing.
 fn mentioned(reading: &mut Reading, from: &str, is_kept: bool, ctx: &Ctx) -> Vec<String> {
     /// Of more words than this, the rest are only looked at as they are spelt.
     const MOST: usize = 1000;
     let directories = directories(reading, from);
-    let words = reading.found.iter().flatten().chain(&reading.reads);
+    let words = words_of(reading);
     let mut candidates: Vec<String> = words.flat_map(|word| could_be(word)).collect();
     candidates.sort_unstable();
     candidates.dedup();
@@ -315,21 +381,10 @@ fn place_redirects(reading: &mut Reading, from: &str, ctx: &Ctx) {
             reading.proven = Err(format!("it writes `{path}`, which is not in the workspace"));
         }
     }
-    let real = reading.writes.iter().map(|path| ctx.files.landing(&below(from, path)).path);
-    let own = reading.writes.iter().map(|path| without_detours(path));
-    reading.writes = real.chain(own).collect();
-}
-
-/// A path without `.`, `..` and doubled slashes, as far as its spelling goes.
-fn without_detours(path: &str) -> String {
-    let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => drop(parts.pop()),
-            other => parts.push(other),
-        }
-    }
-    let start = if path.starts_with('/') { "/" } else { "" };
-    format!("{start}{}", parts.join("/"))
+    let places = |paths: &[String]| -> Vec<String> {
+        let real = paths.iter().map(|path| ctx.files.landing(&below(from, path)).path);
+        real.chain(paths.iter().map(|path| without_detours(path))).collect()
+    };
+    reading.writes = places(&reading.writes);
+    reading.removes = places(&reading.removes);
 }

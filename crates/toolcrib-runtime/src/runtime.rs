@@ -9,7 +9,7 @@ use toolcrib_core::catalogue::Failure;
 use toolcrib_core::toolset::Offer;
 use toolcrib_core::{
     Call, Cancel, Catalogue, Clock, Ctx, Decision, Effect, ErrorKind, Keep, Moment, Outcome, Plan,
-    Recorder, ToolError, Toolset,
+    Recorder, SessionId, ToolError, Toolset,
 };
 
 use crate::approver::{Approver, Confirms, Question};
@@ -227,6 +227,7 @@ impl Runtime {
         let answer =
             answer.ok_or_else(|| ToolError::new(ErrorKind::Cancelled, "the call was cancelled"))?;
         let permit = desk.settle(&decision, &answer, &ctx)?;
+        desk.check_unchanged(offer, &question, &ctx)?;
         desk.run(&allowance, permit, prepared, ctx).await
     }
 
@@ -306,7 +307,7 @@ fn take_call_keys(face: Option<&Catalogue>, call: &mut Call) {
             && *key == "sessionId"
             && !session.is_empty()
         {
-            call.session.0 = session;
+            call.conversation = Some(SessionId(session));
         }
     }
 }

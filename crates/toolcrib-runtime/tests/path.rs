@@ -341,6 +341,7 @@ impl Bench {
         let call = Call {
             id: CallId("call".to_owned()),
             session: SessionId("session".to_owned()),
+            conversation: None,
             tool: tool.to_owned(),
             args,
         };
@@ -471,6 +472,7 @@ fn a_preview_decides_and_does_not_enter() {
     let call = |tool: &str| Call {
         id: CallId("call".to_owned()),
         session: SessionId("session".to_owned()),
+        conversation: None,
         tool: tool.to_owned(),
         args: json!({"act": "panic_in_run"}),
     };

@@ -7,6 +7,7 @@ mod programs;
 mod strict;
 mod words;
 mod wrappers;
+mod writers;
 
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
@@ -44,7 +45,7 @@ impl ReadShell for Bash {
         if finder.look_at(command, 0).is_none() {
             finder.found.dangers.push(Danger::TooLong);
         }
-        let loose::Found { commands, writes, reads, mut dangers } = finder.found;
+        let loose::Found { commands, writes, removes, reads, mut dangers } = finder.found;
         dangers.sort_unstable();
         dangers.dedup();
         let proven = match self.parse(command) {
@@ -54,7 +55,7 @@ impl ReadShell for Bash {
             Some(tree) => strict::prove(command, &tree),
             None => Err("it cannot be parsed".to_owned()),
         };
-        Reading { proven, found: commands, writes, reads, dangers }
+        Reading { proven, found: commands, writes, removes, reads, dangers }
     }
 }
 

@@ -8,10 +8,12 @@ use toolcrib_core::reading::Danger;
 use tree_sitter::{Node, Tree};
 
 use crate::nodes::{
-    SHELLS, base, is_destination, is_for_shell, plain_words, runs_shell, scope_end,
+    SHELLS, base, can_brace, evaluated, is_destination, is_for_shell, is_fork_bomb, is_stream,
+    plain_words, runs_shell, scope_end, word_nodes,
 };
 use crate::words::{children, plain};
-use crate::wrappers::{braces, split_string, wraps, written_by};
+use crate::wrappers::{braces, is_runner, split_string, wraps};
+use crate::writers::{removed_by, written_by};
 
 /// Looking takes far less; what takes more is not looked at to its end.
 const LONGEST: Duration = Duration::from_millis(400);
@@ -19,6 +21,9 @@ const LONGEST: Duration = Duration::from_millis(400);
 const DEEPEST: usize = 8;
 /// More commands than this are a danger of their own.
 const MOST: usize = 1000;
+
+/// Programs that are looked at as if `cd` had been in their words.
+const FAR: &[&str] = &["chgrp", "chmod", "chown", "find", "rm"];
 
 /// The most words of a wrapper that are looked at.
 const MOST_WORDS: usize = 64;
@@ -28,6 +33,7 @@ const MOST_WORDS: usize = 64;
 pub(crate) struct Found {
     pub(crate) commands: Vec<Vec<String>>,
     pub(crate) writes: Vec<String>,
+    pub(crate) removes: Vec<String>,
     pub(crate) reads: Vec<String>,
     pub(crate) dangers: Vec<Danger>,
 }
@@ -43,6 +49,8 @@ pub(crate) struct Finder<P> {
     seen: HashSet<String>,
     /// What variables are set to, as far as that is spelt out.
     values: HashMap<String, String>,
+    /// Variables that are set to what a program prints.
+    printed: HashSet<String>,
     /// When looking takes so long that it is made for it.
     until: Instant,
 }
@@ -57,6 +65,7 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
             found: Found::default(),
             seen: HashSet::new(),
             values: HashMap::new(),
+            printed: HashSet::new(),
             until,
         }
     }
@@ -75,10 +84,13 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
             self.found.dangers.push(Danger::TooLong);
             return Some(());
         }
-        let text = text.replace("${IFS}", " ").replace("$IFS", " ");
-        let tree = (self.parse)(&text)?;
+        // Where a shell would put blanks. What is quoted is no such place: both are looked at.
+        if text.contains("$IFS") || text.contains("${IFS}") {
+            let _ = self.look_at(&text.replace("${IFS}", " ").replace("$IFS", " "), depth + 1);
+        }
+        let tree = (self.parse)(text)?;
         if tree.root_node().has_error() {
-            self.guess(&text, depth);
+            self.guess(text, depth);
         }
         let mut open = vec![tree.root_node()];
         while let Some(node) = open.pop() {
@@ -86,7 +98,7 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
                 self.found.dangers.push(Danger::TooLong);
                 break;
             }
-            self.visit(node, &text, depth);
+            self.visit(node, text, depth);
             let mut below: Vec<_> = children(node).collect();
             below.reverse();
             open.extend(below);
@@ -123,6 +135,8 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
                 let is_number =
                     |it: &String| it.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
                 let target = target.filter(|it| !(copies && is_number(it)));
+                let target: Vec<String> =
+                    target.into_iter().flat_map(|it| self.valued(it)).collect();
                 if writes {
                     let here = self.here(node.start_byte(), depth);
                     self.writes(target, &here);
@@ -131,13 +145,15 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
                 }
             }
             "redirected_statement" => self.redirected(node, text, depth),
-            "function_definition" => self.function(node, text),
-            "variable_assignment" => {
-                if let Some((name, value)) = own.split_once('=')
-                    && !value.contains(['$', '`', '('])
-                {
-                    let value = value.trim_matches(['"', '\'']).to_owned();
-                    self.values.insert(name.to_owned(), value);
+            "function_definition" if is_fork_bomb(node, text) => {
+                self.found.dangers.push(Danger::ForkBomb);
+            }
+            "variable_assignment" => self.assigned(own),
+            "for_statement" => {
+                // Each of its words, one after the other.
+                let words = plain_words(node, text);
+                if let [name, values @ ..] = &words[..] {
+                    self.values.insert(name.clone(), values.join(" "));
                 }
             }
             "pipeline" => {
@@ -189,37 +205,73 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
     }
 
     fn command(&mut self, node: Node<'_>, text: &str, depth: usize) {
-        let spelt = self.braced(plain_words(node, text));
-        let words: Vec<String> = spelt.iter().flat_map(|word| self.valued(word.clone())).collect();
-        if let [name, target, ..] = &words[..]
+        let spelt = plain_words(node, text);
+        let braced = self.braced(node, text);
+        let words: Vec<String> = braced.iter().flat_map(|word| self.valued(word.clone())).collect();
+        if let [name, rest @ ..] = &words[..]
             && depth == 0
             && matches!(name.as_str(), "cd" | "pushd" | "chdir")
-            && target != "-"
+            && rest.first().is_none_or(|target| target != "-")
         {
-            self.moves.push((node.end_byte(), scope_end(node), target.clone()));
+            let target = rest.first().map_or("~", String::as_str).to_owned();
+            self.moves.push((node.end_byte(), scope_end(node), target));
         }
         let here = self.here(node.start_byte(), depth);
-        for words in [&words, &spelt] {
-            let written = written_by(words);
-            self.writes(written, &here);
+        for words in [&words, &braced, &spelt] {
+            self.writes(written_by(words), &here);
+            self.removes(removed_by(words), &here);
         }
-        let evaluates = words.first().is_some_and(|name| {
-            let name = base(name);
-            SHELLS.contains(&name) || matches!(name, "eval" | "source" | ".")
-        });
-        let is_printed = |word: &String| word.contains("$(") || word.contains('`');
-        let is_read = |word: &String| word.starts_with("<(") || word == "/dev/stdin";
-        if evaluates && words[1..].iter().any(|word| is_printed(word) || is_read(word)) {
+        if evaluated(node, text).iter().any(|word| self.is_printed(word)) {
             self.found.dangers.push(Danger::PipeToShell);
         }
         if words.first().is_some_and(|name| is_mixed(name)) {
             self.found.dangers.push(Danger::MixedScript);
         }
-        // Both: what a variable is said to be need not be what it is.
+        // Where it would be by then, for what is so for the whole system.
+        let is_far = here.starts_with(['/', '~', '$']);
+        if is_far && words.first().is_some_and(|it| FAR.contains(&base(it))) {
+            let from = here.trim_end_matches('/');
+            let far = |word: &String| {
+                let is_own = word.starts_with(['-', '/', '~']);
+                if is_own { word.clone() } else { format!("{from}/{word}") }
+            };
+            let far = words.iter().take(1).cloned().chain(words[1..].iter().map(far)).collect();
+            self.words(far, depth);
+        }
+        // All of them: what a variable is said to be need not be what it is.
         if spelt != words {
             self.words(spelt, depth);
         }
+        if braced != words {
+            self.words(braced, depth);
+        }
         self.words(words, depth);
+    }
+
+    /// Takes note of what a variable is set to.
+    fn assigned(&mut self, own: &str) {
+        let Some((name, value)) = own.split_once('=') else { return };
+        if value.contains("$(") || value.contains('`') {
+            self.printed.insert(name.to_owned());
+        }
+        if !value.contains(['$', '`', '(']) {
+            let value = value.trim_matches(['"', '\'']).to_owned();
+            // Some programs take files from there.
+            self.found.reads.push(value.clone());
+            self.values.insert(name.to_owned(), value);
+        }
+    }
+
+    /// Whether a word that is evaluated is what another program prints, or what is read.
+    fn is_printed(&self, word: &str) -> bool {
+        let is_variable = |name: &String| {
+            word.contains(&format!("${name}")) || word.contains(&format!("${{{name}"))
+        };
+        word.contains("$(")
+            || word.contains('`')
+            || word.starts_with("<(")
+            || word == "/dev/stdin"
+            || self.printed.iter().any(is_variable)
     }
 
     /// The directories that a part of the text could run in, by the `cd`s before it.
@@ -238,27 +290,28 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
         here
     }
 
-    /// Notes files that are written: as they are spelt, and from where a `cd` leads.
-    fn writes(&mut self, paths: impl IntoIterator<Item = String>, here: &str) {
-        for path in paths {
-            let is_stream = ["/proc/self/fd/", "/dev/fd/", "/dev/std"];
-            if is_stream.iter().any(|start| path.starts_with(start)) {
-                continue;
-            }
-            if !here.is_empty() && !path.starts_with('/') {
-                self.found.writes.push(format!("{here}/{path}"));
-            }
-            self.found.writes.push(path);
-        }
+    /// Notes files that are written.
+    fn writes(&mut self, paths: Vec<String>, here: &str) {
+        let paths = paths.into_iter().filter(|path| !is_stream(path));
+        self.found.writes.extend(paths.flat_map(|path| from(here, path)));
     }
 
-    /// The words that braces make of some.
-    fn braced(&mut self, words: Vec<String>) -> Vec<String> {
+    /// Notes files that are removed.
+    fn removes(&mut self, paths: Vec<String>, here: &str) {
+        self.found.removes.extend(paths.into_iter().flat_map(|path| from(here, path)));
+    }
+
+    /// The words of a command, with what braces make of those that are not quoted.
+    fn braced(&mut self, node: Node<'_>, text: &str) -> Vec<String> {
         /// More words than this nobody means.
         const MORE: usize = 512;
-        let (most, mut all) = (words.len() + MORE, Vec::new());
-        for word in words {
-            if !braces(&word, most, &mut all) {
+        let nodes = word_nodes(node);
+        let (most, mut all) = (nodes.len() + MORE, Vec::new());
+        for node in nodes {
+            let word = plain(node, text);
+            if !can_brace(node, text) {
+                all.push(word);
+            } else if !braces(&word, most, &mut all) {
                 self.found.dangers.push(Danger::TooMany);
                 return all;
             }
@@ -320,8 +373,8 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
         let rest = &words[1..];
         let name = name.as_str();
         if depth > 0 {
-            let written = written_by(&words);
-            self.writes(written, "");
+            self.writes(written_by(&words), "");
+            self.removes(removed_by(&words), "");
         }
         if depth >= DEEPEST {
             let goes_on = wraps(name).is_some() || SHELLS.contains(&name) || name == "eval";
@@ -332,6 +385,9 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
         }
         if let Some(own) = wraps(name) {
             self.wrapped(name, own, rest, depth);
+        }
+        if let Some(at) = rest.iter().take(MOST_WORDS).position(|word| is_runner(name, word)) {
+            self.wrapped(name, 0, &rest[at + 1..], depth);
         }
         if SHELLS.contains(&name) || matches!(name, "su" | "script" | "flock" | "runuser") {
             let at = rest.iter().position(|word| is_command_flag(word));
@@ -404,26 +460,12 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
             }
         }
     }
+}
 
-    /// A function that starts itself, twice, or behind its own back.
-    fn function(&mut self, node: Node<'_>, text: &str) {
-        let Some(name) = node.child_by_field_name("name").map(|name| plain(name, text)) else {
-            return;
-        };
-        let Some(body) = node.child_by_field_name("body") else { return };
-        let (mut calls, mut forks) = (0, false);
-        let mut open = vec![body];
-        while let Some(node) = open.pop() {
-            if node.kind() == "command_name" && plain(node, text) == name {
-                calls += 1;
-            }
-            forks |= matches!(node.kind(), "|" | "&");
-            open.extend(children(node));
-        }
-        if calls > 1 && forks {
-            self.found.dangers.push(Danger::ForkBomb);
-        }
-    }
+/// A path as it is spelt, and from where a `cd` leads.
+fn from(here: &str, path: String) -> Vec<String> {
+    let led = (!here.is_empty() && !path.starts_with('/')).then(|| format!("{here}/{path}"));
+    led.into_iter().chain([path]).collect()
 }
 
 /// Whether a shell's flag says that a command follows: `-c`, or among others as in `-lc`.

@@ -11,22 +11,163 @@ pub(crate) const SHELLS: &[&str] = &[
     "posh", "rbash", "sh", "tcsh", "xonsh", "yash", "zsh",
 ];
 
-/// Whether a stage of a pipeline is a shell, or has one run.
+/// Programs that read a program of their own language from what they are fed.
+const INTERPRETERS: &[&str] =
+    &["bun", "deno", "lua", "node", "nodejs", "perl", "php", "python", "ruby", "tclsh"];
+
+/// Whether a stage of a pipeline runs what it is fed.
 pub(crate) fn runs_shell(stage: Node<'_>, text: &str) -> bool {
     let mut open = vec![stage];
     while let Some(node) = open.pop() {
-        if node.kind() == "command" {
-            let words = plain_words(node, text);
-            let is_shell = |word: &String| SHELLS.contains(&base(word));
-            let first = words.first().map_or("", |it| base(it));
-            let reads =
-                matches!(first, "source" | ".") && words.iter().any(|it| it == "/dev/stdin");
-            let is_wrapped = wraps(first).is_some() && words.iter().any(is_shell);
-            if SHELLS.contains(&first) || is_wrapped || reads {
-                return true;
-            }
+        if node.kind() == "command" && runs_what_it_is_fed(&plain_words(node, text)) {
+            return true;
         }
         open.extend(children(node));
+    }
+    false
+}
+
+fn runs_what_it_is_fed(words: &[String]) -> bool {
+    let Some((first, rest)) = words.split_first() else { return false };
+    let first = base(first);
+    let is_shell = |word: &String| SHELLS.contains(&base(word));
+    if matches!(first, "source" | ".") {
+        return rest.iter().any(|word| word == "/dev/stdin");
+    }
+    if SHELLS.contains(&first) || matches!(first, "$SHELL" | "${SHELL}") {
+        return is_without_program(rest, "c");
+    }
+    if is_interpreter(first) {
+        return is_without_program(rest, "cempr");
+    }
+    // What `xargs` puts behind their words is run, too; and in containers and on other machines.
+    if matches!(first, "xargs" | "parallel" | "docker" | "podman" | "kubectl" | "ssh") {
+        const ALONE: &[&str] = &["-0", "-r", "-t", "-p", "-x", "--null", "--no-run-if-empty"];
+        let is_value = |at: usize| {
+            let before = at.checked_sub(1).map(|at| rest[at].as_str());
+            before.is_some_and(|it| it.starts_with('-') && !ALONE.contains(&it))
+        };
+        let program =
+            rest.iter().enumerate().find(|(at, it)| !it.starts_with('-') && !is_value(*at));
+        let is_told = first == "xargs" && program.is_some_and(|(_, it)| !is_shell(it));
+        return !is_told && rest.iter().any(is_shell);
+    }
+    let Some(own) = wraps(first) else { return false };
+    // From each word on that could be the program.
+    let mut own = own;
+    for (at, word) in rest.iter().enumerate() {
+        if word.starts_with('-') || word.contains('=') {
+            continue;
+        }
+        let follows_flag = at > 0 && rest[at - 1].starts_with('-');
+        if runs_what_it_is_fed(&rest[at..]) {
+            return true;
+        }
+        if own > 0 && !follows_flag {
+            own -= 1;
+        } else if !follows_flag {
+            return false;
+        }
+    }
+    false
+}
+
+fn is_interpreter(name: &str) -> bool {
+    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    INTERPRETERS.contains(&bare)
+}
+
+/// Whether neither a file nor a flag of these says what is run: what is fed does.
+fn is_without_program(rest: &[String], flags: &str) -> bool {
+    let is_flag = |word: &String| word.starts_with('-') && word.len() > 1;
+    let says = |word: &String| {
+        let letters = word.strip_prefix('-').filter(|it| !it.starts_with('-')).unwrap_or_default();
+        letters.contains(|c| flags.contains(c)) || word == "--eval" || word == "--command"
+    };
+    if rest.iter().any(|word| *word == "-s") {
+        return true;
+    }
+    let operand = rest.iter().find(|word| !is_flag(word));
+    !rest.iter().any(says) && operand.is_none_or(|word| word == "-" || word == "/dev/stdin")
+}
+
+/// The words of a command that it evaluates, as they are spelt; what single quotes keep as it is, is none.
+pub(crate) fn evaluated(node: Node<'_>, text: &str) -> Vec<String> {
+    let nodes = word_nodes(node);
+    let words: Vec<String> = nodes.iter().map(|it| plain(*it, text)).collect();
+    let Some((first, rest)) = words.split_first() else { return Vec::new() };
+    let first = base(first);
+    let is_open = |at: usize| nodes.get(at + 1).is_some_and(|it| it.kind() != "raw_string");
+    let after = |flags: &str| {
+        let flag = rest.iter().position(|word| {
+            let letters = word.strip_prefix('-').filter(|it| !it.starts_with('-'));
+            letters.is_some_and(|it| it.contains(|c| flags.contains(c)))
+        });
+        match flag {
+            // A flag may have a value of its own before it.
+            Some(at) => (at + 1..rest.len()).take(3).collect(),
+            None => rest.iter().position(|it| !it.starts_with('-')).into_iter().collect::<Vec<_>>(),
+        }
+    };
+    let places: Vec<usize> = match first {
+        "eval" | "source" | "." => (0..rest.len()).collect(),
+        _ if SHELLS.contains(&first) => after("c"),
+        _ if is_interpreter(first) => after("ce"),
+        _ => return Vec::new(),
+    };
+    let open = places.into_iter().filter(|at| is_open(*at));
+    let mut all: Vec<String> = open.filter_map(|at| rest.get(at).cloned()).collect();
+    // `bash < <(…)`
+    let above = node.parent().filter(|it| it.kind() == "redirected_statement").unwrap_or(node);
+    let redirects = children(above).filter(|it| it.kind() == "file_redirect");
+    let read = redirects.filter_map(|it| children(it).find(is_destination));
+    all.extend(read.map(|it| plain(it, text)).filter(|it| it.starts_with("<(")));
+    all
+}
+
+/// Whether a path is one of the streams that are open already.
+pub(crate) fn is_stream(path: &str) -> bool {
+    let number = path.strip_prefix("/proc/self/fd/").or_else(|| path.strip_prefix("/dev/fd/"));
+    matches!(path, "/dev/stdin" | "/dev/stdout" | "/dev/stderr" | "/dev/tty" | "/dev/null")
+        || number.is_some_and(|it| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Whether a function starts itself more than once at the same time: as a part of a pipeline, or behind its own
+/// back.
+pub(crate) fn is_fork_bomb(node: Node<'_>, text: &str) -> bool {
+    let Some(name) = node.child_by_field_name("name").map(|name| plain(name, text)) else {
+        return false;
+    };
+    let Some(body) = node.child_by_field_name("body") else { return false };
+    let (mut calls, mut forks, mut loops) = (0, 0, false);
+    let mut open = vec![body];
+    while let Some(node) = open.pop() {
+        open.extend(children(node));
+        let is_call = node.kind() == "command"
+            && node.child_by_field_name("name").is_some_and(|it| plain(it, text) == name);
+        if !is_call {
+            continue;
+        }
+        calls += 1;
+        let stage = node.parent().filter(|it| it.kind() == "redirected_statement").unwrap_or(node);
+        let pipeline = stage.parent().filter(|it| it.kind() == "pipeline");
+        let last = pipeline.unwrap_or(stage);
+        let is_behind = last.next_sibling().is_some_and(|it| it.kind() == "&");
+        if pipeline.is_some() || is_behind {
+            forks += 1;
+            loops |= is_in_loop(node, body);
+        }
+    }
+    forks > 0 && (calls > 1 || loops)
+}
+
+fn is_in_loop(node: Node<'_>, body: Node<'_>) -> bool {
+    let mut above = node.parent();
+    while let Some(it) = above.filter(|it| it.id() != body.id()) {
+        if matches!(it.kind(), "while_statement" | "for_statement" | "c_style_for_statement") {
+            return true;
+        }
+        above = it.parent();
     }
     false
 }
@@ -79,13 +220,31 @@ pub(crate) fn is_for_shell(node: Node<'_>, text: &str) -> bool {
 
 /// The words of a command, quotes taken away.
 pub(crate) fn plain_words(node: Node<'_>, text: &str) -> Vec<String> {
+    word_nodes(node).into_iter().map(|word| plain(word, text)).collect()
+}
+
+/// The words of a command, as they are parsed.
+pub(crate) fn word_nodes(node: Node<'_>) -> Vec<Node<'_>> {
     let is_word = |node: &Node<'_>| {
         !matches!(
             node.kind(),
-            "variable_assignment" | "file_redirect" | "heredoc_redirect" | "herestring_redirect"
+            "variable_assignment"
+                | "file_redirect"
+                | "heredoc_redirect"
+                | "herestring_redirect"
+                | "do_group"
         ) && node.is_named()
     };
-    children(node).filter(is_word).map(|word| plain(word, text)).collect()
+    children(node).filter(is_word).collect()
+}
+
+/// Whether a shell would make several words of one with braces: quotes keep it from that.
+pub(crate) fn can_brace(node: Node<'_>, text: &str) -> bool {
+    match node.kind() {
+        "raw_string" | "string" | "ansi_c_string" | "translated_string" => false,
+        "concatenation" | "command_name" => children(node).any(|it| can_brace(it, text)),
+        _ => text[node.byte_range()].contains(['{', '}']),
+    }
 }
 
 /// A program's name without its folder.

@@ -3,14 +3,30 @@
 
 mod known;
 
+use crate::nodes::SHELLS;
+use crate::wrappers::{is_runner, wraps};
+
 use known::{CURL, FIND, FLAGS, GIT_LONG, GIT_RUNS, GO, RUN_ANYTHING};
 
 /// Returns why a program's first words do not say what all of them do.
 pub(crate) fn caveat(words: &[String]) -> Option<String> {
     let (name, rest) = words.split_first()?;
     let name = name.as_str();
-    if RUN_ANYTHING.contains(&name) || crate::wrappers::wraps(name).is_some() && name != "jobs" {
+    // `python3.11` is python.
+    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || ".-".contains(c));
+    let runs_anything = |name: &str| {
+        RUN_ANYTHING.contains(&name) || SHELLS.contains(&name) || wraps(name).is_some()
+    };
+    if name != "jobs" && (runs_anything(name) || !bare.is_empty() && runs_anything(bare)) {
         return Some(format!("`{name}` can run anything"));
+    }
+    // Before its command a program has flags, and flags may have a value.
+    let command = rest.iter().enumerate().find(|(at, word)| {
+        let follows_flag = *at > 0 && rest[at - 1].starts_with('-');
+        !word.starts_with('-') && (!follows_flag || is_runner(name, word))
+    });
+    if let Some((_, command)) = command.filter(|(_, word)| is_runner(name, word)) {
+        return Some(format!("`{name} {command}` can run anything"));
     }
     if name.contains('/') {
         return Some(format!("`{name}` is a program of the workspace, whatever its name"));
@@ -147,8 +163,13 @@ fn date(rest: &[String]) -> Option<String> {
 
 fn flags(name: &str, rest: &[String]) -> Option<String> {
     let known = FLAGS.iter().find(|flags| flags.program == name)?;
+    let is_it = |word: &str, long: &str| match name {
+        // It takes no shortened ones: `--target` is not `--target-dir`.
+        "cargo" => word.split('=').next() == Some(long),
+        _ => is_long(word, long),
+    };
     let found = rest.iter().find(|word| {
-        known.long.iter().any(|long| is_long(word, long)) || is_bundled(word, known.short)
+        known.long.iter().any(|long| is_it(word, long)) || is_bundled(word, known.short)
     })?;
     Some(format!("with `{found}`, {}", known.about))
 }
@@ -191,13 +212,22 @@ fn git(rest: &[String]) -> Option<String> {
     }
     let reaches = matches!(
         command.as_str(),
-        "archive" | "fetch" | "fetch-pack" | "ls-remote" | "pull" | "push"
+        "archive" | "fetch" | "fetch-pack" | "ls-remote" | "pull" | "push" | "send-pack"
     );
+    // Any other name can be a folder of the workspace, whose settings git then obeys.
+    let remote = rest.iter().find(|word| !word.starts_with('-'));
+    let is_known = |it: &&String| matches!(it.as_str(), "origin" | "upstream");
+    if let Some(remote) = remote.filter(|it| reaches && command != "archive" && !is_known(it)) {
+        return Some(with(remote, "git may run what is set there"));
+    }
     let runs = |word: &&String| {
         GIT_LONG.iter().any(|long| is_long(word, long))
             || word.contains("::") && reaches
             || command == "grep" && is_bundled(word, "O")
-            || command == "archive" && is_bundled(word, "o")
+            || command == "archive" && (is_bundled(word, "o") || is_long(word, "--remote"))
+            || is_bundled(word, "s")
+                && matches!(command.as_str(), "merge" | "pull" | "cherry-pick" | "revert")
+            || is_long(word, "--strategy")
             || word.starts_with("--batch")
             || word.starts_with("--stdin")
     };

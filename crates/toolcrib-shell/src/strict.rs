@@ -6,6 +6,7 @@ use tree_sitter::{Node, Tree};
 
 use crate::programs;
 use crate::words::{children, literal};
+use crate::writers::names;
 
 /// Folders whose programs go by their name.
 const TRUSTED: [&str; 6] =
@@ -149,8 +150,13 @@ impl Reader<'_> {
             *name = bare.to_owned();
         }
         let is_move = matches!(name.as_str(), "cd" | "pushd" | "popd");
-        let mut step =
-            Step { caveat: programs::caveat(&words), words, is_elsewhere: false, is_fed };
+        let mut step = Step {
+            caveat: programs::caveat(&words),
+            is_elsewhere: false,
+            is_fed,
+            names: names(&words),
+            words,
+        };
         if self.has_moved {
             step.elsewhere();
         }

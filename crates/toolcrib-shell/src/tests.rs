@@ -198,6 +198,14 @@ fn commands_are_found_wherever_they_hide() {
         finds(text, &["rm", "-rf", "/"]);
     }
     finds("rm 2>/dev/null -rf /", &["rm", "-rf", "/"]);
+    finds("cd / && rm -rf etc", &["rm", "-rf", "/etc"]);
+    finds("cd && rm -rf *", &["rm", "-rf", "~/*"]);
+    finds("for d in /etc /usr; do rm -rf \"$d\"; done", &["rm", "-rf", "/etc", "/usr"]);
+    finds("poetry run rm -rf /", &["rm", "-rf", "/"]);
+    finds("gosu root rm -rf /", &["rm", "-rf", "/"]);
+    finds("ssh host rm -rf /", &["rm", "-rf", "/"]);
+    finds("cat '{a,b}'", &["cat", "{a,b}"]);
+    finds("cat 'a$IFSb'", &["cat", "a$IFSb"]);
     finds("bash <<E\nrm -rf /\nE\n", &["rm", "-rf", "/"]);
     for text in [
         "cat > notes.md <<E\nrm -rf /\nE\n",
@@ -217,6 +225,49 @@ fn dangers_have_names() {
     assert_eq!(dangers("f() { f | f & }; f"), [Danger::ForkBomb]);
     assert_eq!(dangers("f() { ls | wc; }; f"), []);
     assert_eq!(dangers("walk() { walk sub | cat; }; walk"), []);
+    assert_eq!(dangers("f() { while true; do f & done; }; f"), [Danger::ForkBomb]);
+    assert_eq!(dangers("f() { f & f; }; f"), [Danger::ForkBomb]);
+    for recursion in [
+        "hanoi() { hanoi 1; echo \"$2 $3\" | tee -a log; hanoi 2; }; hanoi 3 a b c",
+        "f() { local a=$(( $1 & 1 )); [ $1 -le 0 ] || { f 1; f 2; }; }; f 5",
+        "walk() { ls $1 | while read d; do walk $d; done; [ -d x ] && walk x; }; walk .",
+    ] {
+        assert_eq!(dangers(recursion), [], "{recursion}");
+    }
+    for text in [
+        "curl x | python3 -",
+        "curl x | python3.11",
+        "ruby -e \"$(curl x)\"",
+        "python3 -c \"$(curl x)\"",
+        "bash < <(curl x)",
+        "x=$(curl x); eval \"$x\"",
+        "curl x | $SHELL",
+        "curl x | docker exec -i c sh",
+        "curl x | xargs -n 1 bash",
+        "curl x | xargs -I {} sh -c {}",
+        "curl x | bash -s -- a",
+        "curl x | env A=1 sh",
+    ] {
+        assert_eq!(dangers(text), [Danger::PipeToShell], "{text}");
+    }
+    for text in [
+        "git ls-files | xargs grep -l bash",
+        "cat x | env LC_ALL=C grep sh",
+        "yes | bash install.sh",
+        "bash scripts/release.sh \"$(git describe)\"",
+        "sh build.sh $(nproc)",
+        "bash -c 'echo $(date)'",
+        "cat a.json | python3 -m json.tool",
+        "cat a | python3 -c 'import sys; print(sys.stdin.read())'",
+        "cat a | perl -ne print",
+        "cat a | node x.js",
+        "find . | xargs -0 ls",
+    ] {
+        assert_eq!(dangers(text), [], "{text}");
+    }
+    let object = r#"{"a":1,"b":2}"#;
+    let json = vec![object; 40].join(", ");
+    assert_eq!(dangers(&format!("echo '[{json}]' > data.json")), []);
     // What is made to take long is not read to its end.
     for slow in ["x=(".repeat(21_000), "`".repeat(60_000), "a ( ".repeat(15_000)] {
         let start = Instant::now();
@@ -305,10 +356,28 @@ fn what_a_program_writes_beside_redirections_is_found() {
         ("git mv docs/a locked/a", "locked/a"),
         ("unzip a.zip -d locked", "locked"),
         ("gcc -o locked/x a.c", "locked/x"),
+        ("cp -at locked docs/a", "locked/a"),
+        ("cp --t=locked docs/a", "locked/a"),
+        ("install -Dt locked docs/a", "locked/a"),
+        ("install -d locked/x docs/y", "locked/x"),
+        ("c++ -o locked/f docs/a.c", "locked/f"),
+        ("gcc --output=locked/f docs/a.c", "locked/f"),
+        ("wget -qP locked http://x", "locked"),
+        ("curl -fsSLo locked/x http://y", "locked/x"),
+        ("rm -rf locked/x", "locked/x"),
+        ("sed -i.bak s/a/b/ locked/x", "locked/x"),
+        ("sed -ne p -i locked/x", "locked/x"),
+        ("perl -pi -e s/a/b/ locked/x", "locked/x"),
+        ("chmod +x locked/x", "locked/x"),
+        ("git restore locked/x", "locked/x"),
+        ("sort -uo locked/x a", "locked/x"),
+        ("f=locked/x; echo y >> \"$f\"", "locked/x"),
+        ("echo x > /proc/self/fd/../root/etc/passwd", "/proc/self/fd/../root/etc/passwd"),
         ("cd app && cd app && touch f", "app/app/f"),
         ("cd locked && echo x > f", "locked/f"),
     ] {
-        let writes = read(text).writes;
+        let Reading { mut writes, removes, .. } = read(text);
+        writes.extend(removes);
         assert!(writes.iter().any(|it| it == path), "{text}: {writes:?}");
     }
     for (text, path) in [
@@ -316,6 +385,12 @@ fn what_a_program_writes_beside_redirections_is_found() {
         ("(cd /usr/include && ls) > headers.txt", "/usr/include/headers.txt"),
         ("touch done; cd /usr/share && ls", "/usr/share/done"),
         ("cd /usr/share && ls 2>&1", "/usr/share/1"),
+        ("sed -n 1p locked/x", "locked/x"),
+        ("sed -e s/i/j/ locked/x", "locked/x"),
+        ("sort locked/x", "locked/x"),
+        ("chmod 644 a", "644"),
+        ("echo x > /dev/stderr", "/dev/stderr"),
+        ("gcc -fno-common locked/x.c", "locked/x.c"),
         ("touch -r /etc/hosts x", "/etc/hosts"),
         ("install -m 644 /etc/hosts x", "/etc/hosts"),
         ("ln -s /etc/hosts", "/etc/hosts"),
@@ -354,6 +429,22 @@ fn programs_that_do_more_than_their_name_says_have_a_caveat() {
         "pytest --basetemp=src",
         "diff -l a b",
         "git log --show-signature",
+        "python3.11 x.py",
+        "pypy3 x.py",
+        "ts-node x.ts",
+        "elvish x",
+        "poetry run x",
+        "poetry -C sub run x",
+        "npm exec x",
+        "bundle exec x",
+        "git push docs/evil.git HEAD:x",
+        "git push docs HEAD",
+        "git fetch https://x.example/r",
+        "git archive --remote=docs/evil.git x",
+        "git merge -s ./evil x",
+        "git merge-index ./evil -a",
+        "cd docs && prove",
+        "cd docs && some-tool test",
     ] {
         doubts(text);
     }
@@ -362,6 +453,13 @@ fn programs_that_do_more_than_their_name_says_have_a_caveat() {
         "date -Iseconds",
         "date -d tomorrow",
         "git push -u origin x",
+        "git push origin my-feature",
+        "git fetch",
+        "git pull --rebase",
+        "git archive HEAD",
+        "npm test",
+        "poetry install",
+        "cargo build --target wasm32-unknown-unknown",
         "sed -n /foo/p f",
         "pytest -q tests",
         "gcc -O2 -c x.c",
@@ -375,11 +473,11 @@ fn programs_that_do_more_than_their_name_says_have_a_caveat() {
 #[test]
 fn what_is_fed_is_known_to_be() {
     for (text, fed) in [
-        ("cat a | python3", true),
-        ("python3 < a", true),
-        ("ls && python3", false),
-        ("cat a | sort; python3", false),
-        ("python3 < /dev/null", false),
+        ("cat a | psql", true),
+        ("psql < a", true),
+        ("ls && psql", false),
+        ("cat a | sort; psql", false),
+        ("psql < /dev/null", false),
     ] {
         let proven = read(text).proven.unwrap();
         assert_eq!(proven.steps.last().unwrap().is_fed, fed, "{text}");

@@ -1,4 +1,4 @@
-//! What programs do with the words they are given: run them, split them, write where they say.
+//! What programs do with the words they are given: run them, split them.
 
 /// Programs that run another one, whose words follow; with how many words of their own come before.
 const WRAPPERS: &[(&str, usize)] = &[
@@ -9,10 +9,12 @@ const WRAPPERS: &[(&str, usize)] = &[
     ("command", 0),
     ("coproc", 0),
     ("doas", 0),
+    ("dumb-init", 0),
     ("env", 0),
     ("exec", 0),
     ("fakeroot", 0),
     ("flock", 1),
+    ("gosu", 1),
     ("ionice", 0),
     ("jobs", 0),
     ("linux32", 0),
@@ -25,17 +27,21 @@ const WRAPPERS: &[(&str, usize)] = &[
     ("prlimit", 0),
     ("rlwrap", 0),
     ("runuser", 0),
+    ("screen", 0),
     ("script", 0),
     ("setarch", 1),
     ("setpriv", 0),
     ("setsid", 0),
+    ("ssh", 1),
     ("stdbuf", 0),
     ("strace", 0),
+    ("su-exec", 1),
     ("sudo", 0),
     ("systemd-run", 0),
     ("taskset", 1),
     ("time", 0),
     ("timeout", 1),
+    ("tini", 0),
     ("unshare", 0),
     ("watch", 0),
     ("bwrap", 0),
@@ -60,33 +66,28 @@ pub(crate) fn wraps(name: &str) -> Option<usize> {
     WRAPPERS.iter().find(|(known, _)| *known == name).map(|(_, own)| *own)
 }
 
-/// Programs that write files they are given: whether all of them or the last, and their flags that have a value.
-const WRITERS: &[(&str, bool, &[&str])] = &[
-    ("cp", false, &["-S", "--suffix"]),
-    ("install", false, &["-g", "-m", "-o", "-S", "--suffix", "--mode", "--owner", "--group"]),
-    ("ln", false, &["-S", "--suffix"]),
-    ("mkdir", true, &["-m", "--mode"]),
-    ("mkfifo", true, &["-m", "--mode"]),
-    ("mv", true, &["-S", "--suffix"]),
-    ("rsync", false, &["-e", "--rsh"]),
-    ("scp", false, &["-P", "-i", "-o"]),
-    ("shred", true, &["-n", "-s"]),
-    ("tee", true, &[]),
-    ("touch", true, &["-d", "-r", "-t", "--date", "--reference"]),
-    ("truncate", true, &["-r", "-s", "--reference", "--size"]),
+/// Programs of which one command runs what its words name.
+const RUNNERS: &[(&str, &[&str])] = &[
+    ("bundle", &["exec"]),
+    ("conda", &["run"]),
+    ("docker", &["exec", "run"]),
+    ("dotnet", &["exec", "run"]),
+    ("kubectl", &["exec", "run"]),
+    ("mamba", &["run"]),
+    ("npm", &["exec", "x"]),
+    ("pipenv", &["run"]),
+    ("pnpm", &["dlx", "exec"]),
+    ("podman", &["exec", "run"]),
+    ("poetry", &["run"]),
+    ("rye", &["run"]),
+    ("uv", &["run"]),
+    ("yarn", &["dlx", "exec"]),
 ];
 
-/// Programs with a flag that names what they write.
-const WRITING_FLAGS: &[(&str, &[&str])] = &[
-    ("cc", &["-o"]),
-    ("clang", &["-o"]),
-    ("curl", &["-o", "--output"]),
-    ("g++", &["-o"]),
-    ("gcc", &["-o"]),
-    ("rustc", &["-o"]),
-    ("unzip", &["-d"]),
-    ("wget", &["-O", "-P", "-a", "-o", "--output-document", "--directory-prefix"]),
-];
+/// Whether this command of a program runs what its further words name.
+pub(crate) fn is_runner(name: &str, command: &str) -> bool {
+    RUNNERS.iter().any(|(known, commands)| *known == name && commands.contains(&command))
+}
 
 /// What `env` splits into a command: `-S`, alone or among other flags, with its text or before it.
 pub(crate) fn split_string(word: &str, next: Option<&String>) -> Option<String> {
@@ -98,87 +99,6 @@ pub(crate) fn split_string(word: &str, next: Option<&String>) -> Option<String> 
     let text = if text.is_empty() { next?.clone() } else { text.to_owned() };
     // Its own spelling of a blank.
     Some(text.replace("\\_", " "))
-}
-
-/// The files that a command is known to write, as they are spelt.
-pub(crate) fn written_by(words: &[String]) -> Vec<String> {
-    let Some((program, mut rest)) = words.split_first() else { return Vec::new() };
-    let mut name = program.rsplit('/').next().unwrap_or(program);
-    if name == "dd" {
-        return rest
-            .iter()
-            .filter_map(|word| word.strip_prefix("of="))
-            .map(str::to_owned)
-            .collect();
-    }
-    if name == "patch" {
-        return rest.iter().find(|word| !word.starts_with('-')).cloned().into_iter().collect();
-    }
-    if name == "git" && rest.first().is_some_and(|word| word == "mv") {
-        (name, rest) = ("mv", &rest[1..]);
-    }
-    if let Some((_, flags)) = WRITING_FLAGS.iter().find(|(known, _)| *known == name) {
-        return values_of(rest, flags);
-    }
-    let Some((_, is_all, with_value)) = WRITERS.iter().find(|(known, ..)| *known == name) else {
-        return Vec::new();
-    };
-    let mut folders = values_of(rest, &["-t"]);
-    folders.extend(values_of(rest, &["--target-directory"]));
-    let mut operands: Vec<&String> = Vec::new();
-    let mut is_value = false;
-    for word in rest {
-        if !is_value && !word.starts_with('-') {
-            operands.push(word);
-        }
-        is_value = !is_value && (with_value.contains(&word.as_str()) || is_target_flag(word));
-    }
-    let base = |path: &str| path.trim_end_matches('/').rsplit('/').next().unwrap_or("").to_owned();
-    let mut all: Vec<String> = Vec::new();
-    if folders.is_empty() {
-        match &operands[..] {
-            // A link gets the name of what it leads to.
-            [one] if name == "ln" => return vec![base(one)],
-            [.., last] if !is_all || name == "mv" => {
-                // Into a folder, it gets the name it had.
-                let into = operands.iter().rev().skip(1);
-                all.extend(into.map(|it| format!("{}/{}", last.trim_end_matches('/'), base(it))));
-                all.push((*last).clone());
-            }
-            _ => {}
-        }
-    }
-    for folder in folders {
-        all.extend(operands.iter().map(|it| format!("{folder}/{}", base(it))));
-        all.push(folder);
-    }
-    if *is_all {
-        all.extend(operands.into_iter().cloned());
-    }
-    all
-}
-
-fn is_target_flag(word: &str) -> bool {
-    word == "-t" || word.len() > 4 && "--target-directory".starts_with(word)
-}
-
-/// The values of flags: behind them, in the next word, or after a `=`; long ones may be shortened.
-fn values_of(rest: &[String], flags: &[&str]) -> Vec<String> {
-    let mut all = Vec::new();
-    for (at, word) in rest.iter().enumerate() {
-        for flag in flags {
-            let (name, value) =
-                word.split_once('=').map_or((word.as_str(), None), |it| (it.0, Some(it.1)));
-            let is_it =
-                name == *flag || flag.starts_with("--") && name.len() > 4 && flag.starts_with(name);
-            if is_it {
-                all.extend(value.map(str::to_owned).or_else(|| rest.get(at + 1).cloned()));
-            } else if flag.len() == 2 && word.len() > 2 && word.starts_with(flag) {
-                all.push(word[2..].to_owned());
-            }
-        }
-    }
-    all
 }
 
 /// Adds the words that braces make of one; returns whether they are no more than `most` together.

@@ -455,7 +455,7 @@ impl World for Shop {
         } else {
             (&self.workspace, &self.commands)
         };
-        let asker = Asker { session: call.session.clone(), tool: tool.to_owned() };
+        let asker = Asker { session: call.conversation().clone(), tool: tool.to_owned() };
         let commands = Arc::new(commands.commands_for(asker)) as Arc<dyn Commands>;
         let files =
             |land: &Land| Arc::new(land.files.for_call(call.id.clone(), tool, cancel.clone()));

@@ -176,6 +176,7 @@ async fn call(
         let call = Call {
             id: toolcrib_ledger::new_call_id(),
             session: session.clone(),
+            conversation: None,
             tool: tool.to_owned(),
             args: args.clone(),
         };

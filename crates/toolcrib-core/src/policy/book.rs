@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use crate::reading::{Proven, Reading, Step};
 
 use super::pattern::PathGlob;
-use super::rule::{Layer, Rule, Says, name_of};
+use super::rule::{Layer, Rule, Says, When, name_of};
 use super::{Decision, Mode, Tier, Verdict, by_tier};
 
 /// What is decided about: a call, as far as its tool can say beforehand what it would do.
@@ -168,12 +168,27 @@ impl Policy {
             || [tool, catalogue, name].iter().any(|name| self.with_paths.contains(*name))
     }
 
-    /// Whether any rule keeps calls of this tool from paths that they would read.
+    /// Whether any rule of the operator or the project keeps calls of this tool from paths.
     pub fn keeps_from_paths(&self, tool: &str) -> bool {
-        let keeps = |rule: &&Rule| {
-            !rule.when.paths.is_empty() && matches!(rule.says, Says::Ask | Says::Deny)
+        self.looks_at_paths(tool) && self.keeps(tool, When::is_about_paths)
+    }
+
+    /// Whether any rule of the operator or the project keeps calls of this tool from paths that they would write.
+    pub fn keeps_from_writes(&self, tool: &str) -> bool {
+        self.looks_at_paths(tool) && self.keeps(tool, |when| !when.writes.is_empty())
+    }
+
+    /// Whether any rule keeps calls of this tool from hosts.
+    pub fn keeps_from_hosts(&self, tool: &str) -> bool {
+        self.keeps(tool, |when| !when.hosts.is_empty())
+    }
+
+    fn keeps(&self, tool: &str, is_so: impl Fn(&When) -> bool) -> bool {
+        let tightens = |rule: &&Rule| {
+            matches!(rule.says, Says::Ask | Says::Deny) && rule.layer != Layer::Shipped
         };
-        self.looks_at_paths(tool) && self.rules.iter().filter(keeps).any(|rule| rule.is_about(tool))
+        let rules = self.rules.iter().filter(tightens);
+        rules.into_iter().any(|rule| is_so(&rule.when) && rule.is_about(tool))
     }
 
     /// Whether a rule lets one step of a command through, whatever the others are.

@@ -1,5 +1,6 @@
 //! Rules as they are written in files, each with examples that are tried when the file is read.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use jiff::Timestamp;
@@ -50,12 +51,10 @@ struct RawRule {
     tool: Words,
     argv: Option<Vec<Words>>,
     words: Option<String>,
-    #[serde(default)]
-    danger: Words,
+    danger: Option<Words>,
     paths: Option<Words>,
     writes: Option<Words>,
-    #[serde(default)]
-    hosts: Words,
+    hosts: Option<Words>,
     args: Option<String>,
     call: Option<toml::Table>,
     effect: String,
@@ -106,13 +105,18 @@ pub fn rules_in(
     layer: Layer,
     shell: Option<&dyn ReadShell>,
 ) -> Result<Said, RulesError> {
-    let line_of = |at: usize| text[..at.min(text.len())].matches('\n').count() + 1;
+    let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
+    let line_of = |at: usize| ends.partition_point(|end| *end < at) + 1;
     let raw: RawFile = toml::from_str(text).map_err(|err| {
         let line = err.span().map_or(1, |span| line_of(span.start));
         RulesError(format!("`{file}`, line {line}: {}", err.message().trim_end()))
     })?;
     let mut said = Said { rules: Vec::new(), warnings: Vec::new() };
-    let mut tried = 0;
+    let (mut tried, mut ids) = (0, HashSet::new());
+    if layer == Layer::Project && raw.rule.len() > MOST_RULES {
+        let why = format!("it has over {MOST_RULES} rules: those are the operator's to write");
+        return Err(RulesError(format!("`{file}`: {why}")));
+    }
     for raw in raw.rule {
         let line = line_of(raw.span().start);
         let refuse = |why: String| RulesError(format!("`{file}`, line {line}: {why}"));
@@ -131,7 +135,7 @@ pub fn rules_in(
             }
             examples.try_on(&rule, shell).map_err(refuse)?;
         }
-        if said.rules.iter().any(|known| known.id == rule.id) {
+        if !ids.insert(rule.id.clone()) {
             return Err(refuse(format!("a second rule `{}`", rule.id)));
         }
         if layer == Layer::Project && rule.says == Says::Allow {
@@ -155,7 +159,7 @@ fn read_rule(raw: RawRule, source: Source, layer: Layer) -> Result<(Rule, Exampl
     let words = Says::ALL.map(Says::as_str);
     let says = Says::parse(&raw.effect)
         .ok_or_else(|| format!("`effect` must be {}, not `{}`", either(&words), raw.effect))?;
-    let dangers = raw.danger.list().into_iter().map(|name| {
+    let dangers = named("danger", raw.danger)?.into_iter().map(|name| {
         let names = Danger::ALL.map(Danger::as_str);
         Danger::parse(&name)
             .ok_or_else(|| format!("`danger` must be {}, not `{name}`", either(&names)))
@@ -179,7 +183,7 @@ fn read_rule(raw: RawRule, source: Source, layer: Layer) -> Result<(Rule, Exampl
         dangers: dangers.collect::<Result<_, _>>()?,
         paths: globs("paths", raw.paths)?,
         writes: globs("writes", raw.writes)?,
-        hosts: hosts(raw.hosts.list())?,
+        hosts: hosts(named("hosts", raw.hosts)?)?,
         args: raw.args.as_deref().map(Pattern::new),
         call: raw.call.map(|args| canonical(&args)).transpose()?,
     };
@@ -216,11 +220,17 @@ fn read_rule(raw: RawRule, source: Source, layer: Layer) -> Result<(Rule, Exampl
     Ok((rule, Examples { covers: raw.covers, spares: raw.spares }))
 }
 
-fn globs(name: &str, patterns: Option<Words>) -> Result<Vec<PathGlob>, String> {
-    let Some(patterns) = patterns.map(Words::list) else { return Ok(Vec::new()) };
-    if patterns.is_empty() {
-        return Err(format!("`{name}` names no path"));
+/// The words of a list. One that is there and empty would be about nothing, or about everything.
+fn named(name: &str, words: Option<Words>) -> Result<Vec<String>, String> {
+    let Some(words) = words.map(Words::list) else { return Ok(Vec::new()) };
+    if words.is_empty() {
+        return Err(format!("`{name}` is empty: write what it is to be, or leave it out"));
     }
+    Ok(words)
+}
+
+fn globs(name: &str, patterns: Option<Words>) -> Result<Vec<PathGlob>, String> {
+    let patterns = named(name, patterns)?;
     let glob = |pattern: String| {
         let never = [
             ("./", "paths are below the workspace: leave `./` out"),
@@ -278,6 +288,9 @@ fn canonical(args: &toml::Table) -> Result<String, String> {
     let json = serde_json::to_value(args).map_err(|err| err.to_string())?;
     Ok(json.to_string())
 }
+
+/// The most rules in a project's file.
+const MOST_RULES: usize = 1000;
 
 /// The most bytes of examples in a project's file.
 const MOST_EXAMPLES: usize = 32 << 10;

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::reading::{Danger, Reading, Step, join};
+use crate::reading::{Danger, Reading, Step};
 
 use super::Subject;
 use super::pattern::{PathGlob, Pattern};
@@ -163,7 +163,7 @@ impl Rule {
         let spellings = |words: &Vec<String>| [words.clone(), by_name(words)];
         let found = || reading.found.iter().flat_map(spellings);
         let has_argv = |argv: &Vec<Vec<String>>| found().any(|words| begins_with(&words, argv));
-        let has_words = |words: &Pattern| found().any(|found| words.is_match(&join(&found)));
+        let has_words = |words: &Pattern| found().any(|found| is_text(words, &found));
         when.argv.as_ref().is_none_or(has_argv)
             && when.words.as_ref().is_none_or(has_words)
             && (when.dangers.is_empty()
@@ -176,7 +176,7 @@ impl Rule {
         when.is_about_commands()
             && when.dangers.is_empty()
             && when.argv.as_ref().is_none_or(|argv| begins_with(&step.words, argv))
-            && when.words.as_ref().is_none_or(|words| words.is_match(&join(&step.words)))
+            && when.words.as_ref().is_none_or(|words| is_text(words, &step.words))
     }
 
     /// Whether it opens a call as a whole: every path, every host, the arguments. What a command does is
@@ -233,6 +233,40 @@ impl Rule {
 
 fn begins_with(words: &[String], argv: &[Vec<String>]) -> bool {
     words.len() >= argv.len() && words.iter().zip(argv).all(|(word, either)| either.contains(word))
+}
+
+/// Whether a pattern is about words as one text: as they are spelt, or without the detours of their paths.
+fn is_text(pattern: &Pattern, words: &[String]) -> bool {
+    // Only what has blanks is quoted, and has no quotes of its own: patterns need not know of more.
+    let shown = |word: &str| {
+        if word.is_empty() || word.contains(char::is_whitespace) {
+            format!("'{}'", word.replace('\'', ""))
+        } else {
+            word.to_owned()
+        }
+    };
+    let straight = |word: &String| {
+        let has_detours = word.starts_with('/') && word.contains("/.");
+        if has_detours { shown(&without_detours(word)) } else { shown(word) }
+    };
+    let text = |words: Vec<String>| words.join(" ");
+    let spelt = text(words.iter().map(|word| shown(word)).collect());
+    let plain = text(words.iter().map(straight).collect());
+    pattern.is_match(&spelt) || plain != spelt && pattern.is_match(&plain)
+}
+
+/// A path without `.`, `..` and doubled slashes, as far as its spelling goes.
+pub fn without_detours(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            other => parts.push(other),
+        }
+    }
+    let start = if path.starts_with('/') { "/" } else { "" };
+    format!("{start}{}", parts.join("/"))
 }
 
 /// A command with its program's name in the place of its path.

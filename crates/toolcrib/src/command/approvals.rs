@@ -123,6 +123,9 @@ fn told(approvals: &Approvals, pending: &Pending, standing: Standing) -> Vec<Str
     for file in &pending.files {
         add("changes:", file);
     }
+    for loose in &pending.loose {
+        add("not bound:", loose);
+    }
     add("rule:", &pending.rule);
     if let Some(reading) = &pending.reading {
         add("reading:", reading);
@@ -196,6 +199,7 @@ fn approve(
     let call = Call {
         id: CallId(pending.id.clone()),
         session: SessionId(pending.requester.clone()),
+        conversation: None,
         tool: pending.tool.clone(),
         args: pending.args.clone(),
     };

@@ -125,7 +125,7 @@ async fn answer(
     cancel: Cancel,
 ) -> (String, Outcome) {
     let id = toolcrib_ledger::new_call_id();
-    let mut call = Call { id, session, tool: line.tool, args: Value::Null };
+    let mut call = Call { id, session, conversation: None, tool: line.tool, args: Value::Null };
     let outcome = match line.args {
         Ok(args) => {
             call.args = args;

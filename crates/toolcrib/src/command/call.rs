@@ -25,6 +25,7 @@ pub(super) fn run(
     let mut call = Call {
         id: toolcrib_ledger::new_call_id(),
         session: session(),
+        conversation: None,
         tool: args.tool.clone().unwrap_or_default(),
         args: Value::Null,
     };

@@ -43,6 +43,7 @@ pub(super) fn explain(
     let mut call = Call {
         id: toolcrib_ledger::new_call_id(),
         session: session(),
+        conversation: None,
         tool: tool.to_owned(),
         args: Value::Null,
     };
@@ -183,6 +184,7 @@ fn replay(
         let again = Call {
             id: toolcrib_core::CallId(call.id.clone()),
             session: session(),
+            conversation: None,
             tool: call.tool.clone(),
             args,
         };

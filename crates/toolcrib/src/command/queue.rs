@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use toolcrib_core::policy::Answer;
-use toolcrib_ledger::{Approvals, Decided, Pending};
+use toolcrib_ledger::{Approvals, Decided, Pending, this_process};
 use toolcrib_runtime::{AnswerFuture, Approver, Confirms, Question};
 
 use super::prompt::{Prompt, show};
@@ -116,7 +116,9 @@ impl Queue {
             rule: question.decision.rule.clone(),
             reading: question.decision.reading.clone(),
             files: question.places.clone(),
+            loose: question.loose.clone(),
             is_parked: self.prompt.is_none(),
+            process: this_process(),
             created_at: now,
             expires_at: now.checked_add(time).unwrap_or(now),
         }

@@ -38,6 +38,7 @@ pub(super) fn run(
     let call = Call {
         id: toolcrib_ledger::new_call_id(),
         session: session(),
+        conversation: None,
         tool: NAME.to_owned(),
         args: json!({"call": wanted, "force": args.force}),
     };

@@ -71,7 +71,8 @@ impl Settings {
     /// Applies the environment. What confines and decides it can only tighten: too much else can set it.
     fn adopt(&mut self, sets: Vec<Set>) {
         for (key, value, origin) in sets {
-            let value = if ["sandbox.", "policy."].iter().any(|it| key.name.starts_with(it)) {
+            let confines = ["sandbox.", "policy.", "mode"];
+            let value = if confines.iter().any(|it| key.name.starts_with(it)) {
                 tightened_here(key, self.value(key.name), value)
             } else {
                 Ok(value)

@@ -131,6 +131,99 @@ fn links_folders_and_spellings_do_not_lead_around_a_path() {
 }
 
 #[test]
+fn names_that_a_command_makes_itself_do_not_lead_around_a_path() {
+    let scratch = place();
+    for (target, name) in [(".env", "{a,b}"), (".env", "a$IFSb"), ("../src", "docs/{c,d}")] {
+        std::os::unix::fs::symlink(target, scratch.work().join(name)).unwrap();
+    }
+    for command in [
+        "ln -s . d; cat d/secrets/key",
+        "ln -s . d && echo x > d/src/f",
+        "cp -r . d; cat d/secrets/key",
+        "cat d/secrets/key | ln -s . d",
+        "ln -s ../src docs/l && echo x > docs/l/f",
+        "cat '{a,b}'",
+        "cat 'a$IFSb'",
+        "cp docs/a 'docs/{c,d}/new'",
+    ] {
+        check(&scratch, command, "not allow");
+    }
+    check(&scratch, "ln -s docs/a d", "allow");
+    check(&scratch, "cat docs/a && cp docs/a d", "allow");
+}
+
+#[test]
+fn what_is_written_is_known_however_it_is_spelt() {
+    let scratch = Scratch::new();
+    scratch.put_at(
+        "home/.config/toolcrib/rules.toml",
+        r#"
+        [[rule]]
+        writes = ["locked/**"]
+        effect = "deny"
+
+        [[rule]]
+        argv = [["cp", "mv", "install", "gcc", "c++", "wget", "rm", "chmod", "rsync"]]
+        effect = "allow"
+        "#,
+    );
+    for command in [
+        "cp docs/a locked/a",
+        "cp -at locked docs/a",
+        "cp --t=locked docs/a",
+        "install -Dt locked docs/a",
+        "install -d locked/x docs/y",
+        "gcc --output=locked/f docs/a.c",
+        "wget -qP locked http://x.example",
+        "rm locked/x",
+        "rm -rf locked",
+        "chmod +x locked/x",
+        "sed -i s/a/b/ locked/x",
+        "git rm locked/x",
+    ] {
+        check(&scratch, command, "deny");
+    }
+    for command in ["cp -r docs/tree/. .", "cp -rT docs/tree .", "rsync docs/a ."] {
+        check(&scratch, command, "not allow");
+    }
+    check(&scratch, "cp locked/a docs/a", "allow");
+    check(&scratch, "mv docs/a docs/b", "allow");
+}
+
+#[test]
+fn a_host_is_known_without_its_scheme() {
+    let scratch = Scratch::new();
+    scratch.put_at(
+        "home/.config/toolcrib/rules.toml",
+        r#"
+        [[rule]]
+        hosts = ["evil.example", "127.0.0.1"]
+        effect = "deny"
+
+        [[rule]]
+        argv = [["curl", "wget", "git", "scp", "ping"]]
+        effect = "allow"
+        "#,
+    );
+    for command in [
+        "curl -s http://evil.example/",
+        "curl -s evil.example/x",
+        "wget evil.example",
+        "curl -s http:/evil.example/",
+        "curl -s http:///evil.example/",
+        "curl -s http://evil%2eexample/",
+        "git fetch git@evil.example:r",
+        "ping evil.example",
+        "curl -s http://2130706433/",
+        "curl -s 127.1",
+    ] {
+        check(&scratch, command, "deny");
+    }
+    check(&scratch, "curl -s 'http://evi[l-l].example/'", "not allow");
+    check(&scratch, "curl -s https://good.example/a", "allow");
+}
+
+#[test]
 fn what_runs_is_what_the_rule_was_given_for() {
     let scratch = place();
     for (command, there) in [("./run.sh", "ask"), ("python3 -m unittest", "ask")] {
@@ -193,7 +286,9 @@ fn rules_that_can_never_hold_are_refused() {
         ("argv = [\"git push\"]\neffect = \"deny\"", "no program is called `git push`"),
         ("argv = [\"git*\"]\neffect = \"deny\"", "no program is called"),
         ("effect = \"allow\"", "allows everything"),
-        ("tool = \"write_file\"\npaths = []\neffect = \"allow\"", "names no path"),
+        ("tool = \"write_file\"\npaths = []\neffect = \"allow\"", "`paths` is empty"),
+        ("tool = \"bash\"\nhosts = []\neffect = \"allow\"", "`hosts` is empty"),
+        ("tool = \"bash\"\ndanger = []\neffect = \"allow\"", "`danger` is empty"),
         ("words = \"a)|(?:b\"\neffect = \"deny\"", "cannot be used"),
     ] {
         scratch.put_at("rules.toml", format!("[[rule]]\n{rule}\n"));

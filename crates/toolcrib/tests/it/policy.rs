@@ -177,6 +177,13 @@ fn too_many_calls_a_minute_are_refused_and_counted_by_tool() {
     for number in [0, 1, 3] {
         assert!(!replies[number].contains("limit of"), "{}", replies[number]);
     }
+    // A name that the agent gives its conversation is no other session.
+    let named = |name: u32| add.replace("\"1+1\"", &format!("\"1+1\", \"sessionId\": \"s{name}\""));
+    let lines = [named(0), named(1), named(2)].join("\n");
+    let got =
+        scratch.feed(["-c", "policy.calls_per_minute=2", "call", "--batch"], lines.as_bytes());
+    assert_eq!(got.stdout.matches("POLICY_DENIED").count(), 1, "{}", got.stdout);
+    assert!(scratch.record().iter().any(|line| line["conv_id"] == "s2"));
     for odd in ["abc", "0", "-1", ""] {
         let setting = format!("policy.calls_per_minute={odd}");
         let got = scratch.run(["-c", &setting, "call", "forgekeeper/echo", "text=x"]);

@@ -246,6 +246,7 @@ fn what_is_too_broad_is_not_offered() {
     for (command, refused, offered) in [
         ("git -c a=b status", "-  commands that begin with: git: too broad", "git -c a=b status"),
         ("python3 x.py", "-  commands that begin with: python3: too broad", "python3 x.py"),
+        ("dotnet test a", "-  commands that begin with: dotnet: too broad", "dotnet test a"),
         ("env touch x", "-  commands that begin with: env touch: too broad", "env touch x"),
         ("cargo build", "-  commands that begin with: cargo: too broad", "cargo build"),
         // What runs anyhow is no matter of the grant.
@@ -345,6 +346,21 @@ fn what_is_not_shown_does_not_run_by_one_yes() {
 }
 
 #[test]
+fn a_script_that_changes_during_the_question_is_not_run() {
+    for (changed, code) in [("touch other", 1), ("touch made", 0)] {
+        let scratch = Scratch::new();
+        scratch.put("run.sh", "touch made");
+        let mut session =
+            Session::start(&scratch, &["call", "clemini/bash", "command=sh run.sh"], "");
+        session.wait_for("Approve? (y/n/always): ");
+        scratch.put("run.sh", changed);
+        assert_eq!(session.answer("y\n"), code, "{changed}");
+        assert_eq!(scratch.work().join("made").exists(), code == 0);
+        assert!(!scratch.work().join("other").exists());
+    }
+}
+
+#[test]
 fn lines_are_shown_as_lines() {
     let scratch = Scratch::new();
     let args = r#"{"command": "true # x\\nrm\ntouch y"}"#;
@@ -357,9 +373,9 @@ fn lines_are_shown_as_lines() {
 #[test]
 fn what_is_fed_cannot_be_granted() {
     let scratch = Scratch::new();
-    let call = ["call", "clemini/bash", "command=cat gen.py | python3"];
+    let call = ["call", "clemini/bash", "command=cat gen.sql | psql"];
     let (code, seen) = always(&scratch, &call, "always\n\n");
     assert_eq!(code, 3, "{seen}");
-    let refused = "-  commands that begin with: python3: too broad: what it is fed says";
+    let refused = "-  commands that begin with: psql: too broad: what it is fed says";
     assert!(seen.contains(refused), "{seen}");
 }

@@ -28,13 +28,16 @@ fn later_places_win_and_say_so() {
     scratch.put(".toolcrib/config.toml", "mode = 'strict'\n");
     let (mode, from) = origin(&[]);
     assert!(mode == "strict" && from.ends_with(".toolcrib/config.toml"), "{mode} {from}");
-    let output = scratch
-        .command()
-        .env("TOOLCRIB_MODE", "standard")
-        .args(["config", "show", "--origin"])
-        .output();
-    let text = String::from_utf8(output.unwrap().stdout).unwrap();
-    let line = text.lines().find(|line| line.starts_with("mode")).unwrap();
+    let in_environment = |mode: &str| {
+        let mut command = scratch.command();
+        let command = command.env("TOOLCRIB_MODE", mode).args(["config", "show", "--origin"]);
+        let text = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        text.lines().find(|line| line.starts_with("mode")).unwrap().to_owned()
+    };
+    let line = in_environment("permissive");
+    assert!(line.contains("strict"), "the environment can only tighten: {line}");
+    fs::remove_file(scratch.work().join(".toolcrib/config.toml")).unwrap();
+    let line = in_environment("standard");
     assert!(line.contains("standard") && line.contains("# environment TOOLCRIB_MODE"), "{line}");
     assert_eq!(
         origin(&["--mode", "permissive"]),

@@ -65,6 +65,7 @@ impl Field {
         let call = Call {
             id: CallId("01".to_owned()),
             session: SessionId("test".to_owned()),
+            conversation: None,
             tool: "test".to_owned(),
             args: serde_json::Value::Null,
         };
