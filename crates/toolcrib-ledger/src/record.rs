@@ -21,9 +21,6 @@ use crate::state::{State, open_append};
 /// The most bytes of arguments or reply that one line shows.
 const PREVIEW: usize = 2048;
 
-/// How far past what is shown secrets are looked for, so that none is cut in two and missed.
-const MARGIN: usize = 512;
-
 /// Whether lines show the beginning of arguments and replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Previews {
@@ -185,8 +182,7 @@ impl RecordFile {
 
     /// Returns the beginning of a text, without secrets.
     fn shown<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let near = &text[..text.floor_char_boundary(PREVIEW + MARGIN)];
-        let clean = self.redactor.clean(near);
+        let clean = self.redactor.clean_start(text, PREVIEW);
         if text.len() <= PREVIEW {
             return clean;
         }

@@ -14,11 +14,17 @@ const MARK: &str = "[REDACTED]";
 /// The shortest value of a variable that is looked for: shorter ones are found everywhere.
 const SHORTEST: usize = 8;
 
+/// How far past what is shown secrets are looked for, so that none is cut in two and missed.
+const MARGIN: usize = 512;
+
+/// The same, at most, for the sake of values that are longer.
+const FARTHEST: usize = 64 << 10;
+
 /// A form that secrets have.
 struct Form {
     /// Texts, in lower case, without one of which there is none.
     signs: &'static [&'static str],
-    /// Its first group is the secret; all of it without one.
+    /// The first of its groups that is there is the secret; all of it without one.
     pattern: &'static str,
     check: fn(&str) -> bool,
 }
@@ -181,22 +187,38 @@ static PATTERNS: [OnceLock<Option<Regex>>; FORMS.len()] = [const { OnceLock::new
 #[derive(Default)]
 pub struct Redactor {
     values: Option<AhoCorasick>,
+    /// How many bytes the longest of the values has, in whichever spelling.
+    longest: usize,
 }
 
 impl Redactor {
     /// Knows these values as secrets too, wherever they stand.
     pub fn new(values: impl IntoIterator<Item = String>) -> Self {
-        let values: Vec<String> =
-            values.into_iter().filter(|value| value.len() >= SHORTEST).collect();
+        let values: Vec<String> = values
+            .into_iter()
+            // Files that values are read from end in line breaks, which get lost on the way.
+            .map(|value| value.trim().to_owned())
+            .filter(|value| value.len() >= SHORTEST)
+            .flat_map(spellings)
+            .collect();
         if values.is_empty() {
             return Self::default();
         }
+        let longest = values.iter().map(String::len).max().unwrap_or_default();
         let found = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&values);
-        Self { values: found.ok() }
+        Self { values: found.ok(), longest }
     }
 
     /// Returns the text without secrets.
     pub fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.clean_start(text, text.len())
+    }
+
+    /// Returns the first `size` bytes of a text without secrets, and without those that only begin there.
+    pub(crate) fn clean_start<'a>(&self, text: &'a str, size: usize) -> Cow<'a, str> {
+        let start = &text[..text.floor_char_boundary(size)];
+        let margin = self.longest.clamp(MARGIN, FARTHEST);
+        let text = &text[..text.floor_char_boundary(size.saturating_add(margin))];
         let mut spans: Vec<(usize, usize)> = Vec::new();
         if let Some(values) = &self.values {
             spans.extend(values.find_iter(text).map(|found| (found.start(), found.end())));
@@ -206,32 +228,57 @@ impl Redactor {
             let pattern = PATTERNS[place].get_or_init(|| Regex::new(form.pattern).ok());
             let Some(pattern) = pattern else { continue };
             for found in pattern.captures_iter(text) {
-                let Some(secret) = found.get(1).or(found.get(0)) else { continue };
+                let group = found.iter().skip(1).flatten().next();
+                let Some(secret) = group.or(found.get(0)) else { continue };
                 if (form.check)(secret.as_str()) {
                     spans.push((secret.start(), secret.end()));
                 }
             }
         }
+        spans.retain(|(begin, _)| *begin < start.len());
         if spans.is_empty() {
-            return Cow::Borrowed(text);
+            return Cow::Borrowed(start);
         }
         spans.sort_unstable();
-        let (mut clean, mut at) = (String::with_capacity(text.len()), 0);
-        for (start, end) in spans {
-            if start >= at {
-                clean.push_str(&text[at..start]);
-                clean.push_str(MARK);
+        let (mut clean, mut at) = (String::with_capacity(start.len()), 0);
+        for (begin, end) in spans {
+            if begin >= at {
+                let quote = quote_of_number(&text[..begin], &text[begin..end]);
+                clean.extend([&text[at..begin], quote, MARK, quote]);
             }
             at = at.max(end);
         }
-        clean.push_str(&text[at..]);
+        clean.push_str(start.get(at..).unwrap_or_default());
         Cow::Owned(clean)
     }
 }
 
+/// How a value may be written: as it is, in JSON, by those who escape slashes there, and in JSON in JSON.
+fn spellings(value: String) -> Vec<String> {
+    let escaped = |text: &str| {
+        let text = serde_json::to_string(text).unwrap_or_default();
+        text.get(1..text.len().saturating_sub(1)).unwrap_or_default().to_owned()
+    };
+    let once = escaped(&value);
+    let mut all = vec![once.replace('/', "\\/"), escaped(&once), once, value];
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// The quotes that the mark of a number needs, so that JSON stays JSON: those that its name has.
+fn quote_of_number<'a>(before: &'a str, secret: &str) -> &'a str {
+    if !secret.bytes().all(|byte| byte.is_ascii_digit()) {
+        return "";
+    }
+    let Some(name) = before.trim_end().strip_suffix(':').map(str::trim_end) else { return "" };
+    let bare = name.strip_suffix('"').map(|bare| bare.trim_end_matches('\\').len());
+    bare.map_or("", |bare| &name[bare..])
+}
+
 /// Whether the name of a variable says that its value is a secret.
 pub fn is_secret_name(name: &str) -> bool {
-    const WORDS: [&str; 9] = [
+    const WORDS: [&str; 10] = [
         "TOKEN",
         "SECRET",
         "PASSWORD",
@@ -241,9 +288,12 @@ pub fn is_secret_name(name: &str) -> bool {
         "APIKEY",
         "ACCESS_KEY",
         "PRIVATE_KEY",
+        "CREDENTIAL",
     ];
+    // `PWD` itself is where one is, and `SSH_AUTH_SOCK` where to ask.
+    const ENDS: [&str; 5] = ["_KEY", "_PAT", "_PASS", "_PWD", "_AUTH"];
     let name = name.to_ascii_uppercase();
-    WORDS.iter().any(|word| name.contains(word)) || name.ends_with("_KEY") || name.ends_with("_PAT")
+    WORDS.iter().any(|word| name.contains(word)) || ENDS.iter().any(|end| name.ends_with(end))
 }
 
 fn any(_: &str) -> bool {

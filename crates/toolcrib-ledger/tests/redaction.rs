@@ -1,6 +1,34 @@
 //! What is a secret is taken out, and what only looks like one is not, as far as that goes: both are counted.
 
-use toolcrib_ledger::{Redactor, is_secret_name};
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use serde_json::{Value, json};
+use toolcrib_core::{CallId, Effect, Event, Keep, Moment, Recorder, SessionId};
+use toolcrib_ledger::{Previews, RecordFile, Redactor, State, is_secret_name};
+
+/// Records that a conversation asks for this, and returns the line that is kept of it.
+fn kept(redactor: Redactor, conversation: &str, args: &str) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let state = State::open(&folder.path().join("state")).unwrap();
+    let event = Event {
+        at: "2025-11-04T12:34:56.789Z".parse().unwrap(),
+        call: &CallId("01A".to_owned()),
+        session: &SessionId(conversation.to_owned()),
+        tool: "wink/read_file",
+        moment: Moment::Asked { args, digest: "d".to_owned(), effect: Effect::Read },
+    };
+    let recorder = RecordFile::new(&state, Previews::On, redactor, json!({}));
+    recorder.record(&event, Keep::Written).unwrap();
+    drop(recorder);
+    let path = state.folder().join("context_log/ctx-20251104-12.jsonl");
+    let text = std::fs::read_to_string(path).unwrap();
+    serde_json::from_str(text.lines().last().unwrap()).unwrap()
+}
+
+/// What that line shows of these arguments.
+fn shown(redactor: Redactor, args: &str) -> String {
+    kept(redactor, "conv", args)["args_preview"].as_str().unwrap().to_owned()
+}
 
 /// Texts, each with the secret in it. Put together here, so that none of them stands in this file as one.
 fn secrets() -> Vec<(String, String)> {
@@ -135,7 +163,7 @@ fn secrets_go_and_the_rest_stays() {
             missed.push(text.clone());
         }
         if text.starts_with('{') {
-            let parsed = serde_json::from_str::<serde_json::Value>(&clean);
+            let parsed = serde_json::from_str::<Value>(&clean);
             assert!(parsed.is_ok(), "{clean}");
         }
     }
@@ -155,10 +183,27 @@ fn names_of_variables_tell() {
         "OPENAI_API_KEY",
         "STRIPE_KEY",
         "GH_PAT",
+        "DB_PASS",
+        "MYSQL_PWD",
+        "AZURE_CREDENTIAL",
+        "SERVICE_CREDENTIALS",
+        "REGISTRY_AUTH",
     ] {
         assert!(is_secret_name(name), "{name}");
     }
-    for name in ["PATH", "HOME", "LANG", "KEYBOARD", "TERM", "EDITOR"] {
+    for name in [
+        "PATH",
+        "HOME",
+        "LANG",
+        "KEYBOARD",
+        "TERM",
+        "EDITOR",
+        "PWD",
+        "OLDPWD",
+        "SSH_AUTH_SOCK",
+        "SSH_ASKPASS",
+        "COMPASS",
+    ] {
         assert!(!is_secret_name(name), "{name}");
     }
 }
@@ -169,4 +214,39 @@ fn long_texts_take_no_longer_than_they_should() {
     let start = std::time::Instant::now();
     let _ = Redactor::default().clean(&text);
     assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}
+
+#[test]
+fn values_are_found_however_json_spells_them() {
+    let value = "pa\"ss\\wo\nrd\t/\u{1b}12";
+    let redactor = || Redactor::new([format!("{value}\n")]);
+    let once = json!({"command": format!("login {value} now")}).to_string();
+    let twice = json!({"body": once}).to_string();
+    for text in [&format!("login {value} now"), &once, &once.replace('/', "\\/"), &twice] {
+        let clean = redactor().clean(text).into_owned();
+        assert!(clean.contains("login [REDACTED] now"), "{clean}");
+        assert!(!text.starts_with('{') || serde_json::from_str::<Value>(&clean).is_ok(), "{clean}");
+    }
+    assert_eq!(shown(redactor(), &once), r#"{"command":"login [REDACTED] now"}"#);
+    let other = once.replace("12", "13");
+    assert_eq!(shown(redactor(), &other), other, "another value stays");
+}
+
+#[test]
+fn a_long_value_at_the_cut_is_not_shown_in_part() {
+    let value: String = (0..900).map(|number| format!("{number:04}")).collect();
+    let args = format!("{}{value} and {}", "x".repeat(2000), "y".repeat(5000));
+    let clean = shown(Redactor::new([value.clone()]), &args);
+    assert!(!clean.contains("0000"), "{clean}");
+    assert!(clean.contains("x[REDACTED] [TRUNCATED] (10605 bytes)"), "{clean}");
+    assert!(shown(Redactor::default(), &args).contains("x00000001"), "unknown, it stays");
+}
+
+#[test]
+fn what_is_taken_out_makes_no_room_for_what_was_not_looked_at() {
+    let value = "long value of a variable ".repeat(40);
+    // Wherever one stops to look, a key is cut there.
+    let args = format!("{value}{}", " AKIAIOSFODNN7EXAMPLE".repeat(300));
+    let clean = shown(Redactor::new([value]), &args);
+    assert!(clean.starts_with("[REDACTED]  [REDACTED]") && !clean.contains("AK"), "{clean}");
 }
