@@ -228,6 +228,8 @@ fn cut(name: &str) -> &str {
 impl Recorder for RecordFile {
     fn record(&self, event: &Event<'_>, keep: Keep) -> Result<(), String> {
         let (catalogue, name) = event.tool.split_once('/').unwrap_or(("", event.tool));
+        // A caller chooses its conversation's name, too.
+        let conversation = self.redactor.clean_start(&event.session.0, 256);
         // Whoever asks can ask for any name.
         let name = if is_plain(name) { name.into() } else { self.redactor.clean(cut(name)) };
         let mut line = Line {
@@ -235,7 +237,7 @@ impl Recorder for RecordFile {
             ts: stamp(event.at),
             actor: "tool",
             act: "tool_call",
-            conv_id: cut(&event.session.0),
+            conv_id: &conversation,
             trace_id: &event.call.0,
             catalogue: cut(catalogue),
             name: &name,

@@ -250,3 +250,16 @@ fn what_is_taken_out_makes_no_room_for_what_was_not_looked_at() {
     let clean = shown(Redactor::new([value]), &args);
     assert!(clean.starts_with("[REDACTED]  [REDACTED]") && !clean.contains("AK"), "{clean}");
 }
+
+#[test]
+fn names_of_conversations_are_cleaned() {
+    let name = |redactor: Redactor, name: &str| kept(redactor, name, "{}")["conv_id"].clone();
+    let own = || Redactor::new(["correct horse".to_owned()]);
+    assert_eq!(name(own(), "of correct horse, AKIAIOSFODNN7EXAMPLE"), "of [REDACTED], [REDACTED]");
+    let long = format!("{}AKIAIOSFODNN7EXAMPLE", "x ".repeat(125));
+    assert_eq!(name(own(), &long), format!("{}[REDACTED]", "x ".repeat(125)));
+    for plain in ["cli-01M7G6B1KTW6AXVWXSGMQ5P2HR", "550e8400-e29b-41d4-a716-446655440000"] {
+        assert_eq!(name(own(), plain), plain);
+    }
+    assert_eq!(name(own(), &"y".repeat(300)), "y".repeat(256));
+}
