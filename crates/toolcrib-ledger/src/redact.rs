@@ -29,6 +29,22 @@ struct Form {
     check: fn(&str) -> bool,
 }
 
+/// Names of JSON members that hold secrets, and what they end in.
+macro_rules! member {
+    () => {
+        "(?:[a-z0-9_.-]*[_.-])?(?:password|passwd|passphrase|secret|token|api[_-]?key|(?:access|auth|refresh|id|session)[_-]?token|client[_-]?secret|(?:access|secret|private)[_-]?key)"
+    };
+}
+
+/// Schemes of authorization.
+macro_rules! schemes {
+    () => {
+        "apikey|basic|bearer|bot|digest|geniekey|key|negotiate|ntlm|oauth|splunk|ssws|token"
+    };
+}
+
+const MEMBERS: &[&str] = &["passw", "passphrase", "secret", "token", "key"];
+
 const FORMS: &[Form] = &[
     Form {
         signs: &["akia", "asia", "abia", "acca"],
@@ -80,7 +96,13 @@ const FORMS: &[Form] = &[
         pattern: r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(.*?)(?:-----END|$)",
         check: any,
     },
-    Form { signs: &["://"], pattern: r#"://[^\s/?#"'\\@:]*:([^\s?#"'\\]+)@"#, check: is_no_port },
+    // Up to the last `@`: passwords have that, too, and slashes.
+    Form { signs: &["://"], pattern: r#"://[^\s/?#"'\\@:\[]*:([^\s"'\\]+)@"#, check: is_no_port },
+    Form {
+        signs: &["://"],
+        pattern: r#"://([^\s/?#"'\\@:]{20,})(?::[^\s/?#"'\\@]*)?@"#,
+        check: is_random,
+    },
     // Addresses that are secrets themselves.
     Form {
         signs: &["hooks.slack.com", "/api/webhooks/", "webhook.office.com", "api.telegram.org"],
@@ -110,33 +132,61 @@ const FORMS: &[Form] = &[
     },
     Form {
         signs: &["--pass", "password=", "passwd="],
-        pattern: r#"(?:--pass(?:word|wd|phrase)?[\s=]+|(?-u:\b)[A-Z0-9_]*PASSW(?:OR)?D=|[?&](?:password|passwd)=)(?:\\?["'])?([^\s"'\\,;&(){}<>\[\]-][^\s"'\\,;&(){}<>\[\]]{3,})(?:[\s"'\\;&|]|$)"#,
+        pattern: r#"(?:--pass(?:word|wd|phrase)?[\s=]+|(?-u:\b)[A-Z0-9_]*PASSW(?:OR)?D=|[?&](?:password|passwd)=)(?:\\?["']([^\s"'\\,:)}\]][^"'\\\r\n]{3,})\\?["']|(?:\\?["'])?([^\s"'\\,;&(){}<>\[\]-][^\s"'\\,;&(){}<>\[\]]{3,})(?:[\s"'\\;&|]|$))"#,
         check: is_written_out,
+    },
+    // First in known schemes, whatever it is, so that the scheme stays to be read. What is quoted in it is part of it,
+    // if it comes right behind `=` (and is not the end of the text around it).
+    Form {
+        signs: &["authorization"],
+        pattern: concat!(
+            r#"(?i)authorization(?:\\*["'`])?\s*[:=]\s*(?:\\*["'`])?(?:"#,
+            schemes!(),
+            r#")\s+((?:[a-z_-]+=(?:\\?"[^"\\\r\n,:}\]\s][^"\\\r\n]*\\?"|[^\s,"'`\\]+),\s*)+[a-z_-]+=\\?"[^"\\\r\n,:}\]\s][^"\\\r\n]*\\?"|[^"'`\\\r\n]+)"#
+        ),
+        check: is_no_prose,
     },
     Form {
         signs: &["authorization"],
-        pattern: r#"(?i)authorization(?:\\?["'])?\s*[:=]\s*(?:\\?["'])?(?:(?:bearer|basic|token|digest|apikey)\s+)?([^\s"'\\,;]{4,})"#,
-        check: is_written_out,
+        pattern: r#"(?i)authorization(?:\\*["'`])?\s*[:=]\s*(?:\\*["'`])?([^"'`\\\r\n]{4,})"#,
+        check: is_credential,
     },
     Form {
         signs: &["bearer "],
         pattern: r"(?i)(?-u:\b)bearer\s+([A-Za-z0-9._~+/=-]{8,})",
         check: is_mixed,
     },
-    // A JSON member, or a variable of that very name: whatever is in it.
+    // A JSON member of that very name, or one that ends in it: whatever is in it. Then the same in JSON in JSON, and
+    // numbers.
     Form {
-        signs: &["password", "passwd", "secret", "token", "api_key", "apikey", "api-key"],
-        pattern: r#"(?i)\\?"(?:password|passwd|passphrase|secret|token|api[_-]?key|(?:access|auth|refresh|id|session)[_-]?token|client[_-]?secret|(?:access|secret|private)[_-]?key)\\?"\s*:\s*\\?"([^"\\]{4,})"#,
+        signs: MEMBERS,
+        pattern: concat!(r#"(?i)""#, member!(), r#""\s*:\s*"((?:[^"\\]|\\.){4,})"#),
         check: is_written_out,
     },
     Form {
-        signs: &["password", "passwd", "passphrase", "pwd"],
-        pattern: r#"(?i)(?:password|passwd|passphrase|(?-u:\b)pwd)[A-Za-z0-9_-]{0,20}(?:\\?["'])?\s*(?:=>|:=|[:=]|\s)\s*(?:\\?["'])?([^\s"'\\,;&(){}<>\[\]]{6,})"#,
-        check: is_mixed,
+        signs: MEMBERS,
+        pattern: concat!(
+            r#"(?i)\\""#,
+            member!(),
+            r#"\\"\s*:\s*\\"((?:[^"\\]|\\\\(?:[^"\\]|\\["\\])){4,})"#
+        ),
+        check: is_written_out,
     },
     Form {
+        signs: MEMBERS,
+        pattern: concat!(r#"(?i)""#, member!(), r#"\\*"\s*:\s*([0-9]{6,})(?:[\s,}\]\\]|$)"#),
+        check: any,
+    },
+    // What is called, with `(` behind it, is a function.
+    Form {
+        signs: &["password", "passwd", "passphrase", "pwd"],
+        pattern: r#"(?i)(?:password|passwd|passphrase|(?-u:\b)pwd)[A-Za-z0-9_-]{0,20}(?:\\?["'])?\s*(?:=>|:=|[:=]|\s)\s*(?:\\?["'])?([^\s"'\\,;&(){}<>\[\]]{6,})(?:[\s"'\\,;&){}<>\[\]]|$)"#,
+        check: is_mixed,
+    },
+    // A name goes on with a new word (`token_2`, `authToken`), and `tokenizer` and `author` are others.
+    Form {
         signs: &["secret", "token", "key", "credential", "auth"],
-        pattern: r#"(?i)(?:secret|token|api[_-]?key|access[_-]?key|private[_-]?key|account[_-]?key|credentials?|auth)[A-Za-z0-9_-]{0,20}(?:\\?["'])?\s*(?:=>|:=|[:=]|\s)\s*(?:\\?["'])?([A-Za-z0-9._~+/=-]{12,})"#,
+        pattern: r#"(?i)(?:secret|token|api[_-]?key|access[_-]?key|private[_-]?key|account[_-]?key|credential|auth)(?:s|id|key|code|data|hash|value|string|header)?(?-i:[A-Z0-9_-][A-Za-z0-9_-]{0,19})?(?:\\?["'])?\s*(?:=>|:=|[:=]|\s)\s*(?:\\?["'])?([A-Za-z0-9._~+/=-]{12,})(?:[^A-Za-z0-9._~+/=(-]|$)"#,
         check: is_random,
     },
 ];
@@ -302,20 +352,87 @@ fn any(_: &str) -> bool {
 
 /// Whether a value is one, and not the place of one that is filled in elsewhere.
 fn is_written_out(value: &str) -> bool {
-    let is_place = value.starts_with(['$', '%', '<', '*', '{', '[']) || value.contains("...");
-    !is_place && !value.bytes().all(|byte| byte == b'x' || byte == b'X')
+    // What comes behind it in a command.
+    let value = value.trim().trim_end_matches([';', ',', '|', '&']);
+    let is_within = |start: &str, end: &str| {
+        value.len() >= start.len() + end.len() && value.starts_with(start) && value.ends_with(end)
+    };
+    let is_filled_in = match value.as_bytes() {
+        // A command's output, and what is cut at its first blank.
+        [b'$', b'(', ..] | b"{{" | b"${{" => true,
+        [b'$', name @ ..] => is_variable(name) || is_within("${", "}"),
+        // As programs write it: `%s`, `%(name)s`, `%NAME%`.
+        [b'%', kind] => kind.is_ascii_alphabetic(),
+        [b'%', name @ .., b'%'] => name.iter().all(|byte| is_of_name(*byte)),
+        [b'%', b'(', .., b')', _] => true,
+        _ => is_within("{", "}") || is_within("<", ">") || is_within("[", "]"),
+    };
+    // Shortened by whoever shows it: `sk-...`, `abc...xyz`.
+    let is_short = |(start, end): (&str, &str)| start.len() <= 12 && end.len() <= 4;
+    let is_shortened = value.rsplit_once("...").is_some_and(is_short);
+    !is_filled_in && !is_shortened && !value.chars().all(|c| "*xX•".contains(c))
+}
+
+fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// Whether a variable may be called that: all in upper case, or all in lower case without digits. `$ecretPw12` is none.
+fn is_variable(name: &[u8]) -> bool {
+    let has = |is: fn(&u8) -> bool| name.iter().any(is);
+    !name.is_empty()
+        && name.iter().all(|byte| is_of_name(*byte))
+        && (!has(u8::is_ascii_lowercase)
+            || !has(u8::is_ascii_uppercase) && !has(u8::is_ascii_digit))
 }
 
 /// Whether what stands between `:` and `@` in an address is a password, and not a port with a path.
 fn is_no_port(value: &str) -> bool {
-    let port = value.split('/').next().unwrap_or_default();
+    let port = value.split(['/', '?', '#']).next().unwrap_or_default();
     let is_port = port.len() < value.len() && port.bytes().all(|byte| byte.is_ascii_digit());
     !is_port && is_written_out(value)
 }
 
-/// Whether a value is more than words with dashes between them.
+/// Whether a value is more than words and small numbers with dashes between them.
 fn is_no_words(value: &str) -> bool {
-    value.bytes().any(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
+    value.split(['-', '_']).any(|part| {
+        let word = part.trim_end_matches(|c: char| c.is_ascii_digit());
+        part.len() > word.len() + 3 || !word.bytes().all(|byte| byte.is_ascii_lowercase())
+    })
+}
+
+/// Whether a word is one of a sentence or of code: letters, and capitals only where words or names have them.
+fn is_plain(word: &str) -> bool {
+    let word = word.trim_matches(|c: char| c.is_ascii_punctuation());
+    let is_number = word.len() <= 4 && word.bytes().all(|byte| byte.is_ascii_digit());
+    let is_name = |part: &str| {
+        let has_lower = part.bytes().any(|byte| byte.is_ascii_lowercase());
+        let has_hump = part.bytes().skip(1).any(|byte| byte.is_ascii_uppercase());
+        part.bytes().all(|byte| byte.is_ascii_alphabetic())
+            && (word.contains('.') || !has_lower || !has_hump)
+    };
+    is_number || word.split(['.', '-', '_', '\'', '/']).all(is_name)
+}
+
+/// Whether what comes behind a scheme is a credential: not its place, and not the rest of a sentence.
+fn is_no_prose(value: &str) -> bool {
+    let words = || value.split_whitespace();
+    let is_prose = words().all(is_plain) && (words().count() > 1 || value.trim().len() < 4);
+    is_written_out(value) && words().any(is_written_out) && !is_prose
+}
+
+/// Whether what stands behind `Authorization:` is a credential of a scheme that is not known: not a word, code, or
+/// the place of one.
+fn is_credential(value: &str) -> bool {
+    let is_code = ["::", "&&", " = ", "=="].iter().any(|sign| value.contains(sign));
+    let is_called = |word: &str| word.contains(['(', ')', '[', ']', '{', '}', '<', '>']);
+    let is_known = |word: &str| schemes!().split('|').any(|it| it.eq_ignore_ascii_case(word));
+    // What is secret of an address is found as such.
+    let is_secret = |word: &str| {
+        is_written_out(word) && !is_plain(word) && !is_called(word) && !word.contains("://")
+    };
+    let mut words = value.split_whitespace();
+    !is_code && !words.clone().next().is_some_and(is_known) && words.any(is_secret)
 }
 
 /// Whether a value has letters of more than one kind, as few words do.
@@ -324,11 +441,27 @@ fn is_mixed(value: &str) -> bool {
     let kinds = [has(u8::is_ascii_lowercase), has(u8::is_ascii_uppercase), has(u8::is_ascii_digit)];
     let symbols = value.bytes().any(|byte| b"!@#$%^&*+=~?".contains(&byte));
     let kinds = kinds.iter().filter(|kind| **kind).count() + usize::from(symbols);
-    let is_code = value.contains("::") || value.contains("()") || value.contains("->");
+    let name = value.trim_start_matches(['*', '&']);
+    let is_type = name.len() < value.len() && name.bytes().all(|byte| byte.is_ascii_lowercase());
+    let is_code = is_type || ["::", "()", "->"].iter().any(|sign| value.contains(sign));
     is_written_out(value)
         && !is_code
+        && !is_path(value)
         && kinds >= 2
         && (has(u8::is_ascii_digit) || symbols || is_random(value))
+}
+
+/// Whether a value is the path of a file from a root: words with small numbers behind them.
+fn is_path(value: &str) -> bool {
+    let is_rooted = ["/", "~/", "./", "../"].iter().any(|root| value.starts_with(root));
+    let is_word = |part: &str| {
+        let word = part.trim_end_matches(|c: char| c.is_ascii_digit());
+        let mut letters = word.bytes();
+        part.len() <= word.len() + 4
+            && letters.next().is_none_or(|byte| byte.is_ascii_alphabetic())
+            && letters.all(|byte| byte.is_ascii_lowercase())
+    };
+    is_rooted && value.trim_start_matches('~').split(['/', '.', '-', '_']).all(is_word)
 }
 
 /// Whether a value looks made up at random: many different letters of several kinds, in no word.
@@ -344,7 +477,7 @@ fn is_random(value: &str) -> bool {
         .map(|count| f64::from(*count) / size)
         .map(|share| -share * share.log2())
         .sum();
-    let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    let digits = value.bytes().filter(u8::is_ascii_digit).count() - digits_of_dates(value);
     let letters = value.bytes().filter(u8::is_ascii_alphabetic).count();
     let is_plain =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-".contains(&byte);
@@ -353,6 +486,14 @@ fn is_random(value: &str) -> bool {
     let is_long = value.len() >= 20 && has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
     let is_varied = digits >= 2 && entropy >= 3.0 || digits >= 1 && is_long && entropy >= 3.8;
     is_written_out(value) && !is_path && letters >= 2 && is_varied
+}
+
+/// How many digits of a value are those of dates (`2022-11-28`), which nobody made up.
+fn digits_of_dates(value: &str) -> usize {
+    let parts: Vec<&str> = value.split('-').collect();
+    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_part = |(part, size): (&&str, usize)| part.len() == size && is_number(part);
+    parts.windows(3).filter(|parts| parts.iter().zip([4, 2, 2]).all(is_part)).count() * 8
 }
 
 #[cfg(test)]

@@ -58,46 +58,92 @@ fn secrets() -> Vec<(String, String)> {
             all.push((frame.replace("KEY", &key), key.clone()));
         }
     }
-    for (frame, secret) in [
-        ("curl -H \"Authorization: Bearer §\" https://x", "abc123def456"),
-        ("{\"command\":\"curl -H \\\"Authorization: Basic §\\\" x\"}", "dXNlcjpwYXNz"),
-        ("authorization=§", "a1b2c3d4e5"),
-        ("git clone https://user:§@example.com/r.git", "hunter2"),
-        ("postgres://app:§@db:5432/x", "s3cr-et"),
-        ("postgres://app:§@db:5432/x", "p@ss/w0rd"),
-        ("curl -s https://hooks.slack.com/services/§", "T0123/B0456/abcDEF123ghi"),
-        ("https://discord.com/api/webhooks/123456/§", "abcDEF123ghi456JKL"),
-        ("https://x.blob.core.windows.net/c?sv=1&sig=§", "abcDEF123ghi456JKL%3D"),
-        ("curl -H 'Cookie: §' https://x", "session=abc; theme=dark"),
-        ("{\"headers\":{\"Cookie\":\"§\"}}", "sid=0a1b2c3d4e"),
-        ("Set-Cookie: §", "sid=31d4d96e407aad42; Path=/"),
-        ("curl -su ada:§ https://x", "letmein"),
-        ("curl --user 'ada:§' https://x", "let/me:in"),
-        ("mysql -u root -p§ shop", "letmein"),
-        ("mysqldump -p§ shop", "letmein"),
-        ("sshpass -p '§' ssh host", "letmein"),
-        ("tool --password § --host x", "letmein"),
-        ("tool --passphrase=§", "plainwords"),
-        ("PGPASSWORD=§ psql", "letmein"),
-        ("jdbc:x://h/db?user=ada&password=§", "letmein"),
-        ("{\"user\":\"ada\",\"password\":\"§\"}", "correct horse"),
-        ("{\"client_secret\":\"§\"}", "plain words here"),
-        ("PASSWORD=§ make deploy", "hunter2x"),
-        ("export DB_PASSWORD='§'", "p4ssw0rd!"),
-        ("mysql --password=§", "tr0ub4dor"),
-        ("api_key: §", "9f8e7d6c5b4a39281706"),
-        ("AWS_SECRET_ACCESS_KEY=§", "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY"),
-        ("AWS_SECRET_ACCESS_KEY=§", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"),
-        ("token = \"§\"", "a8f5f167f44f4964e6c998dee827110c"),
-        ("-----BEGIN RSA PRIVATE KEY-----\n§\n-----END RSA PRIVATE KEY-----", "MIIEowIBAAKCAQEA"),
-    ] {
-        all.push((frame.replace('§', secret), secret.to_owned()));
+    for (frame, secret) in FRAMES {
+        all.push((frame.replace('§', secret), (*secret).to_owned()));
     }
     all
 }
 
+/// Texts, with the secret that stands at `§` in each.
+const FRAMES: &[(&str, &str)] = &[
+    ("curl -H \"Authorization: Bearer §\" https://x", "abc123def456"),
+    ("{\"command\":\"curl -H \\\"Authorization: Basic §\\\" x\"}", "dXNlcjpwYXNz"),
+    ("authorization=§", "a1b2c3d4e5"),
+    ("git clone https://user:§@example.com/r.git", "hunter2"),
+    ("postgres://app:§@db:5432/x", "s3cr-et"),
+    ("postgres://app:§@db:5432/x", "p@ss/w0rd"),
+    ("curl -s https://hooks.slack.com/services/§", "T0123/B0456/abcDEF123ghi"),
+    ("https://discord.com/api/webhooks/123456/§", "abcDEF123ghi456JKL"),
+    ("https://x.blob.core.windows.net/c?sv=1&sig=§", "abcDEF123ghi456JKL%3D"),
+    ("curl -H 'Cookie: §' https://x", "session=abc; theme=dark"),
+    ("{\"headers\":{\"Cookie\":\"§\"}}", "sid=0a1b2c3d4e"),
+    ("Set-Cookie: §", "sid=31d4d96e407aad42; Path=/"),
+    ("curl -su ada:§ https://x", "letmein"),
+    ("curl --user 'ada:§' https://x", "let/me:in"),
+    ("mysql -u root -p§ shop", "letmein"),
+    ("mysqldump -p§ shop", "letmein"),
+    ("sshpass -p '§' ssh host", "letmein"),
+    ("tool --password § --host x", "letmein"),
+    ("tool --passphrase=§", "plainwords"),
+    ("PGPASSWORD=§ psql", "letmein"),
+    ("jdbc:x://h/db?user=ada&password=§", "letmein"),
+    ("{\"user\":\"ada\",\"password\":\"§\"}", "correct horse"),
+    ("{\"client_secret\":\"§\"}", "plain words here"),
+    ("PASSWORD=§ make deploy", "hunter2x"),
+    ("export DB_PASSWORD='§'", "p4ssw0rd!"),
+    ("mysql --password=§", "tr0ub4dor"),
+    ("api_key: §", "9f8e7d6c5b4a39281706"),
+    ("AWS_SECRET_ACCESS_KEY=§", "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY"),
+    ("AWS_SECRET_ACCESS_KEY=§", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"),
+    ("token = \"§\"", "a8f5f167f44f4964e6c998dee827110c"),
+    ("curl -H 'Authorization: Bot §' https://x", "plainlyabot"),
+    ("{\"headers\":{\"Authorization\":\"Key §\"}}", "name0:worda b"),
+    ("{\"headers\":\"{\\\"Authorization\\\":\\\"Key §\\\"}\"}", "name0:worda"),
+    (
+        "{\"a\":\"{\\\"b\\\":\\\"{\\\\\\\"Authorization\\\\\\\":\\\\\\\"Key §\\\\\\\"}\\\"}\"}",
+        "name0:worda",
+    ),
+    ("Authorization: SSWS §", "00QCjAl4MlV-WPXM"),
+    ("Authorization: Splunk §\nnext", "0a1b2c3d-0a1b"),
+    ("Authorization: Bearer §", "$ecretPw12"),
+    ("Authorization: Bearer §", "{hunter2hunter2"),
+    ("proxy-authorization: §", "Custom a=b1; c=d2, e"),
+    ("authorization: § (expires soon) [200]", "a1b2c3d4e5"),
+    ("{\"authorization\":\"Basic §\",\"next\":\"x\"}", "abcdefgh="),
+    (
+        "Authorization: Digest §",
+        "username=\"ada\", nonce=\"dcd98b7102dd\", response=\"6629fae49393\"",
+    ),
+    (
+        "{\"command\":\"curl -H 'Authorization: Digest §' x\"}",
+        "username=\\\"ada\\\", nc=01, response=\\\"6629fae49393\\\"",
+    ),
+    ("git clone https://§@github.com/a/b", "0a1b2c3d4e5f60718293a4b5c6d7e8f901234567"),
+    ("https://§:x-oauth-basic@github.com/a/b", "0a1b2c3d4e5f60718293a4b5c6d7e8f901234567"),
+    ("https://§:@api.example.com/v1", "rk4Tz8Vb3Nc6Yd1Hf5Jg0"),
+    ("https://user:§@host/x", "$ecretPw12"),
+    ("https://user:§@host/x", "%24ecretPw12"),
+    ("https://user:§@host/x", "p#ss?w0/rd@1"),
+    ("redis://:§@host:6379", "{hunter2hunter2"),
+    ("export DB_PASSWORD='§'", "{hunter2 hunter2"),
+    ("tool --password=§", "*hunter2*"),
+    ("PASSWORD=§ make", "abcdefghijklmn...opqrstu1"),
+    ("{\"password\": §, \"next\": 1}", "12345678901"),
+    ("{\"db_password\":§}", "123456"),
+    ("{\"body\":\"{\\\"password\\\": §}\"}", "12345678901"),
+    ("{\"db_password\":\"§\"}", "correct horse battery"),
+    ("{\"app.client-secret\":\"§\"}", "correct horse battery"),
+    ("{\"stripe_api_key\":\"§\",\"next\":\"x\"}", "correct \\\"horse\\\" battery \\\\"),
+    ("{\"body\":\"{\\\"db_token\\\":\\\"§\\\",\\\"b\\\":1}\"}", "a \\\\\\\"quoted\\\\\\\" word"),
+    ("secretkey = §", "a8f5f167f44f4964e6c998dee827110c"),
+    ("authTokenValue: §", "a8f5f167f44f4964e6c998dee827110c"),
+    ("token: §", "v1-2022-11-28-a8f5f167f4"),
+    ("PWD=§ make", "/hunT3r/pAssw0rd"),
+    ("-----BEGIN RSA PRIVATE KEY-----\n§\n-----END RSA PRIVATE KEY-----", "MIIEowIBAAKCAQEA"),
+];
+
 /// Texts as they are in the arguments and replies of every day.
-const HARMLESS: [&str; 52] = [
+const HARMLESS: &[&str] = &[
     "fn token(&mut self) -> Option<Token> {",
     "let tokens = tokenizer.next_token_after(position);",
     "password: string",
@@ -150,6 +196,57 @@ const HARMLESS: [&str; 52] = [
     "primary_key = 'customer_identifier'",
     "foreign key (customer_id) references customers",
     "The secret of getting ahead is getting started.",
+    "PWD=/home/ada/src1",
+    "OLDPWD=/Users/Ada/src-2/My_project.d",
+    "pwd /home/user1",
+    "tokenizer: tiktoken-cl100k_base2023",
+    "author = ada.lovelace1815@example.com",
+    "class=\"sk-button-primary-2\"",
+    "sk-fading-circle sk-circle12-of-many",
+    "auth_version = 'oauth2-2022-11-28'",
+    "Authorization: required",
+    "Authorization: Required for all routes, see below.",
+    "authorization = check_authorization(user)",
+    "const authorization = req.headers.authorization;",
+    "let authorization = process.env.AUTH_TOKEN;",
+    "authorization: Optional[str] = None",
+    "fn sign(authorization: &str, body: &[u8])",
+    "if authorization == request.authorization:",
+    "\"Authorization\": \"Bearer \" + token",
+    "headers: { Authorization: `Bearer ${token}` }",
+    "f\"Authorization: Bearer {self.token}\"",
+    "Authorization: Bearer ${{ secrets.GITHUB_TOKEN }}",
+    "curl -H \"Authorization: token $(cat token)\" x",
+    "Authorization: Basic realm and other words",
+    "f\"postgres://{user}:{password}@{host}:5432/db\"",
+    "format!(\"postgres://{}:{}@{}\", a, b, c)",
+    "\"mysql://%s:%s@%s/%s\" % parts",
+    "mysql://%(user)s:%(password)s@host/db",
+    "https://user:$PASSWORD@host https://user:${PW}@host https://$user:$pass@host",
+    "https://user:[REDACTED]@host https://user:***@host https://user:%PW%@host",
+    "curl -u ada:$PW; curl -u \"$USER:${PW}\" https://x",
+    "https://ada.lovelace@example.com/inbox",
+    "http://localhost:3000?mail=ada@example.com",
+    "http://localhost:3000#ada@example.com",
+    "{\"token\": 4096, \"password\": 0, \"secret\": true}",
+    "{\"eos_token\": \"<|endoftext|>\", \"mask_token\": \"[MASK]\"}",
+    "{\"db_password\": \"${DB_PASSWORD}\", \"api_key\": \"{{ key }}\"}",
+    "{\"tokens\": 1234567, \"token_count\": 1234567, \"secret_count\": 1234567}",
+    "API_KEY=sk-... and TOKEN=abcd...wxyz",
+    "pub pw_passwd: *const c_char,",
+    "auth = base64.b64encode(user_passwd.encode()).decode('ascii')",
+    "password = base64.b16encode(random_bytes[8:])",
+    "_ => Authorization::Deny,",
+    "RFC6749#Authorization: https://tools.ietf.org/html/rfc6749#section-3.1",
+    "for 'authorization: basic ...'",
+    NEEDLESS[0],
+    NEEDLESS[1],
+];
+
+/// Those that look so much like secrets that they go, too.
+const NEEDLESS: [&str; 2] = [
+    "pub const X509AuthNone: X509EnrollmentAuthFlags = 0i32;",
+    "with the --username and --password options",
 ];
 
 #[test]
@@ -159,9 +256,13 @@ fn secrets_go_and_the_rest_stays() {
     let secrets = secrets();
     for (text, secret) in &secrets {
         let clean = redactor.clean(text);
-        if clean.contains(secret.as_str()) {
-            missed.push(text.clone());
+        // No large part of it may stay, either.
+        let size = secret.len().min(6);
+        let mut parts = (0..=secret.len() - size).filter_map(|at| secret.get(at..at + size));
+        if parts.any(|part| clean.contains(part)) {
+            missed.push(format!("{text} > {clean}"));
         }
+        assert_eq!(redactor.clean(&clean), clean, "once is enough");
         if text.starts_with('{') {
             let parsed = serde_json::from_str::<Value>(&clean);
             assert!(parsed.is_ok(), "{clean}");
@@ -170,8 +271,7 @@ fn secrets_go_and_the_rest_stays() {
     let wrong: Vec<&str> =
         HARMLESS.iter().copied().filter(|text| redactor.clean(text) != *text).collect();
     assert!(missed.is_empty(), "{} of {}: {missed:#?}", missed.len(), secrets.len());
-    // Some look so much like secrets that they are better taken out.
-    assert!(wrong.len() <= 1, "{} of {}: {wrong:#?}", wrong.len(), HARMLESS.len());
+    assert_eq!(wrong, NEEDLESS, "{} of {}", wrong.len(), HARMLESS.len());
 }
 
 #[test]
@@ -234,7 +334,8 @@ fn values_are_found_however_json_spells_them() {
 
 #[test]
 fn a_long_value_at_the_cut_is_not_shown_in_part() {
-    let value: String = (0..900).map(|number| format!("{number:04}")).collect();
+    let value: Vec<String> = (0..900).map(|number| format!("{number:04}")).collect();
+    let value = value.concat();
     let args = format!("{}{value} and {}", "x".repeat(2000), "y".repeat(5000));
     let clean = shown(Redactor::new([value.clone()]), &args);
     assert!(!clean.contains("0000"), "{clean}");
