@@ -106,6 +106,18 @@ pub struct Comparison {
     pub because: Vec<String>,
 }
 
+impl Comparison {
+    /// Whether there are enough calls on both sides to say anything.
+    pub(crate) fn has_enough(&self) -> bool {
+        self.baseline.calls >= FEWEST && self.current.calls >= FEWEST
+    }
+}
+
+/// The worst of some comparisons; the first of those that are as bad.
+pub(crate) fn worst(all: Vec<Comparison>) -> Option<Comparison> {
+    all.into_iter().rev().max_by_key(|it| it.severity)
+}
+
 /// Compares two windows.
 pub fn compare(baseline: Window, current: Window) -> Comparison {
     let mut found: Vec<(Severity, String)> = Vec::new();
