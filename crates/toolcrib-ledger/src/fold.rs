@@ -139,7 +139,7 @@ pub struct HourKey {
 }
 
 /// Whether a call ended before its tool was entered, so that it says nothing of the tool.
-fn is_refusal(error: &str) -> bool {
+pub(crate) fn is_refusal(error: &str) -> bool {
     let known = ErrorKind::ALL.iter().find(|kind| kind.as_str() == error);
     known.is_some_and(|kind| kind.is_refusal())
 }

@@ -47,17 +47,9 @@ impl Fate {
     }
 }
 
-/// Kinds of errors that are no fault of the tool: it was never run.
+/// Whether a call ended before its tool was entered: the same ones that statistics count as refused.
 fn is_refusal(error: &str) -> bool {
-    const REFUSALS: [&str; 6] = [
-        "refused",
-        "declined",
-        "approval_required",
-        "confirmation_required",
-        "unrecorded",
-        "quarantined",
-    ];
-    REFUSALS.contains(&error)
+    crate::fold::is_refusal(error)
 }
 
 impl Story {

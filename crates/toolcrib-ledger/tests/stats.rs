@@ -8,7 +8,7 @@ use serde_json::json;
 use toolcrib_core::{
     CallId, Effect, ErrorKind, Event, Keep, Moment, Note, Recorder, SessionId, Usage,
 };
-use toolcrib_ledger::{Previews, RecordFile, Redactor, State, Stats};
+use toolcrib_ledger::{Fate, Previews, RecordFile, Redactor, State, Stats, Wanted, find_calls};
 
 /// Numbers by chance, the same in every run.
 struct Chance(u64);
@@ -182,6 +182,29 @@ fn the_last_failure_has_its_arguments_and_clearing_is_on_the_record() {
     assert_eq!(after[0].1.resources.calls, 3);
     stats.rebuild().unwrap();
     assert_eq!(stats.tools().unwrap(), after);
+}
+
+#[test]
+fn what_was_refused_is_the_same_in_a_search_and_in_the_figures() {
+    for kind in ErrorKind::ALL {
+        let place = Place::new();
+        call(&place.recorder(), 1, "wink/read_file", "a", 10, Some((kind, "no")));
+        call(&place.recorder(), 2, "wink/read_file", "a", 10, None);
+        let mut stats = place.stats();
+        stats.fold().unwrap();
+        let found = |fate| {
+            let wanted = Wanted { fate: Some(fate), ..Wanted::default() };
+            find_calls(&place.state, &wanted, 10).unwrap().len() as u64
+        };
+        let figures = stats.tools().unwrap().remove(0).1.errors;
+        let counted = (figures.refused, figures.errors, figures.calls - figures.errors);
+        assert_eq!(
+            counted,
+            (found(Fate::Refused), found(Fate::Failed), found(Fate::Ok)),
+            "{kind:?}"
+        );
+        assert_eq!(figures.refused == 1, kind.is_refusal(), "{kind:?}");
+    }
 }
 
 #[test]
