@@ -29,6 +29,12 @@ pub trait Commands: Send + Sync {
     /// Starts a command that goes on after its call. Its task has the call's id.
     fn start(&self, order: &Order) -> Result<(), ToolError>;
 
+    /// Whether a command of this call still runs here.
+    fn is_under_way(&self, id: &str) -> bool {
+        let _ = id;
+        false
+    }
+
     /// Looks at a task: a background command, or any command this runtime remembers.
     fn task(&self, id: &str) -> Result<Task, ToolError>;
 

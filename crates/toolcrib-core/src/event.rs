@@ -70,6 +70,8 @@ pub enum Moment<'a> {
         reply: &'a str,
         /// What it used.
         usage: Usage,
+        /// Whether it left a command running.
+        has_task: bool,
     },
     /// A task that it started is over.
     TaskEnded {

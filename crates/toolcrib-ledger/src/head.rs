@@ -109,8 +109,7 @@ mod tests {
 
     #[test]
     fn only_what_was_signed_with_this_key_counts() {
-        let folder = tempfile::tempdir().unwrap();
-        let key = |name: &str| Key::open(&folder.path().join(name)).unwrap();
+        let (one, other) = (Key::make().unwrap().0, Key::make().unwrap().0);
         let head = Head {
             seq: 7,
             link: Link::of(b"x"),
@@ -118,13 +117,13 @@ mod tests {
             size: 1234,
             settings: Link::FIRST,
         };
-        let bytes = head.bytes(&key("a"));
-        assert_eq!(Head::parse(&bytes, &key("a")), Told::Head(head));
-        assert_eq!(Head::parse(&bytes, &key("b")), Told::Wrong);
+        let bytes = head.bytes(&one);
+        assert_eq!(Head::parse(&bytes, &one), Told::Head(head));
+        assert_eq!(Head::parse(&bytes, &other), Told::Wrong);
         let altered = String::from_utf8_lossy(&bytes).replace(" 1234 ", " 1233 ");
-        assert_eq!(Head::parse(altered.as_bytes(), &key("a")), Told::Wrong);
-        assert_eq!(Head::parse(b"", &key("a")), Told::Nothing);
-        assert_eq!(Head::parse(b"toolcrib-head 2 something", &key("a")), Told::Later);
-        assert_eq!(Head::parse(&[0xff; SIZE], &key("a")), Told::Wrong);
+        assert_eq!(Head::parse(altered.as_bytes(), &one), Told::Wrong);
+        assert_eq!(Head::parse(b"", &one), Told::Nothing);
+        assert_eq!(Head::parse(b"toolcrib-head 2 something", &one), Told::Later);
+        assert_eq!(Head::parse(&[0xff; SIZE], &one), Told::Wrong);
     }
 }

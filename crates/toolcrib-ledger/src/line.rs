@@ -39,6 +39,7 @@ pub(crate) struct Line<'a> {
     pub(crate) process: Option<String>,
     pub(crate) error: Option<&'a str>,
     pub(crate) message: Option<Cow<'a, str>>,
+    pub(crate) task: Option<bool>,
     pub(crate) end: Option<End>,
     pub(crate) detail: Option<&'a Value>,
 }
@@ -76,6 +77,7 @@ impl Line<'_> {
         out.text(",\"process\":\"", self.process.as_deref());
         out.text(",\"error\":\"", self.error);
         out.text(",\"message\":\"", self.message.as_deref());
+        out.value(",\"task\":", self.task)?;
         out.value(",\"end\":", self.end)?;
         out.value(",\"detail\":", self.detail)?;
         Ok(out.0)

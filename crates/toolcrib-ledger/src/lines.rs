@@ -10,6 +10,8 @@ use serde_json::Value;
 use toolcrib_core::Usage;
 use toolcrib_core::command::End;
 
+use crate::link::Key;
+use crate::log::{Tied, strays};
 use crate::segment::Segment;
 use crate::state::{State, open_plain, read_plain};
 use crate::tidy::{unpack, unpacked_size};
@@ -79,6 +81,8 @@ pub struct Entry {
     pub error: Option<String>,
     /// Why it failed.
     pub message: Option<String>,
+    /// Whether it left a command running.
+    pub task: Option<bool>,
     /// How its task ended.
     pub end: Option<End>,
     /// What else there is to say.
@@ -107,6 +111,9 @@ impl Entry {
 pub struct Record {
     folder: PathBuf,
     segments: Vec<Segment>,
+    /// Those that have lines from before their hour.
+    strays: Vec<Segment>,
+    key: Option<Key>,
 }
 
 /// One file of the record.
@@ -115,12 +122,23 @@ pub struct Page {
     pub name: String,
     /// What is in it.
     pub bytes: Vec<u8>,
+    key: Option<Key>,
 }
 
 impl Page {
-    /// Its lines, with their numbers, without their ends.
+    /// Its lines that are ours, without their ends.
     pub fn lines(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
-        self.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty())
+        self.pieces().filter(|piece| self.is_ours(piece)).map(|piece| &piece[..piece.len() - 1])
+    }
+
+    /// Whatever stands between line ends, with those.
+    pub fn pieces(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
+        self.bytes.split_inclusive(|byte| *byte == b'\n')
+    }
+
+    /// Whether a piece is a line that we signed, in this file.
+    pub fn is_ours(&self, piece: &[u8]) -> bool {
+        self.key.as_ref().is_some_and(|key| Tied::parse(piece, key, &self.name).is_some())
     }
 }
 
@@ -131,7 +149,9 @@ impl Record {
     }
 
     pub(crate) fn at(folder: &Path) -> io::Result<Self> {
-        Ok(Self { folder: folder.to_owned(), segments: Segment::list(folder)? })
+        let key = Key::read(&folder.with_file_name("record.key"))?;
+        let (segments, strays) = (Segment::list(folder)?, strays(folder)?);
+        Ok(Self { folder: folder.to_owned(), segments, strays, key })
     }
 
     /// Leaves out the files that ended before `since` or began after `until`.
@@ -140,9 +160,15 @@ impl Record {
         // A clock that was set back writes into later files.
         self.segments.retain(|segment| since.is_none_or(|since| segment.hour >= hour(since)));
         if let Some(until) = until {
-            self.segments.retain(|segment| segment.hour <= hour(until));
+            let wanted = self.segments.iter().copied().filter(|it| self.can_have(*it, until));
+            self.segments = wanted.collect();
         }
         self
+    }
+
+    /// Whether a file can have lines from `until` or before.
+    pub(crate) fn can_have(&self, segment: Segment, until: Timestamp) -> bool {
+        segment.hour <= until.as_second().div_euclid(3600) || self.strays.contains(&segment)
     }
 
     /// The files, oldest first.
@@ -172,7 +198,7 @@ impl Record {
         };
         let bytes =
             bytes.map_err(|err| io::Error::new(err.kind(), format!("`{segment}`: {err}")))?;
-        Ok(Page { name: segment.to_string(), bytes })
+        Ok(Page { name: segment.to_string(), bytes, key: self.key.clone() })
     }
 }
 
@@ -181,18 +207,25 @@ pub struct Follower {
     folder: PathBuf,
     segment: Option<Segment>,
     at: u64,
+    key: Option<Key>,
 }
 
 impl Follower {
     /// Begins after the last line.
     pub fn at_end(state: &State) -> io::Result<Self> {
         let folder = state.folder().join("context_log");
-        let segment = Segment::list(&folder)?.pop();
-        let at = match segment {
-            Some(segment) => Record::at(&folder)?.size(segment)?,
-            None => 0,
-        };
-        Ok(Self { folder, segment, at })
+        let record = Record::at(&folder)?;
+        // One that is empty may be there for another reason, with a name that nothing comes after.
+        let mut last = None;
+        for segment in record.segments.iter().rev() {
+            let size = record.size(*segment)?;
+            if size > 0 {
+                last = Some((*segment, size));
+                break;
+            }
+        }
+        let (segment, at) = (last.map(|it| it.0), last.map_or(0, |it| it.1));
+        Ok(Self { folder, segment, at, key: record.key })
     }
 
     fn rest(&self, segment: Segment) -> io::Result<Vec<u8>> {
@@ -212,22 +245,32 @@ impl Follower {
         Ok(bytes)
     }
 
-    /// Returns the lines that were written since it was last asked.
-    pub fn fresh(&mut self) -> io::Result<Vec<Vec<u8>>> {
+    /// Returns what was written since it was last asked, by lines; with each, whether we signed it.
+    pub fn fresh(&mut self) -> io::Result<Vec<(Vec<u8>, bool)>> {
+        if self.key.is_none() {
+            self.key = Key::read(&self.folder.with_file_name("record.key"))?;
+        }
         let mut lines = Vec::new();
         for segment in Segment::list(&self.folder)? {
             if self.segment.is_some_and(|known| segment < known) {
                 continue;
             }
             if self.segment != Some(segment) {
+                if Record::at(&self.folder)?.size(segment)? == 0 {
+                    continue;
+                }
                 (self.segment, self.at) = (Some(segment), 0);
             }
             let bytes = self.rest(segment)?;
+            let name = segment.to_string();
             // A line that is not whole yet is left for the next time.
             let whole = memchr::memrchr(b'\n', &bytes).map_or(0, |end| end + 1);
             self.at += whole as u64;
-            let fresh = bytes[..whole].split(|byte| *byte == b'\n').filter(|it| !it.is_empty());
-            lines.extend(fresh.map(<[u8]>::to_vec));
+            let key = self.key.as_ref();
+            lines.extend(bytes[..whole].split_inclusive(|byte| *byte == b'\n').map(|piece| {
+                let is_ours = key.is_some_and(|key| Tied::parse(piece, key, &name).is_some());
+                (piece.to_vec(), is_ours)
+            }));
         }
         Ok(lines)
     }

@@ -1,10 +1,10 @@
-//! The hash that ties each line of the record to the one before it, and the key that signs where the
-//! record ends.
+//! The hash that ties each line of the record to the one before it, and the key that signs each line and where
+//! the record ends.
 
 use std::fmt;
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
@@ -78,40 +78,44 @@ impl fmt::Display for Link {
 pub(crate) struct Key {
     inner: Sha256,
     outer: Sha256,
-    /// Whether it was made just now.
-    pub(crate) is_new: bool,
 }
 
 impl Key {
-    /// Opens the key at `path`, making one if there is none.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        match read_plain(path) {
-            Ok(secret) if secret.len() == 32 => return Ok(Self::new(&secret)),
-            Ok(_) => {
-                return Err(io::Error::new(
-                    io::ErrorKind::InvalidData,
-                    format!("`{}` is not a key of 32 bytes", path.display()),
-                ));
-            }
-            Err(err) if err.kind() == io::ErrorKind::NotFound => {}
-            Err(err) => return Err(err),
+    /// Reads the key at `path`; nothing if there is none.
+    pub(crate) fn read(path: &Path) -> io::Result<Option<Self>> {
+        let wrong = |what: &str| {
+            let message = format!("the key `{}` {what}", path.display());
+            io::Error::new(io::ErrorKind::InvalidData, message)
+        };
+        let secret = match read_plain(path) {
+            Ok(secret) => secret,
+            Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(err) => return Err(wrong(&format!("cannot be read: {err}"))),
+        };
+        if secret.len() != 32 {
+            return Err(wrong("has not its 32 bytes"));
         }
+        if fs::metadata(path)?.mode() & 0o077 != 0 {
+            return Err(wrong("is open to others; run `chmod 600` on it"));
+        }
+        Ok(Some(Self::new(&secret)))
+    }
+
+    /// Makes a key, which is not kept yet.
+    pub(crate) fn make() -> io::Result<(Self, [u8; 32])> {
         let mut secret = [0; 32];
         rustix::rand::getrandom(&mut secret[..], rustix::rand::GetRandomFlags::empty())?;
+        Ok((Self::new(&secret), secret))
+    }
+
+    /// Keeps a key at `path`, whole or not at all.
+    pub(crate) fn keep(path: &Path, secret: &[u8; 32]) -> io::Result<()> {
         let fresh = path.with_extension(format!("{}", ulid::Ulid::generate()));
         let mut file =
             fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
-        file.write_all(&secret)?;
+        file.write_all(secret)?;
         file.sync_data()?;
-        // Of two who make one at once, the first wins and both use it.
-        let linked = fs::hard_link(&fresh, path);
-        fs::remove_file(&fresh)?;
-        let is_new = match linked {
-            Ok(()) => true,
-            Err(err) if err.kind() == io::ErrorKind::AlreadyExists => false,
-            Err(err) => return Err(err),
-        };
-        fs::read(path).map(|secret| Self { is_new, ..Self::new(&secret) })
+        fs::rename(&fresh, path)
     }
 
     fn new(secret: &[u8]) -> Self {
@@ -122,19 +126,28 @@ impl Key {
             }
             Sha256::new_with_prefix(block)
         };
-        Self { inner: padded(0x36), outer: padded(0x5c), is_new: false }
+        Self { inner: padded(0x36), outer: padded(0x5c) }
+    }
+
+    /// Signs a line of a file: in another one it is another line.
+    pub(crate) fn sign_line(&self, line: &[u8], file: &str) -> Link {
+        self.finish(self.inner.clone().chain_update(line).chain_update(b"\n").chain_update(file))
     }
 
     /// Signs a text, as HMAC-SHA-256 does.
     pub(crate) fn sign(&self, text: &[u8]) -> Link {
-        let inner = self.inner.clone().chain_update(text).finalize();
-        Link::cut(&self.outer.clone().chain_update(inner).finalize())
+        self.finish(self.inner.clone().chain_update(text))
+    }
+
+    fn finish(&self, inner: Sha256) -> Link {
+        Link::cut(&self.outer.clone().chain_update(inner.finalize()).finalize())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn links_are_read_as_they_are_written() {
@@ -153,15 +166,18 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_made_once_and_is_private() {
-        use std::os::unix::fs::PermissionsExt;
+    fn a_key_is_kept_whole_and_private() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("record.key");
-        let first = Key::open(&path).unwrap().sign(b"x");
-        assert_eq!(Key::open(&path).unwrap().sign(b"x"), first);
+        assert!(Key::read(&path).unwrap().is_none());
+        let (key, secret) = Key::make().unwrap();
+        Key::keep(&path, &secret).unwrap();
+        assert_eq!(Key::read(&path).unwrap().unwrap().sign(b"x"), key.sign(b"x"));
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(Key::read(&path).is_err());
         fs::write(&path, "short").unwrap();
-        assert!(Key::open(&path).is_err());
+        assert!(Key::read(&path).is_err());
     }
 }

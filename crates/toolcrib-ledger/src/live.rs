@@ -39,6 +39,8 @@ impl Live {
         file.lock()?;
         let path = folder.join(&name);
         fs::rename(&fresh, &path)?;
+        // With what it is about to write, so that a power cut leaves both or neither.
+        File::open(&folder)?.sync_all()?;
         Ok(Self { path, name, stays: false, _file: file })
     }
 

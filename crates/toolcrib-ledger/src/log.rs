@@ -1,11 +1,12 @@
 //! The record as files: lines appended by several processes at once, each tied to the one before it.
 
 use std::borrow::Cow;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -16,13 +17,16 @@ use crate::line::Line;
 use crate::lines::Record;
 use crate::link::{Key, Link};
 use crate::segment::Segment;
-use crate::state::open_append;
+use crate::state::{open_append, read_plain};
 
 /// How large a file of the record gets before the next one is begun.
 pub(crate) const SEGMENT_BYTES: u64 = 10 << 20;
 
 /// The name of the file that tells where the record ends.
 pub(crate) const HEAD: &str = "head";
+
+/// The name of the file that lists those with lines from before their hour.
+const STRAYS: &str = "strays";
 
 /// A line that is not tied to others yet: a JSON object without its end.
 pub(crate) struct Body(Vec<u8>);
@@ -69,6 +73,8 @@ pub(crate) struct Log {
     /// The bytes of the head as they were last seen, and the end: that of lines not told of yet, if they are ours.
     seen: Option<([u8; head::SIZE], Head)>,
     current: Option<(Segment, Arc<File>)>,
+    /// The last file that is known to have lines of an hour before its own.
+    strayed: Option<Segment>,
 }
 
 /// What was found at the end of the record.
@@ -112,7 +118,7 @@ impl Log {
     pub(crate) fn open(folder: &Path, key: &Path, settings: Settings) -> io::Result<Self> {
         let head = open_head(folder)?;
         // Together, so that where there is a key there is an end.
-        head.lock()?;
+        lock(&head)?;
         let key = begin(folder, key, &head);
         head.unlock()?;
         Ok(Self {
@@ -123,6 +129,7 @@ impl Log {
             settings,
             seen: None,
             current: None,
+            strayed: None,
         })
     }
 
@@ -139,7 +146,7 @@ impl Log {
         bodies: &[Body],
         tell: Tell,
     ) -> io::Result<Appended> {
-        self.head.lock()?;
+        lock(&self.head)?;
         let appended = self.append_locked(now, bodies, tell);
         let unlocked = self.head.unlock();
         let appended = appended?;
@@ -180,20 +187,26 @@ impl Log {
                 notes.push(Body::about(now, "line_torn", &detail));
             }
         }
-        let mut text = Vec::with_capacity(bodies.iter().map(|body| body.0.len() + 80).sum());
+        if now.as_second().div_euclid(3600) < segment.hour && self.strayed != Some(segment) {
+            stray(&self.folder, segment)?;
+            self.strayed = Some(segment);
+        }
+        let mut text = Vec::with_capacity(bodies.iter().map(|body| body.0.len() + 128).sum());
         if is_torn {
             // What is there and does not belong to the chain stays a line of its own.
             text.push(b'\n');
         }
+        let name = segment.to_string();
         for body in notes.iter().chain(bodies) {
             let from = text.len();
             text.extend_from_slice(&body.0);
             head.seq += 1;
             write!(text, ",\"seq\":{},\"prev\":\"", head.seq)?;
             text.extend_from_slice(&head.link.letters());
-            text.extend_from_slice(b"\"}");
-            head.link = self.key.sign(&text[from..]);
-            text.push(b'\n');
+            head.link = self.key.sign_line(&text[from..], &name);
+            text.extend_from_slice(b"\",\"sign\":\"");
+            text.extend_from_slice(&head.link.letters());
+            text.extend_from_slice(b"\"}\n");
         }
         // In one go: whoever reads meanwhile sees whole lines.
         if let Err(err) = (&*file).write_all(&text) {
@@ -296,14 +309,59 @@ impl Log {
     }
 }
 
-/// Opens the key. With a new one the record begins, and says so.
-fn begin(folder: &Path, key: &Path, head: &File) -> io::Result<Key> {
-    let key = Key::open(key)?;
-    if key.is_new && head.metadata()?.len() == 0 && Segment::list(folder)?.is_empty() {
+/// Opens the key. Without one, and without a line, the record begins: with a signed end, and then its key, so that
+/// where there is a key there is an end.
+fn begin(folder: &Path, path: &Path, head: &File) -> io::Result<Key> {
+    if let Some(key) = Key::read(path)? {
+        return Ok(key);
+    }
+    let (key, secret) = Key::make()?;
+    if Segment::list(folder)?.is_empty() {
         let nowhere = Segment { hour: 0, part: 0 };
         head.write_all_at(&Head::first(nowhere).bytes(&key), 0)?;
+        head.sync_data()?;
     }
+    Key::keep(path, &secret)?;
     Ok(key)
+}
+
+/// Waits for whoever else appends, and not for ever.
+pub(crate) fn lock(head: &File) -> io::Result<()> {
+    const LONGEST: Duration = Duration::from_secs(10);
+    let start = Instant::now();
+    let mut pause = Duration::from_micros(20);
+    loop {
+        match head.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) if start.elapsed() < LONGEST => {
+                std::thread::sleep(pause);
+                pause = (pause * 2).min(Duration::from_millis(5));
+            }
+            Err(TryLockError::WouldBlock) => {
+                let message = format!("another process has held it for {} s", LONGEST.as_secs());
+                return Err(io::Error::new(io::ErrorKind::TimedOut, message));
+            }
+            Err(TryLockError::Error(err)) => return Err(err),
+        }
+    }
+}
+
+/// Notes that a file has lines from before its hour, since a clock was set back: who looks for those by their time
+/// has to look there.
+fn stray(folder: &Path, segment: Segment) -> io::Result<()> {
+    let mut file = open_append(&folder.join(STRAYS))?;
+    file.write_all(format!("{segment}\n").as_bytes())
+}
+
+/// The files that have lines from before their hour.
+pub(crate) fn strays(folder: &Path) -> io::Result<Vec<Segment>> {
+    match read_plain(&folder.join(STRAYS)) {
+        Ok(bytes) => {
+            Ok(String::from_utf8_lossy(&bytes).lines().filter_map(Segment::parse).collect())
+        }
+        Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(err) => Err(err),
+    }
 }
 
 pub(crate) fn open_head(folder: &Path) -> io::Result<File> {
@@ -321,8 +379,9 @@ pub(crate) fn open_head(folder: &Path) -> io::Result<File> {
 /// Reads a file to its end, when nothing else tells where the record ends.
 fn last_of(segment: Segment, bytes: &[u8], key: &Key) -> Head {
     let mut head = Head { size: bytes.len() as u64, ..Head::first(segment) };
+    let name = segment.to_string();
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        if let Some(tied) = Tied::parse(line, key) {
+        if let Some(tied) = Tied::parse(line, key, &name) {
             head = Head { seq: tied.seq, link: tied.own, ..head };
         }
     }
@@ -340,9 +399,9 @@ fn ends_torn(file: &File, size: u64) -> io::Result<bool> {
 /// Follows the chain over bytes that come after `head`; returns its new end, and how many bytes are no part
 /// of it.
 fn follow(head: Head, bytes: &[u8], key: &Key) -> (Head, usize) {
-    let (mut head, mut strange) = (head, 0);
+    let (mut head, mut strange, name) = (head, 0, head.segment.to_string());
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        match Tied::parse(line, key) {
+        match Tied::parse(line, key, &name) {
             Some(tied) if tied.prev == head.link && tied.seq == head.seq + 1 => {
                 head = Head { seq: tied.seq, link: tied.own, ..head };
             }
@@ -364,16 +423,23 @@ pub(crate) struct Tied {
 }
 
 impl Tied {
-    /// Reads a line with its end; nothing if it is torn or is no line of ours.
-    pub(crate) fn parse(line: &[u8], key: &Key) -> Option<Self> {
+    /// Reads a line with its end, of the file of this name; nothing if it is torn, or we did not sign it.
+    pub(crate) fn parse(line: &[u8], key: &Key, file: &str) -> Option<Self> {
         let line = line.strip_suffix(b"\n")?;
-        // The last two fields, by place: no text of a caller comes after them.
-        let rest = line.strip_suffix(b"\"}")?;
-        let (rest, prev) = rest.split_at_checked(rest.len().checked_sub(32)?)?;
-        let prev = Link::parse(str::from_utf8(prev).ok()?)?;
-        let rest = rest.strip_suffix(b",\"prev\":\"")?;
+        // The last three fields, by place: no text of a caller comes after them.
+        let (line, own) = last_link(line.strip_suffix(b"\"}")?, b"\",\"sign\":\"")?;
+        if key.sign_line(line, file) != own {
+            return None;
+        }
+        let (rest, prev) = last_link(line, b",\"prev\":\"")?;
         let from = memchr::memrchr(b':', rest)? + 1;
         let seq = str::from_utf8(&rest[from..]).ok()?.parse().ok()?;
-        rest[..from].ends_with(b",\"seq\":").then(|| Self { seq, prev, own: key.sign(line) })
+        rest[..from].ends_with(b",\"seq\":").then_some(Self { seq, prev, own })
     }
+}
+
+/// Takes a link off the end, and what stands before it.
+fn last_link<'a>(text: &'a [u8], name: &[u8]) -> Option<(&'a [u8], Link)> {
+    let (rest, link) = text.split_at_checked(text.len().checked_sub(32)?)?;
+    Some((rest.strip_suffix(name)?, Link::parse(str::from_utf8(link).ok()?)?))
 }

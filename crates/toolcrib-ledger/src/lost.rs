@@ -64,7 +64,9 @@ fn lost_by(state: &State, processes: &HashSet<&str>) -> io::Result<Vec<(String, 
         Timestamp::from_millisecond(i64::try_from(id.timestamp_ms()).ok()?).ok()
     };
     let starts: Option<Vec<Timestamp>> = processes.iter().map(began).collect();
-    let since = starts.and_then(|starts| starts.into_iter().min());
+    // What it began in the hour before it had a name is older than that.
+    let hour = jiff::SignedDuration::from_hours(1);
+    let since = starts.and_then(|starts| starts.into_iter().min()?.checked_sub(hour).ok());
     let mut open: BTreeMap<String, (String, LostCall)> = BTreeMap::new();
     let record = Record::open(state)?.between(since, None);
     for page in record.pages() {
@@ -79,7 +81,9 @@ fn lost_by(state: &State, processes: &HashSet<&str>) -> io::Result<Vec<(String, 
                         open.insert(call.clone(), (process, LostCall { call, tool, at, places }));
                     }
                 }
-                "ended" | "lost" => {
+                // What it left running ends later.
+                "ended" if entry.task == Some(true) => {}
+                "ended" | "task_ended" | "lost" => {
                     open.remove(&entry.trace_id);
                 }
                 _ => {}

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
-use toolcrib_core::{Event, Keep, Moment, Note, Recorder};
+use toolcrib_core::{Event, Keep, Moment, Note, Recorder, escape};
 
 use crate::line::Line;
 use crate::link::Link;
@@ -99,6 +99,7 @@ impl RecordFile {
             "error": line.error,
         });
         let mut file = open_append(&self.state.folder().join("tools_audit.jsonl"))?;
+        let said = escape::json(&said.to_string()).into_owned();
         io::Write::write_all(&mut file, format!("{said}\n").as_bytes())
     }
 
@@ -176,6 +177,11 @@ impl RecordFile {
         Ok(())
     }
 
+    /// A name that a caller may have made up, cut and without secrets.
+    fn name<'a>(&self, name: &'a str) -> Cow<'a, str> {
+        if is_plain(name) { name.into() } else { self.redactor.clean_start(name, 256) }
+    }
+
     fn preview<'a>(&self, text: &'a str) -> Option<Cow<'a, str>> {
         (self.previews == Previews::On).then(|| self.shown(text))
     }
@@ -220,18 +226,13 @@ fn is_plain(name: &str) -> bool {
     name.len() < 24 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
 }
 
-/// Cuts a name that a caller made up.
-fn cut(name: &str) -> &str {
-    &name[..name.floor_char_boundary(256)]
-}
-
 impl Recorder for RecordFile {
     fn record(&self, event: &Event<'_>, keep: Keep) -> Result<(), String> {
         let (catalogue, name) = event.tool.split_once('/').unwrap_or(("", event.tool));
         // A caller chooses its conversation's name, too.
         let conversation = self.redactor.clean_start(&event.session.0, 256);
         // Whoever asks can ask for any name.
-        let name = if is_plain(name) { name.into() } else { self.redactor.clean(cut(name)) };
+        let (catalogue, name) = (self.name(catalogue), self.name(name));
         let mut line = Line {
             id: crate::new_call_id().0,
             ts: stamp(event.at),
@@ -239,7 +240,7 @@ impl Recorder for RecordFile {
             act: "tool_call",
             conv_id: &conversation,
             trace_id: &event.call.0,
-            catalogue: cut(catalogue),
+            catalogue: &catalogue,
             name: &name,
             ..Line::default()
         };
@@ -271,7 +272,8 @@ impl Recorder for RecordFile {
                     line.process = Some(self.sign_in().map_err(|err| err.to_string())?);
                 }
             }
-            Moment::Ended { error, elapsed_us, reply, usage, version } => {
+            Moment::Ended { error, elapsed_us, reply, usage, version, has_task } => {
+                line.task = has_task.then_some(true);
                 line.used = Some(*usage);
                 line.version = *version;
                 line.event = "ended";
@@ -292,15 +294,17 @@ impl Recorder for RecordFile {
                 line.used = Some(*usage);
             }
         }
-        self.add_legacy(&line).map_err(|err| err.to_string())?;
         let body = Body::of(&line).map_err(|err| err.to_string())?;
         let is_under_way = matches!(event.moment, Moment::Started { .. }) && keep != Keep::Durable;
         let tell = if is_under_way { Tell::Later } else { Tell::Now };
-        self.write(event.at, body, keep, tell).map_err(|err| err.to_string())
+        self.write(event.at, body, keep, tell).map_err(|err| err.to_string())?;
+        // After what counts: that it fails takes nothing away.
+        self.add_legacy(&line).map_err(|err| format!("`tools_audit.jsonl`: {err}"))
     }
 
     fn note(&self, note: &Note<'_>) -> Result<(), String> {
         let (catalogue, name) = note.tool.split_once('/').unwrap_or(("", note.tool));
+        let (catalogue, name) = (self.name(catalogue), self.name(name));
         let detail = self.redactor.clean(&note.detail.to_string()).into_owned();
         let detail = serde_json::from_str(&detail).unwrap_or(Value::Null);
         let line = Line {
@@ -310,8 +314,8 @@ impl Recorder for RecordFile {
             act: note.act,
             trace_id: note.call,
             event: note.event,
-            catalogue: cut(catalogue),
-            name: cut(name),
+            catalogue: &catalogue,
+            name: &name,
             detail: Some(&detail),
             ..Line::default()
         };

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -16,7 +16,7 @@ use crate::fold::{Amount, ErrorFigures, Fold, Hour, HourKey, ResourceFigures, Sh
 use crate::lines::Record;
 use crate::segment::Segment;
 use crate::sketch::Sketch;
-use crate::state::State;
+use crate::state::{State, open_append, open_plain};
 use crate::tidy::{Tidied, tidy};
 
 /// What makes each version of the schema from the one before it. Never changed, only added to.
@@ -90,19 +90,19 @@ impl Stats {
         let mut warnings = Vec::new();
         let database = match connect(&path) {
             Ok(database) => database,
-            Err(Trouble::Broken(why)) => {
-                let aside = path.with_extension(format!("broken-{}", crate::new_call_id()));
-                fs::rename(&path, &aside)?;
-                for more in ["-wal", "-shm"] {
-                    let mut name = path.clone().into_os_string();
-                    name.push(more);
-                    let _ = fs::remove_file(PathBuf::from(name));
+            Err(Trouble::Broken(_)) => {
+                // One at a time, and whoever comes second finds it mended.
+                let lock = open_append(&state.folder().join("stats.lock"))?;
+                lock.lock()?;
+                match connect(&path) {
+                    Ok(database) => return Ok(Self { state: state.clone(), database, warnings }),
+                    Err(Trouble::Broken(why)) => {
+                        let set_aside = set_aside(&path, &why)?;
+                        warnings.push(set_aside);
+                        connect(&path).map_err(Trouble::into_error)?
+                    }
+                    Err(trouble) => return Err(trouble.into_error()),
                 }
-                warnings.push(format!(
-                    "the statistics were broken ({why}): set aside as `{}` and folded again from the record",
-                    aside.display()
-                ));
-                connect(&path).map_err(Trouble::into_error)?
             }
             Err(Trouble::Shut(why)) => {
                 warnings.push(format!(
@@ -193,6 +193,21 @@ impl Stats {
     }
 }
 
+/// Puts a broken file out of the way; returns what there is to say about it.
+fn set_aside(path: &Path, why: &str) -> std::io::Result<String> {
+    let aside = path.with_extension(format!("broken-{}", crate::new_call_id()));
+    fs::rename(path, &aside)?;
+    for more in ["-wal", "-shm"] {
+        let mut name = path.to_path_buf().into_os_string();
+        name.push(more);
+        let _ = fs::remove_file(PathBuf::from(name));
+    }
+    Ok(format!(
+        "the statistics were broken ({why}): set aside as `{}` and folded again from the record",
+        aside.display()
+    ))
+}
+
 /// Why a file cannot be used.
 enum Trouble {
     /// It is no database, or one that is damaged.
@@ -238,12 +253,15 @@ impl From<rusqlite::Error> for Trouble {
     }
 }
 
-fn connect(path: &std::path::Path) -> Result<Connection, Trouble> {
+fn connect(path: &Path) -> Result<Connection, Trouble> {
     use std::os::unix::fs::OpenOptionsExt;
     // Made by us first, so that nobody else can ever read it.
     let mut options = fs::OpenOptions::new();
-    let made = options.write(true).create(true).truncate(false).mode(0o600).open(path);
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let options = options.write(true).create(true).truncate(false).mode(0o600);
+    let made = options.custom_flags(flags).open(path);
     made.map_err(|err| Trouble::Shut(err.to_string()))?;
+    open_plain(path).map_err(|err| Trouble::Shut(format!("`{}` {err}", path.display())))?;
     let database = Connection::open(path)?;
     database.busy_timeout(PATIENCE)?;
     database.pragma_update(None, "journal_mode", "WAL")?;
@@ -262,7 +280,8 @@ fn in_memory() -> Result<Connection, StatsError> {
 
 fn migrate(mut database: Connection) -> Result<Connection, Trouble> {
     let version: i64 = database.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    let done = usize::try_from(version).unwrap_or(0);
+    let done = usize::try_from(version)
+        .map_err(|_| Trouble::Broken(format!("its schema has the number {version}")))?;
     if done > MIGRATIONS.len() {
         return Err(Trouble::Later(version));
     }
@@ -307,18 +326,24 @@ fn fold_all(transaction: &Transaction<'_>, state: &State) -> Result<u64, StatsEr
     let record = Record::open(state)?;
     for segment in record.segments() {
         let done = folded(transaction, *segment)?;
-        if record.size(*segment)? <= done {
+        // Of one that is packed, its last bytes say how large it was, and they can be wrong.
+        if done > 0 && record.size(*segment)? <= done {
             continue;
         }
-        let bytes = record.page(*segment)?.bytes;
-        let fresh = bytes.get(done as usize..).unwrap_or_default();
-        // A line that is not whole yet is left for the next time.
+        let page = record.page(*segment)?;
+        let fresh = page.bytes.get(done as usize..).unwrap_or_default();
+        // A line that is not whole yet is left for the next time; in a file that nobody writes to any more it is
+        // none.
+        let is_last = record.segments().last() == Some(segment);
         let whole = memchr::memrchr(b'\n', fresh).map_or(0, |end| end + 1);
-        for line in fresh[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-            fold.take(line);
-            lines += 1;
+        for piece in fresh[..whole].split_inclusive(|byte| *byte == b'\n') {
+            if page.is_ours(piece) {
+                fold.take(&piece[..piece.len() - 1]);
+                lines += 1;
+            }
         }
-        let size = (done + whole as u64).cast_signed();
+        let end = if is_last { done + whole as u64 } else { page.bytes.len() as u64 };
+        let size = end.cast_signed();
         transaction.execute(
             "INSERT OR REPLACE INTO folded VALUES (?, ?)",
             params![segment.to_string(), size],

@@ -21,9 +21,9 @@ pub struct Story {
 pub enum Fate {
     /// It ran and succeeded.
     Ok,
-    /// It failed: by itself, or because it could not be read.
+    /// It ran and failed.
     Failed,
-    /// Policy or a person refused it, or nobody could be asked.
+    /// It was not run: policy or a person refused it, nobody could be asked, or it did not fit its tool.
     Refused,
     /// Its process died at it.
     Unknown,
@@ -83,7 +83,11 @@ impl Story {
         let Some(ended) = self.moment("ended") else {
             return if self.moment("lost").is_some() { Fate::Unknown } else { Fate::Open };
         };
+        let is_lost = ended.task == Some(true)
+            && self.moment("lost").is_some()
+            && self.moment("task_ended").is_none();
         match ended.error.as_deref() {
+            _ if is_lost => Fate::Unknown,
             None => Fate::Ok,
             Some(error) if is_refusal(error) => Fate::Refused,
             Some(_) => Fate::Failed,
@@ -210,17 +214,18 @@ pub fn tell_calls(
         let lines: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
         tell(story, &lines)
     };
-    for page in Record::open(state)?.between(wanted.since, None).pages() {
-        let page = page?;
-        let is_over = wanted.until.is_some_and(|until| starts_after(&page, until));
+    let record = Record::open(state)?.between(wanted.since, None);
+    for segment in record.segments() {
+        // Of files from then on, only what became of calls from before is wanted.
+        let is_over = wanted.until.is_some_and(|until| !record.can_have(*segment, until));
         if is_over && open.is_empty() {
-            break;
+            continue;
         }
+        let page = record.page(*segment)?;
         for (entry, line) in calls_in(&page, wanted) {
             let call = entry.trace_id.clone();
-            let whole = [line, b"\n"].concat();
             if told.contains(&call) {
-                tell_one(&Story { entries: vec![entry] }, &whole)?;
+                tell_one(&Story { entries: vec![entry] }, line)?;
                 continue;
             }
             let is_end = matches!(entry.event.as_str(), "ended" | "lost");
@@ -229,7 +234,7 @@ pub fn tell_calls(
             }
             let Some((story, text)) = open.get_mut(&call) else { continue };
             story.entries.push(entry);
-            text.extend_from_slice(&whole);
+            text.extend_from_slice(line);
             if is_end
                 && let Some((story, text)) = open.remove(&call)
                 && wanted.takes(&story)
@@ -243,11 +248,6 @@ pub fn tell_calls(
         tell_one(story, text)?;
     }
     Ok(())
-}
-
-/// Whether all lines of a page were written after `until`, by its first one.
-fn starts_after(page: &Page, until: Timestamp) -> bool {
-    page.lines().find_map(Entry::parse).is_some_and(|entry| entry.ts > until)
 }
 
 /// Looks for what came of a call after the files that were looked at.
@@ -264,7 +264,8 @@ fn follow(state: &State, story: &mut Story) -> io::Result<()> {
 fn calls_in<'a>(page: &'a Page, wanted: &Wanted) -> impl Iterator<Item = (Entry, &'a [u8])> {
     let finder = wanted.sign().map(|sign| memmem::Finder::new(sign.as_bytes()).into_owned());
     let is_near = move |line: &&[u8]| finder.as_ref().is_none_or(|it| it.find(line).is_some());
-    let entries = page.lines().filter(is_near).filter_map(|line| Some((Entry::parse(line)?, line)));
+    let lines = page.pieces().filter(is_near).filter(|piece| page.is_ours(piece));
+    let entries = lines.filter_map(|line| Some((Entry::parse(line)?, line)));
     entries.filter(|(entry, _)| entry.act == "tool_call" && !entry.trace_id.is_empty())
 }
 

@@ -2,12 +2,12 @@
 //! only after their figures were folded.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use flate2::Compression;
-use flate2::read::GzDecoder;
+use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 use jiff::Timestamp;
 use serde_json::json;
@@ -50,14 +50,18 @@ pub(crate) fn tidy(
     if lock.try_lock().is_err() {
         return Ok(Tidied::default());
     }
-    let key = Key::open(&state.folder().join("record.key"))?;
+    let Some(key) = Key::read(&state.folder().join("record.key"))? else {
+        return Ok(Tidied::default());
+    };
     let mut segments = Segment::list(&folder)?;
     // What is still written to stays as it is.
     segments.pop();
-    if let Told::Head(head) = read_end(state)? {
+    if let Told::Head(head) = read_end(state, &key)? {
         segments.retain(|segment| *segment < head.segment);
     }
-    let oldest = now.as_second().div_euclid(3600) - keep_days.cast_signed() * 24;
+    // By a clock that is far ahead everything is old: the newest of these files is not.
+    let newest = segments.last().map_or(i64::MAX, |segment| segment.hour);
+    let oldest = now.as_second().div_euclid(3600).min(newest) - keep_days.cast_signed() * 24;
     let mut done = Tidied::default();
     for segment in segments.into_iter().filter(|it| is_folded(*it)) {
         if segment.hour < oldest && is_old(&folder, segment, oldest)? {
@@ -86,8 +90,8 @@ fn remove(
     key: &Key,
 ) -> io::Result<()> {
     let page = Record::at(folder)?.page(segment)?;
-    let lines = page.bytes.split_inclusive(|byte| *byte == b'\n');
-    let last = lines.rev().find_map(|line| Tied::parse(line, key)).map_or(0, |tied| tied.seq);
+    let tied = |line| Tied::parse(line, key, &page.name);
+    let last = page.pieces().rev().find_map(tied).map_or(0, |tied| tied.seq);
     // Said first: what is gone without a word is missing.
     let note = Note {
         at: now,
@@ -124,7 +128,11 @@ fn pack(folder: &Path, segment: Segment) -> io::Result<()> {
 /// Reads a packed file.
 pub(crate) fn unpack(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    GzDecoder::new(open_plain(path)?).read_to_end(&mut bytes)?;
+    let mut packed = GzDecoder::new(io::BufReader::new(open_plain(path)?));
+    packed.read_to_end(&mut bytes)?;
+    if !packed.into_inner().fill_buf()?.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "there is more behind its end"));
+    }
     Ok(bytes)
 }
 

@@ -4,11 +4,10 @@
 use std::io;
 
 use crate::head::{self, Head, Told};
-use crate::lines::{Entry, Page, Record};
+use crate::lines::{Entry, Record};
 use crate::link::{Key, Link};
 use crate::log::{HEAD, Tied};
-use crate::segment::Segment;
-use crate::state::State;
+use crate::state::{State, open_plain};
 
 /// What came of looking.
 #[derive(Clone, Debug, Default)]
@@ -38,48 +37,64 @@ pub struct Problem {
     pub what: String,
 }
 
+/// How often it is begun anew when files are removed meanwhile because they are old.
+const TRIES: usize = 5;
+
 /// Looks at all of the record.
 pub fn verify(state: &State) -> io::Result<Verified> {
-    // Lines that are written while we look come after this end.
-    let record = Record::open(state)?;
-    let key_file = state.folder().join("record.key");
-    if !key_file.exists() && record.segments().is_empty() {
-        return Ok(Verified::default());
+    for _ in 1..TRIES {
+        if let Some(verified) = look(state, false)? {
+            return Ok(verified);
+        }
     }
-    let end = read_end(state)?;
-    let key = Key::open(&key_file)?;
+    Ok(look(state, true)?.unwrap_or_default())
+}
+
+/// Looks at all of the record; nothing if a file went meanwhile, unless that is to be a problem.
+fn look(state: &State, is_last: bool) -> io::Result<Option<Verified>> {
+    let key = Key::read(&state.folder().join("record.key"))?;
+    // The end first: what is written while we look comes after it.
+    let end = match &key {
+        Some(key) => read_end(state, key)?,
+        None => Told::Nothing,
+    };
+    let record = Record::open(state)?;
+    let Some(key) = key else {
+        let what = "is missing: nothing of the record can be checked without it";
+        let lost = Problem { file: "record.key".to_owned(), line: None, what: what.to_owned() };
+        let problems = if record.segments().is_empty() { Vec::new() } else { vec![lost] };
+        return Ok(Some(Verified { problems, ..Verified::default() }));
+    };
     let mut walk =
         Walk { report: Verified::default(), last: None, strange: Vec::new(), removed: 0, end, key };
     walk.report.files = record.segments().len();
     for segment in record.segments() {
         let page = match record.page(*segment) {
             Ok(page) => page,
+            Err(err) if err.kind() == io::ErrorKind::NotFound && !is_last => return Ok(None),
             Err(err) => {
                 let what = format!("cannot be read: {err}");
                 walk.report.problems.push(Problem { file: segment.to_string(), line: None, what });
                 continue;
             }
         };
-        walk.open(*segment, &page);
-        for (number, line) in page.bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
-            walk.step(&page.name, number + 1, line);
+        let is_newest = record.segments().last() == Some(segment);
+        for (number, line) in page.pieces().enumerate() {
+            walk.step(&page.name, number + 1, line, is_newest);
         }
     }
-    Ok(walk.finish())
+    Ok(Some(walk.finish()))
 }
 
-pub(crate) fn read_end(state: &State) -> io::Result<Told> {
-    let key = Key::open(&state.folder().join("record.key"))?;
-    match std::fs::File::open(state.folder().join("context_log").join(HEAD)) {
+pub(crate) fn read_end(state: &State, key: &Key) -> io::Result<Told> {
+    match open_plain(&state.folder().join("context_log").join(HEAD)) {
         Ok(file) => {
-            // Whoever begins the record makes the key and the end together.
-            file.lock_shared()?;
             let mut bytes = [0; head::SIZE];
             let got = head::read(&file, &mut bytes)?;
-            Ok(Head::parse(&bytes[..got], &key))
+            Ok(Head::parse(&bytes[..got], key))
         }
         Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(Told::Nothing),
-        Err(err) => Err(err),
+        Err(err) => Err(io::Error::new(err.kind(), format!("`{HEAD}` of the record: {err}"))),
     }
 }
 
@@ -96,32 +111,29 @@ struct Walk {
 }
 
 impl Walk {
-    /// Looks at a file as a whole: lines are never in one of an hour before them.
-    fn open(&mut self, segment: Segment, page: &Page) {
-        let first = page.lines().find_map(Entry::parse);
-        if first.is_some_and(|entry| entry.ts.as_second().div_euclid(3600) > segment.hour) {
-            let what = "has another name than it had: its lines are younger".to_owned();
-            self.report.problems.push(Problem { file: page.name.clone(), line: None, what });
-        }
-    }
-
     /// Takes one line.
-    fn step(&mut self, file: &str, number: usize, line: &[u8]) {
+    fn step(&mut self, file: &str, number: usize, line: &[u8], is_newest: bool) {
         let here = |what: String| Problem { file: file.to_owned(), line: Some(number), what };
-        let Some(tied) = Tied::parse(line, &self.key) else {
-            let is_being_written = !line.ends_with(b"\n");
-            if line != b"\n" && !is_being_written {
-                let problem = here("is no line of the record".to_owned());
-                // What was torn is no whole object.
-                let whole = serde_json::from_slice::<serde_json::Value>(line).is_ok();
+        let Some(tied) = Tied::parse(line, &self.key, file) else {
+            let is_being_written = is_newest && !line.ends_with(b"\n");
+            if !is_being_written {
+                // What was torn is no whole object, however it is read.
+                let whole = line == b"\n"
+                    || serde_json::from_slice::<serde_json::Value>(line).is_ok()
+                    || Entry::parse(line).is_some();
+                let what = if whole {
+                    "was changed, or was not written by us"
+                } else {
+                    "is no line of the record"
+                };
                 let size = if whole { u64::MAX } else { line.len() as u64 };
-                self.strange.push((problem, size));
+                self.strange.push((here(what.to_owned()), size));
             }
             return;
         };
         let entry = Entry::parse(line.strip_suffix(b"\n").unwrap_or(line));
         let said = entry.filter(|entry| entry.act == "record");
-        self.judge_strange(said.as_ref());
+        let changed = self.judge_strange(said.as_ref());
         match &self.last {
             None => {
                 self.report.first = tied.seq;
@@ -130,14 +142,18 @@ impl Walk {
                 }
             }
             Some((seq, link, at, line)) => {
-                let what = if tied.seq > seq + 1 {
+                let what = if tied.seq == seq + 1 + changed && changed > 0 {
+                    // Those are there, and changed.
+                    None
+                } else if tied.seq > seq + 1 {
                     let (from, to) = (seq + 1, tied.seq - 1);
                     Some(here(format!("lines {from} to {to} are missing before this one")))
                 } else if tied.seq <= *seq {
                     Some(here(format!("line {} comes after line {seq}", tied.seq)))
                 } else if tied.prev != *link {
-                    let what =
-                        format!("line {seq} was changed: the next one does not follow from it");
+                    let what = format!(
+                        "line {seq} is not the one that was there: the next follows another"
+                    );
                     Some(Problem { file: at.clone(), line: Some(*line), what })
                 } else {
                     None
@@ -153,13 +169,15 @@ impl Walk {
         self.last = Some((tied.seq, tied.own, file.to_owned(), number));
     }
 
-    /// Strange lines are accounted for when the next line of ours says that so much was torn.
-    fn judge_strange(&mut self, said: Option<&Entry>) {
+    /// Strange lines are accounted for when the next line of ours says that so much was torn. Returns how many
+    /// are not.
+    fn judge_strange(&mut self, said: Option<&Entry>) -> u64 {
         let strange = std::mem::take(&mut self.strange);
+        let count = strange.len() as u64;
         let Some(size) = strange.iter().try_fold(0_u64, |sum, (_, size)| sum.checked_add(*size))
         else {
             self.report.problems.extend(strange.into_iter().map(|(problem, _)| problem));
-            return;
+            return count;
         };
         let torn = said.filter(|entry| entry.event == "line_torn");
         let noted = torn.and_then(|entry| entry.detail.as_ref()?["bytes"].as_u64());
@@ -173,6 +191,7 @@ impl Walk {
                 self.report.problems.push(problem);
             }
         }
+        if is_noted { 0 } else { count }
     }
 
     /// What lines about the record itself say.
@@ -207,7 +226,7 @@ impl Walk {
     }
 
     fn finish(mut self) -> Verified {
-        self.judge_strange(None);
+        let changed = self.judge_strange(None);
         let first = self.report.first;
         if first > 1 && first != self.removed + 1 {
             let what = format!("lines {} to {} are missing", self.removed + 1, first - 1);
@@ -219,12 +238,14 @@ impl Walk {
         let problem = match (self.end, &self.last) {
             (Told::Nothing, None) => Some(end("is missing, and so is every line".to_owned())),
             (Told::Head(head), Some((seq, link, file, line))) => {
-                if *seq < head.seq {
+                if changed > 0 && *seq + changed == head.seq {
+                    None
+                } else if *seq < head.seq {
                     let what =
                         format!("lines {} to {} are missing: they were cut off", seq + 1, head.seq);
                     Some(Problem { file: file.clone(), line: Some(*line), what })
                 } else if *seq == head.seq && *link != head.link {
-                    let what = format!("line {seq}, the last, was changed");
+                    let what = format!("line {seq}, the last, is not the one that was there");
                     Some(Problem { file: file.clone(), line: Some(*line), what })
                 } else {
                     None
@@ -302,6 +323,12 @@ mod tests {
         }
 
         #[track_caller]
+        fn has_one_problem(&self) {
+            let found = verify(&self.state).unwrap().problems;
+            assert_eq!(found.len(), 1, "{found:?}");
+        }
+
+        #[track_caller]
         fn is_whole(&self, lines: u64) {
             let found = verify(&self.state).unwrap();
             assert_eq!((found.problems, found.lines), (Vec::new(), lines));
@@ -345,11 +372,13 @@ mod tests {
     fn what_was_done_to_it_is_found_where_it_was_done() {
         let place = Place::written(6);
         place.edit(|lines| lines[2] = lines[2].replace("line 2", "line X"));
-        place.check(Some(3), "line 3 was changed");
+        place.check(Some(3), "was changed");
+        place.has_one_problem();
 
         let place = Place::written(6);
         place.edit(|lines| lines[5] = lines[5].replace("line 5", "line X"));
-        place.check(Some(6), "the last, was changed");
+        place.check(Some(6), "was changed");
+        place.has_one_problem();
 
         let place = Place::written(6);
         place.edit(|lines| drop(lines.drain(1..3)));
@@ -369,7 +398,12 @@ mod tests {
 
         let place = Place::written(6);
         place.edit(|lines| lines.insert(3, "{\"forged\":true}".to_owned()));
-        place.check(Some(4), "is no line of the record");
+        place.check(Some(4), "was not written by us");
+        place.has_one_problem();
+
+        let place = Place::written(6);
+        place.edit(|lines| lines.insert(3, lines[3].clone()));
+        place.check(Some(5), "line 4 comes after line 4");
 
         let place = Place::written(6);
         fs::remove_file(place.file()).unwrap();
@@ -482,24 +516,59 @@ mod tests {
             "{\"ts\":\"2025-11-04T12:00:00Z\",\"event\":\"ended\"}\n",
         );
         Place::write(&mut place.log(), "next");
-        place.check(Some(4), "is no line of the record");
-        // A line that follows from the last, as anyone could work it out from a plain hash.
+        place.check(Some(4), "was not written by us");
+        // One that only some readers take for whole.
+        let place = Place::written(3);
+        let odd = "{\"ts\":\"2025-11-04T12:00:00Z\",\"event\":\"ended\",\"x\":1e999}\n";
+        add(&place, "ctx-20251104-12.jsonl", odd);
+        Place::write(&mut place.log(), "next");
+        place.check(Some(4), "was not written by us");
+        // A line that follows from the last, as anyone could work it out from what is there.
         let place = Place::written(3);
         let text = fs::read_to_string(place.file()).unwrap();
-        let prev = Link::of(text.lines().last().unwrap().as_bytes());
-        let forged =
-            format!("{{\"act\":\"record\",\"event\":\"removed\",\"seq\":4,\"prev\":\"{prev}\"}}\n");
+        let own = text.lines().last().unwrap().rsplit('"').nth(1).unwrap();
+        let forged = format!(
+            "{{\"act\":\"record\",\"event\":\"removed\",\"seq\":4,\"prev\":\"{own}\",\"sign\":\"{own}\"}}\n"
+        );
         add(&place, "ctx-20251104-12.jsonl", &forged);
-        place.check(Some(3), "line 3 was changed: the next one does not follow from it");
-        // A file of later lines.
+        place.check(Some(4), "was not written by us");
+        Place::write(&mut place.log(), "next");
+        place.check(Some(4), "was not written by us");
+        // The last line, with an end from before it.
         let place = Place::written(3);
-        let later = format!("{{\"event\":\"x\",\"seq\":99,\"prev\":\"{prev}\"}}\n");
-        add(&place, "ctx-20991231-23.jsonl", &later);
-        place.check(Some(1), "lines 4 to 98 are missing");
-        // A file under an older name.
+        let head = place.state.folder().join("context_log/head");
+        let before = fs::read(&head).unwrap();
+        Place::write(&mut place.log(), "last");
+        fs::write(&head, before).unwrap();
+        place.edit(|lines| lines[3] = lines[3].replace("last", "lost"));
+        place.check(Some(4), "was changed");
+        // A file of later lines, and one that is put under another name, older or younger.
         let place = Place::written(3);
-        fs::rename(place.file(), place.file().with_file_name("ctx-20200101-00.jsonl")).unwrap();
-        place.check(None, "has another name");
+        add(&place, "ctx-20991231-23.jsonl", &forged);
+        place.check(Some(1), "was not written by us");
+        for name in ["ctx-20200101-00.jsonl", "ctx-20251104-13.jsonl"] {
+            let place = Place::written(3);
+            fs::rename(place.file(), place.file().with_file_name(name)).unwrap();
+            place.check(Some(1), "was not written by us");
+        }
+        // What has no end, in a file that nobody writes to any more, and an empty line.
+        let place = Place::written(3);
+        let later = "2025-11-04T13:00:00Z".parse().unwrap();
+        let body = [Body::about(later, "x", &json!({}))];
+        place.log().append(later, &body, Tell::Now).unwrap();
+        place.is_whole(4);
+        add(&place, "ctx-20251104-12.jsonl", odd.trim_end());
+        place.check(Some(4), "was not written by us");
+        let place = Place::written(3);
+        add(&place, "ctx-20251104-12.jsonl", "\n");
+        Place::write(&mut place.log(), "next");
+        place.check(Some(4), "was not written by us");
+        // The key is gone: that is said, and no other is made.
+        let place = Place::written(3);
+        let key = place.state.folder().join("record.key");
+        fs::remove_file(&key).unwrap();
+        place.check(None, "nothing of the record can be checked");
+        assert!(!key.exists());
         // Nothing left at all.
         let place = Place::written(3);
         fs::remove_file(place.file()).unwrap();

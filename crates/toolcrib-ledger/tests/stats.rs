@@ -72,7 +72,14 @@ fn call(
         .record(&event(Moment::Asked { args: &args, digest, effect: Effect::Read }), Keep::Held)
         .unwrap();
     let usage = Usage { cpu_us: elapsed_us / 2, peak_memory: number, ..Usage::default() };
-    let ended = Moment::Ended { error, elapsed_us, version: Some(version), reply: "{}", usage };
+    let ended = Moment::Ended {
+        error,
+        elapsed_us,
+        version: Some(version),
+        reply: "{}",
+        usage,
+        has_task: false,
+    };
     recorder.record(&event(ended), Keep::Written).unwrap();
     usage
 }

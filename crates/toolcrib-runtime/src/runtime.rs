@@ -290,6 +290,7 @@ impl Runtime {
             version: offer.map(Offer::version),
             reply: &text,
             usage: trail.ctx.as_ref().map(|ctx| ctx.meter.total()).unwrap_or_default(),
+            has_task: trail.ctx.as_ref().is_some_and(|ctx| ctx.commands.is_under_way(&call.id.0)),
         };
         // It is over: there is nothing left to refuse.
         let recorded =

@@ -71,6 +71,10 @@ impl Commands for SharedSandbox {
         Ok(())
     }
 
+    fn is_under_way(&self, id: &str) -> bool {
+        self.sandbox.job(id).is_some_and(|job| job.progress().finished.is_none())
+    }
+
     fn task(&self, id: &str) -> Result<Task, ToolError> {
         match self.sandbox.job(id) {
             Some(job) => describe(&job),

@@ -65,26 +65,30 @@ fn tail(
     follow: bool,
     as_json: bool,
 ) -> Result<Exit, WiringError> {
-    let say = |line: &[u8]| match Entry::parse(line) {
-        Some(_) if as_json => print_json(&String::from_utf8_lossy(line)),
+    let say = |line: &[u8], is_ours: bool| match Entry::parse(line).filter(|_| is_ours) {
+        Some(_) if as_json => print_json(String::from_utf8_lossy(line).trim_end()),
         None if as_json => {
             let text = String::from_utf8_lossy(line);
-            print_json(&json!({"event": "line_unreadable", "text": text}).to_string())
+            print_json(&json!({"event": "line_not_ours", "text": text}).to_string())
         }
         Some(entry) => print(&format!("{}\n", one_line(terminal, &entry))),
-        None => print(&format!("{}\n", terminal.paint(Paint::Bad, "a line that cannot be read"))),
+        None => {
+            let what = "a line that is not ours, or torn: `toolcrib audit verify` tells";
+            print(&format!("{}\n", terminal.paint(Paint::Bad, what)))
+        }
     };
     let mut follower = Follower::at_end(state)?;
-    let mut newest: Vec<Vec<u8>> = Vec::new();
+    let mut newest: Vec<(Vec<u8>, bool)> = Vec::new();
     for page in Record::open(state)?.pages().rev() {
         let page = page?;
-        newest.extend(page.lines().rev().take(most - newest.len()).map(<[u8]>::to_vec));
+        let pieces = page.pieces().rev().take(most - newest.len());
+        newest.extend(pieces.map(|piece| (piece.to_vec(), page.is_ours(piece))));
         if newest.len() >= most {
             break;
         }
     }
-    for line in newest.iter().rev() {
-        if !say(line) {
+    for (line, is_ours) in newest.iter().rev() {
+        if !say(line, *is_ours) {
             return Ok(Exit::Done);
         }
     }
@@ -93,8 +97,8 @@ fn tail(
     }
     loop {
         std::thread::sleep(BETWEEN_LOOKS);
-        for line in follower.fresh()? {
-            if !say(&line) {
+        for (line, is_ours) in follower.fresh()? {
+            if !say(&line, is_ours) {
                 return Ok(Exit::Done);
             }
         }

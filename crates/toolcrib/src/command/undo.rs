@@ -143,6 +143,7 @@ fn recorded(
         Err(err) => err.message.clone(),
     };
     let ended = Moment::Ended {
+        has_task: false,
         error: done.as_ref().err().map(|err| (err.kind, err.message.as_str())),
         elapsed_us: crib.clock.elapsed().saturating_sub(start).as_micros() as u64,
         version: None,

@@ -177,6 +177,7 @@ fn calls(recorder: &RecordFile, hours_ago: i64, count: u64, elapsed_us: u64, ver
         // No two calls take exactly as long.
         let elapsed_us = elapsed_us + number * elapsed_us / count / 4;
         let ended = Moment::Ended {
+            has_task: false,
             error,
             elapsed_us,
             version: Some(version),
@@ -366,6 +367,72 @@ fn following_shows_lines_as_they_come() {
     assert!(next.contains("second") && next.contains("\"event\":\"asked\""), "{next}");
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+#[test]
+fn a_clock_that_was_ahead_hides_and_removes_nothing() {
+    let scratch = Scratch::new();
+    let state = State::open(&scratch.state()).unwrap();
+    let recorder = RecordFile::new(&state, Previews::On, Redactor::default(), json!({}));
+    calls(&recorder, 48, 5, 1000, "a");
+    calls(&recorder, -24 * 365, 5, 1000, "a");
+    calls(&recorder, 1, 5, 1000, "a");
+    drop(recorder);
+    let count = |words: &[&str]| {
+        let all = [&["audit"], words, &["--tool", "calculator"]].concat();
+        scratch.run(all).stdout.matches("\"trace_id\"").count()
+    };
+    assert_eq!(count(&["export", "--until", "0s"]), 20, "ten calls of two lines");
+    assert_eq!(count(&["export"]), 30);
+    let found = scratch.run(["audit", "search", "--until", "0s", "--json"]).stdout;
+    assert_eq!(found.lines().count(), 10, "{found}");
+}
+
+#[test]
+fn a_clock_that_is_ahead_removes_nothing() {
+    let scratch = Scratch::new();
+    let state = State::open(&scratch.state()).unwrap();
+    let recorder = RecordFile::new(&state, Previews::On, Redactor::default(), json!({}));
+    for hours_ago in [24 * 20, 48, 3, 0] {
+        calls(&recorder, hours_ago, 5, 1000, "a");
+    }
+    let mut stats = toolcrib_ledger::Stats::open(&state).unwrap();
+    stats.fold().unwrap();
+    let now = jiff::Timestamp::now();
+    let later = now.checked_add(jiff::SignedDuration::from_hours(24 * 365)).unwrap();
+    assert_eq!(stats.tidy(&recorder, later, 30).unwrap().removed, 0);
+    assert_eq!(stats.tidy(&recorder, now, 15).unwrap().removed, 1, "the control");
+    assert_eq!(verified(&scratch)["ok"], true);
+}
+
+#[test]
+fn a_command_that_was_left_running_and_died_is_told() {
+    let scratch = Scratch::new();
+    let mut session = Session::start(&scratch, &[]);
+    let args = json!({"command": "touch begun; sleep 100", "run_in_background": true});
+    session.call("clemini/bash", args);
+    while !scratch.work().join("begun").exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    session.kill();
+    let got = scratch.run(["call", "nachos/calculator", "expression=1+1"]);
+    assert!(got.stderr.contains("`clemini/bash` was under way"), "{}", got.stderr);
+    let found = scratch.run(["audit", "search", "--tool", "bash", "--json"]).json();
+    assert_eq!(found["outcome"], "unknown", "{found}");
+    let got = scratch.run(["call", "nachos/calculator", "expression=1+1"]);
+    assert!(got.stderr.is_empty(), "{}", got.stderr);
+}
+
+#[test]
+fn a_legacy_form_that_cannot_be_written_takes_nothing_away() {
+    let scratch = Scratch::new();
+    fs::create_dir_all(scratch.state().join("tools_audit.jsonl")).unwrap();
+    rustix::fs::chmod(scratch.state(), rustix::fs::Mode::RWXU).unwrap();
+    let legacy = ["-c", "record.legacy=on", "call", "forgekeeper/echo", "text=hello"];
+    let got = scratch.run(legacy);
+    assert!(got.stderr.contains("tools_audit.jsonl"), "{}", got.stderr);
+    let found = scratch.run(["audit", "search", "--tool", "echo", "--json"]).json();
+    assert_eq!(found["outcome"], "ok", "{found}");
 }
 
 #[test]
