@@ -119,6 +119,9 @@ pub trait Recorder: Send + Sync {
     /// Appends one event.
     fn record(&self, event: &Event<'_>, keep: Keep) -> Result<(), String>;
 
+    /// Writes what may have waited.
+    fn flush(&self) {}
+
     /// Appends something that is no moment of a call. It is written when this returns.
     fn note(&self, note: &Note<'_>) -> Result<(), String>;
 }

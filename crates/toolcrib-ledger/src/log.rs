@@ -70,7 +70,7 @@ pub(crate) struct Log {
     head: File,
     most: u64,
     settings: Settings,
-    /// The bytes of the head as they were last seen, and the end: that of lines not told of yet, if they are ours.
+    /// The head as it was last seen, with its bytes.
     seen: Option<([u8; head::SIZE], Head)>,
     current: Option<(Segment, Arc<File>)>,
     /// The last file that is known to have lines of an hour before its own.
@@ -93,16 +93,6 @@ pub(crate) struct Settings {
     pub(crate) hash: Link,
     /// Those that are not as they are shipped.
     pub(crate) shown: Value,
-}
-
-/// When the end of the record is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tell {
-    /// With the lines.
-    Now,
-    /// With later ones, if these follow in the same file: more of the same call are about to come. Until then
-    /// nothing shows when these are cut off.
-    Later,
 }
 
 /// Where lines went.
@@ -140,26 +130,16 @@ impl Log {
     }
 
     /// Appends lines, each tied to the one before it. All of them, or none.
-    pub(crate) fn append(
-        &mut self,
-        now: Timestamp,
-        bodies: &[Body],
-        tell: Tell,
-    ) -> io::Result<Appended> {
+    pub(crate) fn append(&mut self, now: Timestamp, bodies: &[Body]) -> io::Result<Appended> {
         lock(&self.head)?;
-        let appended = self.append_locked(now, bodies, tell);
+        let appended = self.append_locked(now, bodies);
         let unlocked = self.head.unlock();
         let appended = appended?;
         unlocked?;
         Ok(appended)
     }
 
-    fn append_locked(
-        &mut self,
-        now: Timestamp,
-        bodies: &[Body],
-        tell: Tell,
-    ) -> io::Result<Appended> {
+    fn append_locked(&mut self, now: Timestamp, bodies: &[Body]) -> io::Result<Appended> {
         let End { head: last, file, mut notes, is_torn } = self.find_end(now)?;
         let place = last.map(|head| (head.segment, head.size));
         let segment = Segment::for_line(place, now, self.most);
@@ -214,15 +194,9 @@ impl Log {
             return Err(err);
         }
         head.size = start + text.len() as u64;
-        let follows = last.is_some_and(|last| last.segment == segment) && notes.is_empty();
-        match &mut self.seen {
-            Some((_, seen)) if tell == Tell::Later && follows => *seen = head,
-            _ => {
-                let bytes = head.bytes(&self.key);
-                self.head.write_all_at(&bytes, 0)?;
-                self.seen = Some((bytes, head));
-            }
-        }
+        let bytes = head.bytes(&self.key);
+        self.head.write_all_at(&bytes, 0)?;
+        self.seen = Some((bytes, head));
         Ok(Appended { seq: head.seq, file })
     }
 
@@ -233,10 +207,6 @@ impl Log {
         let told = match &self.seen {
             Some((seen, head)) if *seen == bytes => Told::Head(*head),
             _ => Head::parse(&bytes[..got], &self.key),
-        };
-        self.seen = match told {
-            Told::Head(head) => Some((bytes, head)),
-            _ => None,
         };
         let mut notes = Vec::new();
         let head = match told {

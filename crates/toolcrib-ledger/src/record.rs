@@ -14,7 +14,7 @@ use toolcrib_core::{Event, Keep, Moment, Note, Recorder, escape};
 use crate::line::Line;
 use crate::link::Link;
 use crate::live::Live;
-use crate::log::{Appended, Body, Log, Settings, Tell};
+use crate::log::{Appended, Body, Log, Settings};
 use crate::redact::Redactor;
 use crate::state::{State, open_append};
 
@@ -107,14 +107,14 @@ impl RecordFile {
         self.ink.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self, at: jiff::Timestamp, body: Body, keep: Keep, tell: Tell) -> io::Result<()> {
+    fn write(&self, at: jiff::Timestamp, body: Body, keep: Keep) -> io::Result<()> {
         let mut ink = self.ink();
         ink.held.push(body);
         ink.at = Some(at);
         if keep == Keep::Held {
             return Ok(());
         }
-        let appended = self.flush(&mut ink, at, tell)?;
+        let appended = self.write_held(&mut ink, at)?;
         drop(ink);
         if keep == Keep::Durable {
             self.sync(&appended.file, appended.seq)?;
@@ -122,10 +122,10 @@ impl RecordFile {
         Ok(())
     }
 
-    fn flush(&self, ink: &mut Ink, at: jiff::Timestamp, tell: Tell) -> io::Result<Appended> {
+    fn write_held(&self, ink: &mut Ink, at: jiff::Timestamp) -> io::Result<Appended> {
         let bodies = std::mem::take(&mut ink.held);
         let count = bodies.len() as u64;
-        let appended = self.append(ink, at, bodies, tell);
+        let appended = self.append(ink, at, bodies);
         if let Ok(appended) = &appended {
             ink.lost = 0;
             self.written.fetch_max(appended.seq, Ordering::Relaxed);
@@ -145,7 +145,6 @@ impl RecordFile {
         ink: &mut Ink,
         at: jiff::Timestamp,
         mut bodies: Vec<Body>,
-        tell: Tell,
     ) -> io::Result<Appended> {
         if ink.lost > 0 {
             bodies.insert(0, Body::about(at, "lines_lost", &json!({"lines": ink.lost})));
@@ -154,7 +153,7 @@ impl RecordFile {
             ink.log = Some(self.open()?);
         }
         let Some(log) = &mut ink.log else { return Err(io::Error::other("no log")) };
-        log.append(at, &bodies, tell)
+        log.append(at, &bodies)
     }
 
     fn open(&self) -> io::Result<Log> {
@@ -199,10 +198,7 @@ impl RecordFile {
 
 impl Drop for RecordFile {
     fn drop(&mut self) {
-        let mut ink = self.ink();
-        if let Some(at) = ink.at.filter(|_| !ink.held.is_empty()) {
-            let _ = self.flush(&mut ink, at, Tell::Now);
-        }
+        self.flush();
     }
 }
 
@@ -295,11 +291,17 @@ impl Recorder for RecordFile {
             }
         }
         let body = Body::of(&line).map_err(|err| err.to_string())?;
-        let is_under_way = matches!(event.moment, Moment::Started { .. }) && keep != Keep::Durable;
-        let tell = if is_under_way { Tell::Later } else { Tell::Now };
-        self.write(event.at, body, keep, tell).map_err(|err| err.to_string())?;
+        self.write(event.at, body, keep).map_err(|err| err.to_string())?;
         // After what counts: that it fails takes nothing away.
         self.add_legacy(&line).map_err(|err| format!("`tools_audit.jsonl`: {err}"))
+    }
+
+    fn flush(&self) {
+        let mut ink = self.ink();
+        if let Some(at) = ink.at.filter(|_| !ink.held.is_empty()) {
+            // What fails is counted, and said when it can be.
+            let _ = self.write_held(&mut ink, at);
+        }
     }
 
     fn note(&self, note: &Note<'_>) -> Result<(), String> {
@@ -320,7 +322,7 @@ impl Recorder for RecordFile {
             ..Line::default()
         };
         let body = Body::of(&line).map_err(|err| err.to_string())?;
-        self.write(note.at, body, Keep::Written, Tell::Now).map_err(|err| err.to_string())
+        self.write(note.at, body, Keep::Written).map_err(|err| err.to_string())
     }
 }
 

@@ -267,7 +267,7 @@ impl Walk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::log::{Body, Log, Settings, Tell};
+    use crate::log::{Body, Log, Settings};
     use serde_json::json;
     use std::fs;
     use std::path::PathBuf;
@@ -292,7 +292,7 @@ mod tests {
 
         fn write(log: &mut Log, text: &str) {
             let now = "2025-11-04T12:00:00Z".parse().unwrap();
-            log.append(now, &[Body::about(now, text, &json!({}))], Tell::Now).unwrap();
+            log.append(now, &[Body::about(now, text, &json!({}))]).unwrap();
         }
 
         fn written(lines: usize) -> Self {
@@ -339,33 +339,6 @@ mod tests {
     fn a_record_that_nobody_touched_is_whole() {
         Place::new().is_whole(0);
         Place::written(5).is_whole(5);
-    }
-
-    #[test]
-    fn lines_whose_end_is_told_later_are_followed_by_all() {
-        let untold = |log: &mut Log, text: &str| {
-            let now = "2025-11-04T12:00:00Z".parse().unwrap();
-            log.append(now, &[Body::about(now, text, &json!({}))], Tell::Later).unwrap();
-        };
-        let place = Place::new();
-        let (mut one, mut other) = (place.log(), place.log());
-        let head = || fs::read(place.state.folder().join("context_log/head")).unwrap();
-        untold(&mut one, "the first of all tells");
-        let told = head();
-        untold(&mut one, "later");
-        untold(&mut other, "later still");
-        untold(&mut one, "after that of another");
-        assert_eq!(head(), told);
-        place.is_whole(4);
-        Place::write(&mut other, "told");
-        Place::write(&mut one, "told too");
-        place.is_whole(6);
-        // Cut off before their end was told: nothing shows. After it: it does.
-        untold(&mut one, "under way");
-        place.edit(|lines| drop(lines.pop()));
-        place.is_whole(6);
-        place.edit(|lines| drop(lines.pop()));
-        place.check(Some(5), "lines 6 to 6 are missing: they were cut off");
     }
 
     #[test]
@@ -555,7 +528,7 @@ mod tests {
         let place = Place::written(3);
         let later = "2025-11-04T13:00:00Z".parse().unwrap();
         let body = [Body::about(later, "x", &json!({}))];
-        place.log().append(later, &body, Tell::Now).unwrap();
+        place.log().append(later, &body).unwrap();
         place.is_whole(4);
         add(&place, "ctx-20251104-12.jsonl", odd.trim_end());
         place.check(Some(4), "was not written by us");
@@ -585,12 +558,8 @@ mod tests {
             let head = place.state.folder().join("context_log/head");
             let before = fs::read(&head).unwrap();
             let later = "2025-11-04T13:00:00Z".parse().unwrap();
-            let write = || {
-                place
-                    .log()
-                    .append(later, &[Body::about(later, "x", &json!({}))], Tell::Now)
-                    .unwrap()
-            };
+            let write =
+                || place.log().append(later, &[Body::about(later, "x", &json!({}))]).unwrap();
             write();
             fs::write(&head, before).unwrap();
             if torn {
@@ -618,7 +587,7 @@ mod tests {
         let head = place.state.folder().join("context_log/head");
         fs::write(&head, "toolcrib-head 9 who knows\n").unwrap();
         let now = "2025-11-04T12:00:00Z".parse().unwrap();
-        let refused = place.log().append(now, &[Body::about(now, "x", &json!({}))], Tell::Now);
+        let refused = place.log().append(now, &[Body::about(now, "x", &json!({}))]);
         assert!(refused.err().unwrap().to_string().contains("later version"));
     }
 }

@@ -360,9 +360,8 @@ impl Desk {
         let terms = about.and_then(|about| about.terms.as_deref());
         let keep = match self.effect {
             Effect::Write => Keep::Durable,
-            Effect::Read | Effect::Compute => Keep::Written,
-            // It is over before anything could happen to us.
-            Effect::None => Keep::Held,
+            // It has told nobody anything before it ends; if that takes long, it is written meanwhile.
+            Effect::Read | Effect::Compute | Effect::None => Keep::Held,
         };
         self.record(Moment::Started { places, directory, terms }, keep)
     }

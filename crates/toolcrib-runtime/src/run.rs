@@ -4,21 +4,25 @@
 use std::any::Any;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
-use toolcrib_core::{Cancel, Effect, ErrorKind, ToolError};
+use toolcrib_core::{Cancel, Effect, ErrorKind, Recorder, ToolError};
 
 /// How long work that was told to stop may take to do so before it is given up on.
 const GRACE: Duration = Duration::from_millis(500);
+
+/// After this, that a call has begun does not wait to be written until it ends.
+const SLOW: Duration = Duration::from_millis(20);
 
 /// What a piece of work is allowed.
 pub(crate) struct Allowance<'a> {
     pub(crate) effect: Effect,
     pub(crate) deadline: Duration,
     pub(crate) cancel: &'a Cancel,
+    pub(crate) recorder: &'a dyn Recorder,
 }
 
 /// Runs blocking `work`, at most until the deadline or until the call is cancelled.
@@ -29,10 +33,19 @@ pub(crate) async fn blocking<T: Send + 'static>(
     let mut task = tokio::task::spawn_blocking(move || {
         catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(bug(&*panic)))
     });
-    let stopped = tokio::select! {
-        done = &mut task => return joined(done),
-        () = tokio::time::sleep(allowance.deadline) => timeout(allowance.deadline),
-        () = allowance.cancel.cancelled() => cancelled(),
+    let mut slow = pin!(tokio::time::sleep(SLOW));
+    let mut deadline = pin!(tokio::time::sleep(allowance.deadline));
+    let mut is_slow = false;
+    let stopped = loop {
+        tokio::select! {
+            done = &mut task => return joined(done),
+            () = &mut slow, if !is_slow => {
+                is_slow = true;
+                allowance.recorder.flush();
+            }
+            () = &mut deadline => break timeout(allowance.deadline),
+            () = allowance.cancel.cancelled() => break cancelled(),
+        }
     };
     allowance.cancel.cancel();
     settle(task, stopped, allowance.effect).await

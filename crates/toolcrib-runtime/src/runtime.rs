@@ -155,7 +155,7 @@ impl Runtime {
         let tool = offer.full_name();
         let prepared = offer.tool.parse(call.args.clone())?;
         let checking = self.enter(offer, &tool, call, cancel);
-        let allowance = allowance(offer, cancel);
+        let allowance = allowance(offer, cancel, &*self.recorder);
         let (judge, keys, tier) =
             (Arc::clone(&self.judge), offer.keys(), offer.tool.declaration().tier);
         let (name, call_of) = (tool.clone(), call.clone());
@@ -211,7 +211,7 @@ impl Runtime {
             decided: Arc::clone(&trail.decision),
             about: OnceLock::new(),
         };
-        let allowance = allowance(offer, cancel);
+        let allowance = allowance(offer, cancel, &*self.recorder);
         let (prepared, seen, decision, desk) = match desk.open(&allowance, prepared, &ctx).await? {
             Opened::Ran(reply) => return Ok(reply),
             Opened::Asks { prepared, seen, decision, desk } => (prepared, seen, decision, desk),
@@ -313,11 +313,12 @@ fn take_call_keys(face: Option<&Catalogue>, call: &mut Call) {
     }
 }
 
-fn allowance<'a>(offer: &Offer, cancel: &'a Cancel) -> Allowance<'a> {
+fn allowance<'a>(offer: &Offer, cancel: &'a Cancel, recorder: &'a dyn Recorder) -> Allowance<'a> {
     Allowance {
         effect: offer.tool.declaration().effect,
         deadline: Duration::from_millis(offer.limits.deadline_ms),
         cancel,
+        recorder,
     }
 }
 

@@ -67,7 +67,7 @@ fn one(recorder: &dyn Recorder, tool: &str, at: Timestamp, number: u64) -> Resul
     recorder.record(&event(Moment::Asked { args, digest, effect: Effect::Read }), Keep::Held)?;
     recorder.record(&event(decided), Keep::Held)?;
     let started = Moment::Started { places: &[], directory: None, terms: None };
-    recorder.record(&event(started), Keep::Written)?;
+    recorder.record(&event(started), Keep::Held)?;
     let error = number.is_multiple_of(50).then_some((ErrorKind::NotFound, "`x` does not exist"));
     let usage = Usage { cpu_us: 120 + number % 50, peak_memory: 65_536, ..Usage::default() };
     let ended = Moment::Ended {

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -39,15 +40,21 @@ fn kills_at_any_moment_leave_no_change_off_the_record() {
             .command()
             .args(["--yes", "call", "--batch", "--jobs", "8"])
             .stdin(fs::File::open(scratch.path("lines")).unwrap())
-            .stdout(Stdio::null())
+            .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        // Any moment from its start to its end, which some of them reach.
-        std::thread::sleep(Duration::from_micros(2000 + state % 40_000));
+        // Any moment from its start to its end, which some of them reach: by the clock, and, however slow the
+        // machine is, from its first reply on.
+        if rounds % 2 == 0 {
+            std::thread::sleep(Duration::from_micros(2000 + state % 40_000));
+        } else {
+            let _ = child.stdout.as_mut().unwrap().read(&mut [0]).unwrap();
+            std::thread::sleep(Duration::from_micros(state % 10_000));
+        }
         let _ = child.kill();
         let said = child.wait_with_output().unwrap();
         noted += String::from_utf8_lossy(&said.stderr).matches("was under way").count();
