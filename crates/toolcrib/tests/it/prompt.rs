@@ -7,6 +7,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use toolcrib_core::policy::grant::{Covers, Grant, Grants, Scope};
 
 use crate::scratch::Scratch;
 
@@ -358,6 +359,40 @@ fn a_script_that_changes_during_the_question_is_not_run() {
         assert_eq!(scratch.work().join("made").exists(), code == 0);
         assert!(!scratch.work().join("other").exists());
     }
+}
+
+#[test]
+fn a_grant_that_ends_while_its_call_waits_answers_nothing() {
+    let scratch = Scratch::new();
+    let call = ["call", "clemini/bash", "command=touch a"];
+    let mut waiting = Session::start(&scratch, &call, "");
+    waiting.wait_for("Approve? (y/n/always): ");
+    let now = jiff::Timestamp::now();
+    let expires = now.checked_add(jiff::SignedDuration::from_secs(2)).unwrap();
+    let grant = Grant {
+        id: "01A".to_owned(),
+        tool_name: "clemini/bash".to_owned(),
+        param_pattern: String::new(),
+        description: String::new(),
+        created_at: now,
+        last_used_at: None,
+        use_count: 0,
+        expires_at: Some(expires),
+        enabled: true,
+        scope: Scope::User,
+        covers: Covers::Argv(vec!["touch".to_owned(), "a".to_owned()]),
+        by: "user 0".to_owned(),
+    };
+    let state = toolcrib_ledger::State::open(&scratch.state()).unwrap();
+    toolcrib_ledger::GrantFile::new(&state).add(grant).unwrap();
+    assert_eq!(scratch.run(call).code, 0, "the control: while it holds, it answers");
+    std::fs::remove_file(scratch.work().join("a")).unwrap();
+    while jiff::Timestamp::now() < expires {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(scratch.run(call).code, 4);
+    assert_eq!(waiting.answer("n\n"), 3);
+    assert!(!scratch.work().join("a").exists());
 }
 
 #[test]
