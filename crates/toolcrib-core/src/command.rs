@@ -29,6 +29,11 @@ pub trait Commands: Send + Sync {
     /// Starts a command that goes on after its call. Its task has the call's id.
     fn start(&self, order: &Order) -> Result<(), ToolError>;
 
+    /// How long all tasks of this process took, those that still run up to now.
+    fn task_time(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// Whether a command of this call still runs here.
     fn is_under_way(&self, id: &str) -> bool {
         let _ = id;

@@ -84,6 +84,8 @@ pub struct Sandbox {
     jobs: Mutex<HashMap<String, Arc<Job>>>,
     last: Mutex<Option<Past>>,
     listeners: Mutex<Vec<Box<Listener>>>,
+    /// How long tasks that are over took.
+    tasks: Mutex<Duration>,
     repositories: Repositories,
     keeper: Keeper,
 }
@@ -131,6 +133,7 @@ impl Sandbox {
             jobs: Mutex::default(),
             last: Mutex::default(),
             listeners: Mutex::default(),
+            tasks: Mutex::default(),
             repositories: Repositories::new(state.join("sandbox/repositories")),
             keeper: Keeper::default(),
         })
@@ -173,6 +176,7 @@ impl Sandbox {
             Ok(finished) => (finished.end, finished.usage, finished.elapsed),
             Err(_) => (End::Killed, Usage::default(), Duration::ZERO),
         };
+        *lock(&self.tasks) += elapsed;
         let call = CallId(job.id.clone());
         let ended = TaskEnd { call, asker, end, usage, elapsed };
         for listener in &*lock(&self.listeners) {

@@ -137,7 +137,10 @@ impl Desk {
         let mut decision = self.judge.decide(&self.asked(), plan, ctx);
         let session = &self.call.session.0;
         if decision.verdict != Verdict::Deny
-            && let Some(refused) = self.judge.pace.count(session, &self.tool, self.clock.elapsed())
+            && let Some(refused) =
+                self.judge
+                    .pace
+                    .count(session, &self.tool, self.clock.elapsed(), || ctx.commands.task_time())
         {
             decision = refused;
         } else if decision.verdict != Verdict::Deny

@@ -62,9 +62,16 @@ impl Pace {
     }
 
     /// Counts a call that would run. Returns a refusal instead if there were too many; refused ones do not
-    /// count.
-    pub(crate) fn count(&self, session: &str, tool: &str, now: Duration) -> Option<Decision> {
-        if let Some(refused) = self.is_spent(session) {
+    /// count. `tasks` tells how long tasks took, which no call that has ended counts.
+    pub(crate) fn count(
+        &self,
+        session: &str,
+        tool: &str,
+        now: Duration,
+        tasks: impl FnOnce() -> Duration,
+    ) -> Option<Decision> {
+        let tasks = if self.bounds.session_time.is_some() { tasks() } else { Duration::ZERO };
+        if let Some(refused) = self.is_spent(session, tasks) {
             return Some(refused);
         }
         let most = self.bounds.calls_per_minute?;
@@ -100,10 +107,11 @@ impl Pace {
         all.1 += time;
     }
 
-    fn is_spent(&self, session: &str) -> Option<Decision> {
+    fn is_spent(&self, session: &str, tasks: Duration) -> Option<Decision> {
         let (bytes, time) = (self.bounds.session_bytes, self.bounds.session_time);
         let spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
         let (written, ran) = spent.get(session).copied().unwrap_or_default();
+        let ran = ran + tasks;
         let said = match (bytes, time) {
             (Some(most), _) if written >= most => {
                 format!("a session may write {most} bytes, and this one has written {written}")
@@ -145,17 +153,20 @@ mod tests {
     fn calls_are_counted_by_session_tool_and_minute() {
         let pace = Pace::new(Bounds { calls_per_minute: Some(2), ..Bounds::default() });
         let at = Duration::from_secs;
-        assert!(pace.count("a", "t", at(0)).is_none());
-        assert!(pace.count("a", "t", at(1)).is_none());
-        let refused = pace.count("a", "t", at(2)).unwrap();
+        assert!(pace.count("a", "t", at(0), || Duration::ZERO).is_none());
+        assert!(pace.count("a", "t", at(1), || Duration::ZERO).is_none());
+        let refused = pace.count("a", "t", at(2), || Duration::ZERO).unwrap();
         assert_eq!(refused.verdict, Verdict::Deny);
         assert!(refused.rule.contains("2 calls a minute, free in 59 s"), "{}", refused.rule);
-        assert!(pace.count("b", "t", at(2)).is_none(), "another session");
-        assert!(pace.count("a", "u", at(2)).is_none(), "another tool");
-        assert!(pace.count("a", "t", at(60)).is_none(), "the first is a minute ago");
-        assert!(pace.count("a", "t", at(60)).is_some());
+        assert!(pace.count("b", "t", at(2), || Duration::ZERO).is_none(), "another session");
+        assert!(pace.count("a", "u", at(2), || Duration::ZERO).is_none(), "another tool");
+        assert!(
+            pace.count("a", "t", at(60), || Duration::ZERO).is_none(),
+            "the first is a minute ago"
+        );
+        assert!(pace.count("a", "t", at(60), || Duration::ZERO).is_some());
         let free = Pace::new(Bounds::default());
-        assert!((0..1000).all(|_| free.count("a", "t", at(0)).is_none()));
+        assert!((0..1000).all(|_| free.count("a", "t", at(0), || Duration::ZERO).is_none()));
     }
 
     #[test]
@@ -166,7 +177,8 @@ mod tests {
             ..Bounds::default()
         };
         let pace = Pace::new(bounds);
-        let is_refused = |session: &str| pace.count(session, "t", Duration::ZERO).is_some();
+        let is_refused =
+            |session: &str| pace.count(session, "t", Duration::ZERO, || Duration::ZERO).is_some();
         assert!(!is_refused("a"));
         pace.spend("a", 99, Duration::from_secs(1));
         assert!(!is_refused("a"));

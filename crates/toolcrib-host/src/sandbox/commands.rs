@@ -71,6 +71,15 @@ impl Commands for SharedSandbox {
         Ok(())
     }
 
+    fn task_time(&self) -> Duration {
+        let now = self.sandbox.clock.now();
+        let jobs = lock(&self.sandbox.jobs);
+        let tasks = jobs.values().filter(|job| job.is_task());
+        let so_far = |job: &Arc<Job>| Duration::try_from(now.duration_since(job.at));
+        let running: Duration = tasks.filter_map(|job| so_far(job).ok()).sum();
+        running + *lock(&self.sandbox.tasks)
+    }
+
     fn is_under_way(&self, id: &str) -> bool {
         self.sandbox.job(id).is_some_and(|job| job.progress().finished.is_none())
     }

@@ -80,6 +80,11 @@ impl Job {
         *self.asker.lock().unwrap_or_else(PoisonError::into_inner) = Some(asker.clone());
     }
 
+    /// Whether it is a task that is not over.
+    pub(crate) fn is_task(&self) -> bool {
+        self.asker.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
     /// Returns who is to be told of its end: once, and only of a task.
     pub(crate) fn asker(&self) -> Option<Asker> {
         self.asker.lock().unwrap_or_else(PoisonError::into_inner).take()

@@ -1,5 +1,7 @@
 //! Rules from files, and the page about them.
 
+use serde_json::{Value, json};
+
 use crate::scratch::{Ran, Scratch};
 
 /// The blocks of a kind on the page.
@@ -184,6 +186,20 @@ fn too_many_calls_a_minute_are_refused_and_counted_by_tool() {
         scratch.feed(["-c", "policy.calls_per_minute=2", "call", "--batch"], lines.as_bytes());
     assert_eq!(got.stdout.matches("POLICY_DENIED").count(), 1, "{}", got.stdout);
     assert!(scratch.record().iter().any(|line| line["conv_id"] == "s2"));
+    // What goes on behind a call counts as what it runs itself.
+    let bash = |number: u32, args: Value| {
+        json!({"id": number, "tool": "clemini/bash", "args": args}).to_string()
+    };
+    let lines = [
+        bash(1, json!({"command": "sleep 5", "run_in_background": true})),
+        bash(2, json!({"command": "sleep 1.2"})),
+        bash(3, json!({"command": "true"})),
+    ];
+    let got = scratch.feed(
+        ["--yes", "-c", "policy.session_seconds=2", "call", "--batch"],
+        lines.join("\n").as_bytes(),
+    );
+    assert!(got.stdout.lines().nth(2).unwrap().contains("a session may run 2 s"), "{}", got.stdout);
     for odd in ["abc", "0", "-1", ""] {
         let setting = format!("policy.calls_per_minute={odd}");
         let got = scratch.run(["-c", &setting, "call", "forgekeeper/echo", "text=x"]);
