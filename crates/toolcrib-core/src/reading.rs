@@ -48,6 +48,8 @@ pub struct Names {
     pub leads_elsewhere: bool,
     /// It writes files that its words do not name.
     pub writes_unnamed: bool,
+    /// Which of its words it writes, if any, is known.
+    pub is_known: bool,
 }
 
 /// What no good command needs.

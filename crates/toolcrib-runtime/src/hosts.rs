@@ -50,6 +50,10 @@ const REACH: &[&str] = &[
     "xh",
 ];
 
+/// Git's commands that reach out.
+const REACHING: &[&str] =
+    &["archive", "clone", "fetch", "ls-remote", "pull", "push", "remote", "submodule"];
+
 /// Returns every host that words of programs which reach out could be; why that cannot be told, if so.
 pub(crate) fn hosts_named(reading: &Reading) -> Result<Vec<String>, String> {
     let mut hosts = Vec::new();
@@ -57,8 +61,19 @@ pub(crate) fn hosts_named(reading: &Reading) -> Result<Vec<String>, String> {
         let first = words.first().map_or("", String::as_str);
         first.rsplit('/').next().unwrap_or(first).to_owned()
     };
-    for words in reading.found.iter().filter(|words| REACH.contains(&name(words).as_str())) {
+    let reaches = |words: &&Vec<String>| {
+        let name = name(words);
+        let is_local =
+            name == "git" && !words.iter().skip(1).any(|word| REACHING.contains(&word.as_str()));
+        REACH.contains(&name.as_str()) && !is_local
+    };
+    for words in reading.found.iter().filter(reaches) {
         for word in words.iter().skip(1) {
+            // In one word with a flag, too.
+            let joined = word.strip_prefix('-').filter(|it| !it.starts_with('-'));
+            let joined = joined.and_then(|it| it.get(1..)).filter(|it| it.contains('.'));
+            let joined = joined.and_then(|it| it.split_whitespace().last()).and_then(bare_host);
+            hosts.extend(joined);
             // Behind a flag, too.
             let word = word
                 .split_once('=')
@@ -66,6 +81,9 @@ pub(crate) fn hosts_named(reading: &Reading) -> Result<Vec<String>, String> {
                 .map_or(word.as_str(), |it| it.1);
             let Some(host) = bare_host(word) else { continue };
             let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._:".contains(c);
+            if host.contains(char::is_whitespace) {
+                continue;
+            }
             if !host.chars().all(is_plain) {
                 return Err(format!("`{word}` could be a host that a rule is about"));
             }
@@ -119,6 +137,10 @@ fn address(host: &str) -> Option<String> {
         None if text.len() > 1 && text.starts_with('0') => u32::from_str_radix(text, 8).ok(),
         None => text.parse().ok(),
     };
+    if let Ok(six) = host.parse::<std::net::Ipv6Addr>() {
+        let four = six.to_ipv4_mapped();
+        return Some(four.map_or_else(|| six.to_string(), |four| four.to_string()));
+    }
     let parts: Vec<u32> = host.split('.').map(number).collect::<Option<_>>()?;
     let (last, first) = parts.split_last()?;
     if first.len() > 3 || first.iter().any(|part| *part > 255) {
@@ -128,6 +150,8 @@ fn address(host: &str) -> Option<String> {
     for (place, part) in first.iter().enumerate() {
         value |= part.checked_shl(24 - 8 * u32::try_from(place).ok()?)?;
     }
+    // No address at all is this machine.
+    let value = if value == 0 { 0x7f00_0001 } else { value };
     Some(std::net::Ipv4Addr::from(value).to_string())
 }
 
@@ -170,6 +194,9 @@ mod tests {
             ("http://2130706433/", "127.0.0.1"),
             ("http://127.1/", "127.0.0.1"),
             ("http://0x7f.0.0.1/", "127.0.0.1"),
+            ("http://0:80/", "127.0.0.1"),
+            ("http://[::ffff:127.0.0.1]:80/", "127.0.0.1"),
+            ("http://[0:0:0:0:0:0:0:1]/", "::1"),
         ] {
             assert_eq!(hosts_in(&json!({"url": text}), None), [host], "{text}");
         }

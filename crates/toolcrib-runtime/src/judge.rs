@@ -157,8 +157,8 @@ impl Judge {
             return Vec::new();
         };
         let directories = directories(&reading, command.directory.as_deref().unwrap_or("."));
-        let words: Vec<String> = words_of(&reading).flat_map(|word| could_be(word)).collect();
-        let places = words.iter().take(MOST_NAMED).flat_map(|word| {
+        let words: Vec<String> = candidates(&reading).take(MOST_NAMED).collect();
+        let places = words.iter().flat_map(|word| {
             directories.iter().map(move |directory| ctx.files.landing(&below(directory, word)))
         });
         let mut files: Vec<String> =
@@ -172,13 +172,15 @@ impl Judge {
     pub(crate) fn unbound(&self, plan: &Plan) -> Vec<String> {
         let Some(reading) = self.read(plan) else { return Vec::new() };
         let words: Vec<&String> = words_of(&reading).collect();
-        let is_open = |word: &&&String| word.contains(['*', '?', '$', '`']);
+        let is_open = |word: &&&String| {
+            word.contains(['*', '?', '$', '`', '[', '{']) || word.starts_with('~')
+        };
         let mut open: Vec<String> = words.iter().filter(is_open).map(|it| (*it).clone()).collect();
         open.sort_unstable();
         open.dedup();
         let mut all: Vec<String> =
             open.iter().take(10).map(|it| format!("`{it}` is only known when it runs")).collect();
-        if words.len() > MOST_NAMED {
+        if candidates(&reading).nth(MOST_NAMED).is_some() {
             all.push("it has more words than are looked at".to_owned());
         }
         all
@@ -214,7 +216,9 @@ impl Judge {
             if has_paths {
                 let is_kept = self.policy.keeps_from_paths(asked.tool);
                 reads.extend(mentioned(reading, from, is_kept, ctx));
-                doubt_names(reading, is_kept, self.policy.keeps_from_writes(asked.tool));
+                doubt_names(reading, is_kept);
+                let keeps = |path: &str| self.policy.keeps_from_writing(asked.tool, &root, path);
+                doubt_writers(reading, from, &keeps, ctx);
             }
             writes.extend(reading.writes.iter().chain(&reading.removes).cloned());
         }
@@ -250,11 +254,12 @@ const MOST_NAMED: usize = 1000;
 /// where all of them lead one after the other.
 fn directories(reading: &Reading, from: &str) -> Vec<String> {
     /// More than this are not followed.
-    const MOST: usize = 64;
+    const MOST: usize = 8;
     let mut all = vec![from.to_owned()];
     let moves = reading.found.iter().filter(|words| {
         matches!(words.first().map(String::as_str), Some("cd" | "pushd" | "chdir"))
     });
+    let moves = moves.take(MOST);
     let mut here = from.to_owned();
     for target in moves.filter_map(|words| words[1..].iter().find(|word| !word.starts_with('-'))) {
         here = below(&here, target);
@@ -271,6 +276,69 @@ fn below(from: &str, path: &str) -> String {
     if path.starts_with('/') { path.to_owned() } else { format!("{from}/{path}") }
 }
 
+/// What a program that is not known does with a file that a rule keeps it from writing, nobody can tell.
+fn doubt_writers(reading: &mut Reading, from: &str, keeps: &dyn Fn(&str) -> bool, ctx: &Ctx) {
+    let Ok(proven) = &reading.proven else { return };
+    let unknown = proven.steps.iter().filter(|step| !step.names.is_known);
+    let mut words = unknown.flat_map(|step| &step.words[1..]).flat_map(|word| could_be(word));
+    let found = words.by_ref().take(MOST_NAMED).find(|word| {
+        keeps(&without_detours(word)) || keeps(&ctx.files.landing(&below(from, word)).path)
+    });
+    if let Some(word) = found {
+        reading.proven = Err(format!("it could write `{word}`, and a rule is about that"));
+    }
+}
+
+/// Everything among its words that could be a file.
+fn candidates(reading: &Reading) -> impl Iterator<Item = String> {
+    words_of(reading).flat_map(|word| could_be(word))
+}
+
+/// Every word of a command that could name a file.
+fn named_by(reading: &Reading) -> impl Iterator<Item = &String> {
+    let steps = reading.proven.iter().flat_map(|proven| &proven.steps);
+    let commands = reading.found.iter().chain(steps.map(|step| &step.words));
+    commands.flat_map(|words| paths_in(words)).chain(&reading.reads)
+}
+
+/// The words of a program that could name files: what it prints, or looks for, does not.
+fn paths_in(words: &[String]) -> Vec<&String> {
+    let Some((name, rest)) = words.split_first() else { return Vec::new() };
+    let all = || words.iter().collect();
+    let name = name.rsplit('/').next().unwrap_or(name);
+    let (name, rest) = match (name, rest) {
+        ("git", [command, rest @ ..]) if command == "grep" => ("grep", rest),
+        other => other,
+    };
+    match name {
+        "echo" | "printf" | "tr" | "seq" | "expr" => Vec::new(),
+        "git" => {
+            const TEXTS: &[&str] =
+                &["-m", "--message", "--grep", "--author", "--format", "--pretty"];
+            let is_text = |at: usize| {
+                let before = at.checked_sub(1).map(|at| rest[at].as_str());
+                let own = rest[at].split('=').next().unwrap_or_default();
+                before.is_some_and(|it| TEXTS.contains(&it)) || TEXTS.contains(&own)
+            };
+            (0..rest.len()).filter(|at| !is_text(*at)).map(|at| &rest[at]).collect()
+        }
+        "grep" | "egrep" | "fgrep" | "rg" => {
+            // With these, its first operand is a file.
+            let has_pattern = rest.iter().any(|word| {
+                let letters = word.strip_prefix('-').filter(|it| !it.starts_with('-'));
+                letters.is_some_and(|it| it.contains(['e', 'f']))
+                    || word.starts_with("--f")
+                    || word.starts_with("--re")
+            });
+            let pattern = rest.iter().position(|word| !word.starts_with('-'));
+            let skipped = pattern.filter(|_| !has_pattern);
+            let others = rest.iter().enumerate().filter(|(at, _)| Some(*at) != skipped);
+            others.map(|it| it.1).collect()
+        }
+        _ => all(),
+    }
+}
+
 /// Every word of a command, however it is read.
 fn words_of(reading: &Reading) -> impl Iterator<Item = &String> {
     let steps = reading.proven.iter().flat_map(|proven| &proven.steps);
@@ -280,10 +348,11 @@ fn words_of(reading: &Reading) -> impl Iterator<Item = &String> {
 
 /// What a path is can change while a command runs, by a part of it: where a rule is about paths, nothing is proven
 /// of the parts beside it. Nor is it of one that writes what its words do not name.
-fn doubt_names(reading: &mut Reading, is_kept: bool, is_kept_from_writes: bool) {
+fn doubt_names(reading: &mut Reading, is_kept: bool) {
     let Ok(proven) = &reading.proven else { return };
     let has_pipe = proven.steps.iter().any(|step| step.is_fed);
-    let has_files = |step: &Step| step.words[1..].iter().any(|word| !word.starts_with('-'));
+    let is_file = |word: &String| !word.starts_with('-') || word.contains(['/', '=']);
+    let has_files = |step: &Step| step.words[1..].iter().any(is_file);
     let maker = proven.steps.iter().position(|step| step.names.leads_elsewhere);
     let why = match maker {
         Some(maker) if is_kept => {
@@ -295,7 +364,7 @@ fn doubt_names(reading: &mut Reading, is_kept: bool, is_kept_from_writes: bool) 
         }
         _ => None,
     };
-    let unnamed = is_kept_from_writes && proven.steps.iter().any(|step| step.names.writes_unnamed);
+    let unnamed = is_kept && proven.steps.iter().any(|step| step.names.writes_unnamed);
     let why = why.or(unnamed.then_some("it writes files that its words do not name"));
     if let Some(why) = why {
         reading.proven = Err(format!("{why}, and a rule is about paths"));
@@ -308,8 +377,9 @@ fn mentioned(reading: &mut Reading, from: &str, is_kept: bool, ctx: &Ctx) -> Vec
     /// Of more words than this, the rest are only looked at as they are spelt.
     const MOST: usize = 1000;
     let directories = directories(reading, from);
-    let words = words_of(reading);
-    let mut candidates: Vec<String> = words.flat_map(|word| could_be(word)).collect();
+    let words = named_by(reading);
+    let mut candidates: Vec<String> =
+        words.flat_map(|word| could_be(word)).take(MOST * 4).collect();
     candidates.sort_unstable();
     candidates.dedup();
     let spelt = candidates.iter().map(|word| without_detours(word.trim_start_matches("./")));
@@ -330,7 +400,7 @@ fn mentioned(reading: &mut Reading, from: &str, is_kept: bool, ctx: &Ctx) -> Vec
     }
     // Of git's paths, stars and their like are its own to expand.
     let is_git = |words: &&Vec<String>| words.first().is_some_and(|name| name == "git");
-    let mut git = reading.found.iter().filter(is_git).flat_map(|words| &words[1..]);
+    let mut git = reading.found.iter().filter(is_git).flat_map(|words| paths_in(words));
     let expands = |word: &&String| word.contains(['*', '?', '[', '\\']) || word.starts_with(":(");
     if let Some(word) = git.find(expands) {
         unknown.get_or_insert_with(|| format!("`{word}` could be files that a rule is about"));
@@ -350,13 +420,20 @@ fn mentioned(reading: &mut Reading, from: &str, is_kept: bool, ctx: &Ctx) -> Vec
 fn could_be(word: &str) -> Vec<String> {
     /// Bundled flags beyond this are none.
     const BUNDLED: usize = 40;
-    let values = word.match_indices('=').map(|(at, _)| &word[at + 1..]);
+    /// More parts of one word than this, or of a longer one, are none.
+    const PARTS: usize = 16;
+    const LONGEST: usize = 4096;
+    if word.len() > LONGEST {
+        return vec![word.to_owned()];
+    }
+    let values = word.match_indices('=').take(PARTS).map(|(at, _)| &word[at + 1..]);
     let flags = word.strip_prefix('-').filter(|it| !it.starts_with('-')).unwrap_or_default();
     let bundled = (1..=BUNDLED.min(flags.len())).filter_map(|at| flags.get(at..));
     let behind = word.rsplit_once(':').map(|it| it.1.trim_start_matches('/'));
     let magic = word.strip_prefix(":(").and_then(|it| it.split_once(')')).map(|it| it.1);
     let named = word.rsplit_once('@').map(|it| it.1);
-    let address = word.strip_prefix("file:").map(|it| {
+    let is_file = word.get(..5).is_some_and(|it| it.eq_ignore_ascii_case("file:"));
+    let address = is_file.then(|| &word[5..]).map(|it| {
         let it = it.strip_prefix("//").unwrap_or(it);
         it.find('/').map_or(it, |at| &it[at..])
     });

@@ -25,6 +25,12 @@ const MOST: usize = 1000;
 /// Programs that are looked at as if `cd` had been in their words.
 const FAR: &[&str] = &["chgrp", "chmod", "chown", "find", "rm"];
 
+/// The most words that are kept of all commands together.
+const MOST_KEPT: usize = 20_000;
+
+/// The most values of one variable.
+const MOST_VALUES: usize = 32;
+
 /// The most words of a wrapper that are looked at.
 const MOST_WORDS: usize = 64;
 
@@ -41,6 +47,8 @@ pub(crate) struct Found {
 /// Looks for commands.
 pub(crate) struct Finder<P> {
     parse: P,
+    /// How many words were found.
+    kept: usize,
     /// How many commands were looked at, the same ones too.
     looked: usize,
     /// Where `cd` leads, and from where to where in the text that holds.
@@ -48,7 +56,7 @@ pub(crate) struct Finder<P> {
     pub(crate) found: Found,
     seen: HashSet<String>,
     /// What variables are set to, as far as that is spelt out.
-    values: HashMap<String, String>,
+    values: HashMap<String, Vec<String>>,
     /// Variables that are set to what a program prints.
     printed: HashSet<String>,
     /// When looking takes so long that it is made for it.
@@ -60,6 +68,7 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
         let until = Instant::now() + LONGEST;
         Self {
             parse,
+            kept: 0,
             looked: 0,
             moves: Vec::new(),
             found: Found::default(),
@@ -92,6 +101,8 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
         if tree.root_node().has_error() {
             self.guess(text, depth);
         }
+        // Places in this text say nothing of another one.
+        let outer = std::mem::take(&mut self.moves);
         let mut open = vec![tree.root_node()];
         while let Some(node) = open.pop() {
             if Instant::now() > self.until {
@@ -107,6 +118,7 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
                 break;
             }
         }
+        self.moves = outer;
         Some(())
     }
 
@@ -138,7 +150,7 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
                 let target: Vec<String> =
                     target.into_iter().flat_map(|it| self.valued(it)).collect();
                 if writes {
-                    let here = self.here(node.start_byte(), depth);
+                    let here = self.here(node.start_byte());
                     self.writes(target, &here);
                 } else {
                     self.found.reads.extend(target);
@@ -153,7 +165,8 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
                 // Each of its words, one after the other.
                 let words = plain_words(node, text);
                 if let [name, values @ ..] = &words[..] {
-                    self.values.insert(name.clone(), values.join(" "));
+                    let values = values.iter().take(MOST_VALUES).cloned().collect();
+                    self.values.insert(name.clone(), values);
                 }
             }
             "pipeline" => {
@@ -208,15 +221,10 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
         let spelt = plain_words(node, text);
         let braced = self.braced(node, text);
         let words: Vec<String> = braced.iter().flat_map(|word| self.valued(word.clone())).collect();
-        if let [name, rest @ ..] = &words[..]
-            && depth == 0
-            && matches!(name.as_str(), "cd" | "pushd" | "chdir")
-            && rest.first().is_none_or(|target| target != "-")
-        {
-            let target = rest.first().map_or("~", String::as_str).to_owned();
+        if let Some(target) = moves_to(&words) {
             self.moves.push((node.end_byte(), scope_end(node), target));
         }
-        let here = self.here(node.start_byte(), depth);
+        let here = self.here(node.start_byte());
         for words in [&words, &braced, &spelt] {
             self.writes(written_by(words), &here);
             self.removes(removed_by(words), &here);
@@ -229,14 +237,18 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
         }
         // Where it would be by then, for what is so for the whole system.
         let is_far = here.starts_with(['/', '~', '$']);
-        if is_far && words.first().is_some_and(|it| FAR.contains(&base(it))) {
+        if let Some(at) = words.iter().position(|it| FAR.contains(&base(it))).filter(|_| is_far) {
             let from = here.trim_end_matches('/');
             let far = |word: &String| {
-                let is_own = word.starts_with(['-', '/', '~']);
+                let is_own = word.starts_with(['-', '/', '~', '+', '{', ';']);
                 if is_own { word.clone() } else { format!("{from}/{word}") }
             };
-            let far = words.iter().take(1).cloned().chain(words[1..].iter().map(far)).collect();
-            self.words(far, depth);
+            let mut all = words[at..=at].to_vec();
+            // Without a folder, it is the one where it is.
+            let has_operand = words[at + 1..].iter().any(|it| !it.starts_with('-'));
+            all.extend((!has_operand).then(|| format!("{from}/")));
+            all.extend(words[at + 1..].iter().map(far));
+            self.words(all, depth);
         }
         // All of them: what a variable is said to be need not be what it is.
         if spelt != words {
@@ -258,7 +270,7 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
             let value = value.trim_matches(['"', '\'']).to_owned();
             // Some programs take files from there.
             self.found.reads.push(value.clone());
-            self.values.insert(name.to_owned(), value);
+            self.values.insert(name.to_owned(), vec![value]);
         }
     }
 
@@ -275,11 +287,9 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
     }
 
     /// The directories that a part of the text could run in, by the `cd`s before it.
-    fn here(&self, at: usize, depth: usize) -> String {
+    fn here(&self, at: usize) -> String {
         let mut here = String::new();
-        for (_, _, target) in
-            self.moves.iter().filter(|(from, until, _)| depth == 0 && *from <= at && at < *until)
-        {
+        for (_, _, target) in self.moves.iter().filter(|it| it.0 <= at && at < it.1) {
             if target.starts_with('/') {
                 here.clear();
             } else if !here.is_empty() {
@@ -325,19 +335,30 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
             return vec![word];
         }
         let mut word = word;
-        for (name, value) in &self.values {
+        for (name, values) in &self.values {
             if word == format!("${name}") || word == format!("${{{name}}}") {
                 // Not quoted, it is as many words as it has.
-                return value.split_whitespace().map(str::to_owned).collect();
+                let words = values.iter().flat_map(|value| value.split_whitespace());
+                return words.map(str::to_owned).collect();
             }
-            word = word.replace(&format!("${{{name}}}"), value);
             let plain = format!("${name}");
             let goes_on =
                 |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
-            if let Some(at) = word.find(&plain)
-                && !goes_on(&word[at + plain.len()..])
-            {
-                word.replace_range(at..at + plain.len(), value);
+            let with = |value: &String| {
+                let mut word = word.replace(&format!("${{{name}}}"), value);
+                if let Some(at) = word.find(&plain)
+                    && !goes_on(&word[at + plain.len()..])
+                {
+                    word.replace_range(at..at + plain.len(), value);
+                }
+                word
+            };
+            match &values[..] {
+                [value] => word = with(value),
+                [_, _, ..] if word.contains(&plain) || word.contains(&format!("${{{name}")) => {
+                    return values.iter().map(with).collect();
+                }
+                _ => {}
             }
         }
         let default = word.strip_prefix("${").and_then(|it| it.strip_suffix('}'));
@@ -369,6 +390,11 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
         if self.is_too_much() || !moves && !self.seen.insert(format!("\0{}", words.join("\0"))) {
             return;
         }
+        self.kept += words.len();
+        if self.kept > MOST_KEPT {
+            self.found.dangers.push(Danger::TooMany);
+            return;
+        }
         self.found.commands.push(words.clone());
         let rest = &words[1..];
         let name = name.as_str();
@@ -386,7 +412,10 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
         if let Some(own) = wraps(name) {
             self.wrapped(name, own, rest, depth);
         }
-        if let Some(at) = rest.iter().take(MOST_WORDS).position(|word| is_runner(name, word)) {
+        // What runs in a container is about that one's files.
+        let is_apart = matches!(name, "docker" | "podman" | "kubectl");
+        let runner = rest.iter().take(MOST_WORDS).position(|word| is_runner(name, word));
+        if let Some(at) = runner.filter(|_| !is_apart) {
             self.wrapped(name, 0, &rest[at + 1..], depth);
         }
         if SHELLS.contains(&name) || matches!(name, "su" | "script" | "flock" | "runuser") {
@@ -459,6 +488,19 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
                 return;
             }
         }
+    }
+}
+
+/// Where a command that changes the directory leads to; its home without a word.
+fn moves_to(words: &[String]) -> Option<String> {
+    let is_prefix = |it: &&String| matches!(it.as_str(), "builtin" | "command");
+    let mut words = words.iter().skip_while(is_prefix);
+    words.next().filter(|it| matches!(it.as_str(), "cd" | "pushd" | "chdir"))?;
+    let target = words.find(|it| *it == "-" || !it.starts_with('-'));
+    match target {
+        Some(target) if target == "-" => None,
+        Some(target) => Some(target.clone()),
+        None => Some("~".to_owned()),
     }
 }
 

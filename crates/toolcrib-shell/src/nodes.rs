@@ -27,7 +27,21 @@ pub(crate) fn runs_shell(stage: Node<'_>, text: &str) -> bool {
     false
 }
 
+/// More words than this nobody writes before a program.
+const MOST_WORDS: usize = 256;
+
 fn runs_what_it_is_fed(words: &[String]) -> bool {
+    let words = &words[..words.len().min(MOST_WORDS)];
+    // From the back, so that what follows a word is known when it is looked at.
+    let mut fed = vec![false; words.len() + 1];
+    for at in (0..words.len()).rev() {
+        fed[at] = runs_from(&words[at..], &fed[at..]);
+    }
+    fed[0]
+}
+
+/// Whether a program runs what it is fed; `fed` tells the same of each word after it.
+fn runs_from(words: &[String], fed: &[bool]) -> bool {
     let Some((first, rest)) = words.split_first() else { return false };
     let first = base(first);
     let is_shell = |word: &String| SHELLS.contains(&base(word));
@@ -35,10 +49,10 @@ fn runs_what_it_is_fed(words: &[String]) -> bool {
         return rest.iter().any(|word| word == "/dev/stdin");
     }
     if SHELLS.contains(&first) || matches!(first, "$SHELL" | "${SHELL}") {
-        return is_without_program(rest, "c");
+        return is_without_program(rest, "c", "oO");
     }
     if is_interpreter(first) {
-        return is_without_program(rest, "cempr");
+        return is_without_program(rest, "ceEmp", "WXrI");
     }
     // What `xargs` puts behind their words is run, too; and in containers and on other machines.
     if matches!(first, "xargs" | "parallel" | "docker" | "podman" | "kubectl" | "ssh") {
@@ -52,17 +66,15 @@ fn runs_what_it_is_fed(words: &[String]) -> bool {
         let is_told = first == "xargs" && program.is_some_and(|(_, it)| !is_shell(it));
         return !is_told && rest.iter().any(is_shell);
     }
-    let Some(own) = wraps(first) else { return false };
-    // From each word on that could be the program.
-    let mut own = own;
+    let Some(mut own) = wraps(first) else { return false };
     for (at, word) in rest.iter().enumerate() {
         if word.starts_with('-') || word.contains('=') {
             continue;
         }
-        let follows_flag = at > 0 && rest[at - 1].starts_with('-');
-        if runs_what_it_is_fed(&rest[at..]) {
+        if fed.get(at + 1).copied().unwrap_or(false) {
             return true;
         }
+        let follows_flag = at > 0 && rest[at - 1].starts_with('-');
         if own > 0 && !follows_flag {
             own -= 1;
         } else if !follows_flag {
@@ -77,18 +89,30 @@ fn is_interpreter(name: &str) -> bool {
     INTERPRETERS.contains(&bare)
 }
 
-/// Whether neither a file nor a flag of these says what is run: what is fed does.
-fn is_without_program(rest: &[String], flags: &str) -> bool {
-    let is_flag = |word: &String| word.starts_with('-') && word.len() > 1;
-    let says = |word: &String| {
-        let letters = word.strip_prefix('-').filter(|it| !it.starts_with('-')).unwrap_or_default();
-        letters.contains(|c| flags.contains(c)) || word == "--eval" || word == "--command"
+/// Whether neither a file nor a flag of `tell` says what is run: what is fed does. Those of `values` have a value.
+fn is_without_program(rest: &[String], tell: &str, values: &str) -> bool {
+    let letters = |word: &String| {
+        word.strip_prefix('-').filter(|it| !it.starts_with('-')).unwrap_or_default().to_owned()
     };
-    if rest.iter().any(|word| *word == "-s") {
+    let is_flag = |word: &String| word.starts_with(['-', '+']) && word.len() > 1;
+    // Alone, or the last of several.
+    let says = |word: &String| {
+        let letters = letters(word);
+        letters.starts_with(|c| tell.contains(c))
+            || letters.ends_with(|c| tell.contains(c))
+            || word == "--eval"
+            || word == "--command"
+    };
+    if rest.iter().any(|word| word == "-s") {
         return true;
     }
-    let operand = rest.iter().find(|word| !is_flag(word));
-    !rest.iter().any(says) && operand.is_none_or(|word| word == "-" || word == "/dev/stdin")
+    let is_value = |at: usize| {
+        let before = at.checked_sub(1).and_then(|at| rest.get(at)).filter(|it| is_flag(it));
+        before.is_some_and(|it| it.ends_with(|c| values.contains(c)))
+    };
+    let operand = rest.iter().enumerate().find(|(at, word)| !is_flag(word) && !is_value(*at));
+    let is_stdin = |word: &str| matches!(word, "-" | "/dev/stdin" | "/dev/fd/0");
+    !rest.iter().any(says) && operand.is_none_or(|(_, word)| is_stdin(word))
 }
 
 /// The words of a command that it evaluates, as they are spelt; what single quotes keep as it is, is none.
@@ -116,7 +140,13 @@ pub(crate) fn evaluated(node: Node<'_>, text: &str) -> Vec<String> {
         _ => return Vec::new(),
     };
     let open = places.into_iter().filter(|at| is_open(*at));
-    let mut all: Vec<String> = open.filter_map(|at| rest.get(at).cloned()).collect();
+    // What begins with something else only has it as a word.
+    let begins = |it: &String| {
+        matches!(first, "eval" | "source" | ".")
+            || it.trim_start().starts_with(['$', '`', '<'])
+            || it == "/dev/stdin"
+    };
+    let mut all: Vec<String> = open.filter_map(|at| rest.get(at).cloned()).filter(begins).collect();
     // `bash < <(…)`
     let above = node.parent().filter(|it| it.kind() == "redirected_statement").unwrap_or(node);
     let redirects = children(above).filter(|it| it.kind() == "file_redirect");

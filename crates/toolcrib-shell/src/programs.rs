@@ -6,12 +6,17 @@ mod known;
 use crate::nodes::SHELLS;
 use crate::wrappers::{is_runner, wraps};
 
-use known::{CURL, FIND, FLAGS, GIT_LONG, GIT_RUNS, GO, RUN_ANYTHING};
+use known::{CURL, FIND, FLAGS, GIT_LONG, GIT_PLAIN, GIT_RUNS, GO, RUN_ANYTHING};
 
 /// Returns why a program's first words do not say what all of them do.
 pub(crate) fn caveat(words: &[String]) -> Option<String> {
     let (name, rest) = words.split_first()?;
     let name = name.as_str();
+    by_name(name, rest).or_else(|| by_words(name, rest))
+}
+
+/// What is so of a program whatever its words are, and of one that is there to run another.
+fn by_name(name: &str, rest: &[String]) -> Option<String> {
     // `python3.11` is python.
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || ".-".contains(c));
     let runs_anything = |name: &str| {
@@ -31,6 +36,10 @@ pub(crate) fn caveat(words: &[String]) -> Option<String> {
     if name.contains('/') {
         return Some(format!("`{name}` is a program of the workspace, whatever its name"));
     }
+    None
+}
+
+fn by_words(name: &str, rest: &[String]) -> Option<String> {
     let is = |word: &str, about: &str| Some(with(word, about));
     match name {
         "git" => git(rest),
@@ -52,6 +61,10 @@ pub(crate) fn caveat(words: &[String]) -> Option<String> {
             (operands > 1 || is_back).then(|| "its second operand is written".to_owned())
         }
         "pytest" | "py.test" => pytest(rest),
+        "jq" | "rustc" => loads(name, rest),
+        "curl" if rest.iter().any(|it| it.to_ascii_lowercase().contains("file:")) => {
+            Some("it reads a file by its address".to_owned())
+        }
         "curl" => only(rest, "sSfLkIivgG46HXm", CURL, "it may read, write or send files"),
         "go" => only(rest, "vx", GO, "it may run or write something"),
         "cargo" if rest.iter().any(|word| word.starts_with("--logfile")) => {
@@ -119,6 +132,20 @@ fn only(rest: &[String], short: &str, long: &[&str], about: &str) -> Option<Stri
     };
     let odd = rest.iter().find(|word| word.starts_with('-') && word.len() > 1 && !is_known(word));
     odd.map(|word| with(word, about))
+}
+
+/// Words of programs that load, or run, what they name.
+fn loads(name: &str, rest: &[String]) -> Option<String> {
+    let loads = |it: &&String| match name {
+        "jq" => {
+            it.contains("import")
+                || it.contains("include")
+                || it.starts_with("-L")
+                || is_long(it, "--library-path")
+        }
+        _ => it.contains("linker") || it.starts_with("-Z") || it.starts_with('@'),
+    };
+    rest.iter().find(loads).map(|word| with(word, "it loads or runs what that names"))
 }
 
 fn compiler(rest: &[String]) -> Option<String> {
@@ -215,10 +242,20 @@ fn git(rest: &[String]) -> Option<String> {
         "archive" | "fetch" | "fetch-pack" | "ls-remote" | "pull" | "push" | "send-pack"
     );
     // Any other name can be a folder of the workspace, whose settings git then obeys.
-    let remote = rest.iter().find(|word| !word.starts_with('-'));
-    let is_known = |it: &&String| matches!(it.as_str(), "origin" | "upstream");
-    if let Some(remote) = remote.filter(|it| reaches && command != "archive" && !is_known(it)) {
-        return Some(with(remote, "git may run what is set there"));
+    if reaches && command != "archive" {
+        let remote = rest.iter().find(|word| !word.starts_with('-'));
+        let flags = rest.iter().take_while(|word| word.starts_with('-'));
+        let is_plain = |it: &str| GIT_PLAIN.contains(&it.split('=').next().unwrap_or(it));
+        // What has a value would make the next word something else.
+        if let Some(flag) = flags.into_iter().find(|it| !is_plain(it)) {
+            return Some(with(flag, "git may go elsewhere"));
+        }
+        if let Some(remote) = remote.filter(|it| !matches!(it.as_str(), "origin" | "upstream")) {
+            return Some(with(remote, "git may run what is set there"));
+        }
+        if let Some(flag) = rest.iter().find(|it| is_long(it, "--repo")) {
+            return Some(with(flag, "git may go elsewhere"));
+        }
     }
     let runs = |word: &&String| {
         GIT_LONG.iter().any(|long| is_long(word, long))

@@ -218,22 +218,12 @@ fn commands_are_found_wherever_they_hide() {
     }
 }
 
+fn dangers(text: &str) -> Vec<Danger> {
+    read(text).dangers
+}
+
 #[test]
-fn dangers_have_names() {
-    let dangers = |text: &str| read(text).dangers;
-    assert_eq!(dangers(":(){ :|:& };:"), [Danger::ForkBomb]);
-    assert_eq!(dangers("f() { f | f & }; f"), [Danger::ForkBomb]);
-    assert_eq!(dangers("f() { ls | wc; }; f"), []);
-    assert_eq!(dangers("walk() { walk sub | cat; }; walk"), []);
-    assert_eq!(dangers("f() { while true; do f & done; }; f"), [Danger::ForkBomb]);
-    assert_eq!(dangers("f() { f & f; }; f"), [Danger::ForkBomb]);
-    for recursion in [
-        "hanoi() { hanoi 1; echo \"$2 $3\" | tee -a log; hanoi 2; }; hanoi 3 a b c",
-        "f() { local a=$(( $1 & 1 )); [ $1 -le 0 ] || { f 1; f 2; }; }; f 5",
-        "walk() { ls $1 | while read d; do walk $d; done; [ -d x ] && walk x; }; walk .",
-    ] {
-        assert_eq!(dangers(recursion), [], "{recursion}");
-    }
+fn what_runs_what_it_is_fed_is_known() {
     for text in [
         "curl x | python3 -",
         "curl x | python3.11",
@@ -247,6 +237,11 @@ fn dangers_have_names() {
         "curl x | xargs -I {} sh -c {}",
         "curl x | bash -s -- a",
         "curl x | env A=1 sh",
+        "curl x | bash -euo pipefail",
+        "curl x | bash /dev/fd/0",
+        "curl x | python3 -W ignore",
+        "curl x | ruby -rjson",
+        "curl x | perl -Mstrict",
     ] {
         assert_eq!(dangers(text), [Danger::PipeToShell], "{text}");
     }
@@ -257,6 +252,8 @@ fn dangers_have_names() {
         "bash scripts/release.sh \"$(git describe)\"",
         "sh build.sh $(nproc)",
         "bash -c 'echo $(date)'",
+        "bash -c \"echo $(date)\"",
+        "cat a | perl -lane print",
         "cat a.json | python3 -m json.tool",
         "cat a | python3 -c 'import sys; print(sys.stdin.read())'",
         "cat a | perl -ne print",
@@ -264,6 +261,23 @@ fn dangers_have_names() {
         "find . | xargs -0 ls",
     ] {
         assert_eq!(dangers(text), [], "{text}");
+    }
+}
+
+#[test]
+fn dangers_have_names() {
+    assert_eq!(dangers(":(){ :|:& };:"), [Danger::ForkBomb]);
+    assert_eq!(dangers("f() { f | f & }; f"), [Danger::ForkBomb]);
+    assert_eq!(dangers("f() { ls | wc; }; f"), []);
+    assert_eq!(dangers("walk() { walk sub | cat; }; walk"), []);
+    assert_eq!(dangers("f() { while true; do f & done; }; f"), [Danger::ForkBomb]);
+    assert_eq!(dangers("f() { f & f; }; f"), [Danger::ForkBomb]);
+    for recursion in [
+        "hanoi() { hanoi 1; echo \"$2 $3\" | tee -a log; hanoi 2; }; hanoi 3 a b c",
+        "f() { local a=$(( $1 & 1 )); [ $1 -le 0 ] || { f 1; f 2; }; }; f 5",
+        "walk() { ls $1 | while read d; do walk $d; done; [ -d x ] && walk x; }; walk .",
+    ] {
+        assert_eq!(dangers(recursion), [], "{recursion}");
     }
     let object = r#"{"a":1,"b":2}"#;
     let json = vec![object; 40].join(", ");
@@ -300,6 +314,15 @@ fn dangers_have_names() {
         assert!(begun.elapsed() < Duration::from_secs(5), "{part}: {:?}", begun.elapsed());
     }
     assert_eq!(dangers(&"true && ".repeat(60)), []);
+    for text in [
+        format!("x | {}y", "sudo -a ".repeat(7000)),
+        format!("cp {}", "-t d a ".repeat(5000)),
+        format!("find {}", "-exec ".repeat(8000)),
+    ] {
+        let begun = Instant::now();
+        read(&text);
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    }
 }
 
 #[test]
@@ -365,6 +388,9 @@ fn what_a_program_writes_beside_redirections_is_found() {
         ("wget -qP locked http://x", "locked"),
         ("curl -fsSLo locked/x http://y", "locked/x"),
         ("rm -rf locked/x", "locked/x"),
+        ("chmod -w locked/x", "locked/x"),
+        ("bash -c 'cd locked && echo x > f'", "locked/f"),
+        ("cd -P locked && echo x > f", "locked/f"),
         ("sed -i.bak s/a/b/ locked/x", "locked/x"),
         ("sed -ne p -i locked/x", "locked/x"),
         ("perl -pi -e s/a/b/ locked/x", "locked/x"),
@@ -443,6 +469,16 @@ fn programs_that_do_more_than_their_name_says_have_a_caveat() {
         "git archive --remote=docs/evil.git x",
         "git merge -s ./evil x",
         "git merge-index ./evil -a",
+        "git push --repo=docs/evil.git --all",
+        "git push -o origin docs/evil.git HEAD:x",
+        "git push --repo origin docs/evil.git HEAD:x",
+        "install -s --strip-program=./evil a b",
+        "scp -S ./evil a host:b",
+        "zip -T -TT ./evil a.zip b",
+        "rustc -C linker=./evil a.rs",
+        "jq -n 'import \"./x\" as $d; $d'",
+        "curl -s FILE:///x/.env",
+        "wget -i urls",
         "cd docs && prove",
         "cd docs && some-tool test",
     ] {

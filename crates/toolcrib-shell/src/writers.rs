@@ -13,8 +13,6 @@ enum Writes {
     ButFirst,
     /// The last, or what is then in it.
     Last,
-    /// The last, and the others are gone from where they were.
-    Moved,
     /// None: flags say where.
     Flags,
 }
@@ -62,7 +60,7 @@ const WRITERS: &[Writer] = &[
     writer("ln", Writes::Last, "St", &["--suffix", "--target-directory"], INTO),
     writer("mkdir", Writes::All, "m", &["--mode"], &[]),
     writer("mkfifo", Writes::All, "m", &["--mode"], &[]),
-    writer("mv", Writes::Moved, "St", &["--suffix", "--target-directory"], INTO),
+    writer("mv", Writes::Last, "St", &["--suffix", "--target-directory"], INTO),
     writer("rsync", Writes::Last, "e", &["--rsh"], &[]),
     writer("scp", Writes::Last, "PioFcJlSD", &[], &[]),
     writer("shred", Writes::All, "ns", &["--iterations", "--size"], &[]),
@@ -175,8 +173,28 @@ pub(crate) fn removed_by(words: &[String]) -> Vec<String> {
         Some((command, rest)) if name_of(program) == "git" && command == "rm" => {
             parse(rest, "", &[]).operands
         }
+        _ if name_of(program) == "mv" => moved(rest),
+        Some((command, rest)) if name_of(program) == "git" && command == "mv" => moved(rest),
+        // `-x` is a mode of it.
+        _ if name_of(program) == "chmod" => {
+            let is_mode = |word: &String| {
+                let letters = word.strip_prefix('-').unwrap_or_default();
+                !letters.is_empty() && letters.chars().all(|c| "rwxXst".contains(c))
+            };
+            let plain = |word: &String| if is_mode(word) { "a".to_owned() } else { word.clone() };
+            let rest: Vec<String> = rest.iter().map(plain).collect();
+            remover.map_or_else(Vec::new, |it| it.written(&rest))
+        }
         _ => remover.map_or_else(Vec::new, |it| it.written(rest)),
     }
+}
+
+/// What is gone from where it was.
+fn moved(rest: &[String]) -> Vec<String> {
+    let parsed = parse(rest, "St", &["--suffix", "--target-directory"]);
+    let has_folder = parsed.values.iter().any(|it| INTO.contains(&it.0.as_str()));
+    let count = parsed.operands.len().saturating_sub(usize::from(!has_folder));
+    parsed.operands.into_iter().take(count).collect()
 }
 
 fn name_of(program: &str) -> &str {
@@ -205,8 +223,12 @@ impl Writer {
     fn written(&self, rest: &[String]) -> Vec<String> {
         let parsed = parse(rest, self.short, self.long);
         let is_into = |it: &&(String, String)| self.into.contains(&it.0.as_str());
-        let into: Vec<String> =
+        let mut into: Vec<String> =
             parsed.values.iter().filter(is_into).map(|it| it.1.clone()).collect();
+        if self.writes != Writes::Flags {
+            // Of several folders, the last one is it.
+            into.drain(..into.len().saturating_sub(1));
+        }
         let writes = match self.writes {
             Writes::Last if self.name == "install" && parsed.has(&["d", "--directory"]) => {
                 Writes::All
@@ -220,7 +242,7 @@ impl Writer {
             Writes::Flags => return into,
             Writes::All => all.extend(operands.iter().cloned()),
             Writes::ButFirst => all.extend(operands.iter().skip(1).cloned()),
-            Writes::Last | Writes::Moved if into.is_empty() => match &operands[..] {
+            Writes::Last if into.is_empty() => match &operands[..] {
                 // A link gets the name of what it leads to.
                 [one] if self.name == "ln" => return vec![base(one)],
                 [.., last] if is_stream(last) => {}
@@ -231,14 +253,11 @@ impl Writer {
                 }
                 [] => {}
             },
-            Writes::Last | Writes::Moved => {}
+            Writes::Last => {}
         }
         for folder in into {
             all.extend(operands.iter().map(|it| inside(&folder, it)));
             all.push(folder);
-        }
-        if self.writes == Writes::Moved {
-            all.extend(operands.iter().cloned());
         }
         all
     }
@@ -330,9 +349,86 @@ const LOOKING: &[&str] = &[
     "tag",
 ];
 
+/// Whether what it writes is known by its words, if anything.
+fn is_known(words: &[String]) -> bool {
+    const READERS: &[&str] = &[
+        "[",
+        "basename",
+        "cat",
+        "cd",
+        "cksum",
+        "cmp",
+        "comm",
+        "cut",
+        "date",
+        "df",
+        "diff",
+        "dirname",
+        "du",
+        "echo",
+        "egrep",
+        "expr",
+        "false",
+        "fgrep",
+        "file",
+        "find",
+        "fold",
+        "grep",
+        "head",
+        "hexdump",
+        "id",
+        "jq",
+        "ls",
+        "md5sum",
+        "nl",
+        "od",
+        "paste",
+        "printf",
+        "ps",
+        "pwd",
+        "readlink",
+        "realpath",
+        "rev",
+        "rg",
+        "sed",
+        "seq",
+        "sha1sum",
+        "sha256sum",
+        "sha512sum",
+        "sort",
+        "stat",
+        "strings",
+        "tac",
+        "tail",
+        "test",
+        "tr",
+        "tree",
+        "true",
+        "uname",
+        "uniq",
+        "wc",
+        "which",
+        "whoami",
+    ];
+    match words {
+        [git, command, ..] if git == "git" => {
+            LOOKING.contains(&command.as_str())
+                || matches!(command.as_str(), "mv" | "rm" | "checkout" | "restore")
+        }
+        [name, ..] => {
+            let mut known = WRITERS.iter().chain(REMOVERS);
+            READERS.contains(&name.as_str())
+                || known.any(|it| it.name == name)
+                || matches!(name.as_str(), "dd" | "patch" | "perl")
+        }
+        [] => true,
+    }
+}
+
 /// What a command does to files beyond those that its words name.
 pub(crate) fn names(words: &[String]) -> Names {
-    Names { leads_elsewhere: leads_elsewhere(words), writes_unnamed: writes_unnamed(words) }
+    let (leads_elsewhere, writes_unnamed) = (leads_elsewhere(words), writes_unnamed(words));
+    Names { leads_elsewhere, writes_unnamed, is_known: is_known(words) }
 }
 
 fn leads_elsewhere(words: &[String]) -> bool {
@@ -356,8 +452,11 @@ fn writes_unnamed(words: &[String]) -> bool {
             "a",
             "--recursive",
             "--archive",
+            "--parents",
         ]),
-        "rsync" | "tar" | "bsdtar" | "cpio" | "unzip" | "7z" | "patch" | "csplit" | "split" => true,
+        "curl" => parse(rest, "oDc", &[]).has(&["O", "J", "--remote-name", "--remote-name-all"]),
+        "wget" | "rsync" | "tar" | "bsdtar" | "cpio" | "unzip" | "7z" | "patch" | "csplit"
+        | "split" => true,
         "git" => leads_elsewhere(words),
         _ => false,
     }

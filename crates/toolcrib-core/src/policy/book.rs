@@ -173,9 +173,16 @@ impl Policy {
         self.looks_at_paths(tool) && self.keeps(tool, When::is_about_paths)
     }
 
-    /// Whether any rule of the operator or the project keeps calls of this tool from paths that they would write.
-    pub fn keeps_from_writes(&self, tool: &str) -> bool {
-        self.looks_at_paths(tool) && self.keeps(tool, |when| !when.writes.is_empty())
+    /// Whether a rule of the operator or the project keeps calls of this tool from writing there.
+    pub fn keeps_from_writing(&self, tool: &str, root: &str, path: &str) -> bool {
+        let below = path.strip_prefix(root).map(|rest| rest.trim_start_matches('/'));
+        self.keeps(tool, |when| {
+            let globs = || when.paths.iter().chain(&when.writes);
+            [Some(path), below]
+                .into_iter()
+                .flatten()
+                .any(|it| globs().any(|glob| glob.is_match(it)))
+        })
     }
 
     /// Whether any rule keeps calls of this tool from hosts.
@@ -271,6 +278,11 @@ impl Policy {
         if subject.has_paths() {
             let by_path = self.by_path.get_or_init(|| PathIndex::new(&self.rules));
             numbers.extend(by_path.rules(subject));
+        }
+        if subject.reading.is_some_and(|reading| !reading.removes.is_empty()) {
+            // What is taken away can be above what they are about.
+            let rules = self.rules.iter().enumerate();
+            numbers.extend(rules.filter(|it| it.1.when.is_about_paths()).map(|it| it.0));
         }
         numbers.sort_unstable();
         numbers.dedup();

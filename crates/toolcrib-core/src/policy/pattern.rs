@@ -98,6 +98,17 @@ impl PathGlob {
         all.is_match(path) || folder.as_ref().is_some_and(|folder| folder.is_match(path))
     }
 
+    /// Whether what it is about is below a folder, as far as it is spelt out: who takes the folder away takes that.
+    pub fn is_below(&self, folder: &str) -> bool {
+        let text = self.glob.glob();
+        let spelt = &text[..text.find(['*', '?', '[', '{', '\\']).unwrap_or(text.len())];
+        let above = spelt.rfind('/').map_or("", |at| &spelt[..at]);
+        let rest = above.strip_prefix(folder);
+        !above.is_empty()
+            && (folder.is_empty() && !above.starts_with('/')
+                || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+    }
+
     /// The globs it is made of.
     pub(super) fn globs(&self) -> impl Iterator<Item = &Glob> {
         std::iter::once(&self.glob).chain(&self.folder)

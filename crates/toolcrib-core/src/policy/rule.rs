@@ -1,5 +1,7 @@
 //! One rule: which calls it is about, and what it says of them.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 
 use crate::reading::{Danger, Reading, Step};
@@ -142,7 +144,13 @@ impl Rule {
                     spellings.into_iter().any(|it| matches_any(globs, it))
                 })
             };
-            any(&when.paths, subject.reads)
+            let gone = subject.reading.map_or(&[][..], |reading| &reading.removes);
+            let takes_along = gone.iter().flat_map(|path| subject.spellings(path)).any(|path| {
+                let globs = when.paths.iter().chain(&when.writes);
+                self.layer != Layer::Shipped && globs.into_iter().any(|glob| glob.is_below(path))
+            });
+            takes_along
+                || any(&when.paths, subject.reads)
                 || any(&when.paths, subject.writes)
                 || any(&when.writes, subject.writes)
         };
@@ -159,9 +167,7 @@ impl Rule {
 
     fn finds(&self, reading: &Reading) -> bool {
         let when = &self.when;
-        // As it is spelt, and by its name alone.
-        let spellings = |words: &Vec<String>| [words.clone(), by_name(words)];
-        let found = || reading.found.iter().flat_map(spellings);
+        let found = || reading.found.iter().flat_map(|words| spellings(words));
         let has_argv = |argv: &Vec<Vec<String>>| found().any(|words| begins_with(&words, argv));
         let has_words = |words: &Pattern| found().any(|found| is_text(words, &found));
         when.argv.as_ref().is_none_or(has_argv)
@@ -269,13 +275,12 @@ pub fn without_detours(path: &str) -> String {
     format!("{start}{}", parts.join("/"))
 }
 
-/// A command with its program's name in the place of its path.
-fn by_name(words: &[String]) -> Vec<String> {
-    let mut words = words.to_vec();
-    if let Some(first) = words.first_mut() {
-        *first = name_of(first).to_owned();
-    }
-    words
+/// A command as it is spelt, and with its program's name in the place of its path, if that is another.
+fn spellings(words: &[String]) -> impl Iterator<Item = Cow<'_, [String]>> {
+    let by_name = words.split_first().filter(|it| it.0.contains('/')).map(|(first, rest)| {
+        std::iter::once(name_of(first).to_owned()).chain(rest.iter().cloned()).collect()
+    });
+    std::iter::once(Cow::from(words)).chain(by_name)
 }
 
 /// A program's name without its folder.

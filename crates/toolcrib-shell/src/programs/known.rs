@@ -181,6 +181,12 @@ pub(super) const FLAGS: &[Flags] = &[
         about: "another file says what it reads",
     },
     Flags {
+        program: "install",
+        long: &["--strip-program"],
+        short: "",
+        about: "it runs what it names",
+    },
+    Flags {
         program: "make",
         long: &["--eval", "--file", "--makefile", "--directory", "--include-dir"],
         short: "fCIE",
@@ -192,6 +198,7 @@ pub(super) const FLAGS: &[Flags] = &[
         short: "z",
         about: "it runs what they name",
     },
+    Flags { program: "scp", long: &[], short: "SoFJ", about: "they say what it runs" },
     Flags {
         program: "sort",
         long: &["--compress-program", "--output", "--temporary-directory", "--files0-from"],
@@ -209,9 +216,23 @@ pub(super) const FLAGS: &[Flags] = &[
     },
     Flags {
         program: "wget",
-        long: &["--use-askpass", "--execute", "--config", "--output-document", "--post-file"],
-        short: "eO",
+        long: &[
+            "--use-askpass",
+            "--execute",
+            "--config",
+            "--output-document",
+            "--post-file",
+            "--input-file",
+            "--base",
+        ],
+        short: "eOiB",
         about: "they say what it runs or writes",
+    },
+    Flags {
+        program: "zip",
+        long: &["--unzip-command", "--test"],
+        short: "T@",
+        about: "it runs what they name",
     },
 ];
 
@@ -310,6 +331,46 @@ pub(super) const GIT_LONG: &[&str] = &[
     "--gpg-sign",
     "--output-directory",
     "--pathspec-from-file",
+];
+
+/// Flags of git's commands that reach out, without a value of their own.
+pub(super) const GIT_PLAIN: &[&str] = &[
+    "-4",
+    "-6",
+    "-a",
+    "-d",
+    "-f",
+    "-n",
+    "-p",
+    "-q",
+    "-r",
+    "-t",
+    "-u",
+    "-v",
+    "--all",
+    "--atomic",
+    "--delete",
+    "--dry-run",
+    "--ff",
+    "--ff-only",
+    "--follow-tags",
+    "--force",
+    "--force-with-lease",
+    "--heads",
+    "--no-edit",
+    "--no-ff",
+    "--no-rebase",
+    "--no-tags",
+    "--no-verify",
+    "--progress",
+    "--prune",
+    "--quiet",
+    "--rebase",
+    "--set-upstream",
+    "--squash",
+    "--tags",
+    "--unshallow",
+    "--verbose",
 ];
 
 /// Git's commands that do nothing but run what they are told, or change what git runs later.

@@ -145,6 +145,11 @@ fn names_that_a_command_makes_itself_do_not_lead_around_a_path() {
         "cat '{a,b}'",
         "cat 'a$IFSb'",
         "cp docs/a 'docs/{c,d}/new'",
+        "ln -s . d; rg --file=d/secrets/key",
+        "unzip -o docs/a.zip",
+        "git apply docs/p",
+        "git stash pop",
+        "cp -r docs/t/. .",
     ] {
         check(&scratch, command, "not allow");
     }
@@ -163,7 +168,7 @@ fn what_is_written_is_known_however_it_is_spelt() {
         effect = "deny"
 
         [[rule]]
-        argv = [["cp", "mv", "install", "gcc", "c++", "wget", "rm", "chmod", "rsync"]]
+        argv = [["cp", "mv", "install", "gcc", "c++", "wget", "rm", "chmod", "rsync", "gzip", "link", "cat", "grep", "git"]]
         effect = "allow"
         "#,
     );
@@ -183,11 +188,46 @@ fn what_is_written_is_known_however_it_is_spelt() {
     ] {
         check(&scratch, command, "deny");
     }
-    for command in ["cp -r docs/tree/. .", "cp -rT docs/tree .", "rsync docs/a ."] {
+    for command in [
+        "cp -r docs/tree/. .",
+        "cp -rT docs/tree .",
+        "rsync docs/a .",
+        "gzip locked/f",
+        "link docs/a locked/b",
+        "cp --parents conf/x.toml app",
+        "mv locked other",
+        "mv . other",
+    ] {
         check(&scratch, command, "not allow");
     }
+    check(&scratch, "gzip docs/f", "allow");
+    check(&scratch, "cat locked/a", "allow");
+    check(&scratch, "grep -rn '/api/' docs", "allow");
+    check(&scratch, "git commit -m 'fix: is it *ok*?'", "allow");
     check(&scratch, "cp locked/a docs/a", "allow");
     check(&scratch, "mv docs/a docs/b", "allow");
+}
+
+#[test]
+fn what_is_moved_takes_along_what_is_in_it() {
+    let scratch = Scratch::new();
+    scratch.put_at(
+        "home/.config/toolcrib/rules.toml",
+        r#"
+        [[rule]]
+        paths = ["config/secrets/**", "migrations/*.sql"]
+        effect = "deny"
+
+        [[rule]]
+        argv = ["mv"]
+        effect = "allow"
+        "#,
+    );
+    for command in ["mv config cfg", "mv migrations old", "rm -rf config", "mv config/secrets x"] {
+        check(&scratch, command, "deny");
+    }
+    check(&scratch, "mv configs cfg", "allow");
+    check(&scratch, "mv config/other x", "allow");
 }
 
 #[test]
@@ -220,6 +260,10 @@ fn a_host_is_known_without_its_scheme() {
         check(&scratch, command, "deny");
     }
     check(&scratch, "curl -s 'http://evi[l-l].example/'", "not allow");
+    check(&scratch, "curl -s 'http://[::ffff:127.0.0.1]:80/'", "deny");
+    check(&scratch, "wget -i docs/urls", "not allow");
+    check(&scratch, "git commit -m 'add a feature'", "allow");
+    check(&scratch, "git diff HEAD~1", "allow");
     check(&scratch, "curl -s https://good.example/a", "allow");
 }
 
