@@ -1,6 +1,7 @@
 //! Calls that wait for someone's answer. Each is a file; what becomes of it is a second file beside it, which
 //! only one can make: whoever is first decides, and whoever takes the call up runs it alone.
 
+use std::borrow::Cow;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::redact::Redactor;
-use crate::state::State;
+use crate::state::{State, read_plain};
 
 /// A call that waits.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -104,7 +105,9 @@ impl Approvals {
     /// Adds a call that waits.
     pub fn add(&self, pending: &Pending) -> io::Result<()> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
-        write_new(&self.path(&pending.id, "json")?, pending)
+        write_new(&self.path(&pending.id, "json")?, pending)?;
+        // Those that are over are seen to when another comes.
+        self.all().map(drop)
     }
 
     /// Every call that waits or waited, oldest first.
@@ -118,6 +121,10 @@ impl Approvals {
             let path = entry?.path();
             let is_whole = path.extension().is_some_and(|it| it == "json");
             if is_whole && let Ok(pending) = read::<Pending>(&path) {
+                // Nobody needs its secrets any more.
+                if pending.expires_at < Timestamp::now() {
+                    self.forget(&pending.id)?;
+                }
                 all.push(pending);
             }
         }
@@ -181,7 +188,8 @@ impl Approvals {
     fn forget(&self, id: &str) -> io::Result<()> {
         let path = self.path(id, "json")?;
         let pending: Pending = read(&path)?;
-        let args = Redactor::default().clean(&pending.args.to_string()).into_owned();
+        let text = pending.args.to_string();
+        let Cow::Owned(args) = Redactor::default().clean(&text) else { return Ok(()) };
         let args = serde_json::from_str(&args).unwrap_or_default();
         let fresh = path.with_extension(format!("{}.fresh", ulid::Ulid::generate()));
         write_new(&fresh, &Pending { args, ..pending })?;
@@ -237,7 +245,7 @@ fn write_new<T: Serialize>(path: &Path, content: &T) -> io::Result<()> {
 }
 
 fn read<T: for<'a> Deserialize<'a>>(path: &Path) -> io::Result<T> {
-    serde_json::from_slice(&fs::read(path)?).map_err(|err| {
+    serde_json::from_slice(&read_plain(path)?).map_err(|err| {
         let why = format!("`{}` cannot be read: {err}", path.display());
         io::Error::new(io::ErrorKind::InvalidData, why)
     })
@@ -252,7 +260,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let approvals = Approvals::new(&State::open(&folder.path().join("state")).unwrap());
         let now = Timestamp::UNIX_EPOCH;
-        let later = Timestamp::from_second(100).unwrap();
+        let later = Timestamp::MAX;
         let pending = Pending {
             id: "01A".to_owned(),
             tool: "t".to_owned(),

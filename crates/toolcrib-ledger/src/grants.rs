@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use rustix::fs::{FlockOperation, flock};
 use toolcrib_core::policy::grant::{Grant, Grants, Scope};
 
-use crate::state::{State, open_append};
+use crate::state::{State, open_append, read_plain};
 
 /// Grants on disk.
 pub struct GrantFile {
@@ -61,7 +61,7 @@ impl GrantFile {
                 format!("others can write `{shown}`, so nothing is granted; run `chmod 600` on it");
             return Err(io::Error::other(why));
         }
-        match fs::read(self.path()) {
+        match read_plain(&self.path()) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|err| {
                 let shown = self.path().display().to_string();
                 io::Error::other(format!("`{shown}` cannot be read, so nothing is granted: {err}"))

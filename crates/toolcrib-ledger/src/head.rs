@@ -6,7 +6,9 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 
 use crate::link::{Key, Link};
+use crate::log::HEAD;
 use crate::segment::Segment;
+use crate::state::{State, read_plain};
 
 /// What the file begins with: its form. Another number is another program's.
 const FORM: &str = "toolcrib-head 1";
@@ -89,6 +91,22 @@ impl Head {
         bytes[SIZE - 1] = b'\n';
         bytes
     }
+}
+
+/// Whether the end in `state`, signed or not, says that there were lines.
+pub(crate) fn names_lines(state: &State) -> io::Result<bool> {
+    match read_plain(&state.folder().join("context_log").join(HEAD)) {
+        Ok(bytes) => Ok(has_lines(&bytes)),
+        Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(err) => Err(err),
+    }
+}
+
+/// The same of its bytes.
+pub(crate) fn has_lines(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    let number = text.strip_prefix(FORM).and_then(|rest| rest.trim_start().split(' ').next());
+    number.and_then(|number| number.parse::<u64>().ok()).is_some_and(|number| number > 0)
 }
 
 /// Reads the file as it is.

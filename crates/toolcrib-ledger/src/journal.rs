@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use toolcrib_core::{CallId, Change, Changes};
 
 use crate::objects::Objects;
-use crate::state::{State, is_torn, open_append};
+use crate::state::{State, is_torn, open_append, read_plain};
 
 /// Keeps changes and the content they replaced.
 pub struct Journal {
@@ -55,7 +55,7 @@ impl Journal {
 
     /// Returns all changes, oldest first, and all calls that were taken back.
     pub fn read(&self) -> io::Result<(Vec<Change>, Vec<Taken>)> {
-        let text = match fs::read(&self.path) {
+        let text = match read_plain(&self.path) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(err) if err.kind() == io::ErrorKind::NotFound => String::new(),
             Err(err) => return Err(err),

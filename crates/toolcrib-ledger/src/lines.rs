@@ -138,7 +138,13 @@ impl Page {
 
     /// Whether a piece is a line that we signed, in this file.
     pub fn is_ours(&self, piece: &[u8]) -> bool {
-        self.key.as_ref().is_some_and(|key| Tied::parse(piece, key, &self.name).is_some())
+        self.number_of(piece).is_some()
+    }
+
+    /// The number of a line that we signed, in this file.
+    pub(crate) fn number_of(&self, piece: &[u8]) -> Option<u64> {
+        let key = self.key.as_ref()?;
+        Tied::parse(piece, key, &self.name).map(|tied| tied.seq)
     }
 }
 
@@ -171,9 +177,12 @@ impl Record {
         segment.hour <= until.as_second().div_euclid(3600) || self.strays.contains(&segment)
     }
 
-    /// The files, oldest first.
+    /// The files, oldest first. One that is removed meanwhile because it is old is passed over.
     pub fn pages(&self) -> impl DoubleEndedIterator<Item = io::Result<Page>> {
-        self.segments.iter().map(|segment| self.page(*segment))
+        let is_gone = |page: &io::Result<Page>| {
+            page.as_ref().is_err_and(|err| err.kind() == io::ErrorKind::NotFound)
+        };
+        self.segments.iter().map(|segment| self.page(*segment)).filter(move |it| !is_gone(it))
     }
 
     pub(crate) fn segments(&self) -> &[Segment] {

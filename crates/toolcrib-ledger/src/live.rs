@@ -5,10 +5,14 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::state::{State, open_plain};
 
 const FOLDER: &str = "live";
+
+/// Nobody takes so long to enter.
+const STALE: Duration = Duration::from_secs(3600);
 
 /// A process that is there.
 pub(crate) struct Live {
@@ -76,6 +80,15 @@ impl Dead {
         for entry in entries {
             let path = entry?.path();
             let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+            if name.starts_with('.') {
+                // Somebody is about to enter, or died at it long ago.
+                let made = path.metadata().and_then(|meta| meta.modified());
+                let age = made.ok().and_then(|made| made.elapsed().ok());
+                if age.is_some_and(|age| age > STALE) {
+                    let _ = fs::remove_file(&path);
+                }
+                continue;
+            }
             let name = name.to_owned();
             let Ok(file) = open_plain(&path) else { continue };
             if file.try_lock().is_ok() {

@@ -286,7 +286,10 @@ fn begin(folder: &Path, path: &Path, head: &File) -> io::Result<Key> {
         return Ok(key);
     }
     let (key, secret) = Key::make()?;
-    if Segment::list(folder)?.is_empty() {
+    let mut told = [0; head::SIZE];
+    let got = head::read(head, &mut told)?;
+    // One that names lines stays: that they are gone is noted.
+    if Segment::list(folder)?.is_empty() && !head::has_lines(&told[..got]) {
         let nowhere = Segment { hour: 0, part: 0 };
         head.write_all_at(&Head::first(nowhere).bytes(&key), 0)?;
         head.sync_data()?;
@@ -330,7 +333,7 @@ pub(crate) fn strays(folder: &Path) -> io::Result<Vec<Segment>> {
             Ok(String::from_utf8_lossy(&bytes).lines().filter_map(Segment::parse).collect())
         }
         Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(err) => Err(err),
+        Err(err) => Err(io::Error::new(err.kind(), format!("`{STRAYS}` of the record {err}"))),
     }
 }
 
@@ -371,7 +374,9 @@ fn ends_torn(file: &File, size: u64) -> io::Result<bool> {
 fn follow(head: Head, bytes: &[u8], key: &Key) -> (Head, usize) {
     let (mut head, mut strange, name) = (head, 0, head.segment.to_string());
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        match Tied::parse(line, key, &name) {
+        // Of one that lacks nothing but its end, the next one brings that.
+        let ended = if line.ends_with(b"\n") { line.to_vec() } else { [line, b"\n"].concat() };
+        match Tied::parse(&ended, key, &name) {
             Some(tied) if tied.prev == head.link && tied.seq == head.seq + 1 => {
                 head = Head { seq: tied.seq, link: tied.own, ..head };
             }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::state::{State, open_append};
+use crate::state::{State, open_append, read_plain};
 
 /// A tool that is kept out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ impl Quarantine {
 
     /// All of them.
     pub fn all(&self) -> io::Result<Vec<Barred>> {
-        match fs::read(&self.path) {
+        match read_plain(&self.path) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|err| {
                 io::Error::other(format!("`{}` cannot be read: {err}", self.path.display()))
             }),

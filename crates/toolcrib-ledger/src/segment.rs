@@ -53,7 +53,8 @@ impl Segment {
     /// Lists the files in `folder`, in the order they were written in.
     pub(crate) fn list(folder: &Path) -> io::Result<Vec<Self>> {
         let mut found = Vec::new();
-        for entry in fs::read_dir(folder)? {
+        // Twice: one that is packed meanwhile can be missed under both of its names.
+        for entry in fs::read_dir(folder)?.chain(fs::read_dir(folder)?) {
             found.extend(entry?.file_name().to_str().and_then(Self::parse));
         }
         found.sort_unstable();

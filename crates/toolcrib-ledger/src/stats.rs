@@ -120,7 +120,11 @@ impl Stats {
         let record = Record::open(&self.state)?;
         let mut bytes = 0;
         for segment in record.segments() {
-            bytes += record.size(*segment)?.saturating_sub(folded(&self.database, *segment)?);
+            let size = match record.size(*segment) {
+                Err(err) if err.kind() == std::io::ErrorKind::NotFound => continue,
+                size => size?,
+            };
+            bytes += size.saturating_sub(folded(&self.database, *segment)?);
         }
         Ok(bytes)
     }
@@ -307,10 +311,17 @@ fn migrate(mut database: Connection) -> Result<Connection, Trouble> {
     Ok(database)
 }
 
+/// Where the number of the last line that was folded is kept.
+const NEWEST: &str = "newest line";
+
 fn folded(database: &Connection, segment: Segment) -> Result<u64, StatsError> {
+    size_of(database, &segment.to_string())
+}
+
+fn size_of(database: &Connection, name: &str) -> Result<u64, StatsError> {
     let size: Option<i64> = database
         .prepare_cached("SELECT size FROM folded WHERE segment = ?")?
-        .query_row([segment.to_string()], |row| row.get(0))
+        .query_row([name], |row| row.get(0))
         .optional()?;
     Ok(size.unwrap_or(0).cast_unsigned())
 }
@@ -322,7 +333,7 @@ fn fold_all(transaction: &Transaction<'_>, state: &State) -> Result<u64, StatsEr
         .collect::<Result<_, _>>()?;
     let shelf = Database(transaction);
     let mut fold = Fold::new(&shelf, open);
-    let mut lines = 0;
+    let (mut lines, mut newest) = (0, size_of(transaction, NEWEST)?);
     let record = Record::open(state)?;
     for segment in record.segments() {
         let done = folded(transaction, *segment)?;
@@ -330,16 +341,20 @@ fn fold_all(transaction: &Transaction<'_>, state: &State) -> Result<u64, StatsEr
         if done > 0 && record.size(*segment)? <= done {
             continue;
         }
-        let page = record.page(*segment)?;
+        let page = match record.page(*segment) {
+            Err(err) if err.kind() == std::io::ErrorKind::NotFound => continue,
+            page => page?,
+        };
         let fresh = page.bytes.get(done as usize..).unwrap_or_default();
         // A line that is not whole yet is left for the next time; in a file that nobody writes to any more it is
         // none.
         let is_last = record.segments().last() == Some(segment);
         let whole = memchr::memrchr(b'\n', fresh).map_or(0, |end| end + 1);
         for piece in fresh[..whole].split_inclusive(|byte| *byte == b'\n') {
-            if page.is_ours(piece) {
+            // One that is there a second time was put there.
+            if let Some(number) = page.number_of(piece).filter(|number| *number > newest) {
                 fold.take(&piece[..piece.len() - 1]);
-                lines += 1;
+                (newest, lines) = (number, lines + 1);
             }
         }
         let end = if is_last { done + whole as u64 } else { page.bytes.len() as u64 };
@@ -349,6 +364,10 @@ fn fold_all(transaction: &Transaction<'_>, state: &State) -> Result<u64, StatsEr
             params![segment.to_string(), size],
         )?;
     }
+    transaction.execute(
+        "INSERT OR REPLACE INTO folded VALUES (?, ?)",
+        params![NEWEST, newest.cast_signed()],
+    )?;
     let Fold { tools, hours, open, .. } = fold;
     for (name, figures) in &tools {
         save_tool(transaction, name, figures)?;

@@ -1,7 +1,7 @@
 //! Old files of the record: packed when nothing is added to them any more, removed when they are too old. Both
 //! only after their figures were folded.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -39,13 +39,7 @@ pub(crate) fn tidy(
     is_folded: &dyn Fn(Segment) -> bool,
 ) -> io::Result<Tidied> {
     let folder = state.folder().join("context_log");
-    let mut options = OpenOptions::new();
-    let lock = options
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(folder.join("tidy.lock"))?;
+    let lock = open_tidy_lock(&folder)?;
     // Whoever is at it does it for all.
     if lock.try_lock().is_err() {
         return Ok(Tidied::default());
@@ -73,6 +67,14 @@ pub(crate) fn tidy(
         }
     }
     Ok(done)
+}
+
+/// Opens the file that is locked by whoever packs and removes, and shared by those who must not be disturbed by it.
+pub(crate) fn open_tidy_lock(folder: &Path) -> io::Result<File> {
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let mut options = OpenOptions::new();
+    let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    options.custom_flags(flags).open(folder.join("tidy.lock"))
 }
 
 /// Whether the last line of a file is as old as its name: names can be changed.
@@ -139,9 +141,10 @@ pub(crate) fn unpack(path: &Path) -> io::Result<Vec<u8>> {
 /// How large a packed file is when it is not: its last four bytes say so.
 pub(crate) fn unpacked_size(path: &Path) -> io::Result<u64> {
     use std::os::unix::fs::FileExt;
-    let file = open_plain(path)?;
+    let named = |err: io::Error| io::Error::new(err.kind(), format!("`{}`: {err}", path.display()));
+    let file = open_plain(path).map_err(named)?;
     let size = file.metadata()?.len();
     let mut last = [0; 4];
-    file.read_exact_at(&mut last, size.saturating_sub(4))?;
+    file.read_exact_at(&mut last, size.saturating_sub(4)).map_err(named)?;
     Ok(u64::from(u32::from_le_bytes(last)))
 }

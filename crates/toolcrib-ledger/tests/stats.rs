@@ -215,6 +215,21 @@ fn what_was_refused_is_the_same_in_a_search_and_in_the_figures() {
 }
 
 #[test]
+fn a_line_that_is_there_twice_is_counted_once() {
+    let place = Place::new();
+    call(&place.recorder(), 1, "wink/read_file", "a", 10, None);
+    let log = place.state.folder().join("context_log");
+    let file = std::fs::read_dir(log).unwrap().map(|it| it.unwrap().path());
+    let file = file.into_iter().find(|it| it.extension().is_some_and(|it| it == "jsonl")).unwrap();
+    let text = std::fs::read_to_string(&file).unwrap();
+    let last = text.lines().last().unwrap();
+    std::fs::write(&file, format!("{text}{last}\n{last}\n")).unwrap();
+    let mut stats = place.stats();
+    stats.fold().unwrap();
+    assert_eq!(stats.tools().unwrap()[0].1.errors.calls, 1);
+}
+
+#[test]
 fn a_broken_database_is_set_aside_and_made_anew() {
     let place = Place::new();
     call(&place.recorder(), 1, "wink/read_file", "a", 10, None);

@@ -120,10 +120,13 @@ fn a_call_that_died_is_told_at_the_next_start_and_can_be_taken_back() {
     let shown = scratch.run(["audit", "show", id]).stdout;
     assert!(shown.contains("unknown") && shown.contains("touch begun"), "{shown}");
     // Once is enough; what had ended is not in doubt, and what is no file of ours holds nobody up.
+    let entering = scratch.state().join("live/.01A");
+    fs::write(&entering, "").unwrap();
     let pipe = scratch.state().join("live/pipe");
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();
     let got = scratch.run(["call", "nachos/calculator", "expression=1+1"]);
     assert!(got.stderr.is_empty(), "{}", got.stderr);
+    assert!(entering.exists(), "whoever is about to enter is let");
     assert_eq!(verified(&scratch)["ok"], true);
 }
 
