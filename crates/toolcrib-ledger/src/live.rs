@@ -12,7 +12,7 @@ use crate::state::{State, open_plain};
 const FOLDER: &str = "live";
 
 /// Nobody takes so long to enter.
-const STALE: Duration = Duration::from_secs(3600);
+const STALE: Duration = Duration::from_hours(1);
 
 /// A process that is there.
 pub(crate) struct Live {

@@ -32,7 +32,7 @@ struct Form {
 /// Names of JSON members that hold secrets, and what they end in.
 macro_rules! member {
     () => {
-        "(?:[a-z0-9_.-]*[_.-])?(?:password|passwd|passphrase|secret|token|api[_-]?key|(?:access|auth|refresh|id|session)[_-]?token|client[_-]?secret|(?:access|secret|private)[_-]?key)"
+        "(?:[a-z0-9_.-]*[_.-])?(?:(?-i:[a-z0-9]*Password)|password|passwd|passphrase|pass|secret|token|api[_-]?key|(?:access|auth|refresh|id|session)[_-]?token|client[_-]?secret|(?:access|secret|private)[_-]?key)"
     };
 }
 
@@ -43,7 +43,7 @@ macro_rules! schemes {
     };
 }
 
-const MEMBERS: &[&str] = &["passw", "passphrase", "secret", "token", "key"];
+const MEMBERS: &[&str] = &["pass", "secret", "token", "key"];
 
 const FORMS: &[Form] = &[
     Form {
@@ -124,6 +124,28 @@ const FORMS: &[Form] = &[
         signs: &["curl"],
         pattern: r#"(?-u:\b)curl\s(?:[^|;&\n]*?\s)?(?:-[A-Za-z]*u|--user|--proxy-user)[\s=]*(?:\\?["'])?[^\s:"'\\/]+:([^\s"'\\]+)"#,
         check: is_written_out,
+    },
+    Form {
+        signs: &["curl"],
+        pattern: r#"(?-u:\b)curl\s(?:[^|;&\n]*?\s)?(?:-[A-Za-z]*u|--user|--proxy-user)[\s=]*(?:\\?["'])[^\s:"'\\/]+:([^"'\\]+)(?:\\?["'])"#,
+        check: is_written_out,
+    },
+    Form {
+        signs: &["-pass ", "redis-cli"],
+        pattern: r#"(?:-pass(?:in|out)?\s+pass:|(?-u:\b)redis-cli\s(?:[^|;&\n]*\s)?-a\s+)(?:\\?["'])?([^\s"'\\]{3,})"#,
+        check: is_written_out,
+    },
+    // The text of an element.
+    Form {
+        signs: &["password>", "passwd>", "secret>", "token>", "apikey>"],
+        pattern: r#"(?i)<[A-Za-z:]*(?:password|passwd|secret|token|apikey)>\s*([^<\s]{4,})\s*</"#,
+        check: is_written_out,
+    },
+    // In quotes, of whatever characters.
+    Form {
+        signs: &["secret", "token", "password"],
+        pattern: r#"(?i)(?:secret|token|password)[A-Za-z0-9_]{0,20}\s*[:=]\s*\\?["']([^\s"'\\]{16,})\\?["']"#,
+        check: is_strong,
     },
     Form {
         signs: &["mysql", "mariadb", "sshpass"],
@@ -462,6 +484,13 @@ fn is_path(value: &str) -> bool {
             && letters.all(|byte| byte.is_ascii_lowercase())
     };
     is_rooted && value.trim_start_matches('~').split(['/', '.', '-', '_']).all(is_word)
+}
+
+/// Whether a value has letters, digits and characters that no name has.
+fn is_strong(value: &str) -> bool {
+    let symbols = value.bytes().filter(|byte| b"!@#$%^&*()+=~?".contains(byte)).count();
+    let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    is_written_out(value) && symbols >= 2 && digits >= 2 && !value.contains("()")
 }
 
 /// Whether a value looks made up at random: many different letters of several kinds, in no word.
