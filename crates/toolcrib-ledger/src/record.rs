@@ -40,6 +40,8 @@ pub struct RecordFile {
     legacy: Option<Mutex<HashMap<String, String>>>,
     user: u32,
     ink: Mutex<Ink>,
+    /// The conversation of the last line, and what is shown of its name.
+    conversation: Mutex<(String, String)>,
     /// The number of the last line that is written.
     written: AtomicU64,
     /// The number of the last line that is on the disk.
@@ -69,6 +71,7 @@ impl RecordFile {
             legacy: None,
             user: rustix::process::getuid().as_raw(),
             ink: Mutex::default(),
+            conversation: Mutex::default(),
             written: AtomicU64::new(0),
             synced: Mutex::default(),
         }
@@ -176,6 +179,15 @@ impl RecordFile {
         Ok(())
     }
 
+    /// What a conversation is called, without secrets. It is mostly the one of the line before.
+    fn conversation(&self, name: &str) -> String {
+        let mut last = self.conversation.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.0 != name {
+            *last = (name.to_owned(), self.redactor.clean_start(name, 256).into_owned());
+        }
+        last.1.clone()
+    }
+
     /// A name that a caller may have made up, cut and without secrets.
     fn name<'a>(&self, name: &'a str) -> Cow<'a, str> {
         if is_plain(name) { name.into() } else { self.redactor.clean_start(name, 256) }
@@ -226,7 +238,7 @@ impl Recorder for RecordFile {
     fn record(&self, event: &Event<'_>, keep: Keep) -> Result<(), String> {
         let (catalogue, name) = event.tool.split_once('/').unwrap_or(("", event.tool));
         // A caller chooses its conversation's name, too.
-        let conversation = self.redactor.clean_start(&event.session.0, 256);
+        let conversation = self.conversation(&event.session.0);
         // Whoever asks can ask for any name.
         let (catalogue, name) = (self.name(catalogue), self.name(name));
         let mut line = Line {

@@ -138,7 +138,7 @@ const FORMS: &[Form] = &[
     // The text of an element.
     Form {
         signs: &["password>", "passwd>", "secret>", "token>", "apikey>"],
-        pattern: r#"(?i)<[A-Za-z:]*(?:password|passwd|secret|token|apikey)>\s*([^<\s]{4,})\s*</"#,
+        pattern: r"(?i)<[A-Za-z:]*(?:password|passwd|secret|token|apikey)>\s*([^<\s]{4,})\s*</",
         check: is_written_out,
     },
     // In quotes, of whatever characters.
