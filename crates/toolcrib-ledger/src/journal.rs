@@ -1,6 +1,6 @@
 //! The journal of changes: what every call did to which file, and what was taken back.
 
-use std::fs;
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ pub struct Journal {
 
 /// The journal, held against another undo at the same time.
 pub struct Held {
-    _file: fs::File,
+    _file: File,
 }
 
 /// One line of the journal.
@@ -79,7 +79,7 @@ impl Journal {
 
     /// Notes that a call was taken back.
     pub fn take(&self, taken: &Taken) -> io::Result<()> {
-        self.append(&Line::Taken(taken.clone()))
+        self.append(&Line::Taken(taken.clone())).map(drop)
     }
 
     /// Returns content that a change replaced.
@@ -94,7 +94,7 @@ impl Journal {
         Ok(Held { _file: file })
     }
 
-    fn append(&self, line: &Line) -> io::Result<()> {
+    fn append(&self, line: &Line) -> io::Result<File> {
         let mut file = open_append(&self.path)?;
         let mut bytes = Vec::new();
         if is_torn(&file)? {
@@ -102,7 +102,8 @@ impl Journal {
         }
         serde_json::to_writer(&mut bytes, line)?;
         bytes.push(b'\n');
-        file.write_all(&bytes)
+        file.write_all(&bytes)?;
+        Ok(file)
     }
 }
 
@@ -112,11 +113,13 @@ impl Changes for Journal {
     }
 
     fn note(&self, change: &Change) -> io::Result<()> {
-        self.append(&Line::Change(change.clone()))
+        // On the disk before the change is made: after a power cut it can be taken back, too.
+        self.append(&Line::Change(change.clone()))?.sync_data()
     }
 
     fn forget(&self, change: &Change) -> io::Result<()> {
-        self.append(&Line::Forgotten { call: change.call.clone(), path: change.path.clone() })
+        let line = Line::Forgotten { call: change.call.clone(), path: change.path.clone() };
+        self.append(&line).map(drop)
     }
 }
 
