@@ -172,10 +172,7 @@ fn has_text(story: &Story, text: &str) -> bool {
 pub fn find_calls(state: &State, wanted: &Wanted, most: usize) -> io::Result<Vec<Story>> {
     let mut found = Vec::new();
     let mut open: HashMap<String, Story> = HashMap::new();
-    // A call can end in a later hour than it was asked in: those are followed one by one.
-    let until =
-        wanted.until.and_then(|until| until.checked_add(jiff::SignedDuration::from_hours(1)).ok());
-    for page in Record::open(state)?.between(wanted.since, until).pages().rev() {
+    for page in Record::open(state)?.between(wanted.since, wanted.until).pages().rev() {
         gather(&page?, wanted, &mut open);
         let mut whole: Vec<Story> = Vec::new();
         open.retain(|_, story| {
@@ -185,10 +182,9 @@ pub fn find_calls(state: &State, wanted: &Wanted, most: usize) -> io::Result<Vec
             }
             !is_whole
         });
-        if until.is_some() {
-            for story in whole.iter_mut().filter(|story| story.fate() == Fate::Open) {
-                follow(state, story)?;
-            }
+        if let Some(until) = wanted.until {
+            let open = whole.iter_mut().filter(|story| story.fate() == Fate::Open);
+            follow(state, until, open.collect())?;
         }
         whole.retain(|story| wanted.takes(story));
         whole.sort_by_key(|story| std::cmp::Reverse(story.seq()));
@@ -253,12 +249,27 @@ pub fn tell_calls(
     Ok(())
 }
 
-/// Looks for what came of a call after the files that were looked at.
-fn follow(state: &State, story: &mut Story) -> io::Result<()> {
-    let wanted =
-        Wanted { call: Some(story.id().to_owned()), since: Some(story.at()), ..Wanted::default() };
-    if let Some(whole) = find_calls(state, &wanted, 1)?.pop() {
-        *story = whole;
+/// Looks for what came of calls in the files after `until`, until all of them have ended.
+fn follow(state: &State, until: Timestamp, mut stories: Vec<&mut Story>) -> io::Result<()> {
+    let record = Record::open(state)?;
+    for segment in record.segments().iter().filter(|it| !record.can_have(**it, until)) {
+        if stories.is_empty() {
+            break;
+        }
+        let page = match record.page(*segment) {
+            Err(err) if err.kind() == io::ErrorKind::NotFound => continue,
+            page => page?,
+        };
+        for story in &mut stories {
+            let sign = format!("\"trace_id\":\"{}\"", story.id());
+            for at in memmem::find_iter(&page.bytes, &sign) {
+                let start = memchr::memrchr(b'\n', &page.bytes[..at]).map_or(0, |it| it + 1);
+                let end = memchr::memchr(b'\n', &page.bytes[at..]).map_or(0, |it| at + it + 1);
+                let piece = page.bytes.get(start..end).filter(|piece| page.is_ours(piece));
+                story.entries.extend(piece.and_then(Entry::parse));
+            }
+        }
+        stories.retain(|story| story.fate() == Fate::Open);
     }
     Ok(())
 }

@@ -215,6 +215,35 @@ fn what_was_refused_is_the_same_in_a_search_and_in_the_figures() {
 }
 
 #[test]
+fn a_call_that_ended_in_a_later_hour_is_found_with_its_end() {
+    let place = Place::new();
+    let recorder = place.recorder();
+    let (id, session) = (CallId("01A".to_owned()), SessionId("s".to_owned()));
+    let event = |at: &str, moment| {
+        let (at, tool) = (at.parse().unwrap(), "wink/read_file");
+        Event { at, call: &id, session: &session, tool, moment }
+    };
+    let asked = Moment::Asked { args: "{}", digest: "d".to_owned(), effect: Effect::Read };
+    recorder.record(&event("2026-11-01T00:59:00Z", asked), Keep::Written).unwrap();
+    call(&recorder, 100, "wink/read_file", "a", 10, None);
+    let usage = Usage::default();
+    let ended = Moment::Ended {
+        error: None,
+        elapsed_us: 1,
+        version: None,
+        reply: "{}",
+        usage,
+        has_task: false,
+    };
+    recorder.record(&event("2026-11-01T04:30:00Z", ended), Keep::Written).unwrap();
+    let until = Some("2026-11-01T00:59:30Z".parse().unwrap());
+    let wanted = Wanted { until, tool: Some("read_file".to_owned()), ..Wanted::default() };
+    let found = find_calls(&place.state, &wanted, 10).unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].id(), found[0].fate()), ("01A", Fate::Ok));
+}
+
+#[test]
 fn a_line_that_is_there_twice_is_counted_once() {
     let place = Place::new();
     call(&place.recorder(), 1, "wink/read_file", "a", 10, None);
