@@ -1,12 +1,16 @@
 //! Takes secrets out of what is kept and shown: known forms of keys, credentials in addresses and headers,
 //! values of secret variables, and what looks made up at random behind a telling name.
 
+mod forms;
+
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, OnceLock};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use regex::Regex;
+
+use forms::{FORMS, SCHEMES};
 
 /// What stands where a secret was.
 const MARK: &str = "[REDACTED]";
@@ -19,199 +23,6 @@ const MARGIN: usize = 512;
 
 /// The same, at most, for the sake of values that are longer.
 const FARTHEST: usize = 64 << 10;
-
-/// A form that secrets have.
-struct Form {
-    /// Texts, in lower case, without one of which there is none.
-    signs: &'static [&'static str],
-    /// The first of its groups that is there is the secret; all of it without one.
-    pattern: &'static str,
-    check: fn(&str) -> bool,
-}
-
-/// Names of JSON members that hold secrets, and what they end in.
-macro_rules! member {
-    () => {
-        "(?:[a-z0-9_.-]*[_.-])?(?:(?-i:[a-z0-9]*Password)|password|passwd|passphrase|pass|secret|token|api[_-]?key|(?:access|auth|refresh|id|session)[_-]?token|client[_-]?secret|(?:access|secret|private)[_-]?key)"
-    };
-}
-
-/// Schemes of authorization.
-macro_rules! schemes {
-    () => {
-        "apikey|basic|bearer|bot|digest|geniekey|key|negotiate|ntlm|oauth|splunk|ssws|token"
-    };
-}
-
-const MEMBERS: &[&str] = &["pass", "secret", "token", "key"];
-
-const FORMS: &[Form] = &[
-    Form {
-        signs: &["akia", "asia", "abia", "acca"],
-        pattern: r"(?-u:\b)(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?-u:\b)",
-        check: any,
-    },
-    Form {
-        signs: &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"],
-        pattern: r"(?-u:\b)(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{22,})",
-        check: any,
-    },
-    Form { signs: &["glpat-"], pattern: r"(?-u:\b)glpat-[A-Za-z0-9_-]{20,}", check: any },
-    Form {
-        signs: &["sk-", "sk_live_", "sk_test_", "rk_live_", "rk_test_", "whsec_"],
-        pattern: r"(?-u:\b)(?:sk-[A-Za-z0-9_-]{16,}|(?:[sr]k_(?:live|test)|whsec)_[A-Za-z0-9]{16,})",
-        check: is_no_words,
-    },
-    Form { signs: &["xox"], pattern: r"(?-u:\b)xox[abeoprs]-[A-Za-z0-9-]{10,}", check: any },
-    Form { signs: &["aiza"], pattern: r"(?-u:\b)AIza[A-Za-z0-9_-]{35}", check: any },
-    Form { signs: &["ya29."], pattern: r"(?-u:\b)ya29\.[A-Za-z0-9_-]{20,}", check: any },
-    Form {
-        signs: &[
-            "npm_",
-            "hf_",
-            "pypi-",
-            "dop_v1_",
-            "shpat_",
-            "sg.",
-            "gldt-",
-            "glrt-",
-            "gocspx-",
-            "hvs.",
-            "lin_api_",
-            "dckr_pat_",
-            "sbp_",
-            "xapp-",
-            "age-secret-key-",
-        ],
-        pattern: r"(?-u:\b)(?:npm_[A-Za-z0-9]{36}|hf_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{40,}|dop_v1_[0-9a-f]{64}|shpat_[0-9a-f]{32}|SG\.[A-Za-z0-9_-]{20,24}\.[A-Za-z0-9_-]{40,46}|gl[dr]t-[A-Za-z0-9_-]{20,}|GOCSPX-[A-Za-z0-9_-]{20,}|hvs\.[A-Za-z0-9_-]{20,}|lin_api_[A-Za-z0-9]{20,}|dckr_pat_[A-Za-z0-9_-]{20,}|sbp_[0-9a-f]{30,}|xapp-[A-Za-z0-9-]{20,}|AGE-SECRET-KEY-[A-Z0-9]{20,})",
-        check: any,
-    },
-    Form {
-        signs: &["eyj"],
-        pattern: r"(?-u:\b)eyJ[A-Za-z0-9_-]{8,}\.(?:[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|eyJ[A-Za-z0-9_-]{8,})",
-        check: any,
-    },
-    Form {
-        signs: &["private key"],
-        pattern: r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(.*?)(?:-----END|$)",
-        check: any,
-    },
-    // Up to the last `@`: passwords have that, too, and slashes.
-    Form { signs: &["://"], pattern: r#"://[^\s/?#"'\\@:\[]*:([^\s"'\\]+)@"#, check: is_no_port },
-    Form {
-        signs: &["://"],
-        pattern: r#"://([^\s/?#"'\\@:]{20,})(?::[^\s/?#"'\\@]*)?@"#,
-        check: is_random,
-    },
-    // Addresses that are secrets themselves.
-    Form {
-        signs: &["hooks.slack.com", "/api/webhooks/", "webhook.office.com", "api.telegram.org"],
-        pattern: r"(?i)(?:hooks\.slack\.com/(?:services|workflows|triggers)/|/api/webhooks/[0-9]+/|webhook\.office\.com/webhookb2/|api\.telegram\.org/bot)([A-Za-z0-9@:/_-]{16,})",
-        check: any,
-    },
-    Form {
-        signs: &["sig=", "signature="],
-        pattern: r"(?i)[?&](?:sig|(?:x-(?:amz|goog)-)?signature)=([A-Za-z0-9%+/_=-]{16,})",
-        check: is_written_out,
-    },
-    Form {
-        signs: &["cookie"],
-        pattern: r#"(?i)cookie(?:\\?["'])?\s*:\s*(?:\\?["'])?([^\s"'\\=]+=[^\r\n"'\\]{4,})"#,
-        check: is_written_out,
-    },
-    // What programs take as options.
-    Form {
-        signs: &["curl"],
-        pattern: r#"(?-u:\b)curl\s(?:[^|;&\n]*?\s)?(?:-[A-Za-z]*u|--user|--proxy-user)[\s=]*(?:\\?["'])?[^\s:"'\\/]+:([^\s"'\\]+)"#,
-        check: is_written_out,
-    },
-    Form {
-        signs: &["curl"],
-        pattern: r#"(?-u:\b)curl\s(?:[^|;&\n]*?\s)?(?:-[A-Za-z]*u|--user|--proxy-user)[\s=]*(?:\\?["'])[^\s:"'\\/]+:([^"'\\]+)(?:\\?["'])"#,
-        check: is_written_out,
-    },
-    Form {
-        signs: &["-pass ", "redis-cli"],
-        pattern: r#"(?:-pass(?:in|out)?\s+pass:|(?-u:\b)redis-cli\s(?:[^|;&\n]*\s)?-a\s+)(?:\\?["'])?([^\s"'\\]{3,})"#,
-        check: is_written_out,
-    },
-    // The text of an element.
-    Form {
-        signs: &["password>", "passwd>", "secret>", "token>", "apikey>"],
-        pattern: r"(?i)<[A-Za-z:]*(?:password|passwd|secret|token|apikey)>\s*([^<\s]{4,})\s*</",
-        check: is_written_out,
-    },
-    // In quotes, of whatever characters.
-    Form {
-        signs: &["secret", "token", "password"],
-        pattern: r#"(?i)(?:secret|token|password)[A-Za-z0-9_]{0,20}\s*[:=]\s*\\?["']([^\s"'\\]{16,})\\?["']"#,
-        check: is_strong,
-    },
-    Form {
-        signs: &["mysql", "mariadb", "sshpass"],
-        pattern: r#"(?-u:\b)(?:(?:mysql[a-z]*|mariadb[a-z-]*)\s(?:[^|;&\n]*\s)?-p|sshpass\s+-p\s*)(?:\\?["'])?([^\s"'\\]{3,})"#,
-        check: is_written_out,
-    },
-    Form {
-        signs: &["--pass", "password=", "passwd="],
-        pattern: r#"(?:--pass(?:word|wd|phrase)?[\s=]+|(?-u:\b)[A-Z0-9_]*PASSW(?:OR)?D=|[?&](?:password|passwd)=)(?:\\?["']([^\s"'\\,:)}\]][^"'\\\r\n]{3,})\\?["']|(?:\\?["'])?([^\s"'\\,;&(){}<>\[\]-][^\s"'\\,;&(){}<>\[\]]{3,})(?:[\s"'\\;&|]|$))"#,
-        check: is_written_out,
-    },
-    // First in known schemes, whatever it is, so that the scheme stays to be read. What is quoted in it is part of it,
-    // if it comes right behind `=` (and is not the end of the text around it).
-    Form {
-        signs: &["authorization"],
-        pattern: concat!(
-            r#"(?i)authorization(?:\\*["'`])?\s*[:=]\s*(?:\\*["'`])?(?:"#,
-            schemes!(),
-            r#")\s+((?:[a-z_-]+=(?:\\?"[^"\\\r\n,:}\]\s][^"\\\r\n]*\\?"|[^\s,"'`\\]+),\s*)+[a-z_-]+=\\?"[^"\\\r\n,:}\]\s][^"\\\r\n]*\\?"|[^"'`\\\r\n]+)"#
-        ),
-        check: is_no_prose,
-    },
-    Form {
-        signs: &["authorization"],
-        pattern: r#"(?i)authorization(?:\\*["'`])?\s*[:=]\s*(?:\\*["'`])?([^"'`\\\r\n]{4,})"#,
-        check: is_credential,
-    },
-    Form {
-        signs: &["bearer "],
-        pattern: r"(?i)(?-u:\b)bearer\s+([A-Za-z0-9._~+/=-]{8,})",
-        check: is_mixed,
-    },
-    // A JSON member of that very name, or one that ends in it: whatever is in it. Then the same in JSON in JSON, and
-    // numbers.
-    Form {
-        signs: MEMBERS,
-        pattern: concat!(r#"(?i)""#, member!(), r#""\s*:\s*"((?:[^"\\]|\\.){4,})"#),
-        check: is_written_out,
-    },
-    Form {
-        signs: MEMBERS,
-        pattern: concat!(
-            r#"(?i)\\""#,
-            member!(),
-            r#"\\"\s*:\s*\\"((?:[^"\\]|\\\\(?:[^"\\]|\\["\\])){4,})"#
-        ),
-        check: is_written_out,
-    },
-    Form {
-        signs: MEMBERS,
-        pattern: concat!(r#"(?i)""#, member!(), r#"\\*"\s*:\s*([0-9]{6,})(?:[\s,}\]\\]|$)"#),
-        check: any,
-    },
-    // What is called, with `(` behind it, is a function.
-    Form {
-        signs: &["password", "passwd", "passphrase", "pwd"],
-        pattern: r#"(?i)(?:password|passwd|passphrase|(?-u:\b)pwd)[A-Za-z0-9_-]{0,20}(?:\\?["'])?\s*(?:=>|:=|[:=]|\s)\s*(?:\\?["'])?([^\s"'\\,;&(){}<>\[\]]{6,})(?:[\s"'\\,;&){}<>\[\]]|$)"#,
-        check: is_mixed,
-    },
-    // A name goes on with a new word (`token_2`, `authToken`), and `tokenizer` and `author` are others.
-    Form {
-        signs: &["secret", "token", "key", "credential", "auth"],
-        pattern: r#"(?i)(?:secret|token|api[_-]?key|access[_-]?key|private[_-]?key|account[_-]?key|credential|auth)(?:s|id|key|code|data|hash|value|string|header)?(?-i:[A-Z0-9_-][A-Za-z0-9_-]{0,19})?(?:\\?["'])?\s*(?:=>|:=|[:=]|\s)\s*(?:\\?["'])?([A-Za-z0-9._~+/=-]{12,})(?:[^A-Za-z0-9._~+/=(-]|$)"#,
-        check: is_random,
-    },
-];
 
 /// A machine that finds all signs at once, and the form that each is of. It takes longer to make than a few short
 /// texts take to be looked at without it.
@@ -448,7 +259,7 @@ fn is_no_prose(value: &str) -> bool {
 fn is_credential(value: &str) -> bool {
     let is_code = ["::", "&&", " = ", "=="].iter().any(|sign| value.contains(sign));
     let is_called = |word: &str| word.contains(['(', ')', '[', ']', '{', '}', '<', '>']);
-    let is_known = |word: &str| schemes!().split('|').any(|it| it.eq_ignore_ascii_case(word));
+    let is_known = |word: &str| SCHEMES.split('|').any(|it| it.eq_ignore_ascii_case(word));
     // What is secret of an address is found as such.
     let is_secret = |word: &str| {
         is_written_out(word) && !is_plain(word) && !is_called(word) && !word.contains("://")

@@ -120,3 +120,45 @@ fn timeout(deadline: Duration) -> ToolError {
 fn cancelled() -> ToolError {
     ToolError::new(ErrorKind::Cancelled, "the call was cancelled")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use toolcrib_core::{Event, Keep, Note};
+
+    /// Counts how often it is told to write what waits.
+    #[derive(Default)]
+    struct Counter(AtomicUsize);
+
+    impl Recorder for Counter {
+        fn record(&self, _: &Event<'_>, _: Keep) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn note(&self, _: &Note<'_>) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn flush(&self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn what_takes_long_is_on_the_record_meanwhile() {
+        let events = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        for (time, expect) in [(SLOW * 10, 1), (Duration::ZERO, 0)] {
+            let (recorder, cancel) = (Counter::default(), Cancel::default());
+            let deadline = Duration::from_mins(1);
+            let allowance =
+                Allowance { effect: Effect::Read, deadline, cancel: &cancel, recorder: &recorder };
+            let work = move || {
+                std::thread::sleep(time);
+                Ok(())
+            };
+            events.block_on(blocking(&allowance, work)).unwrap();
+            assert_eq!(recorder.0.load(Ordering::Relaxed), expect, "{time:?}");
+        }
+    }
+}

@@ -5,6 +5,7 @@ mod loose;
 mod nodes;
 mod programs;
 mod strict;
+mod values;
 mod words;
 mod wrappers;
 mod writers;

@@ -1,7 +1,7 @@
 //! The loose reading: whatever looks like a command, wherever it is. It can be wrong in what it finds,
 //! and proves nothing by what it does not find.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use toolcrib_core::reading::Danger;
@@ -11,6 +11,7 @@ use crate::nodes::{
     SHELLS, base, can_brace, evaluated, is_destination, is_for_shell, is_fork_bomb, is_stream,
     plain_words, runs_shell, scope_end, word_nodes,
 };
+use crate::values::Values;
 use crate::words::{children, plain};
 use crate::wrappers::{braces, is_runner, split_string, wraps};
 use crate::writers::{removed_by, written_by};
@@ -27,9 +28,6 @@ const FAR: &[&str] = &["chgrp", "chmod", "chown", "find", "rm"];
 
 /// The most words that are kept of all commands together.
 const MOST_KEPT: usize = 20_000;
-
-/// The most values of one variable.
-const MOST_VALUES: usize = 32;
 
 /// The most words of a wrapper that are looked at.
 const MOST_WORDS: usize = 64;
@@ -55,10 +53,7 @@ pub(crate) struct Finder<P> {
     moves: Vec<(usize, usize, String)>,
     pub(crate) found: Found,
     seen: HashSet<String>,
-    /// What variables are set to, as far as that is spelt out.
-    values: HashMap<String, Vec<String>>,
-    /// Variables that are set to what a program prints.
-    printed: HashSet<String>,
+    values: Values,
     /// When looking takes so long that it is made for it.
     until: Instant,
 }
@@ -73,8 +68,7 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
             moves: Vec::new(),
             found: Found::default(),
             seen: HashSet::new(),
-            values: HashMap::new(),
-            printed: HashSet::new(),
+            values: Values::default(),
             until,
         }
     }
@@ -148,7 +142,7 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
                     |it: &String| it.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
                 let target = target.filter(|it| !(copies && is_number(it)));
                 let target: Vec<String> =
-                    target.into_iter().flat_map(|it| self.valued(it)).collect();
+                    target.into_iter().flat_map(|it| self.values.fill(it)).collect();
                 if writes {
                     let here = self.here(node.start_byte());
                     self.writes(target, &here);
@@ -160,13 +154,13 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
             "function_definition" if is_fork_bomb(node, text) => {
                 self.found.dangers.push(Danger::ForkBomb);
             }
-            "variable_assignment" => self.assigned(own),
+            // Some programs take files from there.
+            "variable_assignment" => self.found.reads.extend(self.values.assign(own)),
             "for_statement" => {
                 // Each of its words, one after the other.
                 let words = plain_words(node, text);
                 if let [name, values @ ..] = &words[..] {
-                    let values = values.iter().take(MOST_VALUES).cloned().collect();
-                    self.values.insert(name.clone(), values);
+                    self.values.each(name, values);
                 }
             }
             "pipeline" => {
@@ -220,7 +214,8 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
     fn command(&mut self, node: Node<'_>, text: &str, depth: usize) {
         let spelt = plain_words(node, text);
         let braced = self.braced(node, text);
-        let words: Vec<String> = braced.iter().flat_map(|word| self.valued(word.clone())).collect();
+        let words: Vec<String> =
+            braced.iter().flat_map(|word| self.values.fill(word.clone())).collect();
         if let Some(target) = moves_to(&words) {
             self.moves.push((node.end_byte(), scope_end(node), target));
         }
@@ -229,7 +224,7 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
             self.writes(written_by(words), &here);
             self.removes(removed_by(words), &here);
         }
-        if evaluated(node, text).iter().any(|word| self.is_printed(word)) {
+        if evaluated(node, text).iter().any(|word| self.values.is_printed(word)) {
             self.found.dangers.push(Danger::PipeToShell);
         }
         if words.first().is_some_and(|name| is_mixed(name)) {
@@ -258,32 +253,6 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
             self.words(braced, depth);
         }
         self.words(words, depth);
-    }
-
-    /// Takes note of what a variable is set to.
-    fn assigned(&mut self, own: &str) {
-        let Some((name, value)) = own.split_once('=') else { return };
-        if value.contains("$(") || value.contains('`') {
-            self.printed.insert(name.to_owned());
-        }
-        if !value.contains(['$', '`', '(']) {
-            let value = value.trim_matches(['"', '\'']).to_owned();
-            // Some programs take files from there.
-            self.found.reads.push(value.clone());
-            self.values.insert(name.to_owned(), vec![value]);
-        }
-    }
-
-    /// Whether a word that is evaluated is what another program prints, or what is read.
-    fn is_printed(&self, word: &str) -> bool {
-        let is_variable = |name: &String| {
-            word.contains(&format!("${name}")) || word.contains(&format!("${{{name}"))
-        };
-        word.contains("$(")
-            || word.contains('`')
-            || word.starts_with("<(")
-            || word == "/dev/stdin"
-            || self.printed.iter().any(is_variable)
     }
 
     /// The directories that a part of the text could run in, by the `cd`s before it.
@@ -327,46 +296,6 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
             }
         }
         all
-    }
-
-    /// A word with what variables in it are known to be; of one with a default, that.
-    fn valued(&self, word: String) -> Vec<String> {
-        if !word.contains('$') {
-            return vec![word];
-        }
-        let mut word = word;
-        for (name, values) in &self.values {
-            if word == format!("${name}") || word == format!("${{{name}}}") {
-                // Not quoted, it is as many words as it has.
-                let words = values.iter().flat_map(|value| value.split_whitespace());
-                return words.map(str::to_owned).collect();
-            }
-            let plain = format!("${name}");
-            let goes_on =
-                |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
-            let with = |value: &String| {
-                let mut word = word.replace(&format!("${{{name}}}"), value);
-                if let Some(at) = word.find(&plain)
-                    && !goes_on(&word[at + plain.len()..])
-                {
-                    word.replace_range(at..at + plain.len(), value);
-                }
-                word
-            };
-            match &values[..] {
-                [value] => word = with(value),
-                [_, _, ..] if word.contains(&plain) || word.contains(&format!("${{{name}")) => {
-                    return values.iter().map(with).collect();
-                }
-                _ => {}
-            }
-        }
-        let default = word.strip_prefix("${").and_then(|it| it.strip_suffix('}'));
-        let default = default.and_then(|it| it.split_once([':', '-', '=']));
-        vec![match default {
-            Some((_, value)) => value.trim_start_matches([':', '-', '=', '+']).to_owned(),
-            None => word,
-        }]
     }
 
     /// Whether so much was looked at that it is made for it.

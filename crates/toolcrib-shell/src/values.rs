@@ -1,0 +1,87 @@
+//! What variables are set to in a command, as far as that is spelt out.
+
+use std::collections::{HashMap, HashSet};
+
+/// The most values of one variable.
+const MOST: usize = 32;
+
+/// Variables and their values.
+#[derive(Default)]
+pub(crate) struct Values {
+    set: HashMap<String, Vec<String>>,
+    /// Those that are set to what a program prints.
+    printed: HashSet<String>,
+}
+
+impl Values {
+    /// Takes note of an assignment; returns its value, if it is spelt out.
+    pub(crate) fn assign(&mut self, own: &str) -> Option<String> {
+        let (name, value) = own.split_once('=')?;
+        if value.contains("$(") || value.contains('`') {
+            self.printed.insert(name.to_owned());
+        }
+        let value = value.trim_matches(['"', '\'']).to_owned();
+        if value.contains(['$', '`', '(']) {
+            return None;
+        }
+        self.set.insert(name.to_owned(), vec![value.clone()]);
+        Some(value)
+    }
+
+    /// Takes note of what a loop sets a variable to, one after the other.
+    pub(crate) fn each(&mut self, name: &str, values: &[String]) {
+        self.set.insert(name.to_owned(), values.iter().take(MOST).cloned().collect());
+    }
+
+    /// Whether a word that is evaluated is what another program prints, or what is read.
+    pub(crate) fn is_printed(&self, word: &str) -> bool {
+        let is_variable = |name: &String| {
+            word.contains(&format!("${name}")) || word.contains(&format!("${{{name}"))
+        };
+        word.contains("$(")
+            || word.contains('`')
+            || word.starts_with("<(")
+            || word == "/dev/stdin"
+            || self.printed.iter().any(is_variable)
+    }
+
+    /// A word with what variables in it are known to be; of one with a default, that.
+    pub(crate) fn fill(&self, word: String) -> Vec<String> {
+        if !word.contains('$') {
+            return vec![word];
+        }
+        let mut word = word;
+        for (name, values) in &self.set {
+            if word == format!("${name}") || word == format!("${{{name}}}") {
+                // Not quoted, it is as many words as it has.
+                let words = values.iter().flat_map(|value| value.split_whitespace());
+                return words.map(str::to_owned).collect();
+            }
+            let plain = format!("${name}");
+            let goes_on =
+                |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+            let with = |value: &String| {
+                let mut word = word.replace(&format!("${{{name}}}"), value);
+                if let Some(at) = word.find(&plain)
+                    && !goes_on(&word[at + plain.len()..])
+                {
+                    word.replace_range(at..at + plain.len(), value);
+                }
+                word
+            };
+            match &values[..] {
+                [value] => word = with(value),
+                [_, _, ..] if word.contains(&plain) || word.contains(&format!("${{{name}")) => {
+                    return values.iter().map(with).collect();
+                }
+                _ => {}
+            }
+        }
+        let default = word.strip_prefix("${").and_then(|it| it.strip_suffix('}'));
+        let default = default.and_then(|it| it.split_once([':', '-', '=']));
+        vec![match default {
+            Some((_, value)) => value.trim_start_matches([':', '-', '=', '+']).to_owned(),
+            None => word,
+        }]
+    }
+}
