@@ -177,15 +177,19 @@ impl Scratch {
         ran
     }
 
-    /// Every line of the record but those about the record itself.
+    /// Every line of the record but those about the record itself, and those that it says were torn.
     pub(crate) fn record(&self) -> Vec<Value> {
         let Ok(folder) = fs::read_dir(self.state().join("context_log")) else { return Vec::new() };
         let mut files: Vec<_> = folder.map(|file| file.unwrap().path()).collect();
         files.retain(|file| file.extension().is_some_and(|it| it == "jsonl"));
         files.sort();
         let text: String = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
-        let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
-        lines.filter(|line: &Value| line["act"] != "record").collect()
+        let is_torn = text.contains("\"line_torn\"");
+        let whole = |line: &str| match serde_json::from_str::<Value>(line) {
+            Err(_) if is_torn => None,
+            line => Some(line.unwrap()),
+        };
+        text.lines().filter_map(whole).filter(|line| line["act"] != "record").collect()
     }
 }
 
