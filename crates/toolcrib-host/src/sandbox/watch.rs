@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, StatxFlags, StatxTimestamp, openat, statx};
 use toolcrib_core::command::Limit;
@@ -11,9 +11,15 @@ use toolcrib_core::command::Limit;
 /// How far the clock that files are stamped by may be behind.
 const CLOCK_LAG: Duration = Duration::from_millis(10);
 
+/// After this it is looked for the first time, and then after twice as long each time.
+const FIRST_LOOK: Duration = Duration::from_secs(1);
+
 /// How full the file systems were when a command began.
 pub(crate) struct Growth {
     roots: Vec<Full>,
+    /// When it is looked whatever the signs say, and how long after that again.
+    due: Instant,
+    pause: Duration,
 }
 
 struct Full {
@@ -40,11 +46,12 @@ impl Growth {
                 known.push(Full { device, roots: vec![root], bytes, files, looked_at: 0 });
             }
         }
-        Self { roots: known }
+        Self { roots: known, due: Instant::now() + FIRST_LOOK, pause: FIRST_LOOK }
     }
 
     /// Returns the limit that was passed, if one was. Others fill and empty the same file systems:
-    /// how full they are, and what the command has written, only say when to look.
+    /// how full they are, and what the command has written, only say when to look. Both can hide it: what its
+    /// children write that nobody waits for is counted for nobody, and others may make as much room meanwhile.
     pub(crate) fn look(
         &mut self,
         written: u64,
@@ -52,11 +59,16 @@ impl Growth {
         most_files: u64,
         since: SystemTime,
     ) -> Option<(Limit, u64, u64)> {
+        let is_due = Instant::now() >= self.due;
+        if is_due {
+            self.pause *= 2;
+            self.due = Instant::now() + self.pause;
+        }
         self.roots.iter_mut().find_map(|then| {
             let (bytes, files) = then.roots.first().map_or((0, 0), full);
             let grown = bytes.saturating_sub(then.bytes);
             // Either can be someone else's doing, or be hidden by it. Looking is dear: once for each time.
-            if grown > most || written.saturating_sub(then.looked_at) > most {
+            if is_due || grown > most || written.saturating_sub(then.looked_at) > most {
                 then.looked_at = written;
                 let new = New::below(&then.roots, since, most, u64::MAX);
                 let all = new.bytes + new.changed;
