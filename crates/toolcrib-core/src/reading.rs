@@ -145,20 +145,13 @@ impl Reading {
     }
 }
 
-/// Programs that do the same wherever they are started: no file of their directory says what they do. Of all
-/// others one might.
-const SAME_ANYWHERE: &[&str] = &[
-    "[",
-    "awk",
+/// Programs that look at what they are given and do nothing else, unless other words of theirs say so.
+pub const ONLY_LOOK: &[&str] = &[
     "basename",
     "cat",
-    "cd",
-    "chmod",
-    "chown",
     "cksum",
     "cmp",
     "comm",
-    "cp",
     "cut",
     "date",
     "df",
@@ -173,71 +166,57 @@ const SAME_ANYWHERE: &[&str] = &[
     "file",
     "find",
     "fold",
-    "gawk",
     "grep",
-    "gunzip",
-    "gzip",
     "head",
     "hexdump",
     "id",
-    "install",
     "jq",
-    "ln",
     "ls",
-    "mawk",
     "md5sum",
-    "mkdir",
-    "mktemp",
-    "mv",
     "nl",
     "od",
     "paste",
-    "popd",
     "printf",
     "ps",
-    "pushd",
     "pwd",
     "readlink",
     "realpath",
     "rev",
     "rg",
-    "rm",
-    "rmdir",
-    "sed",
     "seq",
     "sha1sum",
     "sha256sum",
     "sha512sum",
-    "sleep",
     "sort",
-    "split",
     "stat",
     "strings",
     "tac",
     "tail",
-    "tee",
     "test",
-    "touch",
     "tr",
     "tree",
     "true",
-    "truncate",
-    "tsort",
     "uname",
     "uniq",
     "wc",
     "which",
     "whoami",
-    "xxd",
-    "yes",
-    "zcat",
+];
+
+/// Further programs that do the same wherever they are started: no file of their directory says what they do. Of all
+/// others one might.
+const SAME_ANYWHERE: &[&str] = &[
+    "[", "awk", "cd", "chmod", "chown", "cp", "gawk", "gunzip", "gzip", "install", "ln", "mawk",
+    "mkdir", "mktemp", "mv", "popd", "pushd", "rm", "rmdir", "sed", "sleep", "split", "tee",
+    "touch", "truncate", "tsort", "xxd", "yes", "zcat",
 ];
 
 impl Step {
     /// Takes note that it runs in another directory than the workspace's own.
     pub fn elsewhere(&mut self) {
         let name = self.words.first().map_or("", String::as_str);
-        self.is_elsewhere |= !SAME_ANYWHERE.contains(&name) || self.caveat.is_some();
+        let is_same = ONLY_LOOK.contains(&name) || SAME_ANYWHERE.contains(&name);
+        self.is_elsewhere |= !is_same || self.caveat.is_some();
     }
 
     /// Whether its words, even all of them, do not say what it does: what it is fed, or files of another

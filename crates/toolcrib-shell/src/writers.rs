@@ -1,6 +1,6 @@
 //! Which files programs write, by their words.
 
-use toolcrib_core::reading::Names;
+use toolcrib_core::reading::{Names, ONLY_LOOK};
 
 use crate::nodes::is_stream;
 
@@ -351,65 +351,7 @@ const LOOKING: &[&str] = &[
 
 /// Whether what it writes is known by its words, if anything.
 fn is_known(words: &[String]) -> bool {
-    const READERS: &[&str] = &[
-        "[",
-        "basename",
-        "cat",
-        "cd",
-        "cksum",
-        "cmp",
-        "comm",
-        "cut",
-        "date",
-        "df",
-        "diff",
-        "dirname",
-        "du",
-        "echo",
-        "egrep",
-        "expr",
-        "false",
-        "fgrep",
-        "file",
-        "find",
-        "fold",
-        "grep",
-        "head",
-        "hexdump",
-        "id",
-        "jq",
-        "ls",
-        "md5sum",
-        "nl",
-        "od",
-        "paste",
-        "printf",
-        "ps",
-        "pwd",
-        "readlink",
-        "realpath",
-        "rev",
-        "rg",
-        "sed",
-        "seq",
-        "sha1sum",
-        "sha256sum",
-        "sha512sum",
-        "sort",
-        "stat",
-        "strings",
-        "tac",
-        "tail",
-        "test",
-        "tr",
-        "tree",
-        "true",
-        "uname",
-        "uniq",
-        "wc",
-        "which",
-        "whoami",
-    ];
+    const READERS: &[&str] = &["[", "cd", "sed"];
     match words {
         [git, command, ..] if git == "git" => {
             LOOKING.contains(&command.as_str())
@@ -417,7 +359,8 @@ fn is_known(words: &[String]) -> bool {
         }
         [name, ..] => {
             let mut known = WRITERS.iter().chain(REMOVERS);
-            READERS.contains(&name.as_str())
+            ONLY_LOOK.contains(&name.as_str())
+                || READERS.contains(&name.as_str())
                 || known.any(|it| it.name == name)
                 || matches!(name.as_str(), "dd" | "patch" | "perl")
         }

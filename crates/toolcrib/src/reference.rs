@@ -136,7 +136,7 @@ pub fn settings() -> String {
         "# Settings\n\nMade from the table of settings by `cargo xtask docs`.\n\n\
          Later wins: built-in defaults, `/etc/toolcrib/config.toml`, \
          `$XDG_CONFIG_HOME/toolcrib/config.toml`, the project's `.toolcrib/config.toml` (which can \
-         only tighten), the environment, flags. `toolcrib config show --origin` shows what holds and \
+         only tighten), the environment (which can only tighten `mode`, `policy` and `sandbox`), flags. `toolcrib config show --origin` shows what holds and \
          why. A key that is not known is refused.\n",
     );
     for key in keys() {
