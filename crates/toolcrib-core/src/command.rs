@@ -192,7 +192,8 @@ impl Strike {
 }
 
 /// What is limited for every command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Limit {
     /// Bytes of memory, all its processes together.
     Memory,
@@ -289,15 +290,28 @@ pub struct Usage {
     pub cpu_us: u64,
     /// The most memory at once, in bytes.
     pub peak_memory: u64,
-    /// Bytes read.
+    /// Bytes that calls to the kernel read, from a cache or a pipe too.
     pub read_bytes: u64,
-    /// Bytes written.
+    /// Bytes that calls to the kernel wrote.
     pub written_bytes: u64,
     /// Processes started.
     pub processes: u64,
+    /// The limit that a command ran into, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub struck: Option<Limit>,
 }
 
 impl Usage {
+    /// Adds what another part of the same work has used.
+    pub fn add(&mut self, part: &Self) {
+        self.cpu_us += part.cpu_us;
+        self.peak_memory = self.peak_memory.max(part.peak_memory);
+        self.read_bytes += part.read_bytes;
+        self.written_bytes += part.written_bytes;
+        self.processes += part.processes;
+        self.struck = self.struck.or(part.struck);
+    }
+
     /// What was used since `then`.
     pub fn since(&self, then: &Self) -> Self {
         Self {
@@ -306,6 +320,7 @@ impl Usage {
             read_bytes: self.read_bytes.saturating_sub(then.read_bytes),
             written_bytes: self.written_bytes.saturating_sub(then.written_bytes),
             processes: self.processes.saturating_sub(then.processes),
+            struck: self.struck,
         }
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::capability::Cancel;
+use crate::command::Usage;
 use crate::error::ToolError;
 
 /// Finds lines and files, as ripgrep would: its ignore rules, its hidden and binary files.
@@ -219,6 +220,12 @@ pub trait Ground: Send + Sync {
 
     /// Returns why an open file may not be read, if it may not.
     fn bars(&self, file: BorrowedFd<'_>, owner: Owner) -> Option<&'static str>;
+
+    /// What the thread that asks has used so far.
+    fn used(&self) -> Usage;
+
+    /// Counts what helpers of this thread used as used by it.
+    fn add_used(&self, part: &Usage);
 }
 
 /// What the file system says of a file or directory, as far as it matters to who may read it.

@@ -82,12 +82,7 @@ pub struct Meter(Arc<Mutex<Usage>>);
 impl Meter {
     /// Adds what a part of the call has used.
     pub fn add(&self, part: &Usage) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.cpu_us += part.cpu_us;
-        all.peak_memory = all.peak_memory.max(part.peak_memory);
-        all.read_bytes += part.read_bytes;
-        all.written_bytes += part.written_bytes;
-        all.processes += part.processes;
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).add(part);
     }
 
     /// What the call has used so far.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use toolcrib_core::{Clock, Usage};
 
-use crate::sandbox::thread_usage;
+use crate::usage;
 
 /// Tells the machine's time.
 pub struct SystemClock {
@@ -28,6 +28,6 @@ impl Clock for SystemClock {
     }
 
     fn used(&self) -> Usage {
-        thread_usage()
+        usage::of_thread()
     }
 }

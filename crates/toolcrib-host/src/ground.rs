@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use rustix::fs::FileType;
 use toolcrib_core::search::Owner;
-use toolcrib_core::{ErrorKind, Ground, ToolError};
+use toolcrib_core::{ErrorKind, Ground, ToolError, Usage};
 
 use crate::confine::{Hardlinks, Purpose, Workspace};
 use crate::fault::outside;
 use crate::root::{Root, is_special};
+use crate::usage;
 
 /// One root of a workspace, to be searched.
 pub struct SearchRoot {
@@ -74,6 +75,14 @@ impl Ground for SearchRoot {
     fn hides(&self, directory: &Path, name: &OsStr) -> bool {
         let workspace = &self.workspace;
         workspace.has_hidden() && workspace.is_hidden(&self.path().join(directory).join(name))
+    }
+
+    fn used(&self) -> Usage {
+        usage::of_thread()
+    }
+
+    fn add_used(&self, part: &Usage) {
+        usage::add(part);
     }
 
     fn bars(&self, file: BorrowedFd<'_>, owner: Owner) -> Option<&'static str> {

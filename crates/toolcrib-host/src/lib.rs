@@ -19,6 +19,7 @@ mod sight;
 mod spelling;
 mod target;
 mod temporary;
+mod usage;
 mod write;
 
 pub use clock::SystemClock;

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use toolcrib_core::command::{End, Limit};
 use toolcrib_core::{ErrorKind, Usage};
 
 use crate::shape::shape;
@@ -183,6 +184,7 @@ struct Line<'a> {
     version: Option<&'a str>,
     elapsed_ms: Option<f64>,
     used: Option<Usage>,
+    end: Option<End>,
     #[serde(borrow)]
     args_preview: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -219,11 +221,8 @@ impl<'a> Fold<'a> {
             ("tool_call", "task_ended") => {
                 let tool = format!("{}/{}", line.catalogue, line.name);
                 if let Some(used) = line.used {
-                    let resources = &mut self.tool(&tool).resources;
-                    resources.cpu.add(used.cpu_us);
-                    resources.memory.add(used.peak_memory);
-                    resources.read.add(used.read_bytes);
-                    resources.written.add(used.written_bytes);
+                    let is_late = line.end == Some(End::TimedOut);
+                    self.tool(&tool).resources.add(&used, is_late.then_some("timeout"));
                 }
             }
             ("statistics", "cleared") => self.cleared(&line),
@@ -250,7 +249,8 @@ impl<'a> Fold<'a> {
             figures.errors.refused += 1;
         } else {
             figures.errors.calls += 1;
-            figures.resources.add(line.used.unwrap_or_default(), error);
+            figures.resources.calls += 1;
+            figures.resources.add(&line.used.unwrap_or_default(), error);
             if let Some(kind) = error {
                 let message = line.message.as_deref().unwrap_or_default().to_owned();
                 let (kind, call) = (kind.to_owned(), line.trace_id.to_owned());
@@ -310,16 +310,30 @@ impl ErrorFigures {
     }
 }
 
+/// What reports call it that a command ran into a limit.
+fn violation_of(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Memory => "memoryExceeded",
+        Limit::Processes => "processesExceeded",
+        Limit::Cpu => "cpuTimeExceeded",
+        Limit::FileSize => "fileSizeExceeded",
+        Limit::Growth => "growthExceeded",
+        Limit::Files => "newFilesExceeded",
+        Limit::OpenFiles => "openFilesExceeded",
+        Limit::Output => "outputExceeded",
+    }
+}
+
 impl ResourceFigures {
-    fn add(&mut self, used: Usage, error: Option<&str>) {
-        self.calls += 1;
+    fn add(&mut self, used: &Usage, error: Option<&str>) {
         self.cpu.add(used.cpu_us);
         self.memory.add(used.peak_memory);
         self.read.add(used.read_bytes);
         self.written.add(used.written_bytes);
-        let violation = match error {
-            Some("timeout") => "timeoutExceeded",
-            Some("output_too_large" | "too_large") => "sizeExceeded",
+        let violation = match (error, used.struck) {
+            (Some("timeout"), _) => "timeoutExceeded",
+            (Some("output_too_large" | "too_large"), _) => "sizeExceeded",
+            (_, Some(limit)) => violation_of(limit),
             _ => return,
         };
         *self.violations.entry(violation.to_owned()).or_default() += 1;

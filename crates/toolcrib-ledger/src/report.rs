@@ -345,8 +345,9 @@ pub fn resources_of(name: &str, figures: &ToolFigures, limits: &dyn Fn(&str) -> 
     let mean = |amount: &Amount| amount.total / amount.sketch.count().max(1);
     let mut violations: Map<String, Value> = Map::new();
     for kind in ["sizeExceeded", "timeoutExceeded"] {
-        violations.insert(kind.to_owned(), json!(it.violations.get(kind).unwrap_or(&0)));
+        violations.insert(kind.to_owned(), json!(0));
     }
+    violations.extend(it.violations.iter().map(|(kind, count)| (kind.clone(), json!(count))));
     let ms = |us: f64| round(us / 1e3, 3);
     json!({
         "toolName": name,

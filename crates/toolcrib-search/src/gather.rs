@@ -9,6 +9,7 @@ use toolcrib_core::Ground;
 use toolcrib_core::escape::name;
 use toolcrib_core::search::{Found, FoundFile, Grep, Line, Want};
 
+use crate::crew;
 use crate::hits::{Hits, Stop};
 use crate::look::{Kind, Looker, Missed};
 use crate::pattern::Compiled;
@@ -103,13 +104,7 @@ impl Search<'_> {
             self.labour(targets, chunk, &share, 2);
         }
         if share.next.load(Ordering::Relaxed) < chunks && !self.stop.is_set() {
-            std::thread::scope(|scope| {
-                for _ in 1..self.threads.min(chunks) {
-                    // Without another thread it takes longer, and that is all.
-                    let thread = std::thread::Builder::new();
-                    let _ = thread
-                        .spawn_scoped(scope, || self.labour(targets, chunk, &share, usize::MAX));
-                }
+            crew::work(self.ground, self.threads.min(chunks), || {
                 self.labour(targets, chunk, &share, usize::MAX);
             });
         }

@@ -1,6 +1,7 @@
 //! Grep and glob. Answers are those of a full scan by ripgrep's rules, index or not: the index only
 //! says which files need not be looked at.
 
+mod crew;
 mod engine;
 mod file;
 mod filter;

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{EventfdFlags, eventfd};
 use toolcrib_core::Ground;
 
+use crate::crew;
 use crate::file::{Nature, learn, read_text};
 use crate::index::{Index, Task};
 use crate::keep;
@@ -211,13 +212,7 @@ impl Shared {
         }
         self.set_phase(Phase::Reading);
         let tasks = Mutex::new(tasks.into_iter());
-        std::thread::scope(|scope| {
-            for _ in 1..self.ceiling.threads {
-                let thread = std::thread::Builder::new();
-                let _ = thread.spawn_scoped(scope, || self.pack(&tasks, &packed));
-            }
-            self.pack(&tasks, &packed);
-        });
+        crew::work(&*self.ground, self.ceiling.threads, || self.pack(&tasks, &packed));
         packed.into_inner()
     }
 

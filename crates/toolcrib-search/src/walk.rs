@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use toolcrib_core::search::Owner;
 use toolcrib_core::{ErrorKind, Ground, ToolError};
 
+use crate::crew;
 use crate::gather::spell;
 use crate::paths::{Paths, order};
 use crate::rules::{self, Level, RuleFiles, Rules, Source};
@@ -98,14 +99,7 @@ impl Walk<'_> {
         let first = Task { index: 0, path: start.into(), above, depth: 0 };
         let work = Mutex::new(Work { todo: vec![first], found: vec![None], ..Work::default() });
         let bell = Condvar::new();
-        std::thread::scope(|scope| {
-            for _ in 1..self.threads {
-                // Without another thread it takes longer, and that is all.
-                let _ =
-                    std::thread::Builder::new().spawn_scoped(scope, || self.labour(&work, &bell));
-            }
-            self.labour(&work, &bell);
-        });
+        crew::work(self.ground, self.threads, || self.labour(&work, &bell));
         let work = work.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(err) = work.failed {
             return Err(err);

@@ -300,7 +300,8 @@ impl<'a> Follower<'a> {
             }
             Report::Exited { status, processes } => self.exited = Some((status, processes)),
             Report::Gone { cpu_us, peak_memory, read_bytes, written_bytes } => {
-                self.usage = Usage { cpu_us, peak_memory, read_bytes, written_bytes, processes: 0 };
+                self.usage =
+                    Usage { cpu_us, peak_memory, read_bytes, written_bytes, ..Usage::default() };
                 // Nobody is left who could print: what is in the pipes is all there will be.
                 self.is_gone = true;
                 self.control = None;
@@ -433,6 +434,7 @@ impl<'a> Follower<'a> {
                 read_bytes: self.usage.read_bytes.max(self.peak.read),
                 written_bytes: self.usage.written_bytes.max(self.peak.written),
                 processes: self.exited.map_or(0, |it| it.1).max(self.peak.processes),
+                struck: None,
             },
             elapsed: self.started.elapsed(),
         };

@@ -17,7 +17,7 @@ use rustix::process::{
 };
 
 use super::guard::Shield;
-use super::sample::field;
+use super::sample::transferred;
 use super::system::{self, Words};
 use super::wire::{self, Inside, Report, Rlimits, Step};
 use super::{landlock, seccomp};
@@ -289,7 +289,7 @@ fn account(control: BorrowedFd<'_>) {
     let _ = set_dumpable_behavior(DumpableBehavior::Dumpable);
     let text = fs::read_to_string("/proc/self/io").unwrap_or_default();
     let (cpu_us, peak_memory) = system::children_usage();
-    let (read_bytes, written_bytes) = (field(&text, "rchar:"), field(&text, "wchar:"));
+    let (read_bytes, written_bytes) = transferred(&text);
     let report = Report::Gone { cpu_us, peak_memory, read_bytes, written_bytes };
     let _ = wire::send(control, &report, &[]);
 }

@@ -77,6 +77,7 @@ pub(crate) fn add(finished: &mut Finished, limits: &CommandLimits, most_processe
         };
     }
     if let Some(strike) = &finished.strike {
+        finished.usage.struck = Some(strike.limit);
         finished.notes.push(strike.sentence());
     }
     if let End::Signalled(signal) = finished.end {

@@ -49,7 +49,8 @@ impl Sample {
         let ticks = field(14) + field(15) + field(16) + field(17);
         self.cpu_us += ticks * 1_000_000 / ticks_per_second();
         self.memory += private_memory(pid);
-        let (read, written) = transferred(pid);
+        let (read, written) =
+            transferred(&fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default());
         self.read += read;
         self.written += written;
     }
@@ -84,10 +85,9 @@ fn private_memory(pid: i32) -> u64 {
     (kib("RssAnon:") + kib("RssShmem:") + kib("VmSwap:") + kib("VmPTE:")) * 1024
 }
 
-/// Bytes that a process and those it waited for have read and written.
-fn transferred(pid: i32) -> (u64, u64) {
-    let Ok(io) = fs::read_to_string(format!("/proc/{pid}/io")) else { return (0, 0) };
-    let field = |name: &str| field(&io, name);
+/// Bytes read and written, as the kernel tells it in a file named `io`.
+pub(crate) fn transferred(io: &str) -> (u64, u64) {
+    let field = |name: &str| field(io, name);
     // What a mapping dirties is in the one, what goes to a file system in memory in the other.
     (field("rchar:"), field("wchar:").max(field("write_bytes:")))
 }

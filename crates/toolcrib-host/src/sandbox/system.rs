@@ -6,7 +6,6 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use rustix::process::Pid;
-use toolcrib_core::Usage;
 
 /// Which of the two processes a fork returned in.
 pub(crate) enum Forked {
@@ -315,19 +314,13 @@ pub(crate) fn children_usage() -> (u64, u64) {
     (cpu, u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024)
 }
 
-/// What this thread has used so far.
-pub(crate) fn thread_usage() -> Usage {
+/// Processor time of this thread, in microseconds, and the most memory of its process.
+pub(crate) fn thread_times() -> (u64, u64) {
     // SAFETY: an all-zero rusage is a valid one.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
-    let blocks = |count: libc::c_long| u64::try_from(count).unwrap_or(0) * 512;
-    Usage {
-        cpu_us: micros(usage.ru_utime) + micros(usage.ru_stime),
-        peak_memory: u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024,
-        read_bytes: blocks(usage.ru_inblock),
-        written_bytes: blocks(usage.ru_oublock),
-        processes: 0,
-    }
+    let cpu = micros(usage.ru_utime) + micros(usage.ru_stime);
+    (cpu, u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024)
 }
 
 fn micros(time: libc::timeval) -> u64 {

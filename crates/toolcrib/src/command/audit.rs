@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use toolcrib_core::command::Limit;
 use toolcrib_core::{Change, escape};
 use toolcrib_ledger::{
     Entry, Fate, Follower, Journal, Problem, Record, State, Story, Verified, Wanted, find_calls,
@@ -312,6 +313,7 @@ fn told(terminal: Terminal, story: &Story) -> String {
                         used.processes
                     );
                     add("used", &said);
+                    add("limit", used.struck.map_or("", Limit::as_str));
                 }
                 add("version", entry.version.as_deref().unwrap_or_default());
             }

@@ -74,13 +74,31 @@ pub(super) fn spans(settings: &Settings) -> Spans {
     }
 }
 
+/// What limits the commands that a tool runs: as reports call it, and as settings do.
+const COMMAND_LIMITS: [(&str, &str); 8] = [
+    ("memoryBytes", "sandbox.memory_bytes"),
+    ("processes", "sandbox.processes"),
+    ("cpuSeconds", "sandbox.cpu_seconds"),
+    ("fileBytes", "sandbox.file_bytes"),
+    ("growthBytes", "sandbox.growth_bytes"),
+    ("newFiles", "sandbox.growth_files"),
+    ("openFiles", "sandbox.open_files"),
+    ("printedBytes", "sandbox.output_bytes"),
+];
+
 /// The limits of a tool, as reports show them.
 pub(super) fn limits_of(settings: &Settings, toolset: Option<&Toolset>, tool: &str) -> Value {
     let Some(offer) = toolset.and_then(|toolset| toolset.find(tool).ok()) else { return json!({}) };
-    json!({
+    let mut limits = json!({
         "maxReadBytes": settings.count("forgekeeper.max_read_bytes"),
         "maxWriteBytes": settings.count("forgekeeper.max_write_bytes"),
         "timeoutMs": offer.limits.deadline_ms,
         "maxOutputBytes": offer.limits.output_bytes,
-    })
+    });
+    if offer.keys().iter().any(|key| key == "command" || key == "script") {
+        for (name, setting) in COMMAND_LIMITS {
+            limits[name] = json!(settings.count(setting));
+        }
+    }
+    limits
 }

@@ -255,8 +255,45 @@ fn what_was_used_is_on_the_record() {
         assert!(used["cpu_us"].as_u64().unwrap() > 300_000, "{used}");
         // And of tools in our own process.
         scratch.put("big", vec![b'x'; 5 << 20]);
-        scratch.call("wink/read_file", r#"{"path": "big"}"#);
-        let used = scratch.record().last().unwrap()["used"].clone();
-        assert!(used["cpu_us"].as_u64().unwrap() > 0, "{used}");
+        let calls = [
+            ("clemini/write_file", json!({"file_path": "new", "content": "x".repeat(30_000)})),
+            ("wink/read_file", json!({"path": "big"})),
+            // By several threads, all of whose bytes are the call's.
+            ("clemini/grep", json!({"pattern": "no such line"})),
+        ];
+        let (mut read, mut written) = (Vec::new(), Vec::new());
+        for (tool, args) in calls {
+            scratch.call(tool, &args.to_string());
+            let used = scratch.record().last().unwrap()["used"].clone();
+            assert!(used["cpu_us"].as_u64().unwrap() > 0, "{used}");
+            read.push(used["read_bytes"].as_u64().unwrap());
+            written.push(used["written_bytes"].as_u64().unwrap());
+        }
+        assert!(written[0] >= 30_000 && written[0] < 200_000, "{written:?}");
+        assert!(read[0] < 1 << 20 && read[1] >= 1 << 20 && read[2] >= 5 << 20, "{read:?}");
+        assert_eq!(written[1..], [0, 0]);
+    });
+}
+
+#[test]
+fn limits_hit_are_counted_by_kind() {
+    for_all(|scratch| {
+        let hog = "python3 -c 'bytearray(50 << 30)'";
+        call(scratch, "sandbox.memory_bytes=300000000", hog);
+        call(scratch, "sandbox.output_bytes=100000", "yes");
+        call(scratch, "sandbox.output_bytes=100000", "yes");
+        call(scratch, "sandbox.output_bytes=100000", "echo yes");
+        let args = json!({"command": "sleep 60", "timeout_seconds": 1}).to_string();
+        scratch.call("clemini/bash", &args);
+        let shown = scratch.run(["stats", "resources", "clemini/bash", "--json"]).json();
+        let expected = json!({
+            "memoryExceeded": 1, "outputExceeded": 2, "sizeExceeded": 0, "timeoutExceeded": 1
+        });
+        assert_eq!(shown["resources"]["violations"], expected, "{shown}");
+        assert_eq!(shown["resources"]["limits"]["processes"], 512, "{shown}");
+        let again = scratch.run(["stats", "rebuild"]);
+        assert_eq!(again.code, 0, "{}", again.stderr);
+        let rebuilt = scratch.run(["stats", "resources", "clemini/bash", "--json"]).json();
+        assert_eq!(rebuilt, shown);
     });
 }
