@@ -29,9 +29,10 @@ pub trait Commands: Send + Sync {
     /// Starts a command that goes on after its call. Its task has the call's id.
     fn start(&self, order: &Order) -> Result<(), ToolError>;
 
-    /// How long all tasks of this process took, those that still run up to now.
-    fn task_time(&self) -> Duration {
-        Duration::ZERO
+    /// What tasks of this process took so far: one entry for each session and tool whose tasks are over, and
+    /// one for each task that runs.
+    fn tasks(&self) -> Vec<TaskSpent> {
+        Vec::new()
     }
 
     /// Whether a command of this call still runs here.
@@ -323,6 +324,21 @@ impl Usage {
             struck: self.struck,
         }
     }
+}
+
+/// What tasks took.
+#[derive(Clone, Debug)]
+pub struct TaskSpent {
+    /// The session that started them.
+    pub session: String,
+    /// By which tool, `catalogue/name`.
+    pub tool: String,
+    /// How long they ran.
+    pub time: Duration,
+    /// What they wrote, as far as it is known.
+    pub bytes: u64,
+    /// Whether they still run.
+    pub runs: bool,
 }
 
 /// A command that this runtime remembers.

@@ -85,8 +85,8 @@ pub struct Sandbox {
     jobs: Mutex<HashMap<String, Arc<Job>>>,
     last: Mutex<Option<Past>>,
     listeners: Mutex<Vec<Box<Listener>>>,
-    /// How long tasks that are over took.
-    tasks: Mutex<Duration>,
+    /// How long tasks that are over took, and what they wrote.
+    tasks: Mutex<HashMap<Asker, (Duration, u64)>>,
     repositories: Repositories,
     keeper: Keeper,
 }
@@ -170,14 +170,18 @@ impl Sandbox {
         if let Ok(finished) = &finished {
             self.store.note_over(job, finished);
         }
-        // From here on the store answers for it.
-        lock(&self.jobs).remove(&job.id);
-        let Some(asker) = job.asker() else { return };
         let (end, usage, elapsed) = match finished {
             Ok(finished) => (finished.end, finished.usage, finished.elapsed),
             Err(_) => (End::Killed, Usage::default(), Duration::ZERO),
         };
-        *lock(&self.tasks) += elapsed;
+        // From here on the store answers for it.
+        let mut jobs = lock(&self.jobs);
+        jobs.remove(&job.id);
+        let Some(asker) = job.asker() else { return };
+        let mut tasks = lock(&self.tasks);
+        let spent = tasks.entry(asker.clone()).or_default();
+        *spent = (spent.0 + elapsed, spent.1 + usage.written_bytes);
+        drop((tasks, jobs));
         let call = CallId(job.id.clone());
         let ended = TaskEnd { call, asker, end, usage, elapsed };
         for listener in &*lock(&self.listeners) {

@@ -52,14 +52,21 @@ impl TallyFile {
         (bounds != UserBounds::default()).then_some(Self { path, bounds })
     }
 
-    /// Counts a call of a tool. Returns why it may not run instead, if there were too many.
-    pub fn count(&self, tool: &str, now: Timestamp) -> Option<String> {
+    /// Counts a call of a tool. Returns why it may not run instead, if there were too many. `running` is how
+    /// long tasks have run that are not over: what they took is counted at their end.
+    pub fn count(&self, tool: &str, now: Timestamp, running: Duration) -> Option<String> {
         // What cannot be counted cannot be bounded, so it is not run.
-        self.change(now, |counted| self.counted(counted, tool, now.as_millisecond()))
+        self.change(now, |counted| self.counted(counted, tool, now.as_millisecond(), running))
             .unwrap_or_else(|err| Some(format!("what this user does cannot be counted: {err}")))
     }
 
-    fn counted(&self, counted: &mut Counted, tool: &str, now: i64) -> Option<String> {
+    fn counted(
+        &self,
+        counted: &mut Counted,
+        tool: &str,
+        now: i64,
+        running: Duration,
+    ) -> Option<String> {
         let UserBounds { calls_per_minute, bytes, time } = self.bounds;
         if let Some(most) = bytes.filter(|most| counted.bytes >= *most) {
             return Some(format!(
@@ -67,8 +74,9 @@ impl TallyFile {
                 counted.bytes
             ));
         }
-        if let Some(most) = time.filter(|most| u128::from(counted.us) >= most.as_micros()) {
-            let (most, ran) = (most.as_secs(), counted.us / 1_000_000);
+        let ran = Duration::from_micros(counted.us) + running;
+        if let Some(most) = time.filter(|most| ran >= *most) {
+            let (most, ran) = (most.as_secs(), ran.as_secs());
             return Some(format!(
                 "calls of a user may run {most} s a day, and those of this one have run {ran} s"
             ));
@@ -131,19 +139,22 @@ mod tests {
             time: Some(Duration::from_secs(10)),
         };
         let tally = || TallyFile::new(&state, bounds).unwrap();
+        let no_task = Duration::ZERO;
         let at = |second: i64| Timestamp::from_second(1_800_000_000 + second).unwrap();
-        assert!(tally().count("t", at(0)).is_none());
-        assert!(tally().count("t", at(1)).is_none());
-        assert!(tally().count("t", at(2)).unwrap().contains("free in 59 s"));
-        assert!(tally().count("other", at(2)).is_none());
-        assert!(tally().count("t", at(61)).is_none());
+        assert!(tally().count("t", at(0), no_task).is_none());
+        assert!(tally().count("t", at(1), no_task).is_none());
+        assert!(tally().count("t", at(2), no_task).unwrap().contains("free in 59 s"));
+        assert!(tally().count("other", at(2), no_task).is_none());
+        assert!(tally().count("t", at(61), no_task).is_none());
         tally().spend(100, Duration::ZERO, at(62));
-        assert!(tally().count("x", at(63)).unwrap().contains("100 bytes a day"));
+        assert!(tally().count("x", at(63), no_task).unwrap().contains("100 bytes a day"));
         let tomorrow = at(86_400);
-        assert!(tally().count("x", tomorrow).is_none());
+        assert!(tally().count("x", tomorrow, no_task).is_none());
+        let task = Duration::from_secs(10);
+        assert!(tally().count("y", tomorrow, task).unwrap().contains("10 s a day"));
         tally().spend(0, Duration::from_secs(11), tomorrow);
-        assert!(tally().count("y", tomorrow).unwrap().contains("10 s a day"));
+        assert!(tally().count("y", tomorrow, no_task).unwrap().contains("10 s a day"));
         std::fs::write(state.folder().join("tally.json"), "{torn").unwrap();
-        assert!(tally().count("y", tomorrow).is_none());
+        assert!(tally().count("y", tomorrow, no_task).is_none());
     }
 }

@@ -136,16 +136,16 @@ impl Desk {
     fn decide(&self, plan: &Plan, ctx: &Ctx) -> Decision {
         let mut decision = self.judge.decide(&self.asked(), plan, ctx);
         let session = &self.call.session.0;
+        let tasks = || ctx.commands.tasks();
         if decision.verdict != Verdict::Deny
             && let Some(refused) =
-                self.judge
-                    .pace
-                    .count(session, &self.tool, self.clock.elapsed(), || ctx.commands.task_time())
+                self.judge.pace.count(session, &self.tool, self.clock.elapsed(), tasks)
         {
             decision = refused;
         } else if decision.verdict != Verdict::Deny
             && let Some(tally) = &self.judge.tally
-            && let Some(why) = tally.count(&self.tool, self.clock.now())
+            && let running = tasks().iter().filter(|task| task.runs).map(|task| task.time).sum()
+            && let Some(why) = tally.count(&self.tool, self.clock.now(), running)
         {
             decision = Decision { because: why.clone(), ..Decision::plain(Verdict::Deny, why) };
         }

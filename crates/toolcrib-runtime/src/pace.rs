@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use toolcrib_core::command::TaskSpent;
 use toolcrib_core::{Decision, Tier, Verdict};
 
 use crate::confirm::Weight;
@@ -17,6 +18,10 @@ const WINDOW: Duration = Duration::from_mins(1);
 pub struct Bounds {
     /// Calls a minute of one tool in one session; none without.
     pub calls_per_minute: Option<u32>,
+    /// Bytes that one tool may write in one session; no bound without.
+    pub tool_bytes: Option<u64>,
+    /// How long the calls of one tool in one session may run, together; no bound without.
+    pub tool_time: Option<Duration>,
     /// Bytes that one session may write; no bound without.
     pub session_bytes: Option<u64>,
     /// How long the calls of one session may run, together; no bound without.
@@ -29,8 +34,9 @@ pub struct Bounds {
 
 /// What a user does in all sessions and processes.
 pub trait Tally: Send + Sync {
-    /// Counts a call of a tool. Returns why it may not run instead, if there were too many.
-    fn count(&self, tool: &str, now: Timestamp) -> Option<String>;
+    /// Counts a call of a tool. Returns why it may not run instead, if there were too many. `running` is how
+    /// long tasks have run that are not over: what they took is counted at their end.
+    fn count(&self, tool: &str, now: Timestamp, running: Duration) -> Option<String>;
 
     /// Counts what a call wrote and how long it ran.
     fn spend(&self, bytes: u64, time: Duration, now: Timestamp);
@@ -43,8 +49,29 @@ pub(crate) struct Pace {
     /// When each session called each tool, on the clock that never goes back.
     calls: Mutex<HashMap<(String, String), VecDeque<Duration>>>,
     tainted: Mutex<HashSet<String>>,
-    /// What each session has written, and how long it has run.
-    spent: Mutex<HashMap<String, (u64, Duration)>>,
+    /// What each session has written by each tool, and how long it has run.
+    spent: Mutex<HashMap<String, HashMap<String, Spent>>>,
+}
+
+/// What was written, and how long it took.
+#[derive(Clone, Copy, Default)]
+struct Spent {
+    bytes: u64,
+    time: Duration,
+}
+
+impl Spent {
+    fn and(self, bytes: u64, time: Duration) -> Self {
+        Self { bytes: self.bytes.saturating_add(bytes), time: self.time.saturating_add(time) }
+    }
+}
+
+impl Bounds {
+    /// Whether it matters what calls write and how long they run.
+    fn bounds_spending(&self) -> bool {
+        let bytes = self.tool_bytes.is_some() || self.session_bytes.is_some();
+        bytes || self.tool_time.is_some() || self.session_time.is_some()
+    }
 }
 
 impl Pace {
@@ -62,17 +89,21 @@ impl Pace {
     }
 
     /// Counts a call that would run. Returns a refusal instead if there were too many; refused ones do not
-    /// count. `tasks` tells how long tasks took, which no call that has ended counts.
+    /// count. `tasks` tells what tasks took, which no call that has ended counts.
     pub(crate) fn count(
         &self,
         session: &str,
         tool: &str,
         now: Duration,
-        tasks: impl FnOnce() -> Duration,
+        tasks: impl FnOnce() -> Vec<TaskSpent>,
     ) -> Option<Decision> {
-        let tasks = if self.bounds.session_time.is_some() { tasks() } else { Duration::ZERO };
-        if let Some(refused) = self.is_spent(session, tasks) {
-            return Some(refused);
+        if self.bounds.bounds_spending()
+            && let Some(said) = self.is_spent(session, tool, &tasks())
+        {
+            return Some(Decision {
+                because: said.clone(),
+                ..Decision::plain(Verdict::Deny, said)
+            });
         }
         let most = self.bounds.calls_per_minute?;
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
@@ -97,32 +128,55 @@ impl Pace {
     }
 
     /// Counts what a call wrote and how long it ran.
-    pub(crate) fn spend(&self, session: &str, bytes: u64, time: Duration) {
-        if self.bounds.session_bytes.is_none() && self.bounds.session_time.is_none() {
+    pub(crate) fn spend(&self, session: &str, tool: &str, bytes: u64, time: Duration) {
+        if !self.bounds.bounds_spending() {
             return;
         }
         let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
-        let all = spent.entry(session.to_owned()).or_default();
-        all.0 += bytes;
-        all.1 += time;
+        let tools = spent.entry(session.to_owned()).or_default();
+        let of_tool = tools.entry(tool.to_owned()).or_default();
+        *of_tool = of_tool.and(bytes, time);
     }
 
-    fn is_spent(&self, session: &str, tasks: Duration) -> Option<Decision> {
-        let (bytes, time) = (self.bounds.session_bytes, self.bounds.session_time);
+    /// Says which bound a session has reached, by this tool or by all of them.
+    fn is_spent(&self, session: &str, tool: &str, tasks: &[TaskSpent]) -> Option<String> {
         let spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
-        let (written, ran) = spent.get(session).copied().unwrap_or_default();
-        let ran = ran + tasks;
-        let said = match (bytes, time) {
-            (Some(most), _) if written >= most => {
-                format!("a session may write {most} bytes, and this one has written {written}")
+        let (mut by_tool, mut by_all) = (Spent::default(), Spent::default());
+        let calls = spent.get(session).into_iter().flatten();
+        let calls = calls.map(|(name, spent)| (name, spent.bytes, spent.time));
+        let tasks = tasks.iter().filter(|task| task.session == session);
+        for (name, bytes, time) in
+            calls.chain(tasks.map(|task| (&task.tool, task.bytes, task.time)))
+        {
+            by_all = by_all.and(bytes, time);
+            if name == tool {
+                by_tool = by_tool.and(bytes, time);
             }
-            (_, Some(most)) if ran >= most => {
-                let (most, ran) = (most.as_secs(), ran.as_secs());
-                format!("a session may run {most} s, and this one has run {ran} s")
-            }
-            _ => return None,
-        };
-        Some(Decision { because: said.clone(), ..Decision::plain(Verdict::Deny, said) })
+        }
+        let bounds = &self.bounds;
+        let is_over = |most: Option<u64>, used: u64| most.filter(|most| used >= *most);
+        let is_late = |most: Option<Duration>, ran: Duration| most.filter(|most| ran >= *most);
+        if let Some(most) = is_over(bounds.tool_bytes, by_tool.bytes) {
+            let written = by_tool.bytes;
+            return Some(format!(
+                "a session may write {most} bytes by one tool, and this one has written {written} by `{tool}`"
+            ));
+        }
+        if let Some(most) = is_over(bounds.session_bytes, by_all.bytes) {
+            let written = by_all.bytes;
+            return Some(format!(
+                "a session may write {most} bytes, and this one has written {written}"
+            ));
+        }
+        if let Some(most) = is_late(bounds.tool_time, by_tool.time) {
+            let (most, ran) = (most.as_secs(), by_tool.time.as_secs());
+            return Some(format!(
+                "a session may run one tool for {most} s, and this one has run `{tool}` for {ran} s"
+            ));
+        }
+        let most = is_late(bounds.session_time, by_all.time)?.as_secs();
+        let ran = by_all.time.as_secs();
+        Some(format!("a session may run {most} s, and this one has run {ran} s"))
     }
 
     /// Notes that a session has seen what nobody vouches for.
@@ -153,20 +207,17 @@ mod tests {
     fn calls_are_counted_by_session_tool_and_minute() {
         let pace = Pace::new(Bounds { calls_per_minute: Some(2), ..Bounds::default() });
         let at = Duration::from_secs;
-        assert!(pace.count("a", "t", at(0), || Duration::ZERO).is_none());
-        assert!(pace.count("a", "t", at(1), || Duration::ZERO).is_none());
-        let refused = pace.count("a", "t", at(2), || Duration::ZERO).unwrap();
+        assert!(pace.count("a", "t", at(0), Vec::new).is_none());
+        assert!(pace.count("a", "t", at(1), Vec::new).is_none());
+        let refused = pace.count("a", "t", at(2), Vec::new).unwrap();
         assert_eq!(refused.verdict, Verdict::Deny);
         assert!(refused.rule.contains("2 calls a minute, free in 59 s"), "{}", refused.rule);
-        assert!(pace.count("b", "t", at(2), || Duration::ZERO).is_none(), "another session");
-        assert!(pace.count("a", "u", at(2), || Duration::ZERO).is_none(), "another tool");
-        assert!(
-            pace.count("a", "t", at(60), || Duration::ZERO).is_none(),
-            "the first is a minute ago"
-        );
-        assert!(pace.count("a", "t", at(60), || Duration::ZERO).is_some());
+        assert!(pace.count("b", "t", at(2), Vec::new).is_none(), "another session");
+        assert!(pace.count("a", "u", at(2), Vec::new).is_none(), "another tool");
+        assert!(pace.count("a", "t", at(60), Vec::new).is_none(), "the first is a minute ago");
+        assert!(pace.count("a", "t", at(60), Vec::new).is_some());
         let free = Pace::new(Bounds::default());
-        assert!((0..1000).all(|_| free.count("a", "t", at(0), || Duration::ZERO).is_none()));
+        assert!((0..1000).all(|_| free.count("a", "t", at(0), Vec::new).is_none()));
     }
 
     #[test]
@@ -178,14 +229,42 @@ mod tests {
         };
         let pace = Pace::new(bounds);
         let is_refused =
-            |session: &str| pace.count(session, "t", Duration::ZERO, || Duration::ZERO).is_some();
+            |session: &str| pace.count(session, "t", Duration::ZERO, Vec::new).is_some();
         assert!(!is_refused("a"));
-        pace.spend("a", 99, Duration::from_secs(1));
+        pace.spend("a", "t", 99, Duration::from_secs(1));
         assert!(!is_refused("a"));
-        pace.spend("a", 1, Duration::ZERO);
+        pace.spend("a", "u", 1, Duration::ZERO);
         assert!(is_refused("a") && !is_refused("b"));
-        pace.spend("b", 0, Duration::from_secs(10));
+        pace.spend("b", "u", 0, Duration::from_secs(10));
         assert!(is_refused("b"));
+    }
+
+    #[test]
+    fn what_a_session_has_spent_by_one_tool_is_refused_for_that_tool() {
+        let bounds = Bounds {
+            tool_bytes: Some(100),
+            tool_time: Some(Duration::from_secs(10)),
+            ..Bounds::default()
+        };
+        let pace = Pace::new(bounds);
+        let task = |tool: &str, seconds: u64, bytes: u64| TaskSpent {
+            session: "a".to_owned(),
+            tool: tool.to_owned(),
+            time: Duration::from_secs(seconds),
+            bytes,
+            runs: false,
+        };
+        let refused = |session: &str, tool: &str, tasks: Vec<TaskSpent>| {
+            let refused = pace.count(session, tool, Duration::ZERO, || tasks);
+            refused.map_or(String::new(), |decision| decision.rule)
+        };
+        pace.spend("a", "t", 60, Duration::from_secs(6));
+        pace.spend("a", "u", 60, Duration::from_secs(6));
+        assert_eq!(refused("a", "t", Vec::new()), "");
+        assert_eq!(refused("a", "t", vec![task("u", 99, 99)]), "");
+        assert!(refused("a", "t", vec![task("t", 0, 40)]).contains("written 100 by `t`"));
+        assert!(refused("a", "t", vec![task("t", 4, 0)]).contains("run `t` for 10 s"));
+        assert_eq!(refused("b", "t", vec![task("t", 99, 99)]), "");
     }
 
     #[test]

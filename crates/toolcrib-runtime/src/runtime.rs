@@ -261,7 +261,7 @@ impl Runtime {
             // What a disk was given for a small file is more than the file.
             if changes.is_empty() { ctx.meter.total().written_bytes } else { sizes.sum() }
         });
-        self.judge.pace.spend(&call.session.0, written, elapsed);
+        self.judge.pace.spend(&call.session.0, tool, written, elapsed);
         if let Some(tally) = &self.judge.tally {
             tally.spend(written, elapsed, self.clock.now());
         }

@@ -112,9 +112,10 @@ impl Crib {
         let recorder = record::recorder(&settings, &environment, &state);
         record::lost(&state, &*recorder, &*clock, &mut warnings);
         let sandbox = |workspace: &Arc<Workspace>| {
+            let tally = policy::tally(&settings, &state);
             let state = state.folder();
             commands::sandbox(&settings, &environment, workspace, &clock, state, wishes)
-                .map(|sandbox| commands::on_record(sandbox, &recorder, &clock))
+                .map(|sandbox| commands::on_record(sandbox, &recorder, &clock, tally))
         };
         let world = Arc::new(opener.shop(&workspace, &sandbox, &mut warnings)?);
         let sandbox = Arc::clone(&world.commands);

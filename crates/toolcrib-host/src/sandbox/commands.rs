@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use toolcrib_core::command::{After, Excerpt, Lines, Order, Past, Ran, Stream, Task, TaskStatus};
+use toolcrib_core::command::{
+    After, Excerpt, Lines, Order, Past, Ran, Stream, Task, TaskSpent, TaskStatus,
+};
 use toolcrib_core::{Cancel, Commands, ErrorKind, ToolError};
 
 use super::job::{Asker, Job};
@@ -71,13 +73,22 @@ impl Commands for SharedSandbox {
         Ok(())
     }
 
-    fn task_time(&self) -> Duration {
+    fn tasks(&self) -> Vec<TaskSpent> {
         let now = self.sandbox.clock.now();
+        let spent = |asker: &Asker, time: Duration, bytes: u64, runs: bool| {
+            let (session, tool) = (asker.session.0.clone(), asker.tool.clone());
+            TaskSpent { session, tool, time, bytes, runs }
+        };
+        let running = |job: &Arc<Job>| {
+            let time = Duration::try_from(now.duration_since(job.at)).unwrap_or_default();
+            Some(spent(&job.task_of()?, time, 0, true))
+        };
+        // Under one lock: a task is in the one or in the other.
         let jobs = lock(&self.sandbox.jobs);
-        let tasks = jobs.values().filter(|job| job.is_task());
-        let so_far = |job: &Arc<Job>| Duration::try_from(now.duration_since(job.at));
-        let running: Duration = tasks.filter_map(|job| so_far(job).ok()).sum();
-        running + *lock(&self.sandbox.tasks)
+        let mut all: Vec<_> = jobs.values().filter_map(running).collect();
+        let over = lock(&self.sandbox.tasks);
+        all.extend(over.iter().map(|(asker, (time, bytes))| spent(asker, *time, *bytes, false)));
+        all
     }
 
     fn is_under_way(&self, id: &str) -> bool {

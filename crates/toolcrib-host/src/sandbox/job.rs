@@ -25,7 +25,7 @@ pub(crate) struct Job {
 }
 
 /// Who started a task.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Asker {
     /// The conversation.
     pub session: SessionId,
@@ -80,9 +80,9 @@ impl Job {
         *self.asker.lock().unwrap_or_else(PoisonError::into_inner) = Some(asker.clone());
     }
 
-    /// Whether it is a task that is not over.
-    pub(crate) fn is_task(&self) -> bool {
-        self.asker.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    /// Who started it, if it is a task that is not over.
+    pub(crate) fn task_of(&self) -> Option<Asker> {
+        self.asker.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns who is to be told of its end: once, and only of a task.

@@ -57,6 +57,20 @@ static KEYS: &[Key] = &[
         ..NEVER
     },
     Key {
+        name: "policy.tool_bytes",
+        about: "Bytes that the calls of one tool in one session may write; 0 for no bound.",
+        kind: Kind::Count(0, i64::MAX),
+        default: "0",
+        ..NEVER
+    },
+    Key {
+        name: "policy.tool_seconds",
+        about: "How long the calls of one tool in one session may run, together; 0 for no bound.",
+        kind: Kind::Count(0, i64::MAX),
+        default: "0",
+        ..NEVER
+    },
+    Key {
         name: "policy.session_bytes",
         about: "Bytes that the calls of one session may write; 0 for no bound.",
         kind: Kind::Count(0, i64::MAX),

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use toolcrib_core::{Clock, Event, Keep, Moment, Recorder};
 use toolcrib_host::{CommandLimits, Operator, Profile, Sandbox, SandboxRules, Workspace};
+use toolcrib_runtime::Tally;
 
 use super::{WiringError, Wishes};
 use crate::settings::Settings;
@@ -56,14 +57,18 @@ pub(super) fn sandbox(
         .map_err(|err| WiringError(format!("`sandbox.egress`: {err}")))
 }
 
-/// Puts the end of every task on the record.
+/// Puts the end of every task on the record, and counts what it took as its user's.
 pub(super) fn on_record(
     sandbox: Sandbox,
     recorder: &Arc<dyn Recorder>,
     clock: &Arc<dyn Clock>,
+    tally: Option<Arc<dyn Tally>>,
 ) -> Arc<Sandbox> {
     let (recorder, clock) = (Arc::clone(recorder), Arc::clone(clock));
     sandbox.on_task_end(Box::new(move |ended| {
+        if let Some(tally) = &tally {
+            tally.spend(ended.usage.written_bytes, ended.elapsed, clock.now());
+        }
         let elapsed_us = ended.elapsed.as_micros() as u64;
         // Nobody waits for a task that could be told that the record failed.
         let event = Event {

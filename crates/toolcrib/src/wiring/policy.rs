@@ -57,8 +57,8 @@ pub(super) fn tally(settings: &Settings, state: &State) -> Option<Arc<dyn Tally>
 struct Shared(TallyFile);
 
 impl Tally for Shared {
-    fn count(&self, tool: &str, now: Timestamp) -> Option<String> {
-        self.0.count(tool, now)
+    fn count(&self, tool: &str, now: Timestamp, running: Duration) -> Option<String> {
+        self.0.count(tool, now, running)
     }
 
     fn spend(&self, bytes: u64, time: Duration, now: Timestamp) {
@@ -80,6 +80,8 @@ pub(super) fn bounds(settings: &Settings) -> Bounds {
     let bound = |name: &str| Some(settings.count(name)).filter(|most| *most > 0);
     Bounds {
         calls_per_minute,
+        tool_bytes: bound("policy.tool_bytes"),
+        tool_time: bound("policy.tool_seconds").map(Duration::from_secs),
         session_bytes: bound("policy.session_bytes"),
         session_time: bound("policy.session_seconds").map(Duration::from_secs),
         confirm,

@@ -200,6 +200,18 @@ fn too_many_calls_a_minute_are_refused_and_counted_by_tool() {
         lines.join("\n").as_bytes(),
     );
     assert!(got.stdout.lines().nth(2).unwrap().contains("a session may run 2 s"), "{}", got.stdout);
+    for (setting, said) in [
+        ("policy.tool_seconds=2", "a session may run one tool for 2 s"),
+        ("policy.user_seconds=2", "calls of a user may run 2 s a day"),
+    ] {
+        let scratch = Scratch::new();
+        let words = ["--yes", "-c", setting, "call", "--batch"];
+        let got = scratch.feed(words, lines.join("\n").as_bytes());
+        assert!(got.stdout.lines().nth(2).unwrap().contains(said), "{}", got.stdout);
+        // Another tool may; of a user, another process may not: what the task took is counted at its end.
+        let got = scratch.run(["-c", setting, "call", "forgekeeper/echo", "text=x"]);
+        assert_eq!(got.code == 0, setting.contains("tool"), "{}", got.stdout);
+    }
     for odd in ["abc", "0", "-1", ""] {
         let setting = format!("policy.calls_per_minute={odd}");
         let got = scratch.run(["-c", &setting, "call", "forgekeeper/echo", "text=x"]);
@@ -214,6 +226,13 @@ fn too_many_calls_a_minute_are_refused_and_counted_by_tool() {
         .feed(["--yes", "-c", "policy.session_bytes=15", "call", "--batch"], lines.as_bytes());
     assert!(got.stdout.contains("this one has written"), "{}", got.stdout);
     assert!(scratch.work().join("b").exists() && !scratch.work().join("c").exists());
+    let other =
+        write("e").replace("clemini/write_file", "wink/create_file").replace("file_path", "path");
+    let lines = [write("a"), write("d"), write("c"), other].join("\n");
+    let got =
+        scratch.feed(["--yes", "-c", "policy.tool_bytes=15", "call", "--batch"], lines.as_bytes());
+    assert!(got.stdout.contains("bytes by one tool"), "{}", got.stdout);
+    assert!(scratch.work().join("e").exists() && !scratch.work().join("c").exists());
 }
 
 #[test]
