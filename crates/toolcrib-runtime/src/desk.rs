@@ -377,7 +377,10 @@ impl Desk {
                 let message =
                     format!("`{tool}` was not run: the record cannot be written: {reason}");
                 Err(ToolError::new(ErrorKind::Unrecorded, message)
-                    .hint("check that the state folder can be written and its disk is not full"))
+                    .hint(
+                        "see to the state folder: it must be writable, its disk not full, and nobody may hold \
+                         its files locked; then repeat the call",
+                    ))
             }
             _ => Ok(()),
         }

@@ -70,7 +70,8 @@ impl Judge {
 
     /// What someone who is asked about a call could say "always" to; with each, why not, if so.
     pub(crate) fn choices(&self, asked: &Asked<'_>, plan: &Plan, ctx: &Ctx) -> Vec<Choice> {
-        let mut choices = vec![(Covers::Call(asked.canonical()), None)];
+        let exact = Covers::Call { args: asked.canonical(), links: self.links(plan, ctx) };
+        let mut choices = vec![(exact, None)];
         if let Some(Ok(proven)) = self.read(plan).map(|reading| reading.proven) {
             // Of the steps that no rule lets through there has to be one, or it takes more than one grant.
             let closed = |step: &&Step| !self.policy.lets_through(asked.tool, step);
@@ -142,7 +143,14 @@ impl Judge {
         let root = ctx.files.place(".").unwrap_or_default();
         // Grants that cannot be read grant nothing.
         let grants = self.grants.current().unwrap_or_default();
+        let is_same = |grant: &&Grant| match &grant.covers {
+            Covers::Call { args, links } => {
+                *args == asked.canonical() && *links == self.links(plan, ctx)
+            }
+            Covers::Argv(_) | Covers::Path(_) => true,
+        };
         let grants = grants.iter().filter(|grant| grant.holds(now, asked.session, &root));
+        let grants = grants.filter(|grant| grant.tool_name == asked.tool).filter(is_same);
         let rules: Vec<Rule> = grants.filter_map(Grant::rule).collect();
         if rules.is_empty() {
             return decision;
@@ -166,6 +174,23 @@ impl Judge {
         files.sort_unstable();
         files.dedup();
         files
+    }
+
+    /// The links among the paths that a call names, each with where it leads.
+    fn links(&self, plan: &Plan, ctx: &Ctx) -> Vec<(String, String)> {
+        let edits = plan.edits.iter().map(|edit| edit.path.clone());
+        let mut paths: Vec<String> = edits.chain(plan.reads.iter().cloned()).collect();
+        if let (Some(reading), Some(command)) = (self.read(plan), &plan.command) {
+            let from = command.directory.as_deref().unwrap_or(".");
+            for directory in directories(&reading, from) {
+                let words = candidates(&reading).take(MOST_NAMED);
+                paths.extend(words.map(|word| below(&directory, &word)));
+            }
+        }
+        paths.sort_unstable();
+        paths.dedup();
+        let lead = paths.into_iter().map(|path| (ctx.files.landing(&path), path));
+        lead.filter(|(end, _)| end.has_links).map(|(end, path)| (path, end.path)).collect()
     }
 
     /// What of a command is only known when it runs.

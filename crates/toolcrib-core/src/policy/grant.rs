@@ -53,8 +53,15 @@ pub enum Scope {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Covers {
-    /// One call, to the letter: its arguments as canonical text.
-    Call(String),
+    /// One call, to the letter.
+    Call {
+        /// Its arguments as canonical text.
+        args: String,
+        /// The links among the paths that it names, each with where it led: a call is another one when they
+        /// lead elsewhere.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        links: Vec<(String, String)>,
+    },
     /// Commands that begin with these words.
     Argv(Vec<String>),
     /// Calls that touch nothing but this path.
@@ -88,7 +95,12 @@ impl Covers {
     /// The rule as text.
     pub fn text(&self) -> String {
         match self {
-            Self::Call(call) => format!("call = {call}"),
+            Self::Call { args, links } => {
+                let links: Vec<String> =
+                    links.iter().map(|(path, end)| format!("{path:?} leads to {end:?}")).collect();
+                let while_so = if links.is_empty() { "" } else { ", while " };
+                format!("call = {args}{while_so}{}", links.join(", "))
+            }
             Self::Argv(words) => {
                 let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
                 format!("argv = [{}]", words.join(", "))
@@ -100,7 +112,7 @@ impl Covers {
     fn when(&self) -> Option<When> {
         let when = When::default();
         Some(match self {
-            Self::Call(call) => When { call: Some(call.clone()), ..when },
+            Self::Call { args, .. } => When { call: Some(args.clone()), ..when },
             Self::Argv(words) => {
                 let argv = words.iter().map(|word| vec![word.clone()]).collect();
                 When { argv: Some(argv), ..when }

@@ -292,7 +292,7 @@ impl Dialog {
 
 fn named(covers: &Covers) -> String {
     match covers {
-        Covers::Call(_) => "this exact call".to_owned(),
+        Covers::Call { .. } => "this exact call".to_owned(),
         Covers::Argv(words) => format!("commands that begin with: {}", escape::line(&join(words))),
         Covers::Path(path) => format!("calls that change only: {}", escape::line(path)),
     }

@@ -362,6 +362,39 @@ fn a_script_that_changes_during_the_question_is_not_run() {
 }
 
 #[test]
+fn this_exact_call_is_another_when_its_links_lead_elsewhere() {
+    use std::os::unix::fs::symlink;
+    let relink = |scratch: &Scratch, target: &str| {
+        let link = scratch.work().join("lnk");
+        let _ = std::fs::remove_file(&link);
+        symlink(target, &link).unwrap();
+    };
+    let calls: [&[&str]; 2] = [
+        &["call", "clemini/bash", "command=touch lnk/made"],
+        &["call", "clemini/write_file", "file_path=lnk/made", "content=x"],
+    ];
+    for call in calls {
+        let scratch = Scratch::new();
+        scratch.put("one/", "");
+        scratch.put("two/", "");
+        relink(&scratch, "one");
+        let (code, seen) = always(&scratch, call, "always\n1\np\n3\ny\n");
+        assert_eq!(code, 0, "{seen}");
+        assert!(seen.contains("leads to"), "{seen}");
+        assert_eq!(scratch.run(call).code, 0, "the control: it holds while they lead there");
+        relink(&scratch, "two");
+        assert_eq!(scratch.run(call).code, 4);
+        assert!(!scratch.work().join("two/made").exists());
+        relink(&scratch, "one");
+        assert_eq!(scratch.run(call).code, 0);
+        // And where there was none.
+        std::fs::remove_file(scratch.work().join("lnk")).unwrap();
+        std::fs::create_dir(scratch.work().join("lnk")).unwrap();
+        assert_eq!(scratch.run(call).code, 4);
+    }
+}
+
+#[test]
 fn a_grant_that_ends_while_its_call_waits_answers_nothing() {
     let scratch = Scratch::new();
     let call = ["call", "clemini/bash", "command=touch a"];
