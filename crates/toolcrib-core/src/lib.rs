@@ -12,6 +12,7 @@ pub mod declaration;
 pub mod error;
 pub mod escape;
 pub mod event;
+pub mod hosts;
 pub mod json;
 pub mod nearest;
 pub mod outcome;

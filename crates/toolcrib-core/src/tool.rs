@@ -172,6 +172,24 @@ impl Plan {
         Self { reads: vec![path.to_owned()], ..Self::default() }
     }
 
+    /// Returns a plan that looks below a directory for what a pattern names.
+    pub fn search(directory: Option<&str>, pattern: Option<&str>) -> Self {
+        let directory = directory.unwrap_or(".");
+        // A pattern without stars is a name like any other.
+        let named = pattern.map(|pattern| match directory {
+            "." | "" | "./" => pattern.to_owned(),
+            above => format!("{}/{pattern}", above.trim_end_matches('/')),
+        });
+        let reads = std::iter::once(directory.to_owned()).chain(named);
+        Self { reads: reads.collect(), ..Self::default() }
+    }
+
+    /// How many bytes its edits would write.
+    pub fn size(&self) -> u64 {
+        let sizes = self.edits.iter().filter_map(|edit| edit.after.as_ref());
+        sizes.map(|after| after.len() as u64).sum()
+    }
+
     /// Returns a plan that runs a command.
     pub fn command(order: &Order) -> Self {
         let Order { shell, text, directory, .. } = order.clone();

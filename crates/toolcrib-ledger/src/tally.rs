@@ -54,21 +54,26 @@ impl TallyFile {
 
     /// Counts a call of a tool. Returns why it may not run instead, if there were too many. `running` is how
     /// long tasks have run that are not over: what they took is counted at their end.
-    pub fn count(&self, tool: &str, now: Timestamp, running: Duration) -> Option<String> {
+    pub fn count(
+        &self,
+        tool: &str,
+        now: Timestamp,
+        running: Duration,
+        planned: u64,
+    ) -> Option<String> {
         // What cannot be counted cannot be bounded, so it is not run.
-        self.change(now, |counted| self.counted(counted, tool, now.as_millisecond(), running))
-            .unwrap_or_else(|err| Some(format!("what this user does cannot be counted: {err}")))
+        self.change(now, |counted| {
+            self.is_spent(counted, running, planned)
+                .or_else(|| self.counted(counted, tool, now.as_millisecond()))
+        })
+        .unwrap_or_else(|err| Some(format!("what this user does cannot be counted: {err}")))
     }
 
-    fn counted(
-        &self,
-        counted: &mut Counted,
-        tool: &str,
-        now: i64,
-        running: Duration,
-    ) -> Option<String> {
-        let UserBounds { calls_per_minute, bytes, time } = self.bounds;
-        if let Some(most) = bytes.filter(|most| counted.bytes >= *most) {
+    fn is_spent(&self, counted: &Counted, running: Duration, planned: u64) -> Option<String> {
+        let UserBounds { bytes, time, .. } = self.bounds;
+        let is_over =
+            |most: &u64| counted.bytes >= *most || counted.bytes.saturating_add(planned) > *most;
+        if let Some(most) = bytes.filter(is_over) {
             return Some(format!(
                 "a user may write {most} bytes a day, and this one has written {}",
                 counted.bytes
@@ -81,7 +86,11 @@ impl TallyFile {
                 "calls of a user may run {most} s a day, and those of this one have run {ran} s"
             ));
         }
-        let most = calls_per_minute?;
+        None
+    }
+
+    fn counted(&self, counted: &mut Counted, tool: &str, now: i64) -> Option<String> {
+        let most = self.bounds.calls_per_minute?;
         let times = counted.calls.entry(tool.to_owned()).or_default();
         times.retain(|at| (0..MINUTE).contains(&(now - at)));
         if (times.len() as u64) < most {
@@ -141,20 +150,22 @@ mod tests {
         let tally = || TallyFile::new(&state, bounds).unwrap();
         let no_task = Duration::ZERO;
         let at = |second: i64| Timestamp::from_second(1_800_000_000 + second).unwrap();
-        assert!(tally().count("t", at(0), no_task).is_none());
-        assert!(tally().count("t", at(1), no_task).is_none());
-        assert!(tally().count("t", at(2), no_task).unwrap().contains("free in 59 s"));
-        assert!(tally().count("other", at(2), no_task).is_none());
-        assert!(tally().count("t", at(61), no_task).is_none());
+        assert!(tally().count("t", at(0), no_task, 0).is_none());
+        assert!(tally().count("t", at(1), no_task, 0).is_none());
+        assert!(tally().count("t", at(2), no_task, 0).unwrap().contains("free in 59 s"));
+        assert!(tally().count("other", at(2), no_task, 0).is_none());
+        assert!(tally().count("t", at(61), no_task, 0).is_none());
+        assert!(tally().count("w", at(62), no_task, 101).unwrap().contains("100 bytes a day"));
+        assert!(tally().count("w", at(62), no_task, 100).is_none());
         tally().spend(100, Duration::ZERO, at(62));
-        assert!(tally().count("x", at(63), no_task).unwrap().contains("100 bytes a day"));
+        assert!(tally().count("x", at(63), no_task, 0).unwrap().contains("100 bytes a day"));
         let tomorrow = at(86_400);
-        assert!(tally().count("x", tomorrow, no_task).is_none());
+        assert!(tally().count("x", tomorrow, no_task, 0).is_none());
         let task = Duration::from_secs(10);
-        assert!(tally().count("y", tomorrow, task).unwrap().contains("10 s a day"));
+        assert!(tally().count("y", tomorrow, task, 0).unwrap().contains("10 s a day"));
         tally().spend(0, Duration::from_secs(11), tomorrow);
-        assert!(tally().count("y", tomorrow, no_task).unwrap().contains("10 s a day"));
+        assert!(tally().count("y", tomorrow, no_task, 0).unwrap().contains("10 s a day"));
         std::fs::write(state.folder().join("tally.json"), "{torn").unwrap();
-        assert!(tally().count("y", tomorrow, no_task).is_none());
+        assert!(tally().count("y", tomorrow, no_task, 0).is_none());
     }
 }

@@ -139,13 +139,13 @@ impl Desk {
         let tasks = || ctx.commands.tasks();
         if decision.verdict != Verdict::Deny
             && let Some(refused) =
-                self.judge.pace.count(session, &self.tool, self.clock.elapsed(), tasks)
+                self.judge.pace.count(session, &self.tool, self.clock.elapsed(), plan.size(), tasks)
         {
             decision = refused;
         } else if decision.verdict != Verdict::Deny
             && let Some(tally) = &self.judge.tally
             && let running = tasks().iter().filter(|task| task.runs).map(|task| task.time).sum()
-            && let Some(why) = tally.count(&self.tool, self.clock.now(), running)
+            && let Some(why) = tally.count(&self.tool, self.clock.now(), running, plan.size())
         {
             decision = Decision { because: why.clone(), ..Decision::plain(Verdict::Deny, why) };
         }
@@ -287,7 +287,7 @@ impl Desk {
                 ErrorKind::Declined,
                 format!("`{}` was declined: {words}", self.tool),
             )
-            .hint("a person said no, and why; do as they say, or ask them"),
+            .hint("it was not approved, for this reason; do as it says, or ask"),
             Answer::Yes(_) | Answer::Always(..) | Answer::No(..) => {
                 ToolError::new(ErrorKind::Declined, format!("`{}` was declined", self.tool))
                     .hint("a person said no; do something else, or ask them")

@@ -5,14 +5,18 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use serde_json::Value;
 use toolcrib_core::command::Shell;
+use toolcrib_core::hosts::{hosts_in, hosts_named};
 use toolcrib_core::policy::grant::{self, Covers, Grant, Grants, Wish};
-use toolcrib_core::policy::{Policy, Rule, Subject, without_detours};
+use toolcrib_core::policy::{Policy, Rule, Subject};
 use toolcrib_core::reading::{ReadShell, Reading, Step};
 use toolcrib_core::{Ctx, Decision, Plan, Tier, Verdict, canonical};
 
 use crate::confirm::Confirmations;
-use crate::hosts::{hosts_in, hosts_named};
 use crate::pace::{Bounds, Pace, Tally};
+use crate::paths::{
+    MOST_NAMED, below, candidates, directories, doubt_names, doubt_writers, mentioned,
+    place_redirects, words_of,
+};
 
 /// What "always" could be said to, and why it may not be, if so.
 pub type Choice = (Covers, Option<String>);
@@ -76,7 +80,8 @@ impl Judge {
             // Of the steps that no rule lets through there has to be one, or it takes more than one grant.
             let closed = |step: &&Step| !self.policy.lets_through(asked.tool, step);
             if let [step] = proven.steps.iter().filter(closed).collect::<Vec<_>>()[..] {
-                let beginnings = grant::beginnings(step).into_iter();
+                let asks = self.policy.asks_about(asked.tool, step);
+                let beginnings = grant::beginnings(step, asks.as_deref()).into_iter();
                 choices.extend(beginnings.map(|(words, refused)| (Covers::Argv(words), refused)));
             }
         }
@@ -243,13 +248,13 @@ impl Judge {
                 reads.extend(mentioned(reading, from, is_kept, ctx));
                 doubt_names(reading, is_kept);
                 let keeps = |path: &str| self.policy.keeps_from_writing(asked.tool, &root, path);
-                doubt_writers(reading, from, &keeps, ctx);
+                doubt_writers(reading, from, is_kept, &keeps, ctx);
             }
             writes.extend(reading.writes.iter().chain(&reading.removes).cloned());
         }
         let canonical = asked.canonical();
         let mut hosts = hosts_in(asked.args, reading.as_ref());
-        if self.policy.keeps_from_hosts(asked.tool)
+        if self.policy.looks_at_hosts(asked.tool)
             && let Some(reading) = &mut reading
         {
             match hosts_named(reading) {
@@ -270,223 +275,4 @@ impl Judge {
         };
         self.policy.decide(&subject, ctx.clock.now(), grants)
     }
-}
-
-/// Of more words than this, the rest are not looked at for files.
-const MOST_NAMED: usize = 1000;
-
-/// The directories that parts of a command could run in: where it begins, where each `cd` leads from there, and
-/// where all of them lead one after the other.
-fn directories(reading: &Reading, from: &str) -> Vec<String> {
-    /// More than this are not followed.
-    const MOST: usize = 8;
-    let mut all = vec![from.to_owned()];
-    let moves = reading.found.iter().filter(|words| {
-        matches!(words.first().map(String::as_str), Some("cd" | "pushd" | "chdir"))
-    });
-    let moves = moves.take(MOST);
-    let mut here = from.to_owned();
-    for target in moves.filter_map(|words| words[1..].iter().find(|word| !word.starts_with('-'))) {
-        here = below(&here, target);
-        all.push(here.clone());
-        all.push(below(from, target));
-    }
-    all.dedup();
-    all.truncate(MOST);
-    all
-}
-
-/// A path as it is from a directory.
-fn below(from: &str, path: &str) -> String {
-    if path.starts_with('/') { path.to_owned() } else { format!("{from}/{path}") }
-}
-
-/// What a program that is not known does with a file that a rule keeps it from writing, nobody can tell.
-fn doubt_writers(reading: &mut Reading, from: &str, keeps: &dyn Fn(&str) -> bool, ctx: &Ctx) {
-    let Ok(proven) = &reading.proven else { return };
-    let unknown = proven.steps.iter().filter(|step| !step.names.is_known);
-    let mut words = unknown.flat_map(|step| &step.words[1..]).flat_map(|word| could_be(word));
-    let found = words.by_ref().take(MOST_NAMED).find(|word| {
-        keeps(&without_detours(word)) || keeps(&ctx.files.landing(&below(from, word)).path)
-    });
-    if let Some(word) = found {
-        reading.proven = Err(format!("it could write `{word}`, and a rule is about that"));
-    }
-}
-
-/// Everything among its words that could be a file.
-fn candidates(reading: &Reading) -> impl Iterator<Item = String> {
-    words_of(reading).flat_map(|word| could_be(word))
-}
-
-/// Every word of a command that could name a file.
-fn named_by(reading: &Reading) -> impl Iterator<Item = &String> {
-    let steps = reading.proven.iter().flat_map(|proven| &proven.steps);
-    let commands = reading.found.iter().chain(steps.map(|step| &step.words));
-    commands.flat_map(|words| paths_in(words)).chain(&reading.reads)
-}
-
-/// The words of a program that could name files: what it prints, or looks for, does not.
-fn paths_in(words: &[String]) -> Vec<&String> {
-    let Some((name, rest)) = words.split_first() else { return Vec::new() };
-    let all = || words.iter().collect();
-    let name = name.rsplit('/').next().unwrap_or(name);
-    let (name, rest) = match (name, rest) {
-        ("git", [command, rest @ ..]) if command == "grep" => ("grep", rest),
-        other => other,
-    };
-    match name {
-        "echo" | "printf" | "tr" | "seq" | "expr" => Vec::new(),
-        "git" => {
-            const TEXTS: &[&str] =
-                &["-m", "--message", "--grep", "--author", "--format", "--pretty"];
-            let is_text = |at: usize| {
-                let before = at.checked_sub(1).map(|at| rest[at].as_str());
-                let own = rest[at].split('=').next().unwrap_or_default();
-                before.is_some_and(|it| TEXTS.contains(&it)) || TEXTS.contains(&own)
-            };
-            (0..rest.len()).filter(|at| !is_text(*at)).map(|at| &rest[at]).collect()
-        }
-        "grep" | "egrep" | "fgrep" | "rg" => {
-            // With these, its first operand is a file.
-            let has_pattern = rest.iter().any(|word| {
-                let letters = word.strip_prefix('-').filter(|it| !it.starts_with('-'));
-                letters.is_some_and(|it| it.contains(['e', 'f']))
-                    || word.starts_with("--f")
-                    || word.starts_with("--re")
-            });
-            let pattern = rest.iter().position(|word| !word.starts_with('-'));
-            let skipped = pattern.filter(|_| !has_pattern);
-            let others = rest.iter().enumerate().filter(|(at, _)| Some(*at) != skipped);
-            others.map(|it| it.1).collect()
-        }
-        _ => all(),
-    }
-}
-
-/// Every word of a command, however it is read.
-fn words_of(reading: &Reading) -> impl Iterator<Item = &String> {
-    let steps = reading.proven.iter().flat_map(|proven| &proven.steps);
-    let proven = steps.flat_map(|step| &step.words);
-    reading.found.iter().flatten().chain(&reading.reads).chain(proven)
-}
-
-/// What a path is can change while a command runs, by a part of it: where a rule is about paths, nothing is proven
-/// of the parts beside it. Nor is it of one that writes what its words do not name.
-fn doubt_names(reading: &mut Reading, is_kept: bool) {
-    let Ok(proven) = &reading.proven else { return };
-    let has_pipe = proven.steps.iter().any(|step| step.is_fed);
-    let is_file = |word: &String| !word.starts_with('-') || word.contains(['/', '=']);
-    let has_files = |step: &Step| step.words[1..].iter().any(is_file);
-    let maker = proven.steps.iter().position(|step| step.names.leads_elsewhere);
-    let why = match maker {
-        Some(maker) if is_kept => {
-            let rest = proven.steps.iter().enumerate();
-            let beside = rest.filter(|(at, _)| *at > maker || has_pipe && *at != maker);
-            let has_redirects = !proven.writes.is_empty() || !reading.reads.is_empty();
-            let is_led = has_redirects || beside.into_iter().any(|(_, step)| has_files(step));
-            is_led.then_some("a part of it can make a path lead somewhere else")
-        }
-        _ => None,
-    };
-    let unnamed = is_kept && proven.steps.iter().any(|step| step.names.writes_unnamed);
-    let why = why.or(unnamed.then_some("it writes files that its words do not name"));
-    if let Some(why) = why {
-        reading.proven = Err(format!("{why}, and a rule is about paths"));
-    }
-}
-
-/// The paths that the words of a command could be. A rule that tightens is about those too; where there is
-/// one, a word that could be a path and is not known to be which proves nothing.
-fn mentioned(reading: &mut Reading, from: &str, is_kept: bool, ctx: &Ctx) -> Vec<String> {
-    /// Of more words than this, the rest are only looked at as they are spelt.
-    const MOST: usize = 1000;
-    let directories = directories(reading, from);
-    let words = named_by(reading);
-    let mut candidates: Vec<String> =
-        words.flat_map(|word| could_be(word)).take(MOST * 4).collect();
-    candidates.sort_unstable();
-    candidates.dedup();
-    let spelt = candidates.iter().map(|word| without_detours(word.trim_start_matches("./")));
-    let mut all: Vec<String> = spelt.collect();
-    let mut unknown =
-        (candidates.len() > MOST).then(|| "it has more words than are looked at".to_owned());
-    for word in candidates.into_iter().take(MOST) {
-        for directory in &directories {
-            let landing = ctx.files.landing(&below(directory, &word));
-            let leads_out = !landing.is_inside && word != "/dev/null";
-            if leads_out && (landing.has_links || word.contains('/')) {
-                unknown.get_or_insert_with(|| {
-                    format!("`{word}` could be a file that a rule is about")
-                });
-            }
-            all.push(landing.path);
-        }
-    }
-    // Of git's paths, stars and their like are its own to expand.
-    let is_git = |words: &&Vec<String>| words.first().is_some_and(|name| name == "git");
-    let mut git = reading.found.iter().filter(is_git).flat_map(|words| paths_in(words));
-    let expands = |word: &&String| word.contains(['*', '?', '[', '\\']) || word.starts_with(":(");
-    if let Some(word) = git.find(expands) {
-        unknown.get_or_insert_with(|| format!("`{word}` could be files that a rule is about"));
-    }
-    if directories.len() > 1 {
-        unknown.get_or_insert_with(|| {
-            "it changes its directory, and a rule is about paths".to_owned()
-        });
-    }
-    if let (true, Some(why), true) = (is_kept, unknown, reading.proven.is_ok()) {
-        reading.proven = Err(why);
-    }
-    all
-}
-
-/// What of a word could be a path: all of it, a flag's value, what is behind a colon or an `@`, an address.
-fn could_be(word: &str) -> Vec<String> {
-    /// Bundled flags beyond this are none.
-    const BUNDLED: usize = 40;
-    /// More parts of one word than this, or of a longer one, are none.
-    const PARTS: usize = 16;
-    const LONGEST: usize = 4096;
-    if word.len() > LONGEST {
-        return vec![word.to_owned()];
-    }
-    let values = word.match_indices('=').take(PARTS).map(|(at, _)| &word[at + 1..]);
-    let flags = word.strip_prefix('-').filter(|it| !it.starts_with('-')).unwrap_or_default();
-    let bundled = (1..=BUNDLED.min(flags.len())).filter_map(|at| flags.get(at..));
-    let behind = word.rsplit_once(':').map(|it| it.1.trim_start_matches('/'));
-    let magic = word.strip_prefix(":(").and_then(|it| it.split_once(')')).map(|it| it.1);
-    let named = word.rsplit_once('@').map(|it| it.1);
-    let is_file = word.get(..5).is_some_and(|it| it.eq_ignore_ascii_case("file:"));
-    let address = is_file.then(|| &word[5..]).map(|it| {
-        let it = it.strip_prefix("//").unwrap_or(it);
-        it.find('/').map_or(it, |at| &it[at..])
-    });
-    let one = [Some(word), behind, magic, named, address].into_iter().flatten();
-    let all = one.chain(values).chain(bundled);
-    all.filter(|it| !it.is_empty()).map(str::to_owned).collect()
-}
-
-/// Puts real places in the place of what redirections are spelt as. One that is outside proves nothing.
-fn place_redirects(reading: &mut Reading, from: &str, ctx: &Ctx) {
-    if let Ok(proven) = &mut reading.proven {
-        let mut outside = None;
-        for path in &mut proven.writes {
-            let landing = ctx.files.landing(&below(from, path));
-            if landing.is_inside {
-                *path = landing.path;
-            } else {
-                outside = Some(path.clone());
-            }
-        }
-        if let Some(path) = outside {
-            reading.proven = Err(format!("it writes `{path}`, which is not in the workspace"));
-        }
-    }
-    let places = |paths: &[String]| -> Vec<String> {
-        let real = paths.iter().map(|path| ctx.files.landing(&below(from, path)).path);
-        real.chain(paths.iter().map(|path| without_detours(path))).collect()
-    };
-    reading.writes = places(&reading.writes);
-    reading.removes = places(&reading.removes);
 }

@@ -35,8 +35,9 @@ pub struct Bounds {
 /// What a user does in all sessions and processes.
 pub trait Tally: Send + Sync {
     /// Counts a call of a tool. Returns why it may not run instead, if there were too many. `running` is how
-    /// long tasks have run that are not over: what they took is counted at their end.
-    fn count(&self, tool: &str, now: Timestamp, running: Duration) -> Option<String>;
+    /// long tasks have run that are not over: what they took is counted at their end. `planned` is what it would
+    /// write, as far as that is known.
+    fn count(&self, tool: &str, now: Timestamp, running: Duration, planned: u64) -> Option<String>;
 
     /// Counts what a call wrote and how long it ran.
     fn spend(&self, bytes: u64, time: Duration, now: Timestamp);
@@ -89,16 +90,18 @@ impl Pace {
     }
 
     /// Counts a call that would run. Returns a refusal instead if there were too many; refused ones do not
-    /// count. `tasks` tells what tasks took, which no call that has ended counts.
+    /// count. `tasks` tells what tasks took, which no call that has ended counts; `planned` is what it would
+    /// write, as far as that is known.
     pub(crate) fn count(
         &self,
         session: &str,
         tool: &str,
         now: Duration,
+        planned: u64,
         tasks: impl FnOnce() -> Vec<TaskSpent>,
     ) -> Option<Decision> {
         if self.bounds.bounds_spending()
-            && let Some(said) = self.is_spent(session, tool, &tasks())
+            && let Some(said) = self.is_spent(session, tool, planned, &tasks())
         {
             return Some(Decision {
                 because: said.clone(),
@@ -139,7 +142,13 @@ impl Pace {
     }
 
     /// Says which bound a session has reached, by this tool or by all of them.
-    fn is_spent(&self, session: &str, tool: &str, tasks: &[TaskSpent]) -> Option<String> {
+    fn is_spent(
+        &self,
+        session: &str,
+        tool: &str,
+        planned: u64,
+        tasks: &[TaskSpent],
+    ) -> Option<String> {
         let spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut by_tool, mut by_all) = (Spent::default(), Spent::default());
         let calls = spent.get(session).into_iter().flatten();
@@ -154,18 +163,22 @@ impl Pace {
             }
         }
         let bounds = &self.bounds;
-        let is_over = |most: Option<u64>, used: u64| most.filter(|most| used >= *most);
+        let is_over = |most: Option<u64>, used: u64| {
+            most.filter(|most| used >= *most || used.saturating_add(planned) > *most)
+        };
+        let more =
+            if planned == 0 { String::new() } else { format!(", and would write {planned} more") };
         let is_late = |most: Option<Duration>, ran: Duration| most.filter(|most| ran >= *most);
         if let Some(most) = is_over(bounds.tool_bytes, by_tool.bytes) {
             let written = by_tool.bytes;
             return Some(format!(
-                "a session may write {most} bytes by one tool, and this one has written {written} by `{tool}`"
+                "a session may write {most} bytes by one tool, and this one has written {written} by `{tool}`{more}"
             ));
         }
         if let Some(most) = is_over(bounds.session_bytes, by_all.bytes) {
             let written = by_all.bytes;
             return Some(format!(
-                "a session may write {most} bytes, and this one has written {written}"
+                "a session may write {most} bytes, and this one has written {written}{more}"
             ));
         }
         if let Some(most) = is_late(bounds.tool_time, by_tool.time) {
@@ -207,17 +220,17 @@ mod tests {
     fn calls_are_counted_by_session_tool_and_minute() {
         let pace = Pace::new(Bounds { calls_per_minute: Some(2), ..Bounds::default() });
         let at = Duration::from_secs;
-        assert!(pace.count("a", "t", at(0), Vec::new).is_none());
-        assert!(pace.count("a", "t", at(1), Vec::new).is_none());
-        let refused = pace.count("a", "t", at(2), Vec::new).unwrap();
+        assert!(pace.count("a", "t", at(0), 0, Vec::new).is_none());
+        assert!(pace.count("a", "t", at(1), 0, Vec::new).is_none());
+        let refused = pace.count("a", "t", at(2), 0, Vec::new).unwrap();
         assert_eq!(refused.verdict, Verdict::Deny);
         assert!(refused.rule.contains("2 calls a minute, free in 59 s"), "{}", refused.rule);
-        assert!(pace.count("b", "t", at(2), Vec::new).is_none(), "another session");
-        assert!(pace.count("a", "u", at(2), Vec::new).is_none(), "another tool");
-        assert!(pace.count("a", "t", at(60), Vec::new).is_none(), "the first is a minute ago");
-        assert!(pace.count("a", "t", at(60), Vec::new).is_some());
+        assert!(pace.count("b", "t", at(2), 0, Vec::new).is_none(), "another session");
+        assert!(pace.count("a", "u", at(2), 0, Vec::new).is_none(), "another tool");
+        assert!(pace.count("a", "t", at(60), 0, Vec::new).is_none(), "the first is a minute ago");
+        assert!(pace.count("a", "t", at(60), 0, Vec::new).is_some());
         let free = Pace::new(Bounds::default());
-        assert!((0..1000).all(|_| free.count("a", "t", at(0), Vec::new).is_none()));
+        assert!((0..1000).all(|_| free.count("a", "t", at(0), 0, Vec::new).is_none()));
     }
 
     #[test]
@@ -229,10 +242,12 @@ mod tests {
         };
         let pace = Pace::new(bounds);
         let is_refused =
-            |session: &str| pace.count(session, "t", Duration::ZERO, Vec::new).is_some();
+            |session: &str| pace.count(session, "t", Duration::ZERO, 0, Vec::new).is_some();
         assert!(!is_refused("a"));
         pace.spend("a", "t", 99, Duration::from_secs(1));
         assert!(!is_refused("a"));
+        let more = |planned: u64| pace.count("a", "t", Duration::ZERO, planned, Vec::new);
+        assert!(more(1).is_none() && more(2).unwrap().rule.contains("would write 2 more"));
         pace.spend("a", "u", 1, Duration::ZERO);
         assert!(is_refused("a") && !is_refused("b"));
         pace.spend("b", "u", 0, Duration::from_secs(10));
@@ -255,7 +270,7 @@ mod tests {
             runs: false,
         };
         let refused = |session: &str, tool: &str, tasks: Vec<TaskSpent>| {
-            let refused = pace.count(session, tool, Duration::ZERO, || tasks);
+            let refused = pace.count(session, tool, Duration::ZERO, 0, || tasks);
             refused.map_or(String::new(), |decision| decision.rule)
         };
         pace.spend("a", "t", 60, Duration::from_secs(6));

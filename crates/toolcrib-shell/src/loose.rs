@@ -142,7 +142,7 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
                     |it: &String| it.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
                 let target = target.filter(|it| !(copies && is_number(it)));
                 let target: Vec<String> =
-                    target.into_iter().flat_map(|it| self.values.fill(it)).collect();
+                    target.into_iter().flat_map(|it| self.values.fill(&it)).collect();
                 if writes {
                     let here = self.here(node.start_byte());
                     self.writes(target, &here);
@@ -214,8 +214,7 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
     fn command(&mut self, node: Node<'_>, text: &str, depth: usize) {
         let spelt = plain_words(node, text);
         let braced = self.braced(node, text);
-        let words: Vec<String> =
-            braced.iter().flat_map(|word| self.values.fill(word.clone())).collect();
+        let words: Vec<String> = braced.iter().flat_map(|word| self.values.fill(word)).collect();
         if let Some(target) = moves_to(&words) {
             self.moves.push((node.end_byte(), scope_end(node), target));
         }

@@ -6,7 +6,7 @@ mod known;
 use crate::nodes::SHELLS;
 use crate::wrappers::{is_runner, wraps};
 
-use known::{CURL, FIND, FLAGS, GIT_LONG, GIT_PLAIN, GIT_RUNS, GO, RUN_ANYTHING};
+use known::{CURL, FIND, FLAGS, GIT_LONG, GIT_PLAIN, GIT_RUNS, GO, RUN_ANYTHING, SUMS};
 
 /// Returns why a program's first words do not say what all of them do.
 pub(crate) fn caveat(words: &[String]) -> Option<String> {
@@ -61,10 +61,19 @@ fn by_words(name: &str, rest: &[String]) -> Option<String> {
             (operands > 1 || is_back).then(|| "its second operand is written".to_owned())
         }
         "pytest" | "py.test" => pytest(rest),
+        "strings" | "nm" | "objdump" | "readelf" | "size" => {
+            let list = rest.iter().find(|word| word.starts_with('@'));
+            list.and_then(|word| is(word, "another file says what it reads"))
+        }
+        _ if SUMS.contains(&name) => {
+            let checks = |word: &&String| is_bundled(word, "c") || is_long(word, "--check");
+            rest.iter().find(checks).and_then(|word| is(word, "another file says what it reads"))
+        }
         "jq" | "rustc" => loads(name, rest),
         "curl" if rest.iter().any(|it| it.to_ascii_lowercase().contains("file:")) => {
             Some("it reads a file by its address".to_owned())
         }
+        "curl" if spells_addresses(rest) => Some("it makes addresses of a pattern".to_owned()),
         "curl" => only(rest, "sSfLkIivgG46HXm", CURL, "it may read, write or send files"),
         "go" => only(rest, "vx", GO, "it may run or write something"),
         "cargo" if rest.iter().any(|word| word.starts_with("--logfile")) => {
@@ -140,16 +149,25 @@ fn loads(name: &str, rest: &[String]) -> Option<String> {
         "jq" => {
             it.contains("import")
                 || it.contains("include")
-                || it.starts_with("-L")
+                || is_bundled(it, "Lf")
                 || is_long(it, "--library-path")
+                || is_long(it, "--from-file")
         }
-        _ => it.contains("linker") || it.starts_with("-Z") || it.starts_with('@'),
+        _ => {
+            it.contains("link")
+                || is_long(it, "--extern")
+                || it.starts_with("-L")
+                || it.starts_with("-Z")
+                || it.starts_with('@')
+        }
     };
     rest.iter().find(loads).map(|word| with(word, "it loads or runs what that names"))
 }
 
 fn compiler(rest: &[String]) -> Option<String> {
-    const RUN: [&str; 13] = [
+    const RUN: [&str; 15] = [
+        "-fpass-plugin",
+        "-fuse-ld",
         "-wrapper",
         "-B",
         "-fplugin",
@@ -164,8 +182,19 @@ fn compiler(rest: &[String]) -> Option<String> {
         "-Xlinker",
         "-Xassembler",
     ];
-    let runs = |word: &&String| RUN.iter().any(|flag| word.starts_with(flag));
+    // Of what has two dashes much is another name for one of those.
+    let is_long = |word: &str| word.starts_with("--") && !matches!(word, "--version" | "--help");
+    let runs = |word: &&String| is_long(word) || RUN.iter().any(|flag| word.starts_with(flag));
     rest.iter().find(runs).map(|word| with(word, "it runs what that names"))
+}
+
+/// Whether curl would make other addresses of its words, by braces and brackets.
+fn spells_addresses(rest: &[String]) -> bool {
+    let is_header = |at: usize| at > 0 && matches!(rest[at - 1].as_str(), "-H" | "--header");
+    let is_plain = rest.iter().any(|word| word == "-g" || word == "--globoff");
+    let words = rest.iter().enumerate();
+    !is_plain
+        && words.into_iter().any(|(at, word)| !is_header(at) && word.contains(['{', '[', '}']))
 }
 
 fn pytest(rest: &[String]) -> Option<String> {

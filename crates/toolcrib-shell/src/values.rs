@@ -46,12 +46,14 @@ impl Values {
     }
 
     /// A word with what variables in it are known to be; of one with a default, that.
-    pub(crate) fn fill(&self, word: String) -> Vec<String> {
-        if !word.contains('$') {
-            return vec![word];
+    pub(crate) fn fill(&self, given: &str) -> Vec<String> {
+        if !given.contains('$') {
+            return vec![given.to_owned()];
         }
-        let mut word = word;
-        for (name, values) in &self.set {
+        let mut word = given.to_owned();
+        let names: HashSet<&str> = given.split('$').skip(1).map(name_at).collect();
+        let known = names.into_iter().filter_map(|name| self.set.get_key_value(name));
+        for (name, values) in known.collect::<Vec<_>>() {
             if word == format!("${name}") || word == format!("${{{name}}}") {
                 // Not quoted, it is as many words as it has.
                 let words = values.iter().flat_map(|value| value.split_whitespace());
@@ -84,4 +86,11 @@ impl Values {
             None => word,
         }]
     }
+}
+
+/// The variable's name that a text behind a `$` begins with.
+fn name_at(text: &str) -> &str {
+    let text = text.strip_prefix('{').unwrap_or(text);
+    let end = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len());
+    &text[..end]
 }

@@ -56,6 +56,9 @@ fn word(failure: &Failure<'_>) -> Value {
     if let Some(path) = &error.path {
         context.insert("file_path".to_owned(), path.as_str().into());
     }
+    if error.kind == ErrorKind::ApprovalNeeded {
+        context.insert("reason".to_owned(), error.kind.as_str().into());
+    }
     let hint = error.hint.as_deref().or_else(|| next_step(failure.tool, error.kind));
     if let Some(hint) = hint {
         context.insert("hint".to_owned(), hint.into());
@@ -112,13 +115,17 @@ fn next_step(tool: &str, kind: ErrorKind) -> Option<&'static str> {
 
 fn code(kind: ErrorKind) -> &'static str {
     match kind {
-        ErrorKind::Outside | ErrorKind::Protected | ErrorKind::Permission => "ACCESS_DENIED",
+        // What only a person can say is nothing that an agent could confirm.
+        ErrorKind::Outside
+        | ErrorKind::Protected
+        | ErrorKind::Permission
+        | ErrorKind::ApprovalNeeded => "ACCESS_DENIED",
         ErrorKind::NotFound | ErrorKind::NoMatch | ErrorKind::NoTool => "NOT_FOUND",
         ErrorKind::NotUnique => "NOT_UNIQUE",
         ErrorKind::NotText => "BINARY_FILE",
         ErrorKind::Timeout => "TIMEOUT",
         ErrorKind::Refused | ErrorKind::Declined | ErrorKind::NotOffered => "BLOCKED",
-        ErrorKind::ApprovalNeeded | ErrorKind::ConfirmationNeeded => "NEEDS_CONFIRMATION",
+        ErrorKind::ConfirmationNeeded => "NEEDS_CONFIRMATION",
         ErrorKind::BadArgs
         | ErrorKind::BadRegex
         | ErrorKind::BadGlob

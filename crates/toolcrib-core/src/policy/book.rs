@@ -185,9 +185,16 @@ impl Policy {
         })
     }
 
-    /// Whether any rule keeps calls of this tool from hosts.
-    pub fn keeps_from_hosts(&self, tool: &str) -> bool {
-        self.keeps(tool, |when| !when.hosts.is_empty())
+    /// Whether any rule looks at the hosts of calls of this tool.
+    pub fn looks_at_hosts(&self, tool: &str) -> bool {
+        self.rules.iter().any(|rule| !rule.when.hosts.is_empty() && rule.is_about(tool))
+    }
+
+    /// The rule that asks about a step of a command, if one does: a beginning of its words is no answer to it.
+    pub fn asks_about(&self, tool: &str, step: &Step) -> Option<String> {
+        let asks =
+            |rule: &&Rule| rule.says == Says::Ask && rule.is_about(tool) && rule.touches_step(step);
+        self.rules.iter().find(asks).map(|rule| rule.id.clone())
     }
 
     fn keeps(&self, tool: &str, is_so: impl Fn(&When) -> bool) -> bool {
@@ -330,14 +337,12 @@ fn opener<'r>(
         let may = if is_asked { &grants } else { &openers };
         // A beginning of a command does not answer for what some rule asks about.
         let is_enough = |rule: &Rule| !is_asked || rule.has_all_words(step);
-        let rule = may.iter().find(|rule| rule.opens_step(step) && is_enough(rule))?;
+        let rule = may.iter().find(|rule| rule.opens_step_of(subject, step) && is_enough(rule))?;
         // The grant, if there is one, is what lets it through.
         first = first.filter(|it: &&Rule| it.layer == Layer::Grant).or(Some(*rule));
     }
     for path in &proven.writes {
-        openers
-            .iter()
-            .find(|rule| !rule.when.is_about_commands() && rule.opens_path(subject, path, true))?;
+        openers.iter().find(|rule| rule.opens_redirect(subject, path))?;
     }
     first
 }

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::hosts::{hosts_in, hosts_named};
 use crate::nearest::either;
 use crate::reading::{Danger, ReadShell};
 
@@ -191,6 +192,11 @@ fn read_rule(raw: RawRule, source: Source, layer: Layer) -> Result<(Rule, Exampl
         return Err("`words` and `danger` cannot allow: name the words of the command with `argv`"
             .to_owned());
     }
+    if says == Says::Allow && when.argv.is_some() && when.is_about_paths() {
+        return Err("`argv` allows a command by its words alone, wherever its paths lead: leave `paths` and `writes` \
+                    out, and keep it from other paths with a rule that asks or denies"
+            .to_owned());
+    }
     let tools: Vec<String> =
         raw.tool.list().iter().map(|it| crate::escape::line(it).into_owned()).collect();
     let is_about_all = tools.is_empty() && is_without_conditions(&when);
@@ -239,6 +245,11 @@ fn globs(name: &str, patterns: Option<Words>) -> Result<Vec<PathGlob>, String> {
         ];
         if let Some((_, why)) = never.iter().find(|(start, _)| pattern.starts_with(start)) {
             return Err(format!("`{name}`: `{pattern}` is never there: {why}"));
+        }
+        if pattern.split('/').any(|part| part == ".." || part == ".") {
+            return Err(format!(
+                "`{name}`: `{pattern}` is never there: write it without `.` and `..`"
+            ));
         }
         if pattern.len() > 1 && pattern.ends_with('/') {
             let hint = format!("write `{pattern}**` for all that is in it");
@@ -331,7 +342,10 @@ fn covers_text(rule: &Rule, text: &str, shell: &dyn ReadShell) -> Result<bool, S
     let when = &rule.when;
     if when.is_about_commands() {
         let reading = shell.read(text);
-        return Ok(covers(rule, &Subject { reading: Some(&reading), ..nothing(rule, "") }));
+        let mut hosts = hosts_in(&serde_json::Value::Null, Some(&reading));
+        hosts.extend(hosts_named(&reading).unwrap_or_default());
+        let subject = Subject { reading: Some(&reading), hosts: &hosts, ..nothing(rule, "") };
+        return Ok(covers(rule, &subject));
     }
     let subject = match (when.paths.is_empty() && when.writes.is_empty(), when.hosts.is_empty()) {
         (false, _) if when.paths.is_empty() => Subject { writes: &own, ..nothing(rule, "") },

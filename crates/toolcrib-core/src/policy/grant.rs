@@ -178,22 +178,23 @@ fn says_enough(program: &str) -> bool {
 }
 
 /// What a standing yes to a step of a command could cover: each beginning of its words, from all of them to
-/// the fewest that still say what is run. With each, why it may not be given, if so.
-pub fn beginnings(step: &Step) -> Vec<(Vec<String>, Option<String>)> {
+/// the fewest that still say what is run. With each, why it may not be given, if so. `asks` is the rule that asks
+/// about it, if one does: only all of its words answer that.
+pub fn beginnings(step: &Step, asks: Option<&str>) -> Vec<(Vec<String>, Option<String>)> {
     let words = &step.words;
     let mut all = Vec::new();
     for count in (1..=words.len()).rev() {
         let beginning = words[..count].to_vec();
         let refused = if let Some(why) = step.is_said_elsewhere() {
             Some(why.to_owned())
-        } else if count == words.len() {
-            None
-        } else if let Some(caveat) = &step.caveat {
-            Some(caveat.clone())
         } else if count == 1 && !says_enough(&words[0]) {
             Some(format!("`{}` alone does not say what it does", words[0]))
-        } else {
+        } else if count == words.len() {
             None
+        } else if let Some(rule) = asks {
+            Some(format!("rule `{rule}` asks about it, whatever it begins with"))
+        } else {
+            step.caveat.clone()
         };
         all.push((beginning, refused));
     }

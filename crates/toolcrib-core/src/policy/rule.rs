@@ -162,7 +162,7 @@ impl Rule {
 
     fn has_args(&self, subject: &Subject<'_>) -> bool {
         self.when.args.as_ref().is_none_or(|args| args.is_match(subject.canonical))
-            && self.when.call.as_ref().is_none_or(|call| call == subject.canonical)
+            && self.when.call.as_ref().is_none_or(|call| is_same_call(call, subject.canonical))
     }
 
     fn finds(&self, reading: &Reading) -> bool {
@@ -206,16 +206,31 @@ impl Rule {
             && self.has_args(subject)
     }
 
+    /// Whether it opens a file that a command is sent to.
+    pub(super) fn opens_redirect(&self, subject: &Subject<'_>, path: &str) -> bool {
+        let is_all_it_looks_at = !self.when.is_about_commands() && self.when.hosts.is_empty();
+        is_all_it_looks_at && self.has_args(subject) && self.opens_path(subject, path, true)
+    }
+
     /// Whether it opens one path of a call.
-    pub fn opens_path(&self, subject: &Subject<'_>, path: &str, is_written: bool) -> bool {
+    fn opens_path(&self, subject: &Subject<'_>, path: &str, is_written: bool) -> bool {
         let when = &self.when;
         subject
             .spellings(path)
             .any(|it| matches_any(&when.paths, it) || is_written && matches_any(&when.writes, it))
     }
 
-    /// Whether it opens one step of a command whose words are proven. One with a caveat is opened only by
-    /// a rule that has all of its words.
+    /// Whether it opens one step of a command whose words are proven, as far as the rest of the call goes.
+    pub(super) fn opens_step_of(&self, subject: &Subject<'_>, step: &Step) -> bool {
+        let has_hosts = !subject.hosts.is_empty();
+        let are_hosts = || has_hosts && subject.hosts.iter().all(|host| self.has_host(host));
+        self.opens_step(step)
+            && (self.when.hosts.is_empty() || are_hosts())
+            && self.has_args(subject)
+    }
+
+    /// Whether its words open one step of a command. One with a caveat is opened only by a rule that has all of
+    /// its words.
     pub fn opens_step(&self, step: &Step) -> bool {
         let Some(argv) = &self.when.argv else { return false };
         let is_whole = argv.len() == step.words.len();
@@ -235,6 +250,12 @@ impl Rule {
             None => it == host,
         })
     }
+}
+
+/// Whether two calls have the same arguments, in whatever order they are written.
+fn is_same_call(one: &str, other: &str) -> bool {
+    let parsed = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
+    one == other || parsed(one).is_some_and(|one| parsed(other).is_some_and(|other| one == other))
 }
 
 fn begins_with(words: &[String], argv: &[Vec<String>]) -> bool {
@@ -275,12 +296,24 @@ pub fn without_detours(path: &str) -> String {
     format!("{start}{}", parts.join("/"))
 }
 
-/// A command as it is spelt, and with its program's name in the place of its path, if that is another.
+/// A command as it is spelt, with its program's name in the place of its path, and without the flags that stand
+/// before what it is to do, and their values: `git --no-pager push` pushes.
 fn spellings(words: &[String]) -> impl Iterator<Item = Cow<'_, [String]>> {
-    let by_name = words.split_first().filter(|it| it.0.contains('/')).map(|(first, rest)| {
+    /// More flags than this are not passed over.
+    const MOST: usize = 8;
+    let by_name = |(first, rest): (&String, &[String])| -> Vec<String> {
         std::iter::once(name_of(first).to_owned()).chain(rest.iter().cloned()).collect()
+    };
+    let named = words.split_first().filter(|it| it.0.contains('/')).map(by_name);
+    let ahead = words.iter().skip(1).enumerate().take(MOST);
+    let is_flag = |at: usize| words.get(at).is_some_and(|word| word.starts_with('-'));
+    // Behind a flag is its value, or what is to be done.
+    let before_end = ahead.take_while(move |(at, _)| is_flag(at + 1) || *at > 0 && is_flag(*at));
+    let short = before_end.filter_map(move |(at, _)| {
+        let rest = words.get(at + 2..).filter(|rest| !rest.is_empty())?;
+        (!rest[0].starts_with('-')).then(|| by_name((&words[0], rest)))
     });
-    std::iter::once(Cow::from(words)).chain(by_name)
+    std::iter::once(Cow::from(words)).chain(named.into_iter().chain(short).map(Cow::from))
 }
 
 /// A program's name without its folder.

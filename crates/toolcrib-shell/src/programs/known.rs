@@ -181,6 +181,12 @@ pub(super) const FLAGS: &[Flags] = &[
         about: "another file says what it reads",
     },
     Flags {
+        program: "file",
+        long: &["--files-from", "--compile", "--magic-file"],
+        short: "fCm",
+        about: "another file says what it reads, or it writes one",
+    },
+    Flags {
         program: "install",
         long: &["--strip-program"],
         short: "",
@@ -259,6 +265,10 @@ pub(super) const CURL: &[&str] = &[
     "--get",
     "--globoff",
 ];
+
+/// Programs that check the files which another file lists.
+pub(super) const SUMS: &[&str] =
+    &["b2sum", "cksum", "md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum"];
 
 /// Go's flags that only say how.
 pub(super) const GO: &[&str] = &[

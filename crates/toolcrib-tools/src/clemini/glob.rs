@@ -111,7 +111,7 @@ impl Tool for Glob {
 
     fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
         ctx.search.check(None, &scope(args))?;
-        Ok(Plan::read(args.directory.as_deref().unwrap_or(".")))
+        Ok(Plan::search(args.directory.as_deref(), Some(&args.pattern)))
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {

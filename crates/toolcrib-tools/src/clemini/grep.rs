@@ -156,7 +156,7 @@ impl Tool for Grep {
     fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
         let ask = ask(ctx, args)?;
         ctx.search.check(Some(&ask.pattern), &ask.scope)?;
-        Ok(Plan::read(args.directory.as_deref().unwrap_or(".")))
+        Ok(Plan::search(args.directory.as_deref(), args.file_pattern.as_deref()))
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {

@@ -78,7 +78,7 @@ impl Tool for FileSearch {
 
     fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
         ctx.search.check(None, &scope(args))?;
-        Ok(Plan::read(args.base_path.as_deref().unwrap_or(".")))
+        Ok(Plan::search(args.base_path.as_deref(), Some(&args.pattern)))
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<Metadata>, ToolError> {

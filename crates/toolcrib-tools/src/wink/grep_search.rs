@@ -88,7 +88,7 @@ impl Tool for GrepSearch {
         }
         let ask = ask(ctx, args);
         ctx.search.check(Some(&ask.pattern), &ask.scope)?;
-        Ok(Plan::read("."))
+        Ok(Plan::search(None, args.file_pattern.as_deref()))
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<Metadata>, ToolError> {

@@ -79,6 +79,9 @@ impl Prompt {
         if let Some(reading) = &question.decision.reading {
             let _ = writeln!(text, "Reading: {}", folded(&escape::line(reading), most));
         }
+        for loose in &question.loose {
+            let _ = writeln!(text, "Not bound: {}", escape::line(loose));
+        }
         for edit in edits {
             let (before, after) = (edit.before.as_deref(), edit.after.as_deref());
             let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
@@ -107,8 +110,13 @@ impl Approver for Prompt {
             let shown = Shown { text, all, is_whole };
             let answer =
                 tokio::task::spawn_blocking(move || Dialog::open(time)?.answer(shown, &question));
-            let no = || Answer::No(WHO.to_owned(), String::new());
-            answer.await.ok().flatten().unwrap_or_else(no)
+            let start = Instant::now();
+            let answer = answer.await.ok().flatten();
+            answer.unwrap_or_else(|| {
+                let is_late = start.elapsed() >= time;
+                let words = format!("nobody answered within {} s", time.as_secs());
+                Answer::No(WHO.to_owned(), if is_late { words } else { String::new() })
+            })
         })
     }
 }

@@ -57,8 +57,8 @@ pub(super) fn tally(settings: &Settings, state: &State) -> Option<Arc<dyn Tally>
 struct Shared(TallyFile);
 
 impl Tally for Shared {
-    fn count(&self, tool: &str, now: Timestamp, running: Duration) -> Option<String> {
-        self.0.count(tool, now, running)
+    fn count(&self, tool: &str, now: Timestamp, running: Duration, planned: u64) -> Option<String> {
+        self.0.count(tool, now, running, planned)
     }
 
     fn spend(&self, bytes: u64, time: Duration, now: Timestamp) {

@@ -134,7 +134,8 @@ not json
     assert_eq!(lines[0]["reply"]["contents"], "1: fine");
     assert!(lines[0]["elapsed_us"].is_u64());
     assert!(lines[2]["reply"]["error"]["message"].as_str().unwrap().contains("no tool `nope`"));
-    assert_eq!(lines[5]["reply"]["error_code"], "NEEDS_CONFIRMATION");
+    assert_eq!(lines[5]["reply"]["error_code"], "ACCESS_DENIED");
+    assert_eq!(lines[5]["reply"]["context"]["reason"], "approval_required");
     assert!(!scratch.work().join("b").exists());
     assert_eq!(lines[7]["reply"]["result"]["answer"], 42);
 }

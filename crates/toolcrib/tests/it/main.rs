@@ -9,6 +9,7 @@ mod attacks;
 mod concurrency;
 mod contracts;
 mod detours;
+mod detours_more;
 mod examples;
 mod files;
 mod guard;

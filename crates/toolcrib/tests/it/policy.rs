@@ -223,14 +223,14 @@ fn too_many_calls_a_minute_are_refused_and_counted_by_tool() {
     };
     let lines = [write("a"), write("b"), write("c")].join("\n");
     let got = scratch
-        .feed(["--yes", "-c", "policy.session_bytes=15", "call", "--batch"], lines.as_bytes());
+        .feed(["--yes", "-c", "policy.session_bytes=25", "call", "--batch"], lines.as_bytes());
     assert!(got.stdout.contains("this one has written"), "{}", got.stdout);
     assert!(scratch.work().join("b").exists() && !scratch.work().join("c").exists());
     let other =
         write("e").replace("clemini/write_file", "wink/create_file").replace("file_path", "path");
     let lines = [write("a"), write("d"), write("c"), other].join("\n");
     let got =
-        scratch.feed(["--yes", "-c", "policy.tool_bytes=15", "call", "--batch"], lines.as_bytes());
+        scratch.feed(["--yes", "-c", "policy.tool_bytes=25", "call", "--batch"], lines.as_bytes());
     assert!(got.stdout.contains("bytes by one tool"), "{}", got.stdout);
     assert!(scratch.work().join("e").exists() && !scratch.work().join("c").exists());
 }
@@ -327,7 +327,7 @@ fn a_user_is_bounded_across_processes() {
     let write = |path: &str| {
         let args = format!(r#"{{"file_path": "{path}", "content": "0123456789"}}"#);
         scratch
-            .run(["--yes", "-c", "policy.user_bytes=15", "call", "clemini/write_file", &args])
+            .run(["--yes", "-c", "policy.user_bytes=25", "call", "clemini/write_file", &args])
             .code
     };
     assert_eq!((write("a"), write("b"), write("c")), (0, 0, 3));

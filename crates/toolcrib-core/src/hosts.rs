@@ -1,22 +1,23 @@
 //! The hosts that a call names: in addresses among its arguments, and among the words of its command.
 
 use serde_json::Value;
-use toolcrib_core::reading::Reading;
+
+use crate::reading::Reading;
 
 /// Returns every host that is named, in lower case.
-pub(crate) fn hosts_in(args: &Value, reading: Option<&Reading>) -> Vec<String> {
+pub fn hosts_in(args: &Value, reading: Option<&Reading>) -> Vec<String> {
     let mut hosts = Vec::new();
     let mut open = vec![args];
     while let Some(value) = open.pop() {
         match value {
-            Value::String(text) => hosts.extend(host_of(text)),
+            Value::String(text) => hosts.extend(hosts_of(text)),
             Value::Array(items) => open.extend(items),
             Value::Object(members) => open.extend(members.values()),
             _ => {}
         }
     }
     let words = reading.into_iter().flat_map(|reading| &reading.found).flatten();
-    hosts.extend(words.filter_map(|word| host_of(word)));
+    hosts.extend(words.flat_map(|word| hosts_of(word)));
     hosts.sort_unstable();
     hosts.dedup();
     hosts
@@ -55,7 +56,7 @@ const REACHING: &[&str] =
     &["archive", "clone", "fetch", "ls-remote", "pull", "push", "remote", "submodule"];
 
 /// Returns every host that words of programs which reach out could be; why that cannot be told, if so.
-pub(crate) fn hosts_named(reading: &Reading) -> Result<Vec<String>, String> {
+pub fn hosts_named(reading: &Reading) -> Result<Vec<String>, String> {
     let mut hosts = Vec::new();
     let name = |words: &Vec<String>| {
         let first = words.first().map_or("", String::as_str);
@@ -69,6 +70,9 @@ pub(crate) fn hosts_named(reading: &Reading) -> Result<Vec<String>, String> {
     };
     for words in reading.found.iter().filter(reaches) {
         for word in words.iter().skip(1) {
+            if word.contains('\\') && word.contains(['@', '/']) {
+                return Err(format!("`{word}` could be a host that a rule is about"));
+            }
             // In one word with a flag, too.
             let joined = word.strip_prefix('-').filter(|it| !it.starts_with('-'));
             let joined = joined.and_then(|it| it.get(1..)).filter(|it| it.contains('.'));
@@ -155,8 +159,16 @@ fn address(host: &str) -> Option<String> {
     Some(std::net::Ipv4Addr::from(value).to_string())
 }
 
-/// The host of an address; nothing if the text is none.
-fn host_of(text: &str) -> Option<String> {
+/// The hosts that an address could be of. Some readers take a backslash for a slash, and some for a letter.
+fn hosts_of(text: &str) -> Vec<String> {
+    let mut all: Vec<String> = host_of(text, true).into_iter().collect();
+    if text.contains('\\') {
+        all.extend(host_of(text, false).filter(|host| !all.contains(host)));
+    }
+    all
+}
+
+fn host_of(text: &str, is_slash: bool) -> Option<String> {
     // Behind a flag, too: `--url=https://…`.
     let at = text.find("://")?;
     let scheme = text[..at].rsplit(|c: char| !c.is_ascii_alphanumeric()).next()?;
@@ -164,8 +176,8 @@ fn host_of(text: &str) -> Option<String> {
         return None;
     }
     let rest = &text[at + 3..];
-    // Some readers take a backslash for a slash.
-    let end = rest.find(['/', '?', '#', '\\', ' ', '"', '\'']).unwrap_or(rest.len());
+    let ends = |c: char| "/?# \"'".contains(c) || is_slash && c == '\\';
+    let end = rest.find(ends).unwrap_or(rest.len());
     let host = rest[..end].rsplit('@').next()?;
     let host = match host.strip_prefix('[') {
         Some(inner) => inner.split(']').next()?,
@@ -186,7 +198,6 @@ mod tests {
             ("https://Example.COM/a", "example.com"),
             ("https://user:pass@evil.example:8443/x", "evil.example"),
             ("https://good.example@evil.example/", "evil.example"),
-            ("https://evil.example\\@good.example/", "evil.example"),
             ("http://example.com./", "example.com"),
             ("http://[::1]:80/", "::1"),
             ("--url=ssh://git@host.example/r", "host.example"),
@@ -200,6 +211,8 @@ mod tests {
         ] {
             assert_eq!(hosts_in(&json!({"url": text}), None), [host], "{text}");
         }
+        let both = hosts_in(&json!("https://evil.example\\@good.example/"), None);
+        assert_eq!(both, ["evil.example\\@good.example", "evil.example", "good.example"][1..]);
         for text in ["no address", "://", "file:///etc/passwd", "https://", "a://?"] {
             assert!(hosts_in(&json!([text]), None).is_empty(), "{text}");
         }

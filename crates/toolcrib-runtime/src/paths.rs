@@ -1,0 +1,283 @@
+//! The paths that the words of a command could be. Rules that tighten are about all of them; where there is such a
+//! rule, what cannot be told proves nothing.
+
+use std::collections::BTreeSet;
+
+use toolcrib_core::Ctx;
+use toolcrib_core::policy::without_detours;
+use toolcrib_core::reading::{Reading, Step};
+
+/// Of more words than this, the rest are not looked at for files.
+pub(crate) const MOST_NAMED: usize = 1000;
+
+/// What words could be, up to a bound.
+struct Candidates {
+    paths: BTreeSet<String>,
+    /// Why there may be more, if so.
+    beyond: Option<String>,
+}
+
+impl Candidates {
+    /// Each counts once, however often it is said.
+    fn of<'a>(words: impl Iterator<Item = &'a String>) -> Self {
+        let mut all = Self { paths: BTreeSet::new(), beyond: None };
+        for word in words {
+            let (paths, is_all) = could_be(word);
+            all.paths.extend(paths);
+            if !is_all {
+                let start: String = word.chars().take(40).collect();
+                all.beyond.get_or_insert_with(|| format!("`{start}…` is too long to be looked at"));
+            }
+            if all.paths.len() > MOST_NAMED {
+                all.beyond = Some("it has more words than are looked at".to_owned());
+                break;
+            }
+        }
+        all
+    }
+}
+
+/// The directories that parts of a command could run in: where it begins, where each `cd` leads from there, and
+/// where all of them lead one after the other.
+pub(crate) fn directories(reading: &Reading, from: &str) -> Vec<String> {
+    /// More than this are not followed.
+    const MOST: usize = 8;
+    let mut all = vec![from.to_owned()];
+    let moves = reading.found.iter().filter(|words| {
+        matches!(words.first().map(String::as_str), Some("cd" | "pushd" | "chdir"))
+    });
+    let moves = moves.take(MOST);
+    let mut here = from.to_owned();
+    for target in moves.filter_map(|words| words[1..].iter().find(|word| !word.starts_with('-'))) {
+        here = below(&here, target);
+        all.push(here.clone());
+        all.push(below(from, target));
+    }
+    all.dedup();
+    all.truncate(MOST);
+    all
+}
+
+/// A path as it is from a directory.
+pub(crate) fn below(from: &str, path: &str) -> String {
+    if path.starts_with('/') { path.to_owned() } else { format!("{from}/{path}") }
+}
+
+/// What a program that is not known does with a file that a rule keeps it from writing, nobody can tell.
+pub(crate) fn doubt_writers(
+    reading: &mut Reading,
+    from: &str,
+    is_kept: bool,
+    keeps: &dyn Fn(&str) -> bool,
+    ctx: &Ctx,
+) {
+    let Ok(proven) = &reading.proven else { return };
+    let unknown = proven.steps.iter().filter(|step| !step.names.is_known);
+    let candidates = Candidates::of(unknown.flat_map(|step| &step.words[1..]));
+    let found = candidates.paths.iter().find(|word| {
+        keeps(&without_detours(word)) || keeps(&ctx.files.landing(&below(from, word)).path)
+    });
+    if let Some(word) = found {
+        reading.proven = Err(format!("it could write `{word}`, and a rule is about that"));
+    } else if let Some(why) = candidates.beyond.filter(|_| is_kept) {
+        reading.proven = Err(format!("{why}, and a rule is about paths"));
+    }
+}
+
+/// Everything among its words that could be a file.
+pub(crate) fn candidates(reading: &Reading) -> impl Iterator<Item = String> {
+    words_of(reading).flat_map(|word| could_be(word).0)
+}
+
+/// Every word of a command that could name a file.
+fn named_by(reading: &Reading) -> impl Iterator<Item = &String> {
+    let steps = reading.proven.iter().flat_map(|proven| &proven.steps);
+    // What is printed into another program can be names for it.
+    let is_fed = steps.clone().any(|step| step.is_fed);
+    let commands = reading.found.iter().chain(steps.map(|step| &step.words));
+    commands.flat_map(move |words| paths_in(words, is_fed)).chain(&reading.reads)
+}
+
+/// The words of a program that could name files: what it prints, or looks for, does not.
+fn paths_in(words: &[String], is_fed: bool) -> Vec<&String> {
+    let Some((name, rest)) = words.split_first() else { return Vec::new() };
+    let name = name.rsplit('/').next().unwrap_or(name);
+    let (name, rest) = match (name, rest) {
+        ("git", [command, rest @ ..]) if command == "grep" => ("grep", rest),
+        other => other,
+    };
+    match name {
+        "echo" | "printf" | "tr" | "seq" | "expr" if !is_fed => Vec::new(),
+        "git" => (0..rest.len()).filter(|at| !is_git_text(rest, *at)).map(|at| &rest[at]).collect(),
+        "grep" | "egrep" | "fgrep" | "rg" => {
+            let skipped = pattern_of(rest);
+            let others = rest.iter().enumerate().filter(|(at, _)| Some(*at) != skipped);
+            others.map(|it| it.1).collect()
+        }
+        _ => words.iter().collect(),
+    }
+}
+
+/// Whether a word of git's is a text: a message, what is looked for, how it is shown.
+fn is_git_text(rest: &[String], at: usize) -> bool {
+    let flag = |at: usize| rest[at].split('=').next().unwrap_or_default();
+    let joined = ["--message", "--grep", "--author", "--format", "--pretty"];
+    if rest[at].contains('=') && joined.contains(&flag(at)) {
+        return true;
+    }
+    // Only of these commands is the next word the flag's own.
+    let Some(before) = at.checked_sub(1).map(|at| rest[at].as_str()) else { return false };
+    match rest.first().map_or("", String::as_str) {
+        "commit" => matches!(before, "-m" | "-am" | "--message" | "--author"),
+        "tag" | "merge" | "notes" | "stash" => matches!(before, "-m" | "--message"),
+        "log" | "rev-list" | "shortlog" => matches!(before, "--grep" | "--author"),
+        _ => false,
+    }
+}
+
+/// Which word of grep's is what it looks for: the first that is no flag, unless a flag says it.
+fn pattern_of(rest: &[String]) -> Option<usize> {
+    let is_said = rest.iter().any(|word| {
+        let letters = word.strip_prefix('-').filter(|it| !it.starts_with('-'));
+        letters.is_some_and(|it| it.contains(['e', 'f']))
+            || word.starts_with("--f")
+            || word.starts_with("--re")
+    });
+    if is_said {
+        return None;
+    }
+    let end = rest.iter().position(|word| word == "--").unwrap_or(rest.len());
+    let is_operand = |word: &String| word == "-" || !word.starts_with('-');
+    let first = rest[..end].iter().position(is_operand);
+    first.or_else(|| (end + 1 < rest.len()).then_some(end + 1))
+}
+
+/// Every word of a command, however it is read.
+pub(crate) fn words_of(reading: &Reading) -> impl Iterator<Item = &String> {
+    let steps = reading.proven.iter().flat_map(|proven| &proven.steps);
+    let proven = steps.flat_map(|step| &step.words);
+    reading.found.iter().flatten().chain(&reading.reads).chain(proven)
+}
+
+/// What a path is can change while a command runs, by a part of it: where a rule is about paths, nothing is proven
+/// of the parts beside it. Nor is it of one that writes what its words do not name.
+pub(crate) fn doubt_names(reading: &mut Reading, is_kept: bool) {
+    let Ok(proven) = &reading.proven else { return };
+    let has_pipe = proven.steps.iter().any(|step| step.is_fed);
+    let is_file = |word: &String| !word.starts_with('-') || word.contains(['/', '=']);
+    let has_files = |step: &Step| step.words[1..].iter().any(is_file);
+    let maker = proven.steps.iter().position(|step| step.names.leads_elsewhere);
+    let why = match maker {
+        Some(maker) if is_kept => {
+            let rest = proven.steps.iter().enumerate();
+            let beside = rest.filter(|(at, _)| *at > maker || has_pipe && *at != maker);
+            let has_redirects = !proven.writes.is_empty() || !reading.reads.is_empty();
+            let is_led = has_redirects || beside.into_iter().any(|(_, step)| has_files(step));
+            is_led.then_some("a part of it can make a path lead somewhere else")
+        }
+        _ => None,
+    };
+    let unnamed = is_kept && proven.steps.iter().any(|step| step.names.writes_unnamed);
+    let why = why.or(unnamed.then_some("it writes files that its words do not name"));
+    if let Some(why) = why {
+        reading.proven = Err(format!("{why}, and a rule is about paths"));
+    }
+}
+
+/// The paths that the words of a command could be. A rule that tightens is about those too; where there is
+/// one, a word that could be a path and is not known to be which proves nothing.
+pub(crate) fn mentioned(
+    reading: &mut Reading,
+    from: &str,
+    is_kept: bool,
+    ctx: &Ctx,
+) -> Vec<String> {
+    let directories = directories(reading, from);
+    let Candidates { paths: candidates, beyond: mut unknown } = Candidates::of(named_by(reading));
+    let spelt = candidates.iter().map(|word| without_detours(word.trim_start_matches("./")));
+    let mut all: Vec<String> = spelt.collect();
+    for word in candidates {
+        for directory in &directories {
+            let landing = ctx.files.landing(&below(directory, &word));
+            let leads_out = !landing.is_inside && word != "/dev/null";
+            if leads_out && (landing.has_links || word.contains('/')) {
+                unknown.get_or_insert_with(|| {
+                    format!("`{word}` could be a file that a rule is about")
+                });
+            }
+            all.push(landing.path);
+        }
+    }
+    // Of git's paths, stars and their like are its own to expand.
+    let is_git = |words: &&Vec<String>| words.first().is_some_and(|name| name == "git");
+    let mut git = reading.found.iter().filter(is_git).flat_map(|words| paths_in(words, false));
+    let expands = |word: &&String| word.contains(['*', '?', '[', '\\']) || word.starts_with(":(");
+    if let Some(word) = git.find(expands) {
+        unknown.get_or_insert_with(|| format!("`{word}` could be files that a rule is about"));
+    }
+    if directories.len() > 1 {
+        unknown.get_or_insert_with(|| {
+            "it changes its directory, and a rule is about paths".to_owned()
+        });
+    }
+    if let (true, Some(why), true) = (is_kept, unknown, reading.proven.is_ok()) {
+        reading.proven = Err(why);
+    }
+    all
+}
+
+/// What of a word could be a path: all of it, a flag's value, what is behind a colon or an `@`, an address. And
+/// whether that is all it could be.
+fn could_be(word: &str) -> (Vec<String>, bool) {
+    /// Of more flags in one word than this, the rest are not looked at.
+    const BUNDLED: usize = 40;
+    /// Nor are more parts of one word than this, or any of a longer one.
+    const PARTS: usize = 16;
+    const LONGEST: usize = 4096;
+    if word.len() > LONGEST {
+        return (vec![word.to_owned()], false);
+    }
+    let parts: Vec<usize> = word.match_indices(['=', ':', '@']).map(|it| it.0).collect();
+    let behind = parts.iter().take(PARTS).map(|at| &word[at + 1..]);
+    // Behind two slashes is a host.
+    let is_path = |it: &&str| !it.starts_with("//");
+    let values = behind.flat_map(move |it| {
+        [Some(it.trim_start_matches('/')), Some(it).filter(is_path)].into_iter().flatten()
+    });
+    let flags = word.strip_prefix('-').filter(|it| !it.starts_with('-')).unwrap_or_default();
+    let bundled = (1..=BUNDLED.min(flags.len())).filter_map(|at| flags.get(at..));
+    let magic = word.strip_prefix(":(").and_then(|it| it.split_once(')')).map(|it| it.1);
+    let is_file = word.get(..5).is_some_and(|it| it.eq_ignore_ascii_case("file:"));
+    let address = is_file.then(|| &word[5..]).map(|it| {
+        let it = it.strip_prefix("//").unwrap_or(it);
+        it.find('/').map_or(it, |at| &it[at..])
+    });
+    let one = [Some(word), magic, address].into_iter().flatten();
+    let all = one.chain(values).chain(bundled);
+    let all = all.filter(|it| !it.is_empty()).map(str::to_owned).collect();
+    (all, parts.len() <= PARTS && flags.len() <= BUNDLED)
+}
+
+/// Puts real places in the place of what redirections are spelt as. One that is outside proves nothing.
+pub(crate) fn place_redirects(reading: &mut Reading, from: &str, ctx: &Ctx) {
+    if let Ok(proven) = &mut reading.proven {
+        let mut outside = None;
+        for path in &mut proven.writes {
+            let landing = ctx.files.landing(&below(from, path));
+            if landing.is_inside {
+                *path = landing.path;
+            } else {
+                outside = Some(path.clone());
+            }
+        }
+        if let Some(path) = outside {
+            reading.proven = Err(format!("it writes `{path}`, which is not in the workspace"));
+        }
+    }
+    let places = |paths: &[String]| -> Vec<String> {
+        let real = paths.iter().map(|path| ctx.files.landing(&below(from, path)).path);
+        real.chain(paths.iter().map(|path| without_detours(path))).collect()
+    };
+    reading.writes = places(&reading.writes);
+    reading.removes = places(&reading.removes);
+}

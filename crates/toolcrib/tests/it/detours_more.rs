@@ -1,0 +1,206 @@
+//! More ways around a rule that somebody found: each with the straight way beside it, which is the control.
+
+use crate::scratch::Scratch;
+
+fn place(rules: &str) -> Scratch {
+    let scratch = Scratch::new();
+    scratch.put_at("home/.config/toolcrib/rules.toml", rules);
+    for (path, text) in [("secrets/key", "topsecret"), ("a.txt", "a"), ("z", "z"), ("docs/a", "a")]
+    {
+        scratch.put(path, text);
+    }
+    scratch
+}
+
+fn allow(argv: &str) -> String {
+    format!("[[rule]]\nargv = [{argv}]\neffect = \"allow\"\n")
+}
+
+fn decided(scratch: &Scratch, command: &str) -> String {
+    let command = format!("command={command}");
+    let explained = scratch.run(["policy", "explain", "clemini/bash", &command, "--json"]).json();
+    explained["decision"].as_str().unwrap().to_owned()
+}
+
+#[track_caller]
+fn check(scratch: &Scratch, allowed: &[&str], others: &[&str]) {
+    for command in allowed {
+        assert_eq!(decided(scratch, command), "allow", "{command}");
+    }
+    for command in others {
+        let shown: String = command.chars().take(200).collect();
+        assert_ne!(decided(scratch, command), "allow", "{shown}");
+    }
+}
+
+const SECRETS: &str = "[[rule]]\npaths = [\"secrets/**\"]\neffect = \"deny\"\n";
+
+#[test]
+fn a_path_is_found_wherever_it_stands_among_the_words() {
+    let scratch = place(&format!("{SECRETS}{}", allow("[\"gzip\", \"file\"]")));
+    let repeated = format!("cat {}secrets/key", "z ".repeat(4100));
+    let long = format!("diff --from-file={}secrets/key a.txt", "./".repeat(2041));
+    let bundled = format!("grep -{}fsecrets/key a.txt", "h".repeat(45));
+    check(
+        &scratch,
+        &[
+            "cat z a.txt",
+            "grep -v -- -zzz a.txt",
+            "grep - a.txt",
+            "grep secrets/key a.txt",
+            "git log -p a.txt",
+            "git log --grep secrets/key",
+            "git log --pretty=oneline a.txt",
+            "diff --from-file=z a.txt",
+            "echo secrets/key",
+            "git show HEAD:a.txt",
+            "echo a.txt | cat",
+        ],
+        &[
+            &repeated,
+            "grep -v -- -zzz secrets/key",
+            "git grep -v -- -zzz secrets/key",
+            "grep - secrets/key",
+            "git log -p --pretty secrets/key",
+            "git log -p -m secrets/key",
+            "git ls-files -m secrets/key",
+            &long,
+            &bundled,
+            "git show HEAD:secrets/a:b",
+            "git show HEAD:secrets/a@b",
+            "echo secrets/key | cat",
+        ],
+    );
+    let shut = "[[rule]]\nwrites = [\"docs/**\"]\neffect = \"deny\"\n";
+    let scratch = place(&format!("{shut}{}", allow("[\"gzip\", \"file\"]")));
+    let repeated = format!("gzip -kf {}docs/a", "z ".repeat(1100));
+    check(
+        &scratch,
+        &["gzip -kf z", "file z"],
+        &[&repeated, "gzip -kf docs/a", "file -C -m docs/x"],
+    );
+}
+
+#[test]
+fn a_file_that_names_others_does_not_speak_for_them() {
+    let programs =
+        allow("[\"strings\", \"jq\", \"file\", \"sha256sum\", \"curl\", \"gcc\", \"rustc\"]");
+    let scratch = place(&format!("{SECRETS}{programs}"));
+    check(
+        &scratch,
+        &[
+            "strings docs/a",
+            "jq . docs/a",
+            "file docs/a",
+            "sha256sum docs/a",
+            "curl -s https://x.example/",
+            "curl -g 'https://x.example/{a}'",
+            "gcc -O2 -c a.c",
+            "rustc -O a.rs",
+        ],
+        &[
+            "strings @docs/list",
+            "jq -n -f docs/p.jq",
+            "jq -nf docs/p.jq",
+            "jq --from-file docs/p.jq",
+            "file -f docs/list",
+            "sha256sum -c docs/list",
+            "sha256sum --check docs/list",
+            "curl -s 'f{i}le:///x/secrets/key'",
+            "gcc --prefix=./x/ -c a.c",
+            "gcc -fpass-plugin=./x.so a.c",
+            "rustc -C link-arg=-B./x a.rs",
+            "rustc -Clink-args=-fplugin=./x.so a.rs",
+            "rustc --extern m=./x.so a.rs",
+        ],
+    );
+}
+
+#[test]
+fn every_condition_of_a_rule_that_allows_holds() {
+    let hosts = "[[rule]]\nargv = [\"curl\"]\nhosts = [\"api.example.com\"]\neffect = \"allow\"\n\
+        covers = [\"curl https://api.example.com/x\"]\nspares = [\"curl https://evil.example/\"]\n";
+    let args = "[[rule]]\nargv = [\"mkdir\"]\nargs = '\\{\"command\":\"mkdir build\"\\}'\neffect = \"allow\"\n";
+    let never =
+        "[[rule]]\ntool = \"bash\"\npaths = [\"out/**\"]\nargs = \"never\"\neffect = \"allow\"\n";
+    let scratch = place(&format!("{hosts}{args}{never}"));
+    check(
+        &scratch,
+        &["curl https://api.example.com/", "mkdir build"],
+        &[
+            "curl https://evil.example/",
+            "curl evil.example",
+            "curl https://api.example.com/ https://evil.example/",
+            "mkdir other",
+            "ls > out/x",
+        ],
+    );
+    for (rule, said) in [
+        ("argv = [\"touch\"]\npaths = [\"docs/**\"]", "by its words alone"),
+        ("argv = [\"tee\"]\nwrites = [\"out/**\"]", "by its words alone"),
+    ] {
+        scratch.put("rules.toml", format!("[[rule]]\n{rule}\neffect = \"allow\"\n"));
+        let got = scratch.run(["policy", "check", "rules.toml"]);
+        assert!(got.code != 0 && got.stderr.contains(said), "{}{}", got.stdout, got.stderr);
+        scratch.put("rules.toml", format!("[[rule]]\n{rule}\neffect = \"deny\"\n"));
+        assert_eq!(scratch.run(["policy", "check", "rules.toml"]).code, 0);
+    }
+    scratch.put("rules.toml", "[[rule]]\npaths = [\"a/**/b/../c\"]\neffect = \"deny\"\n");
+    assert_ne!(scratch.run(["policy", "check", "rules.toml"]).code, 0);
+}
+
+#[test]
+fn other_spellings_of_hosts_commands_and_calls_are_the_same() {
+    let evil = "[[rule]]\nhosts = [\"evil.example\"]\neffect = \"deny\"\n";
+    let push = "[[rule]]\nargv = [\"git\", \"push\"]\neffect = \"deny\"\n";
+    let call = "[[rule]]\ntool = \"wink/create_file\"\ncall = {content = \"y\", path = \"docs/x\"}\neffect = \"deny\"\n";
+    let scratch = place(&format!("{evil}{push}{call}{}", allow("[\"curl\", \"git\"]")));
+    check(
+        &scratch,
+        &["curl http://good.example/", "git --no-pager log", "git commit -m push"],
+        &[
+            "curl http://evil.example/",
+            "curl 'http://good.example\\@evil.example/'",
+            "curl 'http://evil.example\\@good.example/'",
+            "git push origin x",
+            "git --no-pager push origin x",
+            "git -P push origin x",
+        ],
+    );
+    let explain = |path: &str| {
+        let path = format!("path={path}");
+        let words = ["policy", "explain", "wink/create_file", &path, "content=y", "--json"];
+        scratch.run(words).json()["decision"].clone()
+    };
+    assert_eq!((explain("docs/x"), explain("docs/y")), ("deny".into(), "ask".into()));
+}
+
+#[test]
+fn a_search_names_what_its_pattern_names() {
+    let scratch = place(SECRETS);
+    let code = |tool: &str, args: &[&str]| scratch.run([&["call", tool], args].concat()).code;
+    let calls: [(&str, &str, &[&str]); 4] = [
+        ("wink/grep_search", "file_pattern", &["pattern=top"]),
+        ("clemini/grep", "file_pattern", &["pattern=top"]),
+        ("clemini/glob", "pattern", &[]),
+        ("wink/file_search", "pattern", &[]),
+    ];
+    for (tool, key, more) in calls {
+        for (pattern, expect) in [("secrets/key", 3), ("secrets/*", 3), ("docs/*", 0)] {
+            let named = format!("{key}={pattern}");
+            assert_eq!(code(tool, &[more, &[&named]].concat()), expect, "{tool} {pattern}");
+        }
+    }
+}
+
+#[test]
+fn reading_a_command_ends_whatever_its_variables_are() {
+    let scratch = place("");
+    let names = ('a'..='z').flat_map(|a| ('a'..='z').map(move |b| format!("{a}{b}=;")));
+    let names: String = names.collect();
+    let command = format!("{names}{names}{names}: {}", "$- ".repeat(14_000));
+    let start = std::time::Instant::now();
+    assert_ne!(decided(&scratch, &command), "allow");
+    // It took most of a minute; any bound far below that tells the two apart.
+    assert!(start.elapsed() < std::time::Duration::from_secs(15));
+}
