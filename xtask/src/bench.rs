@@ -41,7 +41,7 @@ pub fn run() -> Result<(), Box<dyn Error>> {
         policy::run()?;
     }
     if is_wanted("sandbox") {
-        sandbox::run(&program)?;
+        sandbox::run()?;
     }
     if is_wanted("search") {
         search::run()?;

@@ -28,6 +28,6 @@ pub use ground::SearchRoot;
 pub use root::{Root, RootError};
 pub use sandbox::{
     Asker, BadHost, CommandLimits, Egress, Enforced, Finding, Held, HostRule, Listener, Operator,
-    Profile, Resolver, Sandbox, SandboxRules, SharedSandbox, TaskEnd, Tee, TeeReader, enter_helper,
+    Profile, Resolver, Sandbox, SandboxRules, SharedSandbox, TaskEnd, Tee, TeeReader,
 };
 pub use spelling::root_path;

@@ -1,35 +1,27 @@
 //! Commands, each in a sandbox of its own: namespaces by bubblewrap, Landlock, seccomp, limits. What
 //! cannot be enforced is refused.
 
-mod canary;
 mod commands;
 mod config;
 mod cover;
 mod egress;
 mod etc;
-mod filter;
 mod follow;
 mod guard;
-mod inside;
+mod helper;
 mod job;
 mod keeper;
-mod landlock;
-mod launcher;
 mod notes;
 mod output;
 mod probe;
 mod repositories;
 mod sample;
-mod seccomp;
 mod shell;
 mod spawner;
-mod stage;
 mod store;
-mod system;
 mod tee;
 mod view;
 mod watch;
-mod wire;
 
 use std::collections::HashMap;
 use std::os::fd::AsFd;
@@ -51,20 +43,19 @@ pub use probe::{Finding, State as Enforced};
 pub use tee::{Tee, TeeReader};
 
 use crate::Workspace;
-use canary::Canary;
 use follow::Follower;
-use guard::{Guard, Shield};
+use guard::Guard;
 use job::{Job, Progress};
 use keeper::Keeper;
 use output::Collector;
 use repositories::Repositories;
-pub(crate) use sample::transferred;
 use spawner::Spawner;
 use store::Store;
-pub(crate) use system::thread_times;
+use toolcrib_inside::canary::Canary;
+use toolcrib_inside::wire::{self, Inside, Launch, Rlimits, Setup};
+use toolcrib_inside::{Shield, landlock_version};
 use view::{Folders, View};
 use watch::Growth;
-use wire::{Inside, Launch, Rlimits, Setup};
 
 /// How long the end of a command is waited for after it was told to end.
 const SEND_OFF: Duration = Duration::from_secs(5);
@@ -98,15 +89,6 @@ pub type Listener = dyn Fn(&TaskEnd) + Send + Sync;
 struct Ready {
     view: View,
     spawner: Spawner,
-}
-
-/// Does this process's work if it was started as one of our own helpers; else returns.
-pub fn enter_helper() {
-    match std::env::args_os().nth(1) {
-        Some(word) if word == launcher::INSIDE => inside::run(),
-        Some(word) if word == launcher::LAUNCHER => launcher::run(),
-        _ => {}
-    }
 }
 
 impl Sandbox {
@@ -266,7 +248,7 @@ impl Sandbox {
         }
         let bubblewrap = probe::bubblewrap(self.rules.bubblewrap.as_deref())
             .map_err(|why| probe::missing("bubblewrap", &why))?;
-        landlock::version().map_err(|why| probe::missing("landlock", &why))?;
+        landlock_version().map_err(|why| probe::missing("landlock", &why))?;
         let failed = |err: std::io::Error| {
             ToolError::new(ErrorKind::Io, format!("the sandbox cannot be prepared: {err}"))
                 .hint("see to the state folder; `toolcrib doctor` shows where it is")
@@ -277,8 +259,8 @@ impl Sandbox {
         let view = View::new(&self.rules, &self.operator, &roots, &folders).map_err(failed)?;
         let staged = view.staged().map_err(failed)?;
         let setup = Setup { bubblewrap: bubblewrap.display().to_string(), user: view.user, staged };
-        let spawner = Spawner::start(&self.rules.program, &setup)
-            .map_err(|no| probe::missing(&no.mechanism, &no.why))?;
+        let spawner =
+            Spawner::start(&setup).map_err(|no| probe::missing(&no.mechanism, &no.why))?;
         Ok(Ready { view, spawner })
     }
 

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 
 use toolcrib_core::Usage;
 
-use crate::sandbox::{thread_times, transferred};
+use toolcrib_inside::{thread_times, transferred};
 
 thread_local! {
     static ACCOUNT: RefCell<Account> = RefCell::new(Account::open());

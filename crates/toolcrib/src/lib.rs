@@ -18,7 +18,7 @@ use clap::Parser;
 /// Runs the command line and returns its exit code.
 pub fn main() -> ExitCode {
     // The helpers of the sandbox are this same program.
-    toolcrib_host::enter_helper();
+    toolcrib_inside::enter();
     quiet_panics();
     raise_descriptors();
     let cli = match cli::Cli::try_parse() {

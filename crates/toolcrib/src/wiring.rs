@@ -44,8 +44,6 @@ pub struct Wishes {
     pub assignments: Vec<String>,
     /// Whether the process answers many calls, so that an index is worth having.
     pub lives_on: bool,
-    /// The program that helps to start commands; this one without it.
-    pub helper: Option<PathBuf>,
 }
 
 /// Everything, opened.

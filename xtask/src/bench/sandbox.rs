@@ -22,7 +22,7 @@ const PRINTS: usize = 9;
 /// How large it is.
 const LARGE: usize = 100 << 20;
 
-pub(super) fn run(program: &Path) -> Result<(), Box<dyn Error>> {
+pub(super) fn run() -> Result<(), Box<dyn Error>> {
     let scratch = tempfile::tempdir()?;
     let work = scratch.path().join("work");
     std::fs::create_dir(&work)?;
@@ -32,7 +32,6 @@ pub(super) fn run(program: &Path) -> Result<(), Box<dyn Error>> {
         workspace: Some(work.clone()),
         state: Some(scratch.path().join("state")),
         lives_on: true,
-        helper: Some(program.to_owned()),
         // Bubblewrap alone could not be shown what is in a home that is closed to it.
         assignments: vec!["sandbox.toolchains=[]".to_owned()],
         ..Wishes::default()

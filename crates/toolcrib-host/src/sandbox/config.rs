@@ -6,8 +6,6 @@ use std::time::Duration;
 /// What holds for every command.
 #[derive(Clone, Debug)]
 pub struct SandboxRules {
-    /// This program, which is also the launcher and the first process inside.
-    pub program: PathBuf,
     /// How much is in force.
     pub profile: Profile,
     /// Bubblewrap, if it is not to be looked for in the system's folders.

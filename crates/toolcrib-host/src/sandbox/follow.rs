@@ -20,7 +20,7 @@ use super::notes;
 use super::sample::Sample;
 use super::tee::Tee;
 use super::watch::Growth;
-use super::wire::{self, Report};
+use toolcrib_inside::wire::{self, Report};
 
 /// How long a command's last output is waited for once it is gone.
 const DRAIN: Duration = Duration::from_secs(2);

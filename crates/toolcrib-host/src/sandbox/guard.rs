@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, OFlags, ResolveFlags, statat};
 use rustix::io::Errno;
-use serde::{Deserialize, Serialize};
 use toolcrib_core::{ErrorKind, ToolError};
+use toolcrib_inside::Shield;
 
 use super::cover::{Cover, Covers, can_cover};
 use super::repositories::Found;
@@ -51,17 +51,6 @@ const EXECUTED_LATER: [&str; 13] = [
     "package.json",
     "setup.py",
 ];
-
-/// One mount over a path below a root.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Shield {
-    /// The path below the root.
-    pub(crate) path: PathBuf,
-    /// Whether it is read-only, and not only held in its place.
-    pub(crate) is_read_only: bool,
-    /// Which file or folder it is: device and inode.
-    pub(crate) is: (u64, u64),
-}
 
 /// Keeps the workspace protected until it is released.
 pub(crate) struct Guard {

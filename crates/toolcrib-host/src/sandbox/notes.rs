@@ -5,7 +5,7 @@ use toolcrib_core::command::{End, Finished, Limit, Mechanism, Strike, show_bytes
 use toolcrib_core::{ErrorKind, ToolError};
 
 use super::config::CommandLimits;
-use super::wire::Step;
+use toolcrib_inside::wire::Step;
 
 /// What programs say when they may not have more memory.
 const OUT_OF_MEMORY: [&str; 6] = [

@@ -14,10 +14,11 @@ use serde::Serialize;
 use toolcrib_core::command::{Limit, Mechanism, show_bytes};
 use toolcrib_core::{CallId, ToolError};
 
-use super::canary::{self, Canary};
 use super::config::Profile;
-use super::wire::{self, Report};
-use super::{Launched, Ready, Sandbox, landlock, notes};
+use super::{Launched, Ready, Sandbox, notes};
+use toolcrib_inside::canary::{self, Canary};
+use toolcrib_inside::landlock_version;
+use toolcrib_inside::wire::{self, Report};
 
 /// Where bubblewrap is looked for: folders that only the superuser can change.
 const FOLDERS: [&str; 4] = ["/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin"];
@@ -132,7 +133,7 @@ impl Sandbox {
             "{}|{}|{}|{}|{:?}|{:?}",
             boot.trim(),
             file(&bubblewrap),
-            file(&self.rules.program),
+            file(Path::new("/proc/self/exe")),
             rustix::process::geteuid().as_raw(),
             self.rules.profile,
             self.egress.is_some(),
@@ -219,7 +220,7 @@ pub(crate) fn examine(sandbox: &Sandbox) -> Vec<Finding> {
             "bubblewrap",
             bubblewrap(sandbox.rules.bubblewrap.as_deref()).map(|path| path.display().to_string()),
         ),
-        looked("landlock", landlock::version().map(|version| format!("version {version}, whole"))),
+        looked("landlock", landlock_version().map(|version| format!("version {version}, whole"))),
     ];
     let fresh = sandbox.prepare().map(Arc::new);
     let tried = fresh.and_then(|ready| {

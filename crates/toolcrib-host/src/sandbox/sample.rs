@@ -3,6 +3,7 @@
 use std::fs;
 
 use rustix::process::Pid;
+use toolcrib_inside::{field, transferred};
 
 /// What all processes of a command use together.
 #[derive(Clone, Copy, Debug, Default)]
@@ -85,13 +86,6 @@ fn private_memory(pid: i32) -> u64 {
     (kib("RssAnon:") + kib("RssShmem:") + kib("VmSwap:") + kib("VmPTE:")) * 1024
 }
 
-/// Bytes read and written, as the kernel tells it in a file named `io`.
-pub(crate) fn transferred(io: &str) -> (u64, u64) {
-    let field = |name: &str| field(io, name);
-    // What a mapping dirties is in the one, what goes to a file system in memory in the other.
-    (field("rchar:"), field("wchar:").max(field("write_bytes:")))
-}
-
 fn children(pid: i32, open: &mut Vec<i32>) {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return };
     for thread in threads.flatten() {
@@ -102,11 +96,4 @@ fn children(pid: i32, open: &mut Vec<i32>) {
 
 fn ticks_per_second() -> u64 {
     rustix::param::clock_ticks_per_second().max(1)
-}
-
-/// The number behind a name, in the lists that the kernel writes.
-pub(crate) fn field(list: &str, name: &str) -> u64 {
-    let line = list.lines().find_map(|line| line.strip_prefix(name));
-    let number = line.and_then(|line| line.split_whitespace().next());
-    number.and_then(|number| number.parse().ok()).unwrap_or(0)
 }

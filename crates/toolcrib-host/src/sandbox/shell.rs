@@ -6,7 +6,7 @@ use toolcrib_core::command::{Order, Shell};
 use toolcrib_core::{ErrorKind, ToolError};
 
 use super::config::Operator;
-use super::inside::PROXY_PORT;
+use toolcrib_inside::PROXY_PORT;
 
 /// Where shells are looked for: folders that commands see and no command can change.
 const FOLDERS: [&str; 4] = ["/usr/bin", "/bin", "/usr/local/bin", "/opt/microsoft/powershell/7"];

@@ -3,15 +3,15 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
 use rustix::net::Shutdown;
+use toolcrib_inside::LAUNCHER;
+use toolcrib_inside::wire::{self, Launch, Placed, Setup};
 
-use super::launcher::LAUNCHER;
-use super::wire::{self, Launch, Placed, Setup};
+use super::helper::Helper;
 
 /// A running launcher.
 pub(crate) struct Spawner {
@@ -33,15 +33,15 @@ impl NoLauncher {
 
 impl Spawner {
     /// Starts the launcher and hands it what it needs.
-    pub(crate) fn start(program: &Path, setup: &Setup) -> Result<Self, NoLauncher> {
+    pub(crate) fn start(setup: &Setup) -> Result<Self, NoLauncher> {
         let failed = |err: io::Error| NoLauncher::new("launcher", err);
         let (socket, theirs) = wire::pair().map_err(failed)?;
         let (told, hear) = mpsc::channel();
-        let program = program.to_owned();
         let thread = thread::Builder::new()
             .name("spawner".to_owned())
             .spawn(move || {
-                let started = Command::new(program)
+                let helper = Helper::new();
+                let started = Command::new(helper.path())
                     .arg(LAUNCHER)
                     .env_clear()
                     .current_dir("/")

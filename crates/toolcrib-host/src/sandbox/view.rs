@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 
 use super::config::{Operator, Profile, SandboxRules};
-use super::guard::Shield;
-use super::wire::{Nested, Staged, User};
-use super::{etc, stage};
+use super::etc;
+use toolcrib_inside::wire::{Nested, Staged, User};
+use toolcrib_inside::{Shield, staged_place};
 
 /// Folders of the system that commands read.
 const SYSTEM: [&str; 9] =
@@ -165,7 +165,7 @@ impl View {
     /// Bubblewrap's options for one command. What is shielded comes with the roots, and roots within roots
     /// with those.
     pub(crate) fn options(&self) -> Vec<String> {
-        self.options_from(&[], stage::place, |number| self.outer(number).is_none())
+        self.options_from(&[], staged_place, |number| self.outer(number).is_none())
     }
 
     /// The root that a root is in.

@@ -104,7 +104,6 @@ fn rules(settings: &Settings, wishes: &Wishes) -> Result<SandboxRules, WiringErr
     }
     let bubblewrap = settings.text("sandbox.bubblewrap");
     Ok(SandboxRules {
-        program: wishes.helper.clone().unwrap_or_else(|| PathBuf::from("/proc/self/exe")),
         profile: match settings.text("sandbox.profile") {
             "root-degraded" => Profile::RootDegraded,
             _ => Profile::Strict,

@@ -2,7 +2,6 @@
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -92,7 +91,6 @@ pub(crate) fn place(hosts: &[&str], ports: Vec<u16>) -> Place {
     };
     let names: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
     let rules = SandboxRules {
-        program: Path::new(env!("CARGO_BIN_EXE_toolcrib")).to_owned(),
         profile: Profile::Strict,
         bubblewrap: None,
         limits,

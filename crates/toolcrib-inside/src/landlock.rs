@@ -7,7 +7,7 @@ use landlock::{
     RulesetCreatedAttr, RulesetStatus, Scope,
 };
 
-use super::system;
+use crate::system;
 
 /// The oldest version that can forbid every way of changing a file's content.
 pub(crate) const OLDEST: i32 = 3;
@@ -17,7 +17,7 @@ const NEWEST: i32 = 7;
 
 /// Returns the version that is to be enforced here, whole: what the kernel has, up to the newest
 /// that was tried. Less than [`OLDEST`] is nothing.
-pub(crate) fn version() -> Result<i32, String> {
+pub fn version() -> Result<i32, String> {
     match system::landlock_version() {
         Ok(version) if version >= OLDEST => Ok(version.min(NEWEST)),
         Ok(version) => Err(format!("the kernel has version {version}, and {OLDEST} is needed")),

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::filter::{Check, Program, Rule};
-use super::system;
+use crate::filter::{Check, Program, Rule};
+use crate::system;
 
 /// Calls that fail whatever is asked of them.
 const FORBIDDEN: &[i64] = &[

@@ -315,7 +315,7 @@ pub(crate) fn children_usage() -> (u64, u64) {
 }
 
 /// Processor time of this thread, in microseconds, and the most memory of its process.
-pub(crate) fn thread_times() -> (u64, u64) {
+pub fn thread_times() -> (u64, u64) {
     // SAFETY: an all-zero rusage is a valid one.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };

@@ -16,11 +16,11 @@ use rustix::process::{
     set_dumpable_behavior, set_parent_process_death_signal, setrlimit,
 };
 
-use super::guard::Shield;
-use super::sample::transferred;
-use super::system::{self, Words};
-use super::wire::{self, Inside, Report, Rlimits, Step};
-use super::{landlock, seccomp};
+use crate::shield::Shield;
+use crate::system::{self, Words};
+use crate::transfer::transferred;
+use crate::wire::{self, Inside, Report, Rlimits, Step};
+use crate::{landlock, seccomp};
 
 /// Where the descriptors are that this process is started with.
 pub(crate) const CONTROL: i32 = 3;
@@ -30,7 +30,7 @@ pub(crate) const OPTIONS: i32 = 4;
 pub(crate) const PROGRAM: i32 = 5;
 
 /// Where the way out listens, inside.
-pub(crate) const PROXY_PORT: u16 = 3128;
+pub const PROXY_PORT: u16 = 3128;
 
 /// Why the command was not started.
 struct Failure {
@@ -185,7 +185,7 @@ fn listen() -> Result<OwnedFd, Failure> {
 }
 
 /// Lets the canary sing in the place of a command.
-fn try_out(plan: &Inside, canary: &super::canary::Canary) -> ! {
+fn try_out(plan: &Inside, canary: &crate::canary::Canary) -> ! {
     let code = i32::from(set_limits(&plan.limits).is_err());
     let _ = rustix::io::write(rustix::stdio::stdout(), canary.sing().as_bytes());
     system::leave(code)

@@ -7,28 +7,28 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::system;
+use crate::system;
 
 /// What the canary is not to read.
-pub(crate) const SECRET: &str = "canary";
+pub const SECRET: &str = "canary";
 
 /// What it says last.
-pub(crate) const DONE: &str = "done";
+pub const DONE: &str = "done";
 
 /// What is put within its reach, if nothing stops it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Canary {
+pub struct Canary {
     /// A file with [`SECRET`] in it.
-    pub(crate) secret: String,
+    pub secret: String,
     /// A place to write to.
-    pub(crate) spot: String,
+    pub spot: String,
     /// A port of the machine that answers.
-    pub(crate) port: u16,
+    pub port: u16,
 }
 
 impl Canary {
     /// Tries everything, and returns what it says.
-    pub(crate) fn sing(&self) -> String {
+    pub fn sing(&self) -> String {
         let mut reached: Vec<&str> = Vec::new();
         let mut tried = |name, has_succeeded: bool| {
             if has_succeeded {

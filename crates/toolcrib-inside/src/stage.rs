@@ -14,15 +14,15 @@ use rustix::mount::{
 };
 use rustix::process::Signal;
 
-use super::guard::Shield;
-use super::system::{self, Forked, MountAttributes};
-use super::wire::{Launch, Nested, Setup, Staged, User};
+use crate::shield::Shield;
+use crate::system::{self, Forked, MountAttributes};
+use crate::wire::{Launch, Nested, Setup, Staged, User};
 
 /// Where the staged things are. Only the launcher and what it starts see this mount.
 const PLACE: &str = "/tmp";
 
 /// Returns where the thing with this number is.
-pub(crate) fn place(number: usize) -> PathBuf {
+pub fn place(number: usize) -> PathBuf {
     Path::new(PLACE).join(number.to_string())
 }
 

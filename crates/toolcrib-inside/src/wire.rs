@@ -13,7 +13,7 @@ use rustix::net::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::guard::Shield;
+use crate::shield::Shield;
 
 /// The largest message that goes through the socket itself.
 const MOST: usize = 64 << 10;
@@ -26,118 +26,160 @@ const MOST_FDS: usize = 64;
 
 /// What the launcher is told once, before the first command.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Setup {
+pub struct Setup {
     /// Bubblewrap.
-    pub(crate) bubblewrap: String,
+    pub bubblewrap: String,
     /// Who commands are to be, when the launcher is the superuser.
-    pub(crate) user: Option<User>,
+    pub user: Option<User>,
     /// What commands may reach; the roots come first.
-    pub(crate) staged: Vec<Staged>,
+    pub staged: Vec<Staged>,
 }
 
 /// Who commands are.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct User {
-    pub(crate) uid: u32,
-    pub(crate) gid: u32,
+pub struct User {
+    /// The user's number.
+    pub uid: u32,
+    /// The group's.
+    pub gid: u32,
 }
 
 /// A directory or file that the launcher puts where commands are given it from.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Staged {
+pub struct Staged {
     /// Its path.
-    pub(crate) source: String,
+    pub source: String,
     /// Which one it has to be: device and inode.
-    pub(crate) is: (u64, u64),
+    pub is: (u64, u64),
     /// Whether it is a directory.
-    pub(crate) is_directory: bool,
+    pub is_directory: bool,
     /// The owner on disk that commands write as; nothing if owners are shown as they are.
-    pub(crate) owner: Option<User>,
+    pub owner: Option<User>,
 }
 
 /// What the launcher answers to [`Setup`].
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Placed {
+pub enum Placed {
     /// Everything is in its place.
     Done,
-    /// Why there is no sandbox: which mechanism, and what was said.
-    Failed { mechanism: String, why: String },
+    /// There is no sandbox.
+    Failed {
+        /// For want of which mechanism.
+        mechanism: String,
+        /// What was said.
+        why: String,
+    },
 }
 
 /// One command for the launcher. Beside it: control, stdout, stderr.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Launch {
+pub struct Launch {
     /// Bubblewrap's options.
-    pub(crate) options: Vec<String>,
+    pub options: Vec<String>,
     /// What is to be shielded below each root.
-    pub(crate) shields: Vec<Vec<Shield>>,
+    pub shields: Vec<Vec<Shield>>,
     /// Roots within roots, the innermost first.
-    pub(crate) nested: Vec<Nested>,
+    pub nested: Vec<Nested>,
 }
 
 /// A root within another one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Nested {
+pub struct Nested {
     /// The number of the root.
-    pub(crate) inner: usize,
+    pub inner: usize,
     /// The number of the root that it is in.
-    pub(crate) outer: usize,
+    pub outer: usize,
     /// Where it is in that one.
-    pub(crate) path: PathBuf,
+    pub path: PathBuf,
     /// Which directory it has to be: device and inode.
-    pub(crate) is: (u64, u64),
+    pub is: (u64, u64),
 }
 
 /// What the process inside is told about its command.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Inside {
-    pub(crate) arguments: Vec<String>,
-    pub(crate) environment: Vec<String>,
-    pub(crate) directory: String,
+pub struct Inside {
+    /// Its words.
+    pub arguments: Vec<String>,
+    /// Its environment, `NAME=value`.
+    pub environment: Vec<String>,
+    /// Where it starts.
+    pub directory: String,
     /// Directories that must be the ones that were meant: path, device, inode.
-    pub(crate) roots: Vec<(String, u64, u64)>,
+    pub roots: Vec<(String, u64, u64)>,
     /// Mounts that must be there: the path, and what it must be.
-    pub(crate) shields: Vec<(String, Shield)>,
+    pub shields: Vec<(String, Shield)>,
     /// Where the command may write.
-    pub(crate) writable: Vec<String>,
-    pub(crate) limits: Rlimits,
+    pub writable: Vec<String>,
+    /// What it may use.
+    pub limits: Rlimits,
     /// Whether a listener for the way out is wanted.
-    pub(crate) has_egress: bool,
+    pub has_egress: bool,
     /// The canary, in the place of a command.
-    pub(crate) canary: Option<super::canary::Canary>,
+    pub canary: Option<crate::canary::Canary>,
 }
 
 /// Limits that the kernel holds a process to.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Rlimits {
-    pub(crate) memory: u64,
-    pub(crate) processes: u64,
-    pub(crate) cpu_seconds: u64,
-    pub(crate) file_size: u64,
-    pub(crate) open_files: u64,
+pub struct Rlimits {
+    /// Bytes of one process's data.
+    pub memory: u64,
+    /// Processes of the user at once.
+    pub processes: u64,
+    /// Seconds of processor time of one process.
+    pub cpu_seconds: u64,
+    /// Bytes of one file.
+    pub file_size: u64,
+    /// Files open at once in one process.
+    pub open_files: u64,
 }
 
 /// What the launcher and the process inside say about one command.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Report {
+pub enum Report {
     /// Bubblewrap was started. Beside it: its pidfd.
     Started,
     /// Everything is in force and the command begins. Beside it: the pidfd of the first process
     /// inside, and the listener if one was wanted.
     Ready,
     /// It could not be started inside.
-    Failed { step: Step, why: String, errno: Option<i32> },
+    Failed {
+        /// Where.
+        step: Step,
+        /// What was said.
+        why: String,
+        /// By the kernel, if it was.
+        errno: Option<i32>,
+    },
     /// The command itself is over.
-    Exited { status: i32, processes: u64 },
+    Exited {
+        /// As the kernel tells it.
+        status: i32,
+        /// How many were started.
+        processes: u64,
+    },
     /// Everything it started is gone, and used this.
-    Gone { cpu_us: u64, peak_memory: u64, read_bytes: u64, written_bytes: u64 },
+    Gone {
+        /// Microseconds of processor time.
+        cpu_us: u64,
+        /// The most memory of one process, in bytes.
+        peak_memory: u64,
+        /// Bytes read.
+        read_bytes: u64,
+        /// Bytes written.
+        written_bytes: u64,
+    },
     /// The sandbox is gone.
-    Ended { cpu_us: u64, peak_memory: u64 },
+    Ended {
+        /// Microseconds of processor time.
+        cpu_us: u64,
+        /// The most memory of one process, in bytes.
+        peak_memory: u64,
+    },
 }
 
 /// Where a start can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Step {
+pub enum Step {
     /// Bubblewrap could not be started.
     Spawn,
     /// What is protected was moved meanwhile.
@@ -159,14 +201,14 @@ pub(crate) enum Step {
 }
 
 /// Returns two ends of a new connection.
-pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
+pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = SocketFlags::CLOEXEC;
     let (a, b) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
     Ok((a, b))
 }
 
 /// Sends one message. A large one goes in a file beside a word that says so.
-pub(crate) fn send(
+pub fn send(
     socket: BorrowedFd<'_>,
     message: &impl Serialize,
     fds: &[BorrowedFd<'_>],
@@ -198,9 +240,7 @@ fn send_bytes(socket: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> i
 }
 
 /// Receives one message; nothing if the other side is gone.
-pub(crate) fn receive<T: DeserializeOwned>(
-    socket: impl AsFd,
-) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
+pub fn receive<T: DeserializeOwned>(socket: impl AsFd) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
     let mut bytes = vec![0; MOST];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
     let mut beside = RecvAncillaryBuffer::new(&mut space);

@@ -14,15 +14,15 @@ use rustix::process::{
     set_parent_process_death_signal,
 };
 
-use super::inside::{CONTROL, OPTIONS, PROGRAM};
-use super::stage;
-use super::system::{self, Words};
-use super::wire::{self, Launch, Placed, Report, Setup, Step, User};
+use crate::first::{CONTROL, OPTIONS, PROGRAM};
+use crate::stage;
+use crate::system::{self, Words};
+use crate::wire::{self, Launch, Placed, Report, Setup, Step, User};
 
 /// The first word of bubblewrap's last arguments: what this program is to be inside.
 pub(crate) const INSIDE: &str = "__inside";
 /// What this program is to be when it is started as the launcher.
-pub(crate) const LAUNCHER: &str = "__launcher";
+pub const LAUNCHER: &str = "__launcher";
 
 /// Descriptors above this are ours for the time between fork and exec.
 const SPARE: i32 = 16;

@@ -1,0 +1,47 @@
+//! Builds the helpers of the sandbox as a program of their own, for the large one to carry: it is executed for every
+//! command, so it has to be small.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Without a loader and libraries to be found, where the system can link like that; else as usual.
+const LINKED: [&str; 2] = ["-Ctarget-feature=+crt-static", ""];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let own = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?);
+    let helper = own.join("../toolcrib-inside");
+    for part in ["src", "Cargo.toml"] {
+        println!("cargo::rerun-if-changed={}", helper.join(part).display());
+    }
+    println!("cargo::rerun-if-changed={}", own.join("../../Cargo.lock").display());
+    let out = PathBuf::from(std::env::var("OUT_DIR")?);
+    for flags in LINKED {
+        if let Some(built) = build(&helper, &out.join("inside"), flags)? {
+            std::fs::copy(built, out.join("toolcrib-inside"))?;
+            return Ok(());
+        }
+    }
+    Err("the helpers of the sandbox cannot be built: see above".into())
+}
+
+/// Builds the program with these flags; returns where it is, nothing if it cannot be built.
+fn build(helper: &Path, folder: &Path, flags: &str) -> Result<Option<PathBuf>, Box<dyn Error>> {
+    let target = std::env::var("TARGET")?;
+    let done = Command::new(std::env::var("CARGO")?)
+        .args(["build", "--quiet", "--release", "--bin", "toolcrib-inside", "--target", &target])
+        .arg("--manifest-path")
+        .arg(helper.join("Cargo.toml"))
+        .arg("--target-dir")
+        .arg(folder)
+        // What is set for the large program, or by whoever checks it, is not for this one.
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .env_remove("RUSTC_WORKSPACE_WRAPPER")
+        .env("RUSTFLAGS", flags)
+        .env("CARGO_PROFILE_RELEASE_LTO", "fat")
+        .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "s")
+        .env("CARGO_PROFILE_RELEASE_PANIC", "abort")
+        .status()?;
+    let program = folder.join(target).join("release/toolcrib-inside");
+    Ok(done.success().then_some(program))
+}
