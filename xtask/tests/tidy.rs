@@ -109,7 +109,8 @@ fn files_begin_with_what_they_are_and_are_named_for_it() {
 
 #[test]
 fn only_what_runs_around_commands_may_be_unsafe() {
-    for path in sources().iter().filter(|path| !path.to_str().unwrap().contains("toolcrib-inside")) {
+    for path in sources().iter().filter(|path| !path.to_str().unwrap().contains("toolcrib-inside"))
+    {
         let text = fs::read_to_string(path).unwrap();
         let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
         let is_unsafe = |line: &str| line.contains(concat!("unsafe", " {"));

@@ -319,7 +319,10 @@ pub fn thread_times() -> (u64, u64) {
     // SAFETY: an all-zero rusage is a valid one.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
-    let cpu = micros(usage.ru_utime) + micros(usage.ru_stime);
+    // What that says of time is counted in ticks, and most calls are shorter than one.
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    let part = |number: i64| u64::try_from(number).unwrap_or(0);
+    let cpu = part(time.tv_sec) * 1_000_000 + part(time.tv_nsec) / 1000;
     (cpu, u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024)
 }
 

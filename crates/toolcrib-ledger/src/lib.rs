@@ -44,7 +44,7 @@ pub use regression::{Comparison, Severity, Window, compare};
 pub use sketch::Sketch;
 pub use state::{State, StateError};
 pub use stats::{Stats, StatsError};
-pub use story::{Fate, Story, Wanted, find_calls, tell_calls};
+pub use story::{Fate, Story, Wanted, find_calls, tell_calls, tell_lines};
 pub use tally::{TallyFile, UserBounds};
 pub use tidy::Tidied;
 pub use verify::{Problem, Verified, verify};

@@ -10,11 +10,13 @@ use serde_json::Value;
 use toolcrib_core::Usage;
 use toolcrib_core::command::End;
 
+use crate::head::{Head, Told};
 use crate::link::Key;
 use crate::log::{Tied, strays};
 use crate::segment::Segment;
 use crate::state::{State, open_plain, read_plain};
 use crate::tidy::{unpack, unpacked_size};
+use crate::verify::read_end_in;
 
 /// A line of the record. What a later version adds is passed over.
 #[derive(Clone, Debug, Deserialize)]
@@ -211,6 +213,15 @@ impl Record {
     }
 }
 
+/// Where the record ends, if that is signed and there are lines.
+fn end_of(folder: &Path, key: Option<&Key>) -> io::Result<Option<Head>> {
+    let told = key.map_or(Ok(Told::Nothing), |key| read_end_in(folder, key))?;
+    Ok(match told {
+        Told::Head(head) if head.seq > 0 => Some(head),
+        _ => None,
+    })
+}
+
 /// Reads lines as they are written.
 pub struct Follower {
     folder: PathBuf,
@@ -224,6 +235,10 @@ impl Follower {
     pub fn at_end(state: &State) -> io::Result<Self> {
         let folder = state.folder().join("context_log");
         let record = Record::at(&folder)?;
+        if let Some(head) = end_of(&folder, record.key.as_ref())? {
+            let at = record.size(head.segment).unwrap_or(head.size);
+            return Ok(Self { folder, segment: Some(head.segment), at, key: record.key });
+        }
         // One that is empty may be there for another reason, with a name that nothing comes after.
         let mut last = None;
         for segment in record.segments.iter().rev() {
@@ -260,8 +275,12 @@ impl Follower {
             self.key = Key::read(&self.folder.with_file_name("record.key"))?;
         }
         let mut lines = Vec::new();
+        // Behind the end are no lines of ours, whatever a file is called.
+        let end = end_of(&self.folder, self.key.as_ref())?;
         for segment in Segment::list(&self.folder)? {
-            if self.segment.is_some_and(|known| segment < known) {
+            if self.segment.is_some_and(|known| segment < known)
+                || end.is_some_and(|end| segment > end.segment)
+            {
                 continue;
             }
             if self.segment != Some(segment) {

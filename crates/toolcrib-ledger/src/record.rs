@@ -5,7 +5,6 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
@@ -42,8 +41,8 @@ pub struct RecordFile {
     ink: Mutex<Ink>,
     /// The conversation of the last line, and what is shown of its name.
     conversation: Mutex<(String, String)>,
-    /// The number of the last line that is written.
-    written: AtomicU64,
+    /// The file of the last line that is written, and its number. What is in files before it is on the disk.
+    written: Mutex<Option<(Arc<File>, u64)>>,
     /// The number of the last line that is on the disk.
     synced: Mutex<u64>,
 }
@@ -72,7 +71,7 @@ impl RecordFile {
             user: rustix::process::getuid().as_raw(),
             ink: Mutex::default(),
             conversation: Mutex::default(),
-            written: AtomicU64::new(0),
+            written: Mutex::default(),
             synced: Mutex::default(),
         }
     }
@@ -106,6 +105,10 @@ impl RecordFile {
         io::Write::write_all(&mut file, format!("{said}\n").as_bytes())
     }
 
+    fn written(&self) -> MutexGuard<'_, Option<(Arc<File>, u64)>> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn ink(&self) -> MutexGuard<'_, Ink> {
         self.ink.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -131,7 +134,7 @@ impl RecordFile {
         let appended = self.append(ink, at, bodies);
         if let Ok(appended) = &appended {
             ink.lost = 0;
-            self.written.fetch_max(appended.seq, Ordering::Relaxed);
+            *self.written() = Some((Arc::clone(&appended.file), appended.seq));
         } else {
             ink.lost += count;
             if let Some(live) = &mut ink.live {
@@ -173,7 +176,11 @@ impl RecordFile {
         if *synced >= seq {
             return Ok(());
         }
-        let upto = self.written.load(Ordering::Relaxed);
+        // Only those in the same file go along.
+        let upto = match &*self.written() {
+            Some((newest, last)) if Arc::ptr_eq(newest, file) => *last,
+            _ => seq,
+        };
         file.sync_data()?;
         *synced = upto.max(seq);
         Ok(())

@@ -67,7 +67,7 @@ fn forms_in(text: &str) -> [bool; FORMS.len()] {
 static PATTERNS: [OnceLock<Option<Regex>>; FORMS.len()] = [const { OnceLock::new() }; FORMS.len()];
 
 /// Takes secrets out of texts.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Redactor {
     values: Option<AhoCorasick>,
     /// How many bytes the longest of the values has, in whichever spelling.
@@ -217,6 +217,31 @@ fn is_variable(name: &[u8]) -> bool {
         && name.iter().all(|byte| is_of_name(*byte))
         && (!has(u8::is_ascii_lowercase)
             || !has(u8::is_ascii_uppercase) && !has(u8::is_ascii_digit))
+}
+
+/// Whether what stands behind `password=` is one, and not a name, a type or a place in a program.
+fn is_no_name(value: &str) -> bool {
+    const NONE: [&str; 14] = [
+        "none",
+        "null",
+        "nil",
+        "true",
+        "false",
+        "str",
+        "string",
+        "required",
+        "optional",
+        "undefined",
+        "empty",
+        "text",
+        "hidden",
+        "secret",
+    ];
+    let lower = value.to_ascii_lowercase();
+    let is_name = NONE.contains(&lower.as_str())
+        || ["pass", "pwd", "::", "->"].iter().any(|part| lower.contains(part))
+        || value.contains('.') && value.bytes().all(|byte| is_of_name(byte) || byte == b'.');
+    is_written_out(value) && !is_name && !is_path(value)
 }
 
 /// Whether what stands between `:` and `@` in an address is a password, and not a port with a path.

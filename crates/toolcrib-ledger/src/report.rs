@@ -244,11 +244,20 @@ impl<'a> Past<'a> {
     /// What was made the baseline, of one version or all, if that is enough.
     fn frozen_of(&self, version: Option<&str>) -> Option<Window> {
         let frozen = self.frozen?;
-        let baseline = self.take(|key| {
-            let is_it = version.is_none_or(|version| version == key.version);
-            key.epoch + 1 == self.epoch && key.hour > frozen && is_it
-        });
-        Some(baseline).filter(|baseline| baseline.calls >= FEWEST)
+        let is_it = |key: &HourKey| version.is_none_or(|version| version == key.version);
+        let last = self.take(|key| key.epoch + 1 == self.epoch && key.hour > frozen && is_it(key));
+        // Set again before there was enough of it, the one before holds.
+        let before = || {
+            let epochs = (0..self.epoch.saturating_sub(1)).rev().take(16);
+            let mut all = epochs.map(|epoch| {
+                let of_it = |key: &HourKey| key.epoch == epoch && is_it(key);
+                let end = self.rows.iter().filter(|row| of_it(&row.0)).map(|row| row.0.hour).max();
+                let start = end.unwrap_or(0) - self.current_hours;
+                self.take(|key| of_it(key) && key.hour > start)
+            });
+            all.find(|baseline| baseline.calls >= FEWEST)
+        };
+        Some(last).filter(|baseline| baseline.calls >= FEWEST).or_else(before)
     }
 }
 

@@ -27,14 +27,26 @@ impl std::error::Error for StateError {}
 impl State {
     /// Opens the folder, making it if need be. It must be ours and closed to everyone else.
     pub fn open(folder: &Path) -> Result<Self, StateError> {
+        let (state, missing) = Self::open_as_it_is(folder)?;
+        missing.map_or(Ok(state), Err)
+    }
+
+    /// Opens the folder, and says why it cannot be made or used, if so: nothing is kept then, and whoever can do
+    /// without that goes on. One that is not ours alone is refused.
+    pub fn open_as_it_is(folder: &Path) -> Result<(Self, Option<StateError>), StateError> {
         let shown = folder.display();
-        let refuse = |err: io::Error| {
+        let state = Self { folder: folder.to_owned() };
+        let missing = |place: &Path, err: io::Error| {
+            let place = place.display();
             StateError(format!(
-                "no state folder at `{shown}`: {err}; set TOOLCRIB_STATE to a folder that can be made"
+                "no state folder at `{shown}`: `{place}`: {err}; set TOOLCRIB_STATE to a folder that can be made"
             ))
         };
-        make(folder).map_err(refuse)?;
-        let meta = fs::metadata(folder).map_err(refuse)?;
+        let made = make(folder).and_then(|()| fs::metadata(folder));
+        let meta = match made {
+            Ok(meta) => meta,
+            Err(err) => return Ok((state, Some(missing(folder, err)))),
+        };
         if meta.uid() != rustix::process::geteuid().as_raw() {
             return Err(StateError(format!(
                 "the state folder `{shown}` belongs to user {}, not to us; set TOOLCRIB_STATE to a \
@@ -49,11 +61,13 @@ impl State {
         }
         for part in ["context_log", "objects"] {
             let part = folder.join(part);
-            if !part.is_dir() {
-                make(&part).map_err(refuse)?;
+            if !part.is_dir()
+                && let Err(err) = make(&part)
+            {
+                return Ok((state, Some(missing(&part, err))));
             }
         }
-        Ok(Self { folder: folder.to_owned() })
+        Ok((state, None))
     }
 
     /// Where it is.
@@ -66,11 +80,21 @@ fn make(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Opens a file of the record for appending, private and never through a link.
+/// Opens a file of the record for appending: private, never through a link, and a plain one.
 pub(crate) fn open_append(path: &Path) -> io::Result<File> {
-    let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+    let flags = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits().cast_signed();
     let mut options = OpenOptions::new();
-    options.read(true).append(true).create(true).mode(0o600).custom_flags(flags).open(path)
+    let options = options.read(true).append(true).create(true).mode(0o600).custom_flags(flags);
+    plain(options.open(path)?, path)
+}
+
+/// Fails if a file is none: a pipe would swallow what is written, or make us wait.
+fn plain(file: File, path: &Path) -> io::Result<File> {
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    let message = format!("`{}` is no plain file; move it away", path.display());
+    Err(io::Error::new(io::ErrorKind::InvalidInput, message))
 }
 
 /// Opens a file of ours for reading: a plain one, so that nothing put in its place makes us wait.

@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use serde_json::Value;
 use toolcrib_core::Recorder;
 
-use open::{PATIENCE, TABLES, Trouble, connect, in_memory, set_aside};
+use open::{PATIENCE, TABLES, Trouble, connect, in_memory, odd, set_aside};
 
 use crate::fold::{Amount, ErrorFigures, Fold, Hour, HourKey, ResourceFigures, Shelf, ToolFigures};
 use crate::lines::Record;
@@ -172,6 +172,25 @@ impl Stats {
     }
 }
 
+/// The hours that are looked at when a database is opened: as many as any report shows.
+const LOOKED_AT: i64 = 24 * 35;
+
+/// Fails if figures are there that cannot be read.
+fn check(database: &Connection) -> Result<(), Trouble> {
+    let broken = |err: StatsError| Trouble::Broken(err.0);
+    let names = |sql: &str| -> Result<Vec<String>, rusqlite::Error> {
+        database.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
+    };
+    for name in names("SELECT tool FROM tools").map_err(odd)? {
+        tool(database, &name).map_err(broken)?;
+    }
+    let sql = "SELECT calls, errors, refused, sum_us, squares, latency, last FROM hours
+               WHERE hour > (SELECT max(hour) FROM hours) - ?";
+    let mut statement = database.prepare(sql).map_err(odd)?;
+    let rows = statement.query_map([LOOKED_AT], |row| read_hour(row, 0)).map_err(odd)?;
+    rows.into_iter().try_for_each(|row| row.map(drop)).map_err(odd)
+}
+
 /// Where the number of the last line that was folded is kept.
 const NEWEST: &str = "newest line";
 
@@ -265,6 +284,10 @@ impl Shelf for Database<'_> {
     }
 }
 
+fn unreadable(what: &str) -> rusqlite::Error {
+    rusqlite::Error::InvalidColumnName(format!("{what}, which cannot be read"))
+}
+
 fn read_hour(row: &rusqlite::Row<'_>, from: usize) -> rusqlite::Result<Hour> {
     let number = |at: usize| row.get::<_, i64>(from + at).map(i64::cast_unsigned);
     let squares: Vec<u8> = row.get(from + 4)?;
@@ -274,8 +297,8 @@ fn read_hour(row: &rusqlite::Row<'_>, from: usize) -> rusqlite::Result<Hour> {
         errors: number(1)?,
         refused: number(2)?,
         sum_us: number(3)?,
-        squares: squares.try_into().map_or(0, u128::from_be_bytes),
-        latency: Sketch::from_bytes(&latency).unwrap_or_default(),
+        squares: squares.try_into().map(u128::from_be_bytes).map_err(|_| unreadable("squares"))?,
+        latency: Sketch::from_bytes(&latency).ok_or_else(|| unreadable("latency"))?,
         last: row.get(from + 6)?,
     })
 }
@@ -317,7 +340,7 @@ fn tool(database: &Connection, name: &str) -> Result<Option<ToolFigures>, StatsE
     let Some((epoch, reset_hour, errors, calls, violations)) = row else { return Ok(None) };
     let mut resources = ResourceFigures {
         calls: calls.cast_unsigned(),
-        violations: serde_json::from_str(&violations).unwrap_or_default(),
+        violations: serde_json::from_str(&violations).map_err(|_| unreadable("violations"))?,
         ..ResourceFigures::default()
     };
     let mut statement =
@@ -327,7 +350,8 @@ fn tool(database: &Connection, name: &str) -> Result<Option<ToolFigures>, StatsE
         let amount = Amount {
             total: row.get::<_, i64>(1)?.cast_unsigned(),
             most: row.get::<_, i64>(2)?.cast_unsigned(),
-            sketch: Sketch::from_bytes(&row.get::<_, Vec<u8>>(3)?).unwrap_or_default(),
+            sketch: Sketch::from_bytes(&row.get::<_, Vec<u8>>(3)?)
+                .ok_or_else(|| unreadable("sketch"))?,
         };
         match row.get::<_, String>(0)?.as_str() {
             "cpu" => resources.cpu = amount,
@@ -336,7 +360,7 @@ fn tool(database: &Connection, name: &str) -> Result<Option<ToolFigures>, StatsE
             _ => resources.written = amount,
         }
     }
-    let errors: ErrorFigures = serde_json::from_str(&errors).unwrap_or_default();
+    let errors: ErrorFigures = serde_json::from_str(&errors).map_err(|_| unreadable("errors"))?;
     Ok(Some(ToolFigures { epoch: epoch.cast_unsigned(), reset_hour, errors, resources }))
 }
 

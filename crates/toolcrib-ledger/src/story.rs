@@ -119,6 +119,12 @@ pub struct Wanted {
 }
 
 impl Wanted {
+    /// Whether nothing but a time is wanted.
+    pub fn is_only_of_time(&self) -> bool {
+        let is_about_calls = self.tool.is_some() || self.actor.is_some() || self.call.is_some();
+        !is_about_calls && self.fate.is_none() && self.text.is_none()
+    }
+
     fn takes(&self, story: &Story) -> bool {
         let at = story.at();
         let is_tool = |wanted: &String| {
@@ -245,6 +251,29 @@ pub fn tell_calls(
     }
     for (story, text) in open.values().filter(|(story, _)| wanted.takes(story)) {
         tell_one(story, text)?;
+    }
+    Ok(())
+}
+
+/// Tells every line of a time as it is, in the order of the record.
+pub fn tell_lines(
+    state: &State,
+    wanted: &Wanted,
+    mut tell: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    let record = Record::open(state)?.between(wanted.since, wanted.until);
+    for page in record.pages() {
+        let page = page?;
+        for line in page.pieces().filter(|piece| page.is_ours(piece)) {
+            let at = Entry::parse(line.strip_suffix(b"\n").unwrap_or(line)).map(|entry| entry.ts);
+            let is_in = |at: Timestamp| {
+                wanted.since.is_none_or(|since| at >= since)
+                    && wanted.until.is_none_or(|until| at <= until)
+            };
+            if at.is_none_or(is_in) {
+                tell(line)?;
+            }
+        }
     }
     Ok(())
 }

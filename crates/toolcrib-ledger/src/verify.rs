@@ -2,6 +2,7 @@
 //! signed.
 
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use crate::head::{self, Head, Told};
@@ -88,16 +89,24 @@ fn look(state: &State, is_last: bool) -> io::Result<Option<Verified>> {
                 continue;
             }
         };
-        let is_newest = record.segments().last() == Some(segment);
+        let is_current = match walk.end {
+            Told::Head(head) => head.segment == *segment,
+            _ => record.segments().last() == Some(segment),
+        };
         for (number, line) in page.pieces().enumerate() {
-            walk.step(&page.name, number + 1, line, is_newest);
+            walk.step(&page.name, number + 1, line, is_current);
         }
     }
     Ok(Some(walk.finish()))
 }
 
 pub(crate) fn read_end(state: &State, key: &Key) -> io::Result<Told> {
-    match open_plain(&state.folder().join("context_log").join(HEAD)) {
+    read_end_in(&state.folder().join("context_log"), key)
+}
+
+/// What the head of the record in a folder says.
+pub(crate) fn read_end_in(folder: &Path, key: &Key) -> io::Result<Told> {
+    match open_plain(&folder.join(HEAD)) {
         Ok(file) => {
             let mut bytes = [0; head::SIZE];
             let got = head::read(&file, &mut bytes)?;
@@ -122,15 +131,19 @@ struct Walk {
 
 impl Walk {
     /// Takes one line.
-    fn step(&mut self, file: &str, number: usize, line: &[u8], is_newest: bool) {
+    fn step(&mut self, file: &str, number: usize, line: &[u8], is_current: bool) {
         let here = |what: String| Problem { file: file.to_owned(), line: Some(number), what };
         let Some(tied) = Tied::parse(line, &self.key, file) else {
-            let is_being_written = is_newest && !line.ends_with(b"\n");
-            if !is_being_written {
-                // What was torn is no whole object, however it is read.
-                let whole = line == b"\n"
-                    || serde_json::from_slice::<serde_json::Value>(line).is_ok()
-                    || Entry::parse(line).is_some();
+            // What was torn, or is being written, is no whole object, however it is read.
+            let whole = line == b"\n"
+                || serde_json::from_slice::<serde_json::Value>(line).is_ok()
+                || Entry::parse(line).is_some();
+            let is_ours = || Tied::parse(&[line, b"\n"].concat(), &self.key, file).is_some();
+            let is_open = is_current && !line.ends_with(b"\n") && (!whole || is_ours());
+            if is_open {
+                let what = "has no end: it is being written, or was torn when its process died";
+                self.report.notes.push(here(what.to_owned()));
+            } else {
                 let what = if whole {
                     "was changed, or was not written by us"
                 } else {

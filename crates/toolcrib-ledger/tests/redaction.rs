@@ -51,6 +51,16 @@ fn secrets() -> Vec<(String, String)> {
         of("hf_", 34),
         "dop_v1_".to_owned() + &hex(64),
         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.".to_owned() + &random[..30],
+        of("gsk_", 36) + &random[..10],
+        "glsa_".to_owned() + &random[..32] + "_1a2b3c4d",
+        "dapi".to_owned() + &hex(32),
+        of("ATATT3xFfGF0", 30),
+        of("nvapi-", 36) + &random[..10],
+        of("r8_", 34),
+        "rubygems_".to_owned() + &hex(48),
+        of("sq0csp-", 36),
+        "key-".to_owned() + "3ax6xnjp29jd6fds4gc373sgvjxteol0",
+        "110201543:AA".to_owned() + &random[..33],
     ];
     let mut all = Vec::new();
     for key in keys {
@@ -147,6 +157,25 @@ const FRAMES: &[(&str, &str)] = &[
     ("token: §", "v1-2022-11-28-a8f5f167f4"),
     ("PWD=§ make", "/hunT3r/pAssw0rd"),
     ("-----BEGIN RSA PRIVATE KEY-----\n§\n-----END RSA PRIVATE KEY-----", "MIIEowIBAAKCAQEA"),
+    ("DB_SECRET=§", "Xy7#kP2$wQ9!zR4mN8"),
+    ("SECRET=§ ./run", "hunter2hunter2"),
+    ("ENCRYPTION_KEY=§", "0f1e2d3c4b5a69788796a5b4c3d2e1f0"),
+    ("SIGNING_KEY: §", "a8Kd93jfLs02mXc7"),
+    ("https://api.x/v1?access_token=§", "abcdefghijklmnopqrstuvwx"),
+    ("https://api.x/?key=§", "AbCd1234EfGh5678IjKl"),
+    ("x-api-key:§", "abcdefghijklmnop"),
+    ("psql 'host=db user=app password=§'", "swordfish"),
+    ("db_password: §", "swordfish"),
+    ("wget --http-password=§ https://x", "swordfish"),
+    ("machine api.x login ada password §", "swordfish"),
+    ("docker login -u ada -p § reg.example.com", "S3cretPw9!"),
+    ("mongosh -u ada -p §", "S3cretPw9x"),
+    ("http -a ada:§ https://x", "S3cretPw9"),
+    ("curl -b 'sessionid=§' https://x", "38afes7a8b1c9d2e3f4a5b6c7d"),
+    ("smbclient -U ada%§ //h/s", "S3cretPw9"),
+    ("htpasswd -b f ada §", "S3cretPw9!x"),
+    ("echo 'ada:§' | chpasswd", "S3cretPw9!"),
+    ("openssl enc -aes-256-cbc -k §", "S3cretPw9x"),
 ];
 
 /// Texts as they are in the arguments and replies of every day.
@@ -248,6 +277,18 @@ const HARMLESS: &[&str] = &[
     "for 'authorization: basic ...'",
     NEEDLESS[0],
     NEEDLESS[1],
+    "connect(host=host, password=password, timeout=3)",
+    "password=None, user=args.user",
+    "db_password: string",
+    "user_password: required",
+    "SORT_KEY=name PRIMARY_KEY=user_id",
+    "PUBLIC_KEY: ~/.ssh/id_ed25519.pub",
+    "docker ps -p 8080",
+    "http://localhost:8080/login -a",
+    "GET /items?key=name&order=asc",
+    "monkey-patching the key-value store",
+    "openssl version -a",
+    "login as ada, then change your password",
 ];
 
 /// Those that look so much like secrets that they go, too.

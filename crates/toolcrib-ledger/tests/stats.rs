@@ -279,10 +279,27 @@ fn a_broken_database_is_set_aside_and_made_anew() {
     assert!(stats.warnings[0].contains("no table `hours`"), "{:?}", stats.warnings);
     stats.fold().unwrap();
     assert_eq!(stats.tools().unwrap(), before);
+    // Whole as a database, and not what it should hold.
+    for damage in [
+        "UPDATE tools SET errors = '{broken'",
+        "UPDATE tools SET violations = ''",
+        "UPDATE amounts SET sketch = x'ff'",
+        "UPDATE hours SET latency = x'00ff'",
+        "UPDATE hours SET squares = x'00'",
+        "PRAGMA user_version = 0",
+        "ALTER TABLE tools RENAME COLUMN calls TO other",
+    ] {
+        drop(stats);
+        rusqlite::Connection::open(&path).unwrap().execute_batch(damage).unwrap();
+        stats = place.stats();
+        assert!(stats.warnings[0].contains("set aside"), "{damage}: {:?}", stats.warnings);
+        stats.fold().unwrap();
+        assert_eq!(stats.tools().unwrap(), before, "{damage}");
+    }
     let names = std::fs::read_dir(place.state.folder()).unwrap();
     let aside =
         names.filter(|it| it.as_ref().unwrap().file_name().to_string_lossy().contains("broken"));
-    assert_eq!(aside.count(), 3);
+    assert_eq!(aside.count(), 10);
 }
 
 #[test]

@@ -20,7 +20,7 @@ use toolcrib_core::{
 };
 use toolcrib_host::{Asker, Hardlinks, Root, Rules, Sandbox, SystemClock, Workspace};
 use toolcrib_ledger::report::Spans;
-use toolcrib_ledger::{GrantFile, Journal, State};
+use toolcrib_ledger::{GrantFile, Journal, Redactor, State};
 use toolcrib_runtime::{Approver, Judge, Runtime, World};
 use toolcrib_search::{Ceiling, Engine};
 use toolcrib_shell::Bash;
@@ -68,6 +68,8 @@ pub struct Crib {
     pub policy: Arc<Policy>,
     /// Who reads commands.
     pub shell: Arc<Bash>,
+    /// Who takes secrets out of what is shown.
+    pub redactor: Redactor,
     /// Where the user's own rules are, if there is a place for them.
     pub rules_file: Option<PathBuf>,
     /// What is done beside calls.
@@ -91,7 +93,7 @@ impl Crib {
     /// Opens everything that `wishes` and the environment name.
     pub fn open(wishes: &Wishes) -> Result<Self, WiringError> {
         let Plans { settings, root, places, state, environment } = Plans::read(wishes)?;
-        let state = State::open(&state?)?;
+        let (state, missing) = State::open_as_it_is(&state?)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
         let journal = Arc::new(Journal::new(&state));
         let hidden = own_places(&places, &state, &settings);
@@ -103,11 +105,12 @@ impl Crib {
             hidden: hidden.clone(),
             index_state: wishes.lives_on.then_some(&state),
         };
-        let mut warnings = Vec::new();
+        let mut warnings: Vec<String> = missing.map(|missing| missing.0).into_iter().collect();
         let shell = Arc::new(Bash::default());
-        let policy = policy::policy(&settings, &places, &root, &*shell, &mut warnings)?;
+        let rules = policy::policy(&settings, &places, &root, &*shell, &mut warnings)?;
         let workspace = opener.open(root)?;
-        let recorder = record::recorder(&settings, &environment, &state);
+        let redactor = record::redactor(&settings, &environment);
+        let recorder = record::recorder(&settings, &rules.files, redactor.clone(), &state);
         record::lost(&state, &*recorder, &*clock, &mut warnings);
         let sandbox = |workspace: &Arc<Workspace>| {
             let tally = policy::tally(&settings, &state);
@@ -135,7 +138,8 @@ impl Crib {
             workspace,
             search,
             sandbox,
-            policy: Arc::new(policy),
+            policy: Arc::new(rules.policy),
+            redactor,
             shell,
             rules_file: places.user.map(|path| path.with_file_name("rules.toml")),
             upkeep,
@@ -259,6 +263,11 @@ pub struct Plans {
 }
 
 impl Plans {
+    /// Returns who takes secrets out of what is shown.
+    pub fn redactor(&self) -> Redactor {
+        record::redactor(&self.settings, &self.environment)
+    }
+
     /// Reads what `wishes` and the environment name.
     pub fn read(wishes: &Wishes) -> Result<Self, WiringError> {
         let environment: BTreeMap<String, OsString> = std::env::vars_os()

@@ -1,8 +1,8 @@
 //! The forms that secrets have.
 
 use super::{
-    any, is_credential, is_mixed, is_no_port, is_no_prose, is_no_words, is_random, is_strong,
-    is_written_out,
+    any, is_credential, is_mixed, is_no_name, is_no_port, is_no_prose, is_no_words, is_random,
+    is_strong, is_written_out,
 };
 
 /// A form that secrets have.
@@ -72,6 +72,30 @@ pub(super) const FORMS: &[Form] = &[
         check: any,
     },
     Form {
+        signs: &[
+            "gsk_",
+            "glsa_",
+            "dapi",
+            "atatt3x",
+            "xai-",
+            "nvapi-",
+            "r8_",
+            "rubygems_",
+            "sq0",
+            "pmak-",
+            "key-",
+            "eaac",
+            ":aa",
+        ],
+        pattern: r"(?-u:\b)(?:gsk_[A-Za-z0-9]{40,}|glsa_[A-Za-z0-9]{32}_[0-9a-f]{8}|dapi[0-9a-f]{32}|ATATT3x[A-Za-z0-9_=-]{20,}|xai-[A-Za-z0-9]{40,}|nvapi-[A-Za-z0-9_-]{40,}|r8_[A-Za-z0-9]{30,}|rubygems_[0-9a-f]{40,}|sq0[a-z]{3}-[A-Za-z0-9_-]{22,}|PMAK-[0-9a-f]{24}-[0-9a-f]{34}|key-[0-9a-f]{32}|key-[0-9a-z]{32}|EAAC[A-Za-z0-9]{30,}|[0-9]{8,10}:AA[A-Za-z0-9_-]{30,})",
+        check: is_mixed,
+    },
+    Form {
+        signs: &["private-lines:"],
+        pattern: r"(?s)Private-Lines:\s*[0-9]+(?:\\r)?(?:\\n|\s)+(.*?)(?:Private-MAC|$)",
+        check: any,
+    },
+    Form {
         signs: &["eyj"],
         pattern: r"(?-u:\b)eyJ[A-Za-z0-9_-]{8,}\.(?:[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|eyJ[A-Za-z0-9_-]{8,})",
         check: any,
@@ -119,6 +143,64 @@ pub(super) const FORMS: &[Form] = &[
         signs: &["-pass ", "redis-cli"],
         pattern: r#"(?:-pass(?:in|out)?\s+pass:|(?-u:\b)redis-cli\s(?:[^|;&\n]*\s)?-a\s+)(?:\\?["'])?([^\s"'\\]{3,})"#,
         check: is_written_out,
+    },
+    Form {
+        signs: &["login", "mongo", "smbclient", "htpasswd", "openssl"],
+        pattern: r#"(?-u:\b)(?:(?:docker|podman|helm|skopeo|buildah)\s(?:[^|;&\n]*\s)?login\s(?:[^|;&\n]*\s)?-p\s*|mongo(?:sh|dump|restore|export|import)?\s(?:[^|;&\n]*\s)?-p\s*|smbclient\s(?:[^|;&\n]*\s)?-U\s*(?:\\?["'])?[^\s%"'\\]+%|htpasswd\s+-[A-Za-z]*b[A-Za-z]*\s+\S+\s+\S+\s+|openssl\s(?:[^|;&\n]*\s)?-k\s+)(?:\\?["'])?([^\s"'\\]{3,})"#,
+        check: is_written_out,
+    },
+    Form {
+        signs: &["http", "xh "],
+        pattern: r#"(?-u:\b)(?:https?|xhs?)\s(?:[^|;&\n]*\s)?-a\s+(?:\\?["'])?[^\s:"'\\]+:([^\s"'\\]{3,})"#,
+        check: is_written_out,
+    },
+    Form {
+        signs: &["curl"],
+        pattern: r#"(?-u:\b)curl\s(?:[^|;&\n]*?\s)?(?:-b|--cookie)[\s=]*(?:\\?["'])?[^\s"'\\=]+=([^\s"'\\]{4,})"#,
+        check: is_written_out,
+    },
+    Form {
+        signs: &["chpasswd"],
+        pattern: r#"["'][^\s:"'\\]+:([^\s"'\\]{3,})\\?["']\s*\|\s*(?:sudo\s+)?chpasswd"#,
+        check: is_written_out,
+    },
+    Form {
+        signs: &["login "],
+        pattern: r"(?-u:\b)login\s+\S+\s+password\s+([^\s\x22'\\]{3,})",
+        check: is_written_out,
+    },
+    // Joined to its name without a blank, as in connection strings and options.
+    Form {
+        signs: &["password=", "passwd="],
+        pattern: r#"(?i)(?:^|[\s"'?&;-])(?:[a-z0-9]+[_-])*passw(?:or)?d=([^\s"'\\,;&(){}<>\[\]$]{4,})(?:[\s"'\\;&|]|$)"#,
+        check: is_no_name,
+    },
+    // In a list of settings.
+    Form {
+        signs: &["password:"],
+        pattern: r#"(?i)(?:^|[\s"'])(?:[a-z0-9]+[_-])+password:\s+([^\s"'\\#,;(){}<>\[\]$]{4,})(?:\\n|[\s"']|$)"#,
+        check: is_no_name,
+    },
+    Form {
+        signs: &["x-api-key", "x-auth-token", "x-auth-key"],
+        pattern: r#"(?i)x-(?:api|auth)-(?:key|token)(?:\\?["'])?\s*[:=]\s*(?:\\?["'])?([^\s"'\\]{12,})"#,
+        check: is_written_out,
+    },
+    Form {
+        signs: &["token=", "key="],
+        pattern: r"(?i)[?&](?:(?:access|auth|refresh|id)_token|token|api_?key|key)=([A-Za-z0-9._~+/-]{16,})",
+        check: is_written_out,
+    },
+    // What is set in an environment, of whatever characters.
+    Form {
+        signs: &["token=", "secret=", "_key=", "_key:"],
+        pattern: r#"(?-u:\b)[A-Z0-9_]*(?:TOKEN|SECRET)=(?:\\?["'])?([^\s"'\\;|()<>]{8,})"#,
+        check: is_mixed,
+    },
+    Form {
+        signs: &["_key=", "_key:"],
+        pattern: r#"(?-u:\b)[A-Z0-9_]+_KEY(?:=|:\s+)(?:\\?["'])?([A-Za-z0-9+/=_.-]{16,})"#,
+        check: is_random,
     },
     // The text of an element.
     Form {

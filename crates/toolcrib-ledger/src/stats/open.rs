@@ -112,7 +112,22 @@ pub(super) fn connect(path: &Path) -> Result<Connection, Trouble> {
     if state != "ok" {
         return Err(Trouble::Broken(state));
     }
-    migrate(database)
+    let database = migrate(database)?;
+    super::check(&database)?;
+    Ok(database)
+}
+
+/// What a database says that is whole and not what it should be.
+pub(super) fn odd(err: rusqlite::Error) -> Trouble {
+    use rusqlite::ErrorCode;
+    let is_held = matches!(
+        err.sqlite_error_code(),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
+    );
+    match Trouble::from(err) {
+        Trouble::Other(err) if !is_held => Trouble::Broken(err.to_string()),
+        other => other,
+    }
 }
 
 pub(super) fn in_memory() -> Result<Connection, StatsError> {
@@ -132,7 +147,7 @@ fn migrate(mut database: Connection) -> Result<Connection, Trouble> {
         // Another process may have been faster.
         let version: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
         for step in &MIGRATIONS[usize::try_from(version).unwrap_or(0)..] {
-            transaction.execute_batch(step)?;
+            transaction.execute_batch(step).map_err(odd)?;
         }
         transaction.pragma_update(
             None,

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolcrib_core::policy::Answer;
 use toolcrib_core::{Call, CallId, Cancel, Note, Recorder, SessionId, escape};
-use toolcrib_ledger::{Approvals, Decided, Pending, Standing};
+use toolcrib_ledger::{Approvals, Decided, Pending, Redactor, Standing};
 use toolcrib_runtime::{AnswerFuture, Approver, Confirms, Question};
 
 use super::{block_on, interrupted, open, print_lines, render};
@@ -25,9 +25,10 @@ pub(super) fn run(
     let crib = open(global, terminal)?;
     let approvals = Approvals::new(&crib.state);
     let recorder = Arc::clone(&crib.recorder);
+    let redactor = crib.redactor.clone();
     drop(crib);
     match &args.command {
-        ApprovalsCommand::List { all, json } => list(&approvals, *all, *json),
+        ApprovalsCommand::List { all, json } => list(&approvals, &redactor, *all, *json),
         ApprovalsCommand::Show { id, json } => {
             let Some((pending, standing)) = find(terminal, &approvals, id)? else {
                 return Ok(Exit::Failed);
@@ -56,7 +57,12 @@ pub(super) fn run(
     }
 }
 
-fn list(approvals: &Approvals, all: bool, as_json: bool) -> Result<Exit, WiringError> {
+fn list(
+    approvals: &Approvals,
+    redactor: &Redactor,
+    all: bool,
+    as_json: bool,
+) -> Result<Exit, WiringError> {
     let now = Timestamp::now();
     let mut shown = Vec::new();
     for pending in approvals.all()? {
@@ -68,13 +74,15 @@ fn list(approvals: &Approvals, all: bool, as_json: bool) -> Result<Exit, WiringE
     if as_json {
         let all: Vec<Value> =
             shown.iter().map(|(it, standing)| as_value(approvals, it, *standing)).collect();
-        print_json(&Value::Array(all).to_string());
+        print_json(&redactor.clean(&Value::Array(all).to_string()));
     } else if shown.is_empty() {
         print_lines(&["Nothing waits for an answer.".to_owned()]);
     } else {
         let line = |(it, standing): &(Pending, Standing)| {
             let age = now.duration_since(it.created_at).as_secs();
-            let args: String = it.args.to_string().chars().take(80).collect();
+            // Whoever answers sees all of it with `show`.
+            let args = it.args.to_string();
+            let args: String = redactor.clean(&args).chars().take(80).collect();
             format!(
                 "{}  {}  {age} s ago  {}  {}",
                 it.id,

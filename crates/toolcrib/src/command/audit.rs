@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use toolcrib_core::command::Limit;
 use toolcrib_core::{Change, escape};
 use toolcrib_ledger::{
-    Entry, Fate, Follower, Journal, Problem, Record, State, Story, Verified, Wanted, find_calls,
-    tell_calls, verify,
+    Entry, Fate, Follower, Journal, Problem, Record, Redactor, State, Story, Verified, Wanted,
+    find_calls, tell_calls, tell_lines, verify,
 };
 
 use super::{moment, print_lines, read, render};
@@ -26,12 +26,14 @@ pub(super) fn run(
     terminal: Terminal,
     args: &AuditArgs,
 ) -> Result<Exit, WiringError> {
-    let state = State::open(&read(global, terminal)?.state?)?;
+    let plans = read(global, terminal)?;
+    let redactor = plans.redactor();
+    let state = State::open(&plans.state?)?;
     match &args.command {
         AuditCommand::Tail { follow, lines, json } => {
             tail(terminal, &state, *lines, *follow, *json)
         }
-        AuditCommand::Show { call, json } => show(terminal, &state, call, *json),
+        AuditCommand::Show { call, json } => show(terminal, &state, &redactor, call, *json),
         AuditCommand::Search { which, limit, json } => {
             let calls = find_calls(&state, &wanted(which)?, *limit)?;
             search(terminal, &calls, *limit, *json);
@@ -213,7 +215,13 @@ fn summary(story: &Story) -> Value {
     })
 }
 
-fn show(terminal: Terminal, state: &State, call: &str, as_json: bool) -> Result<Exit, WiringError> {
+fn show(
+    terminal: Terminal,
+    state: &State,
+    redactor: &Redactor,
+    call: &str,
+    as_json: bool,
+) -> Result<Exit, WiringError> {
     // The id of a call begins with its time.
     let since = toolcrib_ledger::call_time(call);
     let wanted = Wanted { call: Some(call.to_owned()), since, ..Wanted::default() };
@@ -244,7 +252,7 @@ fn show(terminal: Terminal, state: &State, call: &str, as_json: bool) -> Result<
     let mut text = told(terminal, &story);
     for change in &changes {
         say(&mut text, "changed", &render::place(change));
-        text.push_str(&render::difference(terminal, &journal, change));
+        text.push_str(&render::difference(terminal, &journal, redactor, change));
     }
     if has_output {
         say(&mut text, "printed", &format!("toolcrib output {}", story.id()));
@@ -361,7 +369,11 @@ const COLUMNS: [&str; 15] = [
 fn export(state: &State, wanted: &Wanted, format: ExportFormat) -> Result<Exit, WiringError> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     let written = match format {
-        // Their lines as they are.
+        // Everything that is on the record, as it is and in its order.
+        ExportFormat::Ndjson if wanted.is_only_of_time() => tell_lines(state, wanted, |line| {
+            out.write_all(escape::json(&String::from_utf8_lossy(line)).as_bytes())
+        }),
+        // The lines of some calls as they are.
         ExportFormat::Ndjson => tell_calls(state, wanted, |_, lines| {
             lines.iter().try_for_each(|line| {
                 let text = String::from_utf8_lossy(line);

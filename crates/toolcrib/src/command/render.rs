@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 use toolcrib_core::{Change, ChangeKind, Outcome, escape};
-use toolcrib_ledger::Journal;
+use toolcrib_ledger::{Journal, Redactor};
 use toolcrib_runtime::Preview;
 
 use crate::terminal::{Paint, Terminal, print};
@@ -60,7 +60,7 @@ pub(super) fn outcome(terminal: Terminal, crib: &Crib, outcome: &Outcome) {
         }
         let _ = writeln!(text, "  Time: {}ms", outcome.elapsed.as_millis());
         for change in &outcome.changes {
-            text.push_str(&difference(terminal, &crib.journal, change));
+            text.push_str(&difference(terminal, &crib.journal, &crib.redactor, change));
         }
         if !outcome.changes.is_empty() {
             let undo = format!("  take it back: toolcrib undo {}", outcome.call);
@@ -170,7 +170,12 @@ pub(super) fn preview(terminal: Terminal, preview: &Preview, is_answered: bool) 
 }
 
 /// Returns the difference that a change made, if both sides are text.
-pub(super) fn difference(terminal: Terminal, journal: &Journal, change: &Change) -> String {
+pub(super) fn difference(
+    terminal: Terminal,
+    journal: &Journal,
+    redactor: &Redactor,
+    change: &Change,
+) -> String {
     if change.kind.is_of_directory() {
         return String::new();
     }
@@ -190,7 +195,10 @@ pub(super) fn difference(terminal: Terminal, journal: &Journal, change: &Change)
         Some(_) => None,
         None => Some(Vec::new()),
     };
-    let text = |bytes: Option<Vec<u8>>| bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+    let text = |bytes: Option<Vec<u8>>| {
+        let text = String::from_utf8(bytes?).ok()?;
+        Some(redactor.clean(&text).into_owned())
+    };
     // A new file is its own difference; it was in the arguments already.
     match (change.kind, text(before), text(after)) {
         (ChangeKind::Replaced, Some(before), Some(after)) => {

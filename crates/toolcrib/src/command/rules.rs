@@ -6,8 +6,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use serde_json::json;
-use toolcrib_core::escape;
 use toolcrib_core::policy::{Layer, Rule, rules_in};
+use toolcrib_core::{Note, escape};
 
 use super::policy::{explain, place, shown_rule};
 use super::{open, print_lines};
@@ -96,6 +96,19 @@ fn add(crib: &Crib, terminal: Terminal, file: &Path) -> Result<Exit, WiringError
     out.write_all(all.as_bytes())?;
     out.sync_all()?;
     fs::rename(&fresh, own)?;
+    let ids: Vec<&str> = said.rules.iter().map(|rule| rule.id.as_str()).collect();
+    let note = Note {
+        at: crib.clock.now(),
+        actor: "user",
+        act: "rules",
+        event: "added",
+        tool: "",
+        call: "",
+        detail: json!({"file": own.display().to_string(), "rules": ids, "text": text}),
+    };
+    if let Err(why) = crib.recorder.note(&note) {
+        terminal.warn(&format!("that they were added is not on the record: {why}"));
+    }
     let names: Vec<&str> = said.rules.iter().map(|rule| rule.id.as_str()).collect();
     let names = escape::line(&names.join(", ")).into_owned();
     print_lines(&[format!("Added to {}: {names}", own.display())]);

@@ -264,11 +264,6 @@ impl View<'_> {
     ) -> Result<Exit, WiringError> {
         let tools = stats.tools()?;
         let Some((name, figures)) = self.find(&tools, tool) else { return Ok(Exit::Failed) };
-        let hours = self.hours(stats)?;
-        let current = report::comparisons(&tools, &hours, self.now, self.spans)
-            .into_iter()
-            .find(|(tool, _)| tool == name)
-            .map(|(_, it)| it.current);
         // The record is the truth: it is cleared by a line there, which is folded like any other.
         let by = format!("user {}", rustix::process::getuid().as_raw());
         let note = Note {
@@ -285,7 +280,12 @@ impl View<'_> {
             Quarantine::new(&self.crib.state).lift(name)?;
         }
         stats.fold()?;
-        let reply = match (what, current) {
+        let baseline =
+            report::comparisons(&stats.tools()?, &self.hours(stats)?, self.now, self.spans)
+                .into_iter()
+                .find(|(tool, _)| tool == name)
+                .map(|(_, it)| it.baseline);
+        let reply = match (what, baseline) {
             ("regression", Some(window)) => json!({
                 "ok": true, "tool": name, "action": "baseline_reset",
                 "newBaseline": {

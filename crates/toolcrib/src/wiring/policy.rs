@@ -9,7 +9,7 @@ use toolcrib_core::Mode;
 use toolcrib_core::policy::{Layer, Policy, Rule, Said, Source, rules_in};
 use toolcrib_core::reading::ReadShell;
 use toolcrib_host::Root;
-use toolcrib_ledger::{State, TallyFile, UserBounds};
+use toolcrib_ledger::{State, TallyFile, UserBounds, hash_of};
 use toolcrib_runtime::{Bounds, Tally, Weight};
 use toolcrib_tools::CATALOGUES;
 
@@ -95,6 +95,12 @@ const MOST_PROJECT: u64 = 1 << 20;
 /// Where a project's own rules are.
 const IN_PROJECT: &str = ".toolcrib/rules.toml";
 
+/// The rules that hold, and the files that people wrote them in, each with its hash.
+pub(super) struct Rulebook {
+    pub(super) policy: Policy,
+    pub(super) files: Vec<(String, String)>,
+}
+
 /// Reads every rule that holds. What cannot be read stops everything: no rules are not fewer rules.
 pub(super) fn policy(
     settings: &Settings,
@@ -102,8 +108,9 @@ pub(super) fn policy(
     root: &Root,
     shell: &dyn ReadShell,
     warnings: &mut Vec<String>,
-) -> Result<Policy, WiringError> {
+) -> Result<Rulebook, WiringError> {
     let mut rules: Vec<Rule> = Vec::new();
+    let mut files = Vec::new();
     let mut add = |said: Said| {
         rules.extend(said.rules);
         warnings.extend(said.warnings);
@@ -129,6 +136,7 @@ pub(super) fn policy(
         let path = path.with_file_name("rules.toml");
         if let Some(text) = read_trusted(&path)? {
             let name = path.display().to_string();
+            files.push((name.clone(), hash_of(text.as_bytes())));
             add(rules_in(&text, &name, Layer::Operator, Some(shell))?);
         }
     }
@@ -139,6 +147,7 @@ pub(super) fn policy(
         .map_err(|err| refuse(err.to_string()))?
     {
         let text = String::from_utf8(bytes).map_err(|_| refuse("not UTF-8".to_owned()))?;
+        files.push((path.clone(), hash_of(text.as_bytes())));
         add(rules_in(&text, &path, Layer::Project, Some(shell))?);
     }
     for rule in rules.iter().filter(|rule| rule.layer != Layer::Shipped) {
@@ -152,7 +161,7 @@ pub(super) fn policy(
         warnings.push(format!("`policy.without`: there is no rule `{odd}`"));
     }
     rules.retain(|rule| rule.layer == Layer::Project || !without.contains(&rule.id));
-    Ok(Policy::new(settings.mode(), rules))
+    Ok(Rulebook { policy: Policy::new(settings.mode(), rules), files })
 }
 
 #[cfg(test)]

@@ -7,24 +7,20 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use toolcrib_core::{Clock, Recorder, Toolset};
 use toolcrib_ledger::report::Spans;
-use toolcrib_ledger::{Previews, RecordFile, Redactor, State, find_lost, is_secret_name};
+use toolcrib_ledger::{Journal, Previews, RecordFile, Redactor, State, find_lost, is_secret_name};
 
 use crate::settings::{Origin, Settings};
 
 /// Returns who keeps the record.
 pub(super) fn recorder(
     settings: &Settings,
-    environment: &BTreeMap<String, OsString>,
+    rules: &[(String, String)],
+    redactor: Redactor,
     state: &State,
 ) -> Arc<dyn Recorder> {
     let previews =
         if settings.text("record.previews") == "off" { Previews::Off } else { Previews::On };
-    let named = settings.names("record.secrets");
-    let secrets = environment
-        .iter()
-        .filter(|(name, _)| is_secret_name(name) || named.contains(name))
-        .filter_map(|(_, value)| value.to_str().map(str::to_owned));
-    let record = RecordFile::new(state, previews, Redactor::new(secrets), set(settings));
+    let record = RecordFile::new(state, previews, redactor, set(settings, rules));
     if settings.text("record.legacy") == "on" {
         Arc::new(record.with_legacy())
     } else {
@@ -32,12 +28,23 @@ pub(super) fn recorder(
     }
 }
 
-/// The settings that somebody set.
-fn set(settings: &Settings) -> Value {
+/// Returns who takes secrets out of what is kept and shown.
+pub(super) fn redactor(settings: &Settings, environment: &BTreeMap<String, OsString>) -> Redactor {
+    let named = settings.names("record.secrets");
+    let secrets = environment
+        .iter()
+        .filter(|(name, _)| is_secret_name(name) || named.contains(name))
+        .filter_map(|(_, value)| value.to_str().map(str::to_owned));
+    Redactor::new(secrets)
+}
+
+/// The settings that somebody set, and the files of rules that hold, by their hash.
+fn set(settings: &Settings, rules: &[(String, String)]) -> Value {
     let set = settings.all().filter(|(_, _, origin)| !matches!(origin, Origin::Default));
     let shown = |value: &toml::Value, origin: &Origin| json!({"value": serde_json::to_value(value).unwrap_or_default(), "from": origin.to_string()});
-    let set: Map<_, _> =
+    let mut set: Map<_, _> =
         set.map(|(key, value, origin)| (key.name.to_owned(), shown(value, origin))).collect();
+    set.extend(rules.iter().map(|(file, hash)| (file.clone(), json!({"rules": hash}))));
     Value::Object(set)
 }
 
@@ -48,13 +55,20 @@ pub(super) fn lost(
     clock: &dyn Clock,
     warnings: &mut Vec<String>,
 ) {
-    match find_lost(state, recorder, clock.now()) {
+    let lost = find_lost(state, recorder, clock.now());
+    let has_changed = |call: &str| {
+        let changes = Journal::new(state).read().unwrap_or_default().0;
+        changes.iter().any(|change| change.call.0 == call)
+    };
+    match lost {
         Ok(lost) => warnings.extend(lost.iter().map(|lost| {
             let (call, tool) = (&lost.call, &lost.tool);
-            let undo = if lost.places.is_empty() {
-                String::new()
-            } else {
+            let undo = if has_changed(call) {
                 format!(", `toolcrib undo {call}` takes it back")
+            } else if lost.places.is_empty() {
+                "; look at the files of the workspace before you go on".to_owned()
+            } else {
+                ", and it had not begun to change them".to_owned()
             };
             format!(
                 "`{tool}` was under way when its process died, so what it did is not known: \
@@ -90,11 +104,13 @@ const COMMAND_LIMITS: [(&str, &str); 8] = [
 pub(super) fn limits_of(settings: &Settings, toolset: Option<&Toolset>, tool: &str) -> Value {
     let Some(offer) = toolset.and_then(|toolset| toolset.find(tool).ok()) else { return json!({}) };
     let mut limits = json!({
-        "maxReadBytes": settings.count("forgekeeper.max_read_bytes"),
-        "maxWriteBytes": settings.count("forgekeeper.max_write_bytes"),
         "timeoutMs": offer.limits.deadline_ms,
         "maxOutputBytes": offer.limits.output_bytes,
     });
+    if offer.catalogue.name == "forgekeeper" {
+        limits["maxReadBytes"] = json!(settings.count("forgekeeper.max_read_bytes"));
+        limits["maxWriteBytes"] = json!(settings.count("forgekeeper.max_write_bytes"));
+    }
     if offer.keys().iter().any(|key| key == "command" || key == "script") {
         for (name, setting) in COMMAND_LIMITS {
             limits[name] = json!(settings.count(setting));

@@ -234,6 +234,9 @@ fn a_tool_that_got_slower_is_found_kept_out_and_let_in_again() {
     let got = scratch.run(["stats", "clear", "regression", "nachos/calculator", "--json"]).json();
     assert_eq!(got["action"], "baseline_reset", "{got}");
     assert!(got["newBaseline"]["avgExecutionMs"].as_f64().unwrap() > 3.0, "{got}");
+    // Once more, with nothing new: it is the same.
+    let again = scratch.run(["stats", "clear", "regression", "nachos/calculator", "--json"]).json();
+    assert_eq!(again["newBaseline"]["avgExecutionMs"], got["newBaseline"]["avgExecutionMs"]);
     assert_eq!(add(), 0);
     assert_eq!(regression(&[])["regression"]["detected"], false);
 }

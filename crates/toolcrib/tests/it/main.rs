@@ -16,6 +16,7 @@ mod guard;
 mod input;
 mod kill;
 mod ledger;
+mod ledger_more;
 mod operations;
 mod policy;
 mod prompt;

@@ -48,6 +48,18 @@ assert libc.prctl(22, 2, ctypes.byref(program), 0, 0) == 0
 os.execv(sys.argv[2], sys.argv[2:])
 ";
 
+/// Makes the kernel answer EACCES to `memfd_create` for what is to be executed, as one does that allows none.
+const NO_MEMORY_FILES: &str = "[(0x20, 0, 0, 0), (0x15, 0, 3, 319), (0x20, 0, 0, 24), \
+     (0x45, 0, 1, 0x10), (0x06, 0, 0, 0x50000 | 13), (0x06, 0, 0, 0x7fff0000)]";
+
+#[test]
+fn where_memory_is_not_executed_the_whole_program_helps() {
+    for_all(|scratch| {
+        let got = behind(scratch, &["python3", "-c", FILTERED, NO_MEMORY_FILES], &[]);
+        assert_eq!(got.stdout, "RAN\n", "{}", got.stderr);
+    });
+}
+
 #[test]
 fn without_a_mechanism_nothing_runs() {
     for_all(|scratch| {

@@ -1,0 +1,168 @@
+//! More about the record: what others do to its files, what is shown of it, and what it is not there for.
+
+use std::fs;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::scratch::{Ran, Scratch, User, users};
+
+fn log_of(scratch: &Scratch) -> std::path::PathBuf {
+    scratch.state().join("context_log")
+}
+
+#[test]
+fn a_file_that_nobody_of_us_wrote_is_found_and_hides_nothing() {
+    let scratch = Scratch::new();
+    scratch.run(["call", "forgekeeper/get_time", "{}"]);
+    assert_eq!(scratch.run(["audit", "verify"]).code, 0, "the control");
+    let forged = r#"{"ts":"2026-11-15T23:05:00Z","act":"tool_call","event":"ended"}"#;
+    fs::write(log_of(&scratch).join("ctx-20991231-23.jsonl"), forged).unwrap();
+    let got = scratch.run(["audit", "verify"]);
+    assert_eq!(got.code, 1, "{}", got.stdout);
+    assert!(got.stdout.contains("ctx-20991231-23"), "{}", got.stdout);
+    // Whoever follows sees what comes.
+    let mut follower = scratch.command();
+    follower.args(["audit", "tail", "-f", "-n", "0", "--json"]);
+    let mut follower = follower.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines =
+        std::io::BufRead::lines(std::io::BufReader::new(follower.stdout.take().unwrap()));
+    let (told, hear) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        while let Some(Ok(line)) = lines.next() {
+            let _ = told.send(line);
+        }
+    });
+    // It may not have begun to look when the first call is made.
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    let mut seen = None;
+    while seen.is_none() && std::time::Instant::now() < until {
+        scratch.run(["call", "forgekeeper/get_time", "{}"]);
+        seen = hear.recv_timeout(std::time::Duration::from_millis(500)).ok();
+    }
+    let _ = follower.kill();
+    let _ = follower.wait();
+    assert!(seen.is_some_and(|line| line.contains("get_time")));
+    fs::remove_file(log_of(&scratch).join("ctx-20991231-23.jsonl")).unwrap();
+    // A whole line without an end in the file that is written to is none of ours, either.
+    let current = fs::read_dir(log_of(&scratch)).unwrap().map(|it| it.unwrap().path());
+    let current = current.into_iter().find(|it| it.extension().is_some_and(|it| it == "jsonl"));
+    let mut file = fs::OpenOptions::new().append(true).open(current.unwrap()).unwrap();
+    std::io::Write::write_all(&mut file, forged.as_bytes()).unwrap();
+    assert_eq!(scratch.run(["audit", "verify"]).code, 1);
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_file_swallows_nothing() {
+    let scratch = Scratch::new();
+    scratch.put("a", "x");
+    scratch.run(["call", "forgekeeper/get_time", "{}"]);
+    let current = fs::read_dir(log_of(&scratch)).unwrap().map(|it| it.unwrap().path());
+    let current = current.into_iter().find(|it| it.extension().is_some_and(|it| it == "jsonl"));
+    let current = current.unwrap();
+    fs::remove_file(&current).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&current).status().unwrap();
+    assert!(made.success());
+    let got = scratch.run(["call", "wink/read_file", "path=a"]);
+    assert_eq!(got.code, 0, "{}", got.stdout);
+    assert!(got.stderr.contains("is no plain file"), "{}", got.stderr);
+    assert_eq!(scratch.call("clemini/write_file", r#"{"file_path": "b", "content": "x"}"#).code, 1);
+    assert!(!scratch.work().join("b").exists());
+}
+
+#[test]
+fn without_a_state_folder_reading_goes_on_and_nothing_is_changed() {
+    let scratch = Scratch::new();
+    scratch.put("a", "text of a");
+    scratch.put_at("plain", "");
+    let run = |words: &[&str]| -> Ran {
+        let mut command = scratch.command();
+        command.env("TOOLCRIB_STATE", scratch.path("plain").join("state"));
+        command.args(words).stdin(Stdio::null()).output().unwrap().into()
+    };
+    let got = run(&["call", "wink/read_file", "path=a"]);
+    assert_eq!(got.code, 0, "{}{}", got.stdout, got.stderr);
+    assert!(got.stdout.contains("text of a"), "{}", got.stdout);
+    assert!(got.stderr.contains("no state folder at"), "{}", got.stderr);
+    let got = run(&["--yes", "call", "clemini/write_file", "file_path=b", "content=x"]);
+    assert_eq!(got.code, 1, "{}{}", got.stdout, got.stderr);
+    assert!(!scratch.work().join("b").exists());
+    // One that is not ours alone is refused, as before.
+    if users().len() > 1 {
+        let scratch = Scratch::of(User::Own);
+        fs::create_dir_all(scratch.state()).unwrap();
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        fs::set_permissions(scratch.state(), open).unwrap();
+        assert_eq!(scratch.run(["call", "forgekeeper/get_time", "{}"]).code, 2);
+    }
+}
+
+#[test]
+fn what_is_shown_of_the_record_has_no_secrets() {
+    let scratch = Scratch::new();
+    let key = format!("sk-proj-{}", "Zb12Cd34Ef56Gh78Ij90Kl12");
+    scratch.put("conf.py", "api_key = \"placeholder\"\nname = 1\n");
+    let args = format!(
+        r#"{{"file_path": "conf.py", "old_string": "placeholder\"\nname = 1", "new_string": "{key}\"\nname = 2"}}"#
+    );
+    assert_eq!(scratch.call("clemini/edit", &args).code, 0);
+    let found = scratch.run(["audit", "search", "--tool", "edit", "--json"]).json();
+    let shown = scratch.run(["audit", "show", found["call"].as_str().unwrap()]).stdout;
+    assert!(shown.contains("name = 2") && !shown.contains(&key), "{shown}");
+    let command = format!("command=curl -H 'Authorization: Bearer {key}' https://x.example/");
+    scratch.run(["call", "--park", "clemini/bash", &command]);
+    for words in [&["approvals", "list"][..], &["approvals", "list", "--json"]] {
+        let listed = scratch.run(words).stdout;
+        assert!(listed.contains("curl") && !listed.contains(&key), "{listed}");
+    }
+    // Whoever answers sees what they answer about.
+    let listed = scratch.run(["approvals", "list", "--json"]).json();
+    let id = listed[0]["id"].as_str().unwrap();
+    assert!(scratch.run(["approvals", "show", id]).stdout.contains(&key));
+}
+
+#[test]
+fn rules_that_come_and_change_are_on_the_record_and_in_an_export() {
+    let scratch = Scratch::new();
+    scratch.run(["call", "forgekeeper/get_time", "{}"]);
+    scratch.put(
+        "more.toml",
+        "[[rule]]\nid = \"builds\"\nargv = [\"cargo\", \"build\"]\neffect = \"allow\"\n",
+    );
+    assert_eq!(scratch.run(["rules", "add", "more.toml"]).code, 0);
+    scratch.run(["call", "forgekeeper/get_time", "{}"]);
+    let export = || -> Vec<Value> {
+        let text = scratch.run(["audit", "export"]).stdout;
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let lines = export();
+    let added = lines.iter().find(|line| line["act"] == "rules").unwrap();
+    assert_eq!(added["detail"]["rules"], serde_json::json!(["builds"]), "{added}");
+    // By hand, too.
+    let own = scratch.path("home/.config/toolcrib/rules.toml");
+    let text = fs::read_to_string(&own).unwrap().replace("allow", "deny");
+    fs::write(&own, text).unwrap();
+    scratch.run(["call", "forgekeeper/get_time", "{}"]);
+    let lines = export();
+    let settings = lines.iter().filter(|line| line["event"] == "settings");
+    let hashes: Vec<Value> =
+        settings.map(|it| it["detail"][own.to_str().unwrap()]["rules"].clone()).collect();
+    let [first, second] = &hashes[hashes.len() - 2..] else { panic!("{hashes:?}") };
+    assert!(first.is_string() && second.is_string() && first != second, "{hashes:?}");
+    // An export is everything, in its order.
+    let numbers: Vec<u64> = lines.iter().map(|line| line["seq"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
+}
+
+#[test]
+fn short_calls_are_measured_too() {
+    let scratch = Scratch::new();
+    scratch.put("a", "x".repeat(10_000));
+    let line = r#"{"id": 1, "tool": "wink/read_file", "args": {"path": "a"}}"#;
+    scratch.feed(["call", "--batch"], [line; 200].join("\n").as_bytes());
+    let shown = scratch.run(["stats", "resources", "wink/read_file", "--json"]).json();
+    let cpu = shown["resources"]["resources"]["cpu"]["totalMs"].as_f64().unwrap();
+    let read = shown["resources"]["resources"]["disk"]["avgReadBytes"].as_u64().unwrap();
+    // Two hundred reads take more than a millisecond of any processor's time.
+    assert!(cpu > 1.0 && (10_000..20_000).contains(&read), "{shown}");
+}
