@@ -82,15 +82,16 @@ impl View<'_> {
             print_lines(&["No tool was called yet.".to_owned()]);
             return Ok(Exit::Done);
         }
+        let width = width_of(&tools);
         let mut lines = vec![self.head(&format!(
-            "{:<32} {:>9} {:>7} {:>8} {:>10} {:>10}  {:<24}  {}",
+            "{:<width$} {:>9} {:>7} {:>8} {:>10} {:>10}  {:<24}  {}",
             "tool", "calls", "errors", "refused", "p50", "p95", "last 24 hours", "health"
         ))];
         for (name, figures) in &tools {
             let rows: Vec<_> = hours.iter().filter(|it| it.0.tool == *name).collect();
             let all = whole(rows.iter().copied());
             lines.push(format!(
-                "{:<32} {:>9} {:>7} {:>8} {:>10} {:>10}  {}  {}",
+                "{:<width$} {:>9} {:>7} {:>8} {:>10} {:>10}  {}  {}",
                 escape::line(name),
                 figures.errors.calls,
                 figures.errors.errors,
@@ -112,8 +113,9 @@ impl View<'_> {
                 print_json(&report::errors(&tools).to_string());
                 return Ok(Exit::Done);
             }
+            let width = width_of(&tools);
             let mut lines = vec![self.head(&format!(
-                "{:<32} {:>9} {:>7} {:>8}  {}",
+                "{:<width$} {:>9} {:>7} {:>8}  {}",
                 "tool", "calls", "errors", "rate", "last"
             ))];
             for (name, figures) in &tools {
@@ -123,7 +125,7 @@ impl View<'_> {
                     format!("{:.0} {}: {}", last.at, last.kind, last.message)
                 });
                 lines.push(format!(
-                    "{:<32} {:>9} {:>7} {rate:>7.2}%  {}",
+                    "{:<width$} {:>9} {:>7} {rate:>7.2}%  {}",
                     escape::line(name),
                     it.calls,
                     it.errors,
@@ -180,14 +182,15 @@ impl View<'_> {
             print_json(&value.to_string());
             return Ok(Exit::Done);
         }
+        let width = width_of(&tools);
         let mut lines = vec![self.head(&format!(
-            "{:<32} {:>23} {:>23} {:>17}  {}",
+            "{:<width$} {:>23} {:>23} {:>17}  {}",
             "tool", "mean, was and is", "p95, was and is", "failures", "health"
         ))];
         for (name, it) in &compared {
             let (was, is) = (&it.baseline, &it.current);
             lines.push(format!(
-                "{:<32} {:>10} > {:>10} {:>10} > {:>10} {:>6.2}% > {:>6.2}%  {}",
+                "{:<width$} {:>10} > {:>10} {:>10} > {:>10} {:>6.2}% > {:>6.2}%  {}",
                 escape::line(name),
                 time(was.average_ms() * 1e3),
                 time(is.average_ms() * 1e3),
@@ -222,8 +225,9 @@ impl View<'_> {
             print_json(&value.to_string());
             return Ok(Exit::Done);
         }
+        let width = width_of(&shown);
         let mut lines = vec![self.head(&format!(
-            "{:<32} {:>8} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}  {}",
+            "{:<width$} {:>8} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}  {}",
             "tool",
             "calls",
             "cpu",
@@ -239,7 +243,7 @@ impl View<'_> {
             let hit: Vec<String> =
                 it.violations.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
             lines.push(format!(
-                "{:<32} {:>8} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}  {}",
+                "{:<width$} {:>8} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}  {}",
                 escape::line(name),
                 it.calls,
                 time(it.cpu.total as f64),
@@ -368,6 +372,11 @@ impl View<'_> {
         }
         self.health(None)
     }
+}
+
+/// How wide the column of names has to be.
+fn width_of<T>(tools: &[(String, T)]) -> usize {
+    tools.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default().clamp(4, 40)
 }
 
 fn severity_of(compared: &[(String, Comparison)], name: &str) -> Option<Severity> {
