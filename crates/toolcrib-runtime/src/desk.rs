@@ -16,6 +16,7 @@ use toolcrib_core::toolset::Offer;
 use crate::approver::Question;
 use crate::confirm::{Confirmation, Weight};
 use crate::judge::{Asked, Judge};
+use crate::pace::Counted;
 use crate::run::{Allowance, blocking, inline};
 
 /// What is needed to decide about one call and run it, wherever that happens.
@@ -137,9 +138,10 @@ impl Desk {
         let mut decision = self.judge.decide(&self.asked(), plan, ctx);
         let session = &self.call.session.0;
         let tasks = || ctx.commands.tasks();
+        let (call, tool) = (self.call.id.0.as_str(), self.tool.as_str());
+        let counted = Counted { call, session, tool, planned: plan.size() };
         if decision.verdict != Verdict::Deny
-            && let Some(refused) =
-                self.judge.pace.count(session, &self.tool, self.clock.elapsed(), plan.size(), tasks)
+            && let Some(refused) = self.judge.pace.count(counted, self.clock.elapsed(), tasks)
         {
             decision = refused;
         } else if decision.verdict != Verdict::Deny

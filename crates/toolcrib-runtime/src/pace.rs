@@ -1,7 +1,7 @@
 //! How fast a session may go, and whether it has seen what nobody vouches for.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -52,6 +52,25 @@ pub(crate) struct Pace {
     tainted: Mutex<HashSet<String>>,
     /// What each session has written by each tool, and how long it has run.
     spent: Mutex<HashMap<String, HashMap<String, Spent>>>,
+    /// What calls under way are going to write, by the call.
+    planned: Mutex<HashMap<String, Planned>>,
+}
+
+/// What a call is going to write.
+struct Planned {
+    session: String,
+    tool: String,
+    bytes: u64,
+}
+
+/// A call that is counted.
+#[derive(Clone, Copy)]
+pub(crate) struct Counted<'a> {
+    pub(crate) call: &'a str,
+    pub(crate) session: &'a str,
+    pub(crate) tool: &'a str,
+    /// What it would write, as far as that is known.
+    pub(crate) planned: u64,
 }
 
 /// What was written, and how long it took.
@@ -90,27 +109,38 @@ impl Pace {
     }
 
     /// Counts a call that would run. Returns a refusal instead if there were too many; refused ones do not
-    /// count. `tasks` tells what tasks took, which no call that has ended counts; `planned` is what it would
-    /// write, as far as that is known.
+    /// count. `tasks` tells what tasks took, which no call that has ended counts.
     pub(crate) fn count(
         &self,
-        session: &str,
-        tool: &str,
+        counted: Counted<'_>,
         now: Duration,
-        planned: u64,
         tasks: impl FnOnce() -> Vec<TaskSpent>,
     ) -> Option<Decision> {
         if self.bounds.bounds_spending()
-            && let Some(said) = self.is_spent(session, tool, planned, &tasks())
+            && let Some(said) = self.is_spent(counted, &tasks())
         {
             return Some(Decision {
                 because: said.clone(),
                 ..Decision::plain(Verdict::Deny, said)
             });
         }
+        let refused = self.is_too_fast(counted, now);
+        if refused.is_some() {
+            // What it would have written is free for others.
+            self.planned().remove(counted.call);
+        }
+        refused
+    }
+
+    fn planned(&self) -> MutexGuard<'_, HashMap<String, Planned>> {
+        self.planned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_too_fast(&self, counted: Counted<'_>, now: Duration) -> Option<Decision> {
         let most = self.bounds.calls_per_minute?;
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        let times = calls.entry((session.to_owned(), tool.to_owned())).or_default();
+        let key = (counted.session.to_owned(), counted.tool.to_owned());
+        let times = calls.entry(key).or_default();
         while times.front().is_some_and(|first| now.saturating_sub(*first) >= WINDOW) {
             times.pop_front();
         }
@@ -130,33 +160,33 @@ impl Pace {
         })
     }
 
-    /// Counts what a call wrote and how long it ran.
-    pub(crate) fn spend(&self, session: &str, tool: &str, bytes: u64, time: Duration) {
+    /// Counts what a call wrote, in the place of what it was going to write, and how long it ran.
+    pub(crate) fn spend(&self, counted: Counted<'_>, bytes: u64, time: Duration) {
         if !self.bounds.bounds_spending() {
             return;
         }
+        let Counted { call, session, tool, .. } = counted;
+        self.planned().remove(call);
         let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
         let tools = spent.entry(session.to_owned()).or_default();
         let of_tool = tools.entry(tool.to_owned()).or_default();
         *of_tool = of_tool.and(bytes, time);
     }
 
-    /// Says which bound a session has reached, by this tool or by all of them.
-    fn is_spent(
-        &self,
-        session: &str,
-        tool: &str,
-        planned: u64,
-        tasks: &[TaskSpent],
-    ) -> Option<String> {
+    /// Says which bound a session has reached, by this tool or by all of them. If none, the call is one of those
+    /// that are going to write.
+    fn is_spent(&self, counted: Counted<'_>, tasks: &[TaskSpent]) -> Option<String> {
+        let Counted { call, session, tool, planned } = counted;
+        let mut under_way = self.planned();
         let spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut by_tool, mut by_all) = (Spent::default(), Spent::default());
         let calls = spent.get(session).into_iter().flatten();
         let calls = calls.map(|(name, spent)| (name, spent.bytes, spent.time));
         let tasks = tasks.iter().filter(|task| task.session == session);
-        for (name, bytes, time) in
-            calls.chain(tasks.map(|task| (&task.tool, task.bytes, task.time)))
-        {
+        let tasks = tasks.map(|task| (&task.tool, task.bytes, task.time));
+        let others = under_way.iter().filter(|(it, plan)| *it != call && plan.session == session);
+        let others = others.map(|(_, plan)| (&plan.tool, plan.bytes, Duration::ZERO));
+        for (name, bytes, time) in calls.chain(tasks).chain(others) {
             by_all = by_all.and(bytes, time);
             if name == tool {
                 by_tool = by_tool.and(bytes, time);
@@ -187,9 +217,13 @@ impl Pace {
                 "a session may run one tool for {most} s, and this one has run `{tool}` for {ran} s"
             ));
         }
-        let most = is_late(bounds.session_time, by_all.time)?.as_secs();
-        let ran = by_all.time.as_secs();
-        Some(format!("a session may run {most} s, and this one has run {ran} s"))
+        if let Some(most) = is_late(bounds.session_time, by_all.time) {
+            let (most, ran) = (most.as_secs(), by_all.time.as_secs());
+            return Some(format!("a session may run {most} s, and this one has run {ran} s"));
+        }
+        let (session, tool) = (session.to_owned(), tool.to_owned());
+        under_way.insert(call.to_owned(), Planned { session, tool, bytes: planned });
+        None
     }
 
     /// Notes that a session has seen what nobody vouches for.
@@ -216,21 +250,28 @@ impl Pace {
 mod tests {
     use super::*;
 
+    fn of<'a>(session: &'a str, tool: &'a str, planned: u64) -> Counted<'a> {
+        Counted { call: "c", session, tool, planned }
+    }
+
     #[test]
     fn calls_are_counted_by_session_tool_and_minute() {
         let pace = Pace::new(Bounds { calls_per_minute: Some(2), ..Bounds::default() });
         let at = Duration::from_secs;
-        assert!(pace.count("a", "t", at(0), 0, Vec::new).is_none());
-        assert!(pace.count("a", "t", at(1), 0, Vec::new).is_none());
-        let refused = pace.count("a", "t", at(2), 0, Vec::new).unwrap();
+        assert!(pace.count(of("a", "t", 0), at(0), Vec::new).is_none());
+        assert!(pace.count(of("a", "t", 0), at(1), Vec::new).is_none());
+        let refused = pace.count(of("a", "t", 0), at(2), Vec::new).unwrap();
         assert_eq!(refused.verdict, Verdict::Deny);
         assert!(refused.rule.contains("2 calls a minute, free in 59 s"), "{}", refused.rule);
-        assert!(pace.count("b", "t", at(2), 0, Vec::new).is_none(), "another session");
-        assert!(pace.count("a", "u", at(2), 0, Vec::new).is_none(), "another tool");
-        assert!(pace.count("a", "t", at(60), 0, Vec::new).is_none(), "the first is a minute ago");
-        assert!(pace.count("a", "t", at(60), 0, Vec::new).is_some());
+        assert!(pace.count(of("b", "t", 0), at(2), Vec::new).is_none(), "another session");
+        assert!(pace.count(of("a", "u", 0), at(2), Vec::new).is_none(), "another tool");
+        assert!(
+            pace.count(of("a", "t", 0), at(60), Vec::new).is_none(),
+            "the first is a minute ago"
+        );
+        assert!(pace.count(of("a", "t", 0), at(60), Vec::new).is_some());
         let free = Pace::new(Bounds::default());
-        assert!((0..1000).all(|_| free.count("a", "t", at(0), 0, Vec::new).is_none()));
+        assert!((0..1000).all(|_| free.count(of("a", "t", 0), at(0), Vec::new).is_none()));
     }
 
     #[test]
@@ -242,16 +283,30 @@ mod tests {
         };
         let pace = Pace::new(bounds);
         let is_refused =
-            |session: &str| pace.count(session, "t", Duration::ZERO, 0, Vec::new).is_some();
+            |session: &str| pace.count(of(session, "t", 0), Duration::ZERO, Vec::new).is_some();
         assert!(!is_refused("a"));
-        pace.spend("a", "t", 99, Duration::from_secs(1));
+        pace.spend(of("a", "t", 0), 99, Duration::from_secs(1));
         assert!(!is_refused("a"));
-        let more = |planned: u64| pace.count("a", "t", Duration::ZERO, planned, Vec::new);
+        let more = |planned: u64| pace.count(of("a", "t", planned), Duration::ZERO, Vec::new);
         assert!(more(1).is_none() && more(2).unwrap().rule.contains("would write 2 more"));
-        pace.spend("a", "u", 1, Duration::ZERO);
+        pace.spend(of("a", "u", 0), 1, Duration::ZERO);
         assert!(is_refused("a") && !is_refused("b"));
-        pace.spend("b", "u", 0, Duration::from_secs(10));
+        pace.spend(of("b", "u", 0), 0, Duration::from_secs(10));
         assert!(is_refused("b"));
+    }
+
+    #[test]
+    fn what_calls_under_way_will_write_counts_until_they_have() {
+        let pace = Pace::new(Bounds { session_bytes: Some(100), ..Bounds::default() });
+        let count = |call: &str, planned: u64| {
+            let counted = Counted { call, ..of("a", "t", planned) };
+            pace.count(counted, Duration::ZERO, Vec::new).is_none()
+        };
+        assert!(count("one", 60) && count("one", 60), "looked at twice, it counts once");
+        assert!(!count("two", 60) && count("two", 40) && !count("three", 1));
+        // The first failed, and wrote nothing.
+        pace.spend(Counted { call: "one", ..of("a", "t", 0) }, 0, Duration::ZERO);
+        assert!(count("three", 60) && !count("four", 1));
     }
 
     #[test]
@@ -270,11 +325,11 @@ mod tests {
             runs: false,
         };
         let refused = |session: &str, tool: &str, tasks: Vec<TaskSpent>| {
-            let refused = pace.count(session, tool, Duration::ZERO, 0, || tasks);
+            let refused = pace.count(of(session, tool, 0), Duration::ZERO, || tasks);
             refused.map_or(String::new(), |decision| decision.rule)
         };
-        pace.spend("a", "t", 60, Duration::from_secs(6));
-        pace.spend("a", "u", 60, Duration::from_secs(6));
+        pace.spend(of("a", "t", 0), 60, Duration::from_secs(6));
+        pace.spend(of("a", "u", 0), 60, Duration::from_secs(6));
         assert_eq!(refused("a", "t", Vec::new()), "");
         assert_eq!(refused("a", "t", vec![task("u", 99, 99)]), "");
         assert!(refused("a", "t", vec![task("t", 0, 40)]).contains("written 100 by `t`"));

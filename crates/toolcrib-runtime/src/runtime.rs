@@ -16,6 +16,7 @@ use crate::approver::{Approver, Confirms, Question};
 use crate::confirm::{Confirmation, can_confirm};
 use crate::desk::{Desk, Opened, Seen, event, question};
 use crate::judge::{Asked, Judge};
+use crate::pace::Counted;
 use crate::run::{Allowance, blocking};
 
 /// Everything a call needs, put together once.
@@ -261,7 +262,8 @@ impl Runtime {
             // What a disk was given for a small file is more than the file.
             if changes.is_empty() { ctx.meter.total().written_bytes } else { sizes.sum() }
         });
-        self.judge.pace.spend(&call.session.0, tool, written, elapsed);
+        let counted = Counted { call: &call.id.0, session: &call.session.0, tool, planned: 0 };
+        self.judge.pace.spend(counted, written, elapsed);
         if let Some(tally) = &self.judge.tally {
             tally.spend(written, elapsed, self.clock.now());
         }
