@@ -51,6 +51,10 @@ const REACH: &[&str] = &[
     "xh",
 ];
 
+/// Curl's flags whose value is no address.
+const CURL_VALUES: &[&str] =
+    &["-H", "-X", "-m", "--connect-timeout", "--header", "--max-time", "--request", "--retry"];
+
 /// Git's commands that reach out.
 const REACHING: &[&str] =
     &["archive", "clone", "fetch", "ls-remote", "pull", "push", "remote", "submodule"];
@@ -69,7 +73,9 @@ pub fn hosts_named(reading: &Reading) -> Result<Vec<String>, String> {
         REACH.contains(&name.as_str()) && !is_local
     };
     for words in reading.found.iter().filter(reaches) {
-        for word in words.iter().skip(1) {
+        let is_curl = name(words) == "curl";
+        let is_value = |at: usize| is_curl && CURL_VALUES.contains(&words[at - 1].as_str());
+        for (_, word) in words.iter().enumerate().skip(1).filter(|(at, _)| !is_value(*at)) {
             if word.contains('\\') && word.contains(['@', '/']) {
                 return Err(format!("`{word}` could be a host that a rule is about"));
             }
@@ -99,7 +105,7 @@ pub fn hosts_named(reading: &Reading) -> Result<Vec<String>, String> {
 
 /// What of a word could be a host: what is behind a scheme or a name with `@`, up to a colon or a slash.
 fn bare_host(word: &str) -> Option<String> {
-    if word.starts_with('-') || word.starts_with(['/', '.']) {
+    if word.starts_with('-') || word.starts_with('/') && !word.starts_with("//") {
         return None;
     }
     let is_scheme = |it: &(&str, &str)| it.0.bytes().all(|byte| byte.is_ascii_alphabetic());
@@ -111,7 +117,7 @@ fn bare_host(word: &str) -> Option<String> {
         Some((inner, _)) => inner,
         None => host.split(':').next()?,
     };
-    let host = decoded(host).trim_end_matches('.').to_ascii_lowercase();
+    let host = decoded(host).trim_matches('.').to_ascii_lowercase();
     (!host.is_empty()).then(|| address(&host).unwrap_or(host))
 }
 

@@ -14,8 +14,8 @@ use toolcrib_core::{Ctx, Decision, Plan, Tier, Verdict, canonical};
 use crate::confirm::Confirmations;
 use crate::pace::{Bounds, Pace, Tally};
 use crate::paths::{
-    MOST_NAMED, below, candidates, directories, doubt_names, doubt_writers, mentioned,
-    place_redirects, words_of,
+    Candidates, below, directories, doubt_names, doubt_writers, mentioned, place_redirects,
+    words_of,
 };
 
 /// What "always" could be said to, and why it may not be, if so.
@@ -76,11 +76,14 @@ impl Judge {
     pub(crate) fn choices(&self, asked: &Asked<'_>, plan: &Plan, ctx: &Ctx) -> Vec<Choice> {
         let exact = Covers::Call { args: asked.canonical(), links: self.links(plan, ctx) };
         let mut choices = vec![(exact, None)];
-        if let Some(Ok(proven)) = self.read(plan).map(|reading| reading.proven) {
+        let now = ctx.clock.now();
+        if let Some(reading) = self.read(plan)
+            && let Ok(proven) = &reading.proven
+        {
             // Of the steps that no rule lets through there has to be one, or it takes more than one grant.
-            let closed = |step: &&Step| !self.policy.lets_through(asked.tool, step);
+            let closed = |step: &&Step| !self.policy.lets_through(asked.tool, step, now);
             if let [step] = proven.steps.iter().filter(closed).collect::<Vec<_>>()[..] {
-                let asks = self.policy.asks_about(asked.tool, step);
+                let asks = self.policy.asks_about(asked.tool, &reading, step, now);
                 let beginnings = grant::beginnings(step, asks.as_deref()).into_iter();
                 choices.extend(beginnings.map(|(words, refused)| (Covers::Argv(words), refused)));
             }
@@ -122,9 +125,10 @@ impl Judge {
             Shell::Bash => self.shell.read(&command.text),
             Shell::Own => {
                 let mut reading = self.shell.read(&command.text);
-                // Within quotes, too, some shells take it for a beginning and others as it is.
-                if reading.proven.is_ok() && command.text.contains('\\') {
-                    reading.proven = Err("a backslash, which not all shells read alike".to_owned());
+                // Within quotes, too, some shells take them for a beginning and others as they are.
+                if reading.proven.is_ok() && command.text.contains(['\\', '!', '\n']) {
+                    let why = "a backslash, `!` or line break, which not all shells read alike";
+                    reading.proven = Err(why.to_owned());
                 }
                 reading
             }
@@ -170,7 +174,7 @@ impl Judge {
             return Vec::new();
         };
         let directories = directories(&reading, command.directory.as_deref().unwrap_or("."));
-        let words: Vec<String> = candidates(&reading).take(MOST_NAMED).collect();
+        let words = Candidates::all(&reading, &directories).paths;
         let places = words.iter().flat_map(|word| {
             directories.iter().map(move |directory| ctx.files.landing(&below(directory, word)))
         });
@@ -187,9 +191,10 @@ impl Judge {
         let mut paths: Vec<String> = edits.chain(plan.reads.iter().cloned()).collect();
         if let (Some(reading), Some(command)) = (self.read(plan), &plan.command) {
             let from = command.directory.as_deref().unwrap_or(".");
-            for directory in directories(&reading, from) {
-                let words = candidates(&reading).take(MOST_NAMED);
-                paths.extend(words.map(|word| below(&directory, &word)));
+            let directories = directories(&reading, from);
+            let words = Candidates::all(&reading, &directories).paths;
+            for directory in directories {
+                paths.extend(words.iter().map(|word| below(&directory, word)));
             }
         }
         paths.sort_unstable();
@@ -210,9 +215,9 @@ impl Judge {
         open.dedup();
         let mut all: Vec<String> =
             open.iter().take(10).map(|it| format!("`{it}` is only known when it runs")).collect();
-        if candidates(&reading).nth(MOST_NAMED).is_some() {
-            all.push("it has more words than are looked at".to_owned());
-        }
+        let from = plan.command.as_ref().and_then(|command| command.directory.as_deref());
+        let directories = directories(&reading, from.unwrap_or("."));
+        all.extend(Candidates::all(&reading, &directories).beyond);
         all
     }
 

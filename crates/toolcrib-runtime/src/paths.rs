@@ -8,27 +8,39 @@ use toolcrib_core::policy::without_detours;
 use toolcrib_core::reading::{Reading, Step};
 
 /// Of more words than this, the rest are not looked at for files.
-pub(crate) const MOST_NAMED: usize = 1000;
+const MOST_NAMED: usize = 1000;
+
+/// Nor of more parts of paths, from all directories together: each of them is asked for.
+const MOST_PARTS: usize = 20_000;
 
 /// What words could be, up to a bound.
-struct Candidates {
-    paths: BTreeSet<String>,
+pub(crate) struct Candidates {
+    pub(crate) paths: BTreeSet<String>,
     /// Why there may be more, if so.
-    beyond: Option<String>,
+    pub(crate) beyond: Option<String>,
 }
 
 impl Candidates {
+    /// Everything among the words of a command that could be a file, from any of these directories.
+    pub(crate) fn all(reading: &Reading, directories: &[String]) -> Self {
+        Self::of(words_of(reading), directories.len())
+    }
+
     /// Each counts once, however often it is said.
-    fn of<'a>(words: impl Iterator<Item = &'a String>) -> Self {
+    fn of<'a>(words: impl Iterator<Item = &'a String>, directories: usize) -> Self {
         let mut all = Self { paths: BTreeSet::new(), beyond: None };
+        let mut parts = 0;
         for word in words {
             let (paths, is_all) = could_be(word);
-            all.paths.extend(paths);
+            for path in paths {
+                let size = (path.matches('/').count() + 1) * directories;
+                parts += if all.paths.insert(path) { size } else { 0 };
+            }
             if !is_all {
                 let start: String = word.chars().take(40).collect();
                 all.beyond.get_or_insert_with(|| format!("`{start}…` is too long to be looked at"));
             }
-            if all.paths.len() > MOST_NAMED {
+            if all.paths.len() > MOST_NAMED || parts > MOST_PARTS {
                 all.beyond = Some("it has more words than are looked at".to_owned());
                 break;
             }
@@ -73,7 +85,7 @@ pub(crate) fn doubt_writers(
 ) {
     let Ok(proven) = &reading.proven else { return };
     let unknown = proven.steps.iter().filter(|step| !step.names.is_known);
-    let candidates = Candidates::of(unknown.flat_map(|step| &step.words[1..]));
+    let candidates = Candidates::of(unknown.flat_map(|step| &step.words[1..]), 1);
     let found = candidates.paths.iter().find(|word| {
         keeps(&without_detours(word)) || keeps(&ctx.files.landing(&below(from, word)).path)
     });
@@ -82,11 +94,6 @@ pub(crate) fn doubt_writers(
     } else if let Some(why) = candidates.beyond.filter(|_| is_kept) {
         reading.proven = Err(format!("{why}, and a rule is about paths"));
     }
-}
-
-/// Everything among its words that could be a file.
-pub(crate) fn candidates(reading: &Reading) -> impl Iterator<Item = String> {
-    words_of(reading).flat_map(|word| could_be(word).0)
 }
 
 /// Every word of a command that could name a file.
@@ -193,7 +200,8 @@ pub(crate) fn mentioned(
     ctx: &Ctx,
 ) -> Vec<String> {
     let directories = directories(reading, from);
-    let Candidates { paths: candidates, beyond: mut unknown } = Candidates::of(named_by(reading));
+    let Candidates { paths: candidates, beyond: mut unknown } =
+        Candidates::of(named_by(reading), directories.len());
     let spelt = candidates.iter().map(|word| without_detours(word.trim_start_matches("./")));
     let mut all: Vec<String> = spelt.collect();
     for word in candidates {

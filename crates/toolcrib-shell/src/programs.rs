@@ -91,7 +91,9 @@ fn by_words(name: &str, rest: &[String]) -> Option<String> {
         // Whatever begins with a dash can be a setting of theirs, however many dashes there are.
         "npm" | "pnpm" | "yarn" => {
             let known = |word: &str| matches!(word, "--silent" | "-s" | "--if-present");
-            let odd = rest.iter().find(|word| word.starts_with('-') && !known(word));
+            // What is behind `--` is for the script.
+            let own = rest.iter().take_while(|word| *word != "--");
+            let odd = own.into_iter().find(|word| word.starts_with('-') && !known(word));
             odd.and_then(|word| is(word, "its settings say what it runs"))
         }
         "date" => date(rest),

@@ -1,6 +1,7 @@
 //! The strict reading: every node of a known kind, every word literal, every byte accounted for. What it
 //! accepts is a small part of the language, in which there is nothing to be wrong about.
 
+use toolcrib_core::escape::is_deceptive;
 use toolcrib_core::reading::{Proven, Step};
 use tree_sitter::{Node, Tree};
 
@@ -14,7 +15,8 @@ const TRUSTED: [&str; 6] =
 
 /// Returns all that a command does, or what stands in the way of knowing.
 pub(crate) fn prove(text: &str, tree: &Tree) -> Result<Proven, String> {
-    if let Some(odd) = text.chars().find(|c| c.is_control() || !c.is_ascii()) {
+    // Outside of quotes words have none of what is left.
+    if let Some(odd) = text.chars().find(|c| *c != '\n' && is_deceptive(*c)) {
         return Err(format!("the character `{}`", odd.escape_unicode()));
     }
     let root = tree.root_node();
@@ -137,7 +139,13 @@ impl Reader<'_> {
                     words.push(literal(name, self.text)?);
                 }
                 "word" | "number" | "raw_string" | "string" | "concatenation" => {
-                    words.push(literal(child, self.text)?);
+                    let word = literal(child, self.text)?;
+                    // The parser takes some for a word that are the number of what is sent elsewhere.
+                    let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
+                    if is_number && self.text[child.end_byte()..].starts_with(['<', '>']) {
+                        return Err(self.odd(child, "number before a redirect"));
+                    }
+                    words.push(word);
                 }
                 "file_redirect" => is_fed |= self.redirect(child)? == Goes::In,
                 kind => return Err(self.odd(child, kind)),

@@ -26,7 +26,7 @@ pub(crate) fn literal(node: Node<'_>, text: &str) -> Result<String, String> {
         "string" => {
             let inner = own.strip_prefix('"').and_then(|own| own.strip_suffix('"'));
             match inner {
-                Some(inner) if !inner.contains(['$', '`', '\\', '"', '!']) => Ok(inner.to_owned()),
+                Some(inner) if !inner.contains(['$', '`', '\\', '"']) => Ok(inner.to_owned()),
                 _ => Err(format!("an expansion in {own}")),
             }
         }

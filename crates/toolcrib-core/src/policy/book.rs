@@ -191,9 +191,18 @@ impl Policy {
     }
 
     /// The rule that asks about a step of a command, if one does: a beginning of its words is no answer to it.
-    pub fn asks_about(&self, tool: &str, step: &Step) -> Option<String> {
-        let asks =
-            |rule: &&Rule| rule.says == Says::Ask && rule.is_about(tool) && rule.touches_step(step);
+    pub fn asks_about(
+        &self,
+        tool: &str,
+        reading: &Reading,
+        step: &Step,
+        now: Timestamp,
+    ) -> Option<String> {
+        let asks = |rule: &&Rule| {
+            let is_about = rule.says == Says::Ask && rule.is_about(tool) && rule.holds(now);
+            is_about
+                && (rule.touches_step(step) || rule.when.is_about_commands() && rule.finds(reading))
+        };
         self.rules.iter().find(asks).map(|rule| rule.id.clone())
     }
 
@@ -205,13 +214,23 @@ impl Policy {
         rules.into_iter().any(|rule| is_so(&rule.when) && rule.is_about(tool))
     }
 
-    /// Whether a rule lets one step of a command through, whatever the others are.
-    pub fn lets_through(&self, tool: &str, step: &Step) -> bool {
+    /// Whether a rule lets one step of a command through, whatever else is in the call.
+    pub fn lets_through(&self, tool: &str, step: &Step, now: Timestamp) -> bool {
+        let asks = |rule: &Rule| {
+            rule.says == Says::Ask
+                && rule.is_about(tool)
+                && rule.holds(now)
+                && rule.touches_step(step)
+        };
+        if self.rules.iter().any(asks) {
+            return false;
+        }
         let program = step.words.first().map_or("", String::as_str);
         let rules = self.by_program.get(program).into_iter().flatten();
         rules.filter_map(|number| self.rules.get(*number)).any(|rule| {
             let may = rule.says == Says::Allow && rule.layer != Layer::Project;
-            may && rule.is_about(tool) && rule.opens_step(step)
+            let is_plain = rule.when.is_about_words_alone() && rule.holds(now);
+            may && is_plain && rule.is_about(tool) && rule.opens_step(step)
         })
     }
 
@@ -294,9 +313,7 @@ impl Policy {
         numbers.sort_unstable();
         numbers.dedup();
         let rules = numbers.into_iter().filter_map(|number| self.rules.get(number));
-        let holds = |rule: &&Rule| {
-            rule.is_about(subject.tool) && rule.expires.is_none_or(|expires| now < expires)
-        };
+        let holds = |rule: &&Rule| rule.is_about(subject.tool) && rule.holds(now);
         rules.filter(holds).collect()
     }
 }
@@ -327,24 +344,42 @@ fn opener<'r>(
         return Some(whole);
     }
     let proven = subject.reading?.proven.as_ref().ok()?;
-    // An ask that is about no single step is about the whole command.
-    if asks.iter().any(|ask| !proven.steps.iter().any(|step| ask.touches_step(step))) {
-        return None;
+    // An ask that is about no single step is about the whole command; about a program within one of them, it is
+    // about all of them.
+    let mut all_asked = false;
+    for ask in asks {
+        if !proven.steps.iter().any(|step| ask.touches_step(step)) {
+            if !ask.when.is_about_words_alone() {
+                return None;
+            }
+            all_asked = true;
+        }
     }
-    let mut first = None;
+    let mut first: Option<&Rule> = None;
     for step in &proven.steps {
-        let is_asked = asks.iter().any(|ask| ask.touches_step(step));
+        let is_asked = all_asked || asks.iter().any(|ask| ask.touches_step(step));
         let may = if is_asked { &grants } else { &openers };
         // A beginning of a command does not answer for what some rule asks about.
         let is_enough = |rule: &Rule| !is_asked || rule.has_all_words(step);
         let rule = may.iter().find(|rule| rule.opens_step_of(subject, step) && is_enough(rule))?;
-        // The grant, if there is one, is what lets it through.
-        first = first.filter(|it: &&Rule| it.layer == Layer::Grant).or(Some(*rule));
+        // What somebody said is what lets it through, before what comes with the program.
+        if first.is_none_or(|it| said_by(rule) > said_by(it)) {
+            first = Some(*rule);
+        }
     }
     for path in &proven.writes {
         openers.iter().find(|rule| rule.opens_redirect(subject, path))?;
     }
     first
+}
+
+/// How much somebody meant this very call by a rule.
+fn said_by(rule: &Rule) -> u8 {
+    match rule.layer {
+        Layer::Shipped | Layer::Project => 0,
+        Layer::Operator => 1,
+        Layer::Grant => 2,
+    }
 }
 
 /// Whether an agent's word is enough for a call that rules want confirmed: nothing of it would be asked
@@ -384,6 +419,10 @@ fn is_word_enough(
 }
 
 impl Rule {
+    fn holds(&self, now: Timestamp) -> bool {
+        self.expires.is_none_or(|expires| now < expires)
+    }
+
     fn decision(&self, verdict: Verdict) -> Decision {
         let because =
             if self.because.is_empty() { String::new() } else { format!(": {}", self.because) };

@@ -177,6 +177,36 @@ fn says_enough(program: &str) -> bool {
     ONLY_LOOK.contains(&program) || SAY_ENOUGH.contains(&program)
 }
 
+/// Flags that have no value behind them, whichever program they are of.
+const WITHOUT_VALUE: &[&str] = &[
+    "--all",
+    "--debug",
+    "--force",
+    "--frozen",
+    "--locked",
+    "--no-pager",
+    "--offline",
+    "--quiet",
+    "--release",
+    "--silent",
+    "--verbose",
+    "--yes",
+    "-P",
+    "-q",
+    "-s",
+    "-v",
+    "-vv",
+    "-y",
+];
+
+/// Whether words behind a program say what it is to do: one that is neither a flag nor could be a flag's value.
+fn says_what(words: &[String]) -> bool {
+    let is_flag = |word: &str| word.starts_with(['-', '+']);
+    let is_alone =
+        |word: &str| !word.starts_with('-') || word.contains('=') || WITHOUT_VALUE.contains(&word);
+    (1..words.len()).any(|at| !is_flag(&words[at]) && is_alone(&words[at - 1]))
+}
+
 /// What a standing yes to a step of a command could cover: each beginning of its words, from all of them to
 /// the fewest that still say what is run. With each, why it may not be given, if so. `asks` is the rule that asks
 /// about it, if one does: only all of its words answer that.
@@ -187,8 +217,12 @@ pub fn beginnings(step: &Step, asks: Option<&str>) -> Vec<(Vec<String>, Option<S
         let beginning = words[..count].to_vec();
         let refused = if let Some(why) = step.is_said_elsewhere() {
             Some(why.to_owned())
-        } else if count == 1 && !says_enough(&words[0]) {
-            Some(format!("`{}` alone does not say what it does", words[0]))
+        } else if count == words.len() && step.caveat.is_some() {
+            // With a caveat it holds for these words and no more.
+            None
+        } else if !says_enough(&words[0]) && !says_what(&words[..count]) {
+            let said = words[..count].join(" ");
+            Some(format!("`{said}` alone does not say what it does"))
         } else if count == words.len() {
             None
         } else if let Some(rule) = asks {

