@@ -225,6 +225,9 @@ impl<'a> Fold<'a> {
                     self.tool(&tool).resources.add(&used, is_late.then_some("timeout"));
                 }
             }
+            ("tool_call", "lost") => {
+                self.open.remove(line.trace_id);
+            }
             ("statistics", "cleared") => self.cleared(&line),
             _ => {}
         }

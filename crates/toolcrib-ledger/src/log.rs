@@ -17,7 +17,7 @@ use crate::line::Line;
 use crate::lines::Record;
 use crate::link::{Key, Link};
 use crate::segment::Segment;
-use crate::state::{open_append, read_plain};
+use crate::state::{open_append, plain, read_plain};
 
 /// How large a file of the record gets before the next one is begun.
 pub(crate) const SEGMENT_BYTES: u64 = 10 << 20;
@@ -140,9 +140,14 @@ impl Log {
     }
 
     fn append_locked(&mut self, now: Timestamp, bodies: &[Body]) -> io::Result<Appended> {
-        let End { head: last, file, mut notes, is_torn } = self.find_end(now)?;
-        let place = last.map(|head| (head.segment, head.size));
-        let segment = Segment::for_line(place, now, self.most);
+        let End { head: mut last, file, mut notes, is_torn } = self.find_end(now)?;
+        let place = |head: Option<Head>| head.map(|head| (head.segment, head.size));
+        let mut segment = Segment::for_line(place(last), now, self.most);
+        if let Some(head) = last.filter(|head| head.segment != segment) {
+            last = Some(self.catch_up(head, segment, now, &mut notes)?);
+            segment = Segment::for_line(place(last), now, self.most);
+        }
+        let place = place(last);
         let mut start = place.filter(|(last, _)| *last == segment).map_or(0, |(_, size)| size);
         let mut head = Head { segment, ..last.unwrap_or(Head::first(segment)) };
         if head.settings != self.settings.hash {
@@ -198,6 +203,39 @@ impl Log {
         self.head.write_all_at(&bytes, 0)?;
         self.seen = Some((bytes, head));
         Ok(Appended { seq: head.seq, file })
+    }
+
+    /// Follows the chain through files that were begun after the one that the head names, up to one that is to be
+    /// begun: whoever began them died before it could say so.
+    fn catch_up(
+        &self,
+        mut head: Head,
+        upto: Segment,
+        now: Timestamp,
+        notes: &mut Vec<Body>,
+    ) -> io::Result<Head> {
+        let between = |segment: &Segment| *segment > head.segment && *segment < upto;
+        let segments: Vec<Segment> =
+            Segment::list(&self.folder)?.into_iter().filter(between).collect();
+        for segment in segments {
+            let bytes = match read_plain(&segment.path(&self.folder)) {
+                Err(err) if err.kind() == io::ErrorKind::NotFound => continue,
+                bytes => bytes?,
+            };
+            let (held, strange) = follow(Head { segment, ..head }, &bytes, &self.key);
+            let is_torn = serde_json::from_slice::<Value>(&bytes).is_err();
+            // A file without a line of ours is somebody else's, unless it is the piece of one.
+            if held.seq == head.seq && (!is_torn || bytes.contains(&b'\n')) {
+                continue;
+            }
+            head = Head { size: bytes.len() as u64, ..held };
+            if strange > 0 {
+                let detail =
+                    json!({"file": segment.to_string(), "bytes": strange, "after": head.seq});
+                notes.push(Body::about(now, "line_torn", &detail));
+            }
+        }
+        Ok(head)
     }
 
     /// Finds the last line that holds, and what there is to say about what was found.
@@ -344,9 +382,13 @@ pub(crate) fn open_head(folder: &Path) -> io::Result<File> {
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
         options.custom_flags(flags.bits().cast_signed()).open(folder.join(HEAD))
     };
-    let flags = rustix::fs::OFlags::NOFOLLOW;
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     // It is read with every call, and that needs no note of its own; not all may ask for this.
-    open(flags | rustix::fs::OFlags::NOATIME).or_else(|_| open(flags))
+    let file = open(flags | rustix::fs::OFlags::NOATIME).or_else(|_| open(flags));
+    let named = |err: io::Error| {
+        io::Error::new(err.kind(), format!("`{}`: {err}", folder.join(HEAD).display()))
+    };
+    plain(file.map_err(named)?, &folder.join(HEAD))
 }
 
 /// Reads a file to its end, when nothing else tells where the record ends.

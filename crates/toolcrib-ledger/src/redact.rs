@@ -5,10 +5,11 @@ mod forms;
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{LazyLock, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use regex::Regex;
+use serde_json::Value;
 
 use forms::{FORMS, SCHEMES};
 
@@ -17,6 +18,9 @@ const MARK: &str = "[REDACTED]";
 
 /// The shortest value of a variable that is looked for: shorter ones are found everywhere.
 const SHORTEST: usize = 8;
+
+/// So much of a value is looked for; the rest is compared where that is found.
+const BEGINNING: usize = 256;
 
 /// How far past what is shown secrets are looked for, so that none is cut in two and missed.
 const MARGIN: usize = 512;
@@ -69,7 +73,10 @@ static PATTERNS: [OnceLock<Option<Regex>>; FORMS.len()] = [const { OnceLock::new
 /// Takes secrets out of texts.
 #[derive(Clone, Default)]
 pub struct Redactor {
+    /// Finds the beginnings of values.
     values: Option<AhoCorasick>,
+    /// The values.
+    whole: Arc<[String]>,
     /// How many bytes the longest of the values has, in whichever spelling.
     longest: usize,
 }
@@ -88,13 +95,34 @@ impl Redactor {
             return Self::default();
         }
         let longest = values.iter().map(String::len).max().unwrap_or_default();
-        let found = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&values);
-        Self { values: found.ok(), longest }
+        let beginnings = values.iter().map(|value| &value[..value.floor_char_boundary(BEGINNING)]);
+        let found = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(beginnings);
+        Self { values: found.ok(), whole: values.into(), longest }
     }
 
     /// Returns the text without secrets.
     pub fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
         self.clean_start(text, text.len())
+    }
+
+    /// Returns a value without secrets: as one text, in which names tell, or string by string where that would
+    /// break it.
+    pub fn clean_json(&self, value: &Value) -> Value {
+        let text = value.to_string();
+        let clean = self.clean(&text);
+        serde_json::from_str(&clean).unwrap_or_else(|_| self.clean_strings(value))
+    }
+
+    fn clean_strings(&self, value: &Value) -> Value {
+        match value {
+            Value::String(text) => Value::from(self.clean(text)),
+            Value::Array(all) => all.iter().map(|it| self.clean_strings(it)).collect(),
+            Value::Object(all) => {
+                let clean = |(name, it): (&String, &Value)| (name.clone(), self.clean_strings(it));
+                Value::Object(all.iter().map(clean).collect())
+            }
+            other => other.clone(),
+        }
     }
 
     /// Returns the first `size` bytes of a text without secrets, and without those that only begin there.
@@ -104,7 +132,12 @@ impl Redactor {
         let text = &text[..text.floor_char_boundary(size.saturating_add(margin))];
         let mut spans: Vec<(usize, usize)> = Vec::new();
         if let Some(values) = &self.values {
-            spans.extend(values.find_iter(text).map(|found| (found.start(), found.end())));
+            spans.extend(values.find_iter(text).map(|found| {
+                let here = &text[found.start()..];
+                let whole = self.whole.iter().filter(|whole| here.starts_with(whole.as_str()));
+                let size = whole.map(String::len).max().unwrap_or(0).max(found.len());
+                (found.start(), found.start() + size)
+            }));
         }
         let seen = forms_in(text);
         for (place, form) in FORMS.iter().enumerate().filter(|(place, _)| seen[*place]) {
@@ -379,10 +412,35 @@ mod tests {
     }
 
     #[test]
+    fn a_key_ends_where_its_text_does() {
+        let redactor = Redactor::default();
+        let begin = format!("-----BEGIN {}-----", "PRIVATE KEY");
+        let text = format!("echo \"{begin}\"; curl x | sh");
+        assert_eq!(redactor.clean(&text), text);
+        let value = serde_json::json!([{"a": format!("{begin}\nMIIEvQIBADANBg"), "b": "next"}, 3]);
+        let clean = redactor.clean_json(&value);
+        assert_eq!((&clean[0]["b"], &clean[1]), (&"next".into(), &3.into()));
+        assert!(!clean.to_string().contains("MIIEv"), "{clean}");
+        let whole = format!("{begin}\nMIIEvQIBADANBg\n-----END {}-----\nmore", "PRIVATE KEY");
+        let clean = redactor.clean(&whole);
+        assert!(!clean.contains("MIIEv") && clean.ends_with("\nmore"), "{clean}");
+    }
+
+    #[test]
+    fn long_values_take_no_long_time_and_go_whole() {
+        let long = "ab1".repeat(21_000);
+        let start = std::time::Instant::now();
+        let redactor = Redactor::new([long.clone()]);
+        assert_eq!(redactor.clean(&format!("x {long} y")), "x [REDACTED] y");
+        // It took most of a minute.
+        assert!(start.elapsed() < std::time::Duration::from_secs(10));
+    }
+
+    #[test]
     fn what_is_shown_of_a_call_stays_json() {
         let text = r#"{"command":"curl -H \"Authorization: Bearer abc123def456\" x","password":"p w\u00e4 x"}"#;
         let clean = Redactor::default().clean(text).into_owned();
         assert!(!clean.contains("abc123def456"), "{clean}");
-        serde_json::from_str::<serde_json::Value>(&clean).unwrap();
+        serde_json::from_str::<Value>(&clean).unwrap();
     }
 }

@@ -89,7 +89,7 @@ pub(crate) fn open_append(path: &Path) -> io::Result<File> {
 }
 
 /// Fails if a file is none: a pipe would swallow what is written, or make us wait.
-fn plain(file: File, path: &Path) -> io::Result<File> {
+pub(crate) fn plain(file: File, path: &Path) -> io::Result<File> {
     if file.metadata()?.is_file() {
         return Ok(file);
     }

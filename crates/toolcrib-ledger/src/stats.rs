@@ -14,11 +14,14 @@ use toolcrib_core::Recorder;
 use open::{PATIENCE, TABLES, Trouble, connect, in_memory, odd, set_aside};
 
 use crate::fold::{Amount, ErrorFigures, Fold, Hour, HourKey, ResourceFigures, Shelf, ToolFigures};
+use crate::head::Told;
 use crate::lines::Record;
+use crate::link::Key;
 use crate::segment::Segment;
 use crate::sketch::Sketch;
 use crate::state::{State, open_append};
 use crate::tidy::{Tidied, tidy};
+use crate::verify::read_end;
 
 /// Why figures cannot be had.
 #[derive(Debug)]
@@ -106,11 +109,29 @@ impl Stats {
 
     /// Folds what was written since. Returns how many lines that were.
     pub fn fold(&mut self) -> Result<u64, StatsError> {
+        if self.is_ahead()? {
+            self.warnings.push(
+                "the record was begun anew, or is an older one: the statistics were folded again from it".to_owned(),
+            );
+            return self.rebuild();
+        }
         let transaction =
             self.database.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let lines = fold_all(&transaction, &self.state)?;
         transaction.commit()?;
         Ok(lines)
+    }
+
+    /// Whether lines were folded that the record does not have: it is another one by now.
+    fn is_ahead(&self) -> Result<bool, StatsError> {
+        let newest = size_of(&self.database, NEWEST)?;
+        let key = Key::read(&self.state.folder().join("record.key"))?;
+        let end = key.map_or(Ok(Told::Nothing), |key| read_end(&self.state, &key))?;
+        Ok(match end {
+            Told::Head(head) => newest > head.seq,
+            Told::Nothing => newest > 0 && !self.state.folder().join("record.key").exists(),
+            Told::Wrong | Told::Later => false,
+        })
     }
 
     /// Throws everything away and folds the record again. Returns how many lines there were.
@@ -183,6 +204,16 @@ fn check(database: &Connection) -> Result<(), Trouble> {
     };
     for name in names("SELECT tool FROM tools").map_err(odd)? {
         tool(database, &name).map_err(broken)?;
+    }
+    let sql = "SELECT count(*) FROM folded WHERE typeof(size) <> 'integer'
+               UNION ALL SELECT count(*) FROM open_calls
+               WHERE typeof(call) <> 'text' OR typeof(args) <> 'text'";
+    let mut statement = database.prepare(sql).map_err(odd)?;
+    let counts = statement.query_map([], |row| row.get::<_, i64>(0)).map_err(odd)?;
+    for count in counts {
+        if count.map_err(odd)? > 0 {
+            return Err(Trouble::Broken("a column holds something else".to_owned()));
+        }
     }
     let sql = "SELECT calls, errors, refused, sum_us, squares, latency, last FROM hours
                WHERE hour > (SELECT max(hour) FROM hours) - ?";

@@ -5,6 +5,8 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use crate::head::{self, Head, Told};
 use crate::lines::{Entry, Record};
 use crate::link::{Key, Link};
@@ -90,7 +92,12 @@ fn look(state: &State, is_last: bool) -> io::Result<Option<Verified>> {
             }
         };
         let is_current = match walk.end {
-            Told::Head(head) => head.segment == *segment,
+            // Or the next one: whoever began it died at its first line.
+            Told::Head(head) => {
+                let after = record.segments().iter().find(|it| **it > head.segment);
+                let is_now = segment.hour <= Timestamp::now().as_second().div_euclid(3600) + 1;
+                head.segment == *segment || after == Some(segment) && is_now
+            }
             _ => record.segments().last() == Some(segment),
         };
         for (number, line) in page.pieces().enumerate() {
@@ -109,6 +116,14 @@ pub(crate) fn read_end_in(folder: &Path, key: &Key) -> io::Result<Told> {
     match open_plain(&folder.join(HEAD)) {
         Ok(file) => {
             let mut bytes = [0; head::SIZE];
+            // Read while it is written, it may be half the one and half the other.
+            for _ in 1..TRIES {
+                let got = head::read(&file, &mut bytes)?;
+                match Head::parse(&bytes[..got], key) {
+                    Told::Wrong => std::thread::sleep(Duration::from_millis(2)),
+                    told => return Ok(told),
+                }
+            }
             let got = head::read(&file, &mut bytes)?;
             Ok(Head::parse(&bytes[..got], key))
         }
@@ -624,9 +639,36 @@ mod tests {
                 let text = fs::read(&path).unwrap();
                 fs::write(&path, &text[..text.len() / 2]).unwrap();
             }
+            // Until the next one says so it is no problem, either.
+            assert_eq!(verify(&place.state).unwrap().problems, Vec::new());
             write();
             let found = verify(&place.state).unwrap();
             assert_eq!((found.problems, found.lines), (Vec::new(), 4));
+        }
+    }
+
+    #[test]
+    fn a_death_at_the_first_line_of_a_file_breaks_nothing_in_a_later_one() {
+        for torn in [false, true] {
+            let place = Place::written(2);
+            let head = place.state.folder().join("context_log/head");
+            let before = fs::read(&head).unwrap();
+            let write = |at: &str| {
+                let at = at.parse().unwrap();
+                place.log().append(at, &[Body::about(at, "x", &json!({}))]).unwrap();
+            };
+            write("2025-11-04T13:00:00Z");
+            fs::write(&head, before).unwrap();
+            if torn {
+                let path = place.file().with_file_name("ctx-20251104-13.jsonl");
+                let text = fs::read(&path).unwrap();
+                fs::write(&path, &text[..text.len() / 2]).unwrap();
+            }
+            write("2025-11-04T14:00:00Z");
+            write("2025-11-04T15:00:00Z");
+            let found = verify(&place.state).unwrap();
+            // The line that was torn is not there, and that is noted by a line.
+            assert_eq!((found.problems, found.lines), (Vec::new(), 5), "{torn}");
         }
     }
 

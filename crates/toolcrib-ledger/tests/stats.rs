@@ -287,6 +287,7 @@ fn a_broken_database_is_set_aside_and_made_anew() {
         "UPDATE hours SET latency = x'00ff'",
         "UPDATE hours SET squares = x'00'",
         "PRAGMA user_version = 0",
+        "UPDATE folded SET size = 'zz'",
         "ALTER TABLE tools RENAME COLUMN calls TO other",
     ] {
         drop(stats);
@@ -299,7 +300,24 @@ fn a_broken_database_is_set_aside_and_made_anew() {
     let names = std::fs::read_dir(place.state.folder()).unwrap();
     let aside =
         names.filter(|it| it.as_ref().unwrap().file_name().to_string_lossy().contains("broken"));
-    assert_eq!(aside.count(), 10);
+    assert_eq!(aside.count(), 11);
+}
+
+#[test]
+fn a_record_that_is_begun_anew_is_folded_anew() {
+    let place = Place::new();
+    for number in 0..5 {
+        call(&place.recorder(), number, "wink/read_file", "a", 10, None);
+    }
+    place.stats().fold().unwrap();
+    std::fs::remove_dir_all(place.state.folder().join("context_log")).unwrap();
+    std::fs::remove_file(place.state.folder().join("record.key")).unwrap();
+    State::open(place.state.folder()).unwrap();
+    call(&place.recorder(), 1, "wink/read_file", "a", 10, None);
+    let mut stats = place.stats();
+    stats.fold().unwrap();
+    assert!(stats.warnings[0].contains("begun anew"), "{:?}", stats.warnings);
+    assert_eq!(stats.tools().unwrap()[0].1.errors.calls, 1);
 }
 
 #[test]

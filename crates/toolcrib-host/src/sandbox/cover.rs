@@ -89,8 +89,11 @@ impl Covers {
         // The innermost first. What someone else still needs stays noted.
         let mut left = String::new();
         for path in read(&mut self.note)?.iter().rev() {
-            let is_held = Spot::find(&self.root, path).is_ok_and(|spot| !spot.clear());
-            if is_held {
+            let is_gone = match Spot::find(&self.root, path) {
+                Ok(spot) => spot.clear(),
+                Err(errno) => is_absence(errno),
+            };
+            if !is_gone {
                 left = format!("{}\n{left}", path.display());
             }
         }
@@ -129,7 +132,10 @@ impl<'a> Spot<'a> {
     /// needs it any more: whoever relies on it holds a lock on it, whatever their state folder.
     fn clear(&self) -> bool {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let Ok(handle) = openat(&self.folder, self.name, flags, Mode::empty()) else { return true };
+        let handle = match openat(&self.folder, self.name, flags, Mode::empty()) {
+            Ok(handle) => handle,
+            Err(errno) => return is_absence(errno),
+        };
         if flock(&handle, FlockOperation::NonBlockingLockExclusive).is_err() {
             return false;
         }
@@ -148,6 +154,11 @@ impl<'a> Spot<'a> {
         let is_read = File::from(file).take(16).read_to_string(&mut content).is_ok();
         is_read && matches!(content.as_str(), "" | ".\n")
     }
+}
+
+/// Whether an error says that there is no cover, and not that we could not look.
+fn is_absence(errno: Errno) -> bool {
+    !matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::INTR | Errno::IO)
 }
 
 /// Whether a path can be a cover: a name at the root, or in a git folder.

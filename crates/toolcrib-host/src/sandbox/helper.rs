@@ -22,6 +22,11 @@ impl Helper {
         Self { file: in_memory().ok() }
     }
 
+    /// This program itself.
+    pub(crate) fn own() -> Self {
+        Self { file: None }
+    }
+
     /// Where it is, for this process and its children.
     pub(crate) fn path(&self) -> PathBuf {
         match &self.file {

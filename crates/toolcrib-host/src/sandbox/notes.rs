@@ -58,7 +58,9 @@ pub(crate) fn add(finished: &mut Finished, limits: &CommandLimits, most_processe
             153 if is_signal(libc::SIGXFSZ) || said(&["File size limit exceeded"]) => {
                 Some(strike(Limit::FileSize, limits.file_size, None, by))
             }
-            _ if has_failed && said(&["File too large", "File size limit exceeded"]) => {
+            _ if has_failed && said(&["File too large", "File size limit exceeded"])
+                || was_ended_for_size(&finished.stderr.text) =>
+            {
                 Some(strike(Limit::FileSize, limits.file_size, None, by))
             }
             152 if cpu + 2 >= limits.cpu_seconds => {
@@ -96,6 +98,17 @@ pub(crate) fn add(finished: &mut Finished, limits: &CommandLimits, most_processe
                 .to_owned(),
         );
     }
+}
+
+/// Whether bash says that a process of its own was ended for the size of a file: its number stands before it. What
+/// came after that may have ended well.
+fn was_ended_for_size(said: &str) -> bool {
+    said.lines().any(|line| {
+        let before =
+            line.split("File size limit exceeded").next().filter(|it| it.len() < line.len());
+        let number = before.and_then(|it| it.split_whitespace().next_back());
+        number.is_some_and(|it| it.bytes().all(|byte| byte.is_ascii_digit()))
+    })
 }
 
 fn strike(limit: Limit, allowed: u64, used: Option<u64>, by: Mechanism) -> Strike {

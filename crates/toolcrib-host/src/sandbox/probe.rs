@@ -96,6 +96,10 @@ fn fix(mechanism: &str) -> &'static str {
             "keep the workspace on a file system that can map owners (ext4, xfs, btrfs, tmpfs), or \
              give it to an ordinary user, or run toolcrib as one"
         }
+        "launcher" => {
+            "see that `/proc` is mounted, that this program's file can be executed, and that there are descriptors \
+             left (`ulimit -n`)"
+        }
         "seccomp" => "use a kernel with CONFIG_SECCOMP_FILTER",
         "mount namespace" => "run toolcrib as an ordinary user, or as a superuser who may mount",
         _ => "see what it says",

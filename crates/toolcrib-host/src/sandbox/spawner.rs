@@ -40,15 +40,19 @@ impl Spawner {
         let thread = thread::Builder::new()
             .name("spawner".to_owned())
             .spawn(move || {
-                let helper = Helper::new();
-                let started = Command::new(helper.path())
-                    .arg(LAUNCHER)
-                    .env_clear()
-                    .current_dir("/")
-                    .stdin(Stdio::from(theirs))
-                    .stdout(Stdio::null())
-                    .stderr(Stdio::null())
-                    .spawn();
+                let spawn = |helper: &Helper| {
+                    Command::new(helper.path())
+                        .arg(LAUNCHER)
+                        .env_clear()
+                        .current_dir("/")
+                        .stdin(Stdio::from(theirs.try_clone()?))
+                        .stdout(Stdio::null())
+                        .stderr(Stdio::null())
+                        .spawn()
+                };
+                // Made and not executable, it is no more use than not made.
+                let started = spawn(&Helper::new()).or_else(|_| spawn(&Helper::own()));
+                drop(theirs);
                 let child = match started {
                     Ok(child) => {
                         let _ = told.send(Ok(()));

@@ -92,7 +92,7 @@ pub(super) const FORMS: &[Form] = &[
     },
     Form {
         signs: &["private-lines:"],
-        pattern: r"(?s)Private-Lines:\s*[0-9]+(?:\\r)?(?:\\n|\s)+(.*?)(?:Private-MAC|$)",
+        pattern: r"Private-Lines:\s*[0-9]+((?:[A-Za-z0-9+/=\s]|\\+[nrt])+)",
         check: any,
     },
     Form {
@@ -102,7 +102,8 @@ pub(super) const FORMS: &[Form] = &[
     },
     Form {
         signs: &["private key"],
-        pattern: r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(.*?)(?:-----END|$)",
+        // Up to its end, or to what no key has: the text around it goes on.
+        pattern: r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----((?:[A-Za-z0-9+/=:,.\s-]|\\+[nrt]){8,}?)(?:-----END|[^A-Za-z0-9+/=:,.\s\\-]|$)",
         check: any,
     },
     // Up to the last `@`: passwords have that, too, and slashes.

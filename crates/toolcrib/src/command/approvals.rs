@@ -72,9 +72,11 @@ fn list(
         }
     }
     if as_json {
-        let all: Vec<Value> =
-            shown.iter().map(|(it, standing)| as_value(approvals, it, *standing)).collect();
-        print_json(&redactor.clean(&Value::Array(all).to_string()));
+        let value = |(it, standing): &(Pending, Standing)| {
+            redactor.clean_json(&as_value(approvals, it, *standing))
+        };
+        let all: Vec<Value> = shown.iter().map(value).collect();
+        print_json(&Value::Array(all).to_string());
     } else if shown.is_empty() {
         print_lines(&["Nothing waits for an answer.".to_owned()]);
     } else {

@@ -115,6 +115,12 @@ fn what_is_shown_of_the_record_has_no_secrets() {
         let listed = scratch.run(words).stdout;
         assert!(listed.contains("curl") && !listed.contains(&key), "{listed}");
     }
+    // What a key is cut off at does not swallow the calls behind it.
+    let cut = format!("content=-----BEGIN {}-----", "PRIVATE KEY");
+    scratch.run(["call", "--park", "clemini/write_file", "file_path=k", &cut]);
+    scratch.run(["call", "--park", "clemini/write_file", "file_path=z", "content=three"]);
+    let listed = scratch.run(["approvals", "list", "--json"]).json();
+    assert_eq!(listed.as_array().unwrap().len(), 3, "{listed}");
     // Whoever answers sees what they answer about.
     let listed = scratch.run(["approvals", "list", "--json"]).json();
     let id = listed[0]["id"].as_str().unwrap();
@@ -152,6 +158,20 @@ fn rules_that_come_and_change_are_on_the_record_and_in_an_export() {
     // An export is everything, in its order.
     let numbers: Vec<u64> = lines.iter().map(|line| line["seq"].as_u64().unwrap()).collect();
     assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_we_say_ourselves_is_read_again() {
+    let scratch = Scratch::new();
+    scratch.put("a", "x");
+    scratch.run(["call", "wink/read_file", "path=a"]);
+    let mut command = scratch.command();
+    command.env("SORT_KEY", "resources");
+    let got: Ran =
+        command.args(["stats", "clear", "resources", "wink/read_file"]).output().unwrap().into();
+    assert_eq!(got.code, 0, "{}", got.stderr);
+    let shown = scratch.run(["stats", "resources", "wink/read_file", "--json"]).json();
+    assert_eq!(shown["resources"]["totalCalls"], 0, "{shown}");
 }
 
 #[test]

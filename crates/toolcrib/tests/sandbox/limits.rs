@@ -276,6 +276,17 @@ fn what_was_used_is_on_the_record() {
 }
 
 #[test]
+fn a_limit_that_struck_before_the_end_is_told() {
+    for_all(|scratch| {
+        let setting = "sandbox.file_bytes=1000000";
+        let reply = call(scratch, setting, "head -c 3M /dev/zero > f; rm -f f");
+        assert_eq!(reply["limit"]["name"], "file size", "{reply}");
+        let reply = call(scratch, setting, "echo 'File size limit exceeded' >&2");
+        assert!(reply.get("limit").is_none(), "{reply}");
+    });
+}
+
+#[test]
 fn limits_hit_are_counted_by_kind() {
     for_all(|scratch| {
         let hog = "python3 -c 'bytearray(50 << 30)'";

@@ -61,6 +61,27 @@ fn where_memory_is_not_executed_the_whole_program_helps() {
 }
 
 #[test]
+fn without_descriptors_nothing_is_left_behind() {
+    for_all(|scratch| {
+        let names = || {
+            let all = std::fs::read_dir(scratch.work()).unwrap();
+            let mut all: Vec<_> = all.map(|it| it.unwrap().file_name()).collect();
+            all.sort_unstable();
+            all
+        };
+        let before = names();
+        for most in 12..40 {
+            let few = format!("ulimit -n {most}; exec \"$@\"");
+            let _ = behind(scratch, &["sh", "-c", &few, "sh"], &[]);
+        }
+        let got = behind(scratch, &["env"], &[]);
+        assert_eq!(got.stdout, "RAN\n", "{}", got.stderr);
+        std::fs::remove_file(scratch.work().join("ran")).unwrap();
+        assert_eq!(names(), before);
+    });
+}
+
+#[test]
 fn without_a_mechanism_nothing_runs() {
     for_all(|scratch| {
         // The control: with nothing in the way it runs.
