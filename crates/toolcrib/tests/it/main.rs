@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 #![expect(clippy::format_collect, reason = "input is built once, and reads best so")]
 
+mod always;
 mod answer;
 mod approvals;
 mod attacks;
