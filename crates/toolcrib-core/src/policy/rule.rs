@@ -279,7 +279,11 @@ fn is_spelt(words: &[String], argv: &[Vec<String>]) -> bool {
 
 /// Whether a pattern is about a command, in one of its spellings.
 fn is_spelt_as(words: &[String], pattern: &Pattern) -> bool {
-    let texts = spellings(words).take(MOST_TEXTS);
+    let Some(first) = words.first() else { return false };
+    // Of others, what is done is in their flags: `kill -0` ends nothing.
+    let is_commanded = WITH_COMMANDS.contains(&name_of(first));
+    let as_they_are = 1 + usize::from(first.contains('/'));
+    let texts = spellings(words).take(if is_commanded { MOST_TEXTS } else { as_they_are });
     texts.into_iter().any(|(name, words)| {
         let words: Vec<String> =
             std::iter::once(name.to_owned()).chain(words.iter().cloned()).collect();
@@ -337,6 +341,38 @@ fn spellings(words: &[String]) -> impl Iterator<Item = (&str, &[String])> {
     });
     whole.into_iter().chain(named).chain(short)
 }
+
+/// Programs that are told what to do by a word behind their flags.
+const WITH_COMMANDS: &[&str] = &[
+    "apt",
+    "apt-get",
+    "aws",
+    "az",
+    "brew",
+    "cargo",
+    "dnf",
+    "docker",
+    "gcloud",
+    "gem",
+    "gh",
+    "git",
+    "go",
+    "helm",
+    "kubectl",
+    "nft",
+    "npm",
+    "pip",
+    "pip3",
+    "pnpm",
+    "podman",
+    "poetry",
+    "systemctl",
+    "terraform",
+    "twine",
+    "uv",
+    "yarn",
+    "yum",
+];
 
 /// Of more spellings than this, the rest are not looked at as text: what they would add is flags' values.
 const MOST_TEXTS: usize = 64;
