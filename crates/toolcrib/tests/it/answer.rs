@@ -138,5 +138,7 @@ fn what_needs_no_state_works_without() {
     };
     assert_eq!(run(&["tools"]), Some(0));
     assert_eq!(run(&["config", "show"]), Some(0));
-    assert_eq!(run(&["call", "forgekeeper/echo", "text=x"]), Some(2));
+    assert_eq!(run(&["call", "forgekeeper/echo", "text=x"]), Some(0));
+    assert_eq!(run(&["--yes", "call", "clemini/write_file", "file_path=a", "content=x"]), Some(1));
+    assert!(!scratch.work().join("a").exists());
 }
