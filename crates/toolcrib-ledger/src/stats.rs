@@ -128,7 +128,18 @@ impl Stats {
         let key = Key::read(&self.state.folder().join("record.key"))?;
         let end = key.map_or(Ok(Told::Nothing), |key| read_end(&self.state, &key))?;
         Ok(match end {
-            Told::Head(head) => newest > head.seq,
+            Told::Head(head) if newest <= head.seq => false,
+            // Whoever wrote the last lines may have died before it could say so: they are there.
+            Told::Head(head) => {
+                let record = Record::open(&self.state)?;
+                let mut last = head.seq;
+                for segment in record.segments().iter().filter(|it| **it >= head.segment) {
+                    let page = record.page(*segment)?;
+                    let numbers = page.pieces().filter_map(|piece| page.number_of(piece));
+                    last = numbers.max().unwrap_or(0).max(last);
+                }
+                newest > last
+            }
             Told::Nothing => newest > 0 && !self.state.folder().join("record.key").exists(),
             Told::Wrong | Told::Later => false,
         })

@@ -304,6 +304,22 @@ fn a_broken_database_is_set_aside_and_made_anew() {
 }
 
 #[test]
+fn lines_whose_writer_died_before_it_could_say_so_make_no_other_record() {
+    let place = Place::new();
+    call(&place.recorder(), 1, "wink/read_file", "a", 10, None);
+    let head = place.state.folder().join("context_log/head");
+    let before = std::fs::read(&head).unwrap();
+    call(&place.recorder(), 2, "wink/read_file", "a", 10, None);
+    std::fs::write(&head, before).unwrap();
+    for _ in 0..2 {
+        let mut stats = place.stats();
+        stats.fold().unwrap();
+        assert!(stats.warnings.is_empty(), "{:?}", stats.warnings);
+        assert_eq!(stats.tools().unwrap()[0].1.errors.calls, 2);
+    }
+}
+
+#[test]
 fn a_record_that_is_begun_anew_is_folded_anew() {
     let place = Place::new();
     for number in 0..5 {

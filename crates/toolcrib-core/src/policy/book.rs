@@ -198,12 +198,17 @@ impl Policy {
         step: &Step,
         now: Timestamp,
     ) -> Option<String> {
-        let asks = |rule: &&Rule| {
-            let is_about = rule.says == Says::Ask && rule.is_about(tool) && rule.holds(now);
-            is_about
-                && (rule.touches_step(step) || rule.when.is_about_commands() && rule.finds(reading))
+        let is_about = |rule: &&Rule| {
+            rule.touches_step(step) || rule.when.is_about_commands() && rule.finds(reading)
         };
-        self.rules.iter().find(asks).map(|rule| rule.id.clone())
+        self.asking(tool, now).find(is_about).map(|rule| rule.id.clone())
+    }
+
+    /// The rules that ask about calls of this tool now.
+    fn asking(&self, tool: &str, now: Timestamp) -> impl Iterator<Item = &Rule> {
+        let asks =
+            move |rule: &&Rule| rule.says == Says::Ask && rule.is_about(tool) && rule.holds(now);
+        self.rules.iter().filter(asks)
     }
 
     fn keeps(&self, tool: &str, is_so: impl Fn(&When) -> bool) -> bool {
@@ -216,13 +221,7 @@ impl Policy {
 
     /// Whether a rule lets one step of a command through, whatever else is in the call.
     pub fn lets_through(&self, tool: &str, step: &Step, now: Timestamp) -> bool {
-        let asks = |rule: &Rule| {
-            rule.says == Says::Ask
-                && rule.is_about(tool)
-                && rule.holds(now)
-                && rule.touches_step(step)
-        };
-        if self.rules.iter().any(asks) {
+        if self.asking(tool, now).any(|rule| rule.touches_step(step)) {
             return false;
         }
         let program = step.words.first().map_or("", String::as_str);

@@ -1,7 +1,7 @@
 //! What a reader should be told about a command beside what it printed: why it was not started, which
 //! limit it ran into, that it waited for someone to type.
 
-use toolcrib_core::command::{End, Finished, Limit, Mechanism, Strike, show_bytes};
+use toolcrib_core::command::{End, Finished, Limit, Mechanism, Strike, Usage, show_bytes};
 use toolcrib_core::{ErrorKind, ToolError};
 
 use super::config::CommandLimits;
@@ -78,6 +78,15 @@ pub(crate) fn add(finished: &mut Finished, limits: &CommandLimits, most_processe
             _ => None,
         };
     }
+    if let (None, false, Some((limit, allowed, used))) =
+        (&finished.strike, has_failed, hinted(&finished.stderr.text, &finished.usage, limits))
+    {
+        let (name, allowed, used) = (limit.as_str(), limit.show(allowed), limit.show(used));
+        finished.notes.push(format!(
+            "a part of the command may have run into the limit on {name}, by what it printed: allowed {allowed}, \
+             used {used}"
+        ));
+    }
     if let Some(strike) = &finished.strike {
         finished.usage.struck = Some(strike.limit);
         finished.notes.push(strike.sentence());
@@ -98,6 +107,16 @@ pub(crate) fn add(finished: &mut Finished, limits: &CommandLimits, most_processe
                 .to_owned(),
         );
     }
+}
+
+/// The limit that a part of a command ran into, by what it printed, though the whole ended well: what is allowed,
+/// and what was used. Anyone can print that, so it is no more than a hint.
+fn hinted(said: &str, usage: &Usage, limits: &CommandLimits) -> Option<(Limit, u64, u64)> {
+    let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
+    if has(&OUT_OF_MEMORY) {
+        return Some((Limit::Memory, limits.memory, usage.peak_memory));
+    }
+    has(&NO_MORE_PROCESSES).then_some((Limit::Processes, limits.processes, usage.processes))
 }
 
 /// Whether bash says that a process of its own was ended for the size of a file: its number stands before it. What

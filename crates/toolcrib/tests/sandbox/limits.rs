@@ -281,6 +281,13 @@ fn a_limit_that_struck_before_the_end_is_told() {
         let setting = "sandbox.file_bytes=1000000";
         let reply = call(scratch, setting, "head -c 3M /dev/zero > f; rm -f f");
         assert_eq!(reply["limit"]["name"], "file size", "{reply}");
+        let setting = "sandbox.memory_bytes=300000000";
+        let reply = call(scratch, setting, "python3 -c 'bytearray(50 << 30)'; true");
+        let told = reply["notes"].to_string();
+        assert!(told.contains("may have run into the limit on memory"), "{reply}");
+        assert_eq!((reply.get("limit"), &reply["exit_code"]), (None, &0.into()), "{reply}");
+        let reply = call(scratch, setting, "python3 -c 'bytearray(5 << 20)'; true");
+        assert!(reply.get("notes").is_none(), "{reply}");
         let reply = call(scratch, setting, "echo 'File size limit exceeded' >&2");
         assert!(reply.get("limit").is_none(), "{reply}");
     });
