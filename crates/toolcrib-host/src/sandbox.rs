@@ -142,6 +142,8 @@ impl Sandbox {
             job.wait(Instant::now() + SEND_OFF, &Cancel::default());
             self.end_task(&job);
         }
+        // A task that ended by itself a moment ago may be being told by its own thread.
+        drop(lock(&self.listeners));
         drop(lock(&self.ready).take());
         self.keeper.let_go();
     }
@@ -149,6 +151,8 @@ impl Sandbox {
     /// Notes how a task ended, if it did, and tells those who want to know, once.
     fn end_task(&self, job: &Job) {
         let Some(finished) = job.progress().finished.clone() else { return };
+        // Held until they are told: whoever closes waits for that.
+        let listeners = lock(&self.listeners);
         if let Ok(finished) = &finished {
             self.store.note_over(job, finished);
         }
@@ -166,7 +170,7 @@ impl Sandbox {
         drop((tasks, jobs));
         let call = CallId(job.id.clone());
         let ended = TaskEnd { call, asker, end, usage, elapsed };
-        for listener in &*lock(&self.listeners) {
+        for listener in &*listeners {
             listener(&ended);
         }
     }
