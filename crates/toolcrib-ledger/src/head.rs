@@ -2,9 +2,10 @@
 //! them what to tie its line to, and it shows when lines were cut off.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::FileExt;
 
+use crate::line::push_number;
 use crate::link::{Key, Link};
 use crate::log::HEAD;
 use crate::segment::Segment;
@@ -80,14 +81,30 @@ impl Head {
 
     /// Returns the bytes of the file.
     pub(crate) fn bytes(&self, key: &Key) -> [u8; SIZE] {
-        let Self { seq, link, segment, size, settings } = self;
+        self.bytes_in(&self.segment.to_string(), key)
+    }
+
+    /// The same, when the name of its file is at hand.
+    pub(crate) fn bytes_in(&self, file: &str, key: &Key) -> [u8; SIZE] {
+        let Self { seq, link, segment: _, size, settings } = self;
+        let mut text = Vec::with_capacity(SIZE);
+        text.extend_from_slice(FORM.as_bytes());
+        text.push(b' ');
+        push_number(&mut text, *seq);
+        text.push(b' ');
+        text.extend_from_slice(&link.letters());
+        text.push(b' ');
+        text.extend_from_slice(file.as_bytes());
+        text.push(b' ');
+        push_number(&mut text, *size);
+        text.push(b' ');
+        text.extend_from_slice(&settings.letters());
+        let signed = key.sign(&text);
+        text.push(b' ');
+        text.extend_from_slice(&signed.letters());
         let mut bytes = [b' '; SIZE];
-        let mut rest = &mut bytes[..];
         // It always fits: numbers have twenty digits at most.
-        let _ = write!(rest, "{FORM} {seq} {link} {segment} {size} {settings} ");
-        let end = SIZE - rest.len();
-        let signed = key.sign(&bytes[..end - 1]).letters();
-        bytes[end..end + signed.len()].copy_from_slice(&signed);
+        bytes[..text.len()].copy_from_slice(&text);
         bytes[SIZE - 1] = b'\n';
         bytes
     }

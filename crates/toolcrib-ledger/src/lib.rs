@@ -62,14 +62,19 @@ pub fn call_time(id: &str) -> Option<jiff::Timestamp> {
 
 /// Returns an id that no call has had, which sorts after those made before it.
 pub fn new_call_id() -> CallId {
+    id_at(jiff::Timestamp::now())
+}
+
+/// The same of a moment that is known.
+pub(crate) fn id_at(at: jiff::Timestamp) -> CallId {
     // The random part is drawn once for a process and counted up from there: no other process has the
     // same, ids of one millisecond sort, and packed records stay small.
     static LAST: Mutex<Option<ulid::Ulid>> = Mutex::new(None);
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     let id = match *last {
         Some(last) => {
-            let now = jiff::Timestamp::now().as_millisecond().cast_unsigned();
-            ulid::Ulid::from_parts(now, last.random().wrapping_add(1))
+            let at = at.as_millisecond().cast_unsigned();
+            ulid::Ulid::from_parts(at, last.random().wrapping_add(1))
         }
         None => ulid::Ulid::generate(),
     };

@@ -48,27 +48,27 @@ impl Line<'_> {
     /// Returns it as a JSON object without its end.
     pub(crate) fn json(&self) -> serde_json::Result<Vec<u8>> {
         let mut out = Fields(Vec::with_capacity(640));
-        out.text("{\"id\":\"", Some(&self.id));
-        out.text(",\"ts\":\"", Some(&self.ts));
+        out.word("{\"id\":\"", Some(&self.id));
+        out.word(",\"ts\":\"", Some(&self.ts));
         out.text(",\"actor\":\"", Some(self.actor));
-        out.text(",\"act\":\"", Some(self.act));
+        out.word(",\"act\":\"", Some(self.act));
         out.text(",\"conv_id\":\"", Some(self.conv_id));
         out.text(",\"trace_id\":\"", Some(self.trace_id));
-        out.value(",\"iter\":", Some(self.iter))?;
-        out.text(",\"event\":\"", Some(self.event));
+        out.number(",\"iter\":", Some(self.iter.into()));
+        out.word(",\"event\":\"", Some(self.event));
         out.text(",\"catalogue\":\"", Some(self.catalogue).filter(|it| !it.is_empty()));
         out.text(",\"name\":\"", Some(self.name).filter(|it| !it.is_empty()));
-        out.value(",\"user\":", self.user)?;
-        out.text(",\"status\":\"", self.status);
+        out.number(",\"user\":", self.user.map(u64::from));
+        out.word(",\"status\":\"", self.status);
         out.value(",\"elapsed_ms\":", self.elapsed_ms)?;
         out.text(",\"version\":\"", self.version);
         out.value(",\"used\":", self.used)?;
         out.text(",\"args_preview\":\"", self.args_preview.as_deref());
         out.text(",\"result_preview\":\"", self.result_preview.as_deref());
-        out.value(",\"bytes\":", self.bytes)?;
-        out.text(",\"effect\":\"", self.effect);
+        out.number(",\"bytes\":", self.bytes.map(|bytes| bytes as u64));
+        out.word(",\"effect\":\"", self.effect);
         out.text(",\"digest\":\"", self.digest);
-        out.text(",\"decision\":\"", self.decision);
+        out.word(",\"decision\":\"", self.decision);
         out.text(",\"rule\":\"", self.rule);
         out.text(",\"by\":\"", self.by);
         out.value(",\"places\":", Some(&self.places).filter(|it| !it.is_empty()))?;
@@ -114,12 +114,42 @@ impl Fields {
         self.0.push(b'"');
     }
 
-    /// Adds what is no text.
+    /// Adds a text that is one of ours, and needs no escapes.
+    fn word(&mut self, start: &str, word: Option<&str>) {
+        let Some(word) = word else { return };
+        debug_assert!(!word.bytes().any(is_escaped), "{word}");
+        self.0.extend_from_slice(start.as_bytes());
+        self.0.extend_from_slice(word.as_bytes());
+        self.0.push(b'"');
+    }
+
+    /// Adds a number.
+    fn number(&mut self, start: &str, number: Option<u64>) {
+        let Some(number) = number else { return };
+        self.0.extend_from_slice(start.as_bytes());
+        push_number(&mut self.0, number);
+    }
+
+    /// Adds what is neither.
     fn value(&mut self, start: &str, value: Option<impl Serialize>) -> serde_json::Result<()> {
         let Some(value) = value else { return Ok(()) };
         self.0.extend_from_slice(start.as_bytes());
         serde_json::to_writer(&mut self.0, &value)
     }
+}
+
+/// Adds a number's digits: with every line there are some.
+pub(crate) fn push_number(text: &mut Vec<u8>, number: u64) {
+    let (mut digits, mut from, mut rest) = ([0; 20], 20, number);
+    loop {
+        from -= 1;
+        digits[from] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    text.extend_from_slice(&digits[from..]);
 }
 
 fn is_escaped(byte: u8) -> bool {
@@ -141,6 +171,15 @@ mod tests {
             json.push(b'}');
             let read: Value = serde_json::from_slice(&json).unwrap();
             assert_eq!((&read["conv_id"], &read["message"]), (&part.into(), &part.into()));
+        }
+    }
+
+    #[test]
+    fn numbers_have_their_digits() {
+        for number in [0, 7, 10, 1234, u64::MAX] {
+            let mut text = Vec::new();
+            push_number(&mut text, number);
+            assert_eq!(text, number.to_string().as_bytes());
         }
     }
 

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use toolcrib_core::escape;
 
 use crate::head::{self, Head, Told};
-use crate::line::Line;
+use crate::line::{Line, push_number};
 use crate::lines::Record;
 use crate::link::{Key, Link};
 use crate::segment::Segment;
@@ -73,6 +73,8 @@ pub(crate) struct Log {
     /// The head as it was last seen, with its bytes.
     seen: Option<([u8; head::SIZE], Head)>,
     current: Option<(Segment, Arc<File>)>,
+    /// The file of the last line, with its name.
+    named: Option<(Segment, String)>,
     /// The last file that is known to have lines of an hour before its own.
     strayed: Option<Segment>,
 }
@@ -119,6 +121,7 @@ impl Log {
             settings,
             seen: None,
             current: None,
+            named: None,
             strayed: None,
         })
     }
@@ -181,14 +184,19 @@ impl Log {
             // What is there and does not belong to the chain stays a line of its own.
             text.push(b'\n');
         }
-        let name = segment.to_string();
+        if self.named.as_ref().is_none_or(|(named, _)| *named != segment) {
+            self.named = Some((segment, segment.to_string()));
+        }
+        let name = self.named.as_ref().map_or("", |(_, name)| name);
         for body in notes.iter().chain(bodies) {
             let from = text.len();
             text.extend_from_slice(&body.0);
             head.seq += 1;
-            write!(text, ",\"seq\":{},\"prev\":\"", head.seq)?;
+            text.extend_from_slice(b",\"seq\":");
+            push_number(&mut text, head.seq);
+            text.extend_from_slice(b",\"prev\":\"");
             text.extend_from_slice(&head.link.letters());
-            head.link = self.key.sign_line(&text[from..], &name);
+            head.link = self.key.sign_line(&text[from..], name);
             text.extend_from_slice(b"\",\"sign\":\"");
             text.extend_from_slice(&head.link.letters());
             text.extend_from_slice(b"\"}\n");
@@ -199,7 +207,7 @@ impl Log {
             return Err(err);
         }
         head.size = start + text.len() as u64;
-        let bytes = head.bytes(&self.key);
+        let bytes = head.bytes_in(name, &self.key);
         self.head.write_all_at(&bytes, 0)?;
         self.seen = Some((bytes, head));
         Ok(Appended { seq: head.seq, file })
@@ -339,6 +347,10 @@ fn begin(folder: &Path, path: &Path, head: &File) -> io::Result<Key> {
 /// Waits for whoever else appends, and not for ever.
 pub(crate) fn lock(head: &File) -> io::Result<()> {
     const LONGEST: Duration = Duration::from_secs(10);
+    // Mostly there is nobody, and nothing to measure.
+    if head.try_lock().is_ok() {
+        return Ok(());
+    }
     let start = Instant::now();
     let mut pause = Duration::from_micros(20);
     loop {

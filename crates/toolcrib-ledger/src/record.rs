@@ -249,7 +249,7 @@ impl Recorder for RecordFile {
         // Whoever asks can ask for any name.
         let (catalogue, name) = (self.name(catalogue), self.name(name));
         let mut line = Line {
-            id: crate::new_call_id().0,
+            id: crate::id_at(event.at).0,
             ts: stamp(event.at),
             actor: "tool",
             act: "tool_call",
