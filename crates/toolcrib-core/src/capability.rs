@@ -202,6 +202,14 @@ pub trait Files: Tree {
 
     /// Returns the changes made through this handle so far.
     fn changes(&self) -> Vec<Change>;
+
+    /// Keeps what is at these paths before a command that may change it, as far as there is room.
+    fn set_aside(&self, paths: &[String]) {
+        let _ = paths;
+    }
+
+    /// Notes which of the files that were set aside are no longer what they were, and lets the others go.
+    fn settle(&self) {}
 }
 
 /// Makes new content of old.

@@ -101,6 +101,15 @@ impl Image {
     }
 }
 
+/// What a file held before a command that may change it, kept until it is known what the command did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetAside {
+    /// What becomes a change if the file is not what it was: without anything after it.
+    pub change: Change,
+    /// What the file held, if it was there.
+    pub content: Vec<u8>,
+}
+
 /// Keeps what files held before a call changed them. Implemented by the ledger, used by the host.
 pub trait Changes: Send + Sync {
     /// Stores content durably and returns its SHA-256 and size.
@@ -111,6 +120,24 @@ pub trait Changes: Send + Sync {
 
     /// Notes that a change was not made after all.
     fn forget(&self, change: &Change) -> io::Result<()>;
+
+    /// Keeps what the command of this call may change, durably, in the place of what was kept for it before.
+    fn set_aside(&self, call: &CallId, held: &[SetAside]) -> io::Result<()> {
+        let _ = (call, held);
+        Ok(())
+    }
+
+    /// Returns what was kept for this call and not let go.
+    fn aside(&self, call: &CallId) -> io::Result<Vec<SetAside>> {
+        let _ = call;
+        Ok(Vec::new())
+    }
+
+    /// Lets it go.
+    fn let_go(&self, call: &CallId) -> io::Result<()> {
+        let _ = call;
+        Ok(())
+    }
 }
 
 /// Looks at and puts back what a change changed. Implemented by the host, used for undo.

@@ -126,6 +126,8 @@ pub struct Finished {
     pub usage: Usage,
     /// How long it took.
     pub elapsed: Duration,
+    /// What it was seen to have changed.
+    pub touched: Touched,
 }
 
 impl Finished {
@@ -282,6 +284,54 @@ pub struct Printed {
     pub lines: u64,
     /// Whether the text is not all of it.
     pub is_cut: bool,
+}
+
+/// Files of the workspace that changed while a command ran, found by looking after its end. Others may have changed
+/// some of them at the same time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Touched {
+    /// Those that were made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub made: Vec<String>,
+    /// Those that were there before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
+    /// Those that are gone, where their names were known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed: Vec<String>,
+    /// Folders that something else was taken from, or only passed through.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thinned: Vec<String>,
+    /// How many more there are than are named.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more: u64,
+    /// Whether not all of the workspace was looked at.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_partial: bool,
+}
+
+impl Touched {
+    /// Whether there is nothing to say.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Everything that is named, each with what was done.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let all = [
+            ("made", &self.made),
+            ("changed", &self.changed),
+            ("removed", &self.removed),
+            ("thinned", &self.thinned),
+        ];
+        all.into_iter()
+            .flat_map(|(what, paths)| paths.iter().map(move |path| (what, path.as_str())))
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// What work used.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::call::{CallId, SessionId};
-use crate::command::{End, Usage};
+use crate::command::{End, Touched, Usage};
 use crate::declaration::Effect;
 use crate::error::ErrorKind;
 
@@ -72,6 +72,8 @@ pub enum Moment<'a> {
         usage: Usage,
         /// Whether it left a command running.
         has_task: bool,
+        /// What its command was seen to have changed.
+        touched: Option<&'a Touched>,
     },
     /// A task that it started is over.
     TaskEnded {
@@ -81,6 +83,8 @@ pub enum Moment<'a> {
         elapsed_us: u64,
         /// What it used.
         usage: Usage,
+        /// What it was seen to have changed.
+        touched: Option<&'a Touched>,
     },
 }
 

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::call::CallId;
 use crate::capability::{Cancel, Clock, Files, Tree};
-use crate::command::{Commands, Order, Shell, Usage};
+use crate::command::{Commands, Order, Shell, Touched, Usage};
 use crate::declaration::{Declaration, Limits};
 use crate::error::{ErrorKind, ToolError};
 use crate::schema;
@@ -77,17 +77,31 @@ pub struct Ctx {
 
 /// Adds up what a call uses.
 #[derive(Clone, Debug, Default)]
-pub struct Meter(Arc<Mutex<Usage>>);
+pub struct Meter(Arc<Mutex<(Usage, Touched)>>);
 
 impl Meter {
     /// Adds what a part of the call has used.
     pub fn add(&self, part: &Usage) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).add(part);
+        self.spent().0.add(part);
     }
 
     /// What the call has used so far.
     pub fn total(&self) -> Usage {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.spent().0
+    }
+
+    /// Notes what its command was seen to have changed.
+    pub fn touch(&self, touched: Touched) {
+        self.spent().1 = touched;
+    }
+
+    /// What its command was seen to have changed, if anything.
+    pub fn touched(&self) -> Option<Touched> {
+        Some(self.spent().1.clone()).filter(|touched| !touched.is_empty())
+    }
+
+    fn spent(&self) -> MutexGuard<'_, (Usage, Touched)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -3,6 +3,7 @@
 //! talks to the operating system on a tool's behalf.
 
 mod alter;
+mod aside;
 mod attribute;
 mod clock;
 mod confine;
@@ -29,5 +30,6 @@ pub use root::{Root, RootError};
 pub use sandbox::{
     Asker, BadHost, CommandLimits, Egress, Enforced, Finding, Held, HostRule, Listener, Operator,
     Profile, Resolver, Sandbox, SandboxRules, SharedSandbox, TaskEnd, Tee, TeeReader,
+    changed_since,
 };
 pub use spelling::root_path;

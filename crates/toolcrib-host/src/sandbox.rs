@@ -20,7 +20,9 @@ mod shell;
 mod spawner;
 mod store;
 mod tee;
+mod touched;
 mod view;
+mod walk;
 mod watch;
 
 use std::collections::HashMap;
@@ -32,7 +34,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::pipe::{PipeFlags, pipe_with};
-use toolcrib_core::command::{End, Finished, Order, Past, Stream};
+use toolcrib_core::command::{End, Finished, Order, Past, Stream, Touched};
 use toolcrib_core::{CallId, Cancel, Clock, ErrorKind, ToolError, Usage};
 
 pub use commands::SharedSandbox;
@@ -41,6 +43,7 @@ pub use egress::{BadHost, Egress, HostRule, Resolver};
 pub use job::{Asker, TaskEnd};
 pub use probe::{Finding, State as Enforced};
 pub use tee::{Tee, TeeReader};
+pub use touched::changed_since;
 
 use crate::Workspace;
 use follow::Follower;
@@ -54,6 +57,7 @@ use store::Store;
 use toolcrib_inside::canary::Canary;
 use toolcrib_inside::wire::{self, Inside, Launch, Rlimits, Setup};
 use toolcrib_inside::{Shield, landlock_version};
+use touched::Began;
 use view::{Folders, View};
 use watch::Growth;
 
@@ -62,6 +66,10 @@ const SEND_OFF: Duration = Duration::from_secs(5);
 
 /// The most bytes of a command's text: the kernel takes no longer argument.
 const MOST_TEXT: usize = (128 << 10) - 1;
+
+/// What is ours in the state folder, and what tells there which covers are.
+const FOLDER: &str = "sandbox";
+const COVERS: &str = "covers";
 
 /// Runs commands for one workspace.
 pub struct Sandbox {
@@ -111,7 +119,7 @@ impl Sandbox {
             clock,
             egress,
             store: Store::new(state.join("output")),
-            folder: state.join("sandbox"),
+            folder: state.join(FOLDER),
             ready: Mutex::default(),
             jobs: Mutex::default(),
             last: Mutex::default(),
@@ -156,9 +164,9 @@ impl Sandbox {
         if let Ok(finished) = &finished {
             self.store.note_over(job, finished);
         }
-        let (end, usage, elapsed) = match finished {
-            Ok(finished) => (finished.end, finished.usage, finished.elapsed),
-            Err(_) => (End::Killed, Usage::default(), Duration::ZERO),
+        let (end, usage, elapsed, touched) = match finished {
+            Ok(finished) => (finished.end, finished.usage, finished.elapsed, finished.touched),
+            Err(_) => (End::Killed, Usage::default(), Duration::ZERO, Touched::default()),
         };
         // From here on the store answers for it.
         let mut jobs = lock(&self.jobs);
@@ -169,7 +177,7 @@ impl Sandbox {
         *spent = (spent.0 + elapsed, spent.1 + usage.written_bytes);
         drop((tasks, jobs));
         let call = CallId(job.id.clone());
-        let ended = TaskEnd { call, asker, end, usage, elapsed };
+        let ended = TaskEnd { call, asker, end, usage, elapsed, touched };
         for listener in &*listeners {
             listener(&ended);
         }
@@ -276,7 +284,10 @@ impl Sandbox {
         background: bool,
         tee: Option<Tee>,
     ) -> Result<Arc<Job>, ToolError> {
-        let launched = match self.launch(&self.ready()?, order, None) {
+        let ready = self.ready()?;
+        let covers = self.folder.join(COVERS);
+        let began = Began::now(&self.workspace.roots, &covers);
+        let launched = match self.launch(&ready, order, None) {
             // The launcher is gone: another one, once.
             Err(err) if err.context.contains_key("launcher") => {
                 *lock(&self.ready) = None;
@@ -304,12 +315,16 @@ impl Sandbox {
         }
         let roots = self.workspace.roots.iter().map(crate::Root::handle);
         let (growth, egress) = (Growth::since_now(roots), self.egress.clone());
-        let following = Arc::clone(&job);
+        let (following, workspace) = (Arc::clone(&job), Arc::clone(&self.workspace));
         let started = thread::Builder::new().name("command".to_owned()).spawn(move || {
             let mut follower = Follower::new(&following, limits, growth, egress, lines);
             follower.tee = tee;
             // A defect of ours must not leave anyone waiting; the command ends with its lines.
-            let finished = catch_unwind(AssertUnwindSafe(|| follower.follow(guards)));
+            let finished = catch_unwind(AssertUnwindSafe(|| {
+                let mut finished = follower.follow(guards)?;
+                finished.touched = began.touched(&workspace.roots, &covers);
+                Ok(finished)
+            }));
             let finished = finished.unwrap_or_else(|_| {
                 Err(ToolError::new(ErrorKind::Bug, "the command was lost: a defect of the sandbox"))
             });
@@ -365,7 +380,7 @@ impl Sandbox {
 
     /// Protects every root.
     fn guards(&self) -> Result<Vec<Guard>, ToolError> {
-        let covers = self.folder.join("covers");
+        let covers = self.folder.join(COVERS);
         let guard = |root: &crate::Root| {
             root.verify()?;
             if self.rules.lives_on {

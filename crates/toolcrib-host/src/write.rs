@@ -187,4 +187,12 @@ impl Files for CallFiles {
     fn changes(&self) -> Vec<Change> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
+
+    fn set_aside(&self, paths: &[String]) {
+        self.keep_aside(paths);
+    }
+
+    fn settle(&self) {
+        self.settle_aside();
+    }
 }

@@ -5,8 +5,10 @@ use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use toolcrib_core::change::SetAside;
 use toolcrib_core::{CallId, Change, Changes};
 
+use crate::aside::Aside;
 use crate::objects::Objects;
 use crate::state::{State, is_torn, open_append, read_plain};
 
@@ -14,6 +16,7 @@ use crate::state::{State, is_torn, open_append, read_plain};
 pub struct Journal {
     path: PathBuf,
     objects: Objects,
+    aside: Aside,
 }
 
 /// The journal, held against another undo at the same time.
@@ -50,6 +53,7 @@ impl Journal {
         Self {
             path: state.folder().join("changes.jsonl"),
             objects: Objects::new(state.folder().join("objects")),
+            aside: Aside::new(state.folder().join("aside")),
         }
     }
 
@@ -120,6 +124,18 @@ impl Changes for Journal {
     fn forget(&self, change: &Change) -> io::Result<()> {
         let line = Line::Forgotten { call: change.call.clone(), path: change.path.clone() };
         self.append(&line).map(drop)
+    }
+
+    fn set_aside(&self, call: &CallId, held: &[SetAside]) -> io::Result<()> {
+        self.aside.keep(call, held)
+    }
+
+    fn aside(&self, call: &CallId) -> io::Result<Vec<SetAside>> {
+        self.aside.load(call)
+    }
+
+    fn let_go(&self, call: &CallId) -> io::Result<()> {
+        self.aside.let_go(call)
     }
 }
 

@@ -2,6 +2,7 @@
 //! call changed them. Lives in the state folder, where no tool can reach it.
 
 mod approvals;
+mod aside;
 mod fold;
 mod grants;
 mod head;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::Value;
 use toolcrib_core::Usage;
-use toolcrib_core::command::End;
+use toolcrib_core::command::{End, Touched};
 
 /// A line, with the names that the contract gives to its fields. What is empty is left out.
 #[derive(Default)]
@@ -41,6 +41,7 @@ pub(crate) struct Line<'a> {
     pub(crate) message: Option<Cow<'a, str>>,
     pub(crate) task: Option<bool>,
     pub(crate) end: Option<End>,
+    pub(crate) touched: Option<Touched>,
     pub(crate) detail: Option<&'a Value>,
 }
 
@@ -79,6 +80,7 @@ impl Line<'_> {
         out.text(",\"message\":\"", self.message.as_deref());
         out.value(",\"task\":", self.task)?;
         out.value(",\"end\":", self.end)?;
+        out.value(",\"touched\":", self.touched.as_ref())?;
         out.value(",\"detail\":", self.detail)?;
         Ok(out.0)
     }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 use toolcrib_core::Usage;
-use toolcrib_core::command::End;
+use toolcrib_core::command::{End, Touched};
 
 use crate::head::{Head, Told};
 use crate::link::Key;
@@ -87,6 +87,8 @@ pub struct Entry {
     pub task: Option<bool>,
     /// How its task ended.
     pub end: Option<End>,
+    /// What its command was seen to have changed.
+    pub touched: Option<Touched>,
     /// What else there is to say.
     pub detail: Option<Value>,
     /// The number of the line.

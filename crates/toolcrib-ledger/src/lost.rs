@@ -7,6 +7,7 @@ use std::io;
 
 use jiff::Timestamp;
 use serde_json::json;
+use toolcrib_core::command::Touched;
 use toolcrib_core::{Note, Recorder};
 
 use crate::lines::{Entry, Record};
@@ -24,21 +25,28 @@ pub struct LostCall {
     pub at: Timestamp,
     /// The files it was about to change.
     pub places: Vec<String>,
+    /// Where its command began, if it ran one.
+    pub directory: Option<String>,
+    /// What changed since it began, as far as that was looked for.
+    pub touched: Option<Touched>,
 }
 
-/// Finds calls that died with their process, and puts that on the record. Each is found once.
+/// Finds calls that died with their process, and puts that on the record, with what `look` finds out about them. Each is
+/// found once.
 pub fn find_lost(
     state: &State,
     recorder: &dyn Recorder,
     now: Timestamp,
+    look: &dyn Fn(&LostCall) -> Option<Touched>,
 ) -> io::Result<Vec<LostCall>> {
     let dead = Dead::find(state)?;
     if dead.is_empty() {
         return Ok(Vec::new());
     }
     let names: HashSet<&str> = dead.iter().map(|process| process.name.as_str()).collect();
-    let lost = lost_by(state, &names)?;
-    for (process, call) in &lost {
+    let mut lost = lost_by(state, &names)?;
+    for (process, call) in &mut lost {
+        call.touched = look(call);
         let note = Note {
             at: now,
             actor: "system",
@@ -46,7 +54,7 @@ pub fn find_lost(
             event: "lost",
             tool: &call.tool,
             call: &call.call,
-            detail: json!({"outcome": "unknown", "process": process}),
+            detail: json!({"outcome": "unknown", "process": process, "touched": call.touched}),
         };
         recorder.note(&note).map_err(io::Error::other)?;
     }
@@ -78,7 +86,10 @@ fn lost_by(state: &State, processes: &HashSet<&str>) -> io::Result<Vec<(String, 
                     if processes.contains(process.as_str()) {
                         let (tool, at) = (entry.tool(), entry.ts);
                         let (call, places) = (entry.trace_id, entry.places);
-                        open.insert(call.clone(), (process, LostCall { call, tool, at, places }));
+                        let (directory, touched) = (entry.directory, None);
+                        let lost =
+                            LostCall { call: call.clone(), tool, at, places, directory, touched };
+                        open.insert(call, (process, lost));
                     }
                 }
                 // What it left running ends later.

@@ -8,6 +8,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
+use toolcrib_core::command::Touched;
 use toolcrib_core::{Event, Keep, Moment, Note, Recorder, escape};
 
 use crate::line::Line;
@@ -200,6 +201,20 @@ impl RecordFile {
         if is_plain(name) { name.into() } else { self.redactor.clean_start(name, 256) }
     }
 
+    /// Names of files, which callers choose, without secrets.
+    fn clean_touched(&self, touched: &Touched) -> Touched {
+        let clean = |paths: &[String]| {
+            paths.iter().map(|path| self.redactor.clean(path).into_owned()).collect()
+        };
+        Touched {
+            made: clean(&touched.made),
+            changed: clean(&touched.changed),
+            removed: clean(&touched.removed),
+            thinned: clean(&touched.thinned),
+            ..*touched
+        }
+    }
+
     fn preview<'a>(&self, text: &'a str) -> Option<Cow<'a, str>> {
         (self.previews == Previews::On).then(|| self.shown(text))
     }
@@ -287,7 +302,8 @@ impl Recorder for RecordFile {
                     line.process = Some(self.sign_in().map_err(|err| err.to_string())?);
                 }
             }
-            Moment::Ended { error, elapsed_us, reply, usage, version, has_task } => {
+            Moment::Ended { error, elapsed_us, reply, usage, version, has_task, touched } => {
+                line.touched = touched.map(|touched| self.clean_touched(touched));
                 line.task = has_task.then_some(true);
                 line.used = Some(*usage);
                 line.version = *version;
@@ -301,7 +317,8 @@ impl Recorder for RecordFile {
                     line.message = self.preview(message);
                 }
             }
-            Moment::TaskEnded { end, elapsed_us, usage } => {
+            Moment::TaskEnded { end, elapsed_us, usage, touched } => {
+                line.touched = touched.map(|touched| self.clean_touched(touched));
                 line.event = "task_ended";
                 line.status = Some(if end.exit_code() == 0 { "ok" } else { "error" });
                 line.end = Some(*end);

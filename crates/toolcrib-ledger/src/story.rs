@@ -6,6 +6,8 @@ use std::io;
 use jiff::Timestamp;
 use memchr::memmem;
 
+use toolcrib_core::command::Touched;
+
 use crate::lines::{Entry, Page, Record};
 use crate::state::State;
 
@@ -171,6 +173,11 @@ fn has_text(story: &Story, text: &str) -> bool {
             || has(&entry.rule)
             || has(&entry.error)
             || entry.places.iter().any(|place| place.to_lowercase().contains(&text))
+            || entry
+                .touched
+                .iter()
+                .flat_map(Touched::named)
+                .any(|(_, path)| path.to_lowercase().contains(&text))
     })
 }
 

@@ -73,6 +73,7 @@ fn call(
         .unwrap();
     let usage = Usage { cpu_us: elapsed_us / 2, peak_memory: number, ..Usage::default() };
     let ended = Moment::Ended {
+        touched: None,
         error,
         elapsed_us,
         version: Some(version),
@@ -228,6 +229,7 @@ fn a_call_that_ended_in_a_later_hour_is_found_with_its_end() {
     call(&recorder, 100, "wink/read_file", "a", 10, None);
     let usage = Usage::default();
     let ended = Moment::Ended {
+        touched: None,
         error: None,
         elapsed_us: 1,
         version: None,

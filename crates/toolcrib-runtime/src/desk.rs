@@ -49,10 +49,12 @@ pub(crate) struct About {
     directory: Option<String>,
     /// What holds for that command.
     terms: Option<String>,
+    /// The files that it may change.
+    may_change: Vec<String>,
 }
 
 impl About {
-    fn of(plan: &Plan, ctx: &Ctx) -> Self {
+    fn of(plan: &Plan, judge: &Judge, ctx: &Ctx) -> Self {
         let place = |path: &str| ctx.files.place(path).ok();
         let command = plan.command.as_ref();
         Self {
@@ -60,6 +62,7 @@ impl About {
             directory: command
                 .and_then(|command| place(command.directory.as_deref().unwrap_or("."))),
             terms: command.map(|_| ctx.commands.terms()),
+            may_change: judge.may_change(plan, ctx),
         }
     }
 }
@@ -153,7 +156,7 @@ impl Desk {
         }
         self.judge.note_use(&decision, ctx);
         let _ = self.decided.set(decision.clone());
-        let _ = self.about.set(About::of(plan, ctx));
+        let _ = self.about.set(About::of(plan, &self.judge, ctx));
         decision
     }
 
@@ -324,10 +327,15 @@ impl Desk {
             self.judge.pace.taint(&self.call.session.0);
         }
         // What the record takes is not the tool's.
+        let (files, commands) = (Arc::clone(&ctx.files), Arc::clone(&ctx.commands));
         let work = self.enter(permit, prepared, ctx)?;
         let before = self.clock.used();
         let reply = handle.block_on(work);
         meter.add(&self.clock.used().since(&before));
+        // What goes on as a task is settled when that ends.
+        if !self.may_change().is_empty() && !commands.is_under_way(&self.call.id.0) {
+            files.settle();
+        }
         reply
     }
 
@@ -342,8 +350,15 @@ impl Desk {
             let message = format!("`{}` is not the call that was permitted", self.tool);
             return Err(ToolError::new(ErrorKind::Refused, message));
         }
+        if !self.may_change().is_empty() {
+            ctx.files.set_aside(self.may_change());
+        }
         self.record_started()?;
         Ok(prepared.run(ctx))
+    }
+
+    fn may_change(&self) -> &[String] {
+        self.about.get().map_or(&[], |about| &about.may_change)
     }
 
     fn record_decided(&self, verdict: &str, rule: &str, by: Option<&str>) -> Result<(), ToolError> {

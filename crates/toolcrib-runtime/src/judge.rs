@@ -17,6 +17,7 @@ use crate::paths::{
     Candidates, below, directories, doubt_names, doubt_writers, mentioned, place_redirects,
     words_of,
 };
+use crate::reach::may_change;
 
 /// What "always" could be said to, and why it may not be, if so.
 pub type Choice = (Covers, Option<String>);
@@ -183,6 +184,14 @@ impl Judge {
         files.sort_unstable();
         files.dedup();
         files
+    }
+
+    /// The files that a command may change.
+    pub(crate) fn may_change(&self, plan: &Plan, ctx: &Ctx) -> Vec<String> {
+        let (Some(reading), Some(command)) = (self.read(plan), &plan.command) else {
+            return Vec::new();
+        };
+        may_change(&reading, command.directory.as_deref().unwrap_or("."), ctx)
     }
 
     /// The links among the paths that a call names, each with where it leads.

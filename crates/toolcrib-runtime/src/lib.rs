@@ -7,6 +7,7 @@ pub mod dialect;
 mod judge;
 mod pace;
 mod paths;
+mod reach;
 mod run;
 mod runtime;
 pub mod undo;

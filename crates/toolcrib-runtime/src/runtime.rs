@@ -286,7 +286,9 @@ impl Runtime {
                 (reply.to_string(), reply, Some(err))
             }
         };
+        let touched = trail.ctx.as_ref().and_then(|ctx| ctx.meter.touched());
         let moment = Moment::Ended {
+            touched: touched.as_ref(),
             error: error.as_ref().map(|err| (err.kind, err.message.as_str())),
             elapsed_us: elapsed.as_micros() as u64,
             version: offer.map(Offer::version),

@@ -111,12 +111,12 @@ impl Crib {
         let workspace = opener.open(root)?;
         let redactor = record::redactor(&settings, &environment);
         let recorder = record::recorder(&settings, &rules.files, redactor.clone(), &state);
-        record::lost(&state, &*recorder, &*clock, &mut warnings);
+        warnings.extend(record::lost(&workspace, &state, &*recorder, &*clock));
         let sandbox = |workspace: &Arc<Workspace>| {
             let tally = policy::tally(&settings, &state);
             let state = state.folder();
             commands::sandbox(&settings, &environment, workspace, &clock, state, wishes)
-                .map(|sandbox| commands::on_record(sandbox, &recorder, &clock, tally))
+                .map(|sandbox| commands::on_record(sandbox, &recorder, &clock, workspace, tally))
         };
         let world = Arc::new(opener.shop(&workspace, &sandbox, &mut warnings)?);
         let sandbox = Arc::clone(&world.commands);

@@ -71,6 +71,7 @@ fn one(recorder: &dyn Recorder, tool: &str, at: Timestamp, number: u64) -> Resul
     let error = number.is_multiple_of(50).then_some((ErrorKind::NotFound, "`x` does not exist"));
     let usage = Usage { cpu_us: 120 + number % 50, peak_memory: 65_536, ..Usage::default() };
     let ended = Moment::Ended {
+        touched: None,
         has_task: false,
         error,
         elapsed_us: 400 + number * 7919 % 1000,

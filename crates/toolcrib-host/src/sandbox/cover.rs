@@ -178,6 +178,12 @@ fn read(note: &mut File) -> io::Result<Vec<PathBuf>> {
     Ok(text.lines().map(PathBuf::from).filter(|path| can_cover(path)).collect())
 }
 
+/// The covers of a workspace that are noted in `folder`, whoever needs them.
+pub(crate) fn noted(root: &Root, folder: &Path) -> Vec<PathBuf> {
+    let note = File::open(folder.join(name_for(root.path())));
+    note.and_then(|mut note| read(&mut note)).unwrap_or_default()
+}
+
 /// Returns a file name that stands for a path.
 fn name_for(path: &Path) -> String {
     use sha2::Digest;

@@ -1,12 +1,13 @@
 //! Watches how much a command makes the workspace's file systems grow.
 
-use std::ffi::{CStr, CString};
+use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, StatxFlags, StatxTimestamp, openat, statx};
+use rustix::fs::FileType;
 use toolcrib_core::command::Limit;
+
+use super::walk::{Found, walk};
 
 /// How far the clock that files are stamped by may be behind.
 const CLOCK_LAG: Duration = Duration::from_millis(10);
@@ -107,62 +108,34 @@ struct New {
 }
 
 impl New {
-    /// Counts until it is more than `most` bytes or `most_files` files. By handles, since names can be
-    /// exchanged meanwhile, and be longer than a path may be.
+    /// Counts until it is more than `most` bytes or `most_files` files.
     fn below(roots: &[OwnedFd], since: SystemTime, most: u64, most_files: u64) -> Self {
         let mut new = Self::default();
         // The clock of files is a little behind.
         let since = since.checked_sub(CLOCK_LAG).unwrap_or(since);
         let since = since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let mut open: Vec<(Rc<OwnedFd>, CString)> = Vec::new();
         for root in roots {
             let Ok(root) = root.try_clone() else { continue };
-            open.push((Rc::new(root), c".".to_owned()));
-        }
-        while let Some((above, name)) = open.pop() {
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let folder = openat(&*above, &name, flags, Mode::empty());
-            let Ok((folder, entries)) =
-                folder.and_then(|folder| Dir::read_from(&folder).map(|entries| (folder, entries)))
-            else {
-                new.has_gaps = true;
-                continue;
-            };
-            let folder = Rc::new(folder);
-            for entry in entries.flatten() {
-                let name = entry.file_name();
-                if name == c"." || name == c".." {
-                    continue;
-                }
-                new.add(&folder, name, since);
+            let has_gaps = walk(root, &mut |found| {
+                new.add(found, since);
                 if new.bytes > most || new.files > most_files {
-                    return new;
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
                 }
-                if entry.file_type() == FileType::Directory {
-                    open.push((Rc::clone(&folder), name.to_owned()));
-                }
-            }
+            });
+            new.has_gaps |= has_gaps;
         }
         new
     }
 
-    fn add(&mut self, folder: &OwnedFd, name: &CStr, since: Duration) {
-        let flags = AtFlags::SYMLINK_NOFOLLOW;
-        let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
-        let Ok(meta) = statx(folder, name, flags, wanted) else { return };
-        let at = |time: StatxTimestamp| {
-            Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), time.tv_nsec)
-        };
-        let changed = at(meta.stx_ctime);
-        let has_birth = meta.stx_mask & StatxFlags::BTIME.bits() != 0;
-        let born = if has_birth { at(meta.stx_btime) } else { changed };
-        self.files += u64::from(changed >= since);
-        let bytes = meta.stx_blocks * 512;
-        let is_file = FileType::from_raw_mode(meta.stx_mode.into()) == FileType::RegularFile;
-        if born >= since {
-            self.bytes += bytes;
-        } else if is_file && changed >= since {
-            self.changed += bytes;
+    fn add(&mut self, found: &Found<'_>, since: Duration) {
+        let is_changed = found.changed() >= since;
+        self.files += u64::from(is_changed);
+        if found.made() >= since {
+            self.bytes += found.bytes();
+        } else if found.kind == FileType::RegularFile && is_changed {
+            self.changed += found.bytes();
         }
     }
 }

@@ -49,6 +49,7 @@ pub(crate) fn run(ctx: &Ctx, order: &Order) -> Result<Finished, ToolError> {
 /// Counts what a command used, and makes an error of one that did not come to its end.
 pub(crate) fn settle(ctx: &Ctx, order: &Order, finished: Finished) -> Result<Finished, ToolError> {
     ctx.meter.add(&finished.usage);
+    ctx.meter.touch(finished.touched.clone());
     let (kind, message) = match finished.end {
         End::TimedOut => {
             let seconds = order.time.as_secs();

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use toolcrib_core::command::Limit;
+use toolcrib_core::command::{Limit, Touched};
 use toolcrib_core::{Change, escape};
 use toolcrib_ledger::{
     Entry, Fate, Follower, Journal, Problem, Record, Redactor, State, Story, Verified, Wanted,
@@ -244,6 +244,7 @@ fn show(
         value["directory"] = json!(story.moment("started").and_then(|it| it.directory.clone()));
         value["task"] = json!(story.moment("task_ended").and_then(|entry| entry.end));
         value["changes"] = json!(changes);
+        value["touched"] = json!(touched(&story));
         value["taken_back_by"] = json!(taken);
         value["output_saved"] = json!(has_output);
         print_json(&value.to_string());
@@ -251,8 +252,11 @@ fn show(
     }
     let mut text = told(terminal, &story);
     for change in &changes {
-        say(&mut text, "changed", &render::place(change));
+        say(&mut text, render::done(change.kind), &render::place(change));
         text.push_str(&render::difference(terminal, &journal, redactor, change));
+    }
+    for said in also(&story, &changes) {
+        say(&mut text, "also", &said);
     }
     if has_output {
         say(&mut text, "printed", &format!("toolcrib output {}", story.id()));
@@ -260,12 +264,42 @@ fn show(
     match taken {
         Some(by) => say(&mut text, "undone", &format!("by {by}")),
         None if !changes.is_empty() => {
-            say(&mut text, "take back", &format!("toolcrib undo {}", story.id()));
+            let is_command = story.moment("started").is_some_and(|entry| entry.directory.is_some());
+            let rest = if is_command { " (the files of which copies were kept)" } else { "" };
+            say(&mut text, "take back", &format!("toolcrib undo {}{rest}", story.id()));
         }
         None => {}
     }
     print(&text);
     Ok(Exit::Done)
+}
+
+/// What its command was seen to have changed beside what copies were kept of.
+fn also(story: &Story, changes: &[Change]) -> Vec<String> {
+    let known: Vec<String> = changes.iter().map(render::place).collect();
+    let mut said = Vec::new();
+    for touched in touched(story) {
+        let others = touched.named().filter(|(_, path)| !known.iter().any(|known| known == path));
+        said.extend(others.map(|(what, path)| match what {
+            "thinned" => format!("something was removed or moved in {path}"),
+            _ => format!("{what} {path}"),
+        }));
+        if touched.more > 0 {
+            said.push(format!("{} more", touched.more));
+        }
+        if touched.is_partial {
+            said.push("perhaps others: not all of the workspace was looked at".to_owned());
+        }
+    }
+    said
+}
+
+/// What was seen to have changed while it ran, or since it was lost.
+fn touched(story: &Story) -> Vec<Touched> {
+    let told = story.entries.iter().filter_map(|entry| entry.touched.clone());
+    let lost =
+        story.moment("lost").and_then(|entry| entry.detail.as_ref()?.get("touched").cloned());
+    told.chain(lost.and_then(|value| serde_json::from_value(value).ok())).collect()
 }
 
 /// The story of a call, for people.
@@ -295,7 +329,7 @@ fn told(terminal: Terminal, story: &Story) -> String {
             }
             "started" => {
                 let directory = entry.directory.as_deref().unwrap_or_default();
-                add("started", &format!("+{after:.0} ms {}", entry.places.join(" ")));
+                add("started", format!("+{after:.0} ms {}", entry.places.join(" ")).trim_end());
                 add("directory", directory);
                 add("sandbox", entry.terms.as_deref().unwrap_or_default());
             }

@@ -150,6 +150,17 @@ pub(super) fn place(change: &Change) -> String {
     format!("{}/{}", change.root.trim_end_matches('/'), change.path)
 }
 
+/// What was done to a file, in a word.
+pub(super) fn done(kind: ChangeKind) -> &'static str {
+    match kind {
+        ChangeKind::Created => "created",
+        ChangeKind::Replaced => "changed",
+        ChangeKind::Removed => "deleted",
+        ChangeKind::MadeDirectory => "made",
+        ChangeKind::RemovedDirectory => "removed",
+    }
+}
+
 /// Shows what would come of a call.
 pub(super) fn preview(terminal: Terminal, preview: &Preview, is_answered: bool) {
     let verdict = match preview.decision.verdict {

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolcrib_core::{
-    Call, CallId, Cancel, Change, ChangeKind, Effect, ErrorKind, Event, Files, Keep, Limits,
-    Moment, ToolError, escape,
+    Call, CallId, Cancel, Change, Effect, ErrorKind, Event, Files, Keep, Limits, Moment, ToolError,
+    escape,
 };
 use toolcrib_host::root_path;
 use toolcrib_ledger::Taken;
 use toolcrib_runtime::undo::{Action, Since, Step, take_back};
 
-use super::{open, print_lines};
+use super::{open, print_lines, render};
 use crate::cli::{Global, UndoArgs};
 use crate::exit::Exit;
 use crate::terminal::{Paint, Terminal, print_json};
@@ -144,6 +144,7 @@ fn recorded(
     };
     let ended = Moment::Ended {
         has_task: false,
+        touched: None,
         error: done.as_ref().err().map(|err| (err.kind, err.message.as_str())),
         elapsed_us: crib.clock.elapsed().saturating_sub(start).as_micros() as u64,
         version: None,
@@ -218,15 +219,9 @@ fn list(terminal: Terminal, args: &UndoArgs, changes: &[Change], taken: &[Taken]
         let head = format!("{}  {at}  {}{mark}", first.call, first.tool);
         lines.push(terminal.paint(Paint::Strong, &head));
         for change in all {
-            let what = match change.kind {
-                ChangeKind::Created => "created ",
-                ChangeKind::Replaced => "changed ",
-                ChangeKind::Removed => "deleted ",
-                ChangeKind::MadeDirectory => "made    ",
-                ChangeKind::RemovedDirectory => "removed ",
-            };
+            let what = render::done(change.kind);
             let path = format!("{}/{}", change.root.trim_end_matches('/'), change.path);
-            lines.push(format!("  {what} {}", escape::line(&path)));
+            lines.push(format!("  {what:<8} {}", escape::line(&path)));
         }
     }
     if total > most {

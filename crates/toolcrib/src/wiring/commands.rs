@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolcrib_core::{Clock, Event, Keep, Moment, Recorder};
+use toolcrib_core::{Cancel, Clock, Event, Files, Keep, Moment, Recorder};
 use toolcrib_host::{CommandLimits, Operator, Profile, Sandbox, SandboxRules, Workspace};
 use toolcrib_runtime::Tally;
 
@@ -62,13 +62,17 @@ pub(super) fn on_record(
     sandbox: Sandbox,
     recorder: &Arc<dyn Recorder>,
     clock: &Arc<dyn Clock>,
+    workspace: &Arc<Workspace>,
     tally: Option<Arc<dyn Tally>>,
 ) -> Arc<Sandbox> {
     let (recorder, clock) = (Arc::clone(recorder), Arc::clone(clock));
+    let workspace = Arc::clone(workspace);
     sandbox.on_task_end(Box::new(move |ended| {
         if let Some(tally) = &tally {
             tally.spend(ended.usage.written_bytes, ended.elapsed, clock.now());
         }
+        let (call, tool) = (ended.call.clone(), &ended.asker.tool);
+        workspace.for_call(call, tool, Cancel::default()).settle();
         let elapsed_us = ended.elapsed.as_micros() as u64;
         // Nobody waits for a task that could be told that the record failed.
         let event = Event {
@@ -76,7 +80,12 @@ pub(super) fn on_record(
             call: &ended.call,
             session: &ended.asker.session,
             tool: &ended.asker.tool,
-            moment: Moment::TaskEnded { end: ended.end, elapsed_us, usage: ended.usage },
+            moment: Moment::TaskEnded {
+                end: ended.end,
+                elapsed_us,
+                usage: ended.usage,
+                touched: Some(&ended.touched).filter(|touched| !touched.is_empty()),
+            },
         };
         let _ = recorder.record(&event, Keep::Written);
     }));

@@ -2,12 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use toolcrib_core::{Clock, Recorder, Toolset};
+use toolcrib_core::{CallId, Cancel, Clock, Files, Recorder, Toolset};
+use toolcrib_host::{Workspace, changed_since};
 use toolcrib_ledger::report::Spans;
-use toolcrib_ledger::{Journal, Previews, RecordFile, Redactor, State, find_lost, is_secret_name};
+use toolcrib_ledger::{
+    Journal, LostCall, Previews, RecordFile, Redactor, State, find_lost, is_secret_name,
+};
 
 use crate::settings::{Origin, Settings};
 
@@ -50,32 +54,48 @@ fn set(settings: &Settings, rules: &[(String, String)]) -> Value {
 
 /// Says which calls were under way when their process died.
 pub(super) fn lost(
+    workspace: &Arc<Workspace>,
     state: &State,
     recorder: &dyn Recorder,
     clock: &dyn Clock,
-    warnings: &mut Vec<String>,
-) {
-    let lost = find_lost(state, recorder, clock.now());
-    let has_changed = |call: &str| {
+) -> Vec<String> {
+    let root = workspace.root().map(|root| root.path().display().to_string());
+    let look = |lost: &LostCall| {
+        // What a command did to the files that it named can be told now.
+        let call = CallId(lost.call.clone());
+        workspace.for_call(call, &lost.tool, Cancel::default()).settle();
+        let directory = lost.directory.as_ref()?;
+        let is_here = root.as_ref().is_some_and(|root| Path::new(directory).starts_with(root));
+        is_here.then(|| changed_since(workspace, state.folder(), lost.at))
+    };
+    let lost = find_lost(state, recorder, clock.now(), &look);
+    let has_changed = |lost: &LostCall| {
         let changes = Journal::new(state).read().unwrap_or_default().0;
-        changes.iter().any(|change| change.call.0 == call)
+        changes.iter().any(|change| change.call.0 == lost.call)
+    };
+    let said = |lost: &LostCall| {
+        let (call, tool) = (&lost.call, &lost.tool);
+        let has_changed = has_changed(lost);
+        let undo = if has_changed && lost.places.is_empty() {
+            format!(
+                ", `toolcrib undo {call}` takes back what became of the files it named; look at the others \
+                 before you go on"
+            )
+        } else if has_changed {
+            format!(", `toolcrib undo {call}` takes it back")
+        } else if lost.places.is_empty() {
+            "; look at the files of the workspace before you go on".to_owned()
+        } else {
+            ", and it had not begun to change them".to_owned()
+        };
+        format!(
+            "`{tool}` was under way when its process died, so what it did is not known: \
+             `toolcrib audit show {call}` shows it{undo}"
+        )
     };
     match lost {
-        Ok(lost) => warnings.extend(lost.iter().map(|lost| {
-            let (call, tool) = (&lost.call, &lost.tool);
-            let undo = if has_changed(call) {
-                format!(", `toolcrib undo {call}` takes it back")
-            } else if lost.places.is_empty() {
-                "; look at the files of the workspace before you go on".to_owned()
-            } else {
-                ", and it had not begun to change them".to_owned()
-            };
-            format!(
-                "`{tool}` was under way when its process died, so what it did is not known: \
-                 `toolcrib audit show {call}` shows it{undo}"
-            )
-        })),
-        Err(err) => warnings.push(format!("the record cannot be looked at: {err}")),
+        Ok(lost) => lost.iter().map(said).collect(),
+        Err(err) => vec![format!("the record cannot be looked at: {err}")],
     }
 }
 

@@ -190,6 +190,7 @@ fn calls(recorder: &RecordFile, hours_ago: i64, count: u64, elapsed_us: u64, ver
         // No two calls take exactly as long.
         let elapsed_us = elapsed_us + number * elapsed_us / count / 4;
         let ended = Moment::Ended {
+            touched: None,
             has_task: false,
             error,
             elapsed_us,

@@ -1,0 +1,105 @@
+//! Everything below folders, by handles: names can be exchanged meanwhile, and be longer than a path may be.
+
+use std::ffi::{CStr, CString, OsStr};
+use std::ops::ControlFlow;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+
+use rustix::fs::{
+    AtFlags, Dir, FileType, Mode, OFlags, Statx, StatxFlags, StatxTimestamp, openat, statx,
+};
+
+/// Folders that hold what was made or fetched, and much of it: they come last.
+const BULKY: [&str; 5] = [".git", "node_modules", "target", ".venv", "__pycache__"];
+
+/// No more of them wait: each keeps a folder open.
+const MOST_WAITING: usize = 64;
+
+/// One thing that is there.
+pub(crate) struct Found<'a> {
+    /// The folder it is in, below its root.
+    pub(crate) folder: &'a Path,
+    pub(crate) name: &'a CStr,
+    pub(crate) kind: FileType,
+    meta: Statx,
+}
+
+impl Found<'_> {
+    /// Its path below its root.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.join(OsStr::from_bytes(self.name.to_bytes()))
+    }
+
+    /// Bytes that it takes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.meta.stx_blocks * 512
+    }
+
+    /// When it was last changed in any way, since 1970.
+    pub(crate) fn changed(&self) -> Duration {
+        since_1970(self.meta.stx_ctime)
+    }
+
+    /// When what is in it was last changed.
+    pub(crate) fn written(&self) -> Duration {
+        since_1970(self.meta.stx_mtime)
+    }
+
+    /// When it was made; where file systems do not know, when it was last changed.
+    pub(crate) fn made(&self) -> Duration {
+        let is_known = self.meta.stx_mask & StatxFlags::BTIME.bits() != 0;
+        if is_known { since_1970(self.meta.stx_btime) } else { self.changed() }
+    }
+}
+
+fn since_1970(time: StatxTimestamp) -> Duration {
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), time.tv_nsec)
+}
+
+/// Has `see` look at everything below `root`, until it has seen enough. Returns whether there were folders that
+/// could not be looked into.
+pub(crate) fn walk(root: OwnedFd, see: &mut dyn FnMut(&Found<'_>) -> ControlFlow<()>) -> bool {
+    let mut has_gaps = false;
+    let mut open = vec![(Rc::new((root, PathBuf::new())), c".".to_owned())];
+    let mut waiting: Vec<(Rc<(OwnedFd, PathBuf)>, CString)> = Vec::new();
+    while let Some((above, name)) = open.pop().or_else(|| waiting.pop()) {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let folder = openat(&above.0, &name, flags, Mode::empty());
+        let Ok((folder, entries)) =
+            folder.and_then(|folder| Dir::read_from(&folder).map(|entries| (folder, entries)))
+        else {
+            has_gaps = true;
+            continue;
+        };
+        let path = if name.as_c_str() == c"." {
+            PathBuf::new()
+        } else {
+            above.1.join(OsStr::from_bytes(name.to_bytes()))
+        };
+        let here = Rc::new((folder, path));
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            if name == c"." || name == c".." {
+                continue;
+            }
+            let flags = AtFlags::SYMLINK_NOFOLLOW;
+            let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
+            if let Ok(meta) = statx(&here.0, name, flags, wanted) {
+                let kind = FileType::from_raw_mode(meta.stx_mode.into());
+                if see(&Found { folder: &here.1, name, kind, meta }).is_break() {
+                    return has_gaps;
+                }
+            }
+            if entry.file_type() == FileType::Directory {
+                let is_bulky = BULKY.iter().any(|bulky| name.to_bytes() == bulky.as_bytes());
+                let queue =
+                    if is_bulky && waiting.len() < MOST_WAITING { &mut waiting } else { &mut open };
+                queue.push((Rc::clone(&here), name.to_owned()));
+            }
+        }
+    }
+    has_gaps
+}

@@ -1,0 +1,179 @@
+//! The files that a command may change, as far as its words tell: what they hold is kept before it runs.
+
+use toolcrib_core::Ctx;
+use toolcrib_core::capability::EntryKind;
+use toolcrib_core::reading::{ONLY_LOOK, Reading};
+
+use crate::paths::{Candidates, below, directories};
+
+/// More than this are not looked for.
+const MOST: usize = 64;
+
+/// Nor are more entries of one directory looked at.
+const MOST_ENTRIES: usize = 1000;
+
+/// How far a directory that is removed is looked into.
+const DEEPEST: usize = 6;
+
+/// Returns them, those first that it is known to write or remove.
+pub(crate) fn may_change(reading: &Reading, from: &str, ctx: &Ctx) -> Vec<String> {
+    let mut reach = Reach { files: Vec::new(), ctx };
+    if only_looks(reading) {
+        return reach.files;
+    }
+    let directories = directories(reading, from);
+    for word in &reading.writes {
+        reach.add_all(&directories, word, Reach::add_new);
+    }
+    for word in &reading.removes {
+        reach.add_all(&directories, word, |reach, path| reach.add_tree(path, DEEPEST));
+    }
+    for word in &Candidates::all(reading, &directories).paths {
+        reach.add_all(&directories, word, Reach::add_file);
+    }
+    reach.files
+}
+
+/// Whether all that it does is to look.
+fn only_looks(reading: &Reading) -> bool {
+    let Ok(proven) = &reading.proven else { return false };
+    let looks = proven.steps.iter().all(|step| {
+        let name = step.words.first().map_or("", String::as_str);
+        ONLY_LOOK.contains(&name) && step.caveat.is_none()
+    });
+    looks && proven.writes.is_empty() && reading.writes.is_empty() && reading.removes.is_empty()
+}
+
+struct Reach<'a> {
+    files: Vec<String>,
+    ctx: &'a Ctx,
+}
+
+impl Reach<'_> {
+    /// Adds what a word could be, from any of these directories.
+    fn add_all(&mut self, directories: &[String], word: &str, add: impl Fn(&mut Self, &str)) {
+        for directory in directories {
+            let path = below(directory, word);
+            let landing = self.ctx.files.landing(&path);
+            if !landing.is_inside {
+                continue;
+            }
+            add(self, &landing.path);
+            for path in self.expand(&landing.path) {
+                add(self, &path);
+            }
+        }
+    }
+
+    fn kind(&self, path: &str) -> Option<EntryKind> {
+        self.ctx.files.look(path).ok().map(|meta| meta.kind)
+    }
+
+    fn add(&mut self, path: &str) {
+        if self.files.len() < MOST && !self.files.iter().any(|known| known == path) {
+            self.files.push(path.to_owned());
+        }
+    }
+
+    /// Adds a file that is there.
+    fn add_file(&mut self, path: &str) {
+        if self.kind(path) == Some(EntryKind::File) {
+            self.add(path);
+        }
+    }
+
+    /// Adds a file that is there or could be made.
+    fn add_new(&mut self, path: &str) {
+        if matches!(self.kind(path), Some(EntryKind::File) | None) && !has_stars(path) {
+            self.add(path);
+        }
+    }
+
+    /// Adds a file, or all that is below a directory.
+    fn add_tree(&mut self, path: &str, deep: usize) {
+        match self.kind(path) {
+            Some(EntryKind::File) => self.add(path),
+            Some(EntryKind::Directory) if deep > 0 && self.files.len() < MOST => {
+                for (name, kind) in self.entries(path) {
+                    let path = format!("{path}/{name}");
+                    match kind {
+                        EntryKind::File => self.add(&path),
+                        EntryKind::Directory => self.add_tree(&path, deep - 1),
+                        EntryKind::Link | EntryKind::Special => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The paths that stars in the last part of one stand for.
+    fn expand(&self, path: &str) -> Vec<String> {
+        let Some((folder, last)) = path.rsplit_once('/') else { return Vec::new() };
+        if !has_stars(last) || has_stars(folder) {
+            return Vec::new();
+        }
+        let entries = self.entries(folder).into_iter();
+        let fitting = entries
+            .filter(|(name, _)| !name.starts_with('.') && fits(last.as_bytes(), name.as_bytes()));
+        fitting.map(|(name, _)| format!("{folder}/{name}")).take(MOST).collect()
+    }
+
+    fn entries(&self, folder: &str) -> Vec<(String, EntryKind)> {
+        let listing = self.ctx.files.list(folder, MOST_ENTRIES).unwrap_or_default();
+        listing.entries.into_iter().map(|entry| (entry.name, entry.kind)).collect()
+    }
+}
+
+/// Whether a name fits a pattern of letters, stars and question marks.
+fn fits(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut at, mut from) = (0, 0);
+    // Where the last star was, and how much of the name it has taken.
+    let mut star: Option<(usize, usize)> = None;
+    while from < name.len() {
+        match pattern.get(at) {
+            Some(b'*') => {
+                star = Some((at, from));
+                at += 1;
+            }
+            Some(letter) if *letter == b'?' || *letter == name[from] => {
+                at += 1;
+                from += 1;
+            }
+            _ => {
+                let Some((place, taken)) = star else { return false };
+                star = Some((place, taken + 1));
+                (at, from) = (place + 1, taken + 1);
+            }
+        }
+    }
+    pattern[at..].iter().all(|letter| *letter == b'*')
+}
+
+fn has_stars(text: &str) -> bool {
+    text.contains(['*', '?'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stars_stand_for_what_a_shell_takes_them_for() {
+        for (pattern, name) in [
+            ("*.rs", "a.rs"),
+            ("a*b*c", "aXbYbZc"),
+            ("?", "x"),
+            ("*", ""),
+            ("a**", "a"),
+            ("*a?", "aab"),
+        ] {
+            assert!(fits(pattern.as_bytes(), name.as_bytes()), "{pattern} {name}");
+        }
+        for (pattern, name) in
+            [("*.rs", "a.rss"), ("?", ""), ("a*b", "acbd"), ("*a?", "ba"), ("", "x")]
+        {
+            assert!(!fits(pattern.as_bytes(), name.as_bytes()), "{pattern} {name}");
+        }
+    }
+}
