@@ -5,8 +5,8 @@ use std::io::Read;
 use std::os::fd::AsFd;
 
 use rustix::fs::FileType;
-use toolcrib_core::change::{Restore, SetAside};
-use toolcrib_core::{Cancel, Change, ChangeKind, Image};
+use toolcrib_core::change::SetAside;
+use toolcrib_core::{Cancel, Change, ChangeKind, ErrorKind, Image, ToolError};
 
 use crate::alter::sha256;
 use crate::confine::CallFiles;
@@ -19,6 +19,9 @@ const MOST_FILES: usize = 32;
 /// Nor is a larger file, or more than this of all of them.
 const LARGEST: u64 = 1 << 20;
 const MOST_BYTES: usize = 8 << 20;
+
+/// A file that has become larger than this is not looked at again: it is another one for sure.
+const LARGEST_AFTER: u64 = 64 << 20;
 
 impl CallFiles {
     /// Keeps what is at these paths, as far as there is room. What cannot be kept is no reason not to run.
@@ -69,6 +72,17 @@ impl CallFiles {
         set(Some(image), content)
     }
 
+    /// What is at the place of a change by now; an error if it has become too large to be looked at.
+    fn now_at(&self, change: &Change) -> Result<Option<Image>, ToolError> {
+        let place = self.place_of(change)?;
+        let Some(target) = self.resolved(&place)? else { return Ok(None) };
+        let size = target.existing.as_ref().map_or(0, |(_, meta)| meta.st_size);
+        if u64::try_from(size).unwrap_or(0) > LARGEST_AFTER {
+            return Err(ToolError::new(ErrorKind::TooLarge, "it has become too large"));
+        }
+        self.image(&target)
+    }
+
     /// Notes which files are no longer what they were when they were set aside.
     pub(crate) fn settle_aside(&self) {
         let changes = &self.workspace.changes;
@@ -77,10 +91,10 @@ impl CallFiles {
         let here = self.workspace.for_call(self.call.clone(), &self.tool, Cancel::default());
         let mut is_settled = true;
         for SetAside { change, content } in held {
-            let change = match here.current(&change) {
+            let change = match here.now_at(&change) {
                 Ok(now) => came_of(change, now),
                 // It is something that cannot be looked at by now, or in another workspace than ours.
-                Err(_) => Some(change),
+                Err(_) => Some(change).filter(|change| change.before.is_some()),
             };
             let Some(change) = change else { continue };
             let kept = change.before.is_none() || changes.keep(&mut &content[..]).is_ok();

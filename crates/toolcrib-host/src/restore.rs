@@ -81,7 +81,7 @@ impl Restore for CallFiles {
 }
 
 impl CallFiles {
-    fn place_of<'a>(&'a self, change: &'a Change) -> Result<Place<'a>, ToolError> {
+    pub(crate) fn place_of<'a>(&'a self, change: &'a Change) -> Result<Place<'a>, ToolError> {
         let root = self.root_of(change)?;
         Ok(Place { root, below: unspelt(&change.path), shown: &change.path })
     }
@@ -109,7 +109,7 @@ impl CallFiles {
     }
 
     /// Returns the image of what is at a target.
-    fn image(&self, target: &Target<'_>) -> Result<Option<Image>, ToolError> {
+    pub(crate) fn image(&self, target: &Target<'_>) -> Result<Option<Image>, ToolError> {
         let Some((file, meta)) = &target.existing else { return Ok(None) };
         let failed = |errno: Errno| fault(errno, target.shown);
         if target.is_link() {

@@ -450,4 +450,30 @@ mod tests {
         let verified = crate::verify(&state).unwrap();
         assert_eq!((verified.problems, verified.lines), (Vec::new(), 7));
     }
+
+    #[test]
+    fn what_is_in_a_later_file_is_not_on_the_disk_with_what_is_in_an_earlier_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = State::open(&folder.path().join("state")).unwrap();
+        let recorder = record(&state, json!({}));
+        let append = |at: &str| {
+            let at = at.parse().unwrap();
+            let mut ink = recorder.ink();
+            ink.held.push(Body::about(at, "x", &json!({})));
+            recorder.write_held(&mut ink, at).unwrap()
+        };
+        let first = append("2025-11-04T12:34:56Z");
+        let second = append("2025-11-04T12:34:57Z");
+        let third = append("2025-11-04T13:00:00Z");
+        let synced = || *recorder.synced.lock().unwrap();
+        recorder.sync(&first.file, first.seq).unwrap();
+        assert_eq!(synced(), first.seq, "the newest line is in another file");
+        recorder.sync(&third.file, third.seq).unwrap();
+        assert_eq!(synced(), third.seq);
+        // Those of one file go together.
+        let fourth = append("2025-11-04T13:00:01Z");
+        let fifth = append("2025-11-04T13:00:02Z");
+        recorder.sync(&fourth.file, fourth.seq).unwrap();
+        assert_eq!((synced(), second.seq), (fifth.seq, first.seq + 1));
+    }
 }

@@ -72,6 +72,10 @@ fn look(state: &State, is_last: bool) -> io::Result<Option<Verified>> {
     };
     let record = Record::open(state)?;
     let Some(key) = key else {
+        // It may have begun since.
+        if !is_last && Key::read(&state.folder().join("record.key"))?.is_some() {
+            return Ok(None);
+        }
         let what = "is missing: nothing of the record can be checked without it";
         let lost = Problem { file: "record.key".to_owned(), line: None, what: what.to_owned() };
         let is_new = record.segments().is_empty() && !head::names_lines(state)?;
@@ -678,6 +682,80 @@ mod tests {
         fs::remove_file(place.file()).unwrap();
         fs::write(place.file().with_extension("jsonl.gz"), "no gzip").unwrap();
         place.check(None, "cannot be read");
+    }
+
+    #[test]
+    fn what_stands_behind_the_end_of_a_packed_file_is_found() {
+        let place = Place::written(3);
+        let packed = place.file().with_extension("jsonl.gz");
+        let gzip = |bytes: &[u8]| {
+            use std::io::Write;
+            let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            gzip.write_all(bytes).unwrap();
+            gzip.finish().unwrap()
+        };
+        let plain = gzip(&fs::read(place.file()).unwrap());
+        fs::remove_file(place.file()).unwrap();
+        fs::write(&packed, &plain).unwrap();
+        place.is_whole(3);
+        // Another gzip is passed over by many who read one.
+        for behind in [gzip(b"{\"event\":\"ended\"}\n"), b"x".to_vec()] {
+            fs::write(&packed, [plain.clone(), behind].concat()).unwrap();
+            place.check(None, "more behind its end");
+        }
+    }
+
+    #[test]
+    fn verifying_while_others_write_and_pack_alarms_nobody() {
+        use crate::record::{Previews, RecordFile};
+        use std::sync::atomic::{AtomicBool, Ordering};
+        let place = Place::new();
+        let is_over = AtomicBool::new(false);
+        let (mut seen, mut packed) = (0, 0);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let mut log = place.log();
+                    log.begin_anew_after(4000);
+                    for _ in 0..600 {
+                        Place::write(&mut log, "x");
+                    }
+                    is_over.store(true, Ordering::Relaxed);
+                });
+            }
+            let packer = scope.spawn(|| {
+                let redactor = crate::redact::Redactor::default();
+                let record = RecordFile::new(&place.state, Previews::On, redactor, json!({}));
+                let now = "2025-11-04T12:00:00Z".parse().unwrap();
+                let mut packed = 0;
+                while !is_over.load(Ordering::Relaxed) {
+                    let done = crate::tidy::tidy(&place.state, &record, now, 30, &|_| true);
+                    packed += done.unwrap().packed;
+                }
+                packed
+            });
+            while !is_over.load(Ordering::Relaxed) {
+                let found = verify(&place.state).unwrap();
+                assert_eq!(found.problems, []);
+                seen = found.lines.max(seen);
+            }
+            packed = packer.join().unwrap();
+        });
+        assert!(seen > 0 && packed > 0, "{seen} {packed}");
+        place.is_whole(1200);
+    }
+
+    #[test]
+    fn an_end_that_is_no_file_holds_nobody_up() {
+        let place = Place::written(3);
+        let head = place.state.folder().join("context_log/head");
+        fs::remove_file(&head).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, &head, rustix::fs::Mode::RUSR).unwrap();
+        assert!(verify(&place.state).is_err_and(|err| err.to_string().contains("head")));
+        let settings = Settings { hash: Link::FIRST, shown: json!({}) };
+        let folder = place.state.folder();
+        let opened = Log::open(&folder.join("context_log"), &folder.join("record.key"), settings);
+        assert!(opened.is_err_and(|err| err.to_string().contains("head")));
     }
 
     #[test]

@@ -390,3 +390,29 @@ fn many_write_and_fold_at_once() {
     let verified = toolcrib_ledger::verify(&place.state).unwrap();
     assert_eq!((verified.problems, verified.lines), (Vec::new(), 801));
 }
+
+#[test]
+fn a_call_that_was_lost_is_open_no_longer() {
+    let place = Place::new();
+    let recorder = place.recorder();
+    let (id, session) = (CallId("lost".to_owned()), SessionId("s".to_owned()));
+    let at: jiff::Timestamp = "2026-11-01T00:00:00Z".parse().unwrap();
+    let asked = Moment::Asked { args: "{}", digest: "d".to_owned(), effect: Effect::Write };
+    let event = Event { at, call: &id, session: &session, tool: "clemini/bash", moment: asked };
+    recorder.record(&event, Keep::Written).unwrap();
+    let open = || {
+        let mut stats = place.stats();
+        stats.fold().unwrap();
+        drop(stats);
+        let database = rusqlite::Connection::open(place.state.folder().join("stats.db")).unwrap();
+        database
+            .query_row("SELECT count(*) FROM open_calls", [], |row| row.get::<_, i64>(0))
+            .unwrap()
+    };
+    assert_eq!(open(), 1);
+    let (act, event, tool) = ("tool_call", "lost", "clemini/bash");
+    let detail = json!({"outcome": "unknown"});
+    let note = Note { at, actor: "system", act, event, tool, call: &id.0, detail };
+    recorder.note(&note).unwrap();
+    assert_eq!(open(), 0);
+}

@@ -1,5 +1,7 @@
 //! The files that a command may change, as far as its words tell: what they hold is kept before it runs.
 
+use std::time::Duration;
+
 use toolcrib_core::Ctx;
 use toolcrib_core::capability::EntryKind;
 use toolcrib_core::reading::{ONLY_LOOK, Reading};
@@ -9,15 +11,18 @@ use crate::paths::{Candidates, below, directories};
 /// More than this are not looked for.
 const MOST: usize = 64;
 
-/// Nor are more entries of one directory looked at.
+/// Nor are more entries of one directory, or more directories, looked at, or for longer than this.
 const MOST_ENTRIES: usize = 1000;
+const MOST_LISTED: usize = 64;
+const LONGEST: Duration = Duration::from_millis(20);
 
 /// How far a directory that is removed is looked into.
 const DEEPEST: usize = 6;
 
 /// Returns them, those first that it is known to write or remove.
 pub(crate) fn may_change(reading: &Reading, from: &str, ctx: &Ctx) -> Vec<String> {
-    let mut reach = Reach { files: Vec::new(), ctx };
+    let mut reach =
+        Reach { files: Vec::new(), listed: 0, until: ctx.clock.elapsed() + LONGEST, ctx };
     if only_looks(reading) {
         return reach.files;
     }
@@ -46,6 +51,10 @@ fn only_looks(reading: &Reading) -> bool {
 
 struct Reach<'a> {
     files: Vec<String>,
+    /// How many directories were listed.
+    listed: usize,
+    /// When it is enough.
+    until: Duration,
     ctx: &'a Ctx,
 }
 
@@ -108,7 +117,7 @@ impl Reach<'_> {
     }
 
     /// The paths that stars in the last part of one stand for.
-    fn expand(&self, path: &str) -> Vec<String> {
+    fn expand(&mut self, path: &str) -> Vec<String> {
         let Some((folder, last)) = path.rsplit_once('/') else { return Vec::new() };
         if !has_stars(last) || has_stars(folder) {
             return Vec::new();
@@ -119,7 +128,11 @@ impl Reach<'_> {
         fitting.map(|(name, _)| format!("{folder}/{name}")).take(MOST).collect()
     }
 
-    fn entries(&self, folder: &str) -> Vec<(String, EntryKind)> {
+    fn entries(&mut self, folder: &str) -> Vec<(String, EntryKind)> {
+        self.listed += 1;
+        if self.listed > MOST_LISTED || self.ctx.clock.elapsed() > self.until {
+            return Vec::new();
+        }
         let listing = self.ctx.files.list(folder, MOST_ENTRIES).unwrap_or_default();
         listing.entries.into_iter().map(|entry| (entry.name, entry.kind)).collect()
     }

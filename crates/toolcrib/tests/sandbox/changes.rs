@@ -110,6 +110,30 @@ fn what_a_command_does_to_files_it_does_not_name_is_seen() {
 }
 
 #[test]
+fn what_cannot_be_kept_or_looked_at_is_no_reason_not_to_run() {
+    for_all(|scratch| {
+        scratch.put("a", "before");
+        scratch.put("large", vec![b'x'; 2 << 20]);
+        let command = "truncate -s 100M a; echo more >> large; mkfifo pipe; [ -p pipe ]";
+        let ran = scratch.call("clemini/bash", &json!({"command": command}).to_string());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let told = story(scratch);
+        assert_eq!(changes(&told), pairs(&[("replaced", "a")]));
+        assert!(seen(scratch, &told, "changed").contains(&"large".to_owned()), "{told}");
+        // What it has become was not looked at, so that nobody knows whether it is still that.
+        assert!(told["changes"][0]["after"].is_null(), "{told}");
+        // A link out of the workspace, and a pipe, are not read.
+        let out = scratch.path("home/secret");
+        std::fs::write(&out, "secret").unwrap();
+        std::os::unix::fs::symlink(&out, scratch.work().join("link")).unwrap();
+        let command = json!({"command": "cat link pipe 2>/dev/null < /dev/null & sh -c true"});
+        scratch.call("clemini/bash", &command.to_string());
+        assert_eq!(changes(&story(scratch)), []);
+        assert!(nothing_is_aside(scratch));
+    });
+}
+
+#[test]
 fn what_a_task_does_is_settled_at_its_end() {
     for_all(|scratch| {
         scratch.put("a", "before");
