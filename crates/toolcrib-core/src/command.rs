@@ -76,6 +76,8 @@ pub struct Order {
     pub keep: usize,
     /// How the rest can be read, for the line that says something was left out.
     pub rest: &'static str,
+    /// Whether it is proven only to look, so that nobody needs to look what it changed.
+    pub only_looks: bool,
 }
 
 /// What reads a command's text.

@@ -73,6 +73,8 @@ pub struct Ctx {
     pub limits: Limits,
     /// What the call has used.
     pub meter: Meter,
+    /// Whether its command is proven only to look.
+    pub only_looks: bool,
 }
 
 /// Adds up what a call uses.

@@ -286,7 +286,7 @@ impl Sandbox {
     ) -> Result<Arc<Job>, ToolError> {
         let ready = self.ready()?;
         let covers = self.folder.join(COVERS);
-        let began = Began::now(&self.workspace.roots, &covers);
+        let began = (!order.only_looks).then(|| Began::now(&self.workspace.roots, &covers));
         let launched = match self.launch(&ready, order, None) {
             // The launcher is gone: another one, once.
             Err(err) if err.context.contains_key("launcher") => {
@@ -322,7 +322,9 @@ impl Sandbox {
             // A defect of ours must not leave anyone waiting; the command ends with its lines.
             let finished = catch_unwind(AssertUnwindSafe(|| {
                 let mut finished = follower.follow(guards)?;
-                finished.touched = began.touched(&workspace.roots, &covers);
+                if let Some(began) = began {
+                    finished.touched = began.touched(&workspace.roots, &covers);
+                }
                 Ok(finished)
             }));
             let finished = finished.unwrap_or_else(|_| {

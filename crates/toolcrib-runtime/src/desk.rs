@@ -49,8 +49,8 @@ pub(crate) struct About {
     directory: Option<String>,
     /// What holds for that command.
     terms: Option<String>,
-    /// The files that it may change.
-    may_change: Vec<String>,
+    /// The files that it may change; nothing if all that it does is to look.
+    may_change: Option<Vec<String>>,
 }
 
 impl About {
@@ -354,11 +354,12 @@ impl Desk {
             ctx.files.set_aside(self.may_change());
         }
         self.record_started()?;
-        Ok(prepared.run(ctx))
+        let only_looks = self.about.get().is_some_and(|about| about.may_change.is_none());
+        Ok(prepared.run(Ctx { only_looks, ..ctx }))
     }
 
     fn may_change(&self) -> &[String] {
-        self.about.get().map_or(&[], |about| &about.may_change)
+        self.about.get().and_then(|about| about.may_change.as_deref()).unwrap_or_default()
     }
 
     fn record_decided(&self, verdict: &str, rule: &str, by: Option<&str>) -> Result<(), ToolError> {

@@ -186,11 +186,9 @@ impl Judge {
         files
     }
 
-    /// The files that a command may change.
-    pub(crate) fn may_change(&self, plan: &Plan, ctx: &Ctx) -> Vec<String> {
-        let (Some(reading), Some(command)) = (self.read(plan), &plan.command) else {
-            return Vec::new();
-        };
+    /// The files that a command may change; nothing if all that it does is to look, or there is none.
+    pub(crate) fn may_change(&self, plan: &Plan, ctx: &Ctx) -> Option<Vec<String>> {
+        let (reading, command) = (self.read(plan)?, plan.command.as_ref()?);
         may_change(&reading, command.directory.as_deref().unwrap_or("."), ctx)
     }
 

@@ -19,13 +19,13 @@ const LONGEST: Duration = Duration::from_millis(20);
 /// How far a directory that is removed is looked into.
 const DEEPEST: usize = 6;
 
-/// Returns them, those first that it is known to write or remove.
-pub(crate) fn may_change(reading: &Reading, from: &str, ctx: &Ctx) -> Vec<String> {
+/// Returns them, those first that it is known to write or remove; nothing if all that it does is to look.
+pub(crate) fn may_change(reading: &Reading, from: &str, ctx: &Ctx) -> Option<Vec<String>> {
+    if only_looks(reading) {
+        return None;
+    }
     let mut reach =
         Reach { files: Vec::new(), listed: 0, until: ctx.clock.elapsed() + LONGEST, ctx };
-    if only_looks(reading) {
-        return reach.files;
-    }
     let directories = directories(reading, from);
     for word in &reading.writes {
         reach.add_all(&directories, word, Reach::add_new);
@@ -36,7 +36,7 @@ pub(crate) fn may_change(reading: &Reading, from: &str, ctx: &Ctx) -> Vec<String
     for word in &Candidates::all(reading, &directories).paths {
         reach.add_all(&directories, word, Reach::add_file);
     }
-    reach.files
+    Some(reach.files)
 }
 
 /// Whether all that it does is to look.

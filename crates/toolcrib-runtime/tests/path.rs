@@ -236,6 +236,7 @@ impl World for Nowhere {
             settings: Arc::new(ToolSettings::default()),
             limits: Limits::DEFAULT,
             meter: Meter::default(),
+            only_looks: false,
         }
     }
 }

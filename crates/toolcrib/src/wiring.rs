@@ -480,6 +480,7 @@ impl World for Shop {
             settings: Arc::clone(&self.settings),
             limits: Limits::DEFAULT,
             meter: Meter::default(),
+            only_looks: false,
         }
     }
 }

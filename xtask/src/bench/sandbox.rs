@@ -103,6 +103,7 @@ fn order(words: &[&str]) -> Order {
         after: After::Kill,
         keep: 25_000,
         rest: "",
+        only_looks: false,
     }
 }
 

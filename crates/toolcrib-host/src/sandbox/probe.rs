@@ -182,6 +182,7 @@ fn canary_order() -> toolcrib_core::command::Order {
         after: After::Kill,
         keep: 4096,
         rest: "",
+        only_looks: true,
     }
 }
 

@@ -19,7 +19,7 @@ use crate::spelling::spelt;
 use crate::{Root, Workspace};
 
 /// How long it is looked.
-const LONGEST: Duration = Duration::from_millis(100);
+const LONGEST: Duration = Duration::from_millis(50);
 
 /// After so many things it is looked at the clock.
 const STRIDE: usize = 128;

@@ -29,6 +29,7 @@ pub(crate) fn order(ctx: &Ctx, shell: Shell, text: &str, seconds: u64) -> Order 
         after: After::Kill,
         keep: KEEP.min(room(ctx)),
         rest: "read it with `toolcrib output {id}`",
+        only_looks: ctx.only_looks,
     }
 }
 

@@ -30,6 +30,8 @@ pub(super) fn run(
         after: After::Kill,
         keep: 1 << 20,
         rest: "",
+        // It is on no record.
+        only_looks: true,
     };
     match follow(&crib, order)? {
         Ok(finished) => {

@@ -140,6 +140,7 @@ impl Place {
             after: After::Kill,
             keep: 100_000,
             rest: "",
+            only_looks: true,
         };
         let Ran::Over(finished) = self.sandbox.run(&order, &Cancel::default()).unwrap() else {
             panic!()

@@ -188,6 +188,7 @@ fn others_are_told_when_a_task_ends() {
             after: After::Kill,
             keep: 1000,
             rest: "",
+            only_looks: true,
         };
         place.sandbox.start(&order).unwrap();
         let heard = told.recv_timeout(std::time::Duration::from_secs(20)).unwrap();
