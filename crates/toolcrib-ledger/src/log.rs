@@ -25,6 +25,9 @@ pub(crate) const SEGMENT_BYTES: u64 = 10 << 20;
 /// The name of the file that tells where the record ends.
 pub(crate) const HEAD: &str = "head";
 
+/// How much of the memory that lines are put together in is held on to.
+const MOST_HELD: usize = 64 << 10;
+
 /// The name of the file that lists those with lines from before their hour.
 const STRAYS: &str = "strays";
 
@@ -75,6 +78,8 @@ pub(crate) struct Log {
     current: Option<(Segment, Arc<File>)>,
     /// The file of the last line, with its name.
     named: Option<(Segment, String)>,
+    /// Where lines are put together, so that not every call asks for memory.
+    text: Vec<u8>,
     /// The last file that is known to have lines of an hour before its own.
     strayed: Option<Segment>,
 }
@@ -122,6 +127,7 @@ impl Log {
             seen: None,
             current: None,
             named: None,
+            text: Vec::new(),
             strayed: None,
         })
     }
@@ -179,7 +185,8 @@ impl Log {
             stray(&self.folder, segment)?;
             self.strayed = Some(segment);
         }
-        let mut text = Vec::with_capacity(bodies.iter().map(|body| body.0.len() + 128).sum());
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
         if is_torn {
             // What is there and does not belong to the chain stays a line of its own.
             text.push(b'\n');
@@ -210,6 +217,8 @@ impl Log {
         let bytes = head.bytes_in(name, &self.key);
         self.head.write_all_at(&bytes, 0)?;
         self.seen = Some((bytes, head));
+        text.shrink_to(MOST_HELD);
+        self.text = text;
         Ok(Appended { seq: head.seq, file })
     }
 
