@@ -203,9 +203,11 @@ pub trait Files: Tree {
     /// Returns the changes made through this handle so far.
     fn changes(&self) -> Vec<Change>;
 
-    /// Keeps what is at these paths before a command that may change it, as far as there is room.
-    fn set_aside(&self, paths: &[String]) {
+    /// Keeps what is at these paths before a command that may change it, as far as there is room. Returns how many
+    /// files are there of which no copy is kept.
+    fn set_aside(&self, paths: &[String]) -> u64 {
         let _ = paths;
+        0
     }
 
     /// Notes which of the files that were set aside are no longer what they were, and lets the others go.

@@ -32,6 +32,32 @@ pub struct Change {
     /// The directory that was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<FileId>,
+    /// Why it is not sure that the call made this change, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<Doubt>,
+}
+
+/// Why it is not sure that a call made a change, or all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Doubt {
+    /// Another call changed the same file while its command ran.
+    Others,
+    /// Nobody saw the end of its command.
+    Lost,
+    /// What the file is now was not looked at.
+    Unseen,
+}
+
+impl Doubt {
+    /// It in words, behind what it is about.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Others => "another call changed it at the same time",
+            Self::Lost => "nobody saw the end of the command, so someone else may have changed it",
+            Self::Unseen => "what it is since was not looked at",
+        }
+    }
 }
 
 /// What was done to a file.
@@ -110,6 +136,17 @@ pub struct SetAside {
     pub content: Vec<u8>,
 }
 
+/// What others did to a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Others {
+    /// Nothing that is known.
+    Nothing,
+    /// Something: this is what they left there, if that is known.
+    Left(Option<Image>),
+    /// It is set aside for another command, too.
+    Contend,
+}
+
 /// Keeps what files held before a call changed them. Implemented by the ledger, used by the host.
 pub trait Changes: Send + Sync {
     /// Stores content durably and returns its SHA-256 and size.
@@ -121,13 +158,13 @@ pub trait Changes: Send + Sync {
     /// Notes that a change was not made after all.
     fn forget(&self, change: &Change) -> io::Result<()>;
 
-    /// Keeps what the command of this call may change, durably, in the place of what was kept for it before.
+    /// Keeps what the command of this call may change, durably, and shows others that it is needed.
     fn set_aside(&self, call: &CallId, held: &[SetAside]) -> io::Result<()> {
         let _ = (call, held);
         Ok(())
     }
 
-    /// Returns what was kept for this call and not let go.
+    /// Returns what is kept for this call.
     fn aside(&self, call: &CallId) -> io::Result<Vec<SetAside>> {
         let _ = call;
         Ok(Vec::new())
@@ -137,6 +174,22 @@ pub trait Changes: Send + Sync {
     fn let_go(&self, call: &CallId) -> io::Result<()> {
         let _ = call;
         Ok(())
+    }
+
+    /// Leaves it to whoever comes next.
+    fn leave_aside(&self, call: &CallId) {
+        let _ = call;
+    }
+
+    /// Returns the calls that something is kept for and that nobody sees to any more; from here on we do.
+    fn left_aside(&self) -> Vec<CallId> {
+        Vec::new()
+    }
+
+    /// What others did to the place of a change since it was set aside for this call.
+    fn others(&self, call: &CallId, change: &Change) -> io::Result<Others> {
+        let _ = (call, change);
+        Ok(Others::Nothing)
     }
 }
 

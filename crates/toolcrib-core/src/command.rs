@@ -292,7 +292,7 @@ pub struct Printed {
 /// some of them at the same time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Touched {
-    /// Those that were made.
+    /// Those that are new, also in the place of others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub made: Vec<String>,
     /// Those that were there before.
@@ -304,6 +304,9 @@ pub struct Touched {
     /// Folders that something else was taken from, or only passed through.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thinned: Vec<String>,
+    /// How many files that its words name were not kept before it ran: too many, too large, not readable.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unkept: u64,
     /// How many more there are than are named.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more: u64,

@@ -26,7 +26,7 @@ pub mod toolset;
 pub use call::{Call, CallId, SessionId};
 pub use capability::{Cancel, Clock, Content, Entry, EntryKind, Files, Listing, Meta, Tree};
 pub use catalogue::Catalogue;
-pub use change::{Change, ChangeKind, Changes, FileId, Image};
+pub use change::{Change, ChangeKind, Changes, Doubt, FileId, Image};
 pub use command::{Commands, Usage};
 pub use declaration::{Declaration, Effect, Example, Limits};
 pub use error::{ErrorKind, ToolError};

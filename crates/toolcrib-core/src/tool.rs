@@ -94,7 +94,13 @@ impl Meter {
 
     /// Notes what its command was seen to have changed.
     pub fn touch(&self, touched: Touched) {
-        self.spent().1 = touched;
+        let mut spent = self.spent();
+        spent.1 = Touched { unkept: spent.1.unkept, ..touched };
+    }
+
+    /// Notes how many files were not kept before its command.
+    pub fn leave_out(&self, unkept: u64) {
+        self.spent().1.unkept = unkept;
     }
 
     /// What its command was seen to have changed, if anything.

@@ -202,6 +202,7 @@ impl CallFiles {
             before,
             after,
             made: None,
+            doubt: None,
         }
     }
 

@@ -86,7 +86,7 @@ impl CallFiles {
         Ok(Place { root, below: unspelt(&change.path), shown: &change.path })
     }
 
-    fn root_of(&self, change: &Change) -> Result<&Root, ToolError> {
+    pub(crate) fn root_of(&self, change: &Change) -> Result<&Root, ToolError> {
         let root = self.workspace.roots.iter().find(|root| root.id() == change.root_id);
         let root = root.ok_or_else(|| {
             let message = format!("`{}` is not the directory it was then", change.root);

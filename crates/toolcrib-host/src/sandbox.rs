@@ -57,7 +57,7 @@ use store::Store;
 use toolcrib_inside::canary::Canary;
 use toolcrib_inside::wire::{self, Inside, Launch, Rlimits, Setup};
 use toolcrib_inside::{Shield, landlock_version};
-use touched::Began;
+use touched::{Began, Seen};
 use view::{Folders, View};
 use watch::Growth;
 
@@ -88,6 +88,8 @@ pub struct Sandbox {
     tasks: Mutex<HashMap<Asker, (Duration, u64)>>,
     repositories: Repositories,
     keeper: Keeper,
+    /// What was found changed after the last command.
+    seen: Arc<Mutex<Seen>>,
 }
 
 /// Is told when a task is over.
@@ -127,6 +129,7 @@ impl Sandbox {
             tasks: Mutex::default(),
             repositories: Repositories::new(state.join("sandbox/repositories")),
             keeper: Keeper::default(),
+            seen: Arc::default(),
         })
     }
 
@@ -316,6 +319,7 @@ impl Sandbox {
         let roots = self.workspace.roots.iter().map(crate::Root::handle);
         let (growth, egress) = (Growth::since_now(roots), self.egress.clone());
         let (following, workspace) = (Arc::clone(&job), Arc::clone(&self.workspace));
+        let seen = Arc::clone(&self.seen);
         let started = thread::Builder::new().name("command".to_owned()).spawn(move || {
             let mut follower = Follower::new(&following, limits, growth, egress, lines);
             follower.tee = tee;
@@ -323,7 +327,7 @@ impl Sandbox {
             let finished = catch_unwind(AssertUnwindSafe(|| {
                 let mut finished = follower.follow(guards)?;
                 if let Some(began) = began {
-                    finished.touched = began.touched(&workspace.roots, &covers);
+                    finished.touched = began.touched(&workspace.roots, &covers, &seen);
                 }
                 Ok(finished)
             }));

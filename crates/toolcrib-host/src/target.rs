@@ -76,7 +76,7 @@ impl CallFiles {
             return Err(ToolError::new(ErrorKind::IsDirectory, message).at(path));
         }
         let Some((parent, at)) = parent_of(&place)? else { return Err(fault(Errno::NOENT, path)) };
-        let target = self.unfollowed(&place, parent, at)?;
+        let target = self.unfollowed(&place, parent, at, Purpose::Write)?;
         self.admit_target(&target)?;
         self.check_parent(&target)?;
         if target.existing.is_none() {
@@ -88,6 +88,15 @@ impl CallFiles {
     /// Finds what is at a path that was resolved before, following no link at all. `None` if the
     /// directory it was in is gone.
     pub(crate) fn resolved<'a>(&self, place: &Place<'a>) -> Result<Option<Target<'a>>, ToolError> {
+        self.resolved_for(place, Purpose::Write)
+    }
+
+    /// The same of a file that need not be writable.
+    pub(crate) fn resolved_for<'a>(
+        &self,
+        place: &Place<'a>,
+        purpose: Purpose,
+    ) -> Result<Option<Target<'a>>, ToolError> {
         let at = place.below.parent().unwrap_or(Path::new(""));
         let parent = match place.root.open_resolved(at) {
             Ok(parent) => parent,
@@ -96,7 +105,7 @@ impl CallFiles {
             Err(Errno::LOOP | Errno::NOTDIR | Errno::XDEV) => return Err(changed(place.shown)),
             Err(errno) => return Err(fault(errno, place.shown)),
         };
-        let target = self.unfollowed(place, parent, at.to_owned())?;
+        let target = self.unfollowed(place, parent, at.to_owned(), purpose)?;
         self.admit_target(&target)?;
         self.check_parent(&target)?;
         Ok(Some(target))
@@ -120,6 +129,7 @@ impl CallFiles {
         place: &Place<'a>,
         parent: OwnedFd,
         at: PathBuf,
+        purpose: Purpose,
     ) -> Result<Target<'a>, ToolError> {
         let shown = place.shown;
         let name = place.below.file_name().map(OsStr::to_owned).unwrap_or_default();
@@ -152,7 +162,7 @@ impl CallFiles {
             return Err(changed(shown));
         }
         if FileType::from_raw_mode(now.st_mode) == FileType::RegularFile {
-            self.workspace.check_access(&file, &now, shown, Purpose::Write)?;
+            self.workspace.check_access(&file, &now, shown, purpose)?;
         }
         target.existing = Some((file, now));
         Ok(target)

@@ -188,11 +188,11 @@ impl Files for CallFiles {
         self.made.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn set_aside(&self, paths: &[String]) {
-        self.keep_aside(paths);
+    fn set_aside(&self, paths: &[String]) -> u64 {
+        self.keep_aside(paths)
     }
 
     fn settle(&self) {
-        self.settle_aside();
+        self.settle_aside(None);
     }
 }

@@ -1,20 +1,31 @@
 //! What files held before a command that may change them: one file for each command that runs, gone once it is
 //! known what the command did.
 
+use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use toolcrib_core::change::SetAside;
 use toolcrib_core::{CallId, Change};
 
-use crate::state::read_plain;
+use crate::state::{open_plain, read_plain};
 
-/// A folder of them, each named by its call.
+/// What nobody came back for in this time is removed: its workspace is gone, or its writer died at it.
+const OLD: Duration = Duration::from_hours(30 * 24);
+
+/// Of the room that is left, no more than one part in this many is taken.
+const SHARE: u64 = 4;
+
+/// A folder of them, each named by its call and locked by whoever sees to it.
 pub(crate) struct Aside {
     folder: PathBuf,
+    /// Those that we see to.
+    ours: Mutex<HashMap<CallId, File>>,
 }
 
 /// The first line of a file; what files held comes after it, one after the other.
@@ -22,18 +33,25 @@ pub(crate) struct Aside {
 struct Listed {
     changes: Vec<Change>,
     sizes: Vec<usize>,
+    /// How large the journal was.
+    journal: u64,
 }
 
 impl Aside {
     pub(crate) fn new(folder: PathBuf) -> Self {
-        Self { folder }
+        Self { folder, ours: Mutex::default() }
     }
 
-    /// Keeps it so that no power cut takes it.
-    pub(crate) fn keep(&self, call: &CallId, held: &[SetAside]) -> io::Result<()> {
+    fn ours(&self) -> MutexGuard<'_, HashMap<CallId, File>> {
+        self.ours.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps it so that no power cut takes it, with how large the journal is.
+    pub(crate) fn keep(&self, call: &CallId, held: &[SetAside], journal: u64) -> io::Result<()> {
         let listed = Listed {
             changes: held.iter().map(|held| held.change.clone()).collect(),
             sizes: held.iter().map(|held| held.content.len()).collect(),
+            journal,
         };
         let mut bytes = serde_json::to_vec(&listed)?;
         bytes.push(b'\n');
@@ -41,30 +59,87 @@ impl Aside {
             bytes.extend_from_slice(&held.content);
         }
         DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        let disk = rustix::fs::statvfs(&self.folder)?;
+        if (bytes.len() as u64).saturating_mul(SHARE) > disk.f_bavail.saturating_mul(disk.f_frsize)
+        {
+            return Err(io::Error::new(io::ErrorKind::StorageFull, "there is too little room"));
+        }
         let path = self.path(call)?;
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        let kept = file.write_all(&bytes).and_then(|()| file.sync_data());
+        // Locked and whole before it has the name that others look for.
+        let fresh = self.folder.join(format!(".{call}"));
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
+        let kept =
+            file.lock().and_then(|()| file.write_all(&bytes)).and_then(|()| file.sync_data());
+        let kept = kept.and_then(|()| fs::rename(&fresh, &path));
         let kept = kept.and_then(|()| File::open(&self.folder)?.sync_all());
         if kept.is_err() {
+            let _ = fs::remove_file(&fresh);
             let _ = fs::remove_file(&path);
+        } else {
+            self.ours().insert(call.clone(), file);
         }
         kept
     }
 
-    /// Returns what is kept; nothing if it was torn, since the command had not begun then.
-    pub(crate) fn load(&self, call: &CallId) -> io::Result<Vec<SetAside>> {
+    /// Returns what is kept, and how large the journal was then; nothing if it is damaged.
+    pub(crate) fn load(&self, call: &CallId) -> io::Result<(Vec<SetAside>, u64)> {
         let bytes = match read_plain(&self.path(call)?) {
-            Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), 0)),
             bytes => bytes?,
         };
         Ok(parse(&bytes).unwrap_or_default())
     }
 
     pub(crate) fn let_go(&self, call: &CallId) -> io::Result<()> {
-        match fs::remove_file(self.path(call)?) {
+        let removed = match fs::remove_file(self.path(call)?) {
             Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(()),
             other => other,
+        };
+        self.leave(call);
+        removed
+    }
+
+    pub(crate) fn leave(&self, call: &CallId) {
+        self.ours().remove(call);
+    }
+
+    /// The calls whose process is gone; from here on they are ours to see to.
+    pub(crate) fn left(&self) -> Vec<CallId> {
+        let mut left = Vec::new();
+        for (name, path) in self.files() {
+            let Ok(file) = open_plain(&path) else { continue };
+            if file.try_lock().is_err() {
+                continue;
+            }
+            let made = file.metadata().and_then(|meta| meta.modified());
+            let age = made.ok().and_then(|made| made.elapsed().ok()).unwrap_or_default();
+            if age > OLD {
+                let _ = fs::remove_file(&path);
+            } else if !name.starts_with('.') {
+                self.ours().insert(CallId(name.clone()), file);
+                left.push(CallId(name));
+            }
         }
+        left
+    }
+
+    /// Whether another command has one of these set aside, by its root and path.
+    pub(crate) fn is_contended(&self, call: &CallId, change: &Change) -> bool {
+        let is_same = |other: &Change| other.root_id == change.root_id && other.path == change.path;
+        self.files().into_iter().filter(|(name, _)| *name != call.0).any(|(_, path)| {
+            let mut first = Vec::new();
+            let read =
+                open_plain(&path).and_then(|it| BufReader::new(it).read_until(b'\n', &mut first));
+            let listed = read.ok().and_then(|_| serde_json::from_slice::<Listed>(&first).ok());
+            listed.is_some_and(|listed| listed.changes.iter().any(is_same))
+        })
+    }
+
+    fn files(&self) -> Vec<(String, PathBuf)> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        entries
+            .filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.path())))
+            .collect()
     }
 
     fn path(&self, call: &CallId) -> io::Result<PathBuf> {
@@ -75,7 +150,7 @@ impl Aside {
     }
 }
 
-fn parse(bytes: &[u8]) -> Option<Vec<SetAside>> {
+fn parse(bytes: &[u8]) -> Option<(Vec<SetAside>, u64)> {
     let (first, mut rest) = bytes.split_at_checked(memchr::memchr(b'\n', bytes)? + 1)?;
     let listed: Listed = serde_json::from_slice(first).ok()?;
     let mut all = Vec::new();
@@ -84,7 +159,7 @@ fn parse(bytes: &[u8]) -> Option<Vec<SetAside>> {
         all.push(SetAside { change, content: content.to_vec() });
         rest = more;
     }
-    Some(all)
+    Some((all, listed.journal))
 }
 
 #[cfg(test)]
@@ -104,6 +179,7 @@ mod tests {
             before: None,
             after: None,
             made: None,
+            doubt: None,
         };
         SetAside { change, content: content.to_vec() }
     }
@@ -113,19 +189,37 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let aside = Aside::new(folder.path().join("aside"));
         let call = CallId("01A".to_owned());
-        assert_eq!(aside.load(&call).unwrap(), []);
+        assert_eq!(aside.load(&call).unwrap(), (Vec::new(), 0));
         let all = [held("a", b"one\ntwo"), held("b", b""), held("c\n", &[0xff, 0, b'\n'])];
-        aside.keep(&call, &all).unwrap();
-        assert_eq!(aside.load(&call).unwrap(), all);
+        aside.keep(&call, &all, 7).unwrap();
+        assert_eq!(aside.load(&call).unwrap(), (all.to_vec(), 7));
         let path = aside.path(&call).unwrap();
         let bytes = fs::read(&path).unwrap();
         for size in 0..bytes.len() {
             fs::write(&path, &bytes[..size]).unwrap();
-            assert_eq!(aside.load(&call).unwrap(), [], "{size}");
+            assert_eq!(aside.load(&call).unwrap(), (Vec::new(), 0), "{size}");
         }
         aside.let_go(&call).unwrap();
         aside.let_go(&call).unwrap();
         assert!(!path.exists());
-        assert!(aside.keep(&CallId("../x".to_owned()), &all).is_err());
+        assert!(aside.keep(&CallId("../x".to_owned()), &all, 0).is_err());
+    }
+
+    #[test]
+    fn only_what_nobody_sees_to_is_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, other) = (Aside::new(folder.path().into()), Aside::new(folder.path().into()));
+        let (first, second) = (CallId("01A".to_owned()), CallId("01B".to_owned()));
+        one.keep(&first, &[held("a", b"x")], 0).unwrap();
+        assert!(other.is_contended(&second, &held("a", b"").change));
+        assert!(!other.is_contended(&second, &held("b", b"").change));
+        assert!(!other.is_contended(&first, &held("a", b"").change), "it is its own");
+        assert_eq!((one.left(), other.left()), (Vec::new(), Vec::new()));
+        drop(one);
+        fs::write(folder.path().join(".01C"), "half").unwrap();
+        assert_eq!(other.left(), [first.clone()]);
+        assert_eq!(other.left(), [], "now it is ours");
+        other.leave(&first);
+        assert_eq!(other.left(), [first]);
     }
 }

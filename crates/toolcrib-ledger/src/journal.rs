@@ -1,16 +1,16 @@
 //! The journal of changes: what every call did to which file, and what was taken back.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use toolcrib_core::change::SetAside;
+use toolcrib_core::change::{Others, SetAside};
 use toolcrib_core::{CallId, Change, Changes};
 
 use crate::aside::Aside;
 use crate::objects::Objects;
-use crate::state::{State, is_torn, open_append, read_plain};
+use crate::state::{State, is_torn, open_append, open_plain};
 
 /// Keeps changes and the content they replaced.
 pub struct Journal {
@@ -59,8 +59,18 @@ impl Journal {
 
     /// Returns all changes, oldest first, and all calls that were taken back.
     pub fn read(&self) -> io::Result<(Vec<Change>, Vec<Taken>)> {
-        let text = match read_plain(&self.path) {
-            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        self.since(0)
+    }
+
+    /// The same of what is behind its first bytes.
+    fn since(&self, from: u64) -> io::Result<(Vec<Change>, Vec<Taken>)> {
+        let text = match open_plain(&self.path) {
+            Ok(mut file) => {
+                let mut bytes = Vec::new();
+                file.seek(SeekFrom::Start(from))?;
+                file.read_to_end(&mut bytes)?;
+                String::from_utf8_lossy(&bytes).into_owned()
+            }
             Err(err) if err.kind() == io::ErrorKind::NotFound => String::new(),
             Err(err) => return Err(err),
         };
@@ -127,11 +137,33 @@ impl Changes for Journal {
     }
 
     fn set_aside(&self, call: &CallId, held: &[SetAside]) -> io::Result<()> {
-        self.aside.keep(call, held)
+        let size = std::fs::metadata(&self.path).map_or(0, |meta| meta.len());
+        self.aside.keep(call, held, size)
     }
 
     fn aside(&self, call: &CallId) -> io::Result<Vec<SetAside>> {
-        self.aside.load(call)
+        self.aside.load(call).map(|(held, _)| held)
+    }
+
+    fn leave_aside(&self, call: &CallId) {
+        self.aside.leave(call);
+    }
+
+    fn left_aside(&self) -> Vec<CallId> {
+        self.aside.left()
+    }
+
+    fn others(&self, call: &CallId, change: &Change) -> io::Result<Others> {
+        let (_, journal) = self.aside.load(call)?;
+        let is_theirs = |other: &Change| {
+            other.call != *call && other.root_id == change.root_id && other.path == change.path
+        };
+        let last = self.since(journal)?.0.into_iter().rev().find(is_theirs);
+        Ok(match last {
+            Some(last) => Others::Left(last.after),
+            None if self.aside.is_contended(call, change) => Others::Contend,
+            None => Others::Nothing,
+        })
     }
 
     fn let_go(&self, call: &CallId) -> io::Result<()> {
@@ -156,6 +188,7 @@ mod tests {
             before: None,
             after: None,
             made: None,
+            doubt: None,
         }
     }
 

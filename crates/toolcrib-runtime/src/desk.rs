@@ -17,6 +17,7 @@ use crate::approver::Question;
 use crate::confirm::{Confirmation, Weight};
 use crate::judge::{Asked, Judge};
 use crate::pace::Counted;
+use crate::reach::Reached;
 use crate::run::{Allowance, blocking, inline};
 
 /// What is needed to decide about one call and run it, wherever that happens.
@@ -50,7 +51,7 @@ pub(crate) struct About {
     /// What holds for that command.
     terms: Option<String>,
     /// The files that it may change; nothing if all that it does is to look.
-    may_change: Option<Vec<String>>,
+    may_change: Option<Reached>,
 }
 
 impl About {
@@ -350,8 +351,9 @@ impl Desk {
             let message = format!("`{}` is not the call that was permitted", self.tool);
             return Err(ToolError::new(ErrorKind::Refused, message));
         }
-        if !self.may_change().is_empty() {
-            ctx.files.set_aside(self.may_change());
+        if let Some(reached) = self.about.get().and_then(|about| about.may_change.as_ref()) {
+            let unkept = ctx.files.set_aside(&reached.files) + u64::from(reached.is_cut);
+            ctx.meter.leave_out(unkept);
         }
         self.record_started()?;
         let only_looks = self.about.get().is_some_and(|about| about.may_change.is_none());
@@ -359,7 +361,8 @@ impl Desk {
     }
 
     fn may_change(&self) -> &[String] {
-        self.about.get().and_then(|about| about.may_change.as_deref()).unwrap_or_default()
+        let reached = self.about.get().and_then(|about| about.may_change.as_ref());
+        reached.map_or(&[], |reached| &reached.files)
     }
 
     fn record_decided(&self, verdict: &str, rule: &str, by: Option<&str>) -> Result<(), ToolError> {

@@ -17,7 +17,7 @@ use crate::paths::{
     Candidates, below, directories, doubt_names, doubt_writers, mentioned, place_redirects,
     words_of,
 };
-use crate::reach::may_change;
+use crate::reach::{Reached, may_change};
 
 /// What "always" could be said to, and why it may not be, if so.
 pub type Choice = (Covers, Option<String>);
@@ -187,7 +187,7 @@ impl Judge {
     }
 
     /// The files that a command may change; nothing if all that it does is to look, or there is none.
-    pub(crate) fn may_change(&self, plan: &Plan, ctx: &Ctx) -> Option<Vec<String>> {
+    pub(crate) fn may_change(&self, plan: &Plan, ctx: &Ctx) -> Option<Reached> {
         let (reading, command) = (self.read(plan)?, plan.command.as_ref()?);
         may_change(&reading, command.directory.as_deref().unwrap_or("."), ctx)
     }

@@ -9,34 +9,52 @@ use toolcrib_core::reading::{ONLY_LOOK, Reading};
 use crate::paths::{Candidates, below, directories};
 
 /// More than this are not looked for.
-const MOST: usize = 64;
+const MOST: usize = 512;
 
 /// Nor are more entries of one directory, or more directories, looked at, or for longer than this.
 const MOST_ENTRIES: usize = 1000;
-const MOST_LISTED: usize = 64;
-const LONGEST: Duration = Duration::from_millis(20);
+const MOST_LISTED: usize = 512;
+const LONGEST: Duration = Duration::from_millis(40);
 
 /// How far a directory that is removed is looked into.
-const DEEPEST: usize = 6;
+const DEEPEST: usize = 64;
 
-/// Returns them, those first that it is known to write or remove; nothing if all that it does is to look.
-pub(crate) fn may_change(reading: &Reading, from: &str, ctx: &Ctx) -> Option<Vec<String>> {
+/// What a command may change.
+pub(crate) struct Reached {
+    pub(crate) files: Vec<String>,
+    /// Whether there may be more.
+    pub(crate) is_cut: bool,
+}
+
+/// Returns them, those first that it is known to remove or write; nothing if all that it does is to look.
+pub(crate) fn may_change(reading: &Reading, from: &str, ctx: &Ctx) -> Option<Reached> {
     if only_looks(reading) {
         return None;
     }
-    let mut reach =
-        Reach { files: Vec::new(), listed: 0, until: ctx.clock.elapsed() + LONGEST, ctx };
+    let mut reach = Reach {
+        files: Vec::new(),
+        listed: 0,
+        is_cut: false,
+        until: ctx.clock.elapsed() + LONGEST,
+        ctx,
+    };
     let directories = directories(reading, from);
-    for word in &reading.writes {
-        reach.add_all(&directories, word, Reach::add_new);
-    }
+    // Where its `cd` lead is in these words already.
+    let here = [from.to_owned()];
     for word in &reading.removes {
-        reach.add_all(&directories, word, |reach, path| reach.add_tree(path, DEEPEST));
+        reach.add_all(&here, word, |reach, path| reach.add_tree(path, DEEPEST));
     }
-    for word in &Candidates::all(reading, &directories).paths {
+    let candidates = Candidates::all(reading, &directories);
+    for word in &reading.writes {
+        reach.add_all(&here, word, Reach::add_file);
+    }
+    for word in &candidates.paths {
         reach.add_all(&directories, word, Reach::add_file);
     }
-    Some(reach.files)
+    for word in &reading.writes {
+        reach.add_all(&here, word, Reach::add_new);
+    }
+    Some(Reached { files: reach.files, is_cut: reach.is_cut || candidates.beyond.is_some() })
 }
 
 /// Whether all that it does is to look.
@@ -55,6 +73,7 @@ struct Reach<'a> {
     listed: usize,
     /// When it is enough.
     until: Duration,
+    is_cut: bool,
     ctx: &'a Ctx,
 }
 
@@ -62,8 +81,19 @@ impl Reach<'_> {
     /// Adds what a word could be, from any of these directories.
     fn add_all(&mut self, directories: &[String], word: &str, add: impl Fn(&mut Self, &str)) {
         for directory in directories {
+            if self.is_enough() {
+                return;
+            }
             let path = below(directory, word);
             let landing = self.ctx.files.landing(&path);
+            // A link that is removed is one itself.
+            if landing.has_links
+                && let Some((folder, name)) = path.rsplit_once('/')
+                && let folder = self.ctx.files.landing(folder)
+                && folder.is_inside
+            {
+                self.add(&format!("{}/{name}", folder.path));
+            }
             if !landing.is_inside {
                 continue;
             }
@@ -78,8 +108,14 @@ impl Reach<'_> {
         self.ctx.files.look(path).ok().map(|meta| meta.kind)
     }
 
+    /// Whether it was looked for long enough, or there are enough of them.
+    fn is_enough(&mut self) -> bool {
+        self.is_cut |= self.files.len() >= MOST || self.ctx.clock.elapsed() > self.until;
+        self.is_cut
+    }
+
     fn add(&mut self, path: &str) {
-        if self.files.len() < MOST && !self.files.iter().any(|known| known == path) {
+        if !self.is_enough() && !self.files.iter().any(|known| known == path) {
             self.files.push(path.to_owned());
         }
     }
@@ -102,13 +138,13 @@ impl Reach<'_> {
     fn add_tree(&mut self, path: &str, deep: usize) {
         match self.kind(path) {
             Some(EntryKind::File) => self.add(path),
-            Some(EntryKind::Directory) if deep > 0 && self.files.len() < MOST => {
+            Some(EntryKind::Directory) if deep > 0 => {
                 for (name, kind) in self.entries(path) {
                     let path = format!("{path}/{name}");
                     match kind {
-                        EntryKind::File => self.add(&path),
+                        EntryKind::File | EntryKind::Link => self.add(&path),
                         EntryKind::Directory => self.add_tree(&path, deep - 1),
-                        EntryKind::Link | EntryKind::Special => {}
+                        EntryKind::Special => {}
                     }
                 }
             }
@@ -123,17 +159,21 @@ impl Reach<'_> {
             return Vec::new();
         }
         let entries = self.entries(folder).into_iter();
-        let fitting = entries
-            .filter(|(name, _)| !name.starts_with('.') && fits(last.as_bytes(), name.as_bytes()));
+        let fitting = entries.filter(|(name, _)| {
+            // Only what begins with a dot stands for names that do.
+            name.starts_with('.') == last.starts_with('.') && fits(last.as_bytes(), name.as_bytes())
+        });
         fitting.map(|(name, _)| format!("{folder}/{name}")).take(MOST).collect()
     }
 
     fn entries(&mut self, folder: &str) -> Vec<(String, EntryKind)> {
         self.listed += 1;
-        if self.listed > MOST_LISTED || self.ctx.clock.elapsed() > self.until {
+        if self.listed > MOST_LISTED || self.is_enough() {
+            self.is_cut = true;
             return Vec::new();
         }
         let listing = self.ctx.files.list(folder, MOST_ENTRIES).unwrap_or_default();
+        self.is_cut |= listing.total() > MOST_ENTRIES;
         listing.entries.into_iter().map(|entry| (entry.name, entry.kind)).collect()
     }
 }

@@ -1,7 +1,7 @@
 //! Taking back what a call wrote: all of it or nothing, and nothing that changed since.
 
 use toolcrib_core::change::{Expected, PutBack, Restore};
-use toolcrib_core::{CallId, Change, ChangeKind, ErrorKind, Image, ToolError};
+use toolcrib_core::{CallId, Change, ChangeKind, Doubt, ErrorKind, Image, ToolError};
 
 /// What to do about a file that is no longer as the call left it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +75,24 @@ pub fn take_back(
     Ok(steps)
 }
 
+/// Says of a place that cannot be looked at what to do about it.
+fn unreachable_now(path: &str, err: ToolError) -> ToolError {
+    match err.kind {
+        ErrorKind::IsDirectory
+        | ErrorKind::NotDirectory
+        | ErrorKind::NotRegular
+        | ErrorKind::Changed => {
+            let message = format!(
+                "`{path}` cannot be put back: something else is in its place, or in that of its folder"
+            );
+            ToolError::new(ErrorKind::Changed, message)
+                .hint("move that away, and repeat the undo")
+                .at(path)
+        }
+        _ => err,
+    }
+}
+
 /// What is to be done about one path.
 struct Part {
     net: Net,
@@ -92,9 +110,17 @@ fn plan(
     let mut planned = Vec::new();
     for net in net_changes(mine) {
         let path = net.change.path.clone();
-        let now = restore.current(&net.change)?;
+        let now = restore.current(&net.change).map_err(|err| unreachable_now(&path, err))?;
         let action = if is_same(now.as_ref(), net.change.before.as_ref()) {
             Action::Unchanged
+        } else if let (Some(doubt), Since::Refuse) = (net.doubt, since) {
+            let message = format!(
+                "`{path}` may hold more than call `{call}` did, so nothing was taken back: {}",
+                doubt.words()
+            );
+            return Err(ToolError::new(ErrorKind::Changed, message)
+                .hint("look at it first; --force takes the call back all the same")
+                .at(path));
         } else if !is_same(now.as_ref(), net.after.as_ref()) && since == Since::Refuse {
             let message =
                 format!("`{path}` was changed after call `{call}`, so nothing was taken back");
@@ -123,6 +149,7 @@ struct Net {
     /// The first change.
     change: Change,
     after: Option<Image>,
+    doubt: Option<Doubt>,
 }
 
 fn net_changes(changes: &[&Change]) -> Vec<Net> {
@@ -132,8 +159,15 @@ fn net_changes(changes: &[&Change]) -> Vec<Net> {
             known.change.path == change.path && known.change.root_id == change.root_id
         });
         match same {
-            Some(known) => known.after.clone_from(&change.after),
-            None => net.push(Net { change: (*change).clone(), after: change.after.clone() }),
+            Some(known) => {
+                known.after.clone_from(&change.after);
+                known.doubt = known.doubt.or(change.doubt);
+            }
+            None => net.push(Net {
+                change: (*change).clone(),
+                after: change.after.clone(),
+                doubt: change.doubt,
+            }),
         }
     }
     net

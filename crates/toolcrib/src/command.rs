@@ -17,6 +17,7 @@ mod rules;
 mod sandbox;
 mod search;
 mod stats;
+mod story;
 mod tools;
 mod tour;
 mod undo;

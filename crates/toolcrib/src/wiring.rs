@@ -194,8 +194,8 @@ impl Crib {
         record::limits_of(&self.settings, self.toolset().ok().as_ref(), tool)
     }
 
-    /// Opens another root under the same rules, for taking changes back that were made there.
-    pub fn open_root(&self, path: &Path) -> Result<Arc<Workspace>, WiringError> {
+    /// Other roots under the same rules, for taking changes back that were made there.
+    pub fn workspace_of(&self, roots: Vec<Root>) -> Arc<Workspace> {
         let opener = Opener {
             settings: &self.settings,
             journal: &self.journal,
@@ -204,7 +204,7 @@ impl Crib {
             hidden: self.hidden.clone(),
             index_state: None,
         };
-        Ok(Arc::new(opener.workspace(vec![Root::open(path)?])))
+        Arc::new(opener.workspace(roots))
     }
 }
 

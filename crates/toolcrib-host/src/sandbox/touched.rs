@@ -1,11 +1,12 @@
 //! Finds out which files a command changed: by looking, after its end, for what is newer than its beginning.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{CString, OsStr};
 use std::ops::ControlFlow;
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -31,6 +32,10 @@ const MOST_NAMED: usize = 40;
 /// How far the clock that files are stamped by may be behind ours.
 const CLOCK_LAG: Duration = Duration::from_millis(10);
 
+/// What was seen to have changed after the last command, and when it had. The clock that files are stamped by stands
+/// still for milliseconds, so that what changed just before a command looks like its own.
+pub(crate) type Seen = HashMap<PathBuf, Duration>;
+
 /// How things were when a command began.
 pub(crate) struct Began {
     /// By the clock that files are stamped by: what the command does is not older.
@@ -52,10 +57,11 @@ impl Began {
     }
 
     /// What has changed in these roots since. What covers protected names is no command's doing.
-    pub(crate) fn touched(&self, roots: &[Root], covers: &Path) -> Touched {
+    pub(crate) fn touched(&self, roots: &[Root], covers: &Path, last: &Mutex<Seen>) -> Touched {
         let mut covers = covered(roots, covers);
         covers.extend(self.covers.iter().cloned());
         let mut news = News::since(self.at, covers);
+        news.known.clone_from(&last.lock().unwrap_or_else(PoisonError::into_inner));
         for (root, before) in roots.iter().zip(&self.names) {
             news.look(root);
             let (Some(before), Some(now)) = (before, names(root.handle())) else {
@@ -65,7 +71,16 @@ impl Began {
             let gone = before.difference(&now).map(|name| OsStr::from_bytes(name.to_bytes()));
             let gone = gone.map(|name| root.path().join(name));
             news.removed.extend(gone.filter(|path| !news.covers.contains(path)));
+            // One that has the name of another before it was put in its place.
+            let was_there = |path: &PathBuf| {
+                let name = path.strip_prefix(root.path()).ok().map(|it| it.as_os_str().as_bytes());
+                name.is_some_and(|name| before.iter().any(|it| it.to_bytes() == name))
+            };
+            let (replaced, made) = std::mem::take(&mut news.made).into_iter().partition(was_there);
+            news.made = made;
+            news.changed.extend::<Vec<PathBuf>>(replaced);
         }
+        *last.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::take(&mut news.seen_now);
         news.told()
     }
 }
@@ -100,6 +115,8 @@ fn names(folder: BorrowedFd<'_>) -> Option<HashSet<CString>> {
 
 struct News {
     covers: HashSet<PathBuf>,
+    known: Seen,
+    seen_now: Seen,
     since: Duration,
     until: Instant,
     seen: usize,
@@ -116,6 +133,8 @@ impl News {
     fn since(since: Duration, covers: HashSet<PathBuf>) -> Self {
         Self {
             covers,
+            known: Seen::new(),
+            seen_now: Seen::new(),
             since,
             until: Instant::now() + LONGEST,
             seen: 0,
@@ -149,7 +168,12 @@ impl News {
             return ControlFlow::Continue(());
         }
         let path = found.path();
-        if self.covers.contains(&root.join(&path)) {
+        let whole = root.join(&path);
+        let is_known = self.known.get(&whole) == Some(&found.changed());
+        if self.seen_now.len() < MOST_GATHERED {
+            self.seen_now.insert(whole.clone(), found.changed());
+        }
+        if is_known || self.covers.contains(&whole) {
             return ControlFlow::Continue(());
         }
         let is_folder = found.kind == FileType::Directory;
@@ -171,7 +195,7 @@ impl News {
             &mut self.changed
         };
         if list.len() < MOST_GATHERED {
-            list.push(root.join(path));
+            list.push(whole);
         } else {
             self.more += 1;
         }
@@ -196,7 +220,7 @@ impl News {
         };
         let (changed, removed) = (named(self.changed), named(self.removed));
         let (made, thinned) = (named(self.made), named(self.folders));
-        Touched { made, changed, removed, thinned, more, is_partial: self.is_partial }
+        Touched { made, changed, removed, thinned, unkept: 0, more, is_partial: self.is_partial }
     }
 }
 

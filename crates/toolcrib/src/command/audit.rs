@@ -5,14 +5,14 @@ use std::io::{self, Write};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use toolcrib_core::command::{Limit, Touched};
+use toolcrib_core::command::Limit;
 use toolcrib_core::{Change, escape};
 use toolcrib_ledger::{
     Entry, Fate, Follower, Journal, Problem, Record, Redactor, State, Story, Verified, Wanted,
     find_calls, tell_calls, tell_lines, verify,
 };
 
-use super::{moment, print_lines, read, render};
+use super::{moment, print_lines, read, render, story};
 use crate::cli::{AuditArgs, AuditCommand, ExportFormat, Global, Which};
 use crate::exit::Exit;
 use crate::terminal::{Paint, Terminal, print, print_json};
@@ -244,7 +244,7 @@ fn show(
         value["directory"] = json!(story.moment("started").and_then(|it| it.directory.clone()));
         value["task"] = json!(story.moment("task_ended").and_then(|entry| entry.end));
         value["changes"] = json!(changes);
-        value["touched"] = json!(touched(&story));
+        value["touched"] = json!(story::touched(&story));
         value["taken_back_by"] = json!(taken);
         value["output_saved"] = json!(has_output);
         print_json(&value.to_string());
@@ -252,10 +252,17 @@ fn show(
     }
     let mut text = told(terminal, &story);
     for change in &changes {
-        say(&mut text, render::done(change.kind), &render::place(change));
+        let place = render::place(change);
+        match change.doubt {
+            Some(doubt) => {
+                let said = format!("{place}, perhaps: {}", doubt.words());
+                say(&mut text, render::done(change.kind), &said);
+            }
+            None => say(&mut text, render::done(change.kind), &place),
+        }
         text.push_str(&render::difference(terminal, &journal, redactor, change));
     }
-    for said in also(&story, &changes) {
+    for said in story::also(&story, &changes) {
         say(&mut text, "also", &said);
     }
     if has_output {
@@ -272,34 +279,6 @@ fn show(
     }
     print(&text);
     Ok(Exit::Done)
-}
-
-/// What its command was seen to have changed beside what copies were kept of.
-fn also(story: &Story, changes: &[Change]) -> Vec<String> {
-    let known: Vec<String> = changes.iter().map(render::place).collect();
-    let mut said = Vec::new();
-    for touched in touched(story) {
-        let others = touched.named().filter(|(_, path)| !known.iter().any(|known| known == path));
-        said.extend(others.map(|(what, path)| match what {
-            "thinned" => format!("something was removed or moved in {path}"),
-            _ => format!("{what} {path}"),
-        }));
-        if touched.more > 0 {
-            said.push(format!("{} more", touched.more));
-        }
-        if touched.is_partial {
-            said.push("perhaps others: not all of the workspace was looked at".to_owned());
-        }
-    }
-    said
-}
-
-/// What was seen to have changed while it ran, or since it was lost.
-fn touched(story: &Story) -> Vec<Touched> {
-    let told = story.entries.iter().filter_map(|entry| entry.touched.clone());
-    let lost =
-        story.moment("lost").and_then(|entry| entry.detail.as_ref()?.get("touched").cloned());
-    told.chain(lost.and_then(|value| serde_json::from_value(value).ok())).collect()
 }
 
 /// The story of a call, for people.

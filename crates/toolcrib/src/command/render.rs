@@ -187,7 +187,8 @@ pub(super) fn difference(
     redactor: &Redactor,
     change: &Change,
 ) -> String {
-    if change.kind.is_of_directory() {
+    // What it is after may not be known.
+    if change.kind.is_of_directory() || change.after.is_none() {
         return String::new();
     }
     let load = |hash: &str| journal.load(hash).ok();

@@ -8,8 +8,8 @@ use toolcrib_core::{
     Call, CallId, Cancel, Change, Effect, ErrorKind, Event, Files, Keep, Limits, Moment, ToolError,
     escape,
 };
-use toolcrib_host::root_path;
-use toolcrib_ledger::Taken;
+use toolcrib_host::{Root, RootError, root_path};
+use toolcrib_ledger::{Taken, Wanted, find_calls};
 use toolcrib_runtime::undo::{Action, Since, Step, take_back};
 
 use super::{open, print_lines, render};
@@ -46,6 +46,11 @@ pub(super) fn run(
     match done {
         Ok(steps) => {
             show(terminal, args, &call.id, wanted, &steps);
+            if !args.json
+                && let Some(note) = beyond(&crib, wanted, &changes)
+            {
+                terminal.note(&note);
+            }
             Ok(Exit::Done)
         }
         Err(err) => {
@@ -75,13 +80,18 @@ fn undo(
         return Err(ToolError::new(ErrorKind::Changed, message)
             .hint(format!("`toolcrib undo {by}` brings it back")));
     }
-    let Some(root) = changes.iter().find(|change| change.call == wanted).map(|it| &it.root) else {
+    let mut roots: Vec<_> =
+        changes.iter().filter(|it| it.call == wanted).map(|it| root_path(&it.root)).collect();
+    roots.sort_unstable();
+    roots.dedup();
+    if roots.is_empty() {
         let message = format!("call `{wanted}` changed no file, or is not known");
         return Err(ToolError::new(ErrorKind::NotFound, message)
             .hint("`toolcrib undo` lists the calls that can be taken back"));
-    };
-    let unavailable = |err: WiringError| ToolError::new(ErrorKind::Unavailable, err.0);
-    let workspace = crib.open_root(&root_path(root)).map_err(unavailable)?;
+    }
+    let roots: Result<Vec<Root>, _> = roots.iter().map(|path| Root::open(path)).collect();
+    let unavailable = |err: RootError| ToolError::new(ErrorKind::Unavailable, err.to_string());
+    let workspace = crib.workspace_of(roots.map_err(unavailable)?);
     let files = workspace.for_call(call.id.clone(), NAME, with_deadline());
     let load = |hash: &str| crib.journal.load(hash).map_err(|err| err.to_string());
     let since = if args.force { Since::Overwrite } else { Since::Refuse };
@@ -98,6 +108,9 @@ fn undo(
         }
         err.hint(format!("part of it was taken back; `toolcrib undo {}` undoes that", call.id))
     })?;
+    if steps.iter().all(|step| step.action == Action::Unchanged) {
+        return Ok(steps);
+    }
     let noted = crib.journal.take(&Taken { call: wanted, by: call.id.clone() });
     noted.map_err(|err| {
         ToolError::new(ErrorKind::Io, format!("taken back, but not noted: {err}"))
@@ -174,12 +187,32 @@ fn show(terminal: Terminal, args: &UndoArgs, by: &CallId, wanted: &str, steps: &
         print_json(&reply.to_string());
         return;
     }
-    let mut lines = vec![format!("{} Took back call {wanted}", terminal.paint(Paint::Good, "✓"))];
+    let is_same = steps.iter().all(|step| step.action == Action::Unchanged);
+    let said = if is_same { "All is as before call" } else { "Took back call" };
+    let mut lines = vec![format!("{} {said} {wanted}", terminal.paint(Paint::Good, "✓"))];
     for step in steps {
         lines.push(format!("  {:<9} {}", word(step.action), escape::line(&step.path)));
     }
+    if is_same {
+        print_lines(&lines);
+        return;
+    }
     lines.push(terminal.paint(Paint::Dim, &format!("  bring it back: toolcrib undo {by}")));
     print_lines(&lines);
+}
+
+/// What of a command was not taken back, if something was not.
+fn beyond(crib: &Crib, wanted: &str, changes: &[Change]) -> Option<String> {
+    let since = toolcrib_ledger::call_time(wanted);
+    let call = Wanted { call: Some(wanted.to_owned()), since, ..Wanted::default() };
+    let story = find_calls(&crib.state, &call, 1).ok()?.pop()?;
+    let mine: Vec<Change> = changes.iter().filter(|it| it.call.0 == wanted).cloned().collect();
+    let others = super::story::also(&story, &mine).len();
+    (others > 0).then(|| {
+        format!(
+            "not all of what it did: `toolcrib audit show {wanted}` says what else, behind `also`"
+        )
+    })
 }
 
 fn list(terminal: Terminal, args: &UndoArgs, changes: &[Change], taken: &[Taken]) {

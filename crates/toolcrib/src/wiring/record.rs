@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use toolcrib_core::{CallId, Cancel, Clock, Files, Recorder, Toolset};
+use toolcrib_core::{Clock, Recorder, Toolset};
 use toolcrib_host::{Workspace, changed_since};
 use toolcrib_ledger::report::Spans;
 use toolcrib_ledger::{
@@ -61,13 +61,12 @@ pub(super) fn lost(
 ) -> Vec<String> {
     let root = workspace.root().map(|root| root.path().display().to_string());
     let look = |lost: &LostCall| {
-        // What a command did to the files that it named can be told now.
-        let call = CallId(lost.call.clone());
-        workspace.for_call(call, &lost.tool, Cancel::default()).settle();
         let directory = lost.directory.as_ref()?;
         let is_here = root.as_ref().is_some_and(|root| Path::new(directory).starts_with(root));
         is_here.then(|| changed_since(workspace, state.folder(), lost.at))
     };
+    // What commands did to the files that they named can be told now.
+    workspace.settle_left();
     let lost = find_lost(state, recorder, clock.now(), &look);
     let has_changed = |lost: &LostCall| {
         let changes = Journal::new(state).read().unwrap_or_default().0;
@@ -78,7 +77,7 @@ pub(super) fn lost(
         let has_changed = has_changed(lost);
         let undo = if has_changed && lost.places.is_empty() {
             format!(
-                ", `toolcrib undo {call}` takes back what became of the files it named; look at the others \
+                ", `toolcrib undo --force {call}` puts back the files it named; look at them and the others \
                  before you go on"
             )
         } else if has_changed {
