@@ -85,38 +85,12 @@ impl CallFiles {
             Err(err) if err.kind == ErrorKind::Permission => return Err(err),
             Ok(None) | Err(_) => return Ok(None),
         };
-        let (before, content) = match self.content(&target)? {
+        let (before, content) = match content_of(&target)? {
             Some((image, content)) => (Some(image), content),
             None => (None, Vec::new()),
         };
         let change = self.change(ChangeKind::Replaced, target.root, &target.below, before, None);
         Ok(Some(SetAside { change, content }))
-    }
-
-    fn content(&self, target: &Target<'_>) -> Result<Option<(Image, Vec<u8>)>, ToolError> {
-        let Some((file, meta)) = &target.existing else { return Ok(None) };
-        let lost = |_| ToolError::new(ErrorKind::Io, "it cannot be read");
-        let mut content = Vec::new();
-        if target.is_link() {
-            let link = readlinkat(&target.parent, &target.name, Vec::new());
-            content = link.map_err(|errno| lost(errno.into()))?.into_bytes();
-        } else {
-            Self::check_size(target, LARGEST)?;
-            let reader = File::from(file.try_clone().map_err(lost)?);
-            reader.take(LARGEST + 1).read_to_end(&mut content).map_err(lost)?;
-        }
-        if content.len() as u64 > LARGEST {
-            return Err(too_large());
-        }
-        let size = content.len() as u64;
-        let image = Image { sha256: sha256(&content), size, ..looks(file.as_fd(), meta) };
-        Ok(Some((image, content)))
-    }
-
-    fn check_size(target: &Target<'_>, most: u64) -> Result<u64, ToolError> {
-        let size = target.existing.as_ref().map_or(0, |(_, meta)| meta.st_size);
-        let size = u64::try_from(size).unwrap_or(0);
-        if size > most { Err(too_large()) } else { Ok(size) }
     }
 
     /// Notes which files are no longer what they were when they were set aside. `doubt` is why it is not sure that
@@ -179,9 +153,35 @@ impl CallFiles {
             Ok(None) => return Ok(None),
             Err(err) => return Err(err),
         };
-        *left -= Self::check_size(&target, LARGEST_AFTER.min(*left))?;
+        *left -= check_size(&target, LARGEST_AFTER.min(*left))?;
         self.image(&target)
     }
+}
+
+fn content_of(target: &Target<'_>) -> Result<Option<(Image, Vec<u8>)>, ToolError> {
+    let Some((file, meta)) = &target.existing else { return Ok(None) };
+    let lost = |_| ToolError::new(ErrorKind::Io, "it cannot be read");
+    let mut content = Vec::new();
+    if target.is_link() {
+        let link = readlinkat(&target.parent, &target.name, Vec::new());
+        content = link.map_err(|errno| lost(errno.into()))?.into_bytes();
+    } else {
+        check_size(target, LARGEST)?;
+        let reader = File::from(file.try_clone().map_err(lost)?);
+        reader.take(LARGEST + 1).read_to_end(&mut content).map_err(lost)?;
+    }
+    if content.len() as u64 > LARGEST {
+        return Err(too_large());
+    }
+    let size = content.len() as u64;
+    let image = Image { sha256: sha256(&content), size, ..looks(file.as_fd(), meta) };
+    Ok(Some((image, content)))
+}
+
+fn check_size(target: &Target<'_>, most: u64) -> Result<u64, ToolError> {
+    let size = target.existing.as_ref().map_or(0, |(_, meta)| meta.st_size);
+    let size = u64::try_from(size).unwrap_or(0);
+    if size > most { Err(too_large()) } else { Ok(size) }
 }
 
 fn is_same(a: Option<&Image>, b: Option<&Image>) -> bool {
