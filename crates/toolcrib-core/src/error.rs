@@ -163,6 +163,8 @@ impl ErrorKind {
             | Self::Declined
             | Self::ApprovalNeeded
             | Self::ConfirmationNeeded
+            | Self::Outside
+            | Self::Protected
             | Self::Unrecorded => true,
             Self::Timeout
             | Self::Cancelled
@@ -170,8 +172,6 @@ impl ErrorKind {
             | Self::NoMatch
             | Self::NotUnique
             | Self::BadRange
-            | Self::Outside
-            | Self::Protected
             | Self::Permission
             | Self::Exists
             | Self::NotRegular

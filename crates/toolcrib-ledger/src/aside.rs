@@ -217,7 +217,7 @@ mod tests {
         assert_eq!((one.left(), other.left()), (Vec::new(), Vec::new()));
         drop(one);
         fs::write(folder.path().join(".01C"), "half").unwrap();
-        assert_eq!(other.left(), [first.clone()]);
+        assert_eq!(other.left(), std::slice::from_ref(&first));
         assert_eq!(other.left(), [], "now it is ours");
         other.leave(&first);
         assert_eq!(other.left(), [first]);

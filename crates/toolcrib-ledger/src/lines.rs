@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -14,7 +15,7 @@ use crate::head::{Head, Told};
 use crate::link::Key;
 use crate::log::{Tied, strays};
 use crate::segment::Segment;
-use crate::state::{State, open_plain, read_plain};
+use crate::state::{Damaged, State, open_plain, read_plain};
 use crate::tidy::{unpack, unpacked_size};
 use crate::verify::read_end_in;
 
@@ -102,6 +103,11 @@ impl Entry {
         serde_json::from_slice(line).ok()
     }
 
+    /// Who answered when a person was asked elsewhere, of a line that says so.
+    pub fn answered_by(&self) -> Option<&str> {
+        self.detail.as_ref().filter(|_| self.act == "approval")?["by"].as_str()
+    }
+
     /// `catalogue/tool`.
     pub fn tool(&self) -> String {
         if self.catalogue.is_empty() {
@@ -118,6 +124,7 @@ pub struct Record {
     /// Those that have lines from before their hour.
     strays: Vec<Segment>,
     key: Option<Key>,
+    damaged: Damaged,
 }
 
 /// One file of the record.
@@ -155,13 +162,19 @@ impl Page {
 impl Record {
     /// Looks at what there is.
     pub fn open(state: &State) -> io::Result<Self> {
-        Self::at(&state.folder().join("context_log"))
+        let record = Self::at(&state.folder().join("context_log"))?;
+        Ok(Self { damaged: Arc::clone(state.damaged()), ..record })
     }
 
     pub(crate) fn at(folder: &Path) -> io::Result<Self> {
-        let key = Key::read(&folder.with_file_name("record.key"))?;
         let (segments, strays) = (Segment::list(folder)?, strays(folder)?);
-        Ok(Self { folder: folder.to_owned(), segments, strays, key })
+        // Read after them: where there are lines there was a key.
+        let key = Key::read(&folder.with_file_name("record.key"))?;
+        if key.is_none() && !segments.is_empty() {
+            return Err(Key::missing());
+        }
+        let damaged = Damaged::default();
+        Ok(Self { folder: folder.to_owned(), segments, strays, key, damaged })
     }
 
     /// Leaves out the files that ended before `since` or began after `until`.
@@ -183,10 +196,21 @@ impl Record {
 
     /// The files, oldest first. One that is removed meanwhile because it is old is passed over.
     pub fn pages(&self) -> impl DoubleEndedIterator<Item = io::Result<Page>> {
-        let is_gone = |page: &io::Result<Page>| {
-            page.as_ref().is_err_and(|err| err.kind() == io::ErrorKind::NotFound)
-        };
-        self.segments.iter().map(|segment| self.page(*segment)).filter(move |it| !is_gone(it))
+        self.segments.iter().filter_map(|segment| self.readable(*segment).transpose())
+    }
+
+    /// A file; nothing if it is gone, or is damaged, which is noted.
+    pub(crate) fn readable(&self, segment: Segment) -> io::Result<Option<Page>> {
+        use io::ErrorKind::{InvalidData, InvalidInput, NotFound, UnexpectedEof};
+        match self.page(segment) {
+            Err(err) if err.kind() == NotFound => Ok(None),
+            Err(err) if matches!(err.kind(), InvalidData | InvalidInput | UnexpectedEof) => {
+                let mut damaged = self.damaged.lock().unwrap_or_else(PoisonError::into_inner);
+                damaged.insert(segment.to_string(), format!("of the record {err}"));
+                Ok(None)
+            }
+            page => page.map(Some),
+        }
     }
 
     pub(crate) fn segments(&self) -> &[Segment] {
@@ -209,8 +233,10 @@ impl Record {
             }
             bytes => bytes,
         };
-        let bytes =
-            bytes.map_err(|err| io::Error::new(err.kind(), format!("`{segment}`: {err}")))?;
+        let named = |err: io::Error| {
+            io::Error::new(err.kind(), format!("`{segment}` cannot be read: {err}"))
+        };
+        let bytes = bytes.map_err(named)?;
         Ok(Page { name: segment.to_string(), bytes, key: self.key.clone() })
     }
 }

@@ -101,6 +101,13 @@ impl Key {
         Ok(Some(Self::new(&secret)))
     }
 
+    /// What is to be said where there are lines and no key.
+    pub(crate) fn missing() -> io::Error {
+        let message = "`record.key` is missing from the state folder, so that nothing of the record can be read or \
+                       added to; put it back, or move the folder `context_log` and `stats.db` away to begin anew";
+        io::Error::new(io::ErrorKind::InvalidData, message)
+    }
+
     /// Makes a key, which is not kept yet.
     pub(crate) fn make() -> io::Result<(Self, [u8; 32])> {
         let mut secret = [0; 32];

@@ -343,12 +343,12 @@ fn begin(folder: &Path, path: &Path, head: &File) -> io::Result<Key> {
     let (key, secret) = Key::make()?;
     let mut told = [0; head::SIZE];
     let got = head::read(head, &mut told)?;
-    // One that names lines stays: that they are gone is noted.
-    if Segment::list(folder)?.is_empty() && !head::has_lines(&told[..got]) {
-        let nowhere = Segment { hour: 0, part: 0 };
-        head.write_all_at(&Head::first(nowhere).bytes(&key), 0)?;
-        head.sync_data()?;
+    if !Segment::list(folder)?.is_empty() || head::has_lines(&told[..got]) {
+        return Err(Key::missing());
     }
+    let nowhere = Segment { hour: 0, part: 0 };
+    head.write_all_at(&Head::first(nowhere).bytes(&key), 0)?;
+    head.sync_data()?;
     Key::keep(path, &secret)?;
     Ok(key)
 }
@@ -443,6 +443,8 @@ fn follow(head: Head, bytes: &[u8], key: &Key) -> (Head, usize) {
             Some(tied) if tied.prev == head.link && tied.seq == head.seq + 1 => {
                 head = Head { seq: tied.seq, link: tied.own, ..head };
             }
+            // What has an end and is none of ours was put there: that is not torn, and stays a problem.
+            _ if line.ends_with(b"\n") => {}
             _ => strange += line.len(),
         }
     }

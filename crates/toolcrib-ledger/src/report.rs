@@ -49,7 +49,7 @@ pub fn errors(tools: &[(String, ToolFigures)]) -> Value {
             "totalTools": tools.len(),
             "toolsWithErrors": tools.iter().filter(|(_, it)| it.errors.errors > 0).count(),
             "totalErrors": total,
-            "avgErrorRate": round(rates / tools.len().max(1) as f64, 4),
+            "avgErrorRate": round(rates / tools.len().max(1) as f64, 4).abs(),
         },
     })
 }
@@ -340,7 +340,7 @@ pub fn resources(tools: &[(String, ToolFigures)], limits: &dyn Fn(&str) -> Value
         "ok": true,
         "resources": all,
         "summary": {
-            "totalCpuMs": sum(|it| it.resources.cpu.total) / 1000,
+            "totalCpuMs": round(sum(|it| it.resources.cpu.total) as f64 / 1000.0, 3),
             "totalMemoryBytes": sum(|it| it.resources.memory.total),
             "totalDiskReadBytes": sum(|it| it.resources.read.total),
             "totalDiskWriteBytes": sum(|it| it.resources.written.total),
@@ -351,20 +351,20 @@ pub fn resources(tools: &[(String, ToolFigures)], limits: &dyn Fn(&str) -> Value
 /// What one tool uses.
 pub fn resources_of(name: &str, figures: &ToolFigures, limits: &dyn Fn(&str) -> Value) -> Value {
     let it = &figures.resources;
-    let mean = |amount: &Amount| amount.total / amount.sketch.count().max(1);
+    let exact = |amount: &Amount| amount.total as f64 / amount.sketch.count().max(1) as f64;
+    let mean = |amount: &Amount| exact(amount).round() as i64;
     let mut violations: Map<String, Value> = Map::new();
     for kind in ["sizeExceeded", "timeoutExceeded"] {
         violations.insert(kind.to_owned(), json!(0));
     }
     violations.extend(it.violations.iter().map(|(kind, count)| (kind.clone(), json!(count))));
-    let ms = |us: f64| round(us / 1e3, 3);
     json!({
         "toolName": name,
         "totalCalls": it.calls,
         "resources": {
             "cpu": {
                 "totalMs": ms(it.cpu.total as f64),
-                "avgMs": ms(mean(&it.cpu) as f64),
+                "avgMs": ms(exact(&it.cpu)),
                 "maxMs": ms(it.cpu.most as f64),
                 "p95Ms": ms(it.cpu.quantile(0.95)),
             },
@@ -372,7 +372,7 @@ pub fn resources_of(name: &str, figures: &ToolFigures, limits: &dyn Fn(&str) -> 
                 "totalBytes": it.memory.total,
                 "avgBytes": mean(&it.memory),
                 "maxBytes": it.memory.most,
-                "p95Bytes": it.memory.quantile(0.95).round(),
+                "p95Bytes": it.memory.quantile(0.95).round() as i64,
             },
             "disk": {
                 "totalReadBytes": it.read.total,
@@ -381,8 +381,8 @@ pub fn resources_of(name: &str, figures: &ToolFigures, limits: &dyn Fn(&str) -> 
                 "avgWriteBytes": mean(&it.written),
                 "maxReadBytes": it.read.most,
                 "maxWriteBytes": it.written.most,
-                "p95ReadBytes": it.read.quantile(0.95).round(),
-                "p95WriteBytes": it.written.quantile(0.95).round(),
+                "p95ReadBytes": it.read.quantile(0.95).round() as i64,
+                "p95WriteBytes": it.written.quantile(0.95).round() as i64,
             },
         },
         "limits": limits(name),
@@ -392,6 +392,11 @@ pub fn resources_of(name: &str, figures: &ToolFigures, limits: &dyn Fn(&str) -> 
 
 fn rate(part: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { round(part as f64 / all as f64, 4) }
+}
+
+/// Microseconds as milliseconds, to the microsecond.
+pub fn ms(us: f64) -> f64 {
+    round(us / 1e3, 3)
 }
 
 fn round(number: f64, places: i32) -> f64 {

@@ -1,16 +1,23 @@
 //! The state folder: private to its owner, outside every root.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The folder that holds the record.
 #[derive(Clone, Debug)]
 pub struct State {
     folder: PathBuf,
+    /// Files of the record that could not be read, and why.
+    damaged: Damaged,
 }
+
+/// Files that could not be read, and why.
+pub(crate) type Damaged = Arc<Mutex<BTreeMap<String, String>>>;
 
 /// Why the state folder cannot be used.
 #[derive(Debug)]
@@ -35,7 +42,7 @@ impl State {
     /// without that goes on. One that is not ours alone is refused.
     pub fn open_as_it_is(folder: &Path) -> Result<(Self, Option<StateError>), StateError> {
         let shown = folder.display();
-        let state = Self { folder: folder.to_owned() };
+        let state = Self { folder: folder.to_owned(), damaged: Damaged::default() };
         let missing = |place: &Path, err: io::Error| {
             let place = place.display();
             StateError(format!(
@@ -68,6 +75,19 @@ impl State {
             }
         }
         Ok((state, None))
+    }
+
+    /// What was passed over in the record since this was opened, each with a sentence.
+    pub fn passed_over(&self) -> Vec<String> {
+        let damaged = self.damaged.lock().unwrap_or_else(PoisonError::into_inner);
+        let said = damaged.values().map(|why| {
+            format!("{why}; it was passed over, and `toolcrib audit verify` has all that is wrong")
+        });
+        said.collect()
+    }
+
+    pub(crate) fn damaged(&self) -> &Damaged {
+        &self.damaged
     }
 
     /// Where it is.

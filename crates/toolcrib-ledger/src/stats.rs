@@ -98,10 +98,8 @@ impl Stats {
         let record = Record::open(&self.state)?;
         let mut bytes = 0;
         for segment in record.segments() {
-            let size = match record.size(*segment) {
-                Err(err) if err.kind() == std::io::ErrorKind::NotFound => continue,
-                size => size?,
-            };
+            // One that is damaged says so when it is read.
+            let Ok(size) = record.size(*segment) else { continue };
             bytes += size.saturating_sub(folded(&self.database, *segment)?);
         }
         Ok(bytes)
@@ -134,7 +132,7 @@ impl Stats {
                 let record = Record::open(&self.state)?;
                 let mut last = head.seq;
                 for segment in record.segments().iter().filter(|it| **it >= head.segment) {
-                    let page = record.page(*segment)?;
+                    let Some(page) = record.readable(*segment)? else { continue };
                     let numbers = page.pieces().filter_map(|piece| page.number_of(piece));
                     last = numbers.max().unwrap_or(0).max(last);
                 }
@@ -260,13 +258,10 @@ fn fold_all(transaction: &Transaction<'_>, state: &State) -> Result<u64, StatsEr
     for segment in record.segments() {
         let done = folded(transaction, *segment)?;
         // Of one that is packed, its last bytes say how large it was, and they can be wrong.
-        if done > 0 && record.size(*segment)? <= done {
+        if done > 0 && record.size(*segment).is_ok_and(|size| size <= done) {
             continue;
         }
-        let page = match record.page(*segment) {
-            Err(err) if err.kind() == std::io::ErrorKind::NotFound => continue,
-            page => page?,
-        };
+        let Some(page) = record.readable(*segment)? else { continue };
         let fresh = page.bytes.get(done as usize..).unwrap_or_default();
         // A line that is not whole yet is left for the next time; in a file that nobody writes to any more it is
         // none.

@@ -9,6 +9,7 @@ use memchr::memmem;
 use toolcrib_core::command::Touched;
 
 use crate::lines::{Entry, Page, Record};
+use crate::live::Dead;
 use crate::state::State;
 
 /// All that the record has of one call, in the order it was written in.
@@ -16,6 +17,8 @@ use crate::state::State;
 pub struct Story {
     /// Its lines.
     pub entries: Vec<Entry>,
+    /// Whether the process that ran it is gone, which nobody has put on the record yet.
+    pub is_dead: bool,
 }
 
 /// What came of a call.
@@ -83,10 +86,11 @@ impl Story {
     /// What came of it.
     pub fn fate(&self) -> Fate {
         let Some(ended) = self.moment("ended") else {
-            return if self.moment("lost").is_some() { Fate::Unknown } else { Fate::Open };
+            let is_lost = self.is_dead || self.moment("lost").is_some();
+            return if is_lost { Fate::Unknown } else { Fate::Open };
         };
         let is_lost = ended.task == Some(true)
-            && self.moment("lost").is_some()
+            && (self.is_dead || self.moment("lost").is_some())
             && self.moment("task_ended").is_none();
         match ended.error.as_deref() {
             _ if is_lost => Fate::Unknown,
@@ -94,6 +98,12 @@ impl Story {
             Some(error) if is_refusal(error) => Fate::Refused,
             Some(_) => Fate::Failed,
         }
+    }
+
+    /// Takes note of it if its process is among those that are gone.
+    fn look_for(&mut self, dead: &HashSet<String>) {
+        let process = self.moment("started").and_then(|entry| entry.process.as_ref());
+        self.is_dead = process.is_some_and(|process| dead.contains(process));
     }
 
     fn seq(&self) -> u64 {
@@ -157,7 +167,10 @@ fn has_actor(story: &Story, actor: &str) -> bool {
     story.entries.iter().any(|entry| {
         entry.conv_id == actor
             || entry.by.as_deref() == Some(actor)
-            || entry.user.is_some_and(|user| user.to_string() == actor)
+            || entry.answered_by() == Some(actor)
+            || entry.user.is_some_and(|user| {
+                user.to_string() == actor.strip_prefix("user ").unwrap_or(actor)
+            })
     })
 }
 
@@ -184,6 +197,7 @@ fn has_text(story: &Story, text: &str) -> bool {
 /// Finds calls, the newest first, at most `most` of them.
 pub fn find_calls(state: &State, wanted: &Wanted, most: usize) -> io::Result<Vec<Story>> {
     let mut found = Vec::new();
+    let dead = dead(state)?;
     let mut open: HashMap<String, Story> = HashMap::new();
     for page in Record::open(state)?.between(wanted.since, wanted.until).pages().rev() {
         gather(&page?, wanted, &mut open);
@@ -199,6 +213,9 @@ pub fn find_calls(state: &State, wanted: &Wanted, most: usize) -> io::Result<Vec
             let open = whole.iter_mut().filter(|story| story.fate() == Fate::Open);
             follow(state, until, open.collect())?;
         }
+        for story in &mut whole {
+            story.look_for(&dead);
+        }
         whole.retain(|story| wanted.takes(story));
         whole.sort_by_key(|story| std::cmp::Reverse(story.seq()));
         found.extend(whole);
@@ -208,6 +225,11 @@ pub fn find_calls(state: &State, wanted: &Wanted, most: usize) -> io::Result<Vec
     }
     found.truncate(most);
     Ok(found)
+}
+
+/// The processes that are gone and whose calls nobody has seen to yet.
+fn dead(state: &State) -> io::Result<HashSet<String>> {
+    Ok(Dead::find(state)?.into_iter().map(|process| process.name.clone()).collect())
 }
 
 /// Tells each call with its lines as they are, in the order the calls ended in; what comes after that is told alone.
@@ -230,14 +252,11 @@ pub fn tell_calls(
         if is_over && open.is_empty() {
             continue;
         }
-        let page = match record.page(*segment) {
-            Err(err) if err.kind() == io::ErrorKind::NotFound => continue,
-            page => page?,
-        };
+        let Some(page) = record.readable(*segment)? else { continue };
         for (entry, line) in calls_in(&page, wanted) {
             let call = entry.trace_id.clone();
             if told.contains(&call) {
-                tell_one(&Story { entries: vec![entry] }, line)?;
+                tell_one(&Story { entries: vec![entry], is_dead: false }, line)?;
                 continue;
             }
             let is_end = matches!(entry.event.as_str(), "ended" | "lost");
@@ -255,6 +274,10 @@ pub fn tell_calls(
                 told.insert(call);
             }
         }
+    }
+    let dead = dead(state)?;
+    for (story, _) in open.values_mut() {
+        story.look_for(&dead);
     }
     for (story, text) in open.values().filter(|(story, _)| wanted.takes(story)) {
         tell_one(story, text)?;
@@ -292,10 +315,7 @@ fn follow(state: &State, until: Timestamp, mut stories: Vec<&mut Story>) -> io::
         if stories.is_empty() {
             break;
         }
-        let page = match record.page(*segment) {
-            Err(err) if err.kind() == io::ErrorKind::NotFound => continue,
-            page => page?,
-        };
+        let Some(page) = record.readable(*segment)? else { continue };
         for story in &mut stories {
             let sign = format!("\"trace_id\":\"{}\"", story.id());
             for at in memmem::find_iter(&page.bytes, &sign) {
@@ -316,7 +336,9 @@ fn calls_in<'a>(page: &'a Page, wanted: &Wanted) -> impl Iterator<Item = (Entry,
     let is_near = move |line: &&[u8]| finder.as_ref().is_none_or(|it| it.find(line).is_some());
     let lines = page.pieces().filter(is_near).filter(|piece| page.is_ours(piece));
     let entries = lines.filter_map(|line| Some((Entry::parse(line)?, line)));
-    entries.filter(|(entry, _)| entry.act == "tool_call" && !entry.trace_id.is_empty())
+    entries.filter(|(entry, _)| {
+        matches!(entry.act.as_str(), "tool_call" | "approval") && !entry.trace_id.is_empty()
+    })
 }
 
 /// Puts the lines of a page before those that are there already.

@@ -146,5 +146,10 @@ pub(crate) fn unpacked_size(path: &Path) -> io::Result<u64> {
     let size = file.metadata()?.len();
     let mut last = [0; 4];
     file.read_exact_at(&mut last, size.saturating_sub(4)).map_err(named)?;
-    Ok(u64::from(u32::from_le_bytes(last)))
+    let told = u64::from(u32::from_le_bytes(last));
+    // Nothing packs better than that: it was cut off.
+    if told > size.saturating_mul(1100) {
+        return Err(named(io::Error::new(io::ErrorKind::InvalidData, "its end is not its own")));
+    }
+    Ok(told)
 }

@@ -11,6 +11,7 @@ use crate::head::{self, Head, Told};
 use crate::lines::{Entry, Record};
 use crate::link::{Key, Link};
 use crate::log::{HEAD, Tied};
+use crate::segment::Segment;
 use crate::state::{State, open_plain};
 use crate::tidy::open_tidy_lock;
 
@@ -70,18 +71,19 @@ fn look(state: &State, is_last: bool) -> io::Result<Option<Verified>> {
         Some(key) => read_end(state, key)?,
         None => Told::Nothing,
     };
-    let record = Record::open(state)?;
     let Some(key) = key else {
+        let segments = Segment::list(&state.folder().join("context_log"))?;
         // It may have begun since.
         if !is_last && Key::read(&state.folder().join("record.key"))?.is_some() {
             return Ok(None);
         }
         let what = "is missing: nothing of the record can be checked without it";
         let lost = Problem { file: "record.key".to_owned(), line: None, what: what.to_owned() };
-        let is_new = record.segments().is_empty() && !head::names_lines(state)?;
+        let is_new = segments.is_empty() && !head::names_lines(state)?;
         let problems = if is_new { Vec::new() } else { vec![lost] };
         return Ok(Some(Verified { problems, ..Verified::default() }));
     };
+    let record = Record::open(state)?;
     let mut walk =
         Walk { report: Verified::default(), last: None, strange: Vec::new(), removed: 0, end, key };
     walk.report.files = record.segments().len();
@@ -559,6 +561,11 @@ mod tests {
         );
         Place::write(&mut place.log(), "next");
         place.check(Some(4), "was not written by us");
+        // A text that is no line at all, and has an end.
+        let place = Place::written(3);
+        add(&place, "ctx-20251104-12.jsonl", "hello\n");
+        Place::write(&mut place.log(), "next");
+        place.check(Some(4), "is no line of the record");
         // One that only some readers take for whole.
         let place = Place::written(3);
         let odd = "{\"ts\":\"2025-11-04T12:00:00Z\",\"event\":\"ended\",\"x\":1e999}\n";
@@ -610,14 +617,22 @@ mod tests {
         fs::remove_file(place.file()).unwrap();
         fs::remove_file(place.state.folder().join("record.key")).unwrap();
         place.check(None, "nothing of the record can be checked");
-        Place::write(&mut place.log(), "next");
-        place.check(Some(1), "went on without a signed end");
-        // The key is gone: that is said, and no other is made.
+        let is_refused = |place: &Place| {
+            let settings = Settings { hash: Link::FIRST, shown: json!({}) };
+            let (folder, key) = (place.state.folder(), place.state.folder().join("record.key"));
+            let opened = Log::open(&folder.join("context_log"), &key, settings);
+            opened.is_err_and(|err| err.to_string().contains("is missing")) && !key.exists()
+        };
+        assert!(is_refused(&place));
+        // The key is gone: that is said, no other is made, and nobody takes the record for an empty one.
         let place = Place::written(3);
-        let key = place.state.folder().join("record.key");
-        fs::remove_file(&key).unwrap();
+        assert_eq!(Record::open(&place.state).unwrap().pages().count(), 1);
+        fs::remove_file(place.state.folder().join("record.key")).unwrap();
         place.check(None, "nothing of the record can be checked");
-        assert!(!key.exists());
+        assert!(is_refused(&place));
+        assert!(
+            Record::open(&place.state).is_err_and(|err| err.to_string().contains("put it back"))
+        );
         // Nothing left at all.
         let place = Place::written(3);
         fs::remove_file(place.file()).unwrap();

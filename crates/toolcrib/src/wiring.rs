@@ -128,6 +128,8 @@ impl Crib {
         upkeep.learn()?;
         if wishes.lives_on {
             upkeep.clone().start();
+        } else {
+            upkeep.catch_up();
         }
         Ok(Self {
             settings,

@@ -54,6 +54,9 @@ pub(crate) enum AuditCommand {
         /// The form: every line as it is, or a row for each call
         #[arg(long, value_name = "FORM", default_value = "ndjson")]
         format: ExportFormat,
+        /// The same as `--format ndjson`
+        #[arg(long, conflicts_with = "format")]
+        json: bool,
     },
     /// Find out whether a line was changed, removed or moved since it was written
     Verify {
@@ -142,7 +145,11 @@ pub(crate) enum StatsCommand {
         json: bool,
     },
     /// Throw the statistics away and fold the record again
-    Rebuild,
+    Rebuild {
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// Which figures.

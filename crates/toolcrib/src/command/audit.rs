@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use toolcrib_core::command::Limit;
+use toolcrib_core::command::{End, Limit};
 use toolcrib_core::{Change, escape};
 use toolcrib_ledger::{
     Entry, Fate, Follower, Journal, Problem, Record, Redactor, State, Story, Verified, Wanted,
@@ -28,19 +28,44 @@ pub(super) fn run(
 ) -> Result<Exit, WiringError> {
     let plans = read(global, terminal)?;
     let redactor = plans.redactor();
-    let state = State::open(&plans.state?)?;
+    let folder = plans.state?;
+    if !folder.join("context_log").exists() {
+        let shown = folder.display();
+        terminal.fail(
+            &format!("there is no record at `{shown}`"),
+            Some("TOOLCRIB_STATE says where it is; the first call begins one"),
+        );
+        return Ok(Exit::Failed);
+    }
+    let state = State::open(&folder)?;
+    let exit = look(terminal, &state, &redactor, args)?;
+    let passed_over = state.passed_over();
+    for warning in &passed_over {
+        terminal.warn(warning);
+    }
+    // What is exported is then not all of it.
+    let is_partial = !passed_over.is_empty() && matches!(args.command, AuditCommand::Export { .. });
+    Ok(if is_partial { Exit::Failed } else { exit })
+}
+
+fn look(
+    terminal: Terminal,
+    state: &State,
+    redactor: &Redactor,
+    args: &AuditArgs,
+) -> Result<Exit, WiringError> {
     match &args.command {
-        AuditCommand::Tail { follow, lines, json } => {
-            tail(terminal, &state, *lines, *follow, *json)
+        AuditCommand::Tail { follow, lines, json } => tail(terminal, state, *lines, *follow, *json),
+        AuditCommand::Show { call, json } => {
+            show(terminal, state, redactor, &call.to_uppercase(), *json)
         }
-        AuditCommand::Show { call, json } => show(terminal, &state, &redactor, call, *json),
         AuditCommand::Search { which, limit, json } => {
-            let calls = find_calls(&state, &wanted(which)?, *limit)?;
+            let calls = find_calls(state, &wanted(which)?, *limit)?;
             search(terminal, &calls, *limit, *json);
             Ok(Exit::Done)
         }
-        AuditCommand::Export { which, format } => export(&state, &wanted(which)?, *format),
-        AuditCommand::Verify { json } => Ok(tell(terminal, &verify(&state)?, *json)),
+        AuditCommand::Export { which, format, .. } => export(state, &wanted(which)?, *format),
+        AuditCommand::Verify { json } => Ok(tell(terminal, &verify(state)?, *json)),
     }
 }
 
@@ -196,6 +221,7 @@ fn summary(story: &Story) -> Value {
     let asked = story.first();
     let decided = story.moment("decided");
     let ended = story.moment("ended");
+    let answered = story.entries.iter().rev().find_map(Entry::answered_by);
     json!({
         "call": story.id(),
         "at": story.at(),
@@ -205,7 +231,7 @@ fn summary(story: &Story) -> Value {
         "args": asked.and_then(|entry| entry.args_preview.as_ref()),
         "decision": decided.and_then(|entry| entry.decision.as_ref()),
         "rule": decided.and_then(|entry| entry.rule.as_ref()),
-        "by": decided.and_then(|entry| entry.by.as_ref()),
+        "by": decided.and_then(|entry| entry.by.as_deref()).or(answered),
         "outcome": story.fate().as_str(),
         "error": ended.and_then(|entry| entry.error.as_ref()),
         "message": ended.and_then(|entry| entry.message.as_ref()),
@@ -240,6 +266,7 @@ fn show(
         let mut value = summary(&story);
         value["result"] =
             json!(story.moment("ended").and_then(|entry| entry.result_preview.clone()));
+        value["moments"] = story.entries.iter().map(moment_json).collect();
         value["places"] = json!(story.moment("started").map(|entry| entry.places.clone()));
         value["directory"] = json!(story.moment("started").and_then(|it| it.directory.clone()));
         value["task"] = json!(story.moment("task_ended").and_then(|entry| entry.end));
@@ -281,6 +308,15 @@ fn show(
     Ok(Exit::Done)
 }
 
+/// A line of a call's story, for programs.
+fn moment_json(entry: &Entry) -> Value {
+    json!({
+        "event": entry.event, "at": entry.ts, "rule": entry.rule, "decision": entry.decision,
+        "by": entry.by.as_deref().or(entry.answered_by()), "terms": entry.terms,
+        "status": entry.status, "error": entry.error, "detail": entry.detail,
+    })
+}
+
 /// The story of a call, for people.
 fn told(terminal: Terminal, story: &Story) -> String {
     let fate = story.fate();
@@ -318,7 +354,7 @@ fn told(terminal: Terminal, story: &Story) -> String {
                     (Some(kind), _) => {
                         format!(", {kind}: {}", entry.message.as_deref().unwrap_or_default())
                     }
-                    (None, Some(end)) => format!(", {end:?}"),
+                    (None, Some(end)) => format!(", {}", how(*end)),
                     (None, None) => String::new(),
                 };
                 let name = if entry.event == "ended" { "ended" } else { "task" };
@@ -339,10 +375,30 @@ fn told(terminal: Terminal, story: &Story) -> String {
                 add("version", entry.version.as_deref().unwrap_or_default());
             }
             "lost" => add("lost", "its process died at it: what it did is not known"),
+            event if entry.act == "approval" => {
+                let by = entry.answered_by().unwrap_or_default();
+                let words = entry.detail.as_ref().and_then(|it| it["words"].as_str());
+                let words = words.filter(|it| !it.is_empty()).map(|it| format!(": {it}"));
+                add(event, &format!("+{after:.0} ms by {by}{}", words.unwrap_or_default()));
+            }
             _ => {}
         }
     }
+    if story.is_dead {
+        add("lost", "its process died at it: what it did is not known; the next call settles it");
+    }
     text
+}
+
+/// How a task ended, in words.
+fn how(end: End) -> String {
+    match end {
+        End::Exited(code) => format!("exit code {code}"),
+        End::Signalled(signal) => format!("ended by signal {signal}"),
+        End::TimedOut => "ended: its time was up".to_owned(),
+        End::Limited => "ended: a limit struck".to_owned(),
+        End::Killed => "ended by us".to_owned(),
+    }
 }
 
 /// Adds a line about one thing, if there is something to say.

@@ -207,18 +207,25 @@ pub(super) fn difference(
         Some(_) => None,
         None => Some(Vec::new()),
     };
-    let text = |bytes: Option<Vec<u8>>| {
-        let text = String::from_utf8(bytes?).ok()?;
-        Some(redactor.clean(&text).into_owned())
-    };
     // A new file is its own difference; it was in the arguments already.
-    match (change.kind, text(before), text(after)) {
-        (ChangeKind::Replaced, Some(before), Some(after)) => {
-            let difference = texts(terminal, &before, &after);
-            format!("  {}{}", escape::line(&change.path), difference.replacen("  ", " ", 1))
-        }
-        _ => String::new(),
+    if change.kind != ChangeKind::Replaced {
+        return String::new();
     }
+    let path = escape::line(&change.path);
+    let (Some(before), Some(after)) = (before, after) else {
+        return format!("  {path} (what it held is not at hand, or too large to compare)\n");
+    };
+    if before == after {
+        return format!("  {path} (the same content)\n");
+    }
+    let (Ok(before), Ok(after)) = (String::from_utf8(before), String::from_utf8(after)) else {
+        return format!("  {path} (not text)\n");
+    };
+    let difference = texts(terminal, &redactor.clean(&before), &redactor.clean(&after));
+    if difference.is_empty() {
+        return format!("  {path} (differs only in what is left out as a secret)\n");
+    }
+    format!("  {path}{}", difference.replacen("  ", " ", 1))
 }
 
 /// Returns the difference of two texts, three lines of context around each change.

@@ -31,9 +31,14 @@ pub(super) fn run(
     for warning in &stats.warnings {
         terminal.warn(warning);
     }
-    if let Some(StatsCommand::Rebuild) = &args.command {
+    if let Some(StatsCommand::Rebuild { json }) = &args.command {
         let lines = stats.rebuild()?;
-        print_lines(&[format!("Folded {lines} lines of the record again.")]);
+        tell_passed_over(terminal, &crib);
+        if *json {
+            print_json(&json!({"ok": true, "lines": lines}).to_string());
+        } else {
+            print_lines(&[format!("Folded {lines} lines of the record again.")]);
+        }
         return Ok(Exit::Done);
     }
     let behind = stats.behind()?;
@@ -41,6 +46,7 @@ pub(super) fn run(
         terminal.note(&format!("folding {} of the record …", show_bytes(behind)));
     }
     crib.upkeep.once(&mut stats)?;
+    tell_passed_over(terminal, &crib);
     let view = View { terminal, crib: &crib, spans: crib.spans(), now: crib.clock.now() };
     match &args.command {
         None => view.overview(&stats, args.json),
@@ -48,7 +54,14 @@ pub(super) fn run(
         Some(StatsCommand::Regression(of)) => view.regression(&stats, of),
         Some(StatsCommand::Resources(of)) => view.resources(&stats, of),
         Some(StatsCommand::Clear { what, tool, json }) => view.clear(&mut stats, what, tool, *json),
-        Some(StatsCommand::Rebuild) => Ok(Exit::Done),
+        Some(StatsCommand::Rebuild { .. }) => Ok(Exit::Done),
+    }
+}
+
+/// Says which files of the record were not folded.
+fn tell_passed_over(terminal: Terminal, crib: &Crib) {
+    for warning in crib.state.passed_over() {
+        terminal.warn(&warning);
     }
 }
 
@@ -64,15 +77,18 @@ impl View<'_> {
         let tools = stats.tools()?;
         let hours = self.hours(stats)?;
         let compared = report::comparisons(&tools, &hours, self.now, self.spans);
+        let barred = Quarantine::new(&self.crib.state).all()?;
+        let kept_out = |name: &str| barred.iter().find(|it| it.tool == name).map(|it| it.since);
         if as_json {
             let all: Vec<Value> = tools.iter().map(|(name, figures)| {
                 let of = |it: &&(HourKey, Hour)| it.0.tool == *name;
                 let all = whole(hours.iter().filter(of));
                 let severity = severity_of(&compared, name);
                 json!({
-                    "toolName": name, "totalCalls": figures.errors.calls, "errors": figures.errors.errors,
-                    "refused": figures.errors.refused, "p50Ms": all.quantile(0.5) / 1e3,
-                    "p95Ms": all.quantile(0.95) / 1e3, "severity": severity.map_or("none", Severity::as_str),
+                    "toolName": name, "totalCalls": calls(figures, &all), "errors": figures.errors.errors,
+                    "refused": figures.errors.refused, "p50Ms": report::ms(all.quantile(0.5)),
+                    "p95Ms": report::ms(all.quantile(0.95)), "keptOutSince": kept_out(name),
+                    "severity": severity.map_or("none", Severity::as_str),
                 })
             }).collect();
             print_json(&json!({"ok": true, "tools": all}).to_string());
@@ -93,13 +109,17 @@ impl View<'_> {
             lines.push(format!(
                 "{:<width$} {:>9} {:>7} {:>8} {:>10} {:>10}  {}  {}",
                 escape::line(name),
-                figures.errors.calls,
+                calls(figures, &all),
                 figures.errors.errors,
                 figures.errors.refused,
                 time_of(&all, 0.5),
                 time_of(&all, 0.95),
                 sparkline(&rows, self.now),
-                self.health(severity_of(&compared, name)),
+                match kept_out(name) {
+                    Some(since) =>
+                        self.terminal.paint(Paint::Bad, &format!("kept out since {since:.0}")),
+                    None => self.health(severity_of(&compared, name)),
+                },
             ));
         }
         print_lines(&lines);
@@ -293,8 +313,8 @@ impl View<'_> {
             ("regression", Some(window)) => json!({
                 "ok": true, "tool": name, "action": "baseline_reset",
                 "newBaseline": {
-                    "avgExecutionMs": window.average_ms(),
-                    "p95ExecutionMs": window.quantile_ms(0.95),
+                    "avgExecutionMs": report::ms(window.average_ms() * 1e3),
+                    "p95ExecutionMs": report::ms(window.quantile_ms(0.95) * 1e3),
                     "errorRate": window.error_rate(),
                     "timestamp": self.now,
                 },
@@ -384,6 +404,11 @@ fn severity_of(compared: &[(String, Comparison)], name: &str) -> Option<Severity
 }
 
 /// The times of all these hours together.
+/// How many calls there were: those that were cleared as errors were calls all the same.
+fn calls(figures: &ToolFigures, all: &Sketch) -> u64 {
+    figures.errors.calls.max(all.count())
+}
+
 fn whole<'a>(hours: impl Iterator<Item = &'a (HourKey, Hour)>) -> Sketch {
     let mut all = Sketch::default();
     hours.for_each(|(_, hour)| all.merge(&hour.latency));

@@ -82,6 +82,13 @@ impl Upkeep {
         });
     }
 
+    /// Looks once whether a tool is to be kept out, for a process that does not stay.
+    pub(super) fn catch_up(&self) {
+        if self.has_quarantine {
+            let _ = Stats::open(&self.state).and_then(|mut stats| self.once(&mut stats));
+        }
+    }
+
     /// Does all of it once.
     pub fn once(&self, stats: &mut Stats) -> Result<(), StatsError> {
         stats.fold()?;
