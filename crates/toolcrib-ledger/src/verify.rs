@@ -612,6 +612,17 @@ mod tests {
         add(&place, "ctx-20251104-12.jsonl", "\n");
         Place::write(&mut place.log(), "next");
         place.check(Some(4), "was not written by us");
+        // Nothing left at all.
+        let place = Place::written(3);
+        fs::remove_file(place.file()).unwrap();
+        fs::remove_file(place.state.folder().join("context_log/head")).unwrap();
+        place.check(None, "is missing, and so is every line");
+        Place::write(&mut place.log(), "next");
+        place.check(Some(1), "went on without a signed end");
+    }
+
+    #[test]
+    fn without_its_key_nothing_of_the_record_is_believed_or_added() {
         // All lines and the key are gone, and the end that names them is there.
         let place = Place::written(3);
         fs::remove_file(place.file()).unwrap();
@@ -633,13 +644,6 @@ mod tests {
         assert!(
             Record::open(&place.state).is_err_and(|err| err.to_string().contains("put it back"))
         );
-        // Nothing left at all.
-        let place = Place::written(3);
-        fs::remove_file(place.file()).unwrap();
-        fs::remove_file(place.state.folder().join("context_log/head")).unwrap();
-        place.check(None, "is missing, and so is every line");
-        Place::write(&mut place.log(), "next");
-        place.check(Some(1), "went on without a signed end");
     }
 
     #[test]

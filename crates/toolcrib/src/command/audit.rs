@@ -1,11 +1,9 @@
 //! `toolcrib audit`: the record, for people.
 
-use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use toolcrib_core::command::{End, Limit};
 use toolcrib_core::{Change, escape};
 use toolcrib_ledger::{
     Entry, Fate, Follower, Journal, Problem, Record, Redactor, State, Story, Verified, Wanted,
@@ -202,18 +200,10 @@ fn row(terminal: Terminal, story: &Story) -> String {
         escape::line(story.id()),
         story.at(),
         escape::line(&story.tool()),
-        terminal.paint(colour(fate), &format!("{:<7}", fate.as_str())),
+        terminal.paint(story::colour(fate), &format!("{:<7}", fate.as_str())),
         took.map_or_else(|| "-".to_owned(), |took| format!("{took:.1} ms")),
         &args[..cut]
     )
-}
-
-fn colour(fate: Fate) -> Paint {
-    match fate {
-        Fate::Ok => Paint::Good,
-        Fate::Failed | Fate::Refused => Paint::Bad,
-        Fate::Unknown | Fate::Open => Paint::Warn,
-    }
 }
 
 /// A call in the fields that all forms of it share.
@@ -266,7 +256,7 @@ fn show(
         let mut value = summary(&story);
         value["result"] =
             json!(story.moment("ended").and_then(|entry| entry.result_preview.clone()));
-        value["moments"] = story.entries.iter().map(moment_json).collect();
+        value["moments"] = story.entries.iter().map(story::moment_json).collect();
         value["places"] = json!(story.moment("started").map(|entry| entry.places.clone()));
         value["directory"] = json!(story.moment("started").and_then(|it| it.directory.clone()));
         value["task"] = json!(story.moment("task_ended").and_then(|entry| entry.end));
@@ -277,143 +267,35 @@ fn show(
         print_json(&value.to_string());
         return Ok(Exit::Done);
     }
-    let mut text = told(terminal, &story);
+    let mut text = story::told(terminal, &story);
     for change in &changes {
         let place = render::place(change);
         match change.doubt {
             Some(doubt) => {
                 let said = format!("{place}, perhaps: {}", doubt.words());
-                say(&mut text, render::done(change.kind), &said);
+                story::say(&mut text, render::done(change.kind), &said);
             }
-            None => say(&mut text, render::done(change.kind), &place),
+            None => story::say(&mut text, render::done(change.kind), &place),
         }
         text.push_str(&render::difference(terminal, &journal, redactor, change));
     }
     for said in story::also(&story, &changes) {
-        say(&mut text, "also", &said);
+        story::say(&mut text, "also", &said);
     }
     if has_output {
-        say(&mut text, "printed", &format!("toolcrib output {}", story.id()));
+        story::say(&mut text, "printed", &format!("toolcrib output {}", story.id()));
     }
     match taken {
-        Some(by) => say(&mut text, "undone", &format!("by {by}")),
+        Some(by) => story::say(&mut text, "undone", &format!("by {by}")),
         None if !changes.is_empty() => {
             let is_command = story.moment("started").is_some_and(|entry| entry.directory.is_some());
             let rest = if is_command { " (the files of which copies were kept)" } else { "" };
-            say(&mut text, "take back", &format!("toolcrib undo {}{rest}", story.id()));
+            story::say(&mut text, "take back", &format!("toolcrib undo {}{rest}", story.id()));
         }
         None => {}
     }
     print(&text);
     Ok(Exit::Done)
-}
-
-/// A line of a call's story, for programs.
-fn moment_json(entry: &Entry) -> Value {
-    json!({
-        "event": entry.event, "at": entry.ts, "rule": entry.rule, "decision": entry.decision,
-        "by": entry.by.as_deref().or(entry.answered_by()), "terms": entry.terms,
-        "status": entry.status, "error": entry.error, "detail": entry.detail,
-    })
-}
-
-/// The story of a call, for people.
-fn told(terminal: Terminal, story: &Story) -> String {
-    let fate = story.fate();
-    let mut text = format!(
-        "{} {} {}\n",
-        terminal.paint(Paint::Strong, story.id()),
-        escape::line(&story.tool()),
-        terminal.paint(colour(fate), fate.as_str())
-    );
-    let mut add = |name: &str, said: &str| say(&mut text, name, said);
-    let start = story.at();
-    for entry in &story.entries {
-        let after = entry.ts.duration_since(start).as_secs_f64() * 1e3;
-        match entry.event.as_str() {
-            "asked" => {
-                let user = entry.user.map(|user| format!(" by user {user}")).unwrap_or_default();
-                add("asked", &format!("{:.3}{user} in {}", entry.ts, entry.conv_id));
-                add("arguments", entry.args_preview.as_deref().unwrap_or_default());
-            }
-            "waits" => add("waited", &format!("from +{after:.0} ms, since {}", rule(entry))),
-            "decided" => {
-                let by = entry.by.as_ref().map(|by| format!(", said {by}")).unwrap_or_default();
-                let verdict = entry.decision.as_deref().unwrap_or_default();
-                add("decided", &format!("+{after:.0} ms {verdict}: {}{by}", rule(entry)));
-            }
-            "started" => {
-                let directory = entry.directory.as_deref().unwrap_or_default();
-                add("started", format!("+{after:.0} ms {}", entry.places.join(" ")).trim_end());
-                add("directory", directory);
-                add("sandbox", entry.terms.as_deref().unwrap_or_default());
-            }
-            "ended" | "task_ended" => {
-                let took = entry.elapsed_ms.unwrap_or_default();
-                let how = match (&entry.error, &entry.end) {
-                    (Some(kind), _) => {
-                        format!(", {kind}: {}", entry.message.as_deref().unwrap_or_default())
-                    }
-                    (None, Some(end)) => format!(", {}", how(*end)),
-                    (None, None) => String::new(),
-                };
-                let name = if entry.event == "ended" { "ended" } else { "task" };
-                add(name, &format!("+{after:.0} ms, took {took} ms{how}"));
-                add("reply", entry.result_preview.as_deref().unwrap_or_default());
-                if let Some(used) = entry.used {
-                    let said = format!(
-                        "{} ms processor, {} memory at most, {} read, {} written, {} processes",
-                        used.cpu_us / 1000,
-                        bytes(used.peak_memory),
-                        bytes(used.read_bytes),
-                        bytes(used.written_bytes),
-                        used.processes
-                    );
-                    add("used", &said);
-                    add("limit", used.struck.map_or("", Limit::as_str));
-                }
-                add("version", entry.version.as_deref().unwrap_or_default());
-            }
-            "lost" => add("lost", "its process died at it: what it did is not known"),
-            event if entry.act == "approval" => {
-                let by = entry.answered_by().unwrap_or_default();
-                let words = entry.detail.as_ref().and_then(|it| it["words"].as_str());
-                let words = words.filter(|it| !it.is_empty()).map(|it| format!(": {it}"));
-                add(event, &format!("+{after:.0} ms by {by}{}", words.unwrap_or_default()));
-            }
-            _ => {}
-        }
-    }
-    if story.is_dead {
-        add("lost", "its process died at it: what it did is not known; the next call settles it");
-    }
-    text
-}
-
-/// How a task ended, in words.
-fn how(end: End) -> String {
-    match end {
-        End::Exited(code) => format!("exit code {code}"),
-        End::Signalled(signal) => format!("ended by signal {signal}"),
-        End::TimedOut => "ended: its time was up".to_owned(),
-        End::Limited => "ended: a limit struck".to_owned(),
-        End::Killed => "ended by us".to_owned(),
-    }
-}
-
-/// Adds a line about one thing, if there is something to say.
-fn say(text: &mut String, name: &str, said: &str) {
-    if !said.is_empty() {
-        let _ = writeln!(text, "  {:<11}{}", format!("{name}:"), escape::line(said));
-    }
-}
-
-fn rule(entry: &Entry) -> &str {
-    entry.rule.as_deref().unwrap_or_default()
-}
-
-fn bytes(count: u64) -> String {
-    toolcrib_core::command::show_bytes(count)
 }
 
 /// What a row of an export has, as [`summary`] names it.

@@ -112,7 +112,12 @@ fn a_call_that_died_is_told_at_the_next_start_and_can_be_taken_back() {
     while !scratch.work().join("begun").exists() {
         std::thread::sleep(Duration::from_millis(5));
     }
+    let open = scratch.run(["audit", "search", "--tool", "bash", "--json"]).json();
+    assert_eq!(open["outcome"], "open", "{open}");
     session.kill();
+    // Whoever asks before the next call is told, too.
+    let unknown = scratch.run(["audit", "search", "--outcome", "unknown", "--json"]).json();
+    assert_eq!(unknown["call"], open["call"], "{unknown}");
     let got = scratch.run(["call", "nachos/calculator", "expression=1+1"]);
     assert!(
         got.stderr.contains("`clemini/bash` was under way when its process died"),
@@ -223,6 +228,8 @@ fn a_tool_that_got_slower_is_found_kept_out_and_let_in_again() {
     let recorder = RecordFile::new(&state, Previews::On, Redactor::default(), json!({}));
     calls(&recorder, 0, 200, 4000, "a");
     drop(recorder);
+    // The next call finds it, though nobody asks for the figures.
+    assert_eq!(add(), 3);
     let found = regression(&["-c", "stats.quarantine=high"]);
     assert_eq!(found["regression"]["severity"], "high", "{found}");
     assert_eq!(found["baseline"]["sampleSize"], 200, "{found}");
@@ -231,6 +238,9 @@ fn a_tool_that_got_slower_is_found_kept_out_and_let_in_again() {
     }
     // Found, it is kept out, and that is on the record.
     assert_eq!(add(), 3);
+    let stats = scratch.run(["stats", "--json"]).json();
+    assert!(stats["tools"][0]["keptOutSince"].is_string(), "{stats}");
+    assert!(scratch.run(["stats"]).stdout.contains("kept out since"));
     assert!(scratch.record().iter().any(|line| line["event"] == "quarantined"));
     let got = scratch.run(["stats", "clear", "regression", "nachos/calculator", "--json"]).json();
     assert_eq!(got["action"], "baseline_reset", "{got}");

@@ -186,3 +186,113 @@ fn short_calls_are_measured_too() {
     // Two hundred reads take more than a millisecond of any processor's time.
     assert!(cpu > 1.0 && (10_000..20_000).contains(&read), "{shown}");
 }
+
+#[test]
+fn a_damaged_file_takes_nothing_else_along() {
+    let scratch = Scratch::new();
+    scratch.run(["call", "forgekeeper/get_time", "{}"]);
+    let whole = scratch.run(["audit", "search"]).stdout;
+    let before = scratch.run(["stats"]);
+    assert!(before.stdout.contains("get_time"), "{}", before.stdout);
+    for damage in [&b""[..], b"no gzip", &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0xff, 0xff, 0xff]] {
+        let file = log_of(&scratch).join("ctx-20250101-00.jsonl.gz");
+        fs::write(&file, damage).unwrap();
+        let found = scratch.run(["audit", "search"]);
+        assert_eq!((found.code, &found.stdout), (0, &whole), "{}", found.stderr);
+        for words in
+            [&["audit", "search"][..], &["audit", "tail"], &["stats"], &["stats", "rebuild"]]
+        {
+            let got = scratch.run(words);
+            assert_eq!(got.code, 0, "{words:?}: {}", got.stderr);
+            let is_said =
+                got.stderr.contains("ctx-20250101-00") && got.stderr.contains("audit verify");
+            assert!(is_said, "{words:?}: {}", got.stderr);
+        }
+        let got = scratch.run(["audit", "export"]);
+        assert!(got.code == 1 && got.stdout.contains("get_time"), "{}", got.stderr);
+        assert_eq!(scratch.run(["audit", "verify"]).code, 1);
+        fs::remove_file(file).unwrap();
+    }
+    assert_eq!(scratch.run(["audit", "export", "--json"]).code, 0);
+    assert_eq!(scratch.run(["stats", "rebuild", "--json"]).json()["ok"], true);
+}
+
+#[test]
+fn a_record_without_its_key_is_not_taken_for_an_empty_one() {
+    let scratch = Scratch::new();
+    scratch.run(["call", "forgekeeper/get_time", "{}"]);
+    scratch.run(["stats"]);
+    let key = scratch.state().join("record.key");
+    let kept = fs::read(&key).unwrap();
+    fs::remove_file(&key).unwrap();
+    for words in [&["audit", "search"][..], &["audit", "export"], &["stats"], &["audit", "verify"]]
+    {
+        let got = scratch.run(words);
+        assert_ne!(got.code, 0, "{words:?}: {}", got.stdout);
+        assert!((got.stdout + &got.stderr).contains("record.key"), "{words:?}");
+    }
+    let refused = scratch.call("clemini/write_file", r#"{"file_path": "a", "content": "x"}"#);
+    assert!(refused.code != 0 && !scratch.work().join("a").exists(), "{}", refused.stderr);
+    assert!(!key.exists(), "no other is made");
+    fs::write(&key, kept).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    fs::set_permissions(&key, mode).unwrap();
+    assert!(scratch.run(["stats"]).stdout.contains("get_time"), "the figures are there again");
+    assert_eq!(scratch.run(["audit", "verify"]).code, 0);
+}
+
+#[test]
+fn a_place_without_a_record_is_not_certified() {
+    let scratch = Scratch::new();
+    let mut command = scratch.command();
+    let typo = scratch.path("typo");
+    command.env("TOOLCRIB_STATE", &typo).args(["audit", "verify"]);
+    let got: Ran = command.output().unwrap().into();
+    assert_eq!(got.code, 1, "{}", got.stdout);
+    assert!(got.stderr.contains("there is no record at"), "{}", got.stderr);
+    assert!(!typo.exists());
+}
+
+#[test]
+fn what_left_the_workspace_is_refused_and_no_failure_of_the_tool() {
+    let scratch = Scratch::new();
+    scratch.run(["call", "wink/read_file", "path=/etc/passwd"]);
+    scratch.run(["call", "wink/read_file", "path=missing"]);
+    let refused = scratch.run(["audit", "search", "--outcome", "refused"]).stdout;
+    assert!(refused.contains("/etc/passwd") && !refused.contains("missing"), "{refused}");
+    let stats = scratch.run(["stats", "--json"]).json();
+    let tool = &stats["tools"][0];
+    assert_eq!((&tool["refused"], &tool["errors"]), (&1.into(), &1.into()), "{stats}");
+}
+
+#[test]
+fn who_said_no_elsewhere_is_in_the_story() {
+    let scratch = Scratch::new();
+    let parked = scratch.run(["call", "--park", "clemini/write_file", "file_path=p", "content=x"]);
+    assert_ne!(parked.code, 0);
+    let found = scratch.run(["audit", "search", "--json"]).json();
+    let id = found["call"].as_str().unwrap();
+    assert!(!scratch.run(["audit", "show", id]).stdout.contains("denied:"), "the control");
+    scratch.run(["approvals", "deny", "--yes", id, "not", "today"]);
+    let shown = scratch.run(["audit", "show", &id.to_lowercase()]).stdout;
+    assert!(shown.contains("denied:") && shown.contains("not today"), "{shown}");
+    let user = format!("user {}", rustix::process::getuid().as_raw());
+    let by = scratch.run(["audit", "search", "--actor", &user, "--json"]).json();
+    assert_eq!((&by["call"], &by["by"]), (&id.into(), &user.into()), "{by}");
+}
+
+#[test]
+fn a_difference_that_cannot_be_shown_is_said() {
+    let scratch = Scratch::new();
+    scratch.put("secret", "password=hunter2hunter2\n");
+    let edit = r#"{"file_path": "secret", "old_string": "hunter2hunter2", "new_string": "hunter3hunter3"}"#;
+    scratch.call("clemini/edit", edit);
+    scratch.put("binary", [0xff, 0xfe, 0]);
+    scratch.call("clemini/write_file", r#"{"file_path": "binary", "content": "text"}"#);
+    for (tool, why) in [("edit", "left out as a secret"), ("write_file", "not text")] {
+        let found = scratch.run(["audit", "search", "--tool", tool, "--json"]).json();
+        let shown = scratch.run(["audit", "show", found["call"].as_str().unwrap()]).stdout;
+        let line = shown.lines().find(|line| line.contains(why));
+        assert!(line.is_some_and(|line| !line.contains("take back")), "{shown}");
+    }
+}
