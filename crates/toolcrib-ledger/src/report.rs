@@ -72,6 +72,7 @@ pub fn errors_of(name: &str, figures: &ToolFigures) -> Value {
             "errorRate": rate(it.errors, it.calls),
             "refused": it.refused,
             "firstError": it.first.as_ref().map(|first| first.at),
+            "firstErrorDetail": it.first.as_ref().map(|first| failed(first, true)),
             "lastError": it.last.as_ref().map(|last| failed(last, true)),
             "errorTypes": it.kinds,
             "topErrors": top.collect::<Vec<_>>(),

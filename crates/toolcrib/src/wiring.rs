@@ -125,12 +125,7 @@ impl Crib {
         let search = Arc::clone(&world.workspace.search);
         let shut = upkeep::Shut::default();
         let upkeep = Upkeep::new(&settings, &state, &recorder, &clock, &shut);
-        upkeep.learn()?;
-        if wishes.lives_on {
-            upkeep.clone().start();
-        } else {
-            upkeep.catch_up();
-        }
+        upkeep.begin(wishes.lives_on)?;
         Ok(Self {
             settings,
             state,

@@ -116,7 +116,11 @@ impl Approver for Prompt {
             answer.unwrap_or_else(|| {
                 let is_late = start.elapsed() >= time;
                 let words = format!("nobody answered within {} s", time.as_secs());
-                Answer::No(WHO.to_owned(), if is_late { words } else { String::new() })
+                if is_late {
+                    Answer::No("nobody".to_owned(), words)
+                } else {
+                    Answer::No(WHO.to_owned(), String::new())
+                }
             })
         })
     }

@@ -1,13 +1,18 @@
 //! `toolcrib stats`: how every tool does.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use toolcrib_core::catalogue::Failure;
 use toolcrib_core::command::show_bytes;
-use toolcrib_core::{Note, escape};
+use toolcrib_core::{ErrorKind, Note, ToolError, escape};
 use toolcrib_ledger::report::{self, Spans};
 use toolcrib_ledger::{
     Comparison, Hour, HourKey, Quarantine, Severity, Sketch, Stats, ToolFigures,
 };
+
+use toolcrib_tools::CATALOGUES;
 
 use super::{open, print_lines};
 use crate::cli::{Global, StatsArgs, StatsCommand, StatsOf};
@@ -130,7 +135,12 @@ impl View<'_> {
         let tools = stats.tools()?;
         let Some(wanted) = &of.tool else {
             if of.json {
-                print_json(&report::errors(&tools).to_string());
+                let mut value = report::errors(&tools);
+                for one in value["stats"].as_array_mut().into_iter().flatten() {
+                    let tool = one["toolName"].as_str().unwrap_or_default().to_owned();
+                    in_contract(&tool, one);
+                }
+                print_json(&value.to_string());
                 return Ok(Exit::Done);
             }
             let width = width_of(&tools);
@@ -156,8 +166,9 @@ impl View<'_> {
             return Ok(Exit::Done);
         };
         let Some((name, figures)) = self.find(&tools, wanted) else { return Ok(Exit::Failed) };
-        let value = report::errors_of(name, figures);
+        let mut value = report::errors_of(name, figures);
         if of.json {
+            in_contract(name, &mut value["stats"]);
             print_json(&value.to_string());
             return Ok(Exit::Done);
         }
@@ -404,6 +415,30 @@ fn severity_of(compared: &[(String, Comparison)], name: &str) -> Option<Severity
 }
 
 /// The times of all these hours together.
+/// Puts the codes that callers of a tool are answered with in the place of ours, where its contract has them.
+fn in_contract(tool: &str, stats: &mut Value) {
+    let Some((catalogue, name)) = tool.split_once('/').filter(|it| it.0 == "forgekeeper") else {
+        return;
+    };
+    let Some(face) = CATALOGUES.iter().find(|face| face.name == catalogue) else { return };
+    let code = |ours: &str| {
+        let kind = ErrorKind::ALL.iter().find(|kind| kind.as_str() == ours);
+        let error = ToolError::new(*kind.unwrap_or(&ErrorKind::Failed), "");
+        let failure =
+            Failure { tool: name, args: &Value::Null, error: &error, elapsed: Duration::ZERO };
+        (face.word)(&failure)["error"].as_str().unwrap_or(ours).to_owned()
+    };
+    if let Some(types) = stats["errorTypes"].as_object() {
+        stats["errorTypes"] =
+            types.iter().map(|(ours, count)| (code(ours), count.clone())).collect();
+    }
+    for place in ["lastError", "firstErrorDetail"] {
+        if let Some(ours) = stats.get(place).and_then(|it| it["code"].as_str()) {
+            stats[place]["code"] = code(ours).into();
+        }
+    }
+}
+
 /// How many calls there were: those that were cleared as errors were calls all the same.
 fn calls(figures: &ToolFigures, all: &Sketch) -> u64 {
     figures.errors.calls.max(all.count())

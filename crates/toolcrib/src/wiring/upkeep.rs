@@ -52,7 +52,7 @@ impl Upkeep {
     }
 
     /// Learns which tools are kept out.
-    pub(super) fn learn(&self) -> io::Result<()> {
+    fn learn(&self) -> io::Result<()> {
         let Some(shut) = self.shut.upgrade().filter(|_| self.has_quarantine) else { return Ok(()) };
         let all = Quarantine::new(&self.state).all()?;
         let said = all.into_iter().map(|barred| {
@@ -68,7 +68,7 @@ impl Upkeep {
     }
 
     /// Goes on for as long as the tools are there.
-    pub(super) fn start(self) {
+    fn start(self) {
         let thread = thread::Builder::new().name("upkeep".to_owned());
         let _ = thread.spawn(move || {
             loop {
@@ -82,11 +82,15 @@ impl Upkeep {
         });
     }
 
-    /// Looks once whether a tool is to be kept out, for a process that does not stay.
-    pub(super) fn catch_up(&self) {
-        if self.has_quarantine {
+    /// Learns which tools are kept out. A process that stays looks again and again, another one once.
+    pub(super) fn begin(&self, stays: bool) -> io::Result<()> {
+        self.learn()?;
+        if stays {
+            self.clone().start();
+        } else if self.has_quarantine {
             let _ = Stats::open(&self.state).and_then(|mut stats| self.once(&mut stats));
         }
+        Ok(())
     }
 
     /// Does all of it once.

@@ -266,6 +266,23 @@ fn what_left_the_workspace_is_refused_and_no_failure_of_the_tool() {
 }
 
 #[test]
+fn figures_of_a_contract_with_codes_have_its_codes() {
+    let scratch = Scratch::new();
+    let told = scratch.run(["call", "--json", "forgekeeper/read_file", "path=missing"]);
+    scratch.run(["call", "wink/read_file", "path=missing"]);
+    assert!(told.stdout.contains("ENOENT"), "{}", told.stdout);
+    let one = scratch.run(["stats", "errors", "forgekeeper/read_file", "--json"]).json();
+    assert_eq!(one["stats"]["errorTypes"], serde_json::json!({"ENOENT": 1}), "{one}");
+    assert_eq!(one["stats"]["lastError"]["code"], "ENOENT");
+    assert_eq!(one["stats"]["firstErrorDetail"]["args"]["path"], "missing");
+    let all = scratch.run(["stats", "errors", "--json"]).json();
+    let codes: Vec<_> =
+        all["stats"].as_array().unwrap().iter().map(|it| &it["errorTypes"]).collect();
+    let expect = [serde_json::json!({"ENOENT": 1}), serde_json::json!({"not_found": 1})];
+    assert_eq!(codes, expect.iter().collect::<Vec<_>>(), "{all}");
+}
+
+#[test]
 fn who_said_no_elsewhere_is_in_the_story() {
     let scratch = Scratch::new();
     let parked = scratch.run(["call", "--park", "clemini/write_file", "file_path=p", "content=x"]);
