@@ -71,7 +71,7 @@ pub fn errors_of(name: &str, figures: &ToolFigures) -> Value {
             "errors": it.errors,
             "errorRate": rate(it.errors, it.calls),
             "refused": it.refused,
-            "firstError": it.first.as_ref().map(|first| first.at),
+            "firstError": it.first.as_ref().map(|first| stamp(first.at)),
             "firstErrorDetail": it.first.as_ref().map(|first| failed(first, true)),
             "lastError": it.last.as_ref().map(|last| failed(last, true)),
             "errorTypes": it.kinds,
@@ -81,7 +81,8 @@ pub fn errors_of(name: &str, figures: &ToolFigures) -> Value {
 }
 
 fn failed(failed: &Failed, with_args: bool) -> Value {
-    let mut value = json!({"timestamp": failed.at, "message": failed.message, "code": failed.kind});
+    let mut value =
+        json!({"timestamp": stamp(failed.at), "message": failed.message, "code": failed.kind});
     if with_args {
         let args = failed.args.as_ref();
         let args = args.map(|args| serde_json::from_str(args).unwrap_or_else(|_| json!(args)));
@@ -393,6 +394,11 @@ pub fn resources_of(name: &str, figures: &ToolFigures, limits: &dyn Fn(&str) -> 
 
 fn rate(part: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { round(part as f64 / all as f64, 4) }
+}
+
+/// A moment as the record writes it, to the millisecond.
+pub fn stamp(at: Timestamp) -> String {
+    format!("{at:.3}")
 }
 
 /// Microseconds as milliseconds, to the microsecond.

@@ -4,6 +4,7 @@ mod approvals;
 mod audit;
 mod batch;
 mod call;
+mod codes;
 mod config;
 mod doctor;
 mod grants;

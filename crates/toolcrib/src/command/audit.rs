@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolcrib_core::{Change, escape};
+use toolcrib_ledger::report;
 use toolcrib_ledger::{
     Entry, Fate, Follower, Journal, Problem, Record, Redactor, State, Story, Verified, Wanted,
     find_calls, tell_calls, tell_lines, verify,
@@ -214,7 +215,7 @@ fn summary(story: &Story) -> Value {
     let answered = story.entries.iter().rev().find_map(Entry::answered_by);
     json!({
         "call": story.id(),
-        "at": story.at(),
+        "at": report::stamp(story.at()),
         "session": asked.map(|entry| &entry.conv_id),
         "user": asked.and_then(|entry| entry.user),
         "tool": story.tool(),

@@ -1,7 +1,5 @@
 //! `toolcrib stats`: how every tool does.
 
-use std::time::Duration;
-
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolcrib_core::catalogue::Failure;
@@ -9,11 +7,10 @@ use toolcrib_core::command::show_bytes;
 use toolcrib_core::{ErrorKind, Note, ToolError, escape};
 use toolcrib_ledger::report::{self, Spans};
 use toolcrib_ledger::{
-    Comparison, Hour, HourKey, Quarantine, Severity, Sketch, Stats, ToolFigures,
+    Comparison, Hour, HourKey, Quarantine, Severity, Sketch, Stats, ToolFigures, Window,
 };
 
-use toolcrib_tools::CATALOGUES;
-
+use super::codes::in_contract;
 use super::{open, print_lines};
 use crate::cli::{Global, StatsArgs, StatsCommand, StatsOf};
 use crate::exit::Exit;
@@ -52,6 +49,17 @@ pub(super) fn run(
     }
     crib.upkeep.once(&mut stats)?;
     tell_passed_over(terminal, &crib);
+    let is_list = match &args.command {
+        None => !args.json,
+        Some(
+            StatsCommand::Errors(of) | StatsCommand::Regression(of) | StatsCommand::Resources(of),
+        ) => of.tool.is_none() && !of.json,
+        Some(StatsCommand::Clear { .. } | StatsCommand::Rebuild { .. }) => false,
+    };
+    if is_list && stats.tools()?.is_empty() {
+        print_lines(&["No tool was called yet.".to_owned()]);
+        return Ok(Exit::Done);
+    }
     let view = View { terminal, crib: &crib, spans: crib.spans(), now: crib.clock.now() };
     match &args.command {
         None => view.overview(&stats, args.json),
@@ -97,10 +105,6 @@ impl View<'_> {
                 })
             }).collect();
             print_json(&json!({"ok": true, "tools": all}).to_string());
-            return Ok(Exit::Done);
-        }
-        if tools.is_empty() {
-            print_lines(&["No tool was called yet.".to_owned()]);
             return Ok(Exit::Done);
         }
         let width = width_of(&tools);
@@ -218,17 +222,23 @@ impl View<'_> {
             "{:<width$} {:>23} {:>23} {:>17}  {}",
             "tool", "mean, was and is", "p95, was and is", "failures", "health"
         ))];
+        // Of no calls there is no mean.
+        let of =
+            |window: &Window, said: String| if window.calls == 0 { "-".to_owned() } else { said };
+        let mean = |window: &Window| of(window, time(window.average_ms() * 1e3));
+        let high = |window: &Window| of(window, time(window.quantile_ms(0.95) * 1e3));
+        let failed = |window: &Window| of(window, format!("{:.2}%", window.error_rate() * 100.0));
         for (name, it) in &compared {
             let (was, is) = (&it.baseline, &it.current);
             lines.push(format!(
-                "{:<width$} {:>10} > {:>10} {:>10} > {:>10} {:>6.2}% > {:>6.2}%  {}",
+                "{:<width$} {:>10} > {:>10} {:>10} > {:>10} {:>7} > {:>7}  {}",
                 escape::line(name),
-                time(was.average_ms() * 1e3),
-                time(is.average_ms() * 1e3),
-                time(was.quantile_ms(0.95) * 1e3),
-                time(is.quantile_ms(0.95) * 1e3),
-                was.error_rate() * 100.0,
-                is.error_rate() * 100.0,
+                mean(was),
+                mean(is),
+                high(was),
+                high(is),
+                failed(was),
+                failed(is),
                 self.told(it),
             ));
         }
@@ -327,14 +337,16 @@ impl View<'_> {
                     "avgExecutionMs": report::ms(window.average_ms() * 1e3),
                     "p95ExecutionMs": report::ms(window.quantile_ms(0.95) * 1e3),
                     "errorRate": window.error_rate(),
-                    "timestamp": self.now,
+                    "timestamp": report::stamp(self.now),
                 },
             }),
             ("errors", _) => json!({
                 "ok": true, "tool": name,
-                "cleared": {"errors": figures.errors.errors, "timestamp": self.now},
+                "cleared": {"errors": figures.errors.errors, "timestamp": report::stamp(self.now)},
             }),
-            _ => json!({"ok": true, "tool": name, "cleared": {"timestamp": self.now}}),
+            _ => {
+                json!({"ok": true, "tool": name, "cleared": {"timestamp": report::stamp(self.now)}})
+            }
         };
         if as_json {
             print_json(&reply.to_string());
@@ -415,30 +427,6 @@ fn severity_of(compared: &[(String, Comparison)], name: &str) -> Option<Severity
 }
 
 /// The times of all these hours together.
-/// Puts the codes that callers of a tool are answered with in the place of ours, where its contract has them.
-fn in_contract(tool: &str, stats: &mut Value) {
-    let Some((catalogue, name)) = tool.split_once('/').filter(|it| it.0 == "forgekeeper") else {
-        return;
-    };
-    let Some(face) = CATALOGUES.iter().find(|face| face.name == catalogue) else { return };
-    let code = |ours: &str| {
-        let kind = ErrorKind::ALL.iter().find(|kind| kind.as_str() == ours);
-        let error = ToolError::new(*kind.unwrap_or(&ErrorKind::Failed), "");
-        let failure =
-            Failure { tool: name, args: &Value::Null, error: &error, elapsed: Duration::ZERO };
-        (face.word)(&failure)["error"].as_str().unwrap_or(ours).to_owned()
-    };
-    if let Some(types) = stats["errorTypes"].as_object() {
-        stats["errorTypes"] =
-            types.iter().map(|(ours, count)| (code(ours), count.clone())).collect();
-    }
-    for place in ["lastError", "firstErrorDetail"] {
-        if let Some(ours) = stats.get(place).and_then(|it| it["code"].as_str()) {
-            stats[place]["code"] = code(ours).into();
-        }
-    }
-}
-
 /// How many calls there were: those that were cleared as errors were calls all the same.
 fn calls(figures: &ToolFigures, all: &Sketch) -> u64 {
     figures.errors.calls.max(all.count())

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use toolcrib_core::command::{End, Limit, Touched, show_bytes};
 use toolcrib_core::{Change, escape};
-use toolcrib_ledger::{Entry, Fate, Story};
+use toolcrib_ledger::{Entry, Fate, Story, report};
 
 use super::render;
 use crate::terminal::{Paint, Terminal};
@@ -65,7 +65,7 @@ pub(super) fn touched(story: &Story) -> Vec<Touched> {
 /// A line of a call's story, for programs.
 pub(super) fn moment_json(entry: &Entry) -> Value {
     json!({
-        "event": entry.event, "at": entry.ts, "rule": entry.rule, "decision": entry.decision,
+        "event": entry.event, "at": report::stamp(entry.ts), "rule": entry.rule, "decision": entry.decision,
         "by": entry.by.as_deref().or(entry.answered_by()), "terms": entry.terms,
         "status": entry.status, "error": entry.error, "detail": entry.detail,
     })
