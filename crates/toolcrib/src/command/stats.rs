@@ -2,9 +2,8 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use toolcrib_core::catalogue::Failure;
 use toolcrib_core::command::show_bytes;
-use toolcrib_core::{ErrorKind, Note, ToolError, escape};
+use toolcrib_core::{Note, escape};
 use toolcrib_ledger::report::{self, Spans};
 use toolcrib_ledger::{
     Comparison, Hour, HourKey, Quarantine, Severity, Sketch, Stats, ToolFigures, Window,
