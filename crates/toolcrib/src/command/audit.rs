@@ -135,7 +135,10 @@ fn tail(
 /// A line of the record in one line.
 fn one_line(terminal: Terminal, entry: &Entry) -> String {
     let about = match entry.event.as_str() {
-        "asked" => entry.args_preview.clone().unwrap_or_default(),
+        // With what `audit show` takes.
+        "asked" => {
+            format!("{} {}", entry.trace_id, entry.args_preview.as_deref().unwrap_or_default())
+        }
         "decided" => {
             let by = entry.by.as_ref().map(|by| format!(", said {by}")).unwrap_or_default();
             let decision = entry.decision.as_deref().unwrap_or_default();
