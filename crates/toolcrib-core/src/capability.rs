@@ -203,10 +203,10 @@ pub trait Files: Tree {
     /// Returns the changes made through this handle so far.
     fn changes(&self) -> Vec<Change>;
 
-    /// Keeps what is at these paths before a command that may change it, as far as there is room. Returns how many
-    /// files are there of which no copy is kept.
-    fn set_aside(&self, paths: &[String]) -> u64 {
-        let _ = paths;
+    /// Keeps what is at these paths before a command that may change it, as far as there is room; the first `known`
+    /// of them it is known to write or remove. Returns how many files are there of which no copy is kept.
+    fn set_aside(&self, paths: &[String], known: usize) -> u64 {
+        let _ = (paths, known);
         0
     }
 

@@ -47,6 +47,8 @@ pub enum Doubt {
     Lost,
     /// What the file is now was not looked at.
     Unseen,
+    /// The words of its command name the file, and do not show that it is written.
+    Named,
 }
 
 impl Doubt {
@@ -56,6 +58,7 @@ impl Doubt {
             Self::Others => "another call changed it at the same time",
             Self::Lost => "nobody saw the end of the command, so someone else may have changed it",
             Self::Unseen => "what it is since was not looked at",
+            Self::Named => "its command names it, which does not show who changed it",
         }
     }
 }
@@ -74,6 +77,13 @@ pub enum ChangeKind {
     MadeDirectory,
     /// An empty directory was removed.
     RemovedDirectory,
+}
+
+impl Change {
+    /// The whole path, spelt as its parts are.
+    pub fn place(&self) -> String {
+        format!("{}/{}", self.root.trim_end_matches('/'), self.path)
+    }
 }
 
 impl ChangeKind {
@@ -136,15 +146,13 @@ pub struct SetAside {
     pub content: Vec<u8>,
 }
 
-/// What others did to a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Others {
-    /// Nothing that is known.
-    Nothing,
-    /// Something: this is what they left there, if that is known.
-    Left(Option<Image>),
-    /// It is set aside for another command, too.
-    Contend,
+/// What others did to files, and may be doing.
+#[derive(Clone, Debug, Default)]
+pub struct Others {
+    /// What they did, oldest first.
+    pub changes: Vec<Change>,
+    /// The files that are set aside for commands of theirs that run, each by its whole path.
+    pub held: Vec<String>,
 }
 
 /// Keeps what files held before a call changed them. Implemented by the ledger, used by the host.
@@ -186,10 +194,21 @@ pub trait Changes: Send + Sync {
         Vec::new()
     }
 
-    /// What others did to the place of a change since it was set aside for this call.
-    fn others(&self, call: &CallId, change: &Change) -> io::Result<Others> {
-        let _ = (call, change);
-        Ok(Others::Nothing)
+    /// What others did, and may be doing, to files since some were set aside for this call.
+    fn others(&self, call: &CallId) -> io::Result<Others> {
+        let _ = call;
+        Ok(Others::default())
+    }
+
+    /// Notes several changes.
+    fn note_all(&self, changes: &[Change]) -> io::Result<()> {
+        changes.iter().try_for_each(|change| self.note(change))
+    }
+
+    /// Keeps no more than this of what is kept for a call.
+    fn keep_only(&self, call: &CallId, held: &[SetAside]) -> io::Result<()> {
+        let _ = (call, held);
+        Ok(())
     }
 }
 

@@ -96,6 +96,16 @@ impl CallFiles {
         place: &Place<'_>,
         wanted: &Path,
     ) -> Result<Vec<PathBuf>, ToolError> {
+        self.make_directories_as(place, wanted, Mode::from_raw_mode(0o777))
+    }
+
+    /// The same with this mode, as far as the process may give it.
+    pub(crate) fn make_directories_as(
+        &self,
+        place: &Place<'_>,
+        wanted: &Path,
+        mode: Mode,
+    ) -> Result<Vec<PathBuf>, ToolError> {
         let (mut at, mut handle, missing) = deepest(place, wanted)?;
         self.workspace.admit(place.root, &handle, place.shown)?;
         self.workspace.check_change(place.root, &at.join(&missing), place.shown)?;
@@ -108,7 +118,7 @@ impl CallFiles {
             at.push(name);
             let parent = fstat(&handle).map_err(|errno| fault(errno, place.shown))?;
             self.workspace.check_access(&handle, &parent, place.shown, Purpose::Write)?;
-            let is_made = match mkdirat(&handle, name, Mode::from_raw_mode(0o777)) {
+            let is_made = match mkdirat(&handle, name, mode) {
                 Ok(()) => true,
                 // Made by somebody else since: just as good.
                 Err(Errno::EXIST) => false,

@@ -1,5 +1,6 @@
 //! Files that a command may change: what they hold is kept before it runs, and what became of them noted after.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::AsFd;
@@ -19,7 +20,7 @@ const MOST_FILES: usize = 256;
 
 /// Nor is a larger file, or more than this of all of them.
 const LARGEST: u64 = 1 << 20;
-const MOST_BYTES: usize = 8 << 20;
+const MOST_BYTES: u64 = 8 << 20;
 
 /// How much is read of what they have become.
 const LARGEST_AFTER: u64 = 16 << 20;
@@ -37,11 +38,13 @@ impl Workspace {
 impl CallFiles {
     /// Keeps what is at these paths, as far as there is room. What cannot be kept is no reason not to run. Returns
     /// how many files are not.
-    pub(crate) fn keep_aside(&self, paths: &[String]) -> u64 {
+    pub(crate) fn keep_aside(&self, paths: &[String], known: usize) -> u64 {
         let mut held: Vec<SetAside> = Vec::new();
-        let (mut files, mut bytes, mut unkept) = (0, 0, 0);
-        for path in paths {
-            let one = match self.held(path) {
+        let mut seen = HashSet::new();
+        let (mut files, mut room, mut unkept) = (0, MOST_BYTES, 0);
+        for (at, path) in paths.iter().enumerate() {
+            let room_here = if files < MOST_FILES { room } else { 0 };
+            let mut one = match self.held(path, room_here) {
                 Ok(Some(one)) => one,
                 Ok(None) => continue,
                 Err(_) => {
@@ -50,23 +53,17 @@ impl CallFiles {
                 }
             };
             // Two names may lead to the same.
-            let is_known = |known: &SetAside| {
-                (known.change.root_id, &known.change.path) == (one.change.root_id, &one.change.path)
-            };
-            if held.iter().any(is_known) {
+            if !seen.insert(one.change.place()) {
                 continue;
             }
-            let is_there = one.change.before.is_some();
-            let has_room = files < MOST_FILES && bytes + one.content.len() <= MOST_BYTES;
-            if is_there && has_room {
+            if one.change.before.is_some() {
                 files += 1;
-                bytes += one.content.len();
-                held.push(one);
-            } else if is_there {
-                unkept += 1;
-            } else if held.len() - files < MOST_FILES {
-                held.push(one);
+                room -= one.content.len() as u64;
+            } else if held.len() - files >= MOST_FILES {
+                continue;
             }
+            one.change.doubt = (at >= known).then_some(Doubt::Named);
+            held.push(one);
         }
         if !held.is_empty() && self.workspace.changes.set_aside(&self.call, &held).is_err() {
             unkept += files as u64;
@@ -75,7 +72,7 @@ impl CallFiles {
     }
 
     /// What is at a path that no link leads to; nothing if it is no file, an error if it is one that cannot be kept.
-    fn held(&self, path: &str) -> Result<Option<SetAside>, ToolError> {
+    fn held(&self, path: &str, room: u64) -> Result<Option<SetAside>, ToolError> {
         let Ok(place) = self.workspace.place(path) else { return Ok(None) };
         if place.is_written_as_directory() || place.below.file_name().is_none() {
             return Ok(None);
@@ -85,7 +82,7 @@ impl CallFiles {
             Err(err) if err.kind == ErrorKind::Permission => return Err(err),
             Ok(None) | Err(_) => return Ok(None),
         };
-        let (before, content) = match content_of(&target)? {
+        let (before, content) = match content_of(&target, room)? {
             Some((image, content)) => (Some(image), content),
             None => (None, Vec::new()),
         };
@@ -97,36 +94,50 @@ impl CallFiles {
     /// the command did it. What is in another workspace than ours is left to whoever has that.
     pub(crate) fn settle_aside(&self, doubt: Option<Doubt>) {
         let changes = &self.workspace.changes;
-        let Ok(held) = changes.aside(&self.call) else { return };
         // That the call was cancelled does not make its command undone.
         let here = self.workspace.for_call(self.call.clone(), &self.tool, Cancel::default());
-        let (mut is_settled, mut left) = (true, MOST_AFTER);
-        for SetAside { change, content } in held {
-            if here.root_of(&change).is_err() {
-                is_settled = false;
+        let others = changes.others(&self.call);
+        let (mut left, mut noted, mut unsettled) = (MOST_AFTER, Vec::new(), Vec::new());
+        for held in changes.aside(&self.call).unwrap_or_default() {
+            if here.root_of(&held.change).is_err() {
+                unsettled.push(held);
                 continue;
             }
-            let Some(mut change) = here.came_of(change, &mut left) else { continue };
-            match changes.others(&self.call, &change) {
-                // It is as somebody else left it.
-                Ok(Others::Left(theirs))
-                    if theirs.is_some() && is_same(theirs.as_ref(), change.after.as_ref()) =>
+            let before = held.change.before.clone();
+            let Some(mut change) = here.came_of(held.change.clone(), &mut left) else { continue };
+            match others.as_ref().map(|others| theirs(others, &change)) {
+                Ok(Theirs::Nothing) => {}
+                // It is as somebody else left it, who found it as it was before.
+                Ok(Theirs::From(found, left))
+                    if left.is_some()
+                        && is_same(left.as_ref(), change.after.as_ref())
+                        && is_same(found.as_ref(), before.as_ref()) =>
                 {
                     continue;
                 }
-                Ok(Others::Nothing) => {}
-                Ok(Others::Left(_) | Others::Contend) | Err(_) => {
+                Ok(Theirs::From(..) | Theirs::Perhaps) | Err(_) => {
                     change.doubt = Some(Doubt::Others);
                 }
             }
             change.doubt = doubt.or(change.doubt);
-            let kept = change.before.is_none() || changes.keep(&mut &content[..]).is_ok();
-            is_settled &= kept && changes.note(&change).is_ok();
+            if change.before.is_none() || changes.keep(&mut &held.content[..]).is_ok() {
+                noted.push(change);
+            } else {
+                unsettled.push(held);
+            }
         }
-        if is_settled && changes.let_go(&self.call).is_ok() {
-            return;
+        let is_noted = noted.is_empty() || changes.note_all(&noted).is_ok();
+        let is_over = match (is_noted, unsettled.is_empty()) {
+            (true, true) => changes.let_go(&self.call).is_ok(),
+            (true, false) => {
+                let _ = changes.keep_only(&self.call, &unsettled);
+                false
+            }
+            (false, _) => false,
+        };
+        if !is_over {
+            changes.leave_aside(&self.call);
         }
-        changes.leave_aside(&self.call);
     }
 
     /// What was done to a file by now; nothing if it is what it was. So much more may be read.
@@ -139,7 +150,7 @@ impl CallFiles {
             (Some(_), Ok(None)) => ChangeKind::Removed,
             (Some(_), Ok(Some(_)) | Err(_)) => ChangeKind::Replaced,
         };
-        let doubt = now.is_err().then_some(Doubt::Unseen);
+        let doubt = if now.is_err() { Some(Doubt::Unseen) } else { change.doubt };
         Some(Change { kind, after: now.ok().flatten(), doubt, ..change })
     }
 
@@ -158,7 +169,7 @@ impl CallFiles {
     }
 }
 
-fn content_of(target: &Target<'_>) -> Result<Option<(Image, Vec<u8>)>, ToolError> {
+fn content_of(target: &Target<'_>, room: u64) -> Result<Option<(Image, Vec<u8>)>, ToolError> {
     let Some((file, meta)) = &target.existing else { return Ok(None) };
     let lost = |_| ToolError::new(ErrorKind::Io, "it cannot be read");
     let mut content = Vec::new();
@@ -166,11 +177,11 @@ fn content_of(target: &Target<'_>) -> Result<Option<(Image, Vec<u8>)>, ToolError
         let link = readlinkat(&target.parent, &target.name, Vec::new());
         content = link.map_err(|errno| lost(errno.into()))?.into_bytes();
     } else {
-        check_size(target, LARGEST)?;
+        check_size(target, LARGEST.min(room))?;
         let reader = File::from(file.try_clone().map_err(lost)?);
         reader.take(LARGEST + 1).read_to_end(&mut content).map_err(lost)?;
     }
-    if content.len() as u64 > LARGEST {
+    if content.len() as u64 > LARGEST.min(room) {
         return Err(too_large());
     }
     let size = content.len() as u64;
@@ -182,6 +193,26 @@ fn check_size(target: &Target<'_>, most: u64) -> Result<u64, ToolError> {
     let size = target.existing.as_ref().map_or(0, |(_, meta)| meta.st_size);
     let size = u64::try_from(size).unwrap_or(0);
     if size > most { Err(too_large()) } else { Ok(size) }
+}
+
+/// What others did to the place of a change.
+enum Theirs {
+    Nothing,
+    /// They found the one there, and left the other.
+    From(Option<Image>, Option<Image>),
+    /// A command of theirs that runs may change it.
+    Perhaps,
+}
+
+fn theirs(others: &Others, change: &Change) -> Theirs {
+    let place = change.place();
+    let mut here = others.changes.iter().filter(|other| other.place() == place);
+    let Some(first) = here.next() else {
+        let is_held = others.held.contains(&place);
+        return if is_held { Theirs::Perhaps } else { Theirs::Nothing };
+    };
+    let last = here.next_back().unwrap_or(first);
+    Theirs::From(first.before.clone(), last.after.clone())
 }
 
 fn is_same(a: Option<&Image>, b: Option<&Image>) -> bool {

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, readlinkat, symlinkat, unlinkat};
+use rustix::fs::{AtFlags, Mode, readlinkat, symlinkat, unlinkat};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 use toolcrib_core::canonical::hex;
@@ -103,7 +103,8 @@ impl CallFiles {
         }
         if change.before.is_some() {
             let parent = place.below.parent().unwrap_or(Path::new("")).to_owned();
-            self.make_directories(place, &parent)?;
+            // What it was open to is not known: to its owner alone, then.
+            self.make_directories_as(place, &parent, Mode::RWXU)?;
         }
         self.resolved(place)?.ok_or_else(|| changed(place.shown))
     }

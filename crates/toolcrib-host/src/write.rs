@@ -188,8 +188,8 @@ impl Files for CallFiles {
         self.made.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn set_aside(&self, paths: &[String]) -> u64 {
-        self.keep_aside(paths)
+    fn set_aside(&self, paths: &[String], known: usize) -> u64 {
+        self.keep_aside(paths, known)
     }
 
     fn settle(&self) {

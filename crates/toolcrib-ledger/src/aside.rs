@@ -46,6 +46,12 @@ impl Aside {
         self.ours.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Keeps this in the place of what is kept for a call.
+    pub(crate) fn keep_only(&self, call: &CallId, held: &[SetAside]) -> io::Result<()> {
+        let (_, journal) = self.load(call)?;
+        self.keep(call, held, journal)
+    }
+
     /// Keeps it so that no power cut takes it, with how large the journal is.
     pub(crate) fn keep(&self, call: &CallId, held: &[SetAside], journal: u64) -> io::Result<()> {
         let listed = Listed {
@@ -113,9 +119,10 @@ impl Aside {
             }
             let made = file.metadata().and_then(|meta| meta.modified());
             let age = made.ok().and_then(|made| made.elapsed().ok()).unwrap_or_default();
-            if age > OLD {
+            // Of one that is not whole the command had not begun.
+            if age > OLD || name.starts_with('.') {
                 let _ = fs::remove_file(&path);
-            } else if !name.starts_with('.') {
+            } else {
                 self.ours().insert(CallId(name.clone()), file);
                 left.push(CallId(name));
             }
@@ -123,16 +130,23 @@ impl Aside {
         left
     }
 
-    /// Whether another command has one of these set aside, by its root and path.
-    pub(crate) fn is_contended(&self, call: &CallId, change: &Change) -> bool {
-        let is_same = |other: &Change| other.root_id == change.root_id && other.path == change.path;
-        self.files().into_iter().filter(|(name, _)| *name != call.0).any(|(_, path)| {
+    /// The places that are set aside for other commands which run.
+    pub(crate) fn held_by_others(&self, call: &CallId) -> Vec<String> {
+        let mut held = Vec::new();
+        for (name, path) in self.files() {
+            if name == call.0 || name.starts_with('.') {
+                continue;
+            }
+            let Ok(file) = open_plain(&path) else { continue };
+            if file.try_lock_shared().is_ok() {
+                continue;
+            }
             let mut first = Vec::new();
-            let read =
-                open_plain(&path).and_then(|it| BufReader::new(it).read_until(b'\n', &mut first));
+            let read = BufReader::new(file).read_until(b'\n', &mut first);
             let listed = read.ok().and_then(|_| serde_json::from_slice::<Listed>(&first).ok());
-            listed.is_some_and(|listed| listed.changes.iter().any(is_same))
-        })
+            held.extend(listed.iter().flat_map(|it| &it.changes).map(Change::place));
+        }
+        held
     }
 
     fn files(&self) -> Vec<(String, PathBuf)> {
@@ -211,13 +225,15 @@ mod tests {
         let (one, other) = (Aside::new(folder.path().into()), Aside::new(folder.path().into()));
         let (first, second) = (CallId("01A".to_owned()), CallId("01B".to_owned()));
         one.keep(&first, &[held("a", b"x")], 0).unwrap();
-        assert!(other.is_contended(&second, &held("a", b"").change));
-        assert!(!other.is_contended(&second, &held("b", b"").change));
-        assert!(!other.is_contended(&first, &held("a", b"").change), "it is its own");
+        assert_eq!(other.held_by_others(&second), ["/a"]);
+        assert_eq!(one.held_by_others(&first), [""; 0], "it is its own");
         assert_eq!((one.left(), other.left()), (Vec::new(), Vec::new()));
         drop(one);
-        fs::write(folder.path().join(".01C"), "half").unwrap();
+        let half = folder.path().join(".01C");
+        fs::write(&half, "half").unwrap();
+        assert_eq!(other.held_by_others(&second), [""; 0], "nobody sees to it");
         assert_eq!(other.left(), std::slice::from_ref(&first));
+        assert!(!half.exists());
         assert_eq!(other.left(), [], "now it is ours");
         other.leave(&first);
         assert_eq!(other.left(), [first]);

@@ -109,13 +109,19 @@ impl Journal {
     }
 
     fn append(&self, line: &Line) -> io::Result<File> {
+        self.append_all(std::slice::from_ref(line))
+    }
+
+    fn append_all(&self, lines: &[Line]) -> io::Result<File> {
         let mut file = open_append(&self.path)?;
         let mut bytes = Vec::new();
         if is_torn(&file)? {
             bytes.push(b'\n');
         }
-        serde_json::to_writer(&mut bytes, line)?;
-        bytes.push(b'\n');
+        for line in lines {
+            serde_json::to_writer(&mut bytes, line)?;
+            bytes.push(b'\n');
+        }
         file.write_all(&bytes)?;
         Ok(file)
     }
@@ -145,6 +151,10 @@ impl Changes for Journal {
         self.aside.load(call).map(|(held, _)| held)
     }
 
+    fn let_go(&self, call: &CallId) -> io::Result<()> {
+        self.aside.let_go(call)
+    }
+
     fn leave_aside(&self, call: &CallId) {
         self.aside.leave(call);
     }
@@ -153,21 +163,20 @@ impl Changes for Journal {
         self.aside.left()
     }
 
-    fn others(&self, call: &CallId, change: &Change) -> io::Result<Others> {
+    fn others(&self, call: &CallId) -> io::Result<Others> {
         let (_, journal) = self.aside.load(call)?;
-        let is_theirs = |other: &Change| {
-            other.call != *call && other.root_id == change.root_id && other.path == change.path
-        };
-        let last = self.since(journal)?.0.into_iter().rev().find(is_theirs);
-        Ok(match last {
-            Some(last) => Others::Left(last.after),
-            None if self.aside.is_contended(call, change) => Others::Contend,
-            None => Others::Nothing,
-        })
+        let mut changes = self.since(journal)?.0;
+        changes.retain(|change| change.call != *call);
+        Ok(Others { changes, held: self.aside.held_by_others(call) })
     }
 
-    fn let_go(&self, call: &CallId) -> io::Result<()> {
-        self.aside.let_go(call)
+    fn note_all(&self, changes: &[Change]) -> io::Result<()> {
+        let lines: Vec<Line> = changes.iter().cloned().map(Line::Change).collect();
+        self.append_all(&lines)?.sync_data()
+    }
+
+    fn keep_only(&self, call: &CallId, held: &[SetAside]) -> io::Result<()> {
+        self.aside.keep_only(call, held)
     }
 }
 

@@ -352,10 +352,16 @@ impl Desk {
             return Err(ToolError::new(ErrorKind::Refused, message));
         }
         if let Some(reached) = self.about.get().and_then(|about| about.may_change.as_ref()) {
-            let unkept = ctx.files.set_aside(&reached.files) + u64::from(reached.is_cut);
+            let unkept =
+                ctx.files.set_aside(&reached.files, reached.known) + u64::from(reached.is_cut);
             ctx.meter.leave_out(unkept);
         }
-        self.record_started()?;
+        self.record_started().inspect_err(|_| {
+            // It does not run.
+            if !self.may_change().is_empty() {
+                ctx.files.settle();
+            }
+        })?;
         let only_looks = self.about.get().is_some_and(|about| about.may_change.is_none());
         Ok(prepared.run(Ctx { only_looks, ..ctx }))
     }

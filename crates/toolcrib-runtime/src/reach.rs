@@ -22,6 +22,8 @@ const DEEPEST: usize = 64;
 /// What a command may change.
 pub(crate) struct Reached {
     pub(crate) files: Vec<String>,
+    /// How many of them, the first, it is known to write or remove.
+    pub(crate) known: usize,
     /// Whether there may be more.
     pub(crate) is_cut: bool,
 }
@@ -48,13 +50,21 @@ pub(crate) fn may_change(reading: &Reading, from: &str, ctx: &Ctx) -> Option<Rea
     for word in &reading.writes {
         reach.add_all(&here, word, Reach::add_file);
     }
-    for word in &candidates.paths {
-        reach.add_all(&directories, word, Reach::add_file);
-    }
     for word in &reading.writes {
         reach.add_all(&here, word, Reach::add_new);
     }
-    Some(Reached { files: reach.files, is_cut: reach.is_cut || candidates.beyond.is_some() })
+    let known = reach.files.len();
+    // What stars stand for in the middle of a path is not looked for.
+    let is_open = |word: &String| {
+        let (folder, last) = word.rsplit_once('/').unwrap_or(("", word));
+        word.contains('[') || has_stars(folder) || last.contains('{')
+    };
+    reach.is_cut |= reading.writes.iter().chain(&reading.removes).any(is_open);
+    for word in &candidates.paths {
+        reach.add_all(&directories, word, Reach::add_file);
+    }
+    let is_cut = reach.is_cut || candidates.beyond.is_some();
+    Some(Reached { files: reach.files, known, is_cut })
 }
 
 /// Whether all that it does is to look.

@@ -273,7 +273,7 @@ fn show(
     }
     let mut text = story::told(terminal, &story);
     for change in &changes {
-        let place = render::place(change);
+        let place = change.place();
         match change.doubt {
             Some(doubt) => {
                 let said = format!("{place}, perhaps: {}", doubt.words());
@@ -294,7 +294,9 @@ fn show(
         None if !changes.is_empty() => {
             let is_command = story.moment("started").is_some_and(|entry| entry.directory.is_some());
             let rest = if is_command { " (the files of which copies were kept)" } else { "" };
-            story::say(&mut text, "take back", &format!("toolcrib undo {}{rest}", story.id()));
+            let force = if changes.iter().any(|it| it.doubt.is_some()) { "--force " } else { "" };
+            let said = format!("toolcrib undo {force}{}{rest}", story.id());
+            story::say(&mut text, "take back", &said);
         }
         None => {}
     }

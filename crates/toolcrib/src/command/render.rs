@@ -55,7 +55,7 @@ pub(super) fn outcome(terminal: Terminal, crib: &Crib, outcome: &Outcome) {
     if !terminal.is_quiet {
         for change in &outcome.changes {
             if !change.kind.is_of_directory() || outcome.changes.len() == 1 {
-                let _ = writeln!(text, "  Location: {}", escape::line(&place(change)));
+                let _ = writeln!(text, "  Location: {}", escape::line(&change.place()));
             }
         }
         let _ = writeln!(text, "  Time: {}ms", outcome.elapsed.as_millis());
@@ -146,10 +146,6 @@ fn news(outcome: &Outcome) -> String {
     text
 }
 
-pub(super) fn place(change: &Change) -> String {
-    format!("{}/{}", change.root.trim_end_matches('/'), change.path)
-}
-
 /// What was done to a file, in a word.
 pub(super) fn done(kind: ChangeKind) -> &'static str {
     match kind {
@@ -197,7 +193,7 @@ pub(super) fn difference(
         Some(_) => None,
         None => Some(Vec::new()),
     };
-    let path = toolcrib_host::root_path(&place(change));
+    let path = toolcrib_host::root_path(&change.place());
     let after = match &change.after {
         // It may have been changed again: then that change has kept it.
         Some(image) if image.size <= MOST_BYTES as u64 => std::fs::read(path)

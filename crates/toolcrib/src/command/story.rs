@@ -7,12 +7,11 @@ use toolcrib_core::command::{End, Limit, Touched, show_bytes};
 use toolcrib_core::{Change, escape};
 use toolcrib_ledger::{Entry, Fate, Story, report};
 
-use super::render;
 use crate::terminal::{Paint, Terminal};
 
 /// What was seen to have changed beside what copies were kept of.
 pub(super) fn also(story: &Story, changes: &[Change]) -> Vec<String> {
-    let known: Vec<String> = changes.iter().map(render::place).collect();
+    let known: Vec<String> = changes.iter().map(Change::place).collect();
     let is_known = |path: &str| known.iter().any(|known| known == path);
     // A folder that something of this came to or went from is explained by it.
     let is_above = |folder: &str| {

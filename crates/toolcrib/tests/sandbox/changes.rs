@@ -323,3 +323,106 @@ fn what_a_command_just_changed_is_not_the_next_ones() {
         session.end();
     });
 }
+
+#[test]
+fn one_file_in_two_workspaces_is_one_file() {
+    for_all(|scratch| {
+        scratch.put("sub/f", "before\n");
+        let mut session = Session::start(scratch, &[]);
+        let command = "while ! [ -e go ]; do sleep 0.01; done; echo one >> sub/f";
+        session.call("clemini/bash", json!({"command": command, "run_in_background": true}));
+        let outer = story(scratch)["call"].as_str().unwrap().to_owned();
+        let args = json!({"command": "echo two >> f"}).to_string();
+        let mut inner = scratch.command();
+        inner.current_dir(scratch.work().join("sub")).args([
+            "call",
+            "--yes",
+            "clemini/bash",
+            &args,
+        ]);
+        assert!(inner.output().unwrap().status.success());
+        scratch.put("go", "");
+        eventually("the task's change", || {
+            !changes(&scratch.run(["audit", "show", "--json", &outer]).json()).is_empty()
+        });
+        session.end();
+        assert_ne!(scratch.run(["undo", &outer]).code, 0);
+        assert_eq!(scratch.text("sub/f"), "before\ntwo\none\n");
+    });
+}
+
+#[test]
+fn what_was_there_before_two_changes_can_be_had_back() {
+    for_all(|scratch| {
+        scratch.put("a", "original");
+        let mut session = Session::start(scratch, &[]);
+        let command = "echo mine > a; touch begun; while ! [ -e go ]; do sleep 0.01; done";
+        session.call("clemini/bash", json!({"command": command, "run_in_background": true}));
+        let id = story(scratch)["call"].as_str().unwrap().to_owned();
+        eventually("its beginning", || scratch.work().join("begun").exists());
+        session.call("clemini/write_file", json!({"file_path": "a", "content": "theirs"}));
+        scratch.put("go", "");
+        eventually("the task's end", || nothing_is_aside(scratch));
+        session.end();
+        let refused = scratch.run(["undo", &id]);
+        assert!(refused.stderr.contains("another call changed it"), "{}", refused.stderr);
+        let shown = scratch.run(["audit", "show", &id]).stdout;
+        assert!(shown.contains(&format!("toolcrib undo --force {id}")), "{shown}");
+        assert_eq!(scratch.run(["undo", &id, "--force"]).code, 0);
+        assert_eq!(scratch.text("a"), "original");
+    });
+}
+
+#[test]
+fn what_a_script_is_given_is_put_back_only_by_force() {
+    for_all(|scratch| {
+        scratch.put("given", "before");
+        scratch.put("work.sh", "echo after > $1\n");
+        scratch.call("clemini/bash", r#"{"command": "sh work.sh given"}"#);
+        let id = story(scratch)["call"].as_str().unwrap().to_owned();
+        let refused = scratch.run(["undo", &id]);
+        assert!(refused.stderr.contains("does not show who changed it"), "{}", refused.stderr);
+        assert_eq!(scratch.text("given"), "after\n");
+        assert_eq!(scratch.run(["undo", &id, "--force"]).code, 0);
+        assert_eq!(scratch.text("given"), "before");
+    });
+}
+
+#[test]
+fn what_is_settled_is_settled_once_and_a_folder_comes_back_private() {
+    use std::os::unix::fs::PermissionsExt;
+    for_all(|scratch| {
+        scratch.put_at("other/b", "before");
+        for name in ["a", "private/s"] {
+            scratch.put(name, "before");
+        }
+        let other = scratch.path("other");
+        let settings = format!("roots=[{:?}]", other.display().to_string());
+        let mut session = Session::start(scratch, &["-c", &settings]);
+        let command = format!(
+            "echo x > a; rm -r private; echo x > {}/b; touch begun; sleep 1000",
+            other.display()
+        );
+        session.ask("clemini/bash", json!({"command": command}));
+        eventually("its work", || scratch.work().join("begun").exists());
+        session.kill();
+        for _ in 0..3 {
+            scratch.run(["call", "nachos/calculator", "expression=1"]);
+        }
+        let expect = [("created", "begun"), ("removed", "private/s"), ("replaced", "a")];
+        assert_eq!(changes(&story(scratch)), pairs(&expect));
+        assert!(!nothing_is_aside(scratch), "what is in the other root waits");
+        let id = story(scratch)["call"].as_str().unwrap().to_owned();
+        scratch.run(["-c", &settings, "call", "nachos/calculator", "expression=1"]);
+        assert_eq!(changes(&story(scratch)).len(), 4);
+        assert!(nothing_is_aside(scratch));
+        let undone = scratch.run(["undo", &id, "--force"]);
+        assert_eq!(undone.code, 0, "{}", undone.stderr);
+        assert_eq!(
+            (scratch.text("a"), scratch.text("private/s")),
+            ("before".into(), "before".into())
+        );
+        let mode = scratch.work().join("private").metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+    });
+}
