@@ -59,11 +59,11 @@ pub(crate) fn may_change(reading: &Reading, from: &str, ctx: &Ctx) -> Option<Rea
         let (folder, last) = word.rsplit_once('/').unwrap_or(("", word));
         word.contains('[') || has_stars(folder) || last.contains('{')
     };
-    reach.is_cut |= reading.writes.iter().chain(&reading.removes).any(is_open);
+    let is_open = reading.writes.iter().chain(&reading.removes).any(is_open);
     for word in &candidates.paths {
         reach.add_all(&directories, word, Reach::add_file);
     }
-    let is_cut = reach.is_cut || candidates.beyond.is_some();
+    let is_cut = reach.is_cut || is_open || candidates.beyond.is_some();
     Some(Reached { files: reach.files, known, is_cut })
 }
 
