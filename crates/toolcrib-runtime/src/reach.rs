@@ -14,7 +14,7 @@ const MOST: usize = 512;
 /// Nor are more entries of one directory, or more directories, looked at, or for longer than this.
 const MOST_ENTRIES: usize = 1000;
 const MOST_LISTED: usize = 512;
-const LONGEST: Duration = Duration::from_millis(40);
+const LONGEST: Duration = Duration::from_millis(150);
 
 /// How far a directory that is removed is looked into.
 const DEEPEST: usize = 64;
