@@ -149,6 +149,8 @@ pub struct SetAside {
 /// What others did to files, and may be doing.
 #[derive(Clone, Debug, Default)]
 pub struct Others {
+    /// What is noted of the call itself: somebody died at it.
+    pub own: Vec<Change>,
     /// What they did, oldest first.
     pub changes: Vec<Change>,
     /// The files that are set aside for commands of theirs that run, each by its whole path.

@@ -105,6 +105,10 @@ impl CallFiles {
             }
             let before = held.change.before.clone();
             let Some(mut change) = here.came_of(held.change.clone(), &mut left) else { continue };
+            let is_it = |own: &Change| own.place() == change.place() && own.after == change.after;
+            if others.as_ref().is_ok_and(|others| others.own.iter().any(is_it)) {
+                continue;
+            }
             match others.as_ref().map(|others| theirs(others, &change)) {
                 Ok(Theirs::Nothing) => {}
                 // It is as somebody else left it, who found it as it was before.

@@ -165,9 +165,9 @@ impl Changes for Journal {
 
     fn others(&self, call: &CallId) -> io::Result<Others> {
         let (_, journal) = self.aside.load(call)?;
-        let mut changes = self.since(journal)?.0;
-        changes.retain(|change| change.call != *call);
-        Ok(Others { changes, held: self.aside.held_by_others(call) })
+        let (own, changes) =
+            self.since(journal)?.0.into_iter().partition(|change| change.call == *call);
+        Ok(Others { own, changes, held: self.aside.held_by_others(call) })
     }
 
     fn note_all(&self, changes: &[Change]) -> io::Result<()> {
