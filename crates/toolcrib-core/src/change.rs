@@ -168,10 +168,16 @@ pub trait Changes: Send + Sync {
     /// Notes that a change was not made after all.
     fn forget(&self, change: &Change) -> io::Result<()>;
 
-    /// Keeps what the command of this call may change, durably, and shows others that it is needed.
-    fn set_aside(&self, call: &CallId, held: &[SetAside]) -> io::Result<()> {
-        let _ = (call, held);
+    /// Keeps what the command of this call may change, durably, and shows others that it is needed. `mark` is how
+    /// much was noted before any of it was read.
+    fn set_aside(&self, call: &CallId, held: &[SetAside], mark: u64) -> io::Result<()> {
+        let _ = (call, held, mark);
         Ok(())
+    }
+
+    /// How much is noted so far.
+    fn mark(&self) -> u64 {
+        0
     }
 
     /// Returns what is kept for this call.

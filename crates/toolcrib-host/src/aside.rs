@@ -39,6 +39,8 @@ impl CallFiles {
     /// Keeps what is at these paths, as far as there is room. What cannot be kept is no reason not to run. Returns
     /// how many files are not.
     pub(crate) fn keep_aside(&self, paths: &[String], known: usize) -> u64 {
+        // Before anything is read: what others do from here on is seen later.
+        let mark = self.workspace.changes.mark();
         let mut held: Vec<SetAside> = Vec::new();
         let mut seen = HashSet::new();
         let (mut files, mut room, mut unkept) = (0, MOST_BYTES, 0);
@@ -65,7 +67,7 @@ impl CallFiles {
             one.change.doubt = (at >= known).then_some(Doubt::Named);
             held.push(one);
         }
-        if !held.is_empty() && self.workspace.changes.set_aside(&self.call, &held).is_err() {
+        if !held.is_empty() && self.workspace.changes.set_aside(&self.call, &held, mark).is_err() {
             unkept += files as u64;
         }
         unkept
@@ -79,8 +81,14 @@ impl CallFiles {
         }
         let target = match self.resolved_for(&place, Purpose::Read) {
             Ok(Some(target)) => target,
+            Ok(None) => {
+                // Its folder may come to be, and it in there.
+                let change =
+                    self.change(ChangeKind::Replaced, place.root, &place.below, None, None);
+                return Ok(Some(SetAside { change, content: Vec::new() }));
+            }
             Err(err) if err.kind == ErrorKind::Permission => return Err(err),
-            Ok(None) | Err(_) => return Ok(None),
+            Err(_) => return Ok(None),
         };
         let (before, content) = match content_of(&target, room)? {
             Some((image, content)) => (Some(image), content),
@@ -96,15 +104,19 @@ impl CallFiles {
         let changes = &self.workspace.changes;
         // That the call was cancelled does not make its command undone.
         let here = self.workspace.for_call(self.call.clone(), &self.tool, Cancel::default());
-        let others = changes.others(&self.call);
         let (mut left, mut noted, mut unsettled) = (MOST_AFTER, Vec::new(), Vec::new());
+        let mut changed = Vec::new();
         for held in changes.aside(&self.call).unwrap_or_default() {
             if here.root_of(&held.change).is_err() {
                 unsettled.push(held);
-                continue;
+            } else if let Some(change) = here.came_of(held.change.clone(), &mut left) {
+                changed.push((held, change));
             }
-            let before = held.change.before.clone();
-            let Some(mut change) = here.came_of(held.change.clone(), &mut left) else { continue };
+        }
+        // After the files: what somebody does from here on is none of this.
+        let others =
+            if changed.is_empty() { Ok(Others::default()) } else { changes.others(&self.call) };
+        for (held, mut change) in changed {
             let is_it = |own: &Change| own.place() == change.place() && own.after == change.after;
             if others.as_ref().is_ok_and(|others| others.own.iter().any(is_it)) {
                 continue;
@@ -115,7 +127,7 @@ impl CallFiles {
                 Ok(Theirs::From(found, left))
                     if left.is_some()
                         && is_same(left.as_ref(), change.after.as_ref())
-                        && is_same(found.as_ref(), before.as_ref()) =>
+                        && is_same(found.as_ref(), held.change.before.as_ref()) =>
                 {
                     continue;
                 }

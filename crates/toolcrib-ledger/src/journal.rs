@@ -142,9 +142,12 @@ impl Changes for Journal {
         self.append(&line).map(drop)
     }
 
-    fn set_aside(&self, call: &CallId, held: &[SetAside]) -> io::Result<()> {
-        let size = std::fs::metadata(&self.path).map_or(0, |meta| meta.len());
-        self.aside.keep(call, held, size)
+    fn set_aside(&self, call: &CallId, held: &[SetAside], mark: u64) -> io::Result<()> {
+        self.aside.keep(call, held, mark)
+    }
+
+    fn mark(&self) -> u64 {
+        std::fs::metadata(&self.path).map_or(0, |meta| meta.len())
     }
 
     fn aside(&self, call: &CallId) -> io::Result<Vec<SetAside>> {
@@ -165,9 +168,11 @@ impl Changes for Journal {
 
     fn others(&self, call: &CallId) -> io::Result<Others> {
         let (_, journal) = self.aside.load(call)?;
+        // Those that run first: whoever notes what it did and lets go meanwhile is in the journal.
+        let held = self.aside.held_by_others(call);
         let (own, changes) =
             self.since(journal)?.0.into_iter().partition(|change| change.call == *call);
-        Ok(Others { own, changes, held: self.aside.held_by_others(call) })
+        Ok(Others { own, changes, held })
     }
 
     fn note_all(&self, changes: &[Change]) -> io::Result<()> {

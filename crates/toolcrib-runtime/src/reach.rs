@@ -55,10 +55,8 @@ pub(crate) fn may_change(reading: &Reading, from: &str, ctx: &Ctx) -> Option<Rea
     }
     let known = reach.files.len();
     // What stars stand for in the middle of a path is not looked for.
-    let is_open = |word: &String| {
-        let (folder, last) = word.rsplit_once('/').unwrap_or(("", word));
-        word.contains('[') || has_stars(folder) || last.contains('{')
-    };
+    let is_open =
+        |word: &String| word.rsplit_once('/').is_some_and(|(folder, _)| has_stars(folder));
     let is_open = reading.writes.iter().chain(&reading.removes).any(is_open);
     for word in &candidates.paths {
         reach.add_all(&directories, word, Reach::add_file);
@@ -199,6 +197,10 @@ fn fits(pattern: &[u8], name: &[u8]) -> bool {
                 star = Some((at, from));
                 at += 1;
             }
+            Some(b'[') if class(&pattern[at..], name[from]).is_some() => {
+                at += class(&pattern[at..], name[from]).unwrap_or(1);
+                from += 1;
+            }
             Some(letter) if *letter == b'?' || *letter == name[from] => {
                 at += 1;
                 from += 1;
@@ -213,8 +215,27 @@ fn fits(pattern: &[u8], name: &[u8]) -> bool {
     pattern[at..].iter().all(|letter| *letter == b'*')
 }
 
+/// How long a class of letters at the start of a pattern is, if this letter is in it.
+fn class(pattern: &[u8], letter: u8) -> Option<usize> {
+    let is_not = matches!(pattern.get(1), Some(b'!' | b'^'));
+    let from = if is_not { 2 } else { 1 };
+    // One that comes first is a letter like any other.
+    let end = from + 1 + pattern.get(from + 1..)?.iter().position(|it| *it == b']')?;
+    let (letters, mut at, mut is_in) = (&pattern[from..end], 0, false);
+    while at < letters.len() {
+        if at + 2 < letters.len() && letters[at + 1] == b'-' {
+            is_in |= (letters[at]..=letters[at + 2]).contains(&letter);
+            at += 3;
+        } else {
+            is_in |= letters[at] == letter;
+            at += 1;
+        }
+    }
+    (is_in != is_not).then_some(end + 1)
+}
+
 fn has_stars(text: &str) -> bool {
-    text.contains(['*', '?'])
+    text.contains(['*', '?', '['])
 }
 
 #[cfg(test)]
@@ -230,12 +251,23 @@ mod tests {
             ("*", ""),
             ("a**", "a"),
             ("*a?", "aab"),
+            ("[ab].t", "b.t"),
+            ("[!a-c]x", "dx"),
+            ("x[]]", "x]"),
+            ("[a", "[a"),
         ] {
             assert!(fits(pattern.as_bytes(), name.as_bytes()), "{pattern} {name}");
         }
-        for (pattern, name) in
-            [("*.rs", "a.rss"), ("?", ""), ("a*b", "acbd"), ("*a?", "ba"), ("", "x")]
-        {
+        for (pattern, name) in [
+            ("*.rs", "a.rss"),
+            ("?", ""),
+            ("a*b", "acbd"),
+            ("*a?", "ba"),
+            ("", "x"),
+            ("[ab].t", "c.t"),
+            ("[!a-c]x", "bx"),
+            ("[a-c]", "d"),
+        ] {
             assert!(!fits(pattern.as_bytes(), name.as_bytes()), "{pattern} {name}");
         }
     }

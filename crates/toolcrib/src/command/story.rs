@@ -38,7 +38,7 @@ pub(super) fn also(story: &Story, changes: &[Change]) -> Vec<String> {
         }
         if touched.unkept > 0 {
             said.push(format!(
-                "of at least {} that its words name no copy was kept: too many, too large or not readable",
+                "of at least {} that its words name no copy was kept: too many, too large, not readable, or not known before it ran",
                 files(touched.unkept)
             ));
         }

@@ -85,9 +85,12 @@ fn undo(
     roots.sort_unstable();
     roots.dedup();
     if roots.is_empty() {
-        let message = format!("call `{wanted}` changed no file, or is not known");
-        return Err(ToolError::new(ErrorKind::NotFound, message)
-            .hint("`toolcrib undo` lists the calls that can be taken back"));
+        let message = format!(
+            "no copies were kept of what call `{wanted}` changed, if it changed anything and is known"
+        );
+        return Err(ToolError::new(ErrorKind::NotFound, message).hint(format!(
+            "`toolcrib audit show {wanted}` says what it did; `toolcrib undo` lists what can be taken back"
+        )));
     }
     let roots: Result<Vec<Root>, _> = roots.iter().map(|path| Root::open(path)).collect();
     let unavailable = |err: RootError| ToolError::new(ErrorKind::Unavailable, err.to_string());

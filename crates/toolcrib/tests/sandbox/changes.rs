@@ -428,3 +428,52 @@ fn what_is_settled_is_settled_once_and_a_folder_comes_back_private() {
         assert_eq!(mode & 0o777, 0o700);
     });
 }
+
+#[test]
+fn letters_in_brackets_new_folders_and_locked_ones_are_told_apart() {
+    for_all(|scratch| {
+        for name in ["a.txt", "b.txt", "c.txt", "sub/kept"] {
+            scratch.put(name, "before");
+        }
+        let command =
+            "rm [ab].txt; mkdir -p q/r && echo z > q/r/z; chmod 555 sub; sh -c true sub/kept";
+        scratch.call("clemini/bash", &json!({"command": command}).to_string());
+        let told = story(scratch);
+        let expect = [("created", "q/r/z"), ("removed", "a.txt"), ("removed", "b.txt")];
+        assert_eq!(changes(&told), pairs(&expect));
+        assert!(told["touched"][0]["unkept"].is_null(), "{told}");
+        let undone = scratch.run(["undo", told["call"].as_str().unwrap()]);
+        assert_eq!(undone.code, 0, "{}", undone.stderr);
+        for name in ["a.txt", "b.txt", "c.txt"] {
+            assert_eq!(scratch.text(name), "before");
+        }
+        assert!(!scratch.work().join("q/r/z").exists());
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(scratch.work().join("sub"), open).unwrap();
+    });
+}
+
+#[test]
+fn what_comes_while_files_are_looked_at_again_is_not_the_commands() {
+    for_all(|scratch| {
+        scratch.put("f", "before");
+        let mut session = Session::start(scratch, &[]);
+        let mut other = Session::start(scratch, &[]);
+        for round in 0..5 {
+            // Large files take a while to be looked at after its end.
+            let command = format!(
+                "for n in 1 2 3; do head -c 3000000 /dev/zero > big$n; done; if false; then echo A > f; fi; touch done{round}"
+            );
+            let asked = session.ask("clemini/bash", json!({"command": command}));
+            eventually("its end", || scratch.work().join(format!("done{round}")).exists());
+            let content = format!("theirs {round}");
+            other.call("clemini/write_file", json!({"file_path": "f", "content": content}));
+            assert_eq!(session.hear().0, asked);
+            let id = story(scratch)["call"].as_str().unwrap().to_owned();
+            scratch.run(["undo", &id]);
+            assert_eq!(scratch.text("f"), content);
+        }
+        session.end();
+        other.end();
+    });
+}
