@@ -9,7 +9,7 @@ use toolcrib_core::{
     escape,
 };
 use toolcrib_host::{Root, RootError, root_path};
-use toolcrib_ledger::{Taken, Wanted, find_calls};
+use toolcrib_ledger::{Story, Taken, Wanted, find_calls};
 use toolcrib_runtime::undo::{Action, Since, Step, take_back};
 
 use super::{open, print_lines, render};
@@ -85,12 +85,16 @@ fn undo(
     roots.sort_unstable();
     roots.dedup();
     if roots.is_empty() {
-        let message = format!(
-            "no copies were kept of what call `{wanted}` changed, if it changed anything and is known"
-        );
-        return Err(ToolError::new(ErrorKind::NotFound, message).hint(format!(
-            "`toolcrib audit show {wanted}` says what it did; `toolcrib undo` lists what can be taken back"
-        )));
+        let (message, hint) = if story_of(crib, &wanted.0).is_some() {
+            (
+                format!("nothing is kept that could take back call `{wanted}`"),
+                format!("`toolcrib audit show {wanted}` says what it did"),
+            )
+        } else {
+            let hint = "`toolcrib undo` lists the calls that can be taken back".to_owned();
+            (format!("call `{wanted}` is not known"), hint)
+        };
+        return Err(ToolError::new(ErrorKind::NotFound, message).hint(hint));
     }
     let roots: Result<Vec<Root>, _> = roots.iter().map(|path| Root::open(path)).collect();
     let unavailable = |err: RootError| ToolError::new(ErrorKind::Unavailable, err.to_string());
@@ -204,11 +208,16 @@ fn show(terminal: Terminal, args: &UndoArgs, by: &CallId, wanted: &str, steps: &
     print_lines(&lines);
 }
 
+/// What the record has of a call.
+fn story_of(crib: &Crib, call: &str) -> Option<Story> {
+    let since = toolcrib_ledger::call_time(call);
+    let wanted = Wanted { call: Some(call.to_owned()), since, ..Wanted::default() };
+    find_calls(&crib.state, &wanted, 1).ok()?.pop()
+}
+
 /// What of a command was not taken back, if something was not.
 fn beyond(crib: &Crib, wanted: &str, changes: &[Change]) -> Option<String> {
-    let since = toolcrib_ledger::call_time(wanted);
-    let call = Wanted { call: Some(wanted.to_owned()), since, ..Wanted::default() };
-    let story = find_calls(&crib.state, &call, 1).ok()?.pop()?;
+    let story = story_of(crib, wanted)?;
     let mine: Vec<Change> = changes.iter().filter(|it| it.call.0 == wanted).cloned().collect();
     let others = super::story::also(&story, &mine).len();
     (others > 0).then(|| {
