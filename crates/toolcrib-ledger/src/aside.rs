@@ -179,23 +179,10 @@ fn parse(bytes: &[u8]) -> Option<(Vec<SetAside>, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use toolcrib_core::{ChangeKind, FileId};
+    use crate::journal::tests::change;
 
     fn held(path: &str, content: &[u8]) -> SetAside {
-        let change = Change {
-            call: CallId("01A".to_owned()),
-            tool: "t".to_owned(),
-            at: String::new(),
-            kind: ChangeKind::Replaced,
-            root: "/".to_owned(),
-            root_id: FileId { device: 0, inode: 0, born: 0 },
-            path: path.to_owned(),
-            before: None,
-            after: None,
-            made: None,
-            doubt: None,
-        };
-        SetAside { change, content: content.to_vec() }
+        SetAside { change: change("01A", path), content: content.to_vec() }
     }
 
     #[test]

@@ -186,11 +186,11 @@ impl Changes for Journal {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use toolcrib_core::{ChangeKind, FileId};
 
-    fn change(call: &str, path: &str) -> Change {
+    pub(crate) fn change(call: &str, path: &str) -> Change {
         Change {
             call: CallId(call.to_owned()),
             tool: "t".to_owned(),

@@ -179,7 +179,7 @@ pub(crate) enum ToolsFormat {
 pub(crate) struct UndoArgs {
     /// The call to take back; without it, the calls that can be are listed
     pub(crate) call: Option<String>,
-    /// Take it back even if the files were changed since
+    /// Take it back even if the files were changed since, or it is not sure that the call changed them
     #[arg(long, requires = "call")]
     pub(crate) force: bool,
     /// Print the list, or what was done, as JSON

@@ -55,9 +55,7 @@ fn look(
 ) -> Result<Exit, WiringError> {
     match &args.command {
         AuditCommand::Tail { follow, lines, json } => tail(terminal, state, *lines, *follow, *json),
-        AuditCommand::Show { call, json } => {
-            show(terminal, state, redactor, &call.to_uppercase(), *json)
-        }
+        AuditCommand::Show { call, json } => show(terminal, state, redactor, call, *json),
         AuditCommand::Search { which, limit, json } => {
             let calls = find_calls(state, &wanted(which)?, *limit)?;
             search(terminal, &calls, *limit, *json);
@@ -242,11 +240,13 @@ fn show(
     call: &str,
     as_json: bool,
 ) -> Result<Exit, WiringError> {
+    let (asked, call) = (call, call.to_uppercase());
+    let call = call.as_str();
     // The id of a call begins with its time.
     let since = toolcrib_ledger::call_time(call);
     let wanted = Wanted { call: Some(call.to_owned()), since, ..Wanted::default() };
     let Some(story) = find_calls(state, &wanted, 1)?.pop() else {
-        let message = format!("no call `{}` is on the record", escape::line(call));
+        let message = format!("no call `{}` is on the record", escape::line(asked));
         terminal.fail(&message, Some("`toolcrib audit search` lists those that are"));
         return Ok(Exit::Failed);
     };
