@@ -1,16 +1,12 @@
 //! What a tool can reach, as traits. Tools see nothing else of the world.
 
-use std::future::{Future, poll_fn};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use crate::change::Change;
 use crate::command::Usage;
-use crate::error::{ErrorKind, ToolError};
+use crate::error::ToolError;
 
 /// Tells the time.
 pub trait Clock: Send + Sync {
@@ -22,61 +18,11 @@ pub trait Clock: Send + Sync {
     fn used(&self) -> Usage;
 }
 
-/// Says whether a call is still wanted. Cloned into everything that works for the call.
-#[derive(Clone, Debug, Default)]
-pub struct Cancel(Arc<CancelState>);
-
-#[derive(Debug, Default)]
-struct CancelState {
-    is_cancelled: AtomicBool,
-    wakers: Mutex<Vec<Waker>>,
-}
-
-impl Cancel {
-    /// Ends the call as soon as its work looks up.
-    pub fn cancel(&self) {
-        self.0.is_cancelled.store(true, Ordering::Release);
-        let mut wakers = self.0.wakers.lock().unwrap_or_else(PoisonError::into_inner);
-        wakers.drain(..).for_each(Waker::wake);
-    }
-
-    /// Whether the call was cancelled.
-    pub fn is_cancelled(&self) -> bool {
-        self.0.is_cancelled.load(Ordering::Acquire)
-    }
-
-    /// Fails if the call was cancelled.
-    pub fn check(&self) -> Result<(), ToolError> {
-        if self.is_cancelled() {
-            return Err(ToolError::new(ErrorKind::Cancelled, "the call was cancelled"));
-        }
-        Ok(())
-    }
-
-    /// Ends when the call is cancelled.
-    pub fn cancelled(&self) -> impl Future<Output = ()> + Send {
-        poll_fn(|context| {
-            if self.is_cancelled() {
-                return Poll::Ready(());
-            }
-            let mut wakers = self.0.wakers.lock().unwrap_or_else(PoisonError::into_inner);
-            // Looked at again under the lock: `cancel` may have come in between.
-            if self.is_cancelled() {
-                return Poll::Ready(());
-            }
-            if !wakers.iter().any(|waker| waker.will_wake(context.waker())) {
-                wakers.push(context.waker().clone());
-            }
-            Poll::Pending
-        })
-    }
-}
-
 /// Files that can be looked at: a workspace, a connected repository. Paths are as callers write
 /// them: relative to the root, or absolute inside one.
 pub trait Tree: Send + Sync {
     /// Returns what is at `path`, links followed.
-    fn look(&self, path: &str) -> Result<Meta, ToolError>;
+    fn stat(&self, path: &str) -> Result<Meta, ToolError>;
 
     /// Reads a regular file, at most `most` bytes of it.
     fn read(&self, path: &str, most: u64) -> Result<Content, ToolError>;
@@ -103,7 +49,7 @@ impl Content {
 
 /// Where a path leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Landing {
+pub struct Resolved {
     /// The path without any link, absolute.
     pub path: String,
     /// Whether that is in the workspace.
@@ -165,14 +111,10 @@ impl Listing {
 /// file is not what a person approved.
 pub trait Files: Tree {
     /// Returns the absolute place that `path` stands for, for people to see.
-    fn place(&self, path: &str) -> Result<String, ToolError>;
+    fn absolute(&self, path: &str) -> Result<String, ToolError>;
 
     /// Where a path leads for someone who follows every link, as commands do.
-    fn landing(&self, path: &str) -> Landing {
-        let place = self.place(path);
-        let is_inside = place.is_ok();
-        Landing { path: place.unwrap_or_else(|_| path.to_owned()), is_inside, has_links: false }
-    }
+    fn resolve(&self, path: &str) -> Resolved;
 
     /// Fails if a write to `path` would: outside, protected, not a file, read-only.
     fn check_write(&self, path: &str) -> Result<(), ToolError>;
@@ -203,15 +145,12 @@ pub trait Files: Tree {
     /// Returns the changes made through this handle so far.
     fn changes(&self) -> Vec<Change>;
 
-    /// Keeps what is at these paths before a command that may change it, as far as there is room; the first `known`
-    /// of them it is known to write or remove. Returns how many files are there of which no copy is kept.
-    fn set_aside(&self, paths: &[String], known: usize) -> u64 {
-        let _ = (paths, known);
-        0
-    }
+    /// Takes snapshots of these paths before a command that may change them, as far as there is room. The command is
+    /// known to write or remove the first `known` of them. Returns how many existing files have no snapshot.
+    fn take_snapshots(&self, paths: &[String], known: usize) -> u64;
 
-    /// Notes which of the files that were set aside are no longer what they were, and lets the others go.
-    fn settle(&self) {}
+    /// Records which files differ from their snapshots, and discards the snapshots.
+    fn resolve_snapshots(&self);
 }
 
 /// Makes new content of old.

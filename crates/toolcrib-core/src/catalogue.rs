@@ -19,11 +19,11 @@ pub struct Catalogue {
     /// Arguments of every call that are about the call and not for the tool.
     pub call_keys: &'static [&'static str],
     /// Tells the code of a tool from that of its other versions.
-    pub code: fn(&str) -> &'static str,
+    pub source_hash: fn(&str) -> &'static str,
     /// Wraps a tool's reply.
-    pub wrap: fn(&Declaration, Value, Duration) -> Value,
+    pub reply: fn(&Declaration, Value, Duration) -> Value,
     /// Words a failure.
-    pub word: fn(&Failure<'_>) -> Value,
+    pub error_reply: fn(&Failure<'_>) -> Value,
 }
 
 /// A failed call, for a catalogue to word.

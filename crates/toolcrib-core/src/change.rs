@@ -137,87 +137,67 @@ impl Image {
     }
 }
 
-/// What a file held before a command that may change it, kept until it is known what the command did.
+/// A file's content before a command that may change the file, kept until it is known what the command did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SetAside {
-    /// What becomes a change if the file is not what it was: without anything after it.
+pub struct Snapshot {
+    /// The change to record if the file differs afterwards. Its `after` is empty until then.
     pub change: Change,
-    /// What the file held, if it was there.
+    /// The file's content; empty if there was no file.
     pub content: Vec<u8>,
 }
 
-/// What others did to files, and may be doing.
+/// What other calls did to files since a snapshot was taken, and may still be doing.
 #[derive(Clone, Debug, Default)]
-pub struct Others {
-    /// What is noted of the call itself: somebody died at it.
+pub struct ConcurrentChanges {
+    /// Changes already recorded for the call itself: whoever resolved its snapshots before us died half way.
     pub own: Vec<Change>,
-    /// What they did, oldest first.
-    pub changes: Vec<Change>,
-    /// The files that are set aside for commands of theirs that run, each by its whole path.
-    pub held: Vec<String>,
+    /// Changes by other calls, oldest first.
+    pub others: Vec<Change>,
+    /// The whole paths of files in snapshots of other commands that still run.
+    pub in_progress: Vec<String>,
 }
 
-/// Keeps what files held before a call changed them. Implemented by the ledger, used by the host.
-pub trait Changes: Send + Sync {
+/// The journal of changes, and the store of the content they replaced. Implemented by the ledger, used by the host.
+pub trait ChangeJournal: Send + Sync {
     /// Stores content durably and returns its SHA-256 and size.
-    fn keep(&self, content: &mut dyn io::Read) -> io::Result<(String, u64)>;
+    fn store(&self, content: &mut dyn io::Read) -> io::Result<(String, u64)>;
 
-    /// Notes a change: that of a file before it is made, that of a directory after.
-    fn note(&self, change: &Change) -> io::Result<()>;
+    /// Records a change: that of a file before it is made, that of a directory after.
+    fn append(&self, change: &Change) -> io::Result<()>;
 
-    /// Notes that a change was not made after all.
-    fn forget(&self, change: &Change) -> io::Result<()>;
+    /// Records several changes.
+    fn append_all(&self, changes: &[Change]) -> io::Result<()>;
 
-    /// Keeps what the command of this call may change, durably, and shows others that it is needed. `mark` is how
-    /// much was noted before any of it was read.
-    fn set_aside(&self, call: &CallId, held: &[SetAside], mark: u64) -> io::Result<()> {
-        let _ = (call, held, mark);
-        Ok(())
-    }
+    /// Records that a change was not made after all.
+    fn retract(&self, change: &Change) -> io::Result<()>;
 
-    /// How much is noted so far.
-    fn mark(&self) -> u64 {
-        0
-    }
+    /// Returns where the journal ends now.
+    fn position(&self) -> u64;
+}
 
-    /// Returns what is kept for this call.
-    fn aside(&self, call: &CallId) -> io::Result<Vec<SetAside>> {
-        let _ = call;
-        Ok(Vec::new())
-    }
+/// Snapshots of the files that running commands may change. Implemented by the ledger, used by the host.
+pub trait Snapshots: Send + Sync {
+    /// Takes the snapshots of one call, durably, and shows other processes that they are in use. `position` is where
+    /// the journal ended before any of the files was read.
+    fn take(&self, call: &CallId, snapshots: &[Snapshot], position: u64) -> io::Result<()>;
 
-    /// Lets it go.
-    fn let_go(&self, call: &CallId) -> io::Result<()> {
-        let _ = call;
-        Ok(())
-    }
+    /// Returns the snapshots of a call.
+    fn load(&self, call: &CallId) -> io::Result<Vec<Snapshot>>;
 
-    /// Leaves it to whoever comes next.
-    fn leave_aside(&self, call: &CallId) {
-        let _ = call;
-    }
+    /// Replaces the snapshots of a call by these.
+    fn replace(&self, call: &CallId, snapshots: &[Snapshot]) -> io::Result<()>;
 
-    /// Returns the calls that something is kept for and that nobody sees to any more; from here on we do.
-    fn left_aside(&self) -> Vec<CallId> {
-        Vec::new()
-    }
+    /// Removes the snapshots of a call.
+    fn discard(&self, call: &CallId) -> io::Result<()>;
 
-    /// What others did, and may be doing, to files since some were set aside for this call.
-    fn others(&self, call: &CallId) -> io::Result<Others> {
-        let _ = call;
-        Ok(Others::default())
-    }
+    /// Leaves the snapshots of a call to the next process that looks for orphaned ones.
+    fn release(&self, call: &CallId);
 
-    /// Notes several changes.
-    fn note_all(&self, changes: &[Change]) -> io::Result<()> {
-        changes.iter().try_for_each(|change| self.note(change))
-    }
+    /// Returns the calls whose snapshots no process holds any more. This process holds them from now on.
+    fn orphaned(&self) -> Vec<CallId>;
 
-    /// Keeps no more than this of what is kept for a call.
-    fn keep_only(&self, call: &CallId, held: &[SetAside]) -> io::Result<()> {
-        let _ = (call, held);
-        Ok(())
-    }
+    /// Returns what other calls did, and may be doing, since the snapshots of this call were taken.
+    fn concurrent(&self, call: &CallId) -> io::Result<ConcurrentChanges>;
 }
 
 /// Looks at and puts back what a change changed. Implemented by the host, used for undo.

@@ -6,40 +6,33 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::call::CallId;
-use crate::capability::Cancel;
+use crate::cancel::Cancel;
 use crate::error::ToolError;
 
 /// Runs commands in their sandbox. Paths are as callers write them.
 pub trait Commands: Send + Sync {
     /// Fails if this order could not be run: no sandbox, no such shell, a wrong directory.
-    fn check(&self, order: &Order) -> Result<(), ToolError>;
+    fn check(&self, request: &CommandRequest) -> Result<(), ToolError>;
 
     /// Runs a command to its end, its time, or the end of the call. At its time it is killed, or
     /// goes on as a task if the order says so.
-    fn run(&self, order: &Order, cancel: &Cancel) -> Result<Ran, ToolError>;
+    fn run(&self, request: &CommandRequest, cancel: &Cancel) -> Result<Ran, ToolError>;
 
     /// What holds for a command here, in words: the profile and the limits.
-    fn terms(&self) -> String {
-        String::new()
-    }
+    fn terms(&self) -> String;
 
     /// Whether commands can reach the network, so that what they print may be anyone's.
     fn reaches_network(&self) -> bool;
 
     /// Starts a command that goes on after its call. Its task has the call's id.
-    fn start(&self, order: &Order) -> Result<(), ToolError>;
+    fn start(&self, request: &CommandRequest) -> Result<(), ToolError>;
 
     /// What tasks of this process took so far: one entry for each session and tool whose tasks are over, and
     /// one for each task that runs.
-    fn tasks(&self) -> Vec<TaskSpent> {
-        Vec::new()
-    }
+    fn tasks(&self) -> Vec<TaskSpent>;
 
     /// Whether a command of this call still runs here.
-    fn is_under_way(&self, id: &str) -> bool {
-        let _ = id;
-        false
-    }
+    fn is_under_way(&self, id: &str) -> bool;
 
     /// Looks at a task: a background command, or any command this runtime remembers.
     fn task(&self, id: &str) -> Result<Task, ToolError>;
@@ -51,7 +44,7 @@ pub trait Commands: Send + Sync {
     fn kill(&self, id: &str) -> Result<bool, ToolError>;
 
     /// Returns the last command that was run to its end in this session.
-    fn last(&self) -> Option<Past>;
+    fn last(&self) -> Option<LastCommand>;
 
     /// Reads lines of what a command printed, as it was saved.
     fn read(&self, id: &str, stream: Stream, lines: Lines) -> Result<Excerpt, ToolError>;
@@ -59,7 +52,7 @@ pub trait Commands: Send + Sync {
 
 /// A command to run.
 #[derive(Clone, Debug)]
-pub struct Order {
+pub struct CommandRequest {
     /// The call that wants it; what it prints is saved under this id.
     pub call: CallId,
     /// What reads the text.
@@ -71,13 +64,13 @@ pub struct Order {
     /// How long it may take.
     pub time: Duration,
     /// What happens when its time is up.
-    pub after: After,
+    pub on_timeout: OnTimeout,
     /// How many bytes of each stream come back with the answer.
     pub keep: usize,
     /// How the rest can be read, for the line that says something was left out.
-    pub rest: &'static str,
+    pub rest_hint: &'static str,
     /// Whether it is proven only to look, so that nobody needs to look what it changed.
-    pub only_looks: bool,
+    pub is_read_only: bool,
 }
 
 /// What reads a command's text.
@@ -95,11 +88,11 @@ pub enum Shell {
 
 /// What happens to a command when its time is up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum After {
+pub enum OnTimeout {
     /// It ends.
     Kill,
     /// It goes on as a task.
-    Keep,
+    Detach,
 }
 
 /// What came of an order.
@@ -129,7 +122,7 @@ pub struct Finished {
     /// How long it took.
     pub elapsed: Duration,
     /// What it was seen to have changed.
-    pub touched: Touched,
+    pub touched: ChangedFiles,
 }
 
 impl Finished {
@@ -291,7 +284,7 @@ pub struct Printed {
 /// Files of the workspace that changed while a command ran, found by looking after its end. Others may have changed
 /// some of them at the same time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Touched {
+pub struct ChangedFiles {
     /// Those that are new, also in the place of others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub made: Vec<String>,
@@ -315,7 +308,7 @@ pub struct Touched {
     pub is_partial: bool,
 }
 
-impl Touched {
+impl ChangedFiles {
     /// Whether there is nothing to say.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -424,7 +417,7 @@ pub enum TaskStatus {
 
 /// A command that was run before.
 #[derive(Clone, Debug)]
-pub struct Past {
+pub struct LastCommand {
     /// The id of its call.
     pub id: String,
     /// Its text.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::call::{CallId, SessionId};
-use crate::command::{End, Touched, Usage};
+use crate::command::{ChangedFiles, End, Usage};
 use crate::declaration::Effect;
 use crate::error::ErrorKind;
 
@@ -73,7 +73,7 @@ pub enum Moment<'a> {
         /// Whether it left a command running.
         has_task: bool,
         /// What its command was seen to have changed.
-        touched: Option<&'a Touched>,
+        touched: Option<&'a ChangedFiles>,
     },
     /// A task that it started is over.
     TaskEnded {
@@ -84,19 +84,19 @@ pub enum Moment<'a> {
         /// What it used.
         usage: Usage,
         /// What it was seen to have changed.
-        touched: Option<&'a Touched>,
+        touched: Option<&'a ChangedFiles>,
     },
 }
 
 /// How well a line is kept before whoever wrote it goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Keep {
+pub enum Durability {
     /// It may wait for the next line.
-    Held,
+    Buffered,
     /// It is written: our death does not undo that.
     Written,
     /// It is on the disk: a power cut does not undo that.
-    Durable,
+    Synced,
 }
 
 /// Something on the record that is no moment of a call.
@@ -121,10 +121,10 @@ pub struct Note<'a> {
 /// Keeps the record.
 pub trait Recorder: Send + Sync {
     /// Appends one event.
-    fn record(&self, event: &Event<'_>, keep: Keep) -> Result<(), String>;
+    fn record(&self, event: &Event<'_>, durability: Durability) -> Result<(), String>;
 
     /// Writes what may have waited.
-    fn flush(&self) {}
+    fn flush(&self);
 
     /// Appends something that is no moment of a call. It is written when this returns.
     fn note(&self, note: &Note<'_>) -> Result<(), String>;

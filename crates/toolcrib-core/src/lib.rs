@@ -3,6 +3,7 @@
 //! [`capability`].
 
 pub mod call;
+pub mod cancel;
 pub mod canonical;
 pub mod capability;
 pub mod catalogue;
@@ -24,13 +25,14 @@ pub mod tool;
 pub mod toolset;
 
 pub use call::{Call, CallId, SessionId};
-pub use capability::{Cancel, Clock, Content, Entry, EntryKind, Files, Listing, Meta, Tree};
+pub use cancel::Cancel;
+pub use capability::{Clock, Content, Entry, EntryKind, Files, Listing, Meta, Tree};
 pub use catalogue::Catalogue;
-pub use change::{Change, ChangeKind, Changes, Doubt, FileId, Image};
+pub use change::{Change, ChangeJournal, ChangeKind, Doubt, FileId, Image, Snapshots};
 pub use command::{Commands, Usage};
 pub use declaration::{Declaration, Effect, Example, Limits};
 pub use error::{ErrorKind, ToolError};
-pub use event::{Event, Keep, Moment, Note, Recorder};
+pub use event::{Durability, Event, Moment, Note, Recorder};
 pub use outcome::Outcome;
 pub use policy::{Decision, Mode, Permit, Risk, Tier, Verdict};
 pub use search::{Ground, Search};

@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::capability::Cancel;
+use crate::cancel::Cancel;
 use crate::command::Usage;
 use crate::error::ToolError;
 

@@ -11,8 +11,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::call::CallId;
-use crate::capability::{Cancel, Clock, Files, Tree};
-use crate::command::{Commands, Order, Shell, Touched, Usage};
+use crate::cancel::Cancel;
+use crate::capability::{Clock, Files, Tree};
+use crate::command::{ChangedFiles, CommandRequest, Commands, Shell, Usage};
 use crate::declaration::{Declaration, Limits};
 use crate::error::{ErrorKind, ToolError};
 use crate::schema;
@@ -74,12 +75,12 @@ pub struct Ctx {
     /// What the call has used.
     pub meter: Meter,
     /// Whether its command is proven only to look.
-    pub only_looks: bool,
+    pub is_read_only: bool,
 }
 
 /// Adds up what a call uses.
 #[derive(Clone, Debug, Default)]
-pub struct Meter(Arc<Mutex<(Usage, Touched)>>);
+pub struct Meter(Arc<Mutex<(Usage, ChangedFiles)>>);
 
 impl Meter {
     /// Adds what a part of the call has used.
@@ -93,9 +94,9 @@ impl Meter {
     }
 
     /// Notes what its command was seen to have changed.
-    pub fn touch(&self, touched: Touched) {
+    pub fn touch(&self, touched: ChangedFiles) {
         let mut spent = self.spent();
-        spent.1 = Touched { unkept: spent.1.unkept, ..touched };
+        spent.1 = ChangedFiles { unkept: spent.1.unkept, ..touched };
     }
 
     /// Notes how many files were not kept before its command.
@@ -104,11 +105,11 @@ impl Meter {
     }
 
     /// What its command was seen to have changed, if anything.
-    pub fn touched(&self) -> Option<Touched> {
+    pub fn touched(&self) -> Option<ChangedFiles> {
         Some(self.spent().1.clone()).filter(|touched| !touched.is_empty())
     }
 
-    fn spent(&self) -> MutexGuard<'_, (Usage, Touched)> {
+    fn spent(&self) -> MutexGuard<'_, (Usage, ChangedFiles)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -213,8 +214,8 @@ impl Plan {
     }
 
     /// Returns a plan that runs a command.
-    pub fn command(order: &Order) -> Self {
-        let Order { shell, text, directory, .. } = order.clone();
+    pub fn command(request: &CommandRequest) -> Self {
+        let CommandRequest { shell, text, directory, .. } = request.clone();
         Self { command: Some(ProposedCommand { shell, text, directory }), ..Self::default() }
     }
 }

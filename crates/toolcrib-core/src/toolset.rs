@@ -47,7 +47,7 @@ impl Offer {
         self.version.get_or_init(|| {
             let declaration = self.tool.declaration();
             let Declaration { name, summary, tier, effect, limits: _, examples: _ } = declaration;
-            let code = (self.catalogue.code)(name);
+            let code = (self.catalogue.source_hash)(name);
             let all = json!([summary, tier.number(), effect.as_str(), self.tool.schema(), code]);
             let mut digest = Digest::of(&self.full_name(), &all).to_string();
             digest.truncate(12);
@@ -144,9 +144,9 @@ impl Toolset {
     }
 
     /// Returns the catalogue that should word a failure to find `name`.
-    pub fn face(&self, name: &str) -> Option<&'static Catalogue> {
+    pub fn catalogue(&self, name: &str) -> Option<&'static Catalogue> {
         if let Some((catalogue, _)) = split(name) {
-            return self.shelf.iter().copied().find(|face| face.name == catalogue);
+            return self.shelf.iter().copied().find(|it| it.name == catalogue);
         }
         let first = self.offers.first()?.catalogue;
         self.offers.iter().all(|offer| offer.catalogue.name == first.name).then_some(first)

@@ -160,7 +160,7 @@ impl CallFiles {
                 // Not empty any more means someone uses it: then it stays, and stays noted.
                 && unlinkat(&parent, name, AtFlags::REMOVEDIR).is_ok()
             {
-                let _ = self.workspace.changes.forget(change);
+                let _ = self.workspace.undo.journal.retract(change);
             }
         }
     }
@@ -172,7 +172,7 @@ impl CallFiles {
         let kept = if target.is_link() {
             let link = readlinkat(&target.parent, &target.name, Vec::new())
                 .map_err(|errno| fault(errno, shown))?;
-            self.workspace.changes.keep(&mut link.as_bytes())
+            self.workspace.undo.journal.store(&mut link.as_bytes())
         } else {
             let most = self.workspace.rules.undo_bytes;
             if u64::try_from(meta.st_size).unwrap_or(0) > most {
@@ -186,7 +186,7 @@ impl CallFiles {
             }
             let mut copy = File::from(file.try_clone().map_err(|err| unkept(&err))?);
             copy.rewind().map_err(|err| unkept(&err))?;
-            self.workspace.changes.keep(&mut Wanted { inner: copy, cancel: &self.cancel })
+            self.workspace.undo.journal.store(&mut Wanted { inner: copy, cancel: &self.cancel })
         };
         self.cancel.check()?;
         let (sha256, size) = kept.map_err(|err| unkept(&err))?;
@@ -230,14 +230,14 @@ impl CallFiles {
                 Ok(())
             }
             Err(err) => {
-                let _ = self.workspace.changes.forget(&change);
+                let _ = self.workspace.undo.journal.retract(&change);
                 Err(err)
             }
         }
     }
 
     pub(crate) fn announce(&self, change: &Change, shown: &str) -> Result<(), ToolError> {
-        self.workspace.changes.note(change).map_err(|err| unkept(shown, &err))
+        self.workspace.undo.journal.append(change).map_err(|err| unkept(shown, &err))
     }
 
     pub(crate) fn add(&self, change: Change) {

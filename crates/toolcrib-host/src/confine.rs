@@ -13,8 +13,8 @@ use rustix::fs::{
 };
 use toolcrib_core::escape::name;
 use toolcrib_core::{
-    CallId, Cancel, Change, Changes, Clock, Content, Entry, EntryKind, ErrorKind, Listing, Meta,
-    ToolError, Tree,
+    CallId, Cancel, Change, ChangeJournal, Clock, Content, Entry, EntryKind, ErrorKind, Listing,
+    Meta, Snapshots, ToolError, Tree,
 };
 
 use crate::fault::{fault, outside};
@@ -30,11 +30,20 @@ const CHUNK: usize = 256 << 10;
 pub struct Workspace {
     pub(crate) roots: Vec<Root>,
     pub(crate) rules: Rules,
-    pub(crate) changes: Arc<dyn Changes>,
+    pub(crate) undo: UndoStore,
     pub(crate) clock: Arc<dyn Clock>,
     /// Folders below a root that no call may reach: our own state and settings.
     hidden: Vec<PathBuf>,
     pub(crate) is_root_user: bool,
+}
+
+/// Where calls keep what `undo` needs.
+#[derive(Clone)]
+pub struct UndoStore {
+    /// The changes of file tools.
+    pub journal: Arc<dyn ChangeJournal>,
+    /// The files that running commands may change.
+    pub snapshots: Arc<dyn Snapshots>,
 }
 
 /// What the operator set for files.
@@ -72,14 +81,14 @@ impl Workspace {
         roots: Vec<Root>,
         rules: Rules,
         hidden: &[PathBuf],
-        changes: Arc<dyn Changes>,
+        undo: UndoStore,
         clock: Arc<dyn Clock>,
     ) -> Self {
         let real = |path: &PathBuf| real_place(path);
         let is_below = |path: &PathBuf| roots.iter().any(|root| path.starts_with(root.path()));
         let hidden = hidden.iter().map(real).filter(is_below).collect();
         let is_root_user = rustix::process::geteuid().is_root();
-        Self { roots, rules, changes, clock, hidden, is_root_user }
+        Self { roots, rules, undo, clock, hidden, is_root_user }
     }
 
     /// The first root, which relative paths start from.
@@ -314,7 +323,7 @@ impl CallFiles {
 }
 
 impl Tree for CallFiles {
-    fn look(&self, path: &str) -> Result<Meta, ToolError> {
+    fn stat(&self, path: &str) -> Result<Meta, ToolError> {
         let place = self.workspace.place(path)?;
         let (file, meta) = peek(&place)?;
         self.workspace.admit(place.root, &file, path)?;

@@ -3,20 +3,20 @@
 //! talks to the operating system on a tool's behalf.
 
 mod alter;
-mod aside;
 mod attribute;
 mod clock;
 mod confine;
 mod fault;
 mod ground;
-mod landing;
 mod lock;
 mod place;
 mod protect;
+mod resolve;
 mod restore;
 mod root;
 mod sandbox;
 mod sight;
+mod snapshot;
 mod spelling;
 mod target;
 mod temporary;
@@ -24,7 +24,7 @@ mod usage;
 mod write;
 
 pub use clock::SystemClock;
-pub use confine::{CallFiles, Hardlinks, Rules, Workspace, real_place};
+pub use confine::{CallFiles, Hardlinks, Rules, UndoStore, Workspace, real_place};
 pub use ground::SearchRoot;
 pub use root::{Root, RootError};
 pub use sandbox::{

@@ -51,7 +51,7 @@ impl<'a> Place<'a> {
         }
         let place = |root: &'a Root, names: &[OsString]| {
             let below: PathBuf = names.iter().collect();
-            // Past the root in writing is past the root, whatever stands on the way.
+            // LastCommand the root in writing is past the root, whatever stands on the way.
             if leaves(names) {
                 return Err(outside(shown));
             }

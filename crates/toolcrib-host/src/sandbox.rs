@@ -34,7 +34,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::pipe::{PipeFlags, pipe_with};
-use toolcrib_core::command::{End, Finished, Order, Past, Stream, Touched};
+use toolcrib_core::command::{ChangedFiles, CommandRequest, End, Finished, LastCommand, Stream};
 use toolcrib_core::{CallId, Cancel, Clock, ErrorKind, ToolError, Usage};
 
 pub use commands::SharedSandbox;
@@ -82,7 +82,7 @@ pub struct Sandbox {
     folder: PathBuf,
     ready: Mutex<Option<Arc<Ready>>>,
     jobs: Mutex<HashMap<String, Arc<Job>>>,
-    last: Mutex<Option<Past>>,
+    last: Mutex<Option<LastCommand>>,
     listeners: Mutex<Vec<Box<Listener>>>,
     /// How long tasks that are over took, and what they wrote.
     tasks: Mutex<HashMap<Asker, (Duration, u64)>>,
@@ -169,7 +169,7 @@ impl Sandbox {
         }
         let (end, usage, elapsed, touched) = match finished {
             Ok(finished) => (finished.end, finished.usage, finished.elapsed, finished.touched),
-            Err(_) => (End::Killed, Usage::default(), Duration::ZERO, Touched::default()),
+            Err(_) => (End::Killed, Usage::default(), Duration::ZERO, ChangedFiles::default()),
         };
         // From here on the store answers for it.
         let mut jobs = lock(&self.jobs);
@@ -208,12 +208,12 @@ impl Sandbox {
     /// Runs a command to its end, with what it prints handed to `tee` as it comes.
     pub fn run_live(
         &self,
-        order: &Order,
+        request: &CommandRequest,
         cancel: &Cancel,
         tee: Tee,
     ) -> Result<Finished, ToolError> {
-        let job = self.start_job(order, order.time, false, Some(tee))?;
-        self.finish(&job, order.time, cancel)
+        let job = self.start_job(request, request.time, false, Some(tee))?;
+        self.finish(&job, request.time, cancel)
     }
 
     /// Waits for a command's end, and sees to it if the call ends first.
@@ -282,36 +282,36 @@ impl Sandbox {
     /// Starts a command, and a thread that follows it.
     fn start_job(
         &self,
-        order: &Order,
+        request: &CommandRequest,
         time: Duration,
         background: bool,
         tee: Option<Tee>,
     ) -> Result<Arc<Job>, ToolError> {
         let ready = self.ready()?;
         let covers = self.folder.join(COVERS);
-        let began = (!order.only_looks).then(|| Began::now(&self.workspace.roots, &covers));
-        let launched = match self.launch(&ready, order, None) {
+        let began = (!request.is_read_only).then(|| Began::now(&self.workspace.roots, &covers));
+        let launched = match self.launch(&ready, request, None) {
             // The launcher is gone: another one, once.
             Err(err) if err.context.contains_key("launcher") => {
                 *lock(&self.ready) = None;
-                self.launch(&self.ready()?, order, None)
+                self.launch(&self.ready()?, request, None)
             }
             other => other,
         };
         let Launched { lines, guards, keeps } = launched?;
         self.store.make_room();
         let limits = self.rules.limits;
-        let folder = self.store.folder(&order.call.0);
-        let collect = |stream| Collector::new(stream, order.keep, &folder, limits.saved);
+        let folder = self.store.folder(&request.call.0);
+        let collect = |stream| Collector::new(stream, request.keep, &folder, limits.saved);
         let progress = Progress {
             stdout: collect(Stream::Stdout),
             stderr: collect(Stream::Stderr),
             finished: None,
             deadline: Instant::now() + time,
         };
-        let id = order.call.0.clone();
-        let rest = order.rest.replace("{id}", &id);
-        let job = Job::new(id.clone(), order.text.clone(), rest, self.clock.now(), progress);
+        let id = request.call.0.clone();
+        let rest = request.rest_hint.replace("{id}", &id);
+        let job = Job::new(id.clone(), request.text.clone(), rest, self.clock.now(), progress);
         let job = Arc::new(job);
         if background {
             self.store.note_started(&job);
@@ -349,14 +349,14 @@ impl Sandbox {
     fn launch(
         &self,
         ready: &Arc<Ready>,
-        order: &Order,
+        request: &CommandRequest,
         canary: Option<Canary>,
     ) -> Result<Launched, ToolError> {
         let arguments = match &canary {
             Some(_) => Vec::new(),
-            None => shell::arguments(order, &self.operator)?,
+            None => shell::arguments(request, &self.operator)?,
         };
-        let directory = self.directory(order.directory.as_deref())?;
+        let directory = self.directory(request.directory.as_deref())?;
         let guards = self.guards()?;
         let shields: Vec<_> = guards.iter().map(Guard::shields).collect();
         let failed = |err: std::io::Error| {
@@ -456,7 +456,7 @@ impl Sandbox {
 
     /// Remembers a finished foreground command.
     fn remember(&self, job: &Job, finished: &Finished) {
-        let past = Past {
+        let past = LastCommand {
             id: job.id.clone(),
             text: job.text.clone(),
             finished: finished.clone(),

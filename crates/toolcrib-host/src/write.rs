@@ -6,13 +6,13 @@ use std::sync::PoisonError;
 
 use rustix::fs::{FileType, Mode, OFlags, fstat};
 use rustix::io::Errno;
-use toolcrib_core::capability::{EditFn, Landing, WriteMode, Written};
+use toolcrib_core::capability::{EditFn, Resolved, WriteMode, Written};
 use toolcrib_core::{Change, ErrorKind, Files, ToolError};
 
 use crate::confine::{CallFiles, Purpose};
 use crate::fault::{changed, fault};
-use crate::landing::landing;
 use crate::lock::{Held, hold};
+use crate::resolve::resolve;
 use crate::spelling::{spelt, spelt_root};
 use crate::target::{TRIES, Target, deepest};
 use crate::temporary::{Fresh, Looks, looks};
@@ -60,7 +60,7 @@ impl CallFiles {
 }
 
 impl Files for CallFiles {
-    fn place(&self, path: &str) -> Result<String, ToolError> {
+    fn absolute(&self, path: &str) -> Result<String, ToolError> {
         let place = self.workspace.place(path)?;
         let below = match self.target(path) {
             Ok(Some(target)) => target.below,
@@ -71,8 +71,8 @@ impl Files for CallFiles {
         Ok(if below.is_empty() { root } else { format!("{}/{below}", root.trim_end_matches('/')) })
     }
 
-    fn landing(&self, path: &str) -> Landing {
-        landing(&self.workspace.roots, path)
+    fn resolve(&self, path: &str) -> Resolved {
+        resolve(&self.workspace.roots, path)
     }
 
     fn check_write(&self, path: &str) -> Result<(), ToolError> {
@@ -188,11 +188,11 @@ impl Files for CallFiles {
         self.made.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn set_aside(&self, paths: &[String], known: usize) -> u64 {
-        self.keep_aside(paths, known)
+    fn take_snapshots(&self, paths: &[String], known: usize) -> u64 {
+        self.snapshot_files(paths, known)
     }
 
-    fn settle(&self) {
-        self.settle_aside(None);
+    fn resolve_snapshots(&self) {
+        self.resolve_snapshots_as(None);
     }
 }

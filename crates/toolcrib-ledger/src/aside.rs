@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use toolcrib_core::change::SetAside;
+use toolcrib_core::change::Snapshot;
 use toolcrib_core::{CallId, Change};
 
 use crate::state::{open_plain, read_plain};
@@ -47,13 +47,13 @@ impl Aside {
     }
 
     /// Keeps this in the place of what is kept for a call.
-    pub(crate) fn keep_only(&self, call: &CallId, held: &[SetAside]) -> io::Result<()> {
+    pub(crate) fn keep_only(&self, call: &CallId, held: &[Snapshot]) -> io::Result<()> {
         let (_, journal) = self.load(call)?;
         self.keep(call, held, journal)
     }
 
     /// Keeps it so that no power cut takes it, with how large the journal is.
-    pub(crate) fn keep(&self, call: &CallId, held: &[SetAside], journal: u64) -> io::Result<()> {
+    pub(crate) fn keep(&self, call: &CallId, held: &[Snapshot], journal: u64) -> io::Result<()> {
         let listed = Listed {
             changes: held.iter().map(|held| held.change.clone()).collect(),
             sizes: held.iter().map(|held| held.content.len()).collect(),
@@ -88,7 +88,7 @@ impl Aside {
     }
 
     /// Returns what is kept, and how large the journal was then; nothing if it is damaged.
-    pub(crate) fn load(&self, call: &CallId) -> io::Result<(Vec<SetAside>, u64)> {
+    pub(crate) fn load(&self, call: &CallId) -> io::Result<(Vec<Snapshot>, u64)> {
         let bytes = match read_plain(&self.path(call)?) {
             Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), 0)),
             bytes => bytes?,
@@ -164,13 +164,13 @@ impl Aside {
     }
 }
 
-fn parse(bytes: &[u8]) -> Option<(Vec<SetAside>, u64)> {
+fn parse(bytes: &[u8]) -> Option<(Vec<Snapshot>, u64)> {
     let (first, mut rest) = bytes.split_at_checked(memchr::memchr(b'\n', bytes)? + 1)?;
     let listed: Listed = serde_json::from_slice(first).ok()?;
     let mut all = Vec::new();
     for (change, size) in listed.changes.into_iter().zip(listed.sizes) {
         let (content, more) = rest.split_at_checked(size)?;
-        all.push(SetAside { change, content: content.to_vec() });
+        all.push(Snapshot { change, content: content.to_vec() });
         rest = more;
     }
     Some((all, listed.journal))
@@ -181,8 +181,8 @@ mod tests {
     use super::*;
     use crate::journal::tests::change;
 
-    fn held(path: &str, content: &[u8]) -> SetAside {
-        SetAside { change: change("01A", path), content: content.to_vec() }
+    fn held(path: &str, content: &[u8]) -> Snapshot {
+        Snapshot { change: change("01A", path), content: content.to_vec() }
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use toolcrib_core::change::{Others, SetAside};
-use toolcrib_core::{CallId, Change, Changes};
+use toolcrib_core::change::{ConcurrentChanges, Snapshot};
+use toolcrib_core::{CallId, Change, ChangeJournal, Snapshots};
 
 use crate::aside::Aside;
 use crate::objects::Objects;
@@ -93,11 +93,11 @@ impl Journal {
 
     /// Notes that a call was taken back.
     pub fn take(&self, taken: &Taken) -> io::Result<()> {
-        self.append(&Line::Taken(taken.clone())).map(drop)
+        self.write_line(&Line::Taken(taken.clone())).map(drop)
     }
 
     /// Returns content that a change replaced.
-    pub fn load(&self, sha256: &str) -> io::Result<Vec<u8>> {
+    pub fn content(&self, sha256: &str) -> io::Result<Vec<u8>> {
         self.objects.load(sha256)
     }
 
@@ -108,11 +108,11 @@ impl Journal {
         Ok(Held { _file: file })
     }
 
-    fn append(&self, line: &Line) -> io::Result<File> {
-        self.append_all(std::slice::from_ref(line))
+    fn write_line(&self, line: &Line) -> io::Result<File> {
+        self.write_lines(std::slice::from_ref(line))
     }
 
-    fn append_all(&self, lines: &[Line]) -> io::Result<File> {
+    fn write_lines(&self, lines: &[Line]) -> io::Result<File> {
         let mut file = open_append(&self.path)?;
         let mut bytes = Vec::new();
         if is_torn(&file)? {
@@ -127,61 +127,63 @@ impl Journal {
     }
 }
 
-impl Changes for Journal {
-    fn keep(&self, content: &mut dyn Read) -> io::Result<(String, u64)> {
+impl ChangeJournal for Journal {
+    fn store(&self, content: &mut dyn Read) -> io::Result<(String, u64)> {
         self.objects.keep(content)
     }
 
-    fn note(&self, change: &Change) -> io::Result<()> {
-        // On the disk before the change is made: after a power cut it can be taken back, too.
-        self.append(&Line::Change(change.clone()))?.sync_data()
+    fn append(&self, change: &Change) -> io::Result<()> {
+        // On the disk before the change is made: after a power cut it can be undone, too.
+        self.write_line(&Line::Change(change.clone()))?.sync_data()
     }
 
-    fn forget(&self, change: &Change) -> io::Result<()> {
+    fn append_all(&self, changes: &[Change]) -> io::Result<()> {
+        let lines: Vec<Line> = changes.iter().cloned().map(Line::Change).collect();
+        self.write_lines(&lines)?.sync_data()
+    }
+
+    fn retract(&self, change: &Change) -> io::Result<()> {
         let line = Line::Forgotten { call: change.call.clone(), path: change.path.clone() };
-        self.append(&line).map(drop)
+        self.write_line(&line).map(drop)
     }
 
-    fn set_aside(&self, call: &CallId, held: &[SetAside], mark: u64) -> io::Result<()> {
-        self.aside.keep(call, held, mark)
-    }
-
-    fn mark(&self) -> u64 {
+    fn position(&self) -> u64 {
         std::fs::metadata(&self.path).map_or(0, |meta| meta.len())
     }
+}
 
-    fn aside(&self, call: &CallId) -> io::Result<Vec<SetAside>> {
-        self.aside.load(call).map(|(held, _)| held)
+impl Snapshots for Journal {
+    fn take(&self, call: &CallId, snapshots: &[Snapshot], position: u64) -> io::Result<()> {
+        self.aside.keep(call, snapshots, position)
     }
 
-    fn let_go(&self, call: &CallId) -> io::Result<()> {
+    fn load(&self, call: &CallId) -> io::Result<Vec<Snapshot>> {
+        self.aside.load(call).map(|(snapshots, _)| snapshots)
+    }
+
+    fn replace(&self, call: &CallId, snapshots: &[Snapshot]) -> io::Result<()> {
+        self.aside.keep_only(call, snapshots)
+    }
+
+    fn discard(&self, call: &CallId) -> io::Result<()> {
         self.aside.let_go(call)
     }
 
-    fn leave_aside(&self, call: &CallId) {
+    fn release(&self, call: &CallId) {
         self.aside.leave(call);
     }
 
-    fn left_aside(&self) -> Vec<CallId> {
+    fn orphaned(&self) -> Vec<CallId> {
         self.aside.left()
     }
 
-    fn others(&self, call: &CallId) -> io::Result<Others> {
-        let (_, journal) = self.aside.load(call)?;
-        // Those that run first: whoever notes what it did and lets go meanwhile is in the journal.
-        let held = self.aside.held_by_others(call);
-        let (own, changes) =
-            self.since(journal)?.0.into_iter().partition(|change| change.call == *call);
-        Ok(Others { own, changes, held })
-    }
-
-    fn note_all(&self, changes: &[Change]) -> io::Result<()> {
-        let lines: Vec<Line> = changes.iter().cloned().map(Line::Change).collect();
-        self.append_all(&lines)?.sync_data()
-    }
-
-    fn keep_only(&self, call: &CallId, held: &[SetAside]) -> io::Result<()> {
-        self.aside.keep_only(call, held)
+    fn concurrent(&self, call: &CallId) -> io::Result<ConcurrentChanges> {
+        let (_, position) = self.aside.load(call)?;
+        // Running commands first: one that records its changes and discards its snapshots meanwhile is in the journal.
+        let in_progress = self.aside.held_by_others(call);
+        let (own, others) =
+            self.since(position)?.0.into_iter().partition(|change| change.call == *call);
+        Ok(ConcurrentChanges { own, others, in_progress })
     }
 }
 
@@ -211,10 +213,10 @@ pub(crate) mod tests {
         let folder = tempfile::tempdir().unwrap();
         let state = State::open(&folder.path().join("state")).unwrap();
         let journal = Journal::new(&state);
-        journal.note(&change("one", "a")).unwrap();
+        journal.append(&change("one", "a")).unwrap();
         let mut file = open_append(&journal.path).unwrap();
         file.write_all(br#"{"change":{"call":"torn"#).unwrap();
-        journal.note(&change("two", "b")).unwrap();
+        journal.append(&change("two", "b")).unwrap();
         let calls: Vec<_> = journal.read().unwrap().0.into_iter().map(|it| it.call.0).collect();
         assert_eq!(calls, ["one", "two"]);
     }
@@ -225,9 +227,9 @@ pub(crate) mod tests {
         let state = State::open(&folder.path().join("state")).unwrap();
         let journal = Journal::new(&state);
         for path in ["a", "b"] {
-            journal.note(&change("one", path)).unwrap();
+            journal.append(&change("one", path)).unwrap();
         }
-        journal.forget(&change("one", "a")).unwrap();
+        journal.retract(&change("one", "a")).unwrap();
         let paths: Vec<_> = journal.read().unwrap().0.into_iter().map(|it| it.path).collect();
         assert_eq!(paths, ["b"]);
     }

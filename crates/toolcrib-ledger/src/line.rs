@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::Value;
 use toolcrib_core::Usage;
-use toolcrib_core::command::{End, Touched};
+use toolcrib_core::command::{ChangedFiles, End};
 
 /// A line, with the names that the contract gives to its fields. What is empty is left out.
 #[derive(Default)]
@@ -41,7 +41,7 @@ pub(crate) struct Line<'a> {
     pub(crate) message: Option<Cow<'a, str>>,
     pub(crate) task: Option<bool>,
     pub(crate) end: Option<End>,
-    pub(crate) touched: Option<Touched>,
+    pub(crate) touched: Option<ChangedFiles>,
     pub(crate) detail: Option<&'a Value>,
 }
 

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 use toolcrib_core::Usage;
-use toolcrib_core::command::{End, Touched};
+use toolcrib_core::command::{ChangedFiles, End};
 
 use crate::head::{Head, Told};
 use crate::link::Key;
@@ -89,7 +89,7 @@ pub struct Entry {
     /// How its task ended.
     pub end: Option<End>,
     /// What its command was seen to have changed.
-    pub touched: Option<Touched>,
+    pub touched: Option<ChangedFiles>,
     /// What else there is to say.
     pub detail: Option<Value>,
     /// The number of the line.

@@ -7,7 +7,7 @@ use std::io;
 
 use jiff::Timestamp;
 use serde_json::json;
-use toolcrib_core::command::Touched;
+use toolcrib_core::command::ChangedFiles;
 use toolcrib_core::{Note, Recorder};
 
 use crate::lines::{Entry, Record};
@@ -28,7 +28,7 @@ pub struct LostCall {
     /// Where its command began, if it ran one.
     pub directory: Option<String>,
     /// What changed since it began, as far as that was looked for.
-    pub touched: Option<Touched>,
+    pub touched: Option<ChangedFiles>,
 }
 
 /// Finds calls that died with their process, and puts that on the record, with what `look` finds out about them. Each is
@@ -37,7 +37,7 @@ pub fn find_lost(
     state: &State,
     recorder: &dyn Recorder,
     now: Timestamp,
-    look: &dyn Fn(&LostCall) -> Option<Touched>,
+    look: &dyn Fn(&LostCall) -> Option<ChangedFiles>,
 ) -> io::Result<Vec<LostCall>> {
     let dead = Dead::find(state)?;
     if dead.is_empty() {

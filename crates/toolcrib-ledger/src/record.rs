@@ -8,8 +8,8 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
-use toolcrib_core::command::Touched;
-use toolcrib_core::{Event, Keep, Moment, Note, Recorder, escape};
+use toolcrib_core::command::ChangedFiles;
+use toolcrib_core::{Durability, Event, Moment, Note, Recorder, escape};
 
 use crate::line::Line;
 use crate::link::Link;
@@ -114,16 +114,16 @@ impl RecordFile {
         self.ink.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self, at: jiff::Timestamp, body: Body, keep: Keep) -> io::Result<()> {
+    fn write(&self, at: jiff::Timestamp, body: Body, durability: Durability) -> io::Result<()> {
         let mut ink = self.ink();
         ink.held.push(body);
         ink.at = Some(at);
-        if keep == Keep::Held {
+        if durability == Durability::Buffered {
             return Ok(());
         }
         let appended = self.write_held(&mut ink, at)?;
         drop(ink);
-        if keep == Keep::Durable {
+        if durability == Durability::Synced {
             self.sync(&appended.file, appended.seq)?;
         }
         Ok(())
@@ -202,11 +202,11 @@ impl RecordFile {
     }
 
     /// Names of files, which callers choose, without secrets.
-    fn clean_touched(&self, touched: &Touched) -> Touched {
+    fn clean_touched(&self, touched: &ChangedFiles) -> ChangedFiles {
         let clean = |paths: &[String]| {
             paths.iter().map(|path| self.redactor.clean(path).into_owned()).collect()
         };
-        Touched {
+        ChangedFiles {
             made: clean(&touched.made),
             changed: clean(&touched.changed),
             removed: clean(&touched.removed),
@@ -257,7 +257,7 @@ fn is_plain(name: &str) -> bool {
 }
 
 impl Recorder for RecordFile {
-    fn record(&self, event: &Event<'_>, keep: Keep) -> Result<(), String> {
+    fn record(&self, event: &Event<'_>, durability: Durability) -> Result<(), String> {
         let (catalogue, name) = event.tool.split_once('/').unwrap_or(("", event.tool));
         // A caller chooses its conversation's name, too.
         let conversation = self.conversation(&event.session.0);
@@ -298,7 +298,7 @@ impl Recorder for RecordFile {
                 line.places = places.iter().map(|place| self.redactor.clean(place)).collect();
                 line.directory = *directory;
                 line.terms = *terms;
-                if keep == Keep::Durable {
+                if durability == Durability::Synced {
                     line.process = Some(self.sign_in().map_err(|err| err.to_string())?);
                 }
             }
@@ -327,7 +327,7 @@ impl Recorder for RecordFile {
             }
         }
         let body = Body::of(&line).map_err(|err| err.to_string())?;
-        self.write(event.at, body, keep).map_err(|err| err.to_string())?;
+        self.write(event.at, body, durability).map_err(|err| err.to_string())?;
         // After what counts: that it fails takes nothing away.
         self.add_legacy(&line).map_err(|err| format!("`tools_audit.jsonl`: {err}"))
     }
@@ -360,7 +360,7 @@ impl Recorder for RecordFile {
             ..Line::default()
         };
         let body = Body::of(&line).map_err(|err| err.to_string())?;
-        self.write(note.at, body, Keep::Written).map_err(|err| err.to_string())
+        self.write(note.at, body, Durability::Written).map_err(|err| err.to_string())
     }
 }
 
@@ -384,7 +384,7 @@ mod tests {
         RecordFile::new(state, Previews::On, Redactor::default(), settings)
     }
 
-    fn asked(recorder: &RecordFile, args: &str, keep: Keep) {
+    fn asked(recorder: &RecordFile, args: &str, durability: Durability) {
         let event = Event {
             at: "2025-11-04T12:34:56.789Z".parse().unwrap(),
             call: &CallId("01A".to_owned()),
@@ -392,7 +392,7 @@ mod tests {
             tool: "wink/read_file",
             moment: Moment::Asked { args, digest: "d".to_owned(), effect: Effect::Read },
         };
-        recorder.record(&event, keep).unwrap();
+        recorder.record(&event, durability).unwrap();
     }
 
     fn lines(state: &State) -> Vec<Value> {
@@ -406,7 +406,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let state = State::open(&folder.path().join("state")).unwrap();
-        asked(&record(&state, json!({})), &"ä".repeat(PREVIEW), Keep::Written);
+        asked(&record(&state, json!({})), &"ä".repeat(PREVIEW), Durability::Written);
         for name in ["context_log/ctx-20251104-12.jsonl", "context_log/head", "record.key"] {
             let mode = state.folder().join(name).metadata().unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o600, "{name}");
@@ -425,7 +425,7 @@ mod tests {
         let state = State::open(&folder.path().join("state")).unwrap();
         let args =
             format!("{} AKIAIOSFODNN7EXAMPLE {}", "x".repeat(PREVIEW - 10), "y".repeat(5000));
-        asked(&record(&state, json!({})), &args, Keep::Written);
+        asked(&record(&state, json!({})), &args, Durability::Written);
         let shown = lines(&state).pop().unwrap()["args_preview"].as_str().unwrap().to_owned();
         assert!(!shown.contains("AKIA") && shown.contains("xxx [REDACTE"), "{shown}");
     }
@@ -435,13 +435,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let state = State::open(&folder.path().join("state")).unwrap();
         let first = record(&state, json!({"mode": "strict"}));
-        asked(&first, "held", Keep::Held);
+        asked(&first, "held", Durability::Buffered);
         assert!(!state.folder().join("context_log/ctx-20251104-12.jsonl").exists());
-        asked(&first, "written", Keep::Written);
-        asked(&first, "left", Keep::Held);
+        asked(&first, "written", Durability::Written);
+        asked(&first, "left", Durability::Buffered);
         drop(first);
-        asked(&record(&state, json!({"mode": "strict"})), "same", Keep::Durable);
-        asked(&record(&state, json!({})), "other", Keep::Written);
+        asked(&record(&state, json!({"mode": "strict"})), "same", Durability::Synced);
+        asked(&record(&state, json!({})), "other", Durability::Written);
         let shown: Vec<String> = lines(&state)
             .iter()
             .map(|line| line["args_preview"].as_str().unwrap_or("settings").to_owned())

@@ -6,7 +6,7 @@ use std::io;
 use jiff::Timestamp;
 use memchr::memmem;
 
-use toolcrib_core::command::Touched;
+use toolcrib_core::command::ChangedFiles;
 
 use crate::lines::{Entry, Page, Record};
 use crate::live::Dead;
@@ -189,7 +189,7 @@ fn has_text(story: &Story, text: &str) -> bool {
             || entry
                 .touched
                 .iter()
-                .flat_map(Touched::named)
+                .flat_map(ChangedFiles::named)
                 .any(|(_, path)| path.to_lowercase().contains(&text))
     })
 }

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use serde_json::{Value, json};
-use toolcrib_core::{CallId, Effect, Event, Keep, Moment, Recorder, SessionId};
+use toolcrib_core::{CallId, Durability, Effect, Event, Moment, Recorder, SessionId};
 use toolcrib_ledger::{Previews, RecordFile, Redactor, State, is_secret_name};
 
 /// Records that a conversation asks for this, and returns the line that is kept of it.
@@ -18,7 +18,7 @@ fn kept(redactor: Redactor, conversation: &str, args: &str) -> Value {
         moment: Moment::Asked { args, digest: "d".to_owned(), effect: Effect::Read },
     };
     let recorder = RecordFile::new(&state, Previews::On, redactor, json!({}));
-    recorder.record(&event, Keep::Written).unwrap();
+    recorder.record(&event, Durability::Written).unwrap();
     drop(recorder);
     let path = state.folder().join("context_log/ctx-20251104-12.jsonl");
     let text = std::fs::read_to_string(path).unwrap();

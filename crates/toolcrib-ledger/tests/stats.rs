@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 use toolcrib_core::{
-    CallId, Effect, ErrorKind, Event, Keep, Moment, Note, Recorder, SessionId, Usage,
+    CallId, Durability, Effect, ErrorKind, Event, Moment, Note, Recorder, SessionId, Usage,
 };
 use toolcrib_ledger::{Fate, Previews, RecordFile, Redactor, State, Stats, Wanted, find_calls};
 
@@ -69,7 +69,10 @@ fn call(
     let args = json!({"number": number}).to_string();
     let digest = "d".to_owned();
     recorder
-        .record(&event(Moment::Asked { args: &args, digest, effect: Effect::Read }), Keep::Held)
+        .record(
+            &event(Moment::Asked { args: &args, digest, effect: Effect::Read }),
+            Durability::Buffered,
+        )
         .unwrap();
     let usage = Usage { cpu_us: elapsed_us / 2, peak_memory: number, ..Usage::default() };
     let ended = Moment::Ended {
@@ -81,7 +84,7 @@ fn call(
         usage,
         has_task: false,
     };
-    recorder.record(&event(ended), Keep::Written).unwrap();
+    recorder.record(&event(ended), Durability::Written).unwrap();
     usage
 }
 
@@ -225,7 +228,7 @@ fn a_call_that_ended_in_a_later_hour_is_found_with_its_end() {
         Event { at, call: &id, session: &session, tool, moment }
     };
     let asked = Moment::Asked { args: "{}", digest: "d".to_owned(), effect: Effect::Read };
-    recorder.record(&event("2026-11-01T00:59:00Z", asked), Keep::Written).unwrap();
+    recorder.record(&event("2026-11-01T00:59:00Z", asked), Durability::Written).unwrap();
     call(&recorder, 100, "wink/read_file", "a", 10, None);
     let usage = Usage::default();
     let ended = Moment::Ended {
@@ -237,7 +240,7 @@ fn a_call_that_ended_in_a_later_hour_is_found_with_its_end() {
         usage,
         has_task: false,
     };
-    recorder.record(&event("2026-11-01T04:30:00Z", ended), Keep::Written).unwrap();
+    recorder.record(&event("2026-11-01T04:30:00Z", ended), Durability::Written).unwrap();
     let until = Some("2026-11-01T00:59:30Z".parse().unwrap());
     let wanted = Wanted { until, tool: Some("read_file".to_owned()), ..Wanted::default() };
     let found = find_calls(&place.state, &wanted, 10).unwrap();
@@ -399,7 +402,7 @@ fn a_call_that_was_lost_is_open_no_longer() {
     let at: jiff::Timestamp = "2026-11-01T00:00:00Z".parse().unwrap();
     let asked = Moment::Asked { args: "{}", digest: "d".to_owned(), effect: Effect::Write };
     let event = Event { at, call: &id, session: &session, tool: "clemini/bash", moment: asked };
-    recorder.record(&event, Keep::Written).unwrap();
+    recorder.record(&event, Durability::Written).unwrap();
     let open = || {
         let mut stats = place.stats();
         stats.fold().unwrap();

@@ -7,7 +7,7 @@ use toolcrib_core::canonical::Digest;
 use toolcrib_core::policy::Answer;
 use toolcrib_core::tool::ReplyFuture;
 use toolcrib_core::{
-    Call, Clock, Ctx, Decision, Effect, ErrorKind, Event, Keep, Moment, Note, Permit, Plan,
+    Call, Clock, Ctx, Decision, Durability, Effect, ErrorKind, Event, Moment, Note, Permit, Plan,
     Prepared, Recorder, Tier, ToolError, Verdict,
 };
 
@@ -56,7 +56,7 @@ pub(crate) struct About {
 
 impl About {
     fn of(plan: &Plan, judge: &Judge, ctx: &Ctx) -> Self {
-        let place = |path: &str| ctx.files.place(path).ok();
+        let place = |path: &str| ctx.files.absolute(path).ok();
         let command = plan.command.as_ref();
         Self {
             places: plan.edits.iter().filter_map(|edit| place(&edit.path)).collect(),
@@ -85,7 +85,7 @@ pub(crate) struct Seen {
 impl Seen {
     /// Looks up where the files of a plan are.
     pub(crate) fn at(plan: Plan, ctx: &Ctx) -> Result<Self, ToolError> {
-        let places = plan.edits.iter().map(|edit| ctx.files.place(&edit.path));
+        let places = plan.edits.iter().map(|edit| ctx.files.absolute(&edit.path));
         let places = places.collect::<Result<_, _>>()?;
         Ok(Self { plan, places })
     }
@@ -335,7 +335,7 @@ impl Desk {
         meter.add(&self.clock.used().since(&before));
         // What goes on as a task is settled when that ends.
         if !self.may_change().is_empty() && !commands.is_under_way(&self.call.id.0) {
-            files.settle();
+            files.resolve_snapshots();
         }
         reply
     }
@@ -353,17 +353,17 @@ impl Desk {
         }
         if let Some(reached) = self.about.get().and_then(|about| about.may_change.as_ref()) {
             let unkept =
-                ctx.files.set_aside(&reached.files, reached.known) + u64::from(reached.is_cut);
+                ctx.files.take_snapshots(&reached.files, reached.known) + u64::from(reached.is_cut);
             ctx.meter.leave_out(unkept);
         }
         self.record_started().inspect_err(|_| {
             // It does not run.
             if !self.may_change().is_empty() {
-                ctx.files.settle();
+                ctx.files.resolve_snapshots();
             }
         })?;
-        let only_looks = self.about.get().is_some_and(|about| about.may_change.is_none());
-        Ok(prepared.run(Ctx { only_looks, ..ctx }))
+        let is_read_only = self.about.get().is_some_and(|about| about.may_change.is_none());
+        Ok(prepared.run(Ctx { is_read_only, ..ctx }))
     }
 
     fn may_change(&self) -> &[String] {
@@ -373,12 +373,12 @@ impl Desk {
 
     fn record_decided(&self, verdict: &str, rule: &str, by: Option<&str>) -> Result<(), ToolError> {
         // What follows is written with it: that it started, or that it ended.
-        self.record(Moment::Decided { verdict, rule, by }, Keep::Held)
+        self.record(Moment::Decided { verdict, rule, by }, Durability::Buffered)
     }
 
     /// Puts on record that a person is asked, which can take long.
     pub(crate) fn record_waits(&self, rule: &str) -> Result<(), ToolError> {
-        self.record(Moment::Waits { rule }, Keep::Written)
+        self.record(Moment::Waits { rule }, Durability::Written)
     }
 
     /// Puts on record that the tool begins: for one that changes something, so that no power cut can
@@ -388,17 +388,17 @@ impl Desk {
         let places = about.map_or(&[][..], |about| &about.places);
         let directory = about.and_then(|about| about.directory.as_deref());
         let terms = about.and_then(|about| about.terms.as_deref());
-        let keep = match self.effect {
-            Effect::Write => Keep::Durable,
+        let durability = match self.effect {
+            Effect::Write => Durability::Synced,
             // It has told nobody anything before it ends; if that takes long, it is written meanwhile.
-            Effect::Read | Effect::Compute | Effect::None => Keep::Held,
+            Effect::Read | Effect::Compute | Effect::None => Durability::Buffered,
         };
-        self.record(Moment::Started { places, directory, terms }, keep)
+        self.record(Moment::Started { places, directory, terms }, durability)
     }
 
-    fn record(&self, moment: Moment<'_>, keep: Keep) -> Result<(), ToolError> {
+    fn record(&self, moment: Moment<'_>, durability: Durability) -> Result<(), ToolError> {
         let event = event(&*self.clock, &self.call, &self.tool, moment);
-        match self.recorder.record(&event, keep) {
+        match self.recorder.record(&event, durability) {
             Err(reason) if self.effect == Effect::Write => {
                 let tool = &self.tool;
                 let message =
@@ -430,7 +430,7 @@ fn loose_in(plan: &Plan, judge: &Judge, ctx: &Ctx) -> Vec<String> {
 fn bound_to(offer: &Offer, call: &Call, seen: &Seen, judge: &Judge, ctx: &Ctx) -> String {
     let edits = seen.plan.edits.iter().map(|edit| json!([edit.path, edit.before, edit.after]));
     let directory = seen.plan.command.as_ref().and_then(|command| command.directory.as_ref());
-    let directory = directory.and_then(|directory| ctx.files.place(directory).ok());
+    let directory = directory.and_then(|directory| ctx.files.absolute(directory).ok());
     let named = contents(&judge.named(&seen.plan, ctx), ctx);
     let all = json!([call.args, seen.places, edits.collect::<Vec<_>>(), directory, named]);
     Digest::of(&offer.full_name(), &all).to_string()
@@ -469,7 +469,7 @@ pub(crate) fn question(
         decision,
         choices: Vec::new(),
         session: call.session.0.clone(),
-        root: ctx.files.place(".").unwrap_or_default(),
+        root: ctx.files.absolute(".").unwrap_or_default(),
     }
 }
 

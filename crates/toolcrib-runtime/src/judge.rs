@@ -93,7 +93,7 @@ impl Judge {
         let has_action = asked.keys.iter().any(|key| key == "action");
         if let [edit] = &plan.edits[..]
             && !has_action
-            && let Ok(place) = ctx.files.place(&edit.path)
+            && let Ok(place) = ctx.files.absolute(&edit.path)
         {
             choices.push((Covers::Path(place), None));
         }
@@ -150,7 +150,7 @@ impl Judge {
             return decision;
         }
         let now = ctx.clock.now();
-        let root = ctx.files.place(".").unwrap_or_default();
+        let root = ctx.files.absolute(".").unwrap_or_default();
         // Grants that cannot be read grant nothing.
         let grants = self.grants.current().unwrap_or_default();
         let is_same = |grant: &&Grant| match &grant.covers {
@@ -177,10 +177,10 @@ impl Judge {
         let directories = directories(&reading, command.directory.as_deref().unwrap_or("."));
         let words = Candidates::all(&reading, &directories).paths;
         let places = words.iter().flat_map(|word| {
-            directories.iter().map(move |directory| ctx.files.landing(&below(directory, word)))
+            directories.iter().map(move |directory| ctx.files.resolve(&below(directory, word)))
         });
         let mut files: Vec<String> =
-            places.filter(|it| it.is_inside).map(|landing| landing.path).collect();
+            places.filter(|it| it.is_inside).map(|resolved| resolved.path).collect();
         files.sort_unstable();
         files.dedup();
         files
@@ -206,7 +206,7 @@ impl Judge {
         }
         paths.sort_unstable();
         paths.dedup();
-        let lead = paths.into_iter().map(|path| (ctx.files.landing(&path), path));
+        let lead = paths.into_iter().map(|path| (ctx.files.resolve(&path), path));
         lead.filter(|(end, _)| end.has_links).map(|(end, path)| (path, end.path)).collect()
     }
 
@@ -240,7 +240,7 @@ impl Judge {
         // Where a rule looks at paths, it looks at the real ones.
         let has_paths = self.policy.looks_at_paths(asked.tool)
             || grants.iter().any(|grant| grant.when.is_about_paths());
-        let place = |path: &String| ctx.files.place(path).unwrap_or_else(|_| path.clone());
+        let place = |path: &String| ctx.files.absolute(path).unwrap_or_else(|_| path.clone());
         let places = |paths: Vec<&String>| -> Vec<String> {
             let paths = paths.into_iter().filter(|_| has_paths);
             paths.map(place).collect()
@@ -250,7 +250,8 @@ impl Judge {
         let mut writes = places(plan.edits.iter().map(|edit| &edit.path).collect());
         if let (Some(reading), Some(command)) = (&mut reading, &plan.command) {
             let from = command.directory.as_deref().unwrap_or(".");
-            let is_root = |path: &str| ctx.files.place(path).ok() == ctx.files.place(".").ok();
+            let is_root =
+                |path: &str| ctx.files.absolute(path).ok() == ctx.files.absolute(".").ok();
             if command.directory.is_some() && !is_root(from) {
                 reading.elsewhere();
             }

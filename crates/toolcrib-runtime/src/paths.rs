@@ -87,7 +87,7 @@ pub(crate) fn doubt_writers(
     let unknown = proven.steps.iter().filter(|step| !step.names.is_known);
     let candidates = Candidates::of(unknown.flat_map(|step| &step.words[1..]), 1);
     let found = candidates.paths.iter().find(|word| {
-        keeps(&without_detours(word)) || keeps(&ctx.files.landing(&below(from, word)).path)
+        keeps(&without_detours(word)) || keeps(&ctx.files.resolve(&below(from, word)).path)
     });
     if let Some(word) = found {
         reading.proven = Err(format!("it could write `{word}`, and a rule is about that"));
@@ -206,14 +206,14 @@ pub(crate) fn mentioned(
     let mut all: Vec<String> = spelt.collect();
     for word in candidates {
         for directory in &directories {
-            let landing = ctx.files.landing(&below(directory, &word));
-            let leads_out = !landing.is_inside && word != "/dev/null";
-            if leads_out && (landing.has_links || word.contains('/')) {
+            let resolved = ctx.files.resolve(&below(directory, &word));
+            let leads_out = !resolved.is_inside && word != "/dev/null";
+            if leads_out && (resolved.has_links || word.contains('/')) {
                 unknown.get_or_insert_with(|| {
                     format!("`{word}` could be a file that a rule is about")
                 });
             }
-            all.push(landing.path);
+            all.push(resolved.path);
         }
     }
     // Of git's paths, stars and their like are its own to expand.
@@ -271,9 +271,9 @@ pub(crate) fn place_redirects(reading: &mut Reading, from: &str, ctx: &Ctx) {
     if let Ok(proven) = &mut reading.proven {
         let mut outside = None;
         for path in &mut proven.writes {
-            let landing = ctx.files.landing(&below(from, path));
-            if landing.is_inside {
-                *path = landing.path;
+            let resolved = ctx.files.resolve(&below(from, path));
+            if resolved.is_inside {
+                *path = resolved.path;
             } else {
                 outside = Some(path.clone());
             }
@@ -283,7 +283,7 @@ pub(crate) fn place_redirects(reading: &mut Reading, from: &str, ctx: &Ctx) {
         }
     }
     let places = |paths: &[String]| -> Vec<String> {
-        let real = paths.iter().map(|path| ctx.files.landing(&below(from, path)).path);
+        let real = paths.iter().map(|path| ctx.files.resolve(&below(from, path)).path);
         real.chain(paths.iter().map(|path| without_detours(path))).collect()
     };
     reading.writes = places(&reading.writes);

@@ -30,7 +30,7 @@ pub(crate) struct Reached {
 
 /// Returns them, those first that it is known to remove or write; nothing if all that it does is to look.
 pub(crate) fn may_change(reading: &Reading, from: &str, ctx: &Ctx) -> Option<Reached> {
-    if only_looks(reading) {
+    if is_read_only(reading) {
         return None;
     }
     let mut reach = Reach {
@@ -66,7 +66,7 @@ pub(crate) fn may_change(reading: &Reading, from: &str, ctx: &Ctx) -> Option<Rea
 }
 
 /// Whether all that it does is to look.
-fn only_looks(reading: &Reading) -> bool {
+fn is_read_only(reading: &Reading) -> bool {
     let Ok(proven) = &reading.proven else { return false };
     let looks = proven.steps.iter().all(|step| {
         let name = step.words.first().map_or("", String::as_str);
@@ -93,27 +93,27 @@ impl Reach<'_> {
                 return;
             }
             let path = below(directory, word);
-            let landing = self.ctx.files.landing(&path);
+            let resolved = self.ctx.files.resolve(&path);
             // A link that is removed is one itself.
-            if landing.has_links
+            if resolved.has_links
                 && let Some((folder, name)) = path.rsplit_once('/')
-                && let folder = self.ctx.files.landing(folder)
+                && let folder = self.ctx.files.resolve(folder)
                 && folder.is_inside
             {
                 self.add(&format!("{}/{name}", folder.path));
             }
-            if !landing.is_inside {
+            if !resolved.is_inside {
                 continue;
             }
-            add(self, &landing.path);
-            for path in self.expand(&landing.path) {
+            add(self, &resolved.path);
+            for path in self.expand(&resolved.path) {
                 add(self, &path);
             }
         }
     }
 
     fn kind(&self, path: &str) -> Option<EntryKind> {
-        self.ctx.files.look(path).ok().map(|meta| meta.kind)
+        self.ctx.files.stat(path).ok().map(|meta| meta.kind)
     }
 
     /// Whether it was looked for long enough, or there are enough of them.

@@ -125,14 +125,14 @@ fn cancelled() -> ToolError {
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use toolcrib_core::{Event, Keep, Note};
+    use toolcrib_core::{Durability, Event, Note};
 
     /// Counts how often it is told to write what waits.
     #[derive(Default)]
     struct Counter(AtomicUsize);
 
     impl Recorder for Counter {
-        fn record(&self, _: &Event<'_>, _: Keep) -> Result<(), String> {
+        fn record(&self, _: &Event<'_>, _: Durability) -> Result<(), String> {
             Ok(())
         }
 

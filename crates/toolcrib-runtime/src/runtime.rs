@@ -8,8 +8,8 @@ use toolcrib_core::canonical::{self, Digest};
 use toolcrib_core::catalogue::Failure;
 use toolcrib_core::toolset::Offer;
 use toolcrib_core::{
-    Call, Cancel, Catalogue, Clock, Ctx, Decision, Effect, ErrorKind, Keep, Moment, Outcome, Plan,
-    Recorder, SessionId, ToolError, Toolset,
+    Call, Cancel, Catalogue, Clock, Ctx, Decision, Durability, Effect, ErrorKind, Moment, Outcome,
+    Plan, Recorder, SessionId, ToolError, Toolset,
 };
 
 use crate::approver::{Approver, Confirms, Question};
@@ -59,7 +59,7 @@ struct Found<'a> {
     /// `catalogue/name`, or the name as it was asked for.
     tool: String,
     /// Who words what comes of it.
-    face: Option<&'static Catalogue>,
+    catalogue: Option<&'static Catalogue>,
 }
 
 /// What is known of a call by the time it ends.
@@ -75,8 +75,8 @@ impl Runtime {
     /// Takes one call from asked to recorded.
     pub async fn call(&self, mut call: Call, cancel: Cancel) -> Outcome {
         let start = self.clock.elapsed();
-        let Found { offer: found, tool, face } = self.find(&call);
-        take_call_keys(face, &mut call);
+        let Found { offer: found, tool, catalogue } = self.find(&call);
+        take_call_keys(catalogue, &mut call);
 
         let mut trail = Trail::default();
         let result = match found {
@@ -86,20 +86,20 @@ impl Runtime {
                 Err(err)
             }
         };
-        self.close(face, &tool, &call, result, trail, start)
+        self.close(catalogue, &tool, &call, result, trail, start)
     }
 
     /// Answers a call that could not even be read, in its catalogue's words and on the record like any
     /// other.
     pub fn reject(&self, call: &Call, reason: &ToolError) -> Outcome {
         let start = self.clock.elapsed();
-        let Found { offer, tool, face } = self.find(call);
+        let Found { offer, tool, catalogue } = self.find(call);
         self.record_asked(&tool, call, Effect::None);
         let err = match offer {
             Err(err) if !call.tool.is_empty() => err,
             _ => reason.clone(),
         };
-        self.close(face, &tool, call, Err(err), Trail::default(), start)
+        self.close(catalogue, &tool, call, Err(err), Trail::default(), start)
     }
 
     /// Finds out what would come of a call, and goes no further.
@@ -123,15 +123,15 @@ impl Runtime {
         judge: impl FnOnce(Preview) -> Result<Preview, ToolError>,
     ) -> Result<Preview, Outcome> {
         let start = self.clock.elapsed();
-        let Found { offer: found, tool, face } = self.find(&call);
-        take_call_keys(face, &mut call);
+        let Found { offer: found, tool, catalogue } = self.find(&call);
+        take_call_keys(catalogue, &mut call);
         let result = match found {
             Ok(offer) => self.look(offer, &call, &cancel).await.and_then(judge),
             Err(err) => Err(err),
         };
         result.map_err(|err| {
             let elapsed = self.clock.elapsed().saturating_sub(start);
-            let reply = word(face, &call, &err, elapsed);
+            let reply = word(catalogue, &call, &err, elapsed);
             let text = reply.to_string();
             let trail = Trail::default();
             Outcome { text, ..outcome(&call, tool, reply, Some(err), trail, elapsed) }
@@ -140,11 +140,11 @@ impl Runtime {
 
     fn find(&self, call: &Call) -> Found<'_> {
         let found = self.toolset.find(&call.tool);
-        let (tool, face) = match &found {
+        let (tool, catalogue) = match &found {
             Ok(offer) => (offer.full_name(), Some(offer.catalogue)),
-            Err(_) => (call.tool.clone(), self.toolset.face(&call.tool)),
+            Err(_) => (call.tool.clone(), self.toolset.catalogue(&call.tool)),
         };
-        Found { offer: found, tool, face }
+        Found { offer: found, tool, catalogue }
     }
 
     async fn look(
@@ -242,13 +242,14 @@ impl Runtime {
         let args = canonical::text(&call.args);
         let digest = Digest::of(tool, &call.args);
         let moment = Moment::Asked { args: &args, digest: digest.to_string(), effect };
-        let _ = self.recorder.record(&event(&*self.clock, call, tool, moment), Keep::Held);
+        let _ =
+            self.recorder.record(&event(&*self.clock, call, tool, moment), Durability::Buffered);
         digest
     }
 
     fn close(
         &self,
-        face: Option<&'static Catalogue>,
+        catalogue: Option<&'static Catalogue>,
         tool: &str,
         call: &Call,
         result: Result<Value, ToolError>,
@@ -268,9 +269,9 @@ impl Runtime {
             tally.spend(written, elapsed, self.clock.now());
         }
         let offer = self.toolset.find(tool).ok();
-        let wrapped = result.and_then(|reply| match (face, offer) {
-            (Some(face), Some(offer)) => {
-                let reply = (face.wrap)(offer.tool.declaration(), reply, elapsed);
+        let wrapped = result.and_then(|reply| match (catalogue, offer) {
+            (Some(catalogue), Some(offer)) => {
+                let reply = (catalogue.reply)(offer.tool.declaration(), reply, elapsed);
                 // What was done is told as done, at any length: an error would be a lie.
                 let has_changed =
                     trail.ctx.as_ref().is_some_and(|ctx| !ctx.files.changes().is_empty());
@@ -282,7 +283,7 @@ impl Runtime {
         let (text, reply, error) = match wrapped {
             Ok((text, reply)) => (text, reply, None),
             Err(err) => {
-                let reply = word(face, call, &err, elapsed);
+                let reply = word(catalogue, call, &err, elapsed);
                 (reply.to_string(), reply, Some(err))
             }
         };
@@ -298,16 +299,16 @@ impl Runtime {
         };
         // It is over: there is nothing left to refuse.
         let recorded =
-            self.recorder.record(&event(&*self.clock, call, tool, moment), Keep::Written);
+            self.recorder.record(&event(&*self.clock, call, tool, moment), Durability::Written);
         let unrecorded = recorded.err();
         Outcome { text, unrecorded, ..outcome(call, tool.to_owned(), reply, error, trail, elapsed) }
     }
 }
 
 /// Takes out of the arguments what the catalogue sends about the call itself.
-fn take_call_keys(face: Option<&Catalogue>, call: &mut Call) {
-    let (Some(face), Value::Object(args)) = (face, &mut call.args) else { return };
-    for key in face.call_keys {
+fn take_call_keys(catalogue: Option<&Catalogue>, call: &mut Call) {
+    let (Some(catalogue), Value::Object(args)) = (catalogue, &mut call.args) else { return };
+    for key in catalogue.call_keys {
         if let Some(Value::String(session)) = args.shift_remove(*key)
             && *key == "sessionId"
             && !session.is_empty()
@@ -339,10 +340,10 @@ fn within_limit(reply: Value, limit: usize) -> Result<(String, Value), ToolError
 }
 
 /// Words a failure as the catalogue does, or plainly where none is known.
-fn word(face: Option<&Catalogue>, call: &Call, error: &ToolError, elapsed: Duration) -> Value {
+fn word(catalogue: Option<&Catalogue>, call: &Call, error: &ToolError, elapsed: Duration) -> Value {
     let name = call.tool.rsplit('/').next().unwrap_or(&call.tool);
-    if let Some(face) = face {
-        return (face.word)(&Failure { tool: name, args: &call.args, error, elapsed });
+    if let Some(catalogue) = catalogue {
+        return (catalogue.error_reply)(&Failure { tool: name, args: &call.args, error, elapsed });
     }
     let mut body = Map::new();
     body.insert("code".to_owned(), error.kind.as_str().into());

@@ -11,16 +11,17 @@ use std::time::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use toolcrib_core::capability;
 use toolcrib_core::capability::{EditFn, WriteMode, Written};
-use toolcrib_core::command::{self, Order};
+use toolcrib_core::command::{self, CommandRequest};
 use toolcrib_core::policy::grant::{Grant, Grants};
 use toolcrib_core::policy::{Answer, Policy};
 use toolcrib_core::reading::{ReadShell, Reading};
 use toolcrib_core::search::{Found, Glob, Grep, Names, Pattern, Scope, Search};
 use toolcrib_core::{
-    Call, CallId, Cancel, Catalogue, Change, Clock, Commands, Content, Ctx, Declaration, Effect,
-    ErrorKind, Event, Files, Keep, Limits, Listing, Meta, Meter, Mode, Moment, Note, Outcome, Plan,
-    Recorder, SessionId, Tier, Tool, ToolError, ToolSettings, Toolset, Tree, Usage,
+    Call, CallId, Cancel, Catalogue, Change, Clock, Commands, Content, Ctx, Declaration,
+    Durability, Effect, ErrorKind, Event, Files, Limits, Listing, Meta, Meter, Mode, Moment, Note,
+    Outcome, Plan, Recorder, SessionId, Tier, Tool, ToolError, ToolSettings, Toolset, Tree, Usage,
 };
 use toolcrib_runtime::{
     AlwaysYes, AnswerFuture, Approver, Judge, Nobody, Question, Runtime, World,
@@ -101,9 +102,9 @@ static CATALOGUE: Catalogue = Catalogue {
     about: "Tools that misbehave",
     tools: &[&Wild(&PURE), &Wild(&READS), &Wild(&WRITES), &Wild(&BLOCKED)],
     call_keys: &["sessionId"],
-    code: |_| "",
-    wrap: |_, reply, _| json!({"ok": reply}),
-    word: |failure| json!({"bad": failure.error.kind.as_str(), "why": failure.error.message}),
+    source_hash: |_| "",
+    reply: |_, reply, _| json!({"ok": reply}),
+    error_reply: |failure| json!({"bad": failure.error.kind.as_str(), "why": failure.error.message}),
 };
 
 static SHELF: &[&Catalogue] = &[&CATALOGUE];
@@ -116,7 +117,7 @@ fn nothing<T>() -> Result<T, ToolError> {
 }
 
 impl Tree for Nowhere {
-    fn look(&self, _: &str) -> Result<Meta, ToolError> {
+    fn stat(&self, _: &str) -> Result<Meta, ToolError> {
         nothing()
     }
     fn read(&self, _: &str, _: u64) -> Result<Content, ToolError> {
@@ -128,7 +129,7 @@ impl Tree for Nowhere {
 }
 
 impl Files for Nowhere {
-    fn place(&self, _: &str) -> Result<String, ToolError> {
+    fn absolute(&self, _: &str) -> Result<String, ToolError> {
         nothing()
     }
     fn check_write(&self, _: &str) -> Result<(), ToolError> {
@@ -158,6 +159,13 @@ impl Files for Nowhere {
     fn changes(&self) -> Vec<Change> {
         Vec::new()
     }
+    fn resolve(&self, path: &str) -> capability::Resolved {
+        capability::Resolved { path: path.to_owned(), is_inside: false, has_links: false }
+    }
+    fn take_snapshots(&self, _: &[String], _: usize) -> u64 {
+        0
+    }
+    fn resolve_snapshots(&self) {}
 }
 
 impl Search for Nowhere {
@@ -188,17 +196,26 @@ impl Clock for TestClock {
 
 /// No tool of these tests runs commands.
 impl Commands for Nowhere {
-    fn check(&self, _: &Order) -> Result<(), ToolError> {
+    fn check(&self, _: &CommandRequest) -> Result<(), ToolError> {
         unreachable!()
     }
-    fn run(&self, _: &Order, _: &Cancel) -> Result<command::Ran, ToolError> {
+    fn run(&self, _: &CommandRequest, _: &Cancel) -> Result<command::Ran, ToolError> {
         unreachable!()
     }
     fn reaches_network(&self) -> bool {
         false
     }
+    fn terms(&self) -> String {
+        String::new()
+    }
+    fn tasks(&self) -> Vec<command::TaskSpent> {
+        Vec::new()
+    }
+    fn is_under_way(&self, _: &str) -> bool {
+        false
+    }
 
-    fn start(&self, _: &Order) -> Result<(), ToolError> {
+    fn start(&self, _: &CommandRequest) -> Result<(), ToolError> {
         unreachable!()
     }
     fn task(&self, _: &str) -> Result<command::Task, ToolError> {
@@ -210,7 +227,7 @@ impl Commands for Nowhere {
     fn kill(&self, _: &str) -> Result<bool, ToolError> {
         unreachable!()
     }
-    fn last(&self) -> Option<command::Past> {
+    fn last(&self) -> Option<command::LastCommand> {
         unreachable!()
     }
     fn read(
@@ -236,7 +253,7 @@ impl World for Nowhere {
             settings: Arc::new(ToolSettings::default()),
             limits: Limits::DEFAULT,
             meter: Meter::default(),
-            only_looks: false,
+            is_read_only: false,
         }
     }
 }
@@ -249,11 +266,13 @@ struct Memory {
 }
 
 impl Recorder for Memory {
+    fn flush(&self) {}
+
     fn note(&self, _: &Note<'_>) -> Result<(), String> {
         Ok(())
     }
 
-    fn record(&self, event: &Event<'_>, keep: Keep) -> Result<(), String> {
+    fn record(&self, event: &Event<'_>, durability: Durability) -> Result<(), String> {
         if self.is_full {
             return Err("disk full".to_owned());
         }
@@ -263,7 +282,7 @@ impl Recorder for Memory {
                 format!("decided {verdict} by {}", by.unwrap_or("policy"))
             }
             Moment::Waits { .. } => "waits".to_owned(),
-            Moment::Started { .. } => format!("started, {keep:?}"),
+            Moment::Started { .. } => format!("started, {durability:?}"),
             Moment::TaskEnded { .. } => "task ended".to_owned(),
             Moment::Ended { error, .. } => {
                 format!("ended {}", error.map_or("ok", |(kind, _)| kind.as_str()))
@@ -444,7 +463,7 @@ fn every_call_is_on_the_record_from_asked_to_ended() {
         "wild/writes asked in theirs",
         "waits",
         "decided allow by test",
-        "started, Durable",
+        "started, Synced",
         "ended ok",
         "wild/pure asked in session",
         "ended bad_args",

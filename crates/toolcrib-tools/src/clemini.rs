@@ -31,9 +31,9 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
         &todo_write::TodoWrite,
     ],
     call_keys: &[],
-    code: |tool| crate::code_of("clemini", tool),
-    wrap,
-    word,
+    source_hash: |tool| crate::source_hash("clemini", tool),
+    reply: wrap,
+    error_reply: word,
 };
 
 /// Replies are what the tool answers, and nothing around it.

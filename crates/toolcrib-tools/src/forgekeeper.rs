@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use toolcrib_core::catalogue::{Failure, millis};
-use toolcrib_core::command::{Order, Shell};
+use toolcrib_core::command::{CommandRequest, Shell};
 use toolcrib_core::{Catalogue, Ctx, Declaration, ErrorKind, Plan, ToolError};
 
 use crate::operation::command::{self, Struck};
@@ -34,9 +34,9 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
         &create_task_card::CreateTaskCard,
     ],
     call_keys: &[],
-    code: |tool| crate::code_of("forgekeeper", tool),
-    wrap,
-    word,
+    source_hash: |tool| crate::source_hash("forgekeeper", tool),
+    reply: wrap,
+    error_reply: word,
 };
 
 /// What both shells take.
@@ -62,20 +62,20 @@ pub(crate) struct CommandReply {
 }
 
 impl CommandArgs {
-    fn order(&self, ctx: &Ctx, shell: Shell) -> Order {
+    fn request(&self, ctx: &Ctx, shell: Shell) -> CommandRequest {
         let seconds = ctx.limits.deadline_ms.div_ceil(1000);
-        let order = command::order(ctx, shell, &self.command, seconds);
-        Order { directory: self.cwd.clone(), ..order }
+        let request = command::request(ctx, shell, &self.command, seconds);
+        CommandRequest { directory: self.cwd.clone(), ..request }
     }
 
     fn check(&self, ctx: &Ctx, shell: Shell) -> Result<Plan, ToolError> {
-        let order = self.order(ctx, shell);
-        ctx.commands.check(&order)?;
-        Ok(Plan::command(&order))
+        let request = self.request(ctx, shell);
+        ctx.commands.check(&request)?;
+        Ok(Plan::command(&request))
     }
 
     fn run(&self, ctx: &Ctx, shell: Shell) -> Result<CommandReply, ToolError> {
-        let finished = command::run(ctx, &self.order(ctx, shell))?;
+        let finished = command::run(ctx, &self.request(ctx, shell))?;
         Ok(CommandReply {
             exit_code: finished.exit_code(),
             limit: Struck::of(finished.strike.as_ref()),

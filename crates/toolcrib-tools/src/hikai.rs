@@ -25,9 +25,9 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
         &validate_output::ValidateOutput,
     ],
     call_keys: &[],
-    code: |tool| crate::code_of("hikai", tool),
-    wrap,
-    word,
+    source_hash: |tool| crate::source_hash("hikai", tool),
+    reply: wrap,
+    error_reply: word,
 };
 
 /// Replies are the tool's output as it is.

@@ -14,9 +14,9 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     about: "Tools as isolated workers with security tiers 0-4; one form for every result",
     tools: &[&calculator::Calculator, &filesystem::Filesystem],
     call_keys: &["sessionId", "callId"],
-    code: |tool| crate::code_of("nachos", tool),
-    wrap,
-    word,
+    source_hash: |tool| crate::source_hash("nachos", tool),
+    reply: wrap,
+    error_reply: word,
 };
 
 fn wrap(_: &Declaration, reply: Value, elapsed: Duration) -> Value {

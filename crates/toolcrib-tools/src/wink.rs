@@ -32,9 +32,9 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
         &create_directory::CreateDirectory,
     ],
     call_keys: &[],
-    code: |tool| crate::code_of("wink", tool),
-    wrap,
-    word,
+    source_hash: |tool| crate::source_hash("wink", tool),
+    reply: wrap,
+    error_reply: word,
 };
 
 /// The directory that is meant when none is named.

@@ -18,7 +18,7 @@ use toolcrib_core::{
     Call, Cancel, Clock, Commands, Connection, Ctx, Ground, Limits, Meter, Recorder, Search,
     SessionId, ToolSettings, Toolset,
 };
-use toolcrib_host::{Asker, Hardlinks, Root, Rules, Sandbox, SystemClock, Workspace};
+use toolcrib_host::{Asker, Hardlinks, Root, Rules, Sandbox, SystemClock, UndoStore, Workspace};
 use toolcrib_ledger::report::Spans;
 use toolcrib_ledger::{GrantFile, Journal, Redactor, State};
 use toolcrib_runtime::{Approver, Judge, Runtime, World};
@@ -329,8 +329,9 @@ impl Opener<'_> {
             protected: self.settings.names("files.protected"),
             undo_bytes: self.settings.count("undo.max_bytes"),
         };
-        let changes = Arc::clone(self.journal);
-        Workspace::new(roots, rules, &self.hidden, changes, Arc::clone(self.clock))
+        let journal = Arc::clone(self.journal);
+        let undo = UndoStore { snapshots: Arc::clone(&journal) as _, journal };
+        Workspace::new(roots, rules, &self.hidden, undo, Arc::clone(self.clock))
     }
 
     /// Puts search beside files.
@@ -477,7 +478,7 @@ impl World for Shop {
             settings: Arc::clone(&self.settings),
             limits: Limits::DEFAULT,
             meter: Meter::default(),
-            only_looks: false,
+            is_read_only: false,
         }
     }
 }

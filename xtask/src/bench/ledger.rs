@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
-use toolcrib_core::{Effect, ErrorKind, Event, Keep, Moment, Note, Recorder, SessionId, Usage};
+use toolcrib_core::{
+    Durability, Effect, ErrorKind, Event, Moment, Note, Recorder, SessionId, Usage,
+};
 use toolcrib_ledger::{
     Previews, RecordFile, Redactor, State, Stats, Wanted, find_calls, new_call_id, report, verify,
 };
@@ -37,7 +39,9 @@ const TOOLS: [&str; 10] = [
 struct Nowhere;
 
 impl Recorder for Nowhere {
-    fn record(&self, _: &Event<'_>, _: Keep) -> Result<(), String> {
+    fn flush(&self) {}
+
+    fn record(&self, _: &Event<'_>, _: Durability) -> Result<(), String> {
         Ok(())
     }
 
@@ -64,10 +68,13 @@ fn one(recorder: &dyn Recorder, tool: &str, at: Timestamp, number: u64) -> Resul
     let args = r#"{"path":"src/main.rs"}"#;
     let digest = "55c570190d11c8beb58cba3a770a72daf2588b55615e7e5ab2b7044408b9d2d3".to_owned();
     let decided = Moment::Decided { verdict: "allow", rule: "tier 1 in mode standard", by: None };
-    recorder.record(&event(Moment::Asked { args, digest, effect: Effect::Read }), Keep::Held)?;
-    recorder.record(&event(decided), Keep::Held)?;
+    recorder.record(
+        &event(Moment::Asked { args, digest, effect: Effect::Read }),
+        Durability::Buffered,
+    )?;
+    recorder.record(&event(decided), Durability::Buffered)?;
     let started = Moment::Started { places: &[], directory: None, terms: None };
-    recorder.record(&event(started), Keep::Held)?;
+    recorder.record(&event(started), Durability::Buffered)?;
     let error = number.is_multiple_of(50).then_some((ErrorKind::NotFound, "`x` does not exist"));
     let usage = Usage { cpu_us: 120 + number % 50, peak_memory: 65_536, ..Usage::default() };
     let ended = Moment::Ended {
@@ -79,7 +86,7 @@ fn one(recorder: &dyn Recorder, tool: &str, at: Timestamp, number: u64) -> Resul
         reply: r#"{"success":true,"output":"Contents of src/main.rs"}"#,
         usage,
     };
-    recorder.record(&event(ended), Keep::Written)
+    recorder.record(&event(ended), Durability::Written)
 }
 
 /// What the record adds to a call that does nothing else.
@@ -156,13 +163,15 @@ fn start_one(record: &RecordFile) -> Result<(), String> {
         moment,
     };
     let digest = "d".repeat(64);
-    record
-        .record(&event(Moment::Asked { args: "{}", digest, effect: Effect::Write }), Keep::Held)?;
+    record.record(
+        &event(Moment::Asked { args: "{}", digest, effect: Effect::Write }),
+        Durability::Buffered,
+    )?;
     let decided = Moment::Decided { verdict: "allow", rule: "bench", by: None };
-    record.record(&event(decided), Keep::Held)?;
+    record.record(&event(decided), Durability::Buffered)?;
     record.record(
         &event(Moment::Started { places: &[], directory: None, terms: None }),
-        Keep::Durable,
+        Durability::Synced,
     )
 }
 

@@ -66,9 +66,9 @@ static CATALOGUE: Catalogue = Catalogue {
     about: "A tool that does nothing",
     tools: &[&Nothing],
     call_keys: &[],
-    code: |_| "",
-    wrap: |_, reply, _| reply,
-    word: |failure| json!({"error": failure.error.message}),
+    source_hash: |_| "",
+    reply: |_, reply, _| reply,
+    error_reply: |failure| json!({"error": failure.error.message}),
 };
 
 static SHELF: &[&Catalogue] = &[&CATALOGUE];

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use toolcrib::wiring::{Crib, Wishes};
-use toolcrib_core::command::{After, Order, Ran, Shell};
+use toolcrib_core::command::{CommandRequest, OnTimeout, Ran, Shell};
 use toolcrib_core::{CallId, Cancel, Commands};
 use toolcrib_host::{Asker, SharedSandbox};
 
@@ -66,16 +66,16 @@ fn starts(crib: &Crib, commands: &SharedSandbox, label: &str) -> Result<(), Box<
     if let Some(user) = crib.sandbox.user().map_err(|err| err.message)? {
         same_user.uid(user).gid(user);
     }
-    let order = order(&words);
+    let request = request(&words);
     // By their paths: looked up in another PATH, they would be forked and not spawned.
     // And once for what is only done once.
-    ours(commands, &order)?;
+    ours(commands, &request)?;
     let mut times = [Vec::new(), Vec::new(), Vec::new(), Vec::new()];
     for _ in 0..STARTS {
         times[0].push(super::time(&mut plain)?);
         times[1].push(super::time(&mut alone)?);
         times[2].push(super::time(&mut same_user)?);
-        times[3].push(ours(commands, &order)?);
+        times[3].push(ours(commands, &request)?);
     }
     let [plain, alone, same_user, ours] =
         times.map(|mut times| median(&mut times).as_secs_f64() * 1e3);
@@ -93,23 +93,23 @@ fn starts(crib: &Crib, commands: &SharedSandbox, label: &str) -> Result<(), Box<
     Ok(())
 }
 
-fn order(words: &[&str]) -> Order {
-    Order {
+fn request(words: &[&str]) -> CommandRequest {
+    CommandRequest {
         call: CallId("bench".to_owned()),
         shell: Shell::Program(words.iter().map(|word| (*word).to_owned()).collect()),
         text: String::new(),
         directory: None,
         time: Duration::from_mins(1),
-        after: After::Kill,
+        on_timeout: OnTimeout::Kill,
         keep: 25_000,
-        rest: "",
-        only_looks: false,
+        rest_hint: "",
+        is_read_only: false,
     }
 }
 
-fn ours(commands: &SharedSandbox, order: &Order) -> Result<Duration, Box<dyn Error>> {
+fn ours(commands: &SharedSandbox, request: &CommandRequest) -> Result<Duration, Box<dyn Error>> {
     let start = Instant::now();
-    match commands.run(order, &Cancel::default()).map_err(|err| err.message)? {
+    match commands.run(request, &Cancel::default()).map_err(|err| err.message)? {
         Ran::Over(finished) if finished.exit_code() == 0 => Ok(start.elapsed()),
         other => Err(format!("{other:?}").into()),
     }
@@ -120,7 +120,7 @@ fn prints(commands: &SharedSandbox, work: &Path) -> Result<(), Box<dyn Error>> {
     let text: Vec<u8> =
         (0..LARGE / 64).flat_map(|line| format!("{line:<63}\n").into_bytes()).collect();
     std::fs::write(work.join("large"), text)?;
-    let order = order(&["cat", "large"]);
+    let request = request(&["cat", "large"]);
     let mut times = [Vec::new(), Vec::new()];
     for _ in 0..PRINTS {
         let start = Instant::now();
@@ -131,7 +131,7 @@ fn prints(commands: &SharedSandbox, work: &Path) -> Result<(), Box<dyn Error>> {
         while pipe.read(&mut buffer)? > 0 {}
         child.wait()?;
         times[0].push(start.elapsed());
-        times[1].push(ours(commands, &order)?);
+        times[1].push(ours(commands, &request)?);
     }
     let [plain, ours] = times.map(|mut times| median(&mut times).as_secs_f64());
     let rate = |seconds: f64| LARGE as f64 / seconds / 1e6;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use toolcrib_core::command::{
-    After, Excerpt, Lines, Order, Past, Ran, Stream, Task, TaskSpent, TaskStatus,
+    CommandRequest, Excerpt, LastCommand, Lines, OnTimeout, Ran, Stream, Task, TaskSpent,
+    TaskStatus,
 };
 use toolcrib_core::{Cancel, Commands, ErrorKind, ToolError};
 
@@ -20,27 +21,27 @@ pub struct SharedSandbox {
 }
 
 impl Commands for SharedSandbox {
-    fn check(&self, order: &Order) -> Result<(), ToolError> {
-        shell::check(order, MOST_TEXT)?;
-        shell::arguments(order, &self.sandbox.operator)?;
-        self.sandbox.directory(order.directory.as_deref())?;
+    fn check(&self, request: &CommandRequest) -> Result<(), ToolError> {
+        shell::check(request, MOST_TEXT)?;
+        shell::arguments(request, &self.sandbox.operator)?;
+        self.sandbox.directory(request.directory.as_deref())?;
         Ok(())
     }
 
-    fn run(&self, order: &Order, cancel: &Cancel) -> Result<Ran, ToolError> {
+    fn run(&self, request: &CommandRequest, cancel: &Cancel) -> Result<Ran, ToolError> {
         let sandbox = &self.sandbox;
-        shell::check(order, MOST_TEXT)?;
-        let keeps = order.after == After::Keep;
+        shell::check(request, MOST_TEXT)?;
+        let keeps = request.on_timeout == OnTimeout::Detach;
         if keeps {
             sandbox.check_background()?;
         }
-        let time = if keeps { sandbox.rules.limits.task_time } else { order.time };
-        let job = sandbox.start_job(order, time, keeps, None)?;
-        if keeps && !job.wait(Instant::now() + order.time, cancel) && !cancel.is_cancelled() {
+        let time = if keeps { sandbox.rules.limits.task_time } else { request.time };
+        let job = sandbox.start_job(request, time, keeps, None)?;
+        if keeps && !job.wait(Instant::now() + request.time, cancel) && !cancel.is_cancelled() {
             sandbox.see_off(Arc::clone(&job), &self.asker);
             return describe(&job).map(|task| Ran::Kept(Box::new(task)));
         }
-        let finished = sandbox.finish(&job, order.time, cancel)?;
+        let finished = sandbox.finish(&job, request.time, cancel)?;
         sandbox.remember(&job, &finished);
         Ok(Ran::Over(Box::new(finished)))
     }
@@ -64,11 +65,11 @@ impl Commands for SharedSandbox {
         self.sandbox.egress.is_some()
     }
 
-    fn start(&self, order: &Order) -> Result<(), ToolError> {
+    fn start(&self, request: &CommandRequest) -> Result<(), ToolError> {
         let sandbox = &self.sandbox;
-        shell::check(order, MOST_TEXT)?;
+        shell::check(request, MOST_TEXT)?;
         sandbox.check_background()?;
-        let job = sandbox.start_job(order, sandbox.rules.limits.task_time, true, None)?;
+        let job = sandbox.start_job(request, sandbox.rules.limits.task_time, true, None)?;
         sandbox.see_off(job, &self.asker);
         Ok(())
     }
@@ -130,7 +131,7 @@ impl Commands for SharedSandbox {
         Ok(true)
     }
 
-    fn last(&self) -> Option<Past> {
+    fn last(&self) -> Option<LastCommand> {
         lock(&self.sandbox.last).clone()
     }
 

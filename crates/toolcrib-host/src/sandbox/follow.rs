@@ -9,7 +9,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::process::{Pid, Signal, pidfd_send_signal};
-use toolcrib_core::command::{End, Finished, Limit, Mechanism, Stream, Strike, Touched, Usage};
+use toolcrib_core::command::{
+    ChangedFiles, End, Finished, Limit, Mechanism, Stream, Strike, Usage,
+};
 use toolcrib_core::{ErrorKind, ToolError};
 
 use super::config::CommandLimits;
@@ -437,7 +439,7 @@ impl<'a> Follower<'a> {
                 struck: None,
             },
             elapsed: self.started.elapsed(),
-            touched: Touched::default(),
+            touched: ChangedFiles::default(),
         };
         notes::add(&mut finished, &self.limits, self.peak.processes);
         Ok(finished)

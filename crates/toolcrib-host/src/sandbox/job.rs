@@ -5,7 +5,7 @@ use std::task::{Context, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use toolcrib_core::command::{End, Finished, Touched};
+use toolcrib_core::command::{ChangedFiles, End, Finished};
 use toolcrib_core::{CallId, Cancel, SessionId, ToolError, Usage};
 
 use super::output::Collector;
@@ -54,7 +54,7 @@ pub struct TaskEnd {
     /// How long it took.
     pub elapsed: Duration,
     /// What it was seen to have changed.
-    pub touched: Touched,
+    pub touched: ChangedFiles,
 }
 
 /// How far a command is.

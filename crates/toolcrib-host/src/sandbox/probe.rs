@@ -171,18 +171,18 @@ impl Sandbox {
     }
 }
 
-fn canary_order() -> toolcrib_core::command::Order {
-    use toolcrib_core::command::{After, Order, Shell};
-    Order {
+fn canary_order() -> toolcrib_core::command::CommandRequest {
+    use toolcrib_core::command::{CommandRequest, OnTimeout, Shell};
+    CommandRequest {
         call: CallId("self-test".to_owned()),
         shell: Shell::Program(Vec::new()),
         text: String::new(),
         directory: None,
         time: PATIENCE,
-        after: After::Kill,
+        on_timeout: OnTimeout::Kill,
         keep: 4096,
-        rest: "",
-        only_looks: true,
+        rest_hint: "",
+        is_read_only: true,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use toolcrib_core::command::{Order, Shell};
+use toolcrib_core::command::{CommandRequest, Shell};
 use toolcrib_core::{ErrorKind, ToolError};
 
 use super::config::Operator;
@@ -12,22 +12,22 @@ use toolcrib_inside::PROXY_PORT;
 const FOLDERS: [&str; 4] = ["/usr/bin", "/bin", "/usr/local/bin", "/opt/microsoft/powershell/7"];
 
 /// Fails if the text cannot be handed to any program.
-pub(crate) fn check(order: &Order, most: usize) -> Result<(), ToolError> {
+pub(crate) fn check(request: &CommandRequest, most: usize) -> Result<(), ToolError> {
     let bad = |message: &str, hint: &str| {
         Err(ToolError::new(ErrorKind::BadArgs, message).hint(hint.to_owned()))
     };
-    if matches!(order.shell, Shell::Program(_)) {
+    if matches!(request.shell, Shell::Program(_)) {
         return Ok(());
     }
-    if order.text.trim().is_empty() {
+    if request.text.trim().is_empty() {
         return bad("the command is empty", "give the command to run");
     }
-    if order.text.contains('\0') {
+    if request.text.contains('\0') {
         return bad("the command holds a NUL character", "leave it out");
     }
-    if order.text.len() > most {
+    if request.text.len() > most {
         let message =
-            format!("the command has {} bytes, and {most} are the most", order.text.len());
+            format!("the command has {} bytes, and {most} are the most", request.text.len());
         return Err(ToolError::new(ErrorKind::TooLarge, message)
             .hint("write it to a file of the workspace and run that"));
     }
@@ -35,15 +35,18 @@ pub(crate) fn check(order: &Order, most: usize) -> Result<(), ToolError> {
 }
 
 /// Returns the program and its arguments.
-pub(crate) fn arguments(order: &Order, operator: &Operator) -> Result<Vec<String>, ToolError> {
-    let text = order.text.as_str();
+pub(crate) fn arguments(
+    request: &CommandRequest,
+    operator: &Operator,
+) -> Result<Vec<String>, ToolError> {
+    let text = request.text.as_str();
     let words = |program: &Path, options: &[&str]| {
         let mut words = vec![program.display().to_string()];
         words.extend(options.iter().map(|option| (*option).to_owned()));
         words.push(text.to_owned());
         words
     };
-    match &order.shell {
+    match &request.shell {
         Shell::Program(arguments) => Ok(arguments.clone()),
         Shell::Bash => find("bash").map(|bash| words(&bash, &["--noprofile", "--norc", "-c"])),
         Shell::Own => {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use rustix::fs::{Dir, FileType, Mode, OFlags, openat};
 use rustix::time::{ClockId, clock_gettime};
-use toolcrib_core::command::Touched;
+use toolcrib_core::command::ChangedFiles;
 
 use super::cover;
 use super::walk::{Found, walk};
@@ -57,7 +57,12 @@ impl Began {
     }
 
     /// What has changed in these roots since. What covers protected names is no command's doing.
-    pub(crate) fn touched(&self, roots: &[Root], covers: &Path, last: &Mutex<Seen>) -> Touched {
+    pub(crate) fn touched(
+        &self,
+        roots: &[Root],
+        covers: &Path,
+        last: &Mutex<Seen>,
+    ) -> ChangedFiles {
         let mut covers = covered(roots, covers);
         covers.extend(self.covers.iter().cloned());
         let mut news = News::since(self.at, covers);
@@ -86,7 +91,7 @@ impl Began {
 }
 
 /// What changed in a workspace since a command began there, of which nobody saw the end. `state` is our own folder.
-pub fn changed_since(workspace: &Workspace, state: &Path, began: Timestamp) -> Touched {
+pub fn changed_since(workspace: &Workspace, state: &Path, began: Timestamp) -> ChangedFiles {
     let covers = covered(&workspace.roots, &state.join(super::FOLDER).join(super::COVERS));
     let began = Duration::try_from(began.as_duration()).unwrap_or_default();
     let mut news = News::since(began.saturating_sub(CLOCK_LAG), covers);
@@ -202,7 +207,7 @@ impl News {
         ControlFlow::Continue(())
     }
 
-    fn told(mut self) -> Touched {
+    fn told(mut self) -> ChangedFiles {
         // A folder that something came into is explained by that.
         let parents: HashSet<&Path> = self.made.iter().filter_map(|path| path.parent()).collect();
         self.folders.retain(|folder| !parents.contains(folder.as_path()));
@@ -220,7 +225,15 @@ impl News {
         };
         let (changed, removed) = (named(self.changed), named(self.removed));
         let (made, thinned) = (named(self.made), named(self.folders));
-        Touched { made, changed, removed, thinned, unkept: 0, more, is_partial: self.is_partial }
+        ChangedFiles {
+            made,
+            changed,
+            removed,
+            thinned,
+            unkept: 0,
+            more,
+            is_partial: self.is_partial,
+        }
     }
 }
 

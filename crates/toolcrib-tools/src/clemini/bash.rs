@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolcrib_core::command::{After, Order, Ran, Shell};
+use toolcrib_core::command::{CommandRequest, OnTimeout, Ran, Shell};
 use toolcrib_core::schema::Within;
 use toolcrib_core::{Ctx, Declaration, Effect, Example, Limits, Plan, Tier, Tool, ToolError};
 
@@ -28,12 +28,12 @@ pub(crate) struct Args {
     /// Return immediately with `task_id`. (default: false)
     run_in_background: Option<bool>,
     /// When the time is up: `kill` the command, or `keep` it as a background task. (default: kill)
-    on_timeout: Option<OnTimeout>,
+    on_timeout: Option<TimeoutAction>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum OnTimeout {
+enum TimeoutAction {
     Kill,
     Keep,
 }
@@ -126,14 +126,14 @@ static DECLARATION: Declaration = Declaration {
 };
 
 impl Args {
-    fn order(&self, ctx: &Ctx) -> Order {
+    fn request(&self, ctx: &Ctx) -> CommandRequest {
         let seconds = self.timeout_seconds.map_or(DEFAULT_SECONDS, Within::get);
-        let keeps = self.on_timeout == Some(OnTimeout::Keep);
-        Order {
+        let keeps = self.on_timeout == Some(TimeoutAction::Keep);
+        CommandRequest {
             directory: self.working_directory.clone(),
-            after: if keeps { After::Keep } else { After::Kill },
-            rest: "read it with task_output: task_id \"{id}\", from_line, line_count",
-            ..command::order(ctx, Shell::Bash, &self.command, seconds)
+            on_timeout: if keeps { OnTimeout::Detach } else { OnTimeout::Kill },
+            rest_hint: "read it with task_output: task_id \"{id}\", from_line, line_count",
+            ..command::request(ctx, Shell::Bash, &self.command, seconds)
         }
     }
 }
@@ -147,20 +147,20 @@ impl Tool for Bash {
     }
 
     fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
-        let order = args.order(ctx);
-        ctx.commands.check(&order)?;
-        Ok(Plan::command(&order))
+        let request = args.request(ctx);
+        ctx.commands.check(&request)?;
+        Ok(Plan::command(&request))
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {
-        let order = args.order(ctx);
+        let request = args.request(ctx);
         let task_id = ctx.call.0.clone();
         if args.run_in_background == Some(true) {
-            ctx.commands.start(&order)?;
+            ctx.commands.start(&request)?;
             return Ok(Reply::Started { task_id, status: "running" });
         }
-        let finished = match ctx.commands.run(&order, &ctx.cancel)? {
-            Ran::Over(finished) => command::settle(ctx, &order, *finished)?,
+        let finished = match ctx.commands.run(&request, &ctx.cancel)? {
+            Ran::Over(finished) => command::settle(ctx, &request, *finished)?,
             Ran::Kept(task) => {
                 let (stdout, stderr) = (task.stdout.text, task.stderr.text);
                 return Ok(Reply::Kept { task_id, status: "running", stdout, stderr });

@@ -138,7 +138,7 @@ fn is_new(ctx: &Ctx, args: &Args) -> Result<bool, ToolError> {
     if args.create_if_not_exists != Some(true) {
         return Ok(false);
     }
-    match ctx.files.look(&args.file_path) {
+    match ctx.files.stat(&args.file_path) {
         Err(err) if err.kind == ErrorKind::NotFound => Ok(true),
         Err(err) => Err(err),
         Ok(_) => Ok(false),

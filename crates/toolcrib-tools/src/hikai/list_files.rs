@@ -102,7 +102,7 @@ impl Tool for ListFiles {
         for name in names.by_ref().take(limit) {
             let path = join(base, &name);
             // A file that may not be read is still there.
-            let size = tree.look(&path).map_or(0, |meta| meta.size);
+            let size = tree.stat(&path).map_or(0, |meta| meta.size);
             files.push(FileEntry { path, name, size });
         }
         Ok(Reply { files, truncated: names.next().is_some() })

@@ -166,7 +166,7 @@ impl Tool for Filesystem {
     }
 
     fn health(&self, ctx: &Ctx) -> Result<(), ToolError> {
-        ctx.files.look(".").map(|_| ())
+        ctx.files.stat(".").map(|_| ())
     }
 }
 

@@ -6,7 +6,7 @@ use super::text::{MAX_FILE, Text};
 
 /// Fails if `path` is not a directory.
 pub(crate) fn directory(tree: &dyn Tree, path: &str) -> Result<Plan, ToolError> {
-    if tree.look(path)?.kind == EntryKind::Directory {
+    if tree.stat(path)?.kind == EntryKind::Directory {
         return Ok(Plan::read(path));
     }
     let message = format!("`{path}` is not a directory");
@@ -15,7 +15,7 @@ pub(crate) fn directory(tree: &dyn Tree, path: &str) -> Result<Plan, ToolError> 
 
 /// Fails if `path` is not a file.
 pub(crate) fn file(tree: &dyn Tree, path: &str) -> Result<Plan, ToolError> {
-    if tree.look(path)?.kind != EntryKind::Directory {
+    if tree.stat(path)?.kind != EntryKind::Directory {
         return Ok(Plan::read(path));
     }
     let message = format!("`{path}` is a directory");
@@ -46,7 +46,7 @@ pub(crate) fn create(
     most: u64,
 ) -> Result<Plan, ToolError> {
     let plan = write(files, path, content, most)?;
-    match files.look(path) {
+    match files.stat(path) {
         Err(err) if err.kind == ErrorKind::NotFound => Ok(plan),
         Err(err) => Err(err),
         Ok(_) => {

@@ -2,7 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolcrib_core::command::{After, End, Finished, Order, Ran, Shell, Stream, Strike};
+use toolcrib_core::command::{
+    CommandRequest, End, Finished, OnTimeout, Ran, Shell, Stream, Strike,
+};
 use toolcrib_core::{Ctx, ErrorKind, ToolError};
 
 use std::time::Duration;
@@ -17,8 +19,8 @@ const SPARE_MS: u64 = 500;
 const OVERHEAD: usize = 2_000;
 
 /// Puts an order together for a call.
-pub(crate) fn order(ctx: &Ctx, shell: Shell, text: &str, seconds: u64) -> Order {
-    Order {
+pub(crate) fn request(ctx: &Ctx, shell: Shell, text: &str, seconds: u64) -> CommandRequest {
+    CommandRequest {
         call: ctx.call.clone(),
         shell,
         text: text.to_owned(),
@@ -26,10 +28,10 @@ pub(crate) fn order(ctx: &Ctx, shell: Shell, text: &str, seconds: u64) -> Order 
         // Its own time is up before the call's, so that the answer is a command's and not a call's.
         time: Duration::from_secs(seconds)
             .min(Duration::from_millis(ctx.limits.deadline_ms.saturating_sub(SPARE_MS))),
-        after: After::Kill,
+        on_timeout: OnTimeout::Kill,
         keep: KEEP.min(room(ctx)),
-        rest: "read it with `toolcrib output {id}`",
-        only_looks: ctx.only_looks,
+        rest_hint: "read it with `toolcrib output {id}`",
+        is_read_only: ctx.is_read_only,
     }
 }
 
@@ -40,26 +42,30 @@ fn room(ctx: &Ctx) -> usize {
 
 /// Runs an order to its end. A command whose time was up, or that was not wanted any more, is an error
 /// that carries what it had printed.
-pub(crate) fn run(ctx: &Ctx, order: &Order) -> Result<Finished, ToolError> {
-    match ctx.commands.run(order, &ctx.cancel)? {
-        Ran::Over(finished) => settle(ctx, order, *finished),
+pub(crate) fn run(ctx: &Ctx, request: &CommandRequest) -> Result<Finished, ToolError> {
+    match ctx.commands.run(request, &ctx.cancel)? {
+        Ran::Over(finished) => settle(ctx, request, *finished),
         Ran::Kept(_) => Err(ToolError::new(ErrorKind::Bug, "a command was kept against its order")),
     }
 }
 
 /// Counts what a command used, and makes an error of one that did not come to its end.
-pub(crate) fn settle(ctx: &Ctx, order: &Order, finished: Finished) -> Result<Finished, ToolError> {
+pub(crate) fn settle(
+    ctx: &Ctx,
+    request: &CommandRequest,
+    finished: Finished,
+) -> Result<Finished, ToolError> {
     ctx.meter.add(&finished.usage);
     ctx.meter.touch(finished.touched.clone());
     let (kind, message) = match finished.end {
         End::TimedOut => {
-            let seconds = order.time.as_secs();
+            let seconds = request.time.as_secs();
             (ErrorKind::Timeout, format!("Command timed out after {seconds} seconds"))
         }
         End::Killed => (ErrorKind::Cancelled, "the command was ended: its call was".to_owned()),
         End::Exited(_) | End::Signalled(_) | End::Limited => return Ok(finished),
     };
-    let limit_ms = u64::try_from(order.time.as_millis()).unwrap_or(u64::MAX);
+    let limit_ms = u64::try_from(request.time.as_millis()).unwrap_or(u64::MAX);
     Err(ToolError::new(kind, message)
         .hint("give it more time, or do less at once")
         .with("limit_ms", limit_ms)

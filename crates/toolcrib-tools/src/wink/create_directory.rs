@@ -80,7 +80,7 @@ impl Tool for CreateDirectory {
     }
 
     fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
-        match ctx.files.look(&args.path) {
+        match ctx.files.stat(&args.path) {
             Ok(meta) if meta.kind == EntryKind::Directory => Ok(Plan::default()),
             Ok(_) => {
                 let message = format!("`{}` is a file", args.path);

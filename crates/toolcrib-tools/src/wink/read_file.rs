@@ -103,7 +103,7 @@ impl Tool for ReadFile {
                 format!("Line range invalid - end_line {end} is before start_line {start}");
             return Err(ToolError::new(ErrorKind::BadRange, message).at(&args.path));
         }
-        ctx.files.look(&args.path)?;
+        ctx.files.stat(&args.path)?;
         Ok(Plan::read(&args.path))
     }
 

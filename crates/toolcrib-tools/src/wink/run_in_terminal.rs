@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolcrib_core::command::{Finished, Order, Shell};
+use toolcrib_core::command::{CommandRequest, Finished, Shell};
 use toolcrib_core::schema::Within;
 use toolcrib_core::{
     Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
@@ -102,11 +102,11 @@ static DECLARATION: Declaration = Declaration {
 };
 
 impl Args {
-    fn order(&self, ctx: &Ctx) -> Order {
+    fn request(&self, ctx: &Ctx) -> CommandRequest {
         let seconds = self.timeout_seconds.map_or(30, Within::get);
-        Order {
-            rest: "read it with terminal_last_command: from_line, line_count",
-            ..command::order(ctx, Shell::Own, &self.command, seconds)
+        CommandRequest {
+            rest_hint: "read it with terminal_last_command: from_line, line_count",
+            ..command::request(ctx, Shell::Own, &self.command, seconds)
         }
     }
 }
@@ -120,13 +120,13 @@ impl Tool for RunInTerminal {
     }
 
     fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
-        let order = args.order(ctx);
-        ctx.commands.check(&order)?;
-        Ok(Plan::command(&order))
+        let request = args.request(ctx);
+        ctx.commands.check(&request)?;
+        Ok(Plan::command(&request))
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<Metadata>, ToolError> {
-        let finished = command::run(ctx, &args.order(ctx))?;
+        let finished = command::run(ctx, &args.request(ctx))?;
         if finished.exit_code() != 0 {
             return Err(failed(finished));
         }

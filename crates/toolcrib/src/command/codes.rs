@@ -12,13 +12,13 @@ pub(super) fn in_contract(tool: &str, stats: &mut Value) {
     let Some((catalogue, name)) = tool.split_once('/').filter(|it| it.0 == "forgekeeper") else {
         return;
     };
-    let Some(face) = CATALOGUES.iter().find(|face| face.name == catalogue) else { return };
+    let Some(catalogue) = CATALOGUES.iter().find(|it| it.name == catalogue) else { return };
     let code = |ours: &str| {
         let kind = ErrorKind::ALL.iter().find(|kind| kind.as_str() == ours);
         let error = ToolError::new(*kind.unwrap_or(&ErrorKind::Failed), "");
         let failure =
             Failure { tool: name, args: &Value::Null, error: &error, elapsed: Duration::ZERO };
-        (face.word)(&failure)["error"].as_str().unwrap_or(ours).to_owned()
+        (catalogue.error_reply)(&failure)["error"].as_str().unwrap_or(ours).to_owned()
     };
     if let Some(types) = stats["errorTypes"].as_object() {
         stats["errorTypes"] =

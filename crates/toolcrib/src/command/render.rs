@@ -187,7 +187,7 @@ pub(super) fn difference(
     if change.kind.is_of_directory() || change.after.is_none() {
         return String::new();
     }
-    let load = |hash: &str| journal.load(hash).ok();
+    let load = |hash: &str| journal.content(hash).ok();
     let before = match &change.before {
         Some(image) if image.size <= MOST_BYTES as u64 => load(&image.sha256),
         Some(_) => None,

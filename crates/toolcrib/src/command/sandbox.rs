@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolcrib_core::command::{After, End, Finished, Order, Shell, Stream, show_bytes};
+use toolcrib_core::command::{CommandRequest, End, Finished, OnTimeout, Shell, Stream, show_bytes};
 use toolcrib_core::{Cancel, escape};
 use toolcrib_host::Tee;
 
@@ -21,19 +21,19 @@ pub(super) fn run(
 ) -> Result<Exit, WiringError> {
     let SandboxCommand::Run { seconds, command } = &args.command;
     let crib = open(global, terminal)?;
-    let order = Order {
+    let request = CommandRequest {
         call: toolcrib_ledger::new_call_id(),
         shell: Shell::Program(command.clone()),
         text: command.join(" "),
         directory: None,
         time: Duration::from_secs(*seconds),
-        after: After::Kill,
+        on_timeout: OnTimeout::Kill,
         keep: 1 << 20,
-        rest: "",
+        rest_hint: "",
         // It is on no record.
-        only_looks: true,
+        is_read_only: true,
     };
-    match follow(&crib, order)? {
+    match follow(&crib, request)? {
         Ok(finished) => {
             report(terminal, &finished);
             Ok(match finished.end {
@@ -52,7 +52,7 @@ pub(super) fn run(
 type Ended = Result<Finished, toolcrib_core::ToolError>;
 
 /// Runs it on a thread of its own, so that an interrupt can end it.
-fn follow(crib: &Crib, order: Order) -> Result<Ended, WiringError> {
+fn follow(crib: &Crib, request: CommandRequest) -> Result<Ended, WiringError> {
     let (sandbox, cancel) = (Arc::clone(&crib.sandbox), Cancel::default());
     let wanted = cancel.clone();
     block_on(async move {
@@ -67,7 +67,7 @@ fn follow(crib: &Crib, order: Order) -> Result<Ended, WiringError> {
                 }
             }
         });
-        let work = move || sandbox.run_live(&order, &wanted, tee);
+        let work = move || sandbox.run_live(&request, &wanted, tee);
         let mut work = tokio::task::spawn_blocking(work);
         let done = tokio::select! {
             done = &mut work => done,

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
-use toolcrib_core::command::{End, Limit, Touched, show_bytes};
+use toolcrib_core::command::{ChangedFiles, End, Limit, show_bytes};
 use toolcrib_core::{Change, escape};
 use toolcrib_ledger::{Entry, Fate, Story, report};
 
@@ -54,7 +54,7 @@ fn files(count: u64) -> String {
 }
 
 /// What was seen to have changed while it ran, or since it was lost.
-pub(super) fn touched(story: &Story) -> Vec<Touched> {
+pub(super) fn touched(story: &Story) -> Vec<ChangedFiles> {
     let told = story.entries.iter().filter_map(|entry| entry.touched.clone());
     let lost =
         story.moment("lost").and_then(|entry| entry.detail.as_ref()?.get("touched").cloned());

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolcrib_core::{
-    Call, CallId, Cancel, Change, Effect, ErrorKind, Event, Files, Keep, Limits, Moment, ToolError,
-    escape,
+    Call, CallId, Cancel, Change, Durability, Effect, ErrorKind, Event, Files, Limits, Moment,
+    ToolError, escape,
 };
 use toolcrib_host::{Root, RootError, root_path};
 use toolcrib_ledger::{Story, Taken, Wanted, find_calls};
@@ -100,7 +100,7 @@ fn undo(
     let unavailable = |err: RootError| ToolError::new(ErrorKind::Unavailable, err.to_string());
     let workspace = crib.workspace_of(roots.map_err(unavailable)?);
     let files = workspace.for_call(call.id.clone(), NAME, with_deadline());
-    let load = |hash: &str| crib.journal.load(hash).map_err(|err| err.to_string());
+    let load = |hash: &str| crib.journal.content(hash).map_err(|err| err.to_string());
     let since = if args.force { Since::Overwrite } else { Since::Refuse };
     let taken = take_back(changes, &wanted, since, &files, &load);
     let steps = taken.map_err(|err| {
@@ -143,20 +143,20 @@ fn recorded(
     work: impl FnOnce() -> Result<Vec<Step>, ToolError>,
 ) -> Result<Vec<Step>, ToolError> {
     let start = crib.clock.elapsed();
-    let record = |moment: Moment<'_>, keep: Keep| {
+    let record = |moment: Moment<'_>, durability: Durability| {
         let at = crib.clock.now();
         let event = Event { at, call: &call.id, session: &call.session, tool: NAME, moment };
-        crib.recorder.record(&event, keep).map_err(|reason| {
+        crib.recorder.record(&event, durability).map_err(|reason| {
             ToolError::new(ErrorKind::Unrecorded, format!("not recorded: {reason}"))
         })
     };
     let args = toolcrib_core::canonical::text(&call.args);
     let digest = toolcrib_core::canonical::Digest::of(NAME, &call.args).to_string();
-    record(Moment::Asked { args: &args, digest, effect: Effect::Write }, Keep::Held)?;
+    record(Moment::Asked { args: &args, digest, effect: Effect::Write }, Durability::Buffered)?;
     let decided =
         Moment::Decided { verdict: "allow", rule: "a person's own command", by: Some("terminal") };
-    record(decided, Keep::Held)?;
-    record(Moment::Started { places: &[], directory: None, terms: None }, Keep::Durable)?;
+    record(decided, Durability::Buffered)?;
+    record(Moment::Started { places: &[], directory: None, terms: None }, Durability::Synced)?;
     let done = work();
     let reply = match &done {
         Ok(steps) => steps_json(steps).to_string(),
@@ -171,7 +171,7 @@ fn recorded(
         reply: &reply,
         usage: toolcrib_core::Usage::default(),
     };
-    let _ = record(ended, Keep::Written);
+    let _ = record(ended, Durability::Written);
     done
 }
 

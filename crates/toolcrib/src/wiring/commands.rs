@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolcrib_core::{Cancel, Clock, Event, Files, Keep, Moment, Recorder};
+use toolcrib_core::{Cancel, Clock, Durability, Event, Files, Moment, Recorder};
 use toolcrib_host::{CommandLimits, Operator, Profile, Sandbox, SandboxRules, Workspace};
 use toolcrib_runtime::Tally;
 
@@ -72,7 +72,7 @@ pub(super) fn on_record(
             tally.spend(ended.usage.written_bytes, ended.elapsed, clock.now());
         }
         let (call, tool) = (ended.call.clone(), &ended.asker.tool);
-        workspace.for_call(call, tool, Cancel::default()).settle();
+        workspace.for_call(call, tool, Cancel::default()).resolve_snapshots();
         let elapsed_us = ended.elapsed.as_micros() as u64;
         // Nobody waits for a task that could be told that the record failed.
         let event = Event {
@@ -87,7 +87,7 @@ pub(super) fn on_record(
                 touched: Some(&ended.touched).filter(|touched| !touched.is_empty()),
             },
         };
-        let _ = recorder.record(&event, Keep::Written);
+        let _ = recorder.record(&event, Durability::Written);
     }));
     Arc::new(sandbox)
 }

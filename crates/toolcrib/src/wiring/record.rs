@@ -66,7 +66,7 @@ pub(super) fn lost(
         is_here.then(|| changed_since(workspace, state.folder(), lost.at))
     };
     // What commands did to the files that they named can be told now.
-    workspace.settle_left();
+    workspace.resolve_orphaned_snapshots();
     let lost = find_lost(state, recorder, clock.now(), &look);
     let has_changed = |lost: &LostCall| {
         let changes = Journal::new(state).read().unwrap_or_default().0;

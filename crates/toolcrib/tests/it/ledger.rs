@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolcrib_core::{Effect, ErrorKind, Event, Keep, Moment, Recorder, SessionId, Usage};
+use toolcrib_core::{Durability, Effect, ErrorKind, Event, Moment, Recorder, SessionId, Usage};
 use toolcrib_ledger::{Previews, RecordFile, Redactor, State};
 
 use crate::scratch::{Scratch, Session, User, users};
@@ -190,7 +190,7 @@ fn calls(recorder: &RecordFile, hours_ago: i64, count: u64, elapsed_us: u64, ver
         let event =
             |moment| Event { at, call: &id, session: &session, tool: "nachos/calculator", moment };
         let asked = Moment::Asked { args: "{}", digest: "d".to_owned(), effect: Effect::None };
-        recorder.record(&event(asked), Keep::Held).unwrap();
+        recorder.record(&event(asked), Durability::Buffered).unwrap();
         let error = (number % 50 == 0).then_some((ErrorKind::Failed, "it failed"));
         // No two calls take exactly as long.
         let elapsed_us = elapsed_us + number * elapsed_us / count / 4;
@@ -203,7 +203,7 @@ fn calls(recorder: &RecordFile, hours_ago: i64, count: u64, elapsed_us: u64, ver
             reply: "{}",
             usage: Usage::default(),
         };
-        recorder.record(&event(ended), Keep::Written).unwrap();
+        recorder.record(&event(ended), Durability::Written).unwrap();
     }
 }
 

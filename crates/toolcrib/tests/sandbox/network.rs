@@ -5,12 +5,13 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use toolcrib_core::command::{After, Order, Ran, Shell};
-use toolcrib_core::{CallId, Cancel, Change, Changes, Clock, Commands};
+use toolcrib_core::command::{CommandRequest, OnTimeout, Ran, Shell};
+use toolcrib_core::{CallId, Cancel, Clock, Commands};
 use toolcrib_host::{
     Asker, CommandLimits, Egress, Hardlinks, HostRule, Operator, Profile, Root, Rules, Sandbox,
-    SandboxRules, SharedSandbox, SystemClock, Workspace,
+    SandboxRules, SharedSandbox, SystemClock, UndoStore, Workspace,
 };
+use toolcrib_ledger::{Journal, State};
 
 /// A server that notes what it is sent and answers with `answer`.
 struct Server {
@@ -54,20 +55,6 @@ pub(crate) struct Place {
     pub(crate) sandbox: SharedSandbox,
 }
 
-struct NoChanges;
-
-impl Changes for NoChanges {
-    fn keep(&self, _: &mut dyn Read) -> std::io::Result<(String, u64)> {
-        Err(std::io::Error::other("nothing is kept here"))
-    }
-    fn note(&self, _: &Change) -> std::io::Result<()> {
-        Ok(())
-    }
-    fn forget(&self, _: &Change) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 pub(crate) fn place(hosts: &[&str], ports: Vec<u16>) -> Place {
     let folder = tempfile::tempdir().unwrap();
     let work = folder.path().join("work");
@@ -75,7 +62,10 @@ pub(crate) fn place(hosts: &[&str], ports: Vec<u16>) -> Place {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let rules = Rules { hardlinks: Hardlinks::Refuse, protected: Vec::new(), undo_bytes: 0 };
     let roots = vec![Root::open(&work).unwrap()];
-    let workspace = Workspace::new(roots, rules, &[], Arc::new(NoChanges), Arc::clone(&clock));
+    let state = State::open(&folder.path().join("undo")).unwrap();
+    let journal = Arc::new(Journal::new(&state));
+    let undo = UndoStore { snapshots: Arc::clone(&journal) as _, journal };
+    let workspace = Workspace::new(roots, rules, &[], undo, Arc::clone(&clock));
     let limits = CommandLimits {
         memory: 1 << 30,
         processes: 100,
@@ -127,7 +117,7 @@ impl Place {
             if not more: break\n            got += more\n    except OSError: pass\n    return got\n\
             def say(data, then=b''):\n    s = connect(); s.sendall(data)\n    \
             if then: s.recv(65536); s.sendall(then)\n    return rest(s)\n";
-        let order = Order {
+        let request = CommandRequest {
             call: CallId("N".to_owned()),
             shell: Shell::Program(vec![
                 "python3".into(),
@@ -137,12 +127,12 @@ impl Place {
             text: String::new(),
             directory: None,
             time: Duration::from_mins(1),
-            after: After::Kill,
+            on_timeout: OnTimeout::Kill,
             keep: 100_000,
-            rest: "",
-            only_looks: true,
+            rest_hint: "",
+            is_read_only: true,
         };
-        let Ran::Over(finished) = self.sandbox.run(&order, &Cancel::default()).unwrap() else {
+        let Ran::Over(finished) = self.sandbox.run(&request, &Cancel::default()).unwrap() else {
             panic!()
         };
         assert_eq!(finished.exit_code(), 0, "{}", finished.stderr.text);

@@ -168,7 +168,7 @@ fn many_tasks_leave_no_descriptors() {
 
 #[test]
 fn others_are_told_when_a_task_ends() {
-    use toolcrib_core::command::{After, End, Order, Shell};
+    use toolcrib_core::command::{CommandRequest, End, OnTimeout, Shell};
     use toolcrib_core::{CallId, Commands};
 
     let place = crate::network::place(&[], Vec::new());
@@ -179,18 +179,18 @@ fn others_are_told_when_a_task_ends() {
     for (id, script, end) in
         [("A", "exit 3", End::Exited(3)), ("B", "kill -TERM $$", End::Signalled(15))]
     {
-        let order = Order {
+        let request = CommandRequest {
             call: CallId(id.to_owned()),
             shell: Shell::Bash,
             text: script.to_owned(),
             directory: None,
             time: std::time::Duration::from_mins(1),
-            after: After::Kill,
+            on_timeout: OnTimeout::Kill,
             keep: 1000,
-            rest: "",
-            only_looks: true,
+            rest_hint: "",
+            is_read_only: true,
         };
-        place.sandbox.start(&order).unwrap();
+        place.sandbox.start(&request).unwrap();
         let heard = told.recv_timeout(std::time::Duration::from_secs(20)).unwrap();
         assert_eq!(heard, (id.to_owned(), end));
     }

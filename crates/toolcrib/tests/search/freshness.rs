@@ -129,7 +129,7 @@ fn tool(field: &Field, chance: &mut Chance) -> String {
         _ => tool.write(&path, &wild::text(chance), WriteMode::Replace).map(|_| "wrote"),
     };
     // No more is done to the file: a change of its owner would be an event of its own.
-    let there = tool.look(&path).is_ok();
+    let there = tool.stat(&path).is_ok();
     match done {
         Ok(what) => format!("tool {what} {path}, there now: {there}"),
         Err(err) => format!("tool failed on {path}: {err}"),

@@ -1,25 +1,58 @@
 //! A tree on disk, and engines on it: one that only scans, one that keeps an index.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use toolcrib_core::{Call, CallId, Cancel, Change, Changes, Files, Ground, SessionId};
-use toolcrib_host::{Hardlinks, Root, Rules, SystemClock, Workspace};
+use toolcrib_core::change::{ConcurrentChanges, Snapshot};
+use toolcrib_core::{
+    Call, CallId, Cancel, Change, ChangeJournal, Files, Ground, SessionId, Snapshots,
+};
+use toolcrib_host::{Hardlinks, Root, Rules, SystemClock, UndoStore, Workspace};
 use toolcrib_search::{Ceiling, Engine, Phase, Status};
 
+/// Keeps nothing: search never undoes.
 struct Forgetful;
 
-impl Changes for Forgetful {
-    fn keep(&self, content: &mut dyn std::io::Read) -> std::io::Result<(String, u64)> {
-        let size = std::io::copy(content, &mut std::io::sink())?;
+impl ChangeJournal for Forgetful {
+    fn store(&self, content: &mut dyn io::Read) -> io::Result<(String, u64)> {
+        let size = io::copy(content, &mut io::sink())?;
         Ok(("0".repeat(64), size))
     }
-    fn note(&self, _: &Change) -> std::io::Result<()> {
+    fn append(&self, _: &Change) -> io::Result<()> {
         Ok(())
     }
-    fn forget(&self, _: &Change) -> std::io::Result<()> {
+    fn append_all(&self, _: &[Change]) -> io::Result<()> {
         Ok(())
+    }
+    fn retract(&self, _: &Change) -> io::Result<()> {
+        Ok(())
+    }
+    fn position(&self) -> u64 {
+        0
+    }
+}
+
+impl Snapshots for Forgetful {
+    fn take(&self, _: &CallId, _: &[Snapshot], _: u64) -> io::Result<()> {
+        Ok(())
+    }
+    fn load(&self, _: &CallId) -> io::Result<Vec<Snapshot>> {
+        Ok(Vec::new())
+    }
+    fn replace(&self, _: &CallId, _: &[Snapshot]) -> io::Result<()> {
+        Ok(())
+    }
+    fn discard(&self, _: &CallId) -> io::Result<()> {
+        Ok(())
+    }
+    fn release(&self, _: &CallId) {}
+    fn orphaned(&self) -> Vec<CallId> {
+        Vec::new()
+    }
+    fn concurrent(&self, _: &CallId) -> io::Result<ConcurrentChanges> {
+        Ok(ConcurrentChanges::default())
     }
 }
 
@@ -89,7 +122,8 @@ pub(crate) fn workspace(root: &Path) -> Arc<Workspace> {
     let rules = Rules { hardlinks: Hardlinks::Allow, protected: Vec::new(), undo_bytes: 1 << 30 };
     let clock = Arc::new(SystemClock::default());
     let root = Root::open(root).unwrap();
-    Arc::new(Workspace::new(vec![root], rules, &[], Arc::new(Forgetful), clock))
+    let undo = UndoStore { journal: Arc::new(Forgetful), snapshots: Arc::new(Forgetful) };
+    Arc::new(Workspace::new(vec![root], rules, &[], undo, clock))
 }
 
 pub(crate) fn grounds(workspace: &Arc<Workspace>) -> Vec<Arc<dyn Ground>> {

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use rustix::fs::readlinkat;
-use toolcrib_core::change::{Others, SetAside};
+use toolcrib_core::change::{ConcurrentChanges, Snapshot};
 use toolcrib_core::{Cancel, Change, ChangeKind, Doubt, ErrorKind, Image, ToolError};
 
 use crate::alter::sha256;
@@ -28,9 +28,9 @@ const MOST_AFTER: u64 = 64 << 20;
 
 impl Workspace {
     /// Sees to what was set aside by processes that are gone.
-    pub fn settle_left(self: &Arc<Self>) {
-        for call in self.changes.left_aside() {
-            self.for_call(call, "", Cancel::default()).settle_aside(Some(Doubt::Lost));
+    pub fn resolve_orphaned_snapshots(self: &Arc<Self>) {
+        for call in self.undo.snapshots.orphaned() {
+            self.for_call(call, "", Cancel::default()).resolve_snapshots_as(Some(Doubt::Lost));
         }
     }
 }
@@ -38,10 +38,10 @@ impl Workspace {
 impl CallFiles {
     /// Keeps what is at these paths, as far as there is room. What cannot be kept is no reason not to run. Returns
     /// how many files are not.
-    pub(crate) fn keep_aside(&self, paths: &[String], known: usize) -> u64 {
+    pub(crate) fn snapshot_files(&self, paths: &[String], known: usize) -> u64 {
         // Before anything is read: what others do from here on is seen later.
-        let mark = self.workspace.changes.mark();
-        let mut held: Vec<SetAside> = Vec::new();
+        let mark = self.workspace.undo.journal.position();
+        let mut held: Vec<Snapshot> = Vec::new();
         let mut seen = HashSet::new();
         let (mut files, mut room, mut unkept) = (0, MOST_BYTES, 0);
         for (at, path) in paths.iter().enumerate() {
@@ -67,14 +67,15 @@ impl CallFiles {
             one.change.doubt = (at >= known).then_some(Doubt::Named);
             held.push(one);
         }
-        if !held.is_empty() && self.workspace.changes.set_aside(&self.call, &held, mark).is_err() {
+        if !held.is_empty() && self.workspace.undo.snapshots.take(&self.call, &held, mark).is_err()
+        {
             unkept += files as u64;
         }
         unkept
     }
 
     /// What is at a path that no link leads to; nothing if it is no file, an error if it is one that cannot be kept.
-    fn held(&self, path: &str, room: u64) -> Result<Option<SetAside>, ToolError> {
+    fn held(&self, path: &str, room: u64) -> Result<Option<Snapshot>, ToolError> {
         let Ok(place) = self.workspace.place(path) else { return Ok(None) };
         if place.is_written_as_directory() || place.below.file_name().is_none() {
             return Ok(None);
@@ -85,7 +86,7 @@ impl CallFiles {
                 // Its folder may come to be, and it in there.
                 let change =
                     self.change(ChangeKind::Replaced, place.root, &place.below, None, None);
-                return Ok(Some(SetAside { change, content: Vec::new() }));
+                return Ok(Some(Snapshot { change, content: Vec::new() }));
             }
             Err(err) if err.kind == ErrorKind::Permission => return Err(err),
             Err(_) => return Ok(None),
@@ -95,18 +96,18 @@ impl CallFiles {
             None => (None, Vec::new()),
         };
         let change = self.change(ChangeKind::Replaced, target.root, &target.below, before, None);
-        Ok(Some(SetAside { change, content }))
+        Ok(Some(Snapshot { change, content }))
     }
 
     /// Notes which files are no longer what they were when they were set aside. `doubt` is why it is not sure that
     /// the command did it. What is in another workspace than ours is left to whoever has that.
-    pub(crate) fn settle_aside(&self, doubt: Option<Doubt>) {
-        let changes = &self.workspace.changes;
+    pub(crate) fn resolve_snapshots_as(&self, doubt: Option<Doubt>) {
+        let (journal, snapshots) = (&self.workspace.undo.journal, &self.workspace.undo.snapshots);
         // That the call was cancelled does not make its command undone.
         let here = self.workspace.for_call(self.call.clone(), &self.tool, Cancel::default());
         let (mut left, mut noted, mut unsettled) = (MOST_AFTER, Vec::new(), Vec::new());
         let mut changed = Vec::new();
-        for held in changes.aside(&self.call).unwrap_or_default() {
+        for held in snapshots.load(&self.call).unwrap_or_default() {
             if here.root_of(&held.change).is_err() {
                 unsettled.push(held);
             } else if let Some(change) = here.came_of(held.change.clone(), &mut left) {
@@ -114,8 +115,11 @@ impl CallFiles {
             }
         }
         // After the files: what somebody does from here on is none of this.
-        let others =
-            if changed.is_empty() { Ok(Others::default()) } else { changes.others(&self.call) };
+        let others = if changed.is_empty() {
+            Ok(ConcurrentChanges::default())
+        } else {
+            snapshots.concurrent(&self.call)
+        };
         for (held, mut change) in changed {
             let is_it = |own: &Change| own.place() == change.place() && own.after == change.after;
             if others.as_ref().is_ok_and(|others| others.own.iter().any(is_it)) {
@@ -136,23 +140,23 @@ impl CallFiles {
                 }
             }
             change.doubt = doubt.or(change.doubt);
-            if change.before.is_none() || changes.keep(&mut &held.content[..]).is_ok() {
+            if change.before.is_none() || journal.store(&mut &held.content[..]).is_ok() {
                 noted.push(change);
             } else {
                 unsettled.push(held);
             }
         }
-        let is_noted = noted.is_empty() || changes.note_all(&noted).is_ok();
+        let is_noted = noted.is_empty() || journal.append_all(&noted).is_ok();
         let is_over = match (is_noted, unsettled.is_empty()) {
-            (true, true) => changes.let_go(&self.call).is_ok(),
+            (true, true) => snapshots.discard(&self.call).is_ok(),
             (true, false) => {
-                let _ = changes.keep_only(&self.call, &unsettled);
+                let _ = snapshots.replace(&self.call, &unsettled);
                 false
             }
             (false, _) => false,
         };
         if !is_over {
-            changes.leave_aside(&self.call);
+            snapshots.release(&self.call);
         }
     }
 
@@ -220,11 +224,11 @@ enum Theirs {
     Perhaps,
 }
 
-fn theirs(others: &Others, change: &Change) -> Theirs {
+fn theirs(others: &ConcurrentChanges, change: &Change) -> Theirs {
     let place = change.place();
-    let mut here = others.changes.iter().filter(|other| other.place() == place);
+    let mut here = others.others.iter().filter(|other| other.place() == place);
     let Some(first) = here.next() else {
-        let is_held = others.held.contains(&place);
+        let is_held = others.in_progress.contains(&place);
         return if is_held { Theirs::Perhaps } else { Theirs::Nothing };
     };
     let last = here.next_back().unwrap_or(first);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
-use toolcrib_core::capability::Landing;
+use toolcrib_core::capability::Resolved;
 
 use crate::root::Root;
 use crate::spelling::{spelt, spelt_root};
@@ -15,7 +15,7 @@ const MOST_LINKS: usize = 40;
 
 /// Follows `path` from the first of `roots`, or from `/`. Links are followed below the roots; what is outside is
 /// not looked at.
-pub(crate) fn landing(roots: &[Root], path: &str) -> Landing {
+pub(crate) fn resolve(roots: &[Root], path: &str) -> Resolved {
     let start = roots.first().map_or_else(PathBuf::new, |root| root.path().to_owned());
     let mut parts: VecDeque<OsString> = VecDeque::new();
     let push = |parts: &mut VecDeque<OsString>, path: &Path| {
@@ -55,5 +55,5 @@ pub(crate) fn landing(roots: &[Root], path: &str) -> Landing {
         }
         None => at.display().to_string(),
     };
-    Landing { path: shown, is_inside, has_links: links > 0 }
+    Resolved { path: shown, is_inside, has_links: links > 0 }
 }
