@@ -16,6 +16,7 @@ use crate::capability::{Clock, Files, Tree};
 use crate::command::{ChangedFiles, CommandRequest, Commands, Shell, Usage};
 use crate::declaration::{Declaration, Limits};
 use crate::error::{ErrorKind, ToolError};
+use crate::policy::Permit;
 use crate::schema;
 use crate::search::Search;
 
@@ -240,8 +241,8 @@ pub trait Prepared: Send {
     /// Runs the tool's own checks.
     fn check(&self, ctx: &Ctx) -> Result<Plan, ToolError>;
 
-    /// Runs the call.
-    fn run(self: Box<Self>, ctx: Ctx) -> ReplyFuture;
+    /// Runs the call that `permit` was given for. A permit is good for one run.
+    fn run(self: Box<Self>, permit: Permit, ctx: Ctx) -> ReplyFuture;
 }
 
 /// A call under way.
@@ -279,7 +280,7 @@ impl<T: Tool> Prepared for Parsed<T> {
         self.tool.check(ctx, &self.args)
     }
 
-    fn run(self: Box<Self>, ctx: Ctx) -> ReplyFuture {
+    fn run(self: Box<Self>, _: Permit, ctx: Ctx) -> ReplyFuture {
         Box::pin(async move {
             let reply = self.tool.run(&ctx, self.args).await?;
             serde_json::to_value(reply).map_err(|err| {

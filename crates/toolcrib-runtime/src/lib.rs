@@ -1,19 +1,18 @@
 //! One call from end to end, whatever door it came through: find, check, decide, run, record.
 
 mod approver;
-mod confirm;
-mod desk;
+mod call;
+mod decide;
 pub mod dialect;
-mod judge;
-mod pace;
-mod paths;
-mod reach;
-mod run;
 mod runtime;
 pub mod undo;
 
-pub use approver::{AlwaysYes, AnswerFuture, Approver, Confirms, Nobody, Question};
-pub use confirm::Weight;
-pub use judge::{Choice, Judge};
-pub use pace::{Bounds, Tally};
+pub use approver::{AlwaysYes, AnswerFuture, Approver, Nobody};
+pub use call::question::Question;
+pub use call::review::{ConfirmationSource, Review};
+pub use decide::confirm::ConfirmationWeight;
+pub use decide::judge::{Choice, Judge, Quarantine};
+pub use decide::limits::SessionLimits;
+pub use decide::quota::{QuotaLimits, UserQuota};
+pub use decide::taint::TaintPolicy;
 pub use runtime::{Preview, Runtime, World};

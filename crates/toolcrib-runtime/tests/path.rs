@@ -500,5 +500,5 @@ fn a_preview_decides_and_does_not_enter() {
     let preview = preview.ok().unwrap();
     assert_eq!(preview.decision.to_string(), "ask (tier 2 in mode standard)");
     let preview = events.block_on(bench.runtime.preview(call("wild/blocked"), Cancel::default()));
-    assert_eq!(preview.ok().unwrap().decision.verdict.as_str(), "deny");
+    assert_eq!(preview.ok().unwrap().decision.verdict().as_str(), "deny");
 }

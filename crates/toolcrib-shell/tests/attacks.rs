@@ -114,7 +114,7 @@ fn verdict(policy: &Policy, command: &str) -> Verdict {
         hosts: &[],
         reading: Some(&reading),
     };
-    policy.decide(&subject, jiff::Timestamp::UNIX_EPOCH, &[]).verdict
+    policy.decide(&subject, jiff::Timestamp::UNIX_EPOCH, &[]).verdict()
 }
 
 #[test]

@@ -113,7 +113,7 @@ impl Crib {
         let recorder = record::recorder(&settings, &rules.files, redactor.clone(), &state);
         warnings.extend(record::lost(&workspace, &state, &*recorder, &*clock));
         let sandbox = |workspace: &Arc<Workspace>| {
-            let tally = policy::tally(&settings, &state);
+            let tally = policy::user_quota(&settings, &state);
             let state = state.folder();
             commands::sandbox(&settings, &environment, workspace, &clock, state, wishes)
                 .map(|sandbox| commands::on_record(sandbox, &recorder, &clock, workspace, tally))
@@ -165,9 +165,9 @@ impl Crib {
                     Arc::clone(&self.shell) as _,
                     Arc::new(GrantFile::new(&self.state)),
                 )
-                .within(policy::bounds(&self.settings))
-                .keeping_out(Arc::clone(&self.shut))
-                .counting(policy::tally(&self.settings, &self.state)),
+                .with_limits(policy::session_limits(&self.settings))
+                .with_quarantine(Arc::clone(&self.shut))
+                .with_user_quota(policy::user_quota(&self.settings, &self.state)),
             ),
             world: Arc::clone(&self.world) as Arc<dyn World>,
             approver,

@@ -8,9 +8,10 @@ use jiff::Timestamp;
 
 use crate::reading::{Proven, Reading, Step};
 
+use super::decision::{Confirmation, Decision, Verdict, by_tier};
 use super::pattern::PathGlob;
 use super::rule::{Layer, Rule, Says, When, name_of};
-use super::{Decision, Mode, Tier, Verdict, by_tier};
+use super::tier::{Mode, Tier};
 
 /// What is decided about: a call, as far as its tool can say beforehand what it would do.
 pub struct Subject<'a> {
@@ -270,9 +271,13 @@ impl Policy {
                     opener(&rules, grants, &asks, subject, Verdict::Ask).map_or_else(
                         || {
                             let decision = rule.decision(Verdict::Ask);
-                            let may_say = rule.confirm
+                            let suffices = rule.confirm
                                 && is_word_enough(&rules, grants, &asks, subject, floor.verdict);
-                            Decision { is_word_enough: may_say, ..decision }
+                            let confirmation = match suffices {
+                                true => Confirmation::MaySuffice,
+                                false => decision.confirmation,
+                            };
+                            Decision { confirmation, ..decision }
                         },
                         |it| it.decision(Verdict::Allow),
                     )
@@ -433,8 +438,10 @@ impl Rule {
             because: self.because.clone(),
             source: Some(self.source.clone()),
             grant: is_grant.then(|| self.id.clone()),
-            confirm: self.confirm,
-            is_word_enough: false,
+            confirmation: match self.confirm {
+                true => Confirmation::ThenAsk,
+                false => Confirmation::NotNeeded,
+            },
             reading: None,
             audited: Vec::new(),
         }

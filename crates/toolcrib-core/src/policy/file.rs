@@ -373,7 +373,7 @@ fn covers(rule: &Rule, subject: &Subject<'_>) -> bool {
     let rule = Rule { layer: Layer::Operator, expires: None, ..rule.clone() };
     if rule.says == Says::Allow {
         let alone = Policy::new(Mode::Standard, vec![rule]);
-        return alone.decide(subject, Timestamp::UNIX_EPOCH, &[]).verdict == Verdict::Allow;
+        return alone.decide(subject, Timestamp::UNIX_EPOCH, &[]).verdict() == Verdict::Allow;
     }
     rule.touches(subject)
 }

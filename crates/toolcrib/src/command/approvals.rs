@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toolcrib_core::policy::Answer;
 use toolcrib_core::{Call, CallId, Cancel, Note, Recorder, SessionId, escape};
 use toolcrib_ledger::{Approvals, Decided, Pending, Redactor, Standing};
-use toolcrib_runtime::{AnswerFuture, Approver, Confirms, Question};
+use toolcrib_runtime::{AnswerFuture, Approver, ConfirmationSource, Question, Review};
 
 use super::{block_on, interrupted, open, print_lines, render};
 use crate::cli::{ApprovalsArgs, ApprovalsCommand, Global};
@@ -255,11 +255,11 @@ impl Approver for Bound {
         })
     }
 
-    fn confirms(&self) -> Confirms {
-        Confirms::Nothing
+    fn confirmation(&self) -> ConfirmationSource {
+        ConfirmationSource::NotNeeded
     }
 
-    fn looks(&self) -> bool {
-        false
+    fn review(&self) -> Review {
+        Review::Nothing
     }
 }

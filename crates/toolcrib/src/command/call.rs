@@ -80,7 +80,7 @@ fn show_preview(terminal: Terminal, args: &CallArgs, preview: &Preview, is_answe
         let reply = json!({
             "tool": preview.tool,
             "dry_run": true,
-            "decision": preview.decision.verdict.as_str(),
+            "decision": preview.decision.verdict().as_str(),
             "rule": preview.decision.rule,
             "answered": is_answered,
             "files_affected": files,

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolcrib_core::policy::{Layer, Policy, Rule, Says, Source, rules_in};
+use toolcrib_core::policy::{Confirmation, Layer, Policy, Rule, Says, Source, rules_in};
 use toolcrib_core::{Call, Cancel, Verdict, escape};
 use toolcrib_ledger::{PastCall, past_calls};
 use toolcrib_runtime::{Nobody, Preview};
@@ -76,12 +76,12 @@ fn as_value(preview: &Preview) -> Value {
     let source = decision.source.as_ref().map(|it| json!({"file": it.file, "line": it.line}));
     json!({
         "tool": preview.tool,
-        "decision": decision.verdict.as_str(),
+        "decision": decision.verdict().as_str(),
         "rule": decision.rule,
         "because": decision.because,
         "source": source,
         "reading": decision.reading,
-        "confirm": decision.confirm,
+        "confirm": decision.confirmation() != Confirmation::NotNeeded,
         "audited": decision.audited,
         "trouble": preview.trouble.as_ref().map(|trouble| &trouble.message),
     })
@@ -89,7 +89,7 @@ fn as_value(preview: &Preview) -> Value {
 
 fn told(terminal: Terminal, preview: &Preview) -> Vec<String> {
     let decision = &preview.decision;
-    let verdict = match decision.verdict {
+    let verdict = match decision.verdict() {
         Verdict::Allow => terminal.paint(Paint::Good, "would run"),
         Verdict::Ask => terminal.paint(Paint::Warn, "would ask a person"),
         Verdict::Deny => terminal.paint(Paint::Bad, "would be refused"),
@@ -101,7 +101,7 @@ fn told(terminal: Terminal, preview: &Preview) -> Vec<String> {
     if let Some(reading) = &decision.reading {
         add("reading:", reading);
     }
-    if decision.confirm {
+    if decision.confirmation() != Confirmation::NotNeeded {
         add("first:", "the agent is to confirm that it means it");
     }
     if !decision.audited.is_empty() {
@@ -189,7 +189,7 @@ fn replay(
             args,
         };
         match block_on(runtime.explain(again, Cancel::default()))? {
-            Ok(preview) if preview.decision.verdict.as_str() == before => same += 1,
+            Ok(preview) if preview.decision.verdict().as_str() == before => same += 1,
             Ok(preview) => changed.push((call, before, preview.decision)),
             Err(_) => unknown += 1,
         }
@@ -199,7 +199,7 @@ fn replay(
             .iter()
             .map(|(call, before, now)| {
                 json!({"call": call.id, "tool": call.tool, "args": call.args, "was": before,
-                    "would_be": now.verdict.as_str(), "rule": now.rule})
+                    "would_be": now.verdict().as_str(), "rule": now.rule})
             })
             .collect();
         print_json(&json!({"same": same, "unknown": unknown, "changed": changed}).to_string());
@@ -218,7 +218,7 @@ fn replay(
             "{:.0}  {}  {before} -> {}  {}\n    {}",
             call.at,
             call.tool,
-            now.verdict.as_str(),
+            now.verdict().as_str(),
             now.rule,
             escape::line(&args)
         )

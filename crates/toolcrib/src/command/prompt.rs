@@ -79,7 +79,7 @@ impl Prompt {
         if let Some(reading) = &question.decision.reading {
             let _ = writeln!(text, "Reading: {}", folded(&escape::line(reading), most));
         }
-        for loose in &question.loose {
+        for loose in &question.unpinned {
             let _ = writeln!(text, "Not bound: {}", escape::line(loose));
         }
         for edit in edits {

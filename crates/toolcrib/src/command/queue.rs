@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use toolcrib_core::policy::Answer;
 use toolcrib_ledger::{Approvals, Decided, Pending, this_process};
-use toolcrib_runtime::{AnswerFuture, Approver, Confirms, Question};
+use toolcrib_runtime::{AnswerFuture, Approver, ConfirmationSource, Question};
 
 use super::prompt::{Prompt, show};
 
@@ -28,11 +28,11 @@ pub(super) struct Queue {
 }
 
 impl Approver for Queue {
-    fn confirms(&self) -> Confirms {
+    fn confirmation(&self) -> ConfirmationSource {
         match (&self.prompt, self.is_single) {
-            (Some(_), _) => Confirms::Nothing,
-            (None, true) => Confirms::Anything,
-            (None, false) => Confirms::WhatItWasTold,
+            (Some(_), _) => ConfirmationSource::NotNeeded,
+            (None, true) => ConfirmationSource::InTheCall,
+            (None, false) => ConfirmationSource::WhenTold,
         }
     }
 
@@ -116,7 +116,7 @@ impl Queue {
             rule: question.decision.rule.clone(),
             reading: question.decision.reading.clone(),
             files: question.places.clone(),
-            loose: question.loose.clone(),
+            loose: question.unpinned.clone(),
             is_parked: self.prompt.is_none(),
             process: this_process(),
             created_at: now,

@@ -159,7 +159,7 @@ pub(super) fn done(kind: ChangeKind) -> &'static str {
 
 /// Shows what would come of a call.
 pub(super) fn preview(terminal: Terminal, preview: &Preview, is_answered: bool) {
-    let verdict = match preview.decision.verdict {
+    let verdict = match preview.decision.verdict() {
         toolcrib_core::Verdict::Allow => terminal.paint(Paint::Good, "would run"),
         toolcrib_core::Verdict::Ask if is_answered => {
             terminal.paint(Paint::Good, "would run, since --yes answers")

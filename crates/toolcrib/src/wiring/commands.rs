@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use toolcrib_core::{Cancel, Clock, Durability, Event, Files, Moment, Recorder};
 use toolcrib_host::{CommandLimits, Operator, Profile, Sandbox, SandboxRules, Workspace};
-use toolcrib_runtime::Tally;
+use toolcrib_runtime::UserQuota;
 
 use super::{WiringError, Wishes};
 use crate::settings::Settings;
@@ -63,7 +63,7 @@ pub(super) fn on_record(
     recorder: &Arc<dyn Recorder>,
     clock: &Arc<dyn Clock>,
     workspace: &Arc<Workspace>,
-    tally: Option<Arc<dyn Tally>>,
+    tally: Option<Arc<dyn UserQuota>>,
 ) -> Arc<Sandbox> {
     let (recorder, clock) = (Arc::clone(recorder), Arc::clone(clock));
     let workspace = Arc::clone(workspace);

@@ -10,7 +10,7 @@ use toolcrib_core::policy::{Layer, Policy, Rule, Said, Source, rules_in};
 use toolcrib_core::reading::ReadShell;
 use toolcrib_host::Root;
 use toolcrib_ledger::{State, TallyFile, UserBounds, hash_of};
-use toolcrib_runtime::{Bounds, Tally, Weight};
+use toolcrib_runtime::{ConfirmationWeight, QuotaLimits, SessionLimits, TaintPolicy, UserQuota};
 use toolcrib_tools::CATALOGUES;
 
 use super::WiringError;
@@ -42,21 +42,21 @@ fn preset(mode: Mode) -> u32 {
     }
 }
 
-/// Who counts what the user does in all processes, if that is bounded.
-pub(super) fn tally(settings: &Settings, state: &State) -> Option<Arc<dyn Tally>> {
+/// Returns the quota of the user across all processes, if one is set.
+pub(super) fn user_quota(settings: &Settings, state: &State) -> Option<Arc<dyn UserQuota>> {
     let bound = |name: &str| Some(settings.count(name)).filter(|most| *most > 0);
     let bounds = UserBounds {
         calls_per_minute: bound("policy.user_calls_per_minute"),
         bytes: bound("policy.user_bytes"),
         time: bound("policy.user_seconds").map(Duration::from_secs),
     };
-    TallyFile::new(state, bounds).map(|file| Arc::new(Shared(file)) as Arc<dyn Tally>)
+    TallyFile::new(state, bounds).map(|file| Arc::new(QuotaFile(file)) as Arc<dyn UserQuota>)
 }
 
-/// The file, as the runtime counts with it.
-struct Shared(TallyFile);
+/// The ledger's file, as the runtime counts with it.
+struct QuotaFile(TallyFile);
 
-impl Tally for Shared {
+impl UserQuota for QuotaFile {
     fn count(&self, tool: &str, now: Timestamp, running: Duration, planned: u64) -> Option<String> {
         self.0.count(tool, now, running, planned)
     }
@@ -66,27 +66,28 @@ impl Tally for Shared {
     }
 }
 
-/// What is set about how fast a session may go.
-pub(super) fn bounds(settings: &Settings) -> Bounds {
+/// Returns the limits of a session.
+pub(super) fn session_limits(settings: &Settings) -> SessionLimits {
     let calls_per_minute = match settings.text("policy.calls_per_minute") {
         "preset" => Some(preset(settings.mode())),
         text => text.parse().ok(),
     };
-    let confirm = match settings.text("policy.confirm") {
-        "model" => Weight::Model,
-        _ => Weight::Person,
+    let confirmation = match settings.text("policy.confirm") {
+        "model" => ConfirmationWeight::Model,
+        _ => ConfirmationWeight::Person,
     };
-    let asks_when_tainted = settings.text("policy.tainted") == "ask";
+    let taint = match settings.text("policy.tainted") {
+        "ask" => TaintPolicy::Ask,
+        _ => TaintPolicy::Ignore,
+    };
     let bound = |name: &str| Some(settings.count(name)).filter(|most| *most > 0);
-    Bounds {
-        calls_per_minute,
+    let quota = QuotaLimits {
         tool_bytes: bound("policy.tool_bytes"),
         tool_time: bound("policy.tool_seconds").map(Duration::from_secs),
         session_bytes: bound("policy.session_bytes"),
         session_time: bound("policy.session_seconds").map(Duration::from_secs),
-        confirm,
-        asks_when_tainted,
-    }
+    };
+    SessionLimits { calls_per_minute, quota, confirmation, taint }
 }
 
 /// The largest file of rules that a project may have.

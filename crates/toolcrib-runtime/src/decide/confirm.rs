@@ -1,5 +1,5 @@
-//! What an agent is to confirm before a person is asked: its word counts only for a call that it was
-//! itself told to confirm, in the same session.
+//! Confirmation: what an agent must repeat with `confirmed: true` before a person is asked. Its word counts only
+//! for a call that it was itself told to confirm, in the same session.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,40 +10,40 @@ use toolcrib_core::canonical::Digest;
 /// The argument by which an agent confirms.
 const CONFIRMED: &str = "confirmed";
 
-/// More than these are forgotten, and asked for again.
-const MOST: usize = 10_000;
+/// The most calls that are remembered. When there are more, all are forgotten, and agents are told again.
+const MOST_REMEMBERED_CALLS: usize = 10_000;
 
 /// The calls that agents were told to confirm.
 #[derive(Clone, Default)]
 pub(crate) struct Confirmations(Arc<Mutex<HashSet<String>>>);
 
-/// How a call stands to being confirmed.
-pub(crate) enum Confirmation {
-    /// Its tool has no way to confirm, or a person has said yes already.
-    NotNeeded,
-    /// It has to be one of these.
-    Needed(Confirmations),
-    /// It has to say so.
+/// What a call needs in order to be confirmed.
+pub(crate) enum ConfirmationNeed {
+    /// Nothing: its tool has no way to confirm, or a person has said yes already.
+    Nothing,
+    /// The agent was told to confirm this call.
+    Told(Confirmations),
+    /// The call says that it is confirmed.
     Said,
 }
 
 /// What an agent's confirmation is worth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Weight {
-    /// A person is then asked.
+pub enum ConfirmationWeight {
+    /// A person is asked then.
     #[default]
     Person,
     /// It is enough.
     Model,
 }
 
-impl Confirmation {
-    /// Whether a call is confirmed. One that is not is remembered: its repetition may be.
-    pub(crate) fn is_given(&self, call: &Call) -> bool {
+impl ConfirmationNeed {
+    /// Returns whether a call is confirmed. A call that is not is remembered, so that repeating it can confirm it.
+    pub(crate) fn is_met_by(&self, call: &Call) -> bool {
         let told = match self {
-            Self::NotNeeded => return true,
+            Self::Nothing => return true,
             Self::Said => return call.args.get(CONFIRMED) == Some(&true.into()),
-            Self::Needed(Confirmations(told)) => told,
+            Self::Told(Confirmations(told)) => told,
         };
         let mut args = call.args.clone();
         let confirmed = args.as_object_mut().and_then(|args| args.shift_remove(CONFIRMED));
@@ -52,7 +52,7 @@ impl Confirmation {
         if confirmed == Some(true.into()) && told.remove(&key) {
             return true;
         }
-        if told.len() >= MOST {
+        if told.len() >= MOST_REMEMBERED_CALLS {
             told.clear();
         }
         told.insert(key);
@@ -60,7 +60,7 @@ impl Confirmation {
     }
 }
 
-/// Whether a tool's arguments have a word for it.
+/// Returns whether a tool has an argument to confirm with.
 pub(crate) fn can_confirm(keys: &[String]) -> bool {
     keys.iter().any(|key| key == CONFIRMED)
 }

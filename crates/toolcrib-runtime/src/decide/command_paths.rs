@@ -3,15 +3,31 @@
 
 use std::collections::BTreeSet;
 
-use toolcrib_core::Ctx;
 use toolcrib_core::policy::without_detours;
 use toolcrib_core::reading::{Reading, Step};
+
+use super::path_cache::PathCache;
 
 /// Of more words than this, the rest are not looked at for files.
 const MOST_NAMED: usize = 1000;
 
 /// Nor of more parts of paths, from all directories together: each of them is asked for.
 const MOST_PARTS: usize = 20_000;
+
+/// Whether rules about paths restrict the tool that is called.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PathRules {
+    /// No rule denies or asks about paths.
+    None,
+    /// Some rule does, so a command must show which paths it touches.
+    Restrict,
+}
+
+impl PathRules {
+    fn restrict(self) -> bool {
+        self == Self::Restrict
+    }
+}
 
 /// What words could be, up to a bound.
 pub(crate) struct Candidates {
@@ -79,19 +95,19 @@ pub(crate) fn below(from: &str, path: &str) -> String {
 pub(crate) fn doubt_writers(
     reading: &mut Reading,
     from: &str,
-    is_kept: bool,
+    rules: PathRules,
     keeps: &dyn Fn(&str) -> bool,
-    ctx: &Ctx,
+    paths: &PathCache,
 ) {
     let Ok(proven) = &reading.proven else { return };
     let unknown = proven.steps.iter().filter(|step| !step.names.is_known);
     let candidates = Candidates::of(unknown.flat_map(|step| &step.words[1..]), 1);
     let found = candidates.paths.iter().find(|word| {
-        keeps(&without_detours(word)) || keeps(&ctx.files.resolve(&below(from, word)).path)
+        keeps(&without_detours(word)) || keeps(&paths.resolve(&below(from, word)).path)
     });
     if let Some(word) = found {
         reading.proven = Err(format!("it could write `{word}`, and a rule is about that"));
-    } else if let Some(why) = candidates.beyond.filter(|_| is_kept) {
+    } else if let Some(why) = candidates.beyond.filter(|_| rules.restrict()) {
         reading.proven = Err(format!("{why}, and a rule is about paths"));
     }
 }
@@ -168,14 +184,14 @@ pub(crate) fn words_of(reading: &Reading) -> impl Iterator<Item = &String> {
 
 /// What a path is can change while a command runs, by a part of it: where a rule is about paths, nothing is proven
 /// of the parts beside it. Nor is it of one that writes what its words do not name.
-pub(crate) fn doubt_names(reading: &mut Reading, is_kept: bool) {
+pub(crate) fn doubt_names(reading: &mut Reading, rules: PathRules) {
     let Ok(proven) = &reading.proven else { return };
     let has_pipe = proven.steps.iter().any(|step| step.is_fed);
     let is_file = |word: &String| !word.starts_with('-') || word.contains(['/', '=']);
     let has_files = |step: &Step| step.words[1..].iter().any(is_file);
     let maker = proven.steps.iter().position(|step| step.names.leads_elsewhere);
     let why = match maker {
-        Some(maker) if is_kept => {
+        Some(maker) if rules.restrict() => {
             let rest = proven.steps.iter().enumerate();
             let beside = rest.filter(|(at, _)| *at > maker || has_pipe && *at != maker);
             let has_redirects = !proven.writes.is_empty() || !reading.reads.is_empty();
@@ -184,7 +200,7 @@ pub(crate) fn doubt_names(reading: &mut Reading, is_kept: bool) {
         }
         _ => None,
     };
-    let unnamed = is_kept && proven.steps.iter().any(|step| step.names.writes_unnamed);
+    let unnamed = rules.restrict() && proven.steps.iter().any(|step| step.names.writes_unnamed);
     let why = why.or(unnamed.then_some("it writes files that its words do not name"));
     if let Some(why) = why {
         reading.proven = Err(format!("{why}, and a rule is about paths"));
@@ -196,8 +212,8 @@ pub(crate) fn doubt_names(reading: &mut Reading, is_kept: bool) {
 pub(crate) fn mentioned(
     reading: &mut Reading,
     from: &str,
-    is_kept: bool,
-    ctx: &Ctx,
+    rules: PathRules,
+    paths: &PathCache,
 ) -> Vec<String> {
     let directories = directories(reading, from);
     let Candidates { paths: candidates, beyond: mut unknown } =
@@ -206,7 +222,7 @@ pub(crate) fn mentioned(
     let mut all: Vec<String> = spelt.collect();
     for word in candidates {
         for directory in &directories {
-            let resolved = ctx.files.resolve(&below(directory, &word));
+            let resolved = paths.resolve(&below(directory, &word));
             let leads_out = !resolved.is_inside && word != "/dev/null";
             if leads_out && (resolved.has_links || word.contains('/')) {
                 unknown.get_or_insert_with(|| {
@@ -228,7 +244,7 @@ pub(crate) fn mentioned(
             "it changes its directory, and a rule is about paths".to_owned()
         });
     }
-    if let (true, Some(why), true) = (is_kept, unknown, reading.proven.is_ok()) {
+    if let (true, Some(why), true) = (rules.restrict(), unknown, reading.proven.is_ok()) {
         reading.proven = Err(why);
     }
     all
@@ -267,11 +283,11 @@ fn could_be(word: &str) -> (Vec<String>, bool) {
 }
 
 /// Puts real places in the place of what redirections are spelt as. One that is outside proves nothing.
-pub(crate) fn place_redirects(reading: &mut Reading, from: &str, ctx: &Ctx) {
+pub(crate) fn place_redirects(reading: &mut Reading, from: &str, paths: &PathCache) {
     if let Ok(proven) = &mut reading.proven {
         let mut outside = None;
         for path in &mut proven.writes {
-            let resolved = ctx.files.resolve(&below(from, path));
+            let resolved = paths.resolve(&below(from, path));
             if resolved.is_inside {
                 *path = resolved.path;
             } else {
@@ -282,9 +298,9 @@ pub(crate) fn place_redirects(reading: &mut Reading, from: &str, ctx: &Ctx) {
             reading.proven = Err(format!("it writes `{path}`, which is not in the workspace"));
         }
     }
-    let places = |paths: &[String]| -> Vec<String> {
-        let real = paths.iter().map(|path| ctx.files.resolve(&below(from, path)).path);
-        real.chain(paths.iter().map(|path| without_detours(path))).collect()
+    let places = |named: &[String]| -> Vec<String> {
+        let real = named.iter().map(|path| paths.resolve(&below(from, path)).path);
+        real.chain(named.iter().map(|path| without_detours(path))).collect()
     };
     reading.writes = places(&reading.writes);
     reading.removes = places(&reading.removes);

@@ -1,0 +1,12 @@
+//! The stages of a call, a file each: asked, checked, decided, permitted, ended. Each stage consumes the one
+//! before it, so no stage can be left out.
+
+pub(crate) mod asked;
+pub(crate) mod checked;
+pub(crate) mod decided;
+pub(crate) mod ended;
+pub(crate) mod isolate;
+pub(crate) mod permitted;
+pub(crate) mod question;
+pub(crate) mod review;
+pub(crate) mod scope;

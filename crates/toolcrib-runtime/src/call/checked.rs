@@ -1,0 +1,33 @@
+//! Stage two: the arguments fit and the tool's own checks found nothing wrong, so the call can be decided on.
+
+use std::sync::Arc;
+
+use toolcrib_core::{Prepared, Verdict};
+
+use super::decided::Decided;
+use super::scope::CallScope;
+use crate::decide::proposal::Proposal;
+
+/// A call that would not fail by itself.
+pub(crate) struct Checked {
+    pub(crate) scope: Arc<CallScope>,
+    pub(crate) prepared: Box<dyn Prepared>,
+    pub(crate) proposal: Proposal,
+}
+
+impl Checked {
+    /// Decides by policy, and then by the limits of the session and the user.
+    pub(crate) fn decide(self) -> Decided {
+        let Self { scope, prepared, proposal } = self;
+        let (facts, ctx) = (scope.facts(), &scope.ctx);
+        let mut decision = scope.judge.decide(&facts, &proposal, ctx);
+        if decision.verdict() != Verdict::Deny
+            && let Some(refused) = scope.judge.admit(&facts, &proposal, ctx)
+        {
+            decision = refused;
+        }
+        scope.judge.count_grant_use(&decision, ctx);
+        let _ = scope.decision.set(decision.clone());
+        Decided { scope, prepared, proposal, decision }
+    }
+}

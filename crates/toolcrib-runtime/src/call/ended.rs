@@ -1,0 +1,138 @@
+//! Stage five: the call is over. It is counted, answered in its catalogue's form, and recorded.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use toolcrib_core::catalogue::Failure;
+use toolcrib_core::toolset::Offer;
+use toolcrib_core::{
+    Call, Catalogue, Clock, Durability, ErrorKind, Moment, Outcome, Recorder, ToolError,
+};
+
+use super::scope::{CallScope, event};
+use crate::decide::judge::Judge;
+use crate::decide::quota::Charge;
+
+/// A call that is over, and what came of it.
+pub(crate) struct Ended<'a> {
+    pub(crate) call: &'a Call,
+    /// `catalogue/tool`, or the name as it was asked for.
+    pub(crate) tool: &'a str,
+    /// The catalogue that forms the reply, if one is known.
+    pub(crate) catalogue: Option<&'static Catalogue>,
+    /// What the stages of the call shared, if its tool was found.
+    pub(crate) scope: Option<&'a CallScope>,
+    pub(crate) result: Result<Value, ToolError>,
+    /// The call's own time, without the time a person took to answer.
+    pub(crate) elapsed: Duration,
+}
+
+impl Ended<'_> {
+    /// Counts the call against its quotas, records its end, and returns its outcome.
+    pub(crate) fn close(
+        self,
+        judge: &Judge,
+        recorder: &dyn Recorder,
+        clock: &dyn Clock,
+    ) -> Outcome {
+        let (call, tool, elapsed) = (self.call, self.tool, self.elapsed);
+        let charge = Charge { call: &call.id.0, session: &call.session.0, tool, planned: 0 };
+        judge.spend(charge, self.written_bytes(), elapsed, clock);
+        let scope = self.scope;
+        let outcome = self.outcome();
+        let changed = scope.and_then(|scope| scope.ctx.meter.touched());
+        let error = outcome.error.as_ref();
+        let moment = Moment::Ended {
+            touched: changed.as_ref(),
+            error: error.map(|err| (err.kind, err.message.as_str())),
+            elapsed_us: elapsed.as_micros() as u64,
+            version: scope.map(|scope| scope.offer.version()),
+            reply: &outcome.text,
+            usage: outcome.usage,
+            has_task: scope.is_some_and(|scope| scope.ctx.commands.is_under_way(&call.id.0)),
+        };
+        // The call is over: if this cannot be recorded, there is nothing left to refuse.
+        let recorded = recorder.record(&event(clock, call, tool, moment), Durability::Written);
+        Outcome { unrecorded: recorded.err(), ..outcome }
+    }
+
+    /// Returns the outcome in the catalogue's form, not recorded yet.
+    pub(crate) fn outcome(self) -> Outcome {
+        let Self { call, tool, catalogue, scope, result, elapsed } = self;
+        let formed = result.and_then(|reply| match (catalogue, scope) {
+            (Some(catalogue), Some(scope)) => success(catalogue, scope, reply, elapsed),
+            _ => Ok((reply.to_string(), reply)),
+        });
+        let (text, reply, error) = match formed {
+            Ok((text, reply)) => (text, reply, None),
+            Err(err) => {
+                let reply = failure(catalogue, call, &err, elapsed);
+                (reply.to_string(), reply, Some(err))
+            }
+        };
+        Outcome {
+            call: call.id.clone(),
+            tool: tool.to_owned(),
+            text,
+            reply,
+            error,
+            decision: scope.and_then(|scope| scope.decision.get().cloned()),
+            usage: scope.map(|scope| scope.ctx.meter.total()).unwrap_or_default(),
+            changes: scope.map(|scope| scope.ctx.files.changes()).unwrap_or_default(),
+            elapsed,
+            unrecorded: None,
+        }
+    }
+
+    /// Returns how many bytes the call wrote.
+    fn written_bytes(&self) -> u64 {
+        self.scope.map_or(0, |scope| {
+            let changes = scope.ctx.files.changes();
+            let sizes = changes.iter().filter_map(|change| Some(change.after.as_ref()?.size));
+            // For a small file, the disk is given more than the file.
+            if changes.is_empty() { scope.ctx.meter.total().written_bytes } else { sizes.sum() }
+        })
+    }
+}
+
+/// Forms a reply as the catalogue does, within the limit of the tool. Returns it as text and as a value.
+fn success(
+    catalogue: &Catalogue,
+    scope: &CallScope,
+    reply: Value,
+    elapsed: Duration,
+) -> Result<(String, Value), ToolError> {
+    let Offer { tool, limits, .. } = &scope.offer;
+    let reply = (catalogue.reply)(tool.declaration(), reply, elapsed);
+    let text = reply.to_string();
+    let limit = limits.output_bytes;
+    // What was done is told as done, at any length: an error would be a lie.
+    if text.len() <= limit || !scope.ctx.files.changes().is_empty() {
+        return Ok((text, reply));
+    }
+    let message = format!("the reply has {} bytes, and the limit is {limit}", text.len());
+    Err(ToolError::new(ErrorKind::OutputTooLarge, message)
+        .hint("ask for less: a range of lines, a smaller directory")
+        .with("limit_bytes", limit)
+        .with("actual_bytes", text.len()))
+}
+
+/// Forms a failure as the catalogue does, or plainly where none is known.
+fn failure(
+    catalogue: Option<&Catalogue>,
+    call: &Call,
+    error: &ToolError,
+    elapsed: Duration,
+) -> Value {
+    let name = call.tool.rsplit('/').next().unwrap_or(&call.tool);
+    if let Some(catalogue) = catalogue {
+        return (catalogue.error_reply)(&Failure { tool: name, args: &call.args, error, elapsed });
+    }
+    let mut body = Map::new();
+    body.insert("code".to_owned(), error.kind.as_str().into());
+    body.insert("message".to_owned(), error.message.as_str().into());
+    if let Some(hint) = &error.hint {
+        body.insert("hint".to_owned(), hint.as_str().into());
+    }
+    json!({"error": body})
+}

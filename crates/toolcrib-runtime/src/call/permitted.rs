@@ -1,0 +1,101 @@
+//! Stage four: the call may run. Its permit is used up by running it.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::runtime::Handle;
+use toolcrib_core::tool::ReplyFuture;
+use toolcrib_core::{Ctx, Durability, Effect, ErrorKind, Moment, Permit, Prepared, ToolError};
+
+use super::question::pinned_digest;
+use super::scope::CallScope;
+use crate::decide::affected::AffectedFiles;
+use crate::decide::proposal::Proposal;
+
+/// A call that may run.
+pub(crate) struct Permitted {
+    pub(crate) scope: Arc<CallScope>,
+    pub(crate) prepared: Box<dyn Prepared>,
+    pub(crate) proposal: Proposal,
+    pub(crate) permit: Permit,
+}
+
+impl Permitted {
+    /// Fails if what someone was asked about is not what would run now.
+    pub(crate) fn check_unchanged(&self, asked_digest: &str) -> Result<(), ToolError> {
+        let Self { scope, proposal, .. } = self;
+        let files = proposal.edited_paths()?;
+        if pinned_digest(scope, proposal, &files) == asked_digest {
+            return Ok(());
+        }
+        let message =
+            format!("`{}` was not run: files it names changed during the question", scope.tool);
+        Err(ToolError::new(ErrorKind::Changed, message).hint("look at them, and repeat the call"))
+    }
+
+    /// Runs the tool on this thread, and measures what it uses.
+    pub(crate) fn run_here(self, handle: &Handle) -> Result<Value, ToolError> {
+        let scope = Arc::clone(&self.scope);
+        if scope.effect() == Effect::Write && scope.ctx.commands.reaches_network() {
+            scope.judge.mark_tainted(&scope.call.session.0, &scope.ctx);
+        }
+        let Started { work, has_snapshots } = self.start()?;
+        // Measured from here on: what the record took is not the tool's.
+        let before = scope.clock.used();
+        let reply = handle.block_on(work);
+        scope.ctx.meter.add(&scope.clock.used().since(&before));
+        // The snapshots of a command that goes on as a task are resolved when the task ends.
+        if has_snapshots && !scope.ctx.commands.is_under_way(&scope.call.id.0) {
+            scope.ctx.files.resolve_snapshots();
+        }
+        reply
+    }
+
+    /// Enters the tool: takes snapshots of the files that its command may change, records that it started, and
+    /// returns the work.
+    pub(crate) fn start(self) -> Result<Started, ToolError> {
+        let Self { scope, prepared, proposal, permit } = self;
+        if !permit.covers(scope.digest) {
+            let message = format!("`{}` is not the call that was permitted", scope.tool);
+            return Err(ToolError::new(ErrorKind::Refused, message));
+        }
+        let ctx = &scope.ctx;
+        let affected = AffectedFiles::of(&proposal, ctx);
+        let has_snapshots = affected.as_ref().is_some_and(|affected| !affected.files.is_empty());
+        if let Some(affected) = &affected {
+            let missing = ctx.files.take_snapshots(&affected.files, affected.known);
+            ctx.meter.leave_out(missing + u64::from(affected.is_cut));
+        }
+        record_started(&scope, &proposal).inspect_err(|_| {
+            // The tool does not run, so its snapshots are not needed.
+            if has_snapshots {
+                ctx.files.resolve_snapshots();
+            }
+        })?;
+        let ctx = Ctx { is_read_only: affected.is_none(), ..ctx.clone() };
+        Ok(Started { work: prepared.run(permit, ctx), has_snapshots })
+    }
+}
+
+/// A tool that was entered.
+pub(crate) struct Started {
+    pub(crate) work: ReplyFuture,
+    has_snapshots: bool,
+}
+
+/// Records that the tool begins: for one that changes something, so that no power cut can take it back.
+fn record_started(scope: &CallScope, proposal: &Proposal) -> Result<(), ToolError> {
+    let absolute = |path: &str| proposal.paths.absolute(path).ok();
+    let command = proposal.plan.command.as_ref();
+    let edits = proposal.plan.edits.iter();
+    let places: Vec<String> = edits.filter_map(|edit| absolute(&edit.path)).collect();
+    let directory = command.and_then(|_| absolute(proposal.start_directory()));
+    let terms = command.map(|_| scope.ctx.commands.terms());
+    let (directory, terms) = (directory.as_deref(), terms.as_deref());
+    let durability = match scope.effect() {
+        Effect::Write => Durability::Synced,
+        // It has told nobody anything before it ends; if that takes long, it is written meanwhile.
+        Effect::Read | Effect::Compute | Effect::None => Durability::Buffered,
+    };
+    scope.record(Moment::Started { places: &places, directory, terms }, durability)
+}

@@ -1,0 +1,118 @@
+//! What all stages of one call share: the call, its tool, its context, and the way to the record.
+
+use std::sync::{Arc, OnceLock};
+
+use toolcrib_core::canonical::{self, Digest};
+use toolcrib_core::toolset::Offer;
+use toolcrib_core::{
+    Call, Clock, Ctx, Decision, Durability, Effect, ErrorKind, Event, Moment, Recorder, Tier,
+    ToolError,
+};
+
+use super::review::Review;
+use crate::decide::confirm::ConfirmationNeed;
+use crate::decide::judge::{CallFacts, Judge};
+
+/// One call whose tool was found.
+pub(crate) struct CallScope {
+    pub(crate) call: Call,
+    pub(crate) offer: Offer,
+    /// `catalogue/tool`.
+    pub(crate) tool: String,
+    /// The names of the tool's arguments, in the order they are declared in.
+    pub(crate) keys: Arc<[String]>,
+    /// What a permit is bound to: tool and canonical arguments.
+    pub(crate) digest: Digest,
+    pub(crate) ctx: Ctx,
+    pub(crate) judge: Arc<Judge>,
+    pub(crate) approval: ApprovalTerms,
+    pub(crate) recorder: Arc<dyn Recorder>,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// What was decided, once it is.
+    pub(crate) decision: OnceLock<Decision>,
+}
+
+/// What holds when the call has to be approved.
+pub(crate) struct ApprovalTerms {
+    pub(crate) confirmation: ConfirmationNeed,
+    pub(crate) review: Review,
+}
+
+impl CallScope {
+    pub(crate) fn effect(&self) -> Effect {
+        self.offer.tool.declaration().effect
+    }
+
+    pub(crate) fn tier(&self) -> Tier {
+        self.offer.tool.declaration().tier
+    }
+
+    /// Returns what the judge needs to know of the call.
+    pub(crate) fn facts(&self) -> CallFacts<'_> {
+        CallFacts {
+            call: &self.call.id.0,
+            tool: &self.tool,
+            tier: self.tier(),
+            args: &self.call.args,
+            keys: &self.keys,
+            session: &self.call.session.0,
+        }
+    }
+
+    /// Records that the call was decided. What follows is written with it: that it started, or that it ended.
+    pub(crate) fn record_decided(
+        &self,
+        verdict: &str,
+        rule: &str,
+        by: Option<&str>,
+    ) -> Result<(), ToolError> {
+        self.record(Moment::Decided { verdict, rule, by }, Durability::Buffered)
+    }
+
+    /// Records a moment of the call. A call that would change something and cannot be recorded is refused;
+    /// reading goes on.
+    pub(crate) fn record(
+        &self,
+        moment: Moment<'_>,
+        durability: Durability,
+    ) -> Result<(), ToolError> {
+        let event = event(&*self.clock, &self.call, &self.tool, moment);
+        match self.recorder.record(&event, durability) {
+            Err(reason) if self.effect() == Effect::Write => {
+                let tool = &self.tool;
+                let message =
+                    format!("`{tool}` was not run: the record cannot be written: {reason}");
+                Err(ToolError::new(ErrorKind::Unrecorded, message).hint(
+                    "check the state folder: it must be writable, its disk must not be full, and no \
+                     program may hold its files locked; then repeat the call",
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Records that a call was asked for. It is written with what comes next.
+pub(crate) fn record_asked(
+    recorder: &dyn Recorder,
+    clock: &dyn Clock,
+    tool: &str,
+    call: &Call,
+    effect: Effect,
+) -> Digest {
+    let args = canonical::text(&call.args);
+    let digest = Digest::of(tool, &call.args);
+    let moment = Moment::Asked { args: &args, digest: digest.to_string(), effect };
+    let _ = recorder.record(&event(clock, call, tool, moment), Durability::Buffered);
+    digest
+}
+
+/// Returns a moment of a call as an event that happens now.
+pub(crate) fn event<'a>(
+    clock: &dyn Clock,
+    call: &'a Call,
+    tool: &'a str,
+    moment: Moment<'a>,
+) -> Event<'a> {
+    Event { at: clock.now(), call: &call.id, session: call.conversation(), tool, moment }
+}

@@ -1,0 +1,13 @@
+//! Deciding about a call: what it proposes to do, what policy says of that, and the limits of its session.
+
+pub(crate) mod affected;
+mod command_paths;
+pub(crate) mod confirm;
+pub(crate) mod judge;
+pub(crate) mod limits;
+mod path_cache;
+pub(crate) mod proposal;
+pub(crate) mod quota;
+mod rate;
+mod sessions;
+pub(crate) mod taint;

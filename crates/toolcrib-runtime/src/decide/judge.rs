@@ -1,0 +1,312 @@
+//! The judge: asks policy about what a call proposes to do, within the limits of its session.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use serde_json::Value;
+use toolcrib_core::hosts::{hosts_in, hosts_named};
+use toolcrib_core::policy::grant::{self, Covers, Grant, Grants, Wish};
+use toolcrib_core::policy::{Policy, Rule, Subject};
+use toolcrib_core::reading::{ReadShell, Step};
+use toolcrib_core::{Clock, Ctx, Decision, Plan, Tier, Verdict, canonical};
+
+use super::command_paths::{PathRules, doubt_names, doubt_writers, mentioned, place_redirects};
+use super::confirm::{ConfirmationWeight, Confirmations};
+use super::limits::SessionLimits;
+use super::proposal::Proposal;
+use super::quota::{Charge, Quota, UserQuota};
+use super::rate::RateLimit;
+use super::taint::Taint;
+
+/// Something that "always" could cover, and why it may not, if so.
+pub type Choice = (Covers, Option<String>);
+
+/// The tools in quarantine, each with the reason.
+pub type Quarantine = Arc<RwLock<HashMap<String, String>>>;
+
+/// Decides about calls.
+pub struct Judge {
+    policy: Arc<Policy>,
+    shell: Arc<dyn ReadShell>,
+    grants: Arc<dyn Grants>,
+    quarantine: Quarantine,
+    rate: RateLimit,
+    quota: Quota,
+    taint: Taint,
+    user_quota: Option<Arc<dyn UserQuota>>,
+    confirmation_weight: ConfirmationWeight,
+    pub(crate) confirmations: Confirmations,
+}
+
+/// Which tool is called, with what, by whom.
+pub(crate) struct CallFacts<'a> {
+    pub(crate) call: &'a str,
+    pub(crate) tool: &'a str,
+    pub(crate) tier: Tier,
+    pub(crate) args: &'a Value,
+    /// The names of the tool's arguments, in the order they are declared in.
+    pub(crate) keys: &'a [String],
+    pub(crate) session: &'a str,
+}
+
+impl CallFacts<'_> {
+    fn canonical(&self) -> String {
+        canonical::in_order(self.args, self.keys.iter().map(String::as_str))
+    }
+
+    fn charge(&self, planned: u64) -> Charge<'_> {
+        Charge { call: self.call, session: self.session, tool: self.tool, planned }
+    }
+}
+
+impl Judge {
+    /// Returns a judge by this policy, which has commands read by `shell` and knows what people granted.
+    pub fn new(policy: Arc<Policy>, shell: Arc<dyn ReadShell>, grants: Arc<dyn Grants>) -> Self {
+        Self {
+            policy,
+            shell,
+            grants,
+            quarantine: Arc::default(),
+            rate: RateLimit::default(),
+            quota: Quota::default(),
+            taint: Taint::default(),
+            user_quota: None,
+            confirmation_weight: ConfirmationWeight::default(),
+            confirmations: Confirmations::default(),
+        }
+    }
+
+    /// Returns this judge with these limits for each session.
+    pub fn with_limits(self, limits: SessionLimits) -> Self {
+        Self {
+            rate: RateLimit::new(limits.calls_per_minute),
+            quota: Quota::new(limits.quota),
+            taint: Taint::new(limits.taint),
+            confirmation_weight: limits.confirmation,
+            ..self
+        }
+    }
+
+    /// Returns this judge with a quota for the user as a whole.
+    pub fn with_user_quota(self, user_quota: Option<Arc<dyn UserQuota>>) -> Self {
+        Self { user_quota, ..self }
+    }
+
+    /// Returns this judge with these tools refused.
+    pub fn with_quarantine(self, quarantine: Quarantine) -> Self {
+        Self { quarantine, ..self }
+    }
+
+    /// Reads what a plan proposes, its command included.
+    pub(crate) fn propose(&self, plan: Plan, ctx: &Ctx) -> Proposal {
+        Proposal::new(plan, &*self.shell, &ctx.files)
+    }
+
+    /// Decides about a call by quarantine, policy, grants and taint.
+    pub(crate) fn decide(&self, facts: &CallFacts<'_>, proposal: &Proposal, ctx: &Ctx) -> Decision {
+        let quarantine = self.quarantine.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(why) = quarantine.get(facts.tool) {
+            return Decision::deny(why.clone(), String::new());
+        }
+        drop(quarantine);
+        let decision = self.by_policy(facts, proposal, ctx, &[]);
+        let decision = self.tighten(facts, decision, ctx);
+        if decision.verdict() != Verdict::Ask {
+            return decision;
+        }
+        let grants = self.grants_for(facts, proposal, ctx);
+        if grants.is_empty() {
+            return decision;
+        }
+        let decision = self.by_policy(facts, proposal, ctx, &grants);
+        self.tighten(facts, decision, ctx)
+    }
+
+    /// Counts a call that policy does not refuse against the limits of its session and its user. Returns a
+    /// refusal if one of them is reached.
+    pub(crate) fn admit(
+        &self,
+        facts: &CallFacts<'_>,
+        proposal: &Proposal,
+        ctx: &Ctx,
+    ) -> Option<Decision> {
+        let tasks = || ctx.commands.tasks();
+        let planned = proposal.plan.size();
+        if let Some(refused) = self.quota.reserve(facts.charge(planned), tasks) {
+            return Some(refused);
+        }
+        if let Some(refused) = self.rate.count(facts.session, facts.tool, ctx.clock.elapsed()) {
+            self.quota.release(facts.call);
+            return Some(refused);
+        }
+        let user_quota = self.user_quota.as_ref()?;
+        let running = tasks().iter().filter(|task| task.runs).map(|task| task.time).sum();
+        let why = user_quota.count(facts.tool, ctx.clock.now(), running, planned)?;
+        Some(Decision::deny(why.clone(), why))
+    }
+
+    /// Counts what a call wrote and how long it ran.
+    pub(crate) fn spend(&self, charge: Charge<'_>, bytes: u64, time: Duration, clock: &dyn Clock) {
+        self.quota.spend(charge, bytes, time, clock.elapsed());
+        if let Some(user_quota) = &self.user_quota {
+            user_quota.spend(bytes, time, clock.now());
+        }
+    }
+
+    /// Marks a session that is about to see the network.
+    pub(crate) fn mark_tainted(&self, session: &str, ctx: &Ctx) {
+        self.taint.mark(session, ctx.clock.elapsed());
+    }
+
+    /// Returns what an agent's confirmation is worth in a session. In a tainted one a person is asked.
+    pub(crate) fn confirmation_weight(&self, session: &str, ctx: &Ctx) -> ConfirmationWeight {
+        if self.taint.is_marked(session, ctx.clock.elapsed()) {
+            return ConfirmationWeight::Person;
+        }
+        self.confirmation_weight
+    }
+
+    /// Returns what someone who is asked about a call could say "always" to; with each, why not, if so.
+    pub(crate) fn choices(
+        &self,
+        facts: &CallFacts<'_>,
+        proposal: &Proposal,
+        ctx: &Ctx,
+    ) -> Vec<Choice> {
+        let exact = Covers::Call { args: facts.canonical(), links: proposal.links() };
+        let mut choices = vec![(exact, None)];
+        let now = ctx.clock.now();
+        if let Some(reading) = &proposal.reading
+            && let Ok(proven) = &reading.proven
+        {
+            // One grant covers one step: if several steps need one, none would be enough.
+            let closed = |step: &&Step| !self.policy.lets_through(facts.tool, step, now);
+            if let [step] = proven.steps.iter().filter(closed).collect::<Vec<_>>()[..] {
+                let asks = self.policy.asks_about(facts.tool, reading, step, now);
+                let beginnings = grant::beginnings(step, asks.as_deref()).into_iter();
+                choices.extend(beginnings.map(|(words, refused)| (Covers::Argv(words), refused)));
+            }
+        }
+        // Where an argument says what is done, the path alone does not.
+        let has_action = facts.keys.iter().any(|key| key == "action");
+        if let [edit] = &proposal.plan.edits[..]
+            && !has_action
+            && let Ok(path) = proposal.paths.absolute(&edit.path)
+        {
+            choices.push((Covers::Path(path), None));
+        }
+        choices
+    }
+
+    /// Stores a grant of what someone wished.
+    pub(crate) fn grant(&self, tool: &str, by: &str, wish: &Wish, ctx: &Ctx) -> Result<(), String> {
+        let now = ctx.clock.now();
+        let minutes = |minutes: u32| now.checked_add(jiff::Span::new().minutes(minutes)).ok();
+        let grant = Grant {
+            id: ctx.call.0.clone(),
+            tool_name: tool.to_owned(),
+            param_pattern: wish.covers.text(),
+            description: format!("always, said {by}"),
+            created_at: now,
+            last_used_at: None,
+            use_count: 0,
+            expires_at: wish.minutes.and_then(minutes),
+            enabled: true,
+            scope: wish.scope.clone(),
+            covers: wish.covers.clone(),
+            by: by.to_owned(),
+        };
+        self.grants.add(grant)
+    }
+
+    /// Counts a use of the grant that allowed a call, if one did.
+    pub(crate) fn count_grant_use(&self, decision: &Decision, ctx: &Ctx) {
+        if let (Verdict::Allow, Some(id)) = (decision.verdict(), &decision.grant) {
+            self.grants.used(id, ctx.clock.now());
+        }
+    }
+
+    fn tighten(&self, facts: &CallFacts<'_>, decision: Decision, ctx: &Ctx) -> Decision {
+        self.taint.tighten(facts.session, facts.tier, ctx.clock.elapsed(), decision)
+    }
+
+    /// Returns the grants that hold here and could cover the call, as rules.
+    fn grants_for(&self, facts: &CallFacts<'_>, proposal: &Proposal, ctx: &Ctx) -> Vec<Rule> {
+        let (now, root) = (ctx.clock.now(), proposal.paths.root());
+        // Grants that cannot be read grant nothing.
+        let grants = self.grants.current().unwrap_or_default();
+        let is_same = |grant: &&Grant| match &grant.covers {
+            Covers::Call { args, links } => {
+                *args == facts.canonical() && *links == proposal.links()
+            }
+            Covers::Argv(_) | Covers::Path(_) => true,
+        };
+        let grants = grants.iter().filter(|grant| grant.holds(now, facts.session, &root));
+        let grants = grants.filter(|grant| grant.tool_name == facts.tool).filter(is_same);
+        grants.filter_map(Grant::rule).collect()
+    }
+
+    fn by_policy(
+        &self,
+        facts: &CallFacts<'_>,
+        proposal: &Proposal,
+        ctx: &Ctx,
+        grants: &[Rule],
+    ) -> Decision {
+        // A copy, because what rules about paths and hosts make doubtful is taken back in it.
+        let mut reading = proposal.reading.clone();
+        let (plan, paths) = (&proposal.plan, &proposal.paths);
+        // Rules about paths look at the real ones.
+        let has_paths = self.policy.looks_at_paths(facts.tool)
+            || grants.iter().any(|grant| grant.when.is_about_paths());
+        let absolute = |path: &String| paths.absolute(path).unwrap_or_else(|_| path.clone());
+        let absolutes = |given: Vec<&String>| -> Vec<String> {
+            given.into_iter().filter(|_| has_paths).map(absolute).collect()
+        };
+        let root = if has_paths { absolute(&".".to_owned()) } else { String::new() };
+        let mut reads = absolutes(plan.reads.iter().collect());
+        let mut writes = absolutes(plan.edits.iter().map(|edit| &edit.path).collect());
+        if let (Some(reading), Some(command)) = (&mut reading, &plan.command) {
+            let from = proposal.start_directory();
+            let is_root = |path: &str| paths.absolute(path).ok() == paths.absolute(".").ok();
+            if command.directory.is_some() && !is_root(from) {
+                reading.elsewhere();
+            }
+            place_redirects(reading, from, paths);
+            if has_paths {
+                let rules = match self.policy.keeps_from_paths(facts.tool) {
+                    true => PathRules::Restrict,
+                    false => PathRules::None,
+                };
+                reads.extend(mentioned(reading, from, rules, paths));
+                doubt_names(reading, rules);
+                let keeps = |path: &str| self.policy.keeps_from_writing(facts.tool, &root, path);
+                doubt_writers(reading, from, rules, &keeps, paths);
+            }
+            writes.extend(reading.writes.iter().chain(&reading.removes).cloned());
+        }
+        let canonical = facts.canonical();
+        let mut hosts = hosts_in(facts.args, reading.as_ref());
+        if self.policy.looks_at_hosts(facts.tool)
+            && let Some(reading) = &mut reading
+        {
+            match hosts_named(reading) {
+                Ok(named) => hosts.extend(named),
+                Err(why) if reading.proven.is_ok() => reading.proven = Err(why),
+                Err(_) => {}
+            }
+        }
+        let subject = Subject {
+            tool: facts.tool,
+            tier: facts.tier,
+            canonical: &canonical,
+            root: &root,
+            reads: &reads,
+            writes: &writes,
+            hosts: &hosts,
+            reading: reading.as_ref(),
+        };
+        self.policy.decide(&subject, ctx.clock.now(), grants)
+    }
+}

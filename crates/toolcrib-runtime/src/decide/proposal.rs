@@ -1,0 +1,122 @@
+//! What a call proposes to do: the tool's plan, its command parsed once, and its paths resolved once.
+
+use std::sync::{Arc, OnceLock};
+
+use toolcrib_core::command::Shell;
+use toolcrib_core::reading::{ReadShell, Reading};
+use toolcrib_core::{Files, Plan, ToolError};
+
+use super::command_paths::{Candidates, below, directories, words_of};
+use super::path_cache::PathCache;
+
+/// The plan of a call, and everything about it that is worth finding out only once.
+pub(crate) struct Proposal {
+    pub(crate) plan: Plan,
+    /// How its command was read, if it runs one.
+    pub(crate) reading: Option<Reading>,
+    /// The directories that parts of its command could run in.
+    directories: Vec<String>,
+    /// The words of its command that could be paths.
+    candidates: OnceLock<Candidates>,
+    pub(crate) paths: PathCache,
+}
+
+impl Proposal {
+    /// Reads the command of a plan.
+    pub(crate) fn new(plan: Plan, shell: &dyn ReadShell, files: &Arc<dyn Files>) -> Self {
+        let reading = read_command(&plan, shell);
+        let from = plan.command.as_ref().and_then(|command| command.directory.as_deref());
+        let directories = match &reading {
+            Some(reading) => directories(reading, from.unwrap_or(".")),
+            None => Vec::new(),
+        };
+        let paths = PathCache::new(files);
+        Self { plan, reading, directories, candidates: OnceLock::new(), paths }
+    }
+
+    /// Forgets where paths led, because time has passed: a person was asked.
+    pub(crate) fn forget_paths(self) -> Self {
+        Self { paths: self.paths.emptied(), ..self }
+    }
+
+    /// Returns the directory that the command starts in, as the caller wrote it.
+    pub(crate) fn start_directory(&self) -> &str {
+        let command = self.plan.command.as_ref();
+        command.and_then(|command| command.directory.as_deref()).unwrap_or(".")
+    }
+
+    pub(crate) fn directories(&self) -> &[String] {
+        &self.directories
+    }
+
+    /// Returns the words of the command that could be paths, from any of its directories.
+    pub(crate) fn candidates(&self) -> Option<&Candidates> {
+        let reading = self.reading.as_ref()?;
+        Some(self.candidates.get_or_init(|| Candidates::all(reading, &self.directories)))
+    }
+
+    /// Returns the absolute paths of the files that the plan edits, in the plan's order.
+    pub(crate) fn edited_paths(&self) -> Result<Vec<String>, ToolError> {
+        self.plan.edits.iter().map(|edit| self.paths.absolute(&edit.path)).collect()
+    }
+
+    /// Returns the files in the workspace that the command names. An answer is bound to their content, too.
+    pub(crate) fn named_files(&self) -> Vec<String> {
+        let resolved = self.command_words().into_iter().map(|path| self.paths.resolve(&path));
+        let mut files: Vec<String> = resolved.filter(|it| it.is_inside).map(|it| it.path).collect();
+        files.sort_unstable();
+        files.dedup();
+        files
+    }
+
+    /// Returns the paths of the call that lead through links, each with where it leads.
+    pub(crate) fn links(&self) -> Vec<(String, String)> {
+        let edits = self.plan.edits.iter().map(|edit| edit.path.clone());
+        let mut paths: Vec<String> = edits.chain(self.plan.reads.iter().cloned()).collect();
+        paths.extend(self.command_words());
+        paths.sort_unstable();
+        paths.dedup();
+        let resolved = paths.into_iter().map(|path| (self.paths.resolve(&path), path));
+        resolved.filter(|(end, _)| end.has_links).map(|(end, path)| (path, end.path)).collect()
+    }
+
+    /// Returns what an answer about this call does not pin down, each in a sentence.
+    pub(crate) fn unpinned_words(&self) -> Vec<String> {
+        /// The most words that are listed.
+        const MOST_LISTED_WORDS: usize = 10;
+        let Some(reading) = &self.reading else { return Vec::new() };
+        let is_open =
+            |word: &&String| word.contains(['*', '?', '$', '`', '[', '{']) || word.starts_with('~');
+        let mut open: Vec<&String> = words_of(reading).filter(is_open).collect();
+        open.sort_unstable();
+        open.dedup();
+        let listed = open.iter().take(MOST_LISTED_WORDS);
+        let mut all: Vec<String> =
+            listed.map(|word| format!("`{word}` is only known when it runs")).collect();
+        all.extend(self.candidates().and_then(|candidates| candidates.beyond.clone()));
+        all
+    }
+
+    /// Returns every word of the command that could be a path, from every directory it could run in.
+    fn command_words(&self) -> Vec<String> {
+        let Some(candidates) = self.candidates() else { return Vec::new() };
+        let from = |directory| candidates.paths.iter().map(move |word| below(directory, word));
+        self.directories.iter().flat_map(|directory| from(directory)).collect()
+    }
+}
+
+fn read_command(plan: &Plan, shell: &dyn ReadShell) -> Option<Reading> {
+    plan.command.as_ref().map(|command| match command.shell {
+        Shell::Bash => shell.read(&command.text),
+        Shell::Own => {
+            let mut reading = shell.read(&command.text);
+            // Even within quotes, shells differ in how they read these.
+            if reading.proven.is_ok() && command.text.contains(['\\', '!', '\n']) {
+                let why = "a backslash, `!` or line break, which not all shells read alike";
+                reading.proven = Err(why.to_owned());
+            }
+            reading
+        }
+        Shell::PowerShell | Shell::Program(_) => Reading::unread("this shell's language"),
+    })
+}
