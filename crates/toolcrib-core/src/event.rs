@@ -1,4 +1,4 @@
-//! What is put on the record of a call, and the port that records it.
+//! Events of a call, and the port that records them.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -8,10 +8,10 @@ use crate::command::{ChangedFiles, End, Usage};
 use crate::declaration::Effect;
 use crate::error::ErrorKind;
 
-/// One line of the record.
+/// One event of a call, which becomes one line of the record.
 #[derive(Clone, Debug)]
 pub struct Event<'a> {
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
     /// The call.
     pub call: &'a CallId,
@@ -23,10 +23,10 @@ pub struct Event<'a> {
     pub moment: Moment<'a>,
 }
 
-/// The moments of a call's life.
+/// What happened to a call.
 #[derive(Clone, Debug)]
 pub enum Moment<'a> {
-    /// Someone asked for it.
+    /// A caller asked for the call.
     Asked {
         /// Canonical arguments.
         args: &'a str,
@@ -37,30 +37,30 @@ pub enum Moment<'a> {
     },
     /// Policy, and perhaps a person, decided.
     Decided {
-        /// What came of it: `allow` or `deny`.
+        /// The result: `allow` or `deny`.
         verdict: &'a str,
         /// The rule, in words.
         rule: &'a str,
         /// The person who answered, if one did.
         by: Option<&'a str>,
     },
-    /// A person is asked.
+    /// A person is being asked.
     Waits {
-        /// The rule that wants it.
+        /// The rule that asks.
         rule: &'a str,
     },
-    /// The tool begins. What it changes from here on is its doing.
+    /// The tool starts. Changes from here on are its own.
     Started {
-        /// The files it is about to change, where they are.
+        /// The absolute paths of the files it is about to change.
         places: &'a [String],
-        /// The directory of its command, if it runs one.
+        /// The directory its command starts in, if it runs one.
         directory: Option<&'a str>,
-        /// What holds for that command: the profile of the sandbox and its limits.
+        /// The terms that hold for that command: the sandbox profile and the limits.
         terms: Option<&'a str>,
     },
-    /// It is over.
+    /// The call ended.
     Ended {
-        /// How it failed, if it did.
+        /// The error, if the call failed.
         error: Option<(ErrorKind, &'a str)>,
         /// From asked to ended, in microseconds.
         elapsed_us: u64,
@@ -68,45 +68,45 @@ pub enum Moment<'a> {
         version: Option<&'a str>,
         /// The catalogue's reply.
         reply: &'a str,
-        /// What it used.
+        /// The resources it used.
         usage: Usage,
-        /// Whether it left a command running.
+        /// Whether its command goes on as a background task.
         has_task: bool,
-        /// What its command was seen to have changed.
+        /// The files that changed while its command ran.
         touched: Option<&'a ChangedFiles>,
     },
-    /// A task that it started is over.
+    /// A background task of the call ended.
     TaskEnded {
         /// How it ended.
         end: End,
         /// How long it took, in microseconds.
         elapsed_us: u64,
-        /// What it used.
+        /// The resources it used.
         usage: Usage,
-        /// What it was seen to have changed.
+        /// The files that changed while it ran.
         touched: Option<&'a ChangedFiles>,
     },
 }
 
-/// How well a line is kept before whoever wrote it goes on.
+/// How durable a line is before its writer goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Durability {
-    /// It may wait for the next line.
+    /// In memory: it is written together with the next line.
     Buffered,
-    /// It is written: our death does not undo that.
+    /// Written to the file: it survives the death of this process.
     Written,
-    /// It is on the disk: a power cut does not undo that.
+    /// Synced to the disk: it survives a power cut.
     Synced,
 }
 
-/// Something on the record that is no moment of a call.
+/// Something on the record that is no event of a call, such as a grant.
 #[derive(Clone, Debug)]
 pub struct Note<'a> {
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
     /// Who did it: `user` or `system`.
     pub actor: &'a str,
-    /// What it is about: `approval`, `grant`, `statistics` …
+    /// The subject: `approval`, `grant`, `statistics` …
     pub act: &'a str,
     /// What happened.
     pub event: &'a str,
@@ -114,7 +114,7 @@ pub struct Note<'a> {
     pub tool: &'a str,
     /// The call it is about, if it is about one.
     pub call: &'a str,
-    /// All that there is to say.
+    /// The details.
     pub detail: Value,
 }
 
@@ -123,9 +123,9 @@ pub trait Recorder: Send + Sync {
     /// Appends one event.
     fn record(&self, event: &Event<'_>, durability: Durability) -> Result<(), String>;
 
-    /// Writes what may have waited.
+    /// Writes what is buffered.
     fn flush(&self);
 
-    /// Appends something that is no moment of a call. It is written when this returns.
+    /// Appends a note. It is written when this returns.
     fn note(&self, note: &Note<'_>) -> Result<(), String>;
 }

@@ -22,17 +22,17 @@ use crate::search::Search;
 
 /// A tool, as its author writes it.
 pub trait Tool: Send + Sync + 'static {
-    /// What a caller may send. The JSON Schema is derived from this type.
+    /// The arguments that a caller sends. The JSON Schema is derived from this type.
     type Args: DeserializeOwned + JsonSchema + Send + 'static;
 
-    /// What the tool answers, before its catalogue wraps it.
+    /// The reply of the tool, before its catalogue gives it a form.
     type Reply: Serialize + Send;
 
-    /// What the tool is, as data.
+    /// Returns the tool as data.
     fn declaration(&self) -> &'static Declaration;
 
-    /// Checks what the schema cannot say, without changing anything, and returns what a person
-    /// would want to know before saying yes.
+    /// Checks what the schema cannot express, without changing anything. Returns what the call would
+    /// do, for policy and for the person who is asked.
     fn check(&self, ctx: &Ctx, args: &Self::Args) -> Result<Plan, ToolError> {
         let _ = (ctx, args);
         Ok(Plan::default())
@@ -45,14 +45,14 @@ pub trait Tool: Send + Sync + 'static {
         args: Self::Args,
     ) -> impl Future<Output = Result<Self::Reply, ToolError>> + Send;
 
-    /// Says whether the tool could work if it were called now.
+    /// Fails if the tool could not work now.
     fn health(&self, ctx: &Ctx) -> Result<(), ToolError> {
         let _ = ctx;
         Ok(())
     }
 }
 
-/// What one call can reach.
+/// The capabilities of one call.
 #[derive(Clone)]
 pub struct Ctx {
     /// The call.
@@ -67,45 +67,45 @@ pub struct Ctx {
     pub connection: Option<Connection>,
     /// The time.
     pub clock: Arc<dyn Clock>,
-    /// Whether the call is still wanted.
+    /// The cancellation token of the call.
     pub cancel: Cancel,
-    /// What the operator set for tools.
+    /// The settings of tools.
     pub settings: Arc<ToolSettings>,
-    /// How much the call may take.
+    /// The limits of the call.
     pub limits: Limits,
-    /// What the call has used.
+    /// The resources that the call has used.
     pub meter: Meter,
-    /// Whether its command is proven only to look.
+    /// Whether its command is proven to only read.
     pub is_read_only: bool,
 }
 
-/// Adds up what a call uses.
+/// Adds up the resources that a call uses.
 #[derive(Clone, Debug, Default)]
 pub struct Meter(Arc<Mutex<(Usage, ChangedFiles)>>);
 
 impl Meter {
-    /// Adds what a part of the call has used.
+    /// Adds the resources of one part of the call.
     pub fn add(&self, part: &Usage) {
         self.spent().0.add(part);
     }
 
-    /// What the call has used so far.
+    /// Returns the resources used so far.
     pub fn total(&self) -> Usage {
         self.spent().0
     }
 
-    /// Notes what its command was seen to have changed.
+    /// Sets the files that changed while its command ran.
     pub fn touch(&self, touched: ChangedFiles) {
         let mut spent = self.spent();
         spent.1 = ChangedFiles { unkept: spent.1.unkept, ..touched };
     }
 
-    /// Notes how many files were not kept before its command.
+    /// Sets how many files have no snapshot from before its command.
     pub fn leave_out(&self, unkept: u64) {
         self.spent().1.unkept = unkept;
     }
 
-    /// What its command was seen to have changed, if anything.
+    /// Returns the files that changed while its command ran, if any did.
     pub fn touched(&self) -> Option<ChangedFiles> {
         Some(self.spent().1.clone()).filter(|touched| !touched.is_empty())
     }
@@ -127,7 +127,7 @@ pub struct Connection {
 /// What the operator set for tools.
 #[derive(Clone, Debug)]
 pub struct ToolSettings {
-    /// After how long a search answers with what it has.
+    /// The time after which a search answers with what it has found.
     pub search_time: Duration,
     /// The most a forgekeeper tool reads of a file.
     pub max_read_bytes: u64,
@@ -151,7 +151,7 @@ impl Default for ToolSettings {
     }
 }
 
-/// What a call would do, for whoever decides about it.
+/// What a call would do, for policy and for the person who is asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// The files it would change.
@@ -165,11 +165,11 @@ pub struct Plan {
 /// A command that a call would run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProposedCommand {
-    /// What reads the text.
+    /// The shell that reads the text.
     pub shell: Shell,
     /// The text.
     pub text: String,
-    /// Where it starts, as the caller wrote it.
+    /// The directory it starts in, as the caller wrote it.
     pub directory: Option<String>,
 }
 
@@ -178,9 +178,9 @@ pub struct ProposedCommand {
 pub struct ProposedEdit {
     /// The path, as the caller wrote it.
     pub path: String,
-    /// Its text now; nothing if it is new or not text.
+    /// The text before; empty if the file is new or not text.
     pub before: Option<String>,
-    /// Its text then; nothing if it would be gone or is not text.
+    /// The text after; empty if the file would be gone or is not text.
     pub after: Option<String>,
 }
 
@@ -196,10 +196,10 @@ impl Plan {
         Self { reads: vec![path.to_owned()], ..Self::default() }
     }
 
-    /// Returns a plan that looks below a directory for what a pattern names.
+    /// Returns a plan that searches below a directory for a file name pattern.
     pub fn search(directory: Option<&str>, pattern: Option<&str>) -> Self {
         let directory = directory.unwrap_or(".");
-        // A pattern without stars is a name like any other.
+        // A pattern without wildcards is a plain name, which rules about paths look at.
         let named = pattern.map(|pattern| match directory {
             "." | "" | "./" => pattern.to_owned(),
             above => format!("{}/{pattern}", above.trim_end_matches('/')),
@@ -208,7 +208,7 @@ impl Plan {
         Self { reads: reads.collect(), ..Self::default() }
     }
 
-    /// How many bytes its edits would write.
+    /// Returns how many bytes the edits would write.
     pub fn size(&self) -> u64 {
         let sizes = self.edits.iter().filter_map(|edit| edit.after.as_ref());
         sizes.map(|after| after.len() as u64).sum()
@@ -223,20 +223,20 @@ impl Plan {
 
 /// A tool for the runtime: arguments are JSON, parsed once.
 pub trait AnyTool: Send + Sync {
-    /// What the tool is, as data.
+    /// Returns the tool as data.
     fn declaration(&self) -> &'static Declaration;
 
-    /// The JSON Schema of its arguments, trimmed of what a model does not need.
+    /// Returns the JSON Schema of the arguments, without what a model does not need.
     fn schema(&self) -> Value;
 
     /// Parses the arguments.
     fn parse(&'static self, args: Value) -> Result<Box<dyn Prepared>, ToolError>;
 
-    /// Says whether the tool could work if it were called now.
+    /// Fails if the tool could not work now.
     fn health(&self, ctx: &Ctx) -> Result<(), ToolError>;
 }
 
-/// A call whose arguments were understood.
+/// A call whose arguments were parsed.
 pub trait Prepared: Send {
     /// Runs the tool's own checks.
     fn check(&self, ctx: &Ctx) -> Result<Plan, ToolError>;
@@ -245,7 +245,7 @@ pub trait Prepared: Send {
     fn run(self: Box<Self>, permit: Permit, ctx: Ctx) -> ReplyFuture;
 }
 
-/// A call under way.
+/// The reply of a running call.
 pub type ReplyFuture = Pin<Box<dyn Future<Output = Result<Value, ToolError>> + Send>>;
 
 impl<T: Tool> AnyTool for T {

@@ -1,5 +1,5 @@
-//! Running a tool so that nothing it does can harm the process: off the main thread when it can
-//! block, within its deadline, its panics caught.
+//! Isolation of a tool from the process: it runs off the main thread if it can block, within its deadline, and its
+//! panics are caught.
 
 use std::any::Any;
 use std::future::Future;
@@ -11,13 +11,13 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use toolcrib_core::{Cancel, Effect, ErrorKind, Recorder, ToolError};
 
-/// How long work that was told to stop may take to do so before it is given up on.
-const GRACE: Duration = Duration::from_millis(500);
+/// How long cancelled work may take to stop before it is abandoned.
+const CANCEL_GRACE: Duration = Duration::from_millis(500);
 
-/// After this, that a call has begun does not wait to be written until it ends.
-const SLOW: Duration = Duration::from_millis(20);
+/// After this time, the buffered record of a call is written without waiting for the call to end.
+const FLUSH_AFTER: Duration = Duration::from_millis(20);
 
-/// What a piece of work is allowed.
+/// The time and the cancellation token of one piece of work.
 pub(crate) struct Allowance<'a> {
     pub(crate) effect: Effect,
     pub(crate) deadline: Duration,
@@ -33,14 +33,14 @@ pub(crate) async fn blocking<T: Send + 'static>(
     let mut task = tokio::task::spawn_blocking(move || {
         catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(bug(&*panic)))
     });
-    let mut slow = pin!(tokio::time::sleep(SLOW));
+    let mut flush = pin!(tokio::time::sleep(FLUSH_AFTER));
     let mut deadline = pin!(tokio::time::sleep(allowance.deadline));
-    let mut is_slow = false;
+    let mut is_flushed = false;
     let stopped = loop {
         tokio::select! {
             done = &mut task => return joined(done),
-            () = &mut slow, if !is_slow => {
-                is_slow = true;
+            () = &mut flush, if !is_flushed => {
+                is_flushed = true;
                 allowance.recorder.flush();
             }
             () = &mut deadline => break timeout(allowance.deadline),
@@ -48,18 +48,18 @@ pub(crate) async fn blocking<T: Send + 'static>(
         }
     };
     allowance.cancel.cancel();
-    settle(task, stopped, allowance.effect).await
+    await_stop(task, stopped, allowance.effect).await
 }
 
-/// Waits a little for work that was told to stop. What it did all the same is what is reported.
-async fn settle<T>(
+/// Waits a little for cancelled work to stop. If it finishes all the same, its result is the one that counts.
+async fn await_stop<T>(
     task: JoinHandle<Result<T, ToolError>>,
     stopped: ToolError,
     effect: Effect,
 ) -> Result<T, ToolError> {
-    match tokio::time::timeout(GRACE, task).await {
+    match tokio::time::timeout(CANCEL_GRACE, task).await {
         Ok(done) => match joined(done) {
-            // What it has to say for itself goes along.
+            // The context of the tool's own error goes along.
             Err(err) if err.kind == ErrorKind::Cancelled => {
                 let mut stopped = stopped;
                 stopped.context.extend(err.context);
@@ -74,7 +74,7 @@ async fn settle<T>(
     }
 }
 
-/// Runs a future on this thread, its panics caught.
+/// Runs a future on this thread, and catches its panics.
 pub(crate) async fn inline<T>(
     allowance: &Allowance<'_>,
     work: impl Future<Output = Result<T, ToolError>> + Send,
@@ -105,7 +105,7 @@ fn joined<T>(done: Result<Result<T, ToolError>, tokio::task::JoinError>) -> Resu
 }
 
 fn bug(panic: &(dyn Any + Send)) -> ToolError {
-    // What a panic says can hold anything; the caller learns only that it happened.
+    // A panic's message can contain anything, secrets included, so the caller learns only that it happened.
     let _ = panic;
     ToolError::new(ErrorKind::Bug, "the tool failed in a way it should not")
         .hint("this is a defect of the tool; the record has the call")
@@ -127,7 +127,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use toolcrib_core::{Durability, Event, Note};
 
-    /// Counts how often it is told to write what waits.
+    /// Counts how often it is flushed.
     #[derive(Default)]
     struct Counter(AtomicUsize);
 
@@ -146,9 +146,9 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_long_is_on_the_record_meanwhile() {
+    fn a_slow_call_is_on_the_record_before_it_ends() {
         let events = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        for (time, expect) in [(SLOW * 10, 1), (Duration::ZERO, 0)] {
+        for (time, expect) in [(FLUSH_AFTER * 10, 1), (Duration::ZERO, 0)] {
             let (recorder, cancel) = (Counter::default(), Cancel::default());
             let deadline = Duration::from_mins(1);
             let allowance =
