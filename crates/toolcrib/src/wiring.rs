@@ -1,6 +1,7 @@
 //! Puts the parts together: settings, state, roots, tools, record.
 
 mod commands;
+mod diagnosis;
 mod places;
 mod policy;
 mod record;
@@ -27,9 +28,10 @@ use toolcrib_shell::Bash;
 use toolcrib_tools::CATALOGUES;
 
 use crate::settings::{Overrides, Places, Settings};
+pub use diagnosis::Diagnosis;
 pub use upkeep::Upkeep;
 
-use places::{absolute, folder, own_places, state_folder};
+use places::{absolute, own_places, settings_places, state_folder};
 
 /// What the operator wants, before anything is opened.
 #[derive(Default)]
@@ -107,7 +109,7 @@ impl Crib {
         };
         let mut warnings: Vec<String> = missing.map(|missing| missing.0).into_iter().collect();
         let shell = Arc::new(Bash::default());
-        let rules = policy::policy(&settings, &places, &root, &*shell, &mut warnings)?;
+        let rules = policy::policy(&settings, &places, Some(&root), &*shell, &mut warnings)?;
         let workspace = opener.open(root)?;
         let redactor = record::redactor(&settings, &environment);
         let recorder = record::recorder(&settings, &rules.files, redactor.clone(), &state);
@@ -267,21 +269,20 @@ impl Plans {
 
     /// Reads what `wishes` and the environment name.
     pub fn read(wishes: &Wishes) -> Result<Self, WiringError> {
-        let environment: BTreeMap<String, OsString> = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
-            .collect();
-        let given = absolute(wishes.workspace.as_deref().unwrap_or(Path::new(".")))?;
-        let root = Root::open(&given)?;
-        let places = Places {
-            machine: PathBuf::from("/etc/toolcrib/config.toml"),
-            user: folder(&environment, "XDG_CONFIG_HOME", ".config")
-                .map(|folder| folder.join("toolcrib/config.toml")),
-        };
+        let environment = places::environment();
+        let root = open_root(wishes)?;
+        let places = settings_places(&environment);
         let settings =
-            Settings::load(&places, &root, &environment, &wishes.flags, &wishes.assignments)?;
+            Settings::load(&places, Some(&root), &environment, &wishes.flags, &wishes.assignments)?;
         let state = wishes.state.clone().map_or_else(|| state_folder(&environment), Ok);
         Ok(Self { settings, root, state, places, environment })
     }
+}
+
+/// Opens the directory that is to be the workspace.
+fn open_root(wishes: &Wishes) -> Result<Root, WiringError> {
+    let given = absolute(wishes.workspace.as_deref().unwrap_or(Path::new(".")))?;
+    Ok(Root::open(&given)?)
 }
 
 /// Returns the session that calls of this process belong to.

@@ -38,24 +38,29 @@ pub struct Places {
 }
 
 impl Settings {
-    /// Loads the settings for `workspace`.
+    /// Returns every setting at its default.
+    pub fn defaults() -> Self {
+        let defaults = keys().map(|key| (key.name, (default(key), Origin::Default)));
+        Self { values: defaults.collect(), warnings: Vec::new() }
+    }
+
+    /// Loads the settings for `workspace`. Without a workspace there is no project file to read.
     pub fn load(
         places: &Places,
-        workspace: &Root,
+        workspace: Option<&Root>,
         environment: &BTreeMap<String, OsString>,
         flags: &Overrides,
         assignments: &[String],
     ) -> Result<Self, SettingsError> {
-        let mut settings = Self { values: BTreeMap::new(), warnings: Vec::new() };
-        for key in keys() {
-            settings.values.insert(key.name, (default(key), Origin::Default));
-        }
+        let mut settings = Self::defaults();
         for path in [Some(&places.machine), places.user.as_ref()].into_iter().flatten() {
             if let Some(text) = read_trusted(path)? {
                 settings.set(parse(&text, path)?);
             }
         }
-        settings.tighten(workspace)?;
+        if let Some(workspace) = workspace {
+            settings.tighten(workspace)?;
+        }
         settings.adopt(from_environment(environment)?);
         settings.warnings.extend(unknown_variables(environment));
         settings.set(from_flags(flags, assignments)?);

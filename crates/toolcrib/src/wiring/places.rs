@@ -10,6 +10,22 @@ use toolcrib_ledger::State;
 use super::WiringError;
 use crate::settings::{Places, Settings};
 
+/// Returns the environment of this process, as far as its names are UTF-8.
+pub(super) fn environment() -> BTreeMap<String, OsString> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
+        .collect()
+}
+
+/// Returns where the settings files of the machine and of the user are.
+pub(super) fn settings_places(environment: &BTreeMap<String, OsString>) -> Places {
+    Places {
+        machine: PathBuf::from("/etc/toolcrib/config.toml"),
+        user: folder(environment, "XDG_CONFIG_HOME", ".config")
+            .map(|folder| folder.join("toolcrib/config.toml")),
+    }
+}
+
 /// Returns what no tool may reach: our state and settings, the files they are links to, and the
 /// schemas they name.
 pub(super) fn own_places(places: &Places, state: &State, settings: &Settings) -> Vec<PathBuf> {
@@ -28,11 +44,7 @@ pub(super) fn absolute(path: &Path) -> Result<PathBuf, WiringError> {
 }
 
 /// Returns a folder of the user's, as the XDG rules place it.
-pub(super) fn folder(
-    environment: &BTreeMap<String, OsString>,
-    name: &str,
-    below: &str,
-) -> Option<PathBuf> {
+fn folder(environment: &BTreeMap<String, OsString>, name: &str, below: &str) -> Option<PathBuf> {
     // A relative path there is to be ignored, say the rules.
     let given = environment.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = || environment.get("HOME").map(PathBuf::from).filter(|path| path.is_absolute());

@@ -106,7 +106,7 @@ pub(super) struct Rulebook {
 pub(super) fn policy(
     settings: &Settings,
     places: &Places,
-    root: &Root,
+    root: Option<&Root>,
     shell: &dyn ReadShell,
     warnings: &mut Vec<String>,
 ) -> Result<Rulebook, WiringError> {
@@ -141,15 +141,9 @@ pub(super) fn policy(
             add(rules_in(&text, &name, Layer::Operator, Some(shell))?);
         }
     }
-    let path = root.path().join(IN_PROJECT).display().to_string();
-    let refuse = |what: String| WiringError(format!("`{path}`: {what}"));
-    if let Some(bytes) = root
-        .read_small(Path::new(IN_PROJECT), MOST_PROJECT)
-        .map_err(|err| refuse(err.to_string()))?
-    {
-        let text = String::from_utf8(bytes).map_err(|_| refuse("not UTF-8".to_owned()))?;
-        files.push((path.clone(), hash_of(text.as_bytes())));
-        add(rules_in(&text, &path, Layer::Project, Some(shell))?);
+    if let Some((name, text)) = root.map(project_rules).transpose()?.flatten() {
+        files.push((name.clone(), hash_of(text.as_bytes())));
+        add(rules_in(&text, &name, Layer::Project, Some(shell))?);
     }
     for rule in rules.iter().filter(|rule| rule.layer != Layer::Shipped) {
         if let Some(odd) = rule.tools.iter().find(|name| !is_known(name)) {
@@ -163,6 +157,16 @@ pub(super) fn policy(
     }
     rules.retain(|rule| rule.layer == Layer::Project || !without.contains(&rule.id));
     Ok(Rulebook { policy: Policy::new(settings.mode(), rules), files })
+}
+
+/// Returns the path and the text of the project's own file of rules, if it has one.
+fn project_rules(root: &Root) -> Result<Option<(String, String)>, WiringError> {
+    let path = root.path().join(IN_PROJECT).display().to_string();
+    let refuse = |what: String| WiringError(format!("`{path}`: {what}"));
+    let bytes = root.read_small(Path::new(IN_PROJECT), MOST_PROJECT);
+    let Some(bytes) = bytes.map_err(|err| refuse(err.to_string()))? else { return Ok(None) };
+    let text = String::from_utf8(bytes).map_err(|_| refuse("not UTF-8".to_owned()))?;
+    Ok(Some((path, text)))
 }
 
 #[cfg(test)]
