@@ -31,7 +31,7 @@ use when::moment;
 
 use crate::cli::{Cli, Command, Global};
 use crate::exit::Exit;
-use crate::settings::Settings;
+use crate::settings::{FlagValue, Settings, key};
 use crate::terminal::{Terminal, is_result_lost, print, print_json};
 use crate::wiring::{Crib, Plans, WiringError, Wishes};
 
@@ -109,10 +109,10 @@ fn warn(terminal: Terminal, settings: &Settings) {
 fn wishes(global: &Global) -> Wishes {
     let mut flags = Vec::new();
     if let Some(mode) = &global.mode {
-        flags.push(("--mode", "mode", mode.clone()));
+        flags.push(FlagValue::new("--mode", key::MODE, mode.clone()));
     }
     if let Some(toolset) = &global.toolset {
-        flags.push(("--toolset", "toolset", toolset.clone()));
+        flags.push(FlagValue::new("--toolset", key::TOOLSET, toolset.clone()));
     }
     let (workspace, assignments) = (global.workspace.clone(), global.set.clone());
     Wishes { workspace, flags, assignments, ..Wishes::default() }
@@ -161,8 +161,8 @@ fn approver(
     if global.yes {
         return Arc::new(toolcrib_runtime::AlwaysYes("--yes".to_owned()));
     }
-    let seconds = |name: &str| std::time::Duration::from_secs(crib.settings.count(name));
-    let (time, park_time) = (seconds("policy.approval_seconds"), seconds("policy.park_seconds"));
+    let time = crib.settings.get(key::POLICY_APPROVAL_SECONDS);
+    let park_time = crib.settings.get(key::POLICY_PARK_SECONDS);
     let approvals = toolcrib_ledger::Approvals::new(&crib.state);
     Arc::new(queue::Queue {
         approvals,

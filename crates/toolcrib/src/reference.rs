@@ -7,7 +7,7 @@ use toolcrib_core::Catalogue;
 use toolcrib_core::toolset::{Offer, Toolset};
 use toolcrib_tools::CATALOGUES;
 
-use crate::settings::{Kind, Project, keys};
+use crate::settings::{Project, SettingKind, key};
 
 /// Describes one tool for a person.
 pub fn describe(offer: &Offer) -> String {
@@ -139,26 +139,30 @@ pub fn settings() -> String {
          only tighten), the environment (which can only tighten `mode`, `policy` and `sandbox`), flags. `toolcrib config show --origin` shows what holds and \
          why. A key that is not known is refused.\n",
     );
-    for key in keys() {
+    for key in key::settings() {
         let kind = match key.kind {
-            Kind::Choice(words) => {
+            SettingKind::Choice(words) => {
                 words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
             }
-            Kind::Count(min, max) => format!("a whole number from {min} to {max}"),
-            Kind::Names => "a list of strings; in the environment, separated by commas".to_owned(),
-            Kind::Text => "a string".to_owned(),
-            Kind::Schemas => "a table of JSON Schemas, inline or as paths of files".to_owned(),
+            SettingKind::Count(min, max) => format!("a whole number from {min} to {max}"),
+            SettingKind::Names => {
+                "a list of strings; in the environment, separated by commas".to_owned()
+            }
+            SettingKind::Text => "a string".to_owned(),
+            SettingKind::Schemas => {
+                "a table of JSON Schemas, inline or as paths of files".to_owned()
+            }
         };
         let project = match key.project {
-            Project::Never => "may not set it".to_owned(),
+            Project::OperatorOnly => "may not set it".to_owned(),
             Project::Stricter => "may choose an earlier word".to_owned(),
             Project::Smaller => "may lower it".to_owned(),
-            Project::Fewer | Project::Less => "may narrow it".to_owned(),
+            Project::Subset(_) => "may narrow it".to_owned(),
             Project::More => "may add to it".to_owned(),
             Project::Only(word) => format!("may set it to `{word}`"),
         };
         let names = match key.contract_name {
-            _ if matches!(key.kind, Kind::Schemas) => "not; only in a file".to_owned(),
+            _ if matches!(key.kind, SettingKind::Schemas) => "not; only in a file".to_owned(),
             Some(name) => format!("`{}` or `{name}`", key.variable()),
             None => format!("`{}`", key.variable()),
         };
@@ -166,7 +170,9 @@ pub fn settings() -> String {
             text,
             "\n## `{}`\n\n{}\n\n- What it may be: {kind}\n- Default: `{}`\n- In the environment: \
              {names}\n- A project {project}.\n",
-            key.name, key.about, key.default
+            key.name,
+            key.about(),
+            key.default
         );
     }
     text

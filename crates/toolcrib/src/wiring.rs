@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::{Map, Value};
 use toolcrib_core::policy::Policy;
@@ -19,7 +18,7 @@ use toolcrib_core::{
     Call, Cancel, Clock, Commands, Connection, Ctx, Ground, Limits, Meter, Recorder, Search,
     SessionId, ToolSettings, Toolset,
 };
-use toolcrib_host::{Asker, Hardlinks, Root, Rules, Sandbox, SystemClock, UndoStore, Workspace};
+use toolcrib_host::{Asker, Root, Rules, Sandbox, SystemClock, UndoStore, Workspace};
 use toolcrib_ledger::report::Spans;
 use toolcrib_ledger::{GrantFile, Journal, Redactor, State};
 use toolcrib_runtime::{Approver, Judge, Runtime, World};
@@ -27,7 +26,8 @@ use toolcrib_search::{Ceiling, Engine};
 use toolcrib_shell::Bash;
 use toolcrib_tools::CATALOGUES;
 
-use crate::settings::{Overrides, Places, Settings};
+use crate::settings::key::{self, BroadRoot};
+use crate::settings::{FlagValue, Settings, SettingsFiles};
 pub use diagnosis::Diagnosis;
 pub use upkeep::Upkeep;
 
@@ -41,7 +41,7 @@ pub struct Wishes {
     /// The state folder; without it, where the environment says.
     pub state: Option<PathBuf>,
     /// What flags set.
-    pub flags: Overrides,
+    pub flags: Vec<FlagValue>,
     /// What `-c` sets.
     pub assignments: Vec<String>,
     /// Whether the process answers many calls, so that an index is worth having.
@@ -217,28 +217,26 @@ impl Drop for Crib {
 
 /// Returns what is on offer by these settings.
 pub fn toolset(settings: &Settings) -> Result<Toolset, WiringError> {
-    let choices = settings.names("toolset");
+    let choices = settings.get(key::TOOLSET);
     let mut toolset = if choices.is_empty() {
         Toolset::everything(CATALOGUES)
     } else {
         Toolset::choose(CATALOGUES, &choices)?
     };
-    let allow = settings.names("forgekeeper.allow");
-    let least = |a: u64, name: &str| a.min(settings.count(name));
+    let allow = settings.get(key::FORGEKEEPER_ALLOW);
     toolset.adjust(|offer| {
         let limits = &mut offer.limits;
         let mut output = limits.output_bytes as u64;
-        limits.deadline_ms = least(limits.deadline_ms, "limits.deadline_ms");
-        output = least(output, "limits.output_bytes");
+        limits.deadline_ms = limits.deadline_ms.min(settings.get(key::LIMITS_DEADLINE_MS));
+        output = output.min(settings.get(key::LIMITS_OUTPUT_BYTES));
         if offer.catalogue.name == "forgekeeper" {
-            limits.deadline_ms = least(limits.deadline_ms, "forgekeeper.timeout_ms");
-            output = least(output, "forgekeeper.max_output_bytes");
+            limits.deadline_ms = limits.deadline_ms.min(settings.get(key::FORGEKEEPER_TIMEOUT_MS));
+            output = output.min(settings.get(key::FORGEKEEPER_MAX_OUTPUT_BYTES));
             let name = offer.tool.declaration().name;
             limits.output_bytes = output as usize;
-            let is_on = |gate: &str| settings.text(gate) == "on";
             let is_open = match name {
-                "run_bash" => is_on("forgekeeper.bash"),
-                "run_powershell" => is_on("forgekeeper.powershell"),
+                "run_bash" => settings.get(key::FORGEKEEPER_BASH),
+                "run_powershell" => settings.get(key::FORGEKEEPER_POWERSHELL),
                 _ => true,
             };
             return is_open && (allow.is_empty() || allow.iter().any(|allowed| allowed == name));
@@ -257,7 +255,7 @@ pub struct Plans {
     pub root: Root,
     /// Where the state folder is to be, or why there is no place for it.
     pub state: Result<PathBuf, WiringError>,
-    places: Places,
+    places: SettingsFiles,
     environment: BTreeMap<String, OsString>,
 }
 
@@ -309,7 +307,7 @@ impl Opener<'_> {
     fn open(&self, root: Root) -> Result<Arc<Workspace>, WiringError> {
         self.check_root(&root)?;
         let mut roots = vec![root];
-        for path in self.settings.names("roots") {
+        for path in self.settings.get(key::ROOTS) {
             if !Path::new(&path).is_absolute() {
                 return Err(WiringError(format!("`roots`: `{path}` is not an absolute path")));
             }
@@ -321,14 +319,10 @@ impl Opener<'_> {
     }
 
     fn workspace(&self, roots: Vec<Root>) -> Workspace {
-        let hardlinks = match self.settings.text("files.hardlinks") {
-            "allow" => Hardlinks::Allow,
-            _ => Hardlinks::Refuse,
-        };
         let rules = Rules {
-            hardlinks,
-            protected: self.settings.names("files.protected"),
-            undo_bytes: self.settings.count("undo.max_bytes"),
+            hardlinks: self.settings.get(key::FILES_HARDLINKS),
+            protected: self.settings.get(key::FILES_PROTECTED),
+            undo_bytes: self.settings.get(key::UNDO_MAX_BYTES),
         };
         let journal = Arc::clone(self.journal);
         let undo = UndoStore { snapshots: Arc::clone(&journal) as _, journal };
@@ -357,7 +351,7 @@ impl Opener<'_> {
             "/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/proc", "/root", "/run",
             "/sys", "/usr", "/var",
         ];
-        if self.settings.text("files.broad_root") == "allow" {
+        if self.settings.get(key::FILES_BROAD_ROOT) == BroadRoot::Allow {
             return Ok(());
         }
         let path = root.path();
@@ -397,7 +391,7 @@ impl Opener<'_> {
                 .map(|files| self.land(files))
                 .map_err(|err| WiringError(format!("`{name}`: {}", err.0)))
         };
-        let (sandbox, sandbox_commands) = match self.settings.text("forgekeeper.root") {
+        let (sandbox, sandbox_commands) = match self.settings.get(key::FORGEKEEPER_ROOT).as_str() {
             "" => (workspace.clone(), Arc::clone(&commands)),
             path => {
                 let land = other("forgekeeper.root", path)?;
@@ -405,7 +399,7 @@ impl Opener<'_> {
                 (land, commands)
             }
         };
-        let connection = match self.settings.text("hikai.connection") {
+        let connection = match self.settings.get(key::HIKAI_CONNECTION).as_str() {
             "none" | "" => None,
             "workspace" => Some(workspace.clone()),
             // A repository that cannot be had is one that is not connected.
@@ -417,8 +411,8 @@ impl Opener<'_> {
                 }
             },
         };
-        let output_types: Map<_, _> =
-            self.settings.schemas("hikai.output_types")?.into_iter().collect();
+        let schemas = self.settings.get(key::HIKAI_OUTPUT_TYPES);
+        let output_types: Map<_, _> = schemas.load("hikai.output_types")?.into_iter().collect();
         Ok(Shop {
             workspace,
             commands,
@@ -427,10 +421,10 @@ impl Opener<'_> {
             connection,
             clock: Arc::clone(self.clock),
             settings: Arc::new(ToolSettings {
-                search_time: Duration::from_millis(self.settings.count("search.time_ms")),
-                max_read_bytes: self.settings.count("forgekeeper.max_read_bytes"),
-                max_write_bytes: self.settings.count("forgekeeper.max_write_bytes"),
-                max_output_lines: self.settings.count("forgekeeper.max_output_lines") as usize,
+                search_time: self.settings.get(key::SEARCH_TIME_MS),
+                max_read_bytes: self.settings.get(key::FORGEKEEPER_MAX_READ_BYTES),
+                max_write_bytes: self.settings.get(key::FORGEKEEPER_MAX_WRITE_BYTES),
+                max_output_lines: self.settings.get(key::FORGEKEEPER_MAX_OUTPUT_LINES) as usize,
                 output_types,
             }),
         })
@@ -486,12 +480,12 @@ impl World for Shop {
 
 /// Returns what an index may cost; nothing if there is to be none.
 pub fn ceiling(settings: &Settings, folder: PathBuf) -> Option<Ceiling> {
-    if settings.text("search.index") == "off" {
+    if !settings.get(key::SEARCH_INDEX) {
         return None;
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     Some(Ceiling {
-        memory: settings.count("search.memory_bytes") as usize,
+        memory: settings.get(key::SEARCH_MEMORY_BYTES) as usize,
         folder: Some(folder),
         threads: (cores / 2).max(1),
         starts_anew: false,

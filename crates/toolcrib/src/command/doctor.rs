@@ -9,7 +9,7 @@ use super::search::Facts;
 use super::{print_lines, warn, wishes};
 use crate::cli::{DoctorArgs, Global};
 use crate::exit::Exit;
-use crate::settings::Origin;
+use crate::settings::{Origin, key};
 use crate::terminal::{Paint, Terminal, print_json};
 use crate::wiring::{Diagnosis, WiringError, toolset};
 
@@ -101,7 +101,7 @@ fn checks(diagnosis: &Diagnosis) -> Vec<Check> {
     } else {
         let changed = settings.all().filter(|(_, _, origin)| **origin != Origin::Default).count();
         checks.push(Check::good("settings", format!("{changed} differ from the defaults")));
-        checks.push(Check::good("mode", settings.text("mode").to_owned()));
+        checks.push(Check::good("mode", settings.get(key::MODE).as_str().to_owned()));
         let offered = toolset(settings).map(|it| format!("{} on offer", it.offers().len()));
         checks.push(Check::of("tools", offered.as_ref().map(Clone::clone)));
         let rules = diagnosis.rules.as_ref().map(|count| format!("{count} hold"));

@@ -11,7 +11,7 @@ use toolcrib_search::{Ceiling, Engine, Phase, Status};
 use super::{open, print_lines, read};
 use crate::cli::{Global, SearchArgs, SearchCommand};
 use crate::exit::Exit;
-use crate::settings::Settings;
+use crate::settings::{Settings, key};
 use crate::terminal::{Terminal, complain, print_json};
 use crate::wiring::{WiringError, ceiling};
 
@@ -139,7 +139,7 @@ pub(super) struct Facts {
 impl Facts {
     pub(super) fn gather(settings: &Settings, state: &Path, root: &Path) -> Self {
         let folder = toolcrib_search::folder_of(state, root);
-        let off = if settings.text("search.index") == "off" {
+        let off = if !settings.get(key::SEARCH_INDEX) {
             Some("by the setting `search.index`")
         } else {
             toolcrib_search::is_off(&folder).then_some("by `toolcrib search off`")
@@ -148,7 +148,7 @@ impl Facts {
         Self {
             root: root.to_owned(),
             off,
-            ceiling: settings.count("search.memory_bytes"),
+            ceiling: settings.get(key::SEARCH_MEMORY_BYTES),
             kept: toolcrib_search::kept(&folder),
             live: toolcrib_search::notes(&folder),
             max_watches: limit.ok().and_then(|limit| limit.trim().parse().ok()),

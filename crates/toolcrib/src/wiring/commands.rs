@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use toolcrib_core::{Cancel, Clock, Durability, Event, Files, Moment, Recorder};
-use toolcrib_host::{CommandLimits, Operator, Profile, Sandbox, SandboxRules, Workspace};
+use toolcrib_host::{CommandLimits, Operator, Sandbox, SandboxRules, Workspace};
 use toolcrib_runtime::UserQuota;
 
 use super::{WiringError, Wishes};
-use crate::settings::Settings;
+use crate::settings::{Settings, key};
 
 /// Beginnings of names that make a loader, a shell or an interpreter run something else: no setting
 /// hands them on.
@@ -93,17 +92,17 @@ pub(super) fn on_record(
 }
 
 fn rules(settings: &Settings, wishes: &Wishes) -> Result<SandboxRules, WiringError> {
-    let count = |name: &str| settings.count(&format!("sandbox.{name}"));
-    let names = |name: &str| settings.names(&format!("sandbox.{name}"));
     let ports: Result<Vec<u16>, _> =
-        names("egress_ports").iter().map(|port| port.parse()).collect();
+        settings.get(key::SANDBOX_EGRESS_PORTS).iter().map(|port| port.parse()).collect();
     let ports = ports.map_err(|_| {
         WiringError("`sandbox.egress_ports` must be ports, such as [\"443\"]".to_owned())
     })?;
-    for name in names("toolchains").iter().chain(&names("caches")) {
+    for name in
+        settings.get(key::SANDBOX_TOOLCHAINS).iter().chain(&settings.get(key::SANDBOX_CACHES))
+    {
         check_folder(name)?;
     }
-    let protected = names("protected");
+    let protected = settings.get(key::SANDBOX_PROTECTED);
     for name in &protected {
         if name.is_empty() || name.contains('/') || name == "." || name == ".." {
             return Err(WiringError(format!(
@@ -111,33 +110,30 @@ fn rules(settings: &Settings, wishes: &Wishes) -> Result<SandboxRules, WiringErr
             )));
         }
     }
-    let bubblewrap = settings.text("sandbox.bubblewrap");
+    let bubblewrap = settings.get(key::SANDBOX_BUBBLEWRAP);
     Ok(SandboxRules {
-        profile: match settings.text("sandbox.profile") {
-            "root-degraded" => Profile::RootDegraded,
-            _ => Profile::Strict,
-        },
+        profile: settings.get(key::SANDBOX_PROFILE),
         bubblewrap: (!bubblewrap.is_empty()).then(|| PathBuf::from(bubblewrap)),
         limits: CommandLimits {
-            memory: count("memory_bytes"),
-            processes: count("processes"),
-            cpu_seconds: count("cpu_seconds"),
-            task_time: Duration::from_secs(count("task_seconds")),
-            file_size: count("file_bytes"),
-            growth: count("growth_bytes"),
-            files: count("growth_files"),
-            open_files: count("open_files"),
-            output: count("output_bytes"),
-            saved: count("saved_bytes"),
-            scratch: count("scratch_bytes"),
+            memory: settings.get(key::SANDBOX_MEMORY_BYTES),
+            processes: settings.get(key::SANDBOX_PROCESSES),
+            cpu_seconds: settings.get(key::SANDBOX_CPU_SECONDS),
+            task_time: settings.get(key::SANDBOX_TASK_SECONDS),
+            file_size: settings.get(key::SANDBOX_FILE_BYTES),
+            growth: settings.get(key::SANDBOX_GROWTH_BYTES),
+            files: settings.get(key::SANDBOX_GROWTH_FILES),
+            open_files: settings.get(key::SANDBOX_OPEN_FILES),
+            output: settings.get(key::SANDBOX_OUTPUT_BYTES),
+            saved: settings.get(key::SANDBOX_SAVED_BYTES),
+            scratch: settings.get(key::SANDBOX_SCRATCH_BYTES),
         },
-        egress: names("egress"),
+        egress: settings.get(key::SANDBOX_EGRESS),
         egress_ports: ports,
-        toolchains: names("toolchains"),
-        caches: names("caches"),
+        toolchains: settings.get(key::SANDBOX_TOOLCHAINS),
+        caches: settings.get(key::SANDBOX_CACHES),
         protected,
-        unprotected: names("unprotected"),
-        user: u32::try_from(count("user")).unwrap_or(u32::MAX - 1),
+        unprotected: settings.get(key::SANDBOX_UNPROTECTED),
+        user: settings.get(key::SANDBOX_USER),
         lives_on: wishes.lives_on,
     })
 }
@@ -158,7 +154,7 @@ fn operator(
     environment: &BTreeMap<String, OsString>,
 ) -> Result<Operator, WiringError> {
     let text = |name: &str| environment.get(name).and_then(|value| value.to_str());
-    let wanted = settings.names("sandbox.environment");
+    let wanted = settings.get(key::SANDBOX_ENVIRONMENT);
     if let Some(name) = wanted.iter().find(|name| NEVER.iter().any(|never| name.starts_with(never)))
     {
         return Err(WiringError(format!(

@@ -13,7 +13,7 @@ use toolcrib_shell::Bash;
 
 use super::places::{environment, own_places, settings_places, state_folder};
 use super::{Crib, Opener, WiringError, Wishes, commands, open_root, policy};
-use crate::settings::{Places, Settings};
+use crate::settings::{Settings, SettingsFiles};
 
 /// What each part says when it is opened on its own.
 pub struct Diagnosis {
@@ -90,7 +90,7 @@ fn needs(other: &str) -> WiringError {
 struct Parts<'a> {
     settings: &'a Settings,
     environment: BTreeMap<String, OsString>,
-    places: Places,
+    places: SettingsFiles,
     state: &'a State,
 }
 

@@ -8,7 +8,8 @@ use toolcrib_host::real_place;
 use toolcrib_ledger::State;
 
 use super::WiringError;
-use crate::settings::{Places, Settings};
+use crate::settings::key;
+use crate::settings::{Settings, SettingsFiles};
 
 /// Returns the environment of this process, as far as its names are UTF-8.
 pub(super) fn environment() -> BTreeMap<String, OsString> {
@@ -18,8 +19,8 @@ pub(super) fn environment() -> BTreeMap<String, OsString> {
 }
 
 /// Returns where the settings files of the machine and of the user are.
-pub(super) fn settings_places(environment: &BTreeMap<String, OsString>) -> Places {
-    Places {
+pub(super) fn settings_places(environment: &BTreeMap<String, OsString>) -> SettingsFiles {
+    SettingsFiles {
         machine: PathBuf::from("/etc/toolcrib/config.toml"),
         user: folder(environment, "XDG_CONFIG_HOME", ".config")
             .map(|folder| folder.join("toolcrib/config.toml")),
@@ -28,13 +29,17 @@ pub(super) fn settings_places(environment: &BTreeMap<String, OsString>) -> Place
 
 /// Returns what no tool may reach: our state and settings, the files they are links to, and the
 /// schemas they name.
-pub(super) fn own_places(places: &Places, state: &State, settings: &Settings) -> Vec<PathBuf> {
+pub(super) fn own_places(
+    places: &SettingsFiles,
+    state: &State,
+    settings: &Settings,
+) -> Vec<PathBuf> {
     let files = [places.user.as_deref(), Some(places.machine.as_path())];
     let files = files.into_iter().flatten();
     let folders = files.clone().filter_map(Path::parent).chain([state.folder()]);
-    let schemas = settings.schema_files("hikai.output_types");
+    let schemas = settings.get(key::HIKAI_OUTPUT_TYPES);
     let mut own: Vec<PathBuf> = folders.chain(files).map(real_place).collect();
-    own.extend(schemas.iter().map(|path| real_place(Path::new(path))));
+    own.extend(schemas.files().map(|path| real_place(Path::new(path))));
     own
 }
 

@@ -10,11 +10,12 @@ use toolcrib_core::policy::{Layer, Policy, Rule, Said, Source, rules_in};
 use toolcrib_core::reading::ReadShell;
 use toolcrib_host::Root;
 use toolcrib_ledger::{State, TallyFile, UserBounds, hash_of};
-use toolcrib_runtime::{ConfirmationWeight, QuotaLimits, SessionLimits, TaintPolicy, UserQuota};
+use toolcrib_runtime::{QuotaLimits, SessionLimits, UserQuota};
 use toolcrib_tools::CATALOGUES;
 
 use super::WiringError;
-use crate::settings::{Places, Settings, read_trusted};
+use crate::settings::key;
+use crate::settings::{Settings, SettingsFiles, read_trusted};
 
 /// Rules that come with the program, by the names that settings have for them.
 pub(super) const SHIPPED: [(&str, &str); 3] = [
@@ -44,11 +45,10 @@ fn preset(mode: Mode) -> u32 {
 
 /// Returns the quota of the user across all processes, if one is set.
 pub(super) fn user_quota(settings: &Settings, state: &State) -> Option<Arc<dyn UserQuota>> {
-    let bound = |name: &str| Some(settings.count(name)).filter(|most| *most > 0);
     let bounds = UserBounds {
-        calls_per_minute: bound("policy.user_calls_per_minute"),
-        bytes: bound("policy.user_bytes"),
-        time: bound("policy.user_seconds").map(Duration::from_secs),
+        calls_per_minute: settings.get(key::POLICY_USER_CALLS_PER_MINUTE),
+        bytes: settings.get(key::POLICY_USER_BYTES),
+        time: settings.get(key::POLICY_USER_SECONDS),
     };
     TallyFile::new(state, bounds).map(|file| Arc::new(QuotaFile(file)) as Arc<dyn UserQuota>)
 }
@@ -68,26 +68,18 @@ impl UserQuota for QuotaFile {
 
 /// Returns the limits of a session.
 pub(super) fn session_limits(settings: &Settings) -> SessionLimits {
-    let calls_per_minute = match settings.text("policy.calls_per_minute") {
-        "preset" => Some(preset(settings.mode())),
+    let calls_per_minute = match settings.get(key::POLICY_CALLS_PER_MINUTE).as_str() {
+        "preset" => Some(preset(settings.get(key::MODE))),
         text => text.parse().ok(),
     };
-    let confirmation = match settings.text("policy.confirm") {
-        "model" => ConfirmationWeight::Model,
-        _ => ConfirmationWeight::Person,
-    };
-    let taint = match settings.text("policy.tainted") {
-        "ask" => TaintPolicy::Ask,
-        _ => TaintPolicy::Ignore,
-    };
-    let bound = |name: &str| Some(settings.count(name)).filter(|most| *most > 0);
     let quota = QuotaLimits {
-        tool_bytes: bound("policy.tool_bytes"),
-        tool_time: bound("policy.tool_seconds").map(Duration::from_secs),
-        session_bytes: bound("policy.session_bytes"),
-        session_time: bound("policy.session_seconds").map(Duration::from_secs),
+        tool_bytes: settings.get(key::POLICY_TOOL_BYTES),
+        tool_time: settings.get(key::POLICY_TOOL_SECONDS),
+        session_bytes: settings.get(key::POLICY_SESSION_BYTES),
+        session_time: settings.get(key::POLICY_SESSION_SECONDS),
     };
-    SessionLimits { calls_per_minute, quota, confirmation, taint }
+    let confirmation = settings.get(key::POLICY_CONFIRM);
+    SessionLimits { calls_per_minute, quota, confirmation, taint: settings.get(key::POLICY_TAINTED) }
 }
 
 /// The largest file of rules that a project may have.
@@ -105,7 +97,7 @@ pub(super) struct Rulebook {
 /// Reads every rule that holds. What cannot be read stops everything: no rules are not fewer rules.
 pub(super) fn policy(
     settings: &Settings,
-    places: &Places,
+    places: &SettingsFiles,
     root: Option<&Root>,
     shell: &dyn ReadShell,
     warnings: &mut Vec<String>,
@@ -116,14 +108,15 @@ pub(super) fn policy(
         rules.extend(said.rules);
         warnings.extend(said.warnings);
     };
-    let pace = settings.text("policy.calls_per_minute");
-    if !matches!(pace, "off" | "preset") && !pace.parse::<u32>().is_ok_and(|most| most > 0) {
+    let pace = settings.get(key::POLICY_CALLS_PER_MINUTE);
+    if !matches!(pace.as_str(), "off" | "preset") && !pace.parse::<u32>().is_ok_and(|most| most > 0)
+    {
         let message = format!(
             "`policy.calls_per_minute` must be a number above 0, `preset` or `off`, not `{pace}`"
         );
         return Err(WiringError(message));
     }
-    let sets = settings.names("policy.shipped");
+    let sets = settings.get(key::POLICY_SHIPPED);
     if let Some(odd) = sets.iter().find(|set| !SHIPPED.iter().any(|(name, _)| name == set)) {
         let message = format!(
             "`policy.shipped`: no rules `{odd}`; there are `blocked`, `caution` and `harmless`"
@@ -151,12 +144,12 @@ pub(super) fn policy(
             warnings.push(format!("`{file}`, line {line}: there is no tool or catalogue `{odd}`"));
         }
     }
-    let without = settings.names("policy.without");
+    let without = settings.get(key::POLICY_WITHOUT);
     if let Some(odd) = without.iter().find(|id| !rules.iter().any(|rule| rule.id == **id)) {
         warnings.push(format!("`policy.without`: there is no rule `{odd}`"));
     }
     rules.retain(|rule| rule.layer == Layer::Project || !without.contains(&rule.id));
-    Ok(Rulebook { policy: Policy::new(settings.mode(), rules), files })
+    Ok(Rulebook { policy: Policy::new(settings.get(key::MODE), rules), files })
 }
 
 /// Returns the path and the text of the project's own file of rules, if it has one.

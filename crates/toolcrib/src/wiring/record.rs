@@ -13,7 +13,8 @@ use toolcrib_ledger::{
     Journal, LostCall, Previews, RecordFile, Redactor, State, find_lost, is_secret_name,
 };
 
-use crate::settings::{Origin, Settings};
+use crate::settings::key;
+use crate::settings::{Origin, SettingKey, Settings};
 
 /// Returns who keeps the record.
 pub(super) fn recorder(
@@ -22,19 +23,14 @@ pub(super) fn recorder(
     redactor: Redactor,
     state: &State,
 ) -> Arc<dyn Recorder> {
-    let previews =
-        if settings.text("record.previews") == "off" { Previews::Off } else { Previews::On };
+    let previews = if settings.get(key::RECORD_PREVIEWS) { Previews::On } else { Previews::Off };
     let record = RecordFile::new(state, previews, redactor, set(settings, rules));
-    if settings.text("record.legacy") == "on" {
-        Arc::new(record.with_legacy())
-    } else {
-        Arc::new(record)
-    }
+    if settings.get(key::RECORD_LEGACY) { Arc::new(record.with_legacy()) } else { Arc::new(record) }
 }
 
 /// Returns who takes secrets out of what is kept and shown.
 pub(super) fn redactor(settings: &Settings, environment: &BTreeMap<String, OsString>) -> Redactor {
-    let named = settings.names("record.secrets");
+    let named = settings.get(key::RECORD_SECRETS);
     let secrets = environment
         .iter()
         .filter(|(name, _)| is_secret_name(name) || named.contains(name))
@@ -100,23 +96,22 @@ pub(super) fn lost(
 
 /// How long what is, and what was, are.
 pub(super) fn spans(settings: &Settings) -> Spans {
-    let count = |name: &str| settings.count(name).cast_signed();
     Spans {
-        current_hours: count("stats.current_hours"),
-        baseline_days: count("stats.baseline_days"),
+        current_hours: settings.get(key::STATS_CURRENT_HOURS).cast_signed(),
+        baseline_days: settings.get(key::STATS_BASELINE_DAYS).cast_signed(),
     }
 }
 
 /// What limits the commands that a tool runs: as reports call it, and as settings do.
-const COMMAND_LIMITS: [(&str, &str); 8] = [
-    ("memoryBytes", "sandbox.memory_bytes"),
-    ("processes", "sandbox.processes"),
-    ("cpuSeconds", "sandbox.cpu_seconds"),
-    ("fileBytes", "sandbox.file_bytes"),
-    ("growthBytes", "sandbox.growth_bytes"),
-    ("newFiles", "sandbox.growth_files"),
-    ("openFiles", "sandbox.open_files"),
-    ("printedBytes", "sandbox.output_bytes"),
+const COMMAND_LIMITS: [(&str, SettingKey<u64>); 8] = [
+    ("memoryBytes", key::SANDBOX_MEMORY_BYTES),
+    ("processes", key::SANDBOX_PROCESSES),
+    ("cpuSeconds", key::SANDBOX_CPU_SECONDS),
+    ("fileBytes", key::SANDBOX_FILE_BYTES),
+    ("growthBytes", key::SANDBOX_GROWTH_BYTES),
+    ("newFiles", key::SANDBOX_GROWTH_FILES),
+    ("openFiles", key::SANDBOX_OPEN_FILES),
+    ("printedBytes", key::SANDBOX_OUTPUT_BYTES),
 ];
 
 /// The limits of a tool, as reports show them.
@@ -127,12 +122,12 @@ pub(super) fn limits_of(settings: &Settings, toolset: Option<&Toolset>, tool: &s
         "maxOutputBytes": offer.limits.output_bytes,
     });
     if offer.catalogue.name == "forgekeeper" {
-        limits["maxReadBytes"] = json!(settings.count("forgekeeper.max_read_bytes"));
-        limits["maxWriteBytes"] = json!(settings.count("forgekeeper.max_write_bytes"));
+        limits["maxReadBytes"] = json!(settings.get(key::FORGEKEEPER_MAX_READ_BYTES));
+        limits["maxWriteBytes"] = json!(settings.get(key::FORGEKEEPER_MAX_WRITE_BYTES));
     }
     if offer.keys().iter().any(|key| key == "command" || key == "script") {
         for (name, setting) in COMMAND_LIMITS {
-            limits[name] = json!(settings.count(setting));
+            limits[name] = json!(settings.get(setting));
         }
     }
     limits

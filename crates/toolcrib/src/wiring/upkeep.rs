@@ -13,6 +13,7 @@ use toolcrib_ledger::report::{self, Spans};
 use toolcrib_ledger::{Barred, Quarantine, Severity, State, Stats, StatsError};
 
 use crate::settings::Settings;
+use crate::settings::key::{self, QuarantineAt};
 
 /// How often it is looked.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(10);
@@ -45,8 +46,8 @@ impl Upkeep {
             recorder: Arc::clone(recorder),
             clock: Arc::clone(clock),
             spans: super::record::spans(settings),
-            keep_days: settings.count("record.keep_days"),
-            has_quarantine: settings.text("stats.quarantine") == "high",
+            keep_days: settings.get(key::RECORD_KEEP_DAYS),
+            has_quarantine: settings.get(key::STATS_QUARANTINE) == QuarantineAt::High,
             shut: Arc::downgrade(shut),
         }
     }

@@ -1,5 +1,8 @@
 //! `toolcrib doctor` where something is broken: it names what, goes on, and fails.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
 use crate::scratch::Scratch;
 
 const USER: &str = "home/.config/toolcrib";
@@ -86,11 +89,14 @@ fn a_forbidden_or_missing_workspace_is_named() {
 }
 
 #[test]
-fn a_state_folder_that_cannot_be_is_named() {
+fn a_state_folder_that_others_can_write_is_named() {
     let scratch = Scratch::new();
-    scratch.put_at("state", "a file where a folder should be");
-    check_broken(&scratch, &[], "state", "state");
-    std::fs::remove_file(scratch.state()).unwrap();
+    check_whole(&scratch);
+    let set_mode =
+        |mode| fs::set_permissions(scratch.state(), fs::Permissions::from_mode(mode)).unwrap();
+    set_mode(0o777);
+    check_broken(&scratch, &[], "state", "can be written by others");
+    set_mode(0o700);
     check_whole(&scratch);
 }
 
