@@ -1,30 +1,31 @@
-//! `toolcrib doctor`: what works here, what does not, and why. It is the command for the moment when
-//! nothing else runs, so it goes on where every other command stops.
+//! `toolcrib doctor`: what works here, what does not, and why. People run it when nothing else works, so it
+//! goes on where every other command stops.
 
 use serde_json::{Map, Value, json};
 use toolcrib_core::escape;
 use toolcrib_host::{Enforced, Finding};
 
 use super::search::Facts;
-use super::{print_lines, warn, wishes};
+use super::setup::{open_options, warn};
 use crate::cli::{DoctorArgs, Global};
+use crate::error::CliError;
 use crate::exit::Exit;
 use crate::settings::{Origin, key};
-use crate::terminal::{Paint, Terminal, print_json};
-use crate::wiring::{Diagnosis, WiringError, toolset};
+use crate::terminal::{Paint, Terminal, print_json, print_lines};
+use crate::wiring::{Diagnosis, toolset};
 
 /// The result of one check, as a line shows it.
-struct Check {
+struct DoctorCheck {
     name: &'static str,
     state: Enforced,
     says: String,
 }
 
-impl Check {
-    fn of(name: &'static str, result: Result<String, &WiringError>) -> Self {
+impl DoctorCheck {
+    fn of(name: &'static str, result: Result<String, &CliError>) -> Self {
         match result {
             Ok(says) => Self { name, state: Enforced::Enforced, says },
-            Err(err) => Self { name, state: Enforced::Failed, says: err.0.clone() },
+            Err(err) => Self { name, state: Enforced::Failed, says: err.to_string() },
         }
     }
 
@@ -47,8 +48,8 @@ pub(super) fn run(
     global: &Global,
     terminal: Terminal,
     args: &DoctorArgs,
-) -> Result<Exit, WiringError> {
-    let diagnosis = Diagnosis::make(&wishes(global));
+) -> Result<Exit, CliError> {
+    let diagnosis = Diagnosis::make(&open_options(global));
     warn(terminal, &diagnosis.settings);
     let checks = checks(&diagnosis);
     let facts = match (&diagnosis.state, &diagnosis.workspace) {
@@ -56,7 +57,7 @@ pub(super) fn run(
         _ => None,
     };
     let sandbox = sandbox(&diagnosis);
-    let is_well = checks.iter().all(Check::is_good)
+    let is_well = checks.iter().all(DoctorCheck::is_good)
         && sandbox.iter().all(|it| it.state == Enforced::Enforced);
     if args.json {
         let mut all: Map<String, Value> = checks
@@ -87,33 +88,33 @@ pub(super) fn run(
 }
 
 /// Returns a check for each part, and one for what goes wrong only when all are opened together.
-fn checks(diagnosis: &Diagnosis) -> Vec<Check> {
+fn checks(diagnosis: &Diagnosis) -> Vec<DoctorCheck> {
     let shown = |path: &std::path::PathBuf| path.display().to_string();
     let settings = &diagnosis.settings;
     let mut checks = vec![
-        Check::good("version", env!("CARGO_PKG_VERSION").to_owned()),
-        Check::good("kernel", kernel()),
-        Check::of("workspace", diagnosis.workspace.as_ref().map(shown)),
+        DoctorCheck::good("version", env!("CARGO_PKG_VERSION").to_owned()),
+        DoctorCheck::good("kernel", kernel()),
+        DoctorCheck::of("workspace", diagnosis.workspace.as_ref().map(shown)),
     ];
     if let Some(err) = &diagnosis.settings_error {
-        checks.push(Check::of("settings", Err(err)));
-        checks.extend(["mode", "tools", "rules"].map(Check::unknown));
+        checks.push(DoctorCheck::of("settings", Err(err)));
+        checks.extend(["mode", "tools", "rules"].map(DoctorCheck::unknown));
     } else {
         let changed = settings.all().filter(|(_, _, origin)| **origin != Origin::Default).count();
-        checks.push(Check::good("settings", format!("{changed} differ from the defaults")));
-        checks.push(Check::good("mode", settings.get(key::MODE).as_str().to_owned()));
+        checks.push(DoctorCheck::good("settings", format!("{changed} changed from the default")));
+        checks.push(DoctorCheck::good("mode", settings.get(key::MODE).as_str().to_owned()));
         let offered = toolset(settings).map(|it| format!("{} on offer", it.offers().len()));
-        checks.push(Check::of("tools", offered.as_ref().map(Clone::clone)));
-        let rules = diagnosis.rules.as_ref().map(|count| format!("{count} hold"));
-        checks.push(Check::of("rules", rules));
+        checks.push(DoctorCheck::of("tools", offered.as_ref().map(Clone::clone)));
+        let rules = diagnosis.rules.as_ref().map(|count| format!("{count} in force"));
+        checks.push(DoctorCheck::of("rules", rules));
     }
-    checks.push(Check::of("state", diagnosis.state.as_ref().map(shown)));
+    checks.push(DoctorCheck::of("state", diagnosis.state.as_ref().map(shown)));
     // Calls fail with this error; it has a line of its own unless a line above already shows it.
     if let Err(err) = &diagnosis.start {
-        let is_shown = checks.iter().any(|it| it.says == err.0)
-            || diagnosis.sandbox.as_ref().is_err_and(|it| it.0 == err.0);
+        let is_shown = checks.iter().any(|it| it.says == err.to_string())
+            || diagnosis.sandbox.as_ref().is_err_and(|it| it.message == err.message);
         if !is_shown {
-            checks.push(Check::of("calls", Err(err)));
+            checks.push(DoctorCheck::of("calls", Err(err)));
         }
     }
     checks
@@ -121,10 +122,10 @@ fn checks(diagnosis: &Diagnosis) -> Vec<Check> {
 
 /// Returns what was found out about the sandbox, or the one finding that it cannot be examined.
 fn sandbox(diagnosis: &Diagnosis) -> Vec<Finding> {
-    let unusable = |err: &WiringError| Finding {
+    let unusable = |err: &CliError| Finding {
         name: "sandbox".to_owned(),
         state: Enforced::Failed,
-        says: err.0.clone(),
+        says: err.to_string(),
         fix: None,
     };
     match &diagnosis.sandbox {
@@ -141,7 +142,7 @@ fn mark(terminal: Terminal, state: Enforced) -> String {
     }
 }
 
-fn line(terminal: Terminal, check: &Check) -> String {
+fn line(terminal: Terminal, check: &DoctorCheck) -> String {
     format!("{} {:<10} {}", mark(terminal, check.state), check.name, escape::line(&check.says))
 }
 

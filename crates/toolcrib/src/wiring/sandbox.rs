@@ -9,12 +9,13 @@ use toolcrib_core::{Cancel, Clock, Durability, Event, Files, Moment, Recorder};
 use toolcrib_host::{CommandLimits, Operator, Sandbox, SandboxRules, Workspace};
 use toolcrib_runtime::UserQuota;
 
-use super::{WiringError, Wishes};
+use super::options::OpenOptions;
+use crate::error::CliError;
 use crate::settings::{Settings, key};
 
-/// Beginnings of names that make a loader, a shell or an interpreter run something else: no setting
-/// hands them on.
-const NEVER: [&str; 20] = [
+/// Prefixes of variables that make a loader, a shell or an interpreter run something else. No setting
+/// passes them to a command.
+const NEVER_PASSED: [&str; 20] = [
     "BASH_",
     "DYLD_",
     "ENV",
@@ -37,43 +38,43 @@ const NEVER: [&str; 20] = [
     "_JAVA_OPTIONS",
 ];
 
-/// Names that are handed on without anyone saying so.
-const ALWAYS: [&str; 3] = ["LANG", "LANGUAGE", "TZ"];
+/// Variables that are passed to commands without a setting.
+const ALWAYS_PASSED: [&str; 3] = ["LANG", "LANGUAGE", "TZ"];
 
 /// Returns the sandbox for commands in `workspace`.
-pub(super) fn sandbox(
+pub(super) fn open(
     settings: &Settings,
     environment: &BTreeMap<String, OsString>,
     workspace: &Arc<Workspace>,
     clock: &Arc<dyn Clock>,
     state: &Path,
-    wishes: &Wishes,
-) -> Result<Sandbox, WiringError> {
-    let rules = rules(settings, wishes)?;
+    options: &OpenOptions,
+) -> Result<Sandbox, CliError> {
+    let rules = rules(settings, options)?;
     let operator = operator(settings, environment)?;
     let (workspace, clock) = (Arc::clone(workspace), Arc::clone(clock));
     Sandbox::new(rules, operator, workspace, clock, state)
-        .map_err(|err| WiringError(format!("`sandbox.egress`: {err}")))
+        .map_err(|err| CliError::settings(format!("`sandbox.egress`: {err}")))
 }
 
-/// Puts the end of every task on the record, and counts what it took as its user's.
-pub(super) fn on_record(
+/// Puts the end of every task on the record, and counts its usage against the quota of the user.
+pub(super) fn record_tasks(
     sandbox: Sandbox,
     recorder: &Arc<dyn Recorder>,
     clock: &Arc<dyn Clock>,
     workspace: &Arc<Workspace>,
-    tally: Option<Arc<dyn UserQuota>>,
+    quota: Option<Arc<dyn UserQuota>>,
 ) -> Arc<Sandbox> {
     let (recorder, clock) = (Arc::clone(recorder), Arc::clone(clock));
     let workspace = Arc::clone(workspace);
     sandbox.on_task_end(Box::new(move |ended| {
-        if let Some(tally) = &tally {
-            tally.spend(ended.usage.written_bytes, ended.elapsed, clock.now());
+        if let Some(quota) = &quota {
+            quota.spend(ended.usage.written_bytes, ended.elapsed, clock.now());
         }
         let (call, tool) = (ended.call.clone(), &ended.asker.tool);
         workspace.for_call(call, tool, Cancel::default()).resolve_snapshots();
         let elapsed_us = ended.elapsed.as_micros() as u64;
-        // Nobody waits for a task that could be told that the record failed.
+        // Nobody waits for a task, so nobody can be told that the record failed.
         let event = Event {
             at: clock.now(),
             call: &ended.call,
@@ -91,11 +92,11 @@ pub(super) fn on_record(
     Arc::new(sandbox)
 }
 
-fn rules(settings: &Settings, wishes: &Wishes) -> Result<SandboxRules, WiringError> {
+fn rules(settings: &Settings, options: &OpenOptions) -> Result<SandboxRules, CliError> {
     let ports: Result<Vec<u16>, _> =
         settings.get(key::SANDBOX_EGRESS_PORTS).iter().map(|port| port.parse()).collect();
     let ports = ports.map_err(|_| {
-        WiringError("`sandbox.egress_ports` must be ports, such as [\"443\"]".to_owned())
+        CliError::settings("`sandbox.egress_ports` must be a list of ports, such as [\"443\"]")
     })?;
     for name in
         settings.get(key::SANDBOX_TOOLCHAINS).iter().chain(&settings.get(key::SANDBOX_CACHES))
@@ -105,8 +106,8 @@ fn rules(settings: &Settings, wishes: &Wishes) -> Result<SandboxRules, WiringErr
     let protected = settings.get(key::SANDBOX_PROTECTED);
     for name in &protected {
         if name.is_empty() || name.contains('/') || name == "." || name == ".." {
-            return Err(WiringError(format!(
-                "`sandbox.protected`: `{name}` is not a name at the workspace's root"
+            return Err(CliError::settings(format!(
+                "`sandbox.protected`: `{name}` is not a name at the root of the workspace"
             )));
         }
     }
@@ -134,44 +135,45 @@ fn rules(settings: &Settings, wishes: &Wishes) -> Result<SandboxRules, WiringErr
         protected,
         unprotected: settings.get(key::SANDBOX_UNPROTECTED),
         user: settings.get(key::SANDBOX_USER),
-        lives_on: wishes.lives_on,
+        lives_on: options.is_long_lived,
     })
 }
 
-fn check_folder(name: &str) -> Result<(), WiringError> {
+/// Refuses a path that is not a folder below the home directory.
+fn check_folder(name: &str) -> Result<(), CliError> {
     use std::path::Component;
     let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_));
     if !name.is_empty() && Path::new(name).components().all(is_plain) {
         return Ok(());
     }
-    Err(WiringError(format!(
-        "`{name}` is not a folder of the home: write it relative to the home, such as `.cargo/bin`"
-    )))
+    let message = format!("`{name}` is not a folder below the home directory");
+    Err(CliError::settings(message).hint("write it relative to the home, such as `.cargo/bin`"))
 }
 
+/// Returns what commands may know of the operator: home, search path, shell, and the variables that are passed.
 fn operator(
     settings: &Settings,
     environment: &BTreeMap<String, OsString>,
-) -> Result<Operator, WiringError> {
+) -> Result<Operator, CliError> {
     let text = |name: &str| environment.get(name).and_then(|value| value.to_str());
     let wanted = settings.get(key::SANDBOX_ENVIRONMENT);
-    if let Some(name) = wanted.iter().find(|name| NEVER.iter().any(|never| name.starts_with(never)))
-    {
-        return Err(WiringError(format!(
-            "`sandbox.environment`: `{name}` is never handed on: it can make another program run"
+    let is_never_passed = |name: &String| NEVER_PASSED.iter().any(|never| name.starts_with(never));
+    if let Some(name) = wanted.iter().find(|name| is_never_passed(name)) {
+        return Err(CliError::settings(format!(
+            "`sandbox.environment`: `{name}` is never passed to a command, because it can make another program run"
         )));
     }
     let is_wanted = |name: &str| {
         wanted.iter().any(|wanted| wanted == name)
-            || ALWAYS.contains(&name)
+            || ALWAYS_PASSED.contains(&name)
             || name.starts_with("LC_")
     };
-    let handed = environment.iter().filter(|(name, _)| is_wanted(name));
+    let passed = environment.iter().filter(|(name, _)| is_wanted(name));
     Ok(Operator {
         home: text("HOME").map(PathBuf::from),
         path: text("PATH").unwrap_or_default().to_owned(),
         shell: text("SHELL").map(PathBuf::from),
-        environment: handed
+        environment: passed
             .filter_map(|(name, value)| Some(format!("{name}={}", value.to_str()?)))
             .collect(),
     })
