@@ -11,17 +11,19 @@ use toolcrib_core::{Call, CallId, Cancel, Note, Recorder, SessionId, escape};
 use toolcrib_ledger::{Approvals, Decided, Pending, Redactor, Standing};
 use toolcrib_runtime::{AnswerFuture, Approver, ConfirmationSource, Question, Review};
 
-use super::{block_on, interrupted, open, print_lines, render};
+use super::event_loop::{block_on, interrupted};
+use super::render;
+use super::setup::open;
 use crate::cli::{ApprovalsArgs, ApprovalsCommand, Global};
+use crate::error::CliError;
 use crate::exit::Exit;
-use crate::terminal::{Terminal, print_json};
-use crate::wiring::WiringError;
+use crate::terminal::{Terminal, print_json, print_lines};
 
 pub(super) fn run(
     global: &Global,
     terminal: Terminal,
     args: &ApprovalsArgs,
-) -> Result<Exit, WiringError> {
+) -> Result<Exit, CliError> {
     let crib = open(global, terminal)?;
     let approvals = Approvals::new(&crib.state);
     let recorder = Arc::clone(&crib.recorder);
@@ -62,7 +64,7 @@ fn list(
     redactor: &Redactor,
     all: bool,
     as_json: bool,
-) -> Result<Exit, WiringError> {
+) -> Result<Exit, CliError> {
     let now = Timestamp::now();
     let mut shown = Vec::new();
     for pending in approvals.all()? {
@@ -102,7 +104,7 @@ fn find(
     terminal: Terminal,
     approvals: &Approvals,
     id: &str,
-) -> Result<Option<(Pending, Standing)>, WiringError> {
+) -> Result<Option<(Pending, Standing)>, CliError> {
     if let Ok(pending) = approvals.find(id) {
         let standing = approvals.standing(&pending, Timestamp::now())?;
         return Ok(Some((pending, standing)));
@@ -159,7 +161,7 @@ fn answer(
     standing: Standing,
     is_approved: bool,
     words: &str,
-) -> Result<bool, WiringError> {
+) -> Result<bool, CliError> {
     // Whoever asks is not the one who answers: an agent has no terminal.
     if !global.yes && !std::io::stdin().is_terminal() {
         let hint = "answer from a terminal, or give --yes where you are the one who may";
@@ -186,7 +188,7 @@ fn approve(
     recorder: &dyn Recorder,
     id: &str,
     as_json: bool,
-) -> Result<Exit, WiringError> {
+) -> Result<Exit, CliError> {
     let Some((pending, standing)) = find(terminal, approvals, id)? else {
         return Ok(Exit::Failed);
     };

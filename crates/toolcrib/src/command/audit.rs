@@ -11,21 +11,19 @@ use toolcrib_ledger::{
     find_calls, tell_calls, tell_lines, verify,
 };
 
-use super::{moment, print_lines, read, render, story};
-use crate::cli::{AuditArgs, AuditCommand, ExportFormat, Global, Which};
+use super::setup::read_config;
+use super::when::moment;
+use super::{render, story};
+use crate::cli::{AuditArgs, AuditCommand, CallFilter, ExportFormat, Global};
+use crate::error::CliError;
 use crate::exit::Exit;
-use crate::terminal::{Paint, Terminal, print, print_json};
-use crate::wiring::WiringError;
+use crate::terminal::{Paint, Terminal, print, print_json, print_lines};
 
 /// How often it is looked for new lines.
 const BETWEEN_LOOKS: std::time::Duration = std::time::Duration::from_millis(200);
 
-pub(super) fn run(
-    global: &Global,
-    terminal: Terminal,
-    args: &AuditArgs,
-) -> Result<Exit, WiringError> {
-    let plans = read(global, terminal)?;
+pub(super) fn run(global: &Global, terminal: Terminal, args: &AuditArgs) -> Result<Exit, CliError> {
+    let plans = read_config(global, terminal)?;
     let redactor = plans.redactor();
     let folder = plans.state?;
     if !folder.join("context_log").exists() {
@@ -52,7 +50,7 @@ fn look(
     state: &State,
     redactor: &Redactor,
     args: &AuditArgs,
-) -> Result<Exit, WiringError> {
+) -> Result<Exit, CliError> {
     match &args.command {
         AuditCommand::Tail { follow, lines, json } => tail(terminal, state, *lines, *follow, *json),
         AuditCommand::Show { call, json } => show(terminal, state, redactor, call, *json),
@@ -66,10 +64,10 @@ fn look(
     }
 }
 
-fn wanted(which: &Which) -> Result<Wanted, WiringError> {
+fn wanted(which: &CallFilter) -> Result<Wanted, CliError> {
     let now = Timestamp::now();
     let at = |text: &Option<String>| {
-        text.as_ref().map(|text| moment(text, now)).transpose().map_err(WiringError)
+        text.as_ref().map(|text| moment(text, now)).transpose().map_err(CliError::usage)
     };
     let fate = which.outcome.as_deref();
     Ok(Wanted {
@@ -89,7 +87,7 @@ fn tail(
     most: usize,
     follow: bool,
     as_json: bool,
-) -> Result<Exit, WiringError> {
+) -> Result<Exit, CliError> {
     let say = |line: &[u8], is_ours: bool| match Entry::parse(line).filter(|_| is_ours) {
         Some(_) if as_json => print_json(String::from_utf8_lossy(line).trim_end()),
         None if as_json => {
@@ -239,7 +237,7 @@ fn show(
     redactor: &Redactor,
     call: &str,
     as_json: bool,
-) -> Result<Exit, WiringError> {
+) -> Result<Exit, CliError> {
     let (asked, call) = (call, call.to_uppercase());
     let call = call.as_str();
     // The id of a call begins with its time.
@@ -323,7 +321,7 @@ const COLUMNS: [&str; 15] = [
     "used",
 ];
 
-fn export(state: &State, wanted: &Wanted, format: ExportFormat) -> Result<Exit, WiringError> {
+fn export(state: &State, wanted: &Wanted, format: ExportFormat) -> Result<Exit, CliError> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     let written = match format {
         // Everything that is on the record, as it is and in its order.
@@ -346,7 +344,7 @@ fn export(state: &State, wanted: &Wanted, format: ExportFormat) -> Result<Exit, 
     };
     match written.and_then(|()| out.flush()) {
         Err(err) if err.kind() != io::ErrorKind::BrokenPipe => {
-            Err(WiringError(format!("the export is not whole: {err}")))
+            Err(CliError::usage(format!("the export is not whole: {err}")))
         }
         _ => Ok(Exit::Done),
     }

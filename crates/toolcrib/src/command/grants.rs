@@ -6,17 +6,17 @@ use toolcrib_core::policy::{Grant, Scope};
 use toolcrib_core::{Note, escape};
 use toolcrib_ledger::GrantFile;
 
-use super::{open, print_lines};
+use super::setup::open;
 use crate::cli::{Global, GrantsArgs, GrantsCommand};
+use crate::error::CliError;
 use crate::exit::Exit;
-use crate::terminal::{Terminal, print_json};
-use crate::wiring::WiringError;
+use crate::terminal::{Terminal, print_json, print_lines};
 
 pub(super) fn run(
     global: &Global,
     terminal: Terminal,
     args: &GrantsArgs,
-) -> Result<Exit, WiringError> {
+) -> Result<Exit, CliError> {
     let crib = open(global, terminal)?;
     let grants = GrantFile::new(&crib.state);
     match &args.command {
@@ -45,7 +45,7 @@ pub(super) fn run(
                     call: "",
                     detail: json!({"id": id, "by": format!("user {}", rustix::process::getuid().as_raw())}),
                 };
-                crib.recorder.note(&note).map_err(WiringError)?;
+                crib.recorder.note(&note).map_err(CliError::usage)?;
                 print_lines(&[format!("Taken back: {}", escape::line(id))]);
                 return Ok(Exit::Done);
             }

@@ -10,11 +10,12 @@ use toolcrib_ledger::{
 };
 
 use super::codes::in_contract;
-use super::{open, print_lines};
+use super::setup::open;
 use crate::cli::{Global, StatsArgs, StatsCommand, StatsOf};
+use crate::error::CliError;
 use crate::exit::Exit;
-use crate::terminal::{Paint, Terminal, print_json};
-use crate::wiring::{Crib, WiringError};
+use crate::terminal::{Paint, Terminal, print_json, print_lines};
+use crate::wiring::Crib;
 
 /// More bytes of the record than this take a moment to fold, which is said.
 const MUCH: u64 = 20 << 20;
@@ -22,11 +23,7 @@ const MUCH: u64 = 20 << 20;
 /// How many hours the line of calls shows.
 const HOURS: i64 = 24;
 
-pub(super) fn run(
-    global: &Global,
-    terminal: Terminal,
-    args: &StatsArgs,
-) -> Result<Exit, WiringError> {
+pub(super) fn run(global: &Global, terminal: Terminal, args: &StatsArgs) -> Result<Exit, CliError> {
     let crib = open(global, terminal)?;
     let mut stats = Stats::open(&crib.state)?;
     for warning in &stats.warnings {
@@ -46,7 +43,7 @@ pub(super) fn run(
     if behind > MUCH {
         terminal.note(&format!("folding {} of the record …", show_bytes(behind)));
     }
-    crib.upkeep.once(&mut stats)?;
+    crib.maintenance.run(&mut stats)?;
     tell_passed_over(terminal, &crib);
     let is_list = match &args.command {
         None => !args.json,
@@ -85,7 +82,7 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    fn overview(&self, stats: &Stats, as_json: bool) -> Result<Exit, WiringError> {
+    fn overview(&self, stats: &Stats, as_json: bool) -> Result<Exit, CliError> {
         let tools = stats.tools()?;
         let hours = self.hours(stats)?;
         let compared = report::comparisons(&tools, &hours, self.now, self.spans);
@@ -134,7 +131,7 @@ impl View<'_> {
         Ok(Exit::Done)
     }
 
-    fn errors(&self, stats: &Stats, of: &StatsOf) -> Result<Exit, WiringError> {
+    fn errors(&self, stats: &Stats, of: &StatsOf) -> Result<Exit, CliError> {
         let tools = stats.tools()?;
         let Some(wanted) = &of.tool else {
             if of.json {
@@ -199,7 +196,7 @@ impl View<'_> {
         Ok(Exit::Done)
     }
 
-    fn regression(&self, stats: &Stats, of: &StatsOf) -> Result<Exit, WiringError> {
+    fn regression(&self, stats: &Stats, of: &StatsOf) -> Result<Exit, CliError> {
         let tools = stats.tools()?;
         let mut compared = report::comparisons(&tools, &self.hours(stats)?, self.now, self.spans);
         if let Some(wanted) = &of.tool {
@@ -245,7 +242,7 @@ impl View<'_> {
         Ok(Exit::Done)
     }
 
-    fn resources(&self, stats: &Stats, of: &StatsOf) -> Result<Exit, WiringError> {
+    fn resources(&self, stats: &Stats, of: &StatsOf) -> Result<Exit, CliError> {
         let tools = stats.tools()?;
         let limits = |tool: &str| self.crib.limits_of(tool);
         let shown: Vec<(String, ToolFigures)> = match &of.tool {
@@ -305,7 +302,7 @@ impl View<'_> {
         what: &str,
         tool: &str,
         as_json: bool,
-    ) -> Result<Exit, WiringError> {
+    ) -> Result<Exit, CliError> {
         let tools = stats.tools()?;
         let Some((name, figures)) = self.find(&tools, tool) else { return Ok(Exit::Failed) };
         // The record is the truth: it is cleared by a line there, which is folded like any other.
@@ -319,7 +316,7 @@ impl View<'_> {
             call: "",
             detail: json!({"what": what, "by": by}),
         };
-        self.crib.recorder.note(&note).map_err(WiringError)?;
+        self.crib.recorder.note(&note).map_err(CliError::usage)?;
         if what == "regression" {
             Quarantine::new(&self.crib.state).lift(name)?;
         }
@@ -358,7 +355,7 @@ impl View<'_> {
     }
 
     /// The hours that anything here is about.
-    fn hours(&self, stats: &Stats) -> Result<Vec<(HourKey, Hour)>, WiringError> {
+    fn hours(&self, stats: &Stats) -> Result<Vec<(HourKey, Hour)>, CliError> {
         let now = self.now.as_second().div_euclid(3600);
         let oldest = now - self.spans.current_hours - 2 * self.spans.baseline_days * 24;
         Ok(stats.hours(oldest)?)

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::error::CliError;
 use crate::exit::Exit;
 use crate::terminal::{Paint, Terminal, print};
-use crate::wiring::WiringError;
 
 /// What is shown, and the words that are typed after `toolcrib`.
 const STOPS: [(&str, &[&str]); 10] = [
@@ -62,7 +62,7 @@ const STOPS: [(&str, &[&str]); 10] = [
     ("And nothing was hidden: this is what holds here.", &["config", "show", "--origin"]),
 ];
 
-pub(super) fn run(terminal: Terminal) -> Result<Exit, WiringError> {
+pub(super) fn run(terminal: Terminal) -> Result<Exit, CliError> {
     let scratch = Scratch::new()?;
     let program = std::env::current_exe()?;
     std::os::unix::fs::symlink("/etc/passwd", scratch.workspace().join("escape"))?;
@@ -81,7 +81,7 @@ fn stop(
     program: &Path,
     about: &str,
     words: &[&str],
-) -> Result<(), WiringError> {
+) -> Result<(), CliError> {
     print(&format!("\n{}\n", terminal.paint(Paint::Strong, about)));
     print(&format!("{}\n", terminal.paint(Paint::Dim, &typed(words))));
     // Its output goes through us, so that it finds no terminal to ask questions on.
@@ -119,7 +119,7 @@ fn typed(words: &[&str]) -> String {
 struct Scratch(PathBuf);
 
 impl Scratch {
-    fn new() -> Result<Self, WiringError> {
+    fn new() -> Result<Self, CliError> {
         let name = format!("toolcrib-tour-{}", toolcrib_ledger::new_call_id());
         let scratch = Self(std::env::temp_dir().join(name));
         std::fs::create_dir_all(scratch.workspace())?;

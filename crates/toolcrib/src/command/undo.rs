@@ -12,20 +12,18 @@ use toolcrib_host::{Root, RootError, root_path};
 use toolcrib_ledger::{Story, Taken, Wanted, find_calls};
 use toolcrib_runtime::undo::{Action, Since, Step, take_back};
 
-use super::{open, print_lines, render};
+use super::render;
+use super::setup::open;
 use crate::cli::{Global, UndoArgs};
+use crate::error::CliError;
 use crate::exit::Exit;
-use crate::terminal::{Paint, Terminal, print_json};
-use crate::wiring::{Crib, WiringError, session};
+use crate::terminal::{Paint, Terminal, print_json, print_lines};
+use crate::wiring::{Crib, session};
 
 /// The name that an undo is recorded under.
 const NAME: &str = "toolcrib/undo";
 
-pub(super) fn run(
-    global: &Global,
-    terminal: Terminal,
-    args: &UndoArgs,
-) -> Result<Exit, WiringError> {
+pub(super) fn run(global: &Global, terminal: Terminal, args: &UndoArgs) -> Result<Exit, CliError> {
     let crib = open(global, terminal)?;
     let Some(wanted) = &args.call else {
         let (changes, taken) = crib.journal.read()?;

@@ -127,7 +127,7 @@ fn always_offers_what_holds_and_nothing_broader() {
         };
         assert_eq!(explain(), "ask", "{command}");
         let (_, seen) = always(&scratch, &call, "always\n2\np\n3\ny\n");
-        assert!(seen.contains("This is stored"), "{seen}");
+        assert!(seen.contains("This grant will be stored"), "{seen}");
         assert_eq!(explain(), "allow", "{command}: {seen}");
         let other = named.clone() + "2";
         let words = ["policy", "explain", "clemini/bash", &other, "--json"];
@@ -143,7 +143,7 @@ fn an_answer_to_one_step_is_none_to_another() {
     scratch.put_at("home/.config/toolcrib/rules.toml", rules);
     let call = ["call", "clemini/bash", "command=git push origin dev"];
     let (_, seen) = always(&scratch, &call, "always\n2\np\n3\ny\n");
-    assert!(seen.contains("This is stored"), "{seen}");
+    assert!(seen.contains("This grant will be stored"), "{seen}");
     let explain = |command: &str| {
         let command = format!("command={command}");
         scratch.run(["policy", "explain", "clemini/bash", &command, "--json"]).json()["decision"]

@@ -119,11 +119,7 @@ fn a_call_that_died_is_told_at_the_next_start_and_can_be_taken_back() {
     let unknown = scratch.run(["audit", "search", "--outcome", "unknown", "--json"]).json();
     assert_eq!(unknown["call"], open["call"], "{unknown}");
     let got = scratch.run(["call", "nachos/calculator", "expression=1+1"]);
-    assert!(
-        got.stderr.contains("`clemini/bash` was under way when its process died"),
-        "{}",
-        got.stderr
-    );
+    assert!(got.stderr.contains("Toolcrib was killed during `clemini/bash`"), "{}", got.stderr);
     let id = got.stderr.split("audit show ").nth(1).unwrap().split('`').next().unwrap();
     let shown = scratch.run(["audit", "show", id]).stdout;
     assert!(shown.contains("unknown") && shown.contains("touch begun"), "{shown}");

@@ -11,6 +11,7 @@ mod concurrency;
 mod contracts;
 mod detours;
 mod detours_more;
+mod doctor;
 mod examples;
 mod files;
 mod guard;

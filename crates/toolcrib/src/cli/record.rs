@@ -1,10 +1,11 @@
-//! The part of the command line that looks at the record.
+//! The subcommands that read the record: `audit` and `stats`.
 
 use clap::{Args, Subcommand, ValueEnum};
 
-/// Look at the record.
+/// Arguments of `audit`.
 #[derive(Args)]
 #[command(after_help = "\
+Examples:
   toolcrib audit search --tool clemini/bash --since 2h --outcome error
   toolcrib audit show 01M7FEQ426FFZH392JP3N0SSSH
   toolcrib audit tail -f
@@ -18,47 +19,47 @@ pub(crate) struct AuditArgs {
 pub(crate) enum AuditCommand {
     /// Show the newest lines of the record
     Tail {
-        /// Go on as lines are written
+        /// Keep printing lines as they are written
         #[arg(long, short = 'f')]
         follow: bool,
-        /// How many lines
+        /// How many lines to show
         #[arg(long, short = 'n', default_value = "20")]
         lines: usize,
-        /// Print the lines as they are written, as JSON
+        /// Print the lines as JSON, as they are in the record
         #[arg(long)]
         json: bool,
     },
-    /// Tell the whole story of a call: who asked, what was decided, what it did
+    /// Show everything about a call: who asked, what was decided, what it did
     Show {
-        /// The call
+        /// The id of the call
         call: String,
         /// Print as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Find calls, the newest first
+    /// Find calls, newest first
     Search {
         #[command(flatten)]
-        which: Which,
-        /// How many to show at most
+        which: CallFilter,
+        /// The most calls to show
         #[arg(long, short = 'n', default_value = "50", value_parser = at_least_one)]
         limit: usize,
-        /// Print as JSON, a line for each call
+        /// Print as JSON, one line per call
         #[arg(long)]
         json: bool,
     },
-    /// Write the record out for other programs
+    /// Export the record for other programs
     Export {
         #[command(flatten)]
-        which: Which,
-        /// The form: every line as it is, or a row for each call
+        which: CallFilter,
+        /// The format: every line of the record, or one row per call
         #[arg(long, value_name = "FORM", default_value = "ndjson")]
         format: ExportFormat,
-        /// The same as `--format ndjson`
+        /// Same as `--format ndjson`
         #[arg(long, conflicts_with = "format")]
         json: bool,
     },
-    /// Find out whether a line was changed, removed or moved since it was written
+    /// Verify that no line was changed, removed or moved since it was written
     Verify {
         /// Print as JSON
         #[arg(long)]
@@ -66,56 +67,57 @@ pub(crate) enum AuditCommand {
     },
 }
 
-fn at_least_one(text: &str) -> Result<usize, String> {
+fn at_least_one(text: &str) -> Result<usize, &'static str> {
     match text.parse() {
-        Ok(0) => Err("that would find nothing; write 1 or more".to_owned()),
+        Ok(0) => Err("write 1 or more"),
         Ok(count) => Ok(count),
-        Err(_) => Err("it is no number".to_owned()),
+        Err(_) => Err("write a whole number"),
     }
 }
 
-/// Which calls.
+/// Which calls of the record to take.
 #[derive(Args)]
-pub(crate) struct Which {
-    /// Asked for since then: 15m, 2h, 3d, or a date such as 2026-11-04T12:00 (UTC)
+pub(crate) struct CallFilter {
+    /// Calls since this time: 15m, 2h, 3d, or a date such as 2026-11-04T12:00 (UTC)
     #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<String>,
-    /// Asked for until then
+    /// Calls until this time
     #[arg(long, value_name = "WHEN")]
     pub(crate) until: Option<String>,
-    /// Of this tool: `catalogue/tool`, or `tool`
+    /// Calls of this tool: `catalogue/tool`, or `tool`
     #[arg(long)]
     pub(crate) tool: Option<String>,
-    /// Of this conversation or user, or answered by this person
+    /// Calls of this conversation or user, or calls that this person answered
     #[arg(long, value_name = "WHO")]
     pub(crate) actor: Option<String>,
-    /// That ended like this
+    /// Calls with this outcome
     #[arg(long, value_name = "OUTCOME", value_parser = ["ok", "error", "refused", "unknown", "open"])]
     pub(crate) outcome: Option<String>,
-    /// With these words in arguments, reply, error, rule or paths
+    /// Calls with this text in arguments, reply, error, rule or paths
     #[arg(long, value_name = "WORDS")]
     pub(crate) text: Option<String>,
 }
 
-/// Forms of an export.
+/// The formats of an export.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportFormat {
-    /// Every line of the calls, as JSON
+    /// Every line of the record, as JSON
     Ndjson,
-    /// A row for each call
+    /// One row per call
     Csv,
 }
 
-/// The health of tools.
+/// Arguments of `stats`.
 #[derive(Args)]
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "\
-  toolcrib stats                        how every tool does
-  toolcrib stats errors wink/read_file  how one fails
-  toolcrib stats regression             which got slower or fail more
+Examples:
+  toolcrib stats                        an overview of every tool
+  toolcrib stats errors wink/read_file  the failures of one tool
+  toolcrib stats regression             the tools that got slower or fail more
   toolcrib stats clear regression wink/read_file
-                                        take what is now for the baseline"
+                                        take the present as the baseline"
 )]
 pub(crate) struct StatsArgs {
     #[command(subcommand)]
@@ -127,24 +129,24 @@ pub(crate) struct StatsArgs {
 
 #[derive(Subcommand)]
 pub(crate) enum StatsCommand {
-    /// Show how tools fail: how often, how, the last time
+    /// Show how tools fail: how often, in which way, when last
     Errors(StatsOf),
-    /// Show which tools got slower or fail more than they did
+    /// Show which tools got slower or fail more than before
     Regression(StatsOf),
     /// Show what tools use: processor, memory, disk
     Resources(StatsOf),
-    /// Begin to count anew; for `regression`, take what is now for the baseline
+    /// Start counting again; for `regression`, take the present as the baseline
     Clear {
-        /// What
+        /// Which statistics to clear
         #[arg(value_parser = ["errors", "regression", "resources"])]
         what: String,
-        /// Of which tool
+        /// The tool
         tool: String,
         /// Print as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Throw the statistics away and fold the record again
+    /// Discard the statistics and fold the record again
     Rebuild {
         /// Print as JSON
         #[arg(long)]
@@ -152,10 +154,10 @@ pub(crate) enum StatsCommand {
     },
 }
 
-/// Which figures.
+/// Arguments of the subcommands of `stats`.
 #[derive(Args)]
 pub(crate) struct StatsOf {
-    /// Of one tool; of all without it
+    /// The tool (default: all tools)
     pub(crate) tool: Option<String>,
     /// Print as JSON
     #[arg(long)]

@@ -1,0 +1,73 @@
+//! Recovery after a crash: finds the calls whose process died, and tells the operator about them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use toolcrib_core::{Clock, Recorder};
+use toolcrib_host::{Workspace, changed_since};
+use toolcrib_ledger::{Journal, LostCall, State, find_lost};
+
+/// Puts the calls whose process died on the record, and returns a warning for each.
+pub(super) fn recover(
+    workspace: &Arc<Workspace>,
+    state: &State,
+    recorder: &dyn Recorder,
+    clock: &dyn Clock,
+) -> Vec<String> {
+    let root = workspace.root().map(|root| root.path().display().to_string());
+    let changed_files = |lost: &LostCall| {
+        let directory = lost.directory.as_ref()?;
+        let is_here = root.as_ref().is_some_and(|root| Path::new(directory).starts_with(root));
+        is_here.then(|| changed_since(workspace, state.folder(), lost.at))
+    };
+    // The command is over, so its snapshots can be compared with the files now.
+    workspace.resolve_orphaned_snapshots();
+    match find_lost(state, recorder, clock.now(), &changed_files) {
+        Ok(lost) => lost.iter().map(|lost| warning(lost, has_changed(state, lost))).collect(),
+        Err(err) => vec![format!("the record cannot be read: {err}")],
+    }
+}
+
+/// What is known of the changes of a call that died.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum JournalledChanges {
+    /// The journal has some.
+    Some,
+    /// The journal has none.
+    None,
+}
+
+fn has_changed(state: &State, lost: &LostCall) -> JournalledChanges {
+    let changes = Journal::new(state).read().unwrap_or_default().0;
+    if changes.iter().any(|change| change.call.0 == lost.call) {
+        JournalledChanges::Some
+    } else {
+        JournalledChanges::None
+    }
+}
+
+/// Returns what the operator is told about a call that died, and what to do next.
+fn warning(lost: &LostCall, changes: JournalledChanges) -> String {
+    let (call, tool) = (&lost.call, &lost.tool);
+    // A command names no places: it may have changed any file of the workspace.
+    let is_command = lost.places.is_empty();
+    let details = format!("Details: `toolcrib audit show {call}`.");
+    match (changes, is_command) {
+        (JournalledChanges::Some, true) => format!(
+            "Toolcrib was killed during `{tool}` (call {call}), so it is not known what the command did. \
+             `toolcrib undo --force {call}` restores the files named on its command line; check those and \
+             the other files of the workspace before you go on. {details}"
+        ),
+        (JournalledChanges::Some, false) => format!(
+            "Toolcrib was killed during `{tool}` (call {call}), so it is not known how far it got. \
+             `toolcrib undo {call}` takes it back. {details}"
+        ),
+        (JournalledChanges::None, true) => format!(
+            "Toolcrib was killed during `{tool}` (call {call}), so it is not known what the command did. \
+             Check the files of the workspace before you go on. {details}"
+        ),
+        (JournalledChanges::None, false) => format!(
+            "Toolcrib was killed during `{tool}` (call {call}), before it changed any file. {details}"
+        ),
+    }
+}
