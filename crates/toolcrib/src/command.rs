@@ -55,7 +55,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Policy(args) => policy::run(&cli.global, terminal, &args),
         Command::Audit(args) => audit::run(&cli.global, terminal, &args),
         Command::Stats(args) => stats::run(&cli.global, terminal, &args),
-        Command::Doctor(args) => doctor::run(&cli.global, terminal, &args),
+        Command::Doctor(args) => Ok(doctor::run(&cli.global, terminal, &args)),
         Command::Config(args) => config::run(&cli.global, terminal, &args),
         Command::Completions { shell } => Ok(man::completions(shell)),
         Command::Man { directory } => man::run(directory.as_deref()),

@@ -44,11 +44,7 @@ impl DoctorCheck {
     }
 }
 
-pub(super) fn run(
-    global: &Global,
-    terminal: Terminal,
-    args: &DoctorArgs,
-) -> Result<Exit, CliError> {
+pub(super) fn run(global: &Global, terminal: Terminal, args: &DoctorArgs) -> Exit {
     let diagnosis = Diagnosis::make(&open_options(global));
     warn(terminal, &diagnosis.settings);
     let checks = checks(&diagnosis);
@@ -84,7 +80,7 @@ pub(super) fn run(
         }
         print_lines(&lines);
     }
-    Ok(if is_well { Exit::Done } else { Exit::Failed })
+    if is_well { Exit::Done } else { Exit::Failed }
 }
 
 /// Returns a check for each part, and one for what goes wrong only when all are opened together.

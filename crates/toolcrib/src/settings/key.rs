@@ -87,8 +87,7 @@ settings_table! {
     /// Who decides about a command that an agent was told to confirm, once the agent sends
     /// `confirmed`: a `person` is asked, or the `model`'s confirmation is enough.
     POLICY_CONFIRM: ConfirmationWeight =
-        choice("policy.confirm", &["person", "model"], "person", confirm)
-        .project(Stricter);
+        choice("policy.confirm", &["person", "model"], "person", confirm).project(Stricter);
 
     /// What happens to calls that would be allowed, once a command of the session could reach the
     /// network: `ask` a person, or `allow` them.

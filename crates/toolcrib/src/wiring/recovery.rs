@@ -23,26 +23,29 @@ pub(super) fn recover(
     // The command is over, so its snapshots can be compared with the files now.
     workspace.resolve_orphaned_snapshots();
     match find_lost(state, recorder, clock.now(), &changed_files) {
-        Ok(lost) => lost.iter().map(|lost| warning(lost, has_changed(state, lost))).collect(),
+        Ok(lost) => {
+            lost.iter().map(|lost| warning(lost, journalled_changes(state, lost))).collect()
+        }
         Err(err) => vec![format!("the record cannot be read: {err}")],
     }
 }
 
-/// What is known of the changes of a call that died.
+/// Whether the journal has changes of a call that died.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum JournalledChanges {
-    /// The journal has some.
-    Some,
-    /// The journal has none.
-    None,
+    /// The journal has at least one change of the call.
+    Any,
+    /// The journal has no change of the call.
+    Nothing,
 }
 
-fn has_changed(state: &State, lost: &LostCall) -> JournalledChanges {
+/// Looks for changes of the call in the journal.
+fn journalled_changes(state: &State, lost: &LostCall) -> JournalledChanges {
     let changes = Journal::new(state).read().unwrap_or_default().0;
     if changes.iter().any(|change| change.call.0 == lost.call) {
-        JournalledChanges::Some
+        JournalledChanges::Any
     } else {
-        JournalledChanges::None
+        JournalledChanges::Nothing
     }
 }
 
@@ -53,20 +56,20 @@ fn warning(lost: &LostCall, changes: JournalledChanges) -> String {
     let is_command = lost.places.is_empty();
     let details = format!("Details: `toolcrib audit show {call}`.");
     match (changes, is_command) {
-        (JournalledChanges::Some, true) => format!(
+        (JournalledChanges::Any, true) => format!(
             "Toolcrib was killed during `{tool}` (call {call}), so it is not known what the command did. \
              `toolcrib undo --force {call}` restores the files named on its command line; check those and \
              the other files of the workspace before you go on. {details}"
         ),
-        (JournalledChanges::Some, false) => format!(
+        (JournalledChanges::Any, false) => format!(
             "Toolcrib was killed during `{tool}` (call {call}), so it is not known how far it got. \
              `toolcrib undo {call}` takes it back. {details}"
         ),
-        (JournalledChanges::None, true) => format!(
+        (JournalledChanges::Nothing, true) => format!(
             "Toolcrib was killed during `{tool}` (call {call}), so it is not known what the command did. \
              Check the files of the workspace before you go on. {details}"
         ),
-        (JournalledChanges::None, false) => format!(
+        (JournalledChanges::Nothing, false) => format!(
             "Toolcrib was killed during `{tool}` (call {call}), before it changed any file. {details}"
         ),
     }

@@ -228,7 +228,7 @@ fn another_process_can_answer() {
         let listed = scratch.run(["approvals", "list", "--json"]).json();
         let id = listed[0]["id"].as_str().unwrap();
         assert_eq!(listed[0]["status"], "pending", "{listed}");
-        // Not without a terminal: that is how an agent would ask.
+        // An answer without a terminal is refused, because an agent could give it that way.
         assert_eq!(scratch.run(["approvals", words[0], id]).code, 1);
         assert_eq!(scratch.run(["--yes", "approvals", words[0], id]).code, 0);
         assert_eq!(session.child.wait().unwrap().code(), Some(code), "{words:?}");
@@ -260,7 +260,7 @@ fn what_is_not_shown_does_not_run_by_one_yes() {
         session.wait_for("Some of this is hidden. Type v to see all of it.");
         session.wait_for("Approve? (y/n/always): ");
         assert!(!session.seen.contains("touch made; echo"), "{}", session.seen);
-        // Read as it is written, or the terminal is full and nothing goes on.
+        // The test reads while the binary writes; otherwise the terminal fills up and both wait.
         let mut master = session.master.try_clone().unwrap();
         let reader = std::thread::spawn(move || {
             let mut rest = Vec::new();
