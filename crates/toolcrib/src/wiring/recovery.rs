@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use toolcrib_core::{Clock, Recorder};
 use toolcrib_host::{Workspace, changed_since};
-use toolcrib_ledger::{Journal, LostCall, State, find_lost};
+use toolcrib_ledger::{Journal, LostCall, StateFolder, recover_lost_calls};
 
 /// Puts the calls whose process died on the record, and returns a warning for each.
 pub(super) fn recover(
     workspace: &Arc<Workspace>,
-    state: &State,
+    state: &StateFolder,
     recorder: &dyn Recorder,
     clock: &dyn Clock,
 ) -> Vec<String> {
@@ -22,7 +22,7 @@ pub(super) fn recover(
     };
     // The command is over, so its snapshots can be compared with the files now.
     workspace.resolve_orphaned_snapshots();
-    match find_lost(state, recorder, clock.now(), &changed_files) {
+    match recover_lost_calls(state, recorder, clock.now(), &changed_files) {
         Ok(lost) => lost.iter().map(|lost| warning(lost, has_changed(state, lost))).collect(),
         Err(err) => vec![format!("the record cannot be read: {err}")],
     }
@@ -37,7 +37,7 @@ enum JournalledChanges {
     None,
 }
 
-fn has_changed(state: &State, lost: &LostCall) -> JournalledChanges {
+fn has_changed(state: &StateFolder, lost: &LostCall) -> JournalledChanges {
     let changes = Journal::new(state).read().unwrap_or_default().0;
     if changes.iter().any(|change| change.call.0 == lost.call) {
         JournalledChanges::Some
