@@ -19,7 +19,7 @@ pub(crate) use policy::{
     RulesArgs, RulesCommand,
 };
 pub(crate) use record::{
-    AuditArgs, AuditCommand, CallFilter, ExportFormat, StatsArgs, StatsCommand, StatsOf,
+    AuditArgs, AuditCommand, CallFilterArgs, ExportFormat, StatsArgs, StatsCommand, StatsOf,
 };
 
 /// The tool runtime for agents: every call checked, decided, confined and recorded.

@@ -105,13 +105,13 @@ impl From<RootError> for CliError {
 
 impl From<StateError> for CliError {
     fn from(err: StateError) -> Self {
-        Self::new(CliErrorKind::State, err.to_string())
+        Self { kind: CliErrorKind::State, message: err.message, hint: Some(err.hint) }
     }
 }
 
 impl From<StatsError> for CliError {
     fn from(err: StatsError) -> Self {
-        Self::new(CliErrorKind::State, err.to_string())
+        Self { kind: CliErrorKind::State, message: err.message, hint: err.hint }
     }
 }
 

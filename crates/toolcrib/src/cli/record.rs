@@ -40,7 +40,7 @@ pub(crate) enum AuditCommand {
     /// Find calls, newest first
     Search {
         #[command(flatten)]
-        which: CallFilter,
+        filter: CallFilterArgs,
         /// The most calls to show
         #[arg(long, short = 'n', default_value = "50", value_parser = at_least_one)]
         limit: usize,
@@ -51,7 +51,7 @@ pub(crate) enum AuditCommand {
     /// Export the record for other programs
     Export {
         #[command(flatten)]
-        which: CallFilter,
+        filter: CallFilterArgs,
         /// The format: every line of the record, or one row per call
         #[arg(long, value_name = "FORM", default_value = "ndjson")]
         format: ExportFormat,
@@ -77,7 +77,7 @@ fn at_least_one(text: &str) -> Result<usize, &'static str> {
 
 /// Which calls of the record to take.
 #[derive(Args)]
-pub(crate) struct CallFilter {
+pub(crate) struct CallFilterArgs {
     /// Calls since this time: 15m, 2h, 3d, or a date such as 2026-11-04T12:00 (UTC)
     #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<String>,

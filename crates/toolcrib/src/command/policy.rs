@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolcrib_core::policy::{Confirmation, Layer, Policy, Rule, Says, Source, rules_in};
 use toolcrib_core::{Call, Cancel, Verdict, escape};
-use toolcrib_ledger::{PastCall, past_calls};
+use toolcrib_ledger::{RecordedCall, recorded_calls};
 use toolcrib_runtime::{Nobody, Preview};
 use toolcrib_shell::Bash;
 
@@ -177,7 +177,7 @@ fn replay(
     let runtime = crib.runtime_with(policy, Arc::new(Nobody))?;
     let span = jiff::SignedDuration::from_hours(i64::from(days) * 24);
     let since = crib.clock.now().checked_sub(span).unwrap_or(jiff::Timestamp::MIN);
-    let (calls, unread) = past_calls(&crib.state, since)?;
+    let (calls, unread) = recorded_calls(&crib.state, since)?;
     let (mut same, mut unknown, mut changed) = (0, unread, Vec::new());
     for call in calls {
         let (Some(args), Some(before)) = (call.args.clone(), call.verdict) else {
@@ -208,7 +208,7 @@ fn replay(
         print_json(&json!({"same": same, "unknown": unknown, "changed": changed}).to_string());
         return Ok(Exit::Done);
     }
-    let line = |(call, before, now): &(PastCall, &str, toolcrib_core::Decision)| {
+    let line = |(call, before, now): &(RecordedCall, &str, toolcrib_core::Decision)| {
         let args: String = call
             .args
             .as_ref()

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolcrib_core::policy::Policy;
 use toolcrib_core::{Clock, Recorder, SessionId, Toolset};
-use toolcrib_host::{Root, Sandbox, SystemClock, Workspace};
-use toolcrib_ledger::report::Spans;
-use toolcrib_ledger::{GrantFile, Journal, Redactor, State};
+use toolcrib_host::{Root, Sandbox, SystemClock, UndoStore, Workspace};
+use toolcrib_ledger::{GrantFile, Journal, Redactor, SnapshotStore, Spans, StateFolder};
 use toolcrib_runtime::{Approver, Judge, Runtime, World};
 use toolcrib_search::Engine;
 use toolcrib_shell::Bash;
@@ -29,9 +28,11 @@ pub struct Crib {
     /// The settings in force.
     pub settings: Settings,
     /// The state folder.
-    pub state: State,
+    pub state: StateFolder,
     /// The journal of changes.
     pub journal: Arc<Journal>,
+    /// What workspaces keep for undo: the journal and the snapshots.
+    undo: UndoStore,
     /// The record of calls.
     pub recorder: Arc<dyn Recorder>,
     /// The redactor, which removes secrets from what is shown.
@@ -62,13 +63,14 @@ impl Crib {
     /// Opens everything that `options`, the settings and the environment name.
     pub fn open(options: &OpenOptions) -> Result<Self, CliError> {
         let Config { mut settings, root, files, state, environment } = Config::read(options)?;
-        let (state, missing) = State::open_as_it_is(&state?)?;
+        let (state, missing) = StateFolder::open_if_possible(&state?)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
         let journal = Arc::new(Journal::new(&state));
+        let undo = undo_store(&state, &journal);
         let hidden = own_paths(&files, &state, &settings);
         let roots = RootOpener {
             settings: &settings,
-            journal: &journal,
+            undo: &undo,
             clock: &clock,
             home: environment.get("HOME").map(PathBuf::from),
             hidden: hidden.clone(),
@@ -111,6 +113,7 @@ impl Crib {
             settings,
             state,
             journal,
+            undo,
             recorder,
             redactor,
             clock,
@@ -183,7 +186,7 @@ impl Crib {
     pub fn workspace_of(&self, roots: Vec<Root>) -> Arc<Workspace> {
         let opener = RootOpener {
             settings: &self.settings,
-            journal: &self.journal,
+            undo: &self.undo,
             clock: &self.clock,
             home: None,
             hidden: self.hidden.clone(),
@@ -197,6 +200,12 @@ impl Drop for Crib {
         // No command outlives the process that started it.
         self.capabilities.close();
     }
+}
+
+/// Returns where workspaces keep what undo needs.
+pub(super) fn undo_store(state: &StateFolder, journal: &Arc<Journal>) -> UndoStore {
+    let snapshots = Arc::new(SnapshotStore::new(state, Arc::clone(journal)));
+    UndoStore { journal: Arc::clone(journal) as _, snapshots }
 }
 
 /// Returns a new session for the calls of this process.

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use toolcrib_core::Clock;
 use toolcrib_host::{Finding, Root, SystemClock};
-use toolcrib_ledger::{Journal, State};
+use toolcrib_ledger::{Journal, StateFolder};
 use toolcrib_shell::Bash;
 
-use super::crib::Crib;
+use super::crib::{Crib, undo_store};
 use super::locations::{environment, open_root, own_paths, settings_files, state_folder};
 use super::options::OpenOptions;
 use super::roots::RootOpener;
@@ -53,7 +53,7 @@ impl Diagnosis {
         let shell = Bash::default();
         let rules = rules::load(&settings, &files, root.as_ref().ok(), &shell, &mut warnings)
             .map(|rules| rules.policy.rules().len());
-        let state = state_folder(options, &environment).and_then(|it| Ok(State::open(&it)?));
+        let state = state_folder(options, &environment).and_then(|it| Ok(StateFolder::open(&it)?));
         let crib = Crib::open(options);
         let (workspace, sandbox) = match (root, &crib, &state) {
             (Ok(root), Ok(crib), _) => {
@@ -87,7 +87,7 @@ struct Opened<'a> {
     settings: &'a Settings,
     environment: BTreeMap<String, OsString>,
     files: SettingsFiles,
-    state: &'a State,
+    state: &'a StateFolder,
 }
 
 impl Opened<'_> {
@@ -100,7 +100,7 @@ impl Opened<'_> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
         let opener = RootOpener {
             settings: self.settings,
-            journal: &Arc::new(Journal::new(self.state)),
+            undo: &undo_store(self.state, &Arc::new(Journal::new(self.state))),
             clock: &clock,
             home: self.environment.get("HOME").map(PathBuf::from),
             hidden: own_paths(&self.files, self.state, self.settings),

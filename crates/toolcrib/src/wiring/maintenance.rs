@@ -9,8 +9,10 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolcrib_core::{Clock, Note, Recorder};
-use toolcrib_ledger::report::{self, Spans};
-use toolcrib_ledger::{Barred, Quarantine, Severity, State, Stats, StatsError};
+use toolcrib_ledger::{
+    Act, EventKind, QuarantineList, QuarantinedTool, RegressionSeverity, Spans, StateFolder, Stats,
+    StatsError, comparisons,
+};
 
 use super::record::spans;
 use crate::settings::Settings;
@@ -25,7 +27,7 @@ pub(super) type Quarantined = Arc<RwLock<HashMap<String, String>>>;
 /// What maintenance works with.
 #[derive(Clone)]
 pub struct RecordMaintenance {
-    state: State,
+    state: StateFolder,
     recorder: Arc<dyn Recorder>,
     clock: Arc<dyn Clock>,
     spans: Spans,
@@ -38,7 +40,7 @@ pub struct RecordMaintenance {
 impl RecordMaintenance {
     pub(super) fn new(
         settings: &Settings,
-        state: &State,
+        state: &StateFolder,
         recorder: &Arc<dyn Recorder>,
         clock: &Arc<dyn Clock>,
         quarantined: &Quarantined,
@@ -90,7 +92,7 @@ impl RecordMaintenance {
         stats.fold()?;
         let now = self.clock.now();
         // A state folder that cannot be written has nothing to remove either.
-        let _ = stats.tidy(&*self.recorder, now, self.keep_days);
+        let _ = stats.apply_retention(&*self.recorder, now, self.keep_days);
         if self.quarantine == QuarantineAt::High {
             self.quarantine(stats)?;
             self.load_quarantine()?;
@@ -105,9 +107,8 @@ impl RecordMaintenance {
         else {
             return Ok(());
         };
-        let all = Quarantine::new(&self.state).all()?;
-        let reasons = all.into_iter().map(|barred| {
-            let Barred { tool, since, because } = barred;
+        let all = QuarantineList::new(&self.state).all()?;
+        let reasons = all.into_iter().map(|QuarantinedTool { tool, since, because }| {
             let why = format!(
                 "quarantined since {since:.0} because it got much worse ({because}); `toolcrib stats \
                  clear regression {tool}` releases it"
@@ -121,23 +122,22 @@ impl RecordMaintenance {
     /// Quarantines every tool with a regression of high severity, and puts each on the record.
     fn quarantine(&self, stats: &Stats) -> Result<(), StatsError> {
         let now = self.clock.now();
-        let oldest = now.as_second().div_euclid(3600)
-            - self.spans.current_hours
-            - 2 * self.spans.baseline_days * 24;
-        let (tools, hours) = (stats.tools()?, stats.hours(oldest)?);
-        let quarantine = Quarantine::new(&self.state);
-        for (tool, it) in report::comparisons(&tools, &hours, now, self.spans) {
-            if it.severity != Some(Severity::High) {
+        let hours = stats.hours(self.spans.oldest_hour(now))?;
+        let tools = stats.tools()?;
+        let quarantine = QuarantineList::new(&self.state);
+        for (tool, it) in comparisons(&tools, &hours, now, self.spans) {
+            if it.severity != Some(RegressionSeverity::High) {
                 continue;
             }
             let because = it.because.join(", ");
-            let barred = Barred { tool: tool.clone(), since: now, because: because.clone() };
-            if quarantine.bar(barred)? {
+            let entry =
+                QuarantinedTool { tool: tool.clone(), since: now, because: because.clone() };
+            if quarantine.add(entry)? {
                 let note = Note {
                     at: now,
                     actor: "system",
-                    act: "statistics",
-                    event: "quarantined",
+                    act: Act::Statistics.as_str(),
+                    event: EventKind::Quarantined.as_str(),
                     tool: &tool,
                     call: "",
                     detail: json!({"because": because}),

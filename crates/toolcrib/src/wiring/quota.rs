@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use toolcrib_core::Mode;
-use toolcrib_ledger::{State, TallyFile, UserBounds};
+use toolcrib_ledger::{StateFolder, UserLimits, UserQuotaFile};
 use toolcrib_runtime::{QuotaLimits, SessionLimits, UserQuota};
 
 use crate::error::CliError;
@@ -54,17 +54,17 @@ pub(super) fn session_limits(settings: &Settings) -> SessionLimits {
 }
 
 /// Returns the quota of the user across all processes, if one is set.
-pub(super) fn user_quota(settings: &Settings, state: &State) -> Option<Arc<dyn UserQuota>> {
-    let bounds = UserBounds {
+pub(super) fn user_quota(settings: &Settings, state: &StateFolder) -> Option<Arc<dyn UserQuota>> {
+    let limits = UserLimits {
         calls_per_minute: settings.get(key::POLICY_USER_CALLS_PER_MINUTE),
         bytes: settings.get(key::POLICY_USER_BYTES),
         time: settings.get(key::POLICY_USER_SECONDS),
     };
-    TallyFile::new(state, bounds).map(|file| Arc::new(QuotaFile(file)) as Arc<dyn UserQuota>)
+    UserQuotaFile::new(state, limits).map(|file| Arc::new(QuotaFile(file)) as Arc<dyn UserQuota>)
 }
 
 /// The ledger's file, as the runtime counts with it.
-struct QuotaFile(TallyFile);
+struct QuotaFile(UserQuotaFile);
 
 impl UserQuota for QuotaFile {
     fn count(&self, tool: &str, now: Timestamp, running: Duration, planned: u64) -> Option<String> {

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use toolcrib_core::Recorder;
-use toolcrib_ledger::report::Spans;
-use toolcrib_ledger::{Previews, RecordFile, Redactor, State, is_secret_name};
+use toolcrib_ledger::{Previews, RecordWriter, Redactor, Spans, StateFolder, is_secret_name};
 
 use crate::settings::{Origin, Settings, key};
 
@@ -16,10 +15,10 @@ pub(super) fn recorder(
     settings: &Settings,
     rules: &[(String, String)],
     redactor: Redactor,
-    state: &State,
+    state: &StateFolder,
 ) -> Arc<dyn Recorder> {
     let previews = if settings.get(key::RECORD_PREVIEWS) { Previews::On } else { Previews::Off };
-    let record = RecordFile::new(state, previews, redactor, changed_settings(settings, rules));
+    let record = RecordWriter::new(state, previews, redactor, changed_settings(settings, rules));
     if settings.get(key::RECORD_LEGACY) { Arc::new(record.with_legacy()) } else { Arc::new(record) }
 }
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use toolcrib_core::{Clock, Recorder};
 use toolcrib_host::{Workspace, changed_since};
-use toolcrib_ledger::{Journal, LostCall, State, find_lost};
+use toolcrib_ledger::{Journal, LostCall, StateFolder, recover_lost_calls};
 
 /// Puts the calls whose process died on the record, and returns a warning for each.
 pub(super) fn recover(
     workspace: &Arc<Workspace>,
-    state: &State,
+    state: &StateFolder,
     recorder: &dyn Recorder,
     clock: &dyn Clock,
 ) -> Vec<String> {
@@ -22,7 +22,7 @@ pub(super) fn recover(
     };
     // The command is over, so its snapshots can be compared with the files now.
     workspace.resolve_orphaned_snapshots();
-    match find_lost(state, recorder, clock.now(), &changed_files) {
+    match recover_lost_calls(state, recorder, clock.now(), &changed_files) {
         Ok(lost) => {
             lost.iter().map(|lost| warning(lost, journalled_changes(state, lost))).collect()
         }
@@ -40,7 +40,7 @@ enum JournalledChanges {
 }
 
 /// Looks for changes of the call in the journal.
-fn journalled_changes(state: &State, lost: &LostCall) -> JournalledChanges {
+fn journalled_changes(state: &StateFolder, lost: &LostCall) -> JournalledChanges {
     let changes = Journal::new(state).read().unwrap_or_default().0;
     if changes.iter().any(|change| change.call.0 == lost.call) {
         JournalledChanges::Any

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use toolcrib_core::Clock;
 use toolcrib_host::{Root, Rules, UndoStore, Workspace};
-use toolcrib_ledger::Journal;
 
 use crate::error::{CliError, CliErrorKind};
 use crate::settings::Settings;
@@ -20,7 +19,7 @@ const BROAD_DIRECTORIES: [&str; 13] = [
 /// Opens workspaces, all under the same rules.
 pub(super) struct RootOpener<'a> {
     pub(super) settings: &'a Settings,
-    pub(super) journal: &'a Arc<Journal>,
+    pub(super) undo: &'a UndoStore,
     pub(super) clock: &'a Arc<dyn Clock>,
     /// The home directory, which a root may not contain.
     pub(super) home: Option<PathBuf>,
@@ -52,9 +51,8 @@ impl RootOpener<'_> {
             protected: self.settings.get(key::FILES_PROTECTED),
             undo_bytes: self.settings.get(key::UNDO_MAX_BYTES),
         };
-        let journal = Arc::clone(self.journal);
-        let undo = UndoStore { snapshots: Arc::clone(&journal) as _, journal };
-        Workspace::new(roots, rules, &self.hidden, undo, Arc::clone(self.clock))
+        let (undo, clock) = (self.undo.clone(), Arc::clone(self.clock));
+        Workspace::new(roots, rules, &self.hidden, undo, clock)
     }
 
     /// Refuses a root that is broader than one project, or that overlaps our own folders.

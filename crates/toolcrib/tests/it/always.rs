@@ -213,7 +213,7 @@ fn a_grant_that_ends_while_its_call_waits_answers_nothing() {
         covers: Covers::Argv(vec!["touch".to_owned(), "a".to_owned()]),
         by: "user 0".to_owned(),
     };
-    let state = toolcrib_ledger::State::open(&scratch.state()).unwrap();
+    let state = toolcrib_ledger::StateFolder::open(&scratch.state()).unwrap();
     toolcrib_ledger::GrantFile::new(&state).add(grant).unwrap();
     assert_eq!(scratch.run(call).code, 0, "the control: while it holds, it answers");
     std::fs::remove_file(scratch.work().join("a")).unwrap();
