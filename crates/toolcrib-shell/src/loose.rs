@@ -2,22 +2,21 @@
 //! and proves nothing by what it does not find.
 
 use std::collections::HashSet;
-use std::time::{Duration, Instant};
 
 use toolcrib_core::reading::Danger;
 use tree_sitter::{Node, Tree};
 
+use crate::budget::Budget;
 use crate::nodes::{
     SHELLS, base, can_brace, evaluated, is_destination, is_for_shell, is_fork_bomb, is_stream,
     plain_words, runs_shell, scope_end, word_nodes,
 };
 use crate::values::Values;
+use crate::walk::Walk;
 use crate::words::{children, plain};
 use crate::wrappers::{braces, is_runner, split_string, wraps};
 use crate::writers::{removed_by, written_by};
 
-/// Looking takes far less; what takes more is not looked at to its end.
-const LONGEST: Duration = Duration::from_millis(400);
 /// Commands in commands, deeper than this, are a danger of their own.
 const DEEPEST: usize = 8;
 /// More commands than this are a danger of their own.
@@ -43,7 +42,7 @@ pub(crate) struct Found {
 }
 
 /// Looks for commands.
-pub(crate) struct Finder<P> {
+pub(crate) struct Finder<'b, P> {
     parse: P,
     /// How many words were found.
     kept: usize,
@@ -54,13 +53,11 @@ pub(crate) struct Finder<P> {
     pub(crate) found: Found,
     seen: HashSet<String>,
     values: Values,
-    /// When looking takes so long that it is made for it.
-    until: Instant,
+    budget: &'b Budget,
 }
 
-impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
-    pub(crate) fn new(parse: P) -> Self {
-        let until = Instant::now() + LONGEST;
+impl<'b, P: Fn(&str) -> Option<Tree>> Finder<'b, P> {
+    pub(crate) fn new(budget: &'b Budget, parse: P) -> Self {
         Self {
             parse,
             kept: 0,
@@ -69,51 +66,56 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
             found: Found::default(),
             seen: HashSet::new(),
             values: Values::default(),
-            until,
+            budget,
         }
     }
 
-    /// Looks at a text that may be commands; nothing if it cannot be parsed.
-    pub(crate) fn look_at(&mut self, text: &str, depth: usize) -> Option<()> {
+    /// Looks through the command itself.
+    pub(crate) fn look_through(&mut self, text: &str, tree: &Tree) {
+        self.seen.insert(text.to_owned());
+        self.look_without_ifs(text, 0);
+        self.look_through_tree(text, tree, 0);
+    }
+
+    /// Looks at a text within the command that may be commands itself.
+    fn look_at(&mut self, text: &str, depth: usize) {
         if depth > DEEPEST {
             self.found.dangers.push(Danger::TooDeep);
-            return Some(());
+            return;
         }
         // The same text again holds nothing new.
-        if self.looked > MOST || !self.seen.insert(text.to_owned()) {
-            return Some(());
+        let may_look = self.looked <= MOST && self.budget.spend_bytes(text.len());
+        if !may_look || !self.seen.insert(text.to_owned()) {
+            return;
         }
-        if Instant::now() > self.until {
-            self.found.dangers.push(Danger::TooLong);
-            return Some(());
+        self.look_without_ifs(text, depth);
+        if let Some(tree) = (self.parse)(text) {
+            self.look_through_tree(text, &tree, depth);
         }
-        // Where a shell would put blanks. What is quoted is no such place: both are looked at.
+    }
+
+    /// Looks at a text with blanks where a shell would put them. What is quoted is no such place: both are looked at.
+    fn look_without_ifs(&mut self, text: &str, depth: usize) {
         if text.contains("$IFS") || text.contains("${IFS}") {
-            let _ = self.look_at(&text.replace("${IFS}", " ").replace("$IFS", " "), depth + 1);
+            self.look_at(&text.replace("${IFS}", " ").replace("$IFS", " "), depth + 1);
         }
-        let tree = (self.parse)(text)?;
+    }
+
+    fn look_through_tree(&mut self, text: &str, tree: &Tree, depth: usize) {
         if tree.root_node().has_error() {
             self.guess(text, depth);
         }
         // Places in this text say nothing of another one.
         let outer = std::mem::take(&mut self.moves);
-        let mut open = vec![tree.root_node()];
-        while let Some(node) = open.pop() {
-            if Instant::now() > self.until {
-                self.found.dangers.push(Danger::TooLong);
-                break;
-            }
-            self.visit(node, text, depth);
-            let mut below: Vec<_> = children(node).collect();
-            below.reverse();
-            open.extend(below);
+        let mut walk = Walk::new(tree.root_node(), self.budget);
+        while let Some((node, above)) = walk.next() {
+            self.visit(node, above, text, depth);
             if self.looked > MOST {
                 self.found.dangers.push(Danger::TooMany);
                 break;
             }
         }
         self.moves = outer;
-        Some(())
     }
 
     /// Where the parser gives up: words between whatever could end a command.
@@ -125,10 +127,25 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
         }
     }
 
-    fn visit(&mut self, node: Node<'_>, text: &str, depth: usize) {
+    fn visit(&mut self, node: Node<'_>, above: &[Node<'_>], text: &str, depth: usize) {
         let own = &text[node.byte_range()];
+        let reads_own_text = matches!(
+            node.kind(),
+            "declaration_command"
+                | "unset_command"
+                | "test_command"
+                | "variable_assignment"
+                | "herestring_redirect"
+                | "heredoc_body"
+                | "raw_string"
+                | "string"
+                | "ansi_c_string"
+        );
+        if reads_own_text && !self.budget.spend_bytes(own.len()) {
+            return;
+        }
         match node.kind() {
-            "command" => self.command(node, text, depth),
+            "command" => self.command(node, above, text, depth),
             "declaration_command" | "unset_command" | "test_command" => {
                 let words = own.split_whitespace().map(str::to_owned).collect();
                 self.words(words, depth);
@@ -142,7 +159,7 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
                     |it: &String| it.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
                 let target = target.filter(|it| !(copies && is_number(it)));
                 let target: Vec<String> =
-                    target.into_iter().flat_map(|it| self.values.fill(&it)).collect();
+                    target.into_iter().flat_map(|it| self.values.fill(&it, self.budget)).collect();
                 if writes {
                     let here = self.here(node.start_byte());
                     self.writes(target, &here);
@@ -151,32 +168,34 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
                 }
             }
             "redirected_statement" => self.redirected(node, text, depth),
-            "function_definition" if is_fork_bomb(node, text) => {
+            "function_definition" if is_fork_bomb(node, text, self.budget) => {
                 self.found.dangers.push(Danger::ForkBomb);
             }
             // Some programs take files from there.
             "variable_assignment" => self.found.reads.extend(self.values.assign(own)),
             "for_statement" => {
                 // Each of its words, one after the other.
-                let words = plain_words(node, text);
+                let words = plain_words(node, text, self.budget);
                 if let [name, values @ ..] = &words[..] {
                     self.values.each(name, values);
                 }
             }
             "pipeline" => {
                 let stages = children(node).filter(Node::is_named).skip(1);
-                if stages.into_iter().any(|stage| runs_shell(stage, text)) {
+                if stages.into_iter().any(|stage| runs_shell(stage, text, self.budget)) {
                     self.found.dangers.push(Danger::PipeToShell);
                 }
             }
-            "heredoc_body" if !is_for_shell(node, text) => {}
+            "heredoc_body" if !is_for_shell(above, text, self.budget) => {}
             "herestring_redirect" | "heredoc_body" => {
-                if is_for_shell(node, text) && (own.contains("$(") || own.contains('`')) {
+                if is_for_shell(above, text, self.budget)
+                    && (own.contains("$(") || own.contains('`'))
+                {
                     self.found.dangers.push(Danger::PipeToShell);
                 }
                 let inner = children(node).find(Node::is_named);
                 let inner = inner.map_or_else(|| own.to_owned(), |inner| plain(inner, text));
-                let _ = self.look_at(&inner, depth + 1);
+                self.look_at(&inner, depth + 1);
             }
             // Quotes keep a shell from looking, not those who evaluate what they are given.
             "raw_string" | "string" | "ansi_c_string" => {
@@ -185,7 +204,7 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
                     if let Some((_, rest)) = inner.split_once(opening) {
                         let closing = if opening == "`" { '`' } else { ')' };
                         let rest = rest.rsplit_once(closing).map_or(rest, |(rest, _)| rest);
-                        let _ = self.look_at(rest, depth + 1);
+                        self.look_at(rest, depth + 1);
                     }
                 }
             }
@@ -205,25 +224,27 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
             .map(|word| plain(word, text))
             .collect();
         if !more.is_empty() {
-            let mut words = plain_words(body, text);
+            let mut words = plain_words(body, text, self.budget);
             words.extend(more);
             self.words(words, depth);
         }
     }
 
-    fn command(&mut self, node: Node<'_>, text: &str, depth: usize) {
-        let spelt = plain_words(node, text);
+    fn command(&mut self, node: Node<'_>, above: &[Node<'_>], text: &str, depth: usize) {
+        let spelt = plain_words(node, text, self.budget);
         let braced = self.braced(node, text);
-        let words: Vec<String> = braced.iter().flat_map(|word| self.values.fill(word)).collect();
+        let words: Vec<String> =
+            braced.iter().flat_map(|word| self.values.fill(word, self.budget)).collect();
         if let Some(target) = moves_to(&words) {
-            self.moves.push((node.end_byte(), scope_end(node), target));
+            self.moves.push((node.end_byte(), scope_end(above, self.budget), target));
         }
         let here = self.here(node.start_byte());
         for words in [&words, &braced, &spelt] {
             self.writes(written_by(words), &here);
             self.removes(removed_by(words), &here);
         }
-        if evaluated(node, text).iter().any(|word| self.values.is_printed(word)) {
+        if evaluated(node, above, text, self.budget).iter().any(|word| self.values.is_printed(word))
+        {
             self.found.dangers.push(Danger::PipeToShell);
         }
         if words.first().is_some_and(|name| is_mixed(name)) {
@@ -257,6 +278,7 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
     /// The directories that a part of the text could run in, by the `cd`s before it.
     fn here(&self, at: usize) -> String {
         let mut here = String::new();
+        self.budget.spend(self.moves.len());
         for (_, _, target) in self.moves.iter().filter(|it| it.0 <= at && at < it.1) {
             if target.starts_with('/') {
                 here.clear();
@@ -265,17 +287,20 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
             }
             here.push_str(target);
         }
+        self.budget.spend_bytes(here.len());
         here
     }
 
     /// Notes files that are written.
     fn writes(&mut self, paths: Vec<String>, here: &str) {
+        self.budget.spend_bytes(paths.len() * here.len());
         let paths = paths.into_iter().filter(|path| !is_stream(path));
         self.found.writes.extend(paths.flat_map(|path| from(here, path)));
     }
 
     /// Notes files that are removed.
     fn removes(&mut self, paths: Vec<String>, here: &str) {
+        self.budget.spend_bytes(paths.len() * here.len());
         self.found.removes.extend(paths.into_iter().flat_map(|path| from(here, path)));
     }
 
@@ -289,7 +314,7 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
             let word = plain(node, text);
             if !can_brace(node, text) {
                 all.push(word);
-            } else if !braces(&word, most, &mut all) {
+            } else if !braces(&word, most, &mut all, self.budget) {
                 self.found.dangers.push(Danger::TooMany);
                 return all;
             }
@@ -304,11 +329,7 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
             self.found.dangers.push(Danger::TooMany);
             return true;
         }
-        if Instant::now() > self.until {
-            self.found.dangers.push(Danger::TooLong);
-            return true;
-        }
-        false
+        self.budget.is_spent()
     }
 
     fn words(&mut self, words: Vec<String>, depth: usize) {
@@ -318,6 +339,8 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
         if self.is_too_much() || !moves && !self.seen.insert(format!("\0{}", words.join("\0"))) {
             return;
         }
+        let bytes: usize = words.iter().map(String::len).sum();
+        self.budget.spend_bytes(bytes);
         self.kept += words.len();
         if self.kept > MOST_KEPT {
             self.found.dangers.push(Danger::TooMany);
@@ -351,7 +374,7 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
             let after = at.map_or(&[][..], |at| &rest[at + 1..]);
             // A flag may have a value of its own before it.
             for inner in after.iter().filter(|word| !word.starts_with('-')).take(3) {
-                let _ = self.look_at(inner, depth + 1);
+                self.look_at(inner, depth + 1);
             }
         }
         if matches!(name, "mapfile" | "readarray")
@@ -359,16 +382,16 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
         {
             let own = rest[at].strip_prefix("-C").filter(|own| !own.is_empty());
             let inner = own.or(rest.get(at + 1).map(String::as_str)).unwrap_or_default();
-            let _ = self.look_at(inner, depth + 1);
+            self.look_at(inner, depth + 1);
         }
         if name == "coproc" {
-            let _ = self.look_at(&rest.join(" "), depth + 1);
-            let _ = self.look_at(&rest.get(1..).unwrap_or_default().join(" "), depth + 1);
+            self.look_at(&rest.join(" "), depth + 1);
+            self.look_at(&rest.get(1..).unwrap_or_default().join(" "), depth + 1);
         }
         if matches!(name, "eval" | "ssh" | "watch" | "trap" | "alias") {
-            let _ = self.look_at(&rest.join(" "), depth + 1);
+            self.look_at(&rest.join(" "), depth + 1);
             for word in rest {
-                let _ = self.look_at(word, depth + 1);
+                self.look_at(word, depth + 1);
             }
         }
         if matches!(name, "find" | "fd" | "fdfind") {
@@ -400,7 +423,7 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
             if name == "env"
                 && let Some(inner) = split_string(word, rest.get(at + 1))
             {
-                let _ = self.look_at(&inner, depth + 1);
+                self.look_at(&inner, depth + 1);
             }
             if word.starts_with('-') || name == "env" && word.contains('=') {
                 continue;

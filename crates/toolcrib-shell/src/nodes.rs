@@ -2,6 +2,8 @@
 
 use tree_sitter::Node;
 
+use crate::budget::Budget;
+use crate::walk::Walk;
 use crate::words::{children, plain};
 use crate::wrappers::wraps;
 
@@ -16,13 +18,12 @@ const INTERPRETERS: &[&str] =
     &["bun", "deno", "lua", "node", "nodejs", "perl", "php", "python", "ruby", "tclsh"];
 
 /// Whether a stage of a pipeline runs what it is fed.
-pub(crate) fn runs_shell(stage: Node<'_>, text: &str) -> bool {
-    let mut open = vec![stage];
-    while let Some(node) = open.pop() {
-        if node.kind() == "command" && runs_what_it_is_fed(&plain_words(node, text)) {
+pub(crate) fn runs_shell(stage: Node<'_>, text: &str, budget: &Budget) -> bool {
+    let mut walk = Walk::new(stage, budget);
+    while let Some((node, _)) = walk.next() {
+        if node.kind() == "command" && runs_what_it_is_fed(&plain_words(node, text, budget)) {
             return true;
         }
-        open.extend(children(node));
     }
     false
 }
@@ -116,8 +117,14 @@ fn is_without_program(rest: &[String], tell: &str, values: &str) -> bool {
 }
 
 /// The words of a command that it evaluates, as they are spelt; what single quotes keep as it is, is none.
-pub(crate) fn evaluated(node: Node<'_>, text: &str) -> Vec<String> {
+pub(crate) fn evaluated(
+    node: Node<'_>,
+    above: &[Node<'_>],
+    text: &str,
+    budget: &Budget,
+) -> Vec<String> {
     let nodes = word_nodes(node);
+    budget.spend_bytes(node.byte_range().len());
     let words: Vec<String> = nodes.iter().map(|it| plain(*it, text)).collect();
     let Some((first, rest)) = words.split_first() else { return Vec::new() };
     let first = base(first);
@@ -148,8 +155,8 @@ pub(crate) fn evaluated(node: Node<'_>, text: &str) -> Vec<String> {
     };
     let mut all: Vec<String> = open.filter_map(|at| rest.get(at).cloned()).filter(begins).collect();
     // `bash < <(…)`
-    let above = node.parent().filter(|it| it.kind() == "redirected_statement").unwrap_or(node);
-    let redirects = children(above).filter(|it| it.kind() == "file_redirect");
+    let above = above.last().filter(|it| it.kind() == "redirected_statement");
+    let redirects = children(*above.unwrap_or(&node)).filter(|it| it.kind() == "file_redirect");
     let read = redirects.filter_map(|it| children(it).find(is_destination));
     all.extend(read.map(|it| plain(it, text)).filter(|it| it.starts_with("<(")));
     all
@@ -164,54 +171,57 @@ pub(crate) fn is_stream(path: &str) -> bool {
 
 /// Whether a function starts itself more than once at the same time: as a part of a pipeline, or behind its own
 /// back.
-pub(crate) fn is_fork_bomb(node: Node<'_>, text: &str) -> bool {
+pub(crate) fn is_fork_bomb(node: Node<'_>, text: &str, budget: &Budget) -> bool {
     let Some(name) = node.child_by_field_name("name").map(|name| plain(name, text)) else {
         return false;
     };
     let Some(body) = node.child_by_field_name("body") else { return false };
     let (mut calls, mut forks, mut loops) = (0, 0, false);
-    let mut open = vec![body];
-    while let Some(node) = open.pop() {
-        open.extend(children(node));
+    let mut walk = Walk::new(body, budget);
+    while let Some((node, above)) = walk.next() {
         let is_call = node.kind() == "command"
             && node.child_by_field_name("name").is_some_and(|it| plain(it, text) == name);
         if !is_call {
             continue;
         }
         calls += 1;
-        let stage = node.parent().filter(|it| it.kind() == "redirected_statement").unwrap_or(node);
-        let pipeline = stage.parent().filter(|it| it.kind() == "pipeline");
-        let last = pipeline.unwrap_or(stage);
-        let is_behind = last.next_sibling().is_some_and(|it| it.kind() == "&");
-        if pipeline.is_some() || is_behind {
+        // The call itself, or with its redirections; then the pipeline that it is a stage of.
+        let mut stage = node;
+        let mut outer = above;
+        for kind in ["redirected_statement", "pipeline"] {
+            if let Some((last, rest)) = outer.split_last().filter(|it| it.0.kind() == kind) {
+                (stage, outer) = (*last, rest);
+            }
+        }
+        let is_behind = outer.last().is_some_and(|parent| is_sent_behind(stage, *parent, budget));
+        if stage.kind() == "pipeline" || is_behind {
             forks += 1;
-            loops |= is_in_loop(node, body);
+            budget.spend(above.len());
+            loops |= above.iter().skip(1).any(is_loop);
         }
     }
     forks > 0 && (calls > 1 || loops)
 }
 
-fn is_in_loop(node: Node<'_>, body: Node<'_>) -> bool {
-    let mut above = node.parent();
-    while let Some(it) = above.filter(|it| it.id() != body.id()) {
-        if matches!(it.kind(), "while_statement" | "for_statement" | "c_style_for_statement") {
-            return true;
-        }
-        above = it.parent();
-    }
-    false
+/// Whether a statement is followed by `&`.
+fn is_sent_behind(node: Node<'_>, parent: Node<'_>, budget: &Budget) -> bool {
+    let siblings: Vec<_> = children(parent).collect();
+    budget.spend(siblings.len());
+    let mut rest = siblings.into_iter().skip_while(|it| it.id() != node.id()).skip(1);
+    rest.next().is_some_and(|it| it.kind() == "&")
+}
+
+fn is_loop(node: &Node<'_>) -> bool {
+    matches!(node.kind(), "while_statement" | "for_statement" | "c_style_for_statement")
 }
 
 /// Where what a `cd` does ends: with the subshell it is in.
-pub(crate) fn scope_end(node: Node<'_>) -> usize {
-    let mut above = node.parent();
-    while let Some(it) = above {
-        if matches!(it.kind(), "subshell" | "command_substitution" | "process_substitution") {
-            return it.end_byte();
-        }
-        above = it.parent();
-    }
-    usize::MAX
+pub(crate) fn scope_end(above: &[Node<'_>], budget: &Budget) -> usize {
+    budget.spend(above.len());
+    let is_scope = |it: &&Node<'_>| {
+        matches!(it.kind(), "subshell" | "command_substitution" | "process_substitution")
+    };
+    above.iter().rev().find(is_scope).map_or(usize::MAX, Node::end_byte)
 }
 
 /// Whether a part of a redirection is where it goes, or a word after that.
@@ -220,36 +230,40 @@ pub(crate) fn is_destination(node: &Node<'_>) -> bool {
 }
 
 /// Whether the text below a command is read by a shell, and not only passed on.
-pub(crate) fn is_for_shell(node: Node<'_>, text: &str) -> bool {
-    let mut above = node.parent();
-    while let Some(it) = above {
+pub(crate) fn is_for_shell(above: &[Node<'_>], text: &str, budget: &Budget) -> bool {
+    for (at, it) in above.iter().enumerate().rev() {
+        if !budget.spend(1) {
+            return true;
+        }
         // What comes after its mark on the same line is a part of it.
-        if it.kind() == "heredoc_redirect" && children(it).any(|part| runs_shell(part, text)) {
+        if it.kind() == "heredoc_redirect"
+            && children(*it).any(|part| runs_shell(part, text, budget))
+        {
             return true;
         }
         let command = match it.kind() {
             "redirected_statement" => it.child_by_field_name("body"),
-            "command" => Some(it),
+            "command" => Some(*it),
             _ => None,
         };
         if let Some(command) = command {
-            let words = plain_words(command, text);
+            let words = plain_words(command, text, budget);
             let first = words.first().map_or("", |it| base(it));
             let is_login = matches!(first, "ssh" | "sudo" | "su" | "doas");
             if is_login || words.iter().any(|word| SHELLS.contains(&base(word))) {
                 return true;
             }
-            let piped = it.parent().filter(|it| it.kind() == "pipeline");
-            let mut stages = piped.into_iter().flat_map(children);
-            return stages.any(|stage| runs_shell(stage, text));
+            let piped = above[..at].last().filter(|it| it.kind() == "pipeline");
+            let mut stages = piped.into_iter().flat_map(|it| children(*it));
+            return stages.any(|stage| runs_shell(stage, text, budget));
         }
-        above = it.parent();
     }
     true
 }
 
 /// The words of a command, quotes taken away.
-pub(crate) fn plain_words(node: Node<'_>, text: &str) -> Vec<String> {
+pub(crate) fn plain_words(node: Node<'_>, text: &str, budget: &Budget) -> Vec<String> {
+    budget.spend_bytes(node.byte_range().len());
     word_nodes(node).into_iter().map(|word| plain(word, text)).collect()
 }
 

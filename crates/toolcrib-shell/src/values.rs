@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::budget::Budget;
+
 /// The most values of one variable.
 const MOST: usize = 32;
 
@@ -46,7 +48,7 @@ impl Values {
     }
 
     /// A word with what variables in it are known to be; of one with a default, that.
-    pub(crate) fn fill(&self, given: &str) -> Vec<String> {
+    pub(crate) fn fill(&self, given: &str, budget: &Budget) -> Vec<String> {
         if !given.contains('$') {
             return vec![given.to_owned()];
         }
@@ -58,6 +60,12 @@ impl Values {
                 // Not quoted, it is as many words as it has.
                 let words = values.iter().flat_map(|value| value.split_whitespace());
                 return words.map(str::to_owned).collect();
+            }
+            // Each value in the place of each mention.
+            let mentions =
+                word.matches('$').count() * values.iter().map(String::len).sum::<usize>();
+            if !budget.spend_bytes(word.len() * values.len() + mentions) {
+                break;
             }
             let plain = format!("${name}");
             let goes_on =

@@ -1,5 +1,7 @@
 //! What programs do with the words they are given: run them, split them.
 
+use crate::budget::Budget;
+
 /// Programs that run another one, whose words follow; with how many words of their own come before.
 const WRAPPERS: &[(&str, usize)] = &[
     ("builtin", 0),
@@ -102,16 +104,16 @@ pub(crate) fn split_string(word: &str, next: Option<&String>) -> Option<String> 
 }
 
 /// Adds the words that braces make of one; returns whether they are no more than `most` together.
-pub(crate) fn braces(word: &str, most: usize, all: &mut Vec<String>) -> bool {
+pub(crate) fn braces(word: &str, most: usize, all: &mut Vec<String>, budget: &Budget) -> bool {
     let mut open = vec![word.to_owned()];
     while let Some(word) = open.pop() {
-        if all.len() + open.len() > most {
+        if all.len() + open.len() > most || !budget.spend_bytes(word.len()) {
             return false;
         }
         match innermost(&word) {
             Some((start, end)) => {
                 let parts: Vec<&str> = word[start + 1..end].split(',').collect();
-                if parts.len() > most {
+                if parts.len() > most || !budget.spend_bytes(parts.len() * word.len()) {
                     return false;
                 }
                 let made = parts.iter().rev();
