@@ -1,16 +1,15 @@
-//! Reads shell commands on a real parse. The strict reading allows nothing that it does not understand;
-//! the loose one finds what it can, and proves nothing.
+//! Reads shell commands with a real parser. The strict reading proves what a command does, and fails on everything
+//! that it does not understand. The loose reading finds what it can, and proves nothing.
 
+mod braces;
 mod budget;
+mod fork_bomb;
+mod input;
 mod loose;
-mod nodes;
-mod programs;
 mod strict;
-mod values;
+mod variables;
 mod walk;
 mod words;
-mod wrappers;
-mod writers;
 
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
@@ -20,8 +19,8 @@ use tree_sitter::{ParseOptions, ParseState, Parser, Point, Tree};
 
 use budget::{Budget, MOST_STEPS};
 
-/// Longer commands are not read.
-const MOST_TEXT: usize = 64 << 10;
+/// The most bytes of a command that is read.
+const MOST_TEXT_BYTES: usize = 64 << 10;
 
 /// What the operations of the parser between two calls of its progress callback cost: a hundred, at two steps each.
 const STEPS_PER_CALLBACK: usize = 200;
@@ -31,10 +30,10 @@ const STEPS_PER_CALLBACK: usize = 200;
 const CHUNK_BYTES: usize = 256;
 const STEPS_PER_CHUNK: usize = 16;
 
-/// Reads commands as bash does.
-pub struct Bash(Mutex<Option<Parser>>);
+/// A reader of bash commands.
+pub struct BashReader(Mutex<Option<Parser>>);
 
-impl Default for Bash {
+impl Default for BashReader {
     fn default() -> Self {
         let mut parser = Parser::new();
         let is_set = parser.set_language(&tree_sitter_bash::LANGUAGE.into()).is_ok();
@@ -42,39 +41,40 @@ impl Default for Bash {
     }
 }
 
-impl ReadShell for Bash {
+impl ReadShell for BashReader {
     fn read(&self, command: &str) -> Reading {
-        if command.len() > MOST_TEXT {
+        if command.len() > MOST_TEXT_BYTES {
             return Reading {
                 dangers: vec![Danger::TooLong],
-                ..nothing(format!("it has {} bytes", command.len()))
+                ..unread(format!(
+                    "it has {} bytes, and {MOST_TEXT_BYTES} are the most",
+                    command.len()
+                ))
             };
         }
         self.read_within(command, &Budget::new(MOST_STEPS))
     }
 }
 
-impl Bash {
+impl BashReader {
     /// Reads a command, with no more work than the budget has. A command that needs more is dangerous for that
     /// alone, and nothing of it is proven.
     fn read_within(&self, command: &str, budget: &Budget) -> Reading {
         let tree = self.parse(command, budget);
-        let mut finder = loose::Finder::new(budget, |text| self.parse(text, budget));
+        let mut finder = loose::CommandFinder::new(budget, |text| self.parse(text, budget));
         if let Some(tree) = &tree {
-            finder.look_through(command, tree);
+            finder.search(command, tree);
         }
-        let loose::Found { commands, writes, removes, reads, mut dangers } = finder.found;
+        let loose::Findings { commands, writes, removes, reads, mut dangers } = finder.found;
         if tree.is_none() || budget.is_spent() {
             dangers.push(Danger::TooLong);
         }
         dangers.sort_unstable();
         dangers.dedup();
         let proven = match &tree {
-            Some(_) if !dangers.is_empty() => {
-                Err(format!("it has what no good command needs ({})", dangers[0].as_str()))
-            }
+            Some(_) if !dangers.is_empty() => Err(dangers[0].sentence().to_owned()),
             Some(tree) => strict::prove(command, tree),
-            None => Err("it cannot be parsed".to_owned()),
+            None => Err("Toolcrib cannot parse it".to_owned()),
         };
         Reading { proven, found: commands, writes, removes, reads, dangers }
     }
@@ -101,7 +101,7 @@ impl Bash {
     }
 }
 
-fn nothing(why: String) -> Reading {
+fn unread(why: String) -> Reading {
     Reading { proven: Err(why), ..Reading::unread("") }
 }
 

@@ -5,7 +5,7 @@
 use toolcrib_core::policy::{Layer, Policy, Rule, Subject, rules_in};
 use toolcrib_core::reading::ReadShell;
 use toolcrib_core::{Mode, Tier, Verdict};
-use toolcrib_shell::Bash;
+use toolcrib_shell::BashReader;
 
 /// Each would make a file `PWN`, or reach something, if it ran.
 const ATTACKS: &[(&str, &str)] = &[
@@ -98,12 +98,12 @@ effect = "deny"
 
 fn policy(text: &str) -> Policy {
     let rules: Vec<Rule> =
-        rules_in(text, "test", Layer::Operator, Some(&Bash::default())).unwrap().rules;
+        rules_in(text, "test", Layer::Operator, Some(&BashReader::default())).unwrap().rules;
     Policy::new(Mode::Standard, rules)
 }
 
 fn verdict(policy: &Policy, command: &str) -> Verdict {
-    let reading = Bash::default().read(command);
+    let reading = BashReader::default().read(command);
     let subject = Subject {
         tool: "clemini/bash",
         tier: Tier::Restricted,
@@ -161,7 +161,9 @@ fn rules_match_words_and_not_text() {
 #[test]
 fn a_wrong_file_is_refused_with_its_line() {
     let refused = |text: &str| {
-        rules_in(text, "rules.toml", Layer::Operator, Some(&Bash::default())).unwrap_err().0
+        rules_in(text, "rules.toml", Layer::Operator, Some(&BashReader::default()))
+            .unwrap_err()
+            .to_string()
     };
     for (text, words) in [
         ("[[rule]]\neffect = \"alow\"\n", "`effect` must be"),

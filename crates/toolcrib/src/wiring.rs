@@ -23,7 +23,7 @@ use toolcrib_ledger::report::Spans;
 use toolcrib_ledger::{GrantFile, Journal, Redactor, State};
 use toolcrib_runtime::{Approver, Judge, Runtime, World};
 use toolcrib_search::{Ceiling, Engine};
-use toolcrib_shell::Bash;
+use toolcrib_shell::BashReader;
 use toolcrib_tools::CATALOGUES;
 
 use crate::settings::{Overrides, Places, Settings};
@@ -67,7 +67,7 @@ pub struct Crib {
     /// The rules that hold.
     pub policy: Arc<Policy>,
     /// Who reads commands.
-    pub shell: Arc<Bash>,
+    pub shell: Arc<BashReader>,
     /// Who takes secrets out of what is shown.
     pub redactor: Redactor,
     /// Where the user's own rules are, if there is a place for them.
@@ -106,7 +106,7 @@ impl Crib {
             index_state: wishes.lives_on.then_some(&state),
         };
         let mut warnings: Vec<String> = missing.map(|missing| missing.0).into_iter().collect();
-        let shell = Arc::new(Bash::default());
+        let shell = Arc::new(BashReader::default());
         let rules = policy::policy(&settings, &places, &root, &*shell, &mut warnings)?;
         let workspace = opener.open(root)?;
         let redactor = record::redactor(&settings, &environment);

@@ -45,7 +45,7 @@ pub(super) fn run(
 fn as_value(rule: &Rule) -> serde_json::Value {
     json!({
         "id": rule.id,
-        "effect": rule.says.as_str(),
+        "effect": rule.effect.as_str(),
         "tools": rule.tools,
         "because": rule.because,
         "expires": rule.expires,
@@ -84,7 +84,7 @@ fn add(crib: &Crib, terminal: Terminal, file: &Path) -> Result<Exit, WiringError
         }
         Ok(said) => said,
         Err(err) => {
-            terminal.fail(&err.0, Some("nothing was added"));
+            terminal.fail(&err.to_string(), Some("nothing was added"));
             return Ok(Exit::Failed);
         }
     };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use toolcrib_core::Mode;
-use toolcrib_core::policy::{Layer, Policy, Rule, Said, Source, rules_in};
+use toolcrib_core::policy::{Layer, ParsedRules, Policy, Rule, Source, rules_in};
 use toolcrib_core::reading::ReadShell;
 use toolcrib_host::Root;
 use toolcrib_ledger::{State, TallyFile, UserBounds, hash_of};
@@ -112,9 +112,9 @@ pub(super) fn policy(
 ) -> Result<Rulebook, WiringError> {
     let mut rules: Vec<Rule> = Vec::new();
     let mut files = Vec::new();
-    let mut add = |said: Said| {
-        rules.extend(said.rules);
-        warnings.extend(said.warnings);
+    let mut add = |parsed: ParsedRules| {
+        rules.extend(parsed.rules);
+        warnings.extend(parsed.warnings);
     };
     let pace = settings.text("policy.calls_per_minute");
     if !matches!(pace, "off" | "preset") && !pace.parse::<u32>().is_ok_and(|most| most > 0) {
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn the_shipped_rules_do_what_their_examples_say() {
-        let shell = toolcrib_shell::Bash::default();
+        let shell = toolcrib_shell::BashReader::default();
         for (name, text) in SHIPPED {
             let said = rules_in(text, name, Layer::Shipped, Some(&shell));
             let said = said.unwrap_or_else(|err| panic!("{err}"));

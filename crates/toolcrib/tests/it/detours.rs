@@ -1,4 +1,4 @@
-//! Ways around a rule that somebody found: each with the straight way beside it, which is the control.
+//! Ways around a rule, by paths, links, writes and hosts. Each stands beside the straight way, which is the control.
 
 use crate::scratch::Scratch;
 
@@ -324,9 +324,9 @@ fn a_tool_can_be_allowed_as_a_whole() {
 fn rules_that_can_never_hold_are_refused() {
     let scratch = Scratch::new();
     for (rule, why) in [
-        ("paths = [\"./.env\"]\neffect = \"deny\"", "is never there"),
+        ("paths = [\"./.env\"]\neffect = \"deny\"", "matches nothing"),
         ("paths = [\"secrets/\"]\neffect = \"deny\"", "write `secrets/**`"),
-        ("paths = [\"~/.ssh/**\"]\neffect = \"deny\"", "is never there"),
+        ("paths = [\"~/.ssh/**\"]\neffect = \"deny\"", "matches nothing"),
         ("argv = [\"git push\"]\neffect = \"deny\"", "no program is called `git push`"),
         ("argv = [\"git*\"]\neffect = \"deny\"", "no program is called"),
         ("effect = \"allow\"", "allows everything"),
