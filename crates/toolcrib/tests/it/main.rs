@@ -10,7 +10,7 @@ mod attacks;
 mod concurrency;
 mod contracts;
 mod detours;
-mod detours_more;
+mod detours_words;
 mod examples;
 mod files;
 mod guard;
