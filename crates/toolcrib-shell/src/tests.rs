@@ -1,4 +1,4 @@
-//! What is read of commands, in a table each for what is proven, found and dangerous.
+//! Tables of commands: what is proven, what is found, and what is dangerous.
 
 mod programs;
 

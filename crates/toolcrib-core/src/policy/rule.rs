@@ -1,4 +1,4 @@
-//! One rule: which calls it is about, and what it says of them.
+//! One rule: which calls it applies to, and what it does with them.
 
 use jiff::Timestamp;
 
