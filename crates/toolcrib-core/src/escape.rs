@@ -113,6 +113,39 @@ pub fn name(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Spells a path, `prefix` and then the names of `bytes`, each as [`name`] spells it.
+pub fn path(prefix: &str, bytes: &[u8]) -> String {
+    let needs_care = |byte: u8| !(33..127).contains(&byte) || byte == b'$';
+    let mut spelt = String::with_capacity(prefix.len() + bytes.len());
+    spelt.push_str(prefix);
+    if !bytes.iter().fold(false, |any, byte| any | needs_care(*byte)) {
+        spelt.push_str(std::str::from_utf8(bytes).unwrap_or_default());
+        return spelt;
+    }
+    for (index, part) in bytes.split(|byte| *byte == b'/').enumerate() {
+        if index > 0 {
+            spelt.push('/');
+        }
+        spelt.push_str(&name(part));
+    }
+    spelt
+}
+
+/// Returns how many bytes `text` takes as a JSON string, without its quotes.
+pub fn json_length(text: &str) -> usize {
+    // A fold without a branch lets the compiler compare many bytes at once.
+    let is_special = |byte: u8| byte < 32 || byte == b'"' || byte == b'\\';
+    if !text.bytes().fold(false, |any, byte| any | is_special(byte)) {
+        return text.len();
+    }
+    let extra = text.bytes().map(|byte| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 1,
+        0..=31 => 5,
+        _ => 0,
+    });
+    text.len() + extra.sum::<usize>()
+}
+
 /// Returns the path beside `path` whose name has `suffix` at its end.
 pub fn beside(path: &str, suffix: &str) -> String {
     let (folder, last) = path.rsplit_once('/').map_or(("", path), |(folder, last)| (folder, last));
@@ -206,6 +239,20 @@ mod tests {
         assert_eq!(name(b"plain.txt"), "plain.txt");
         assert_eq!(name(b"\xff\xfe"), r"$'\xff\xfe'");
         assert_eq!(name("photo\u{202e}gpj.exe".as_bytes()), r"$'photo\u202egpj.exe'");
+    }
+
+    #[test]
+    fn paths_are_spelt_name_by_name() {
+        assert_eq!(path("", b"src/main.rs"), "src/main.rs");
+        assert_eq!(path("/root/", b"a b/c"), "/root/a b/c");
+        assert_eq!(path("", b"src/\xff/$'x"), r"src/$'\xff'/$'$\'x'");
+    }
+
+    #[test]
+    fn json_length_is_that_of_the_string_without_quotes() {
+        for text in ["plain", "a\"b\\c", "\u{1}\n\r\t", "日本", ""] {
+            assert_eq!(json_length(text), serde_json::to_string(text).unwrap().len() - 2, "{text}");
+        }
     }
 
     #[test]

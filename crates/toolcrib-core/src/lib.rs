@@ -37,6 +37,6 @@ pub use event::{Durability, Event, Moment, Note, Recorder};
 pub use file_stamp::FileStamp;
 pub use outcome::Outcome;
 pub use policy::{Decision, Mode, Permit, Risk, Tier, Verdict};
-pub use search::{Ground, Search};
+pub use search::{Search, SearchableTree};
 pub use tool::{AnyTool, Connection, Ctx, Meter, Plan, Prepared, Tool, ToolSettings};
 pub use toolset::{Toolset, ToolsetError};

@@ -18,7 +18,7 @@ pub trait Search: Send + Sync {
     fn grep(&self, ask: &Grep, cancel: &Cancel) -> Result<Found, ToolError>;
 
     /// Finds the files whose path matches.
-    fn glob(&self, ask: &Glob, cancel: &Cancel) -> Result<Names, ToolError>;
+    fn glob(&self, ask: &Glob, cancel: &Cancel) -> Result<FoundPaths, ToolError>;
 }
 
 /// What a line must hold.
@@ -187,7 +187,7 @@ pub enum Sort {
 
 /// What a [`Glob`] found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Names {
+pub struct FoundPaths {
     /// The page: paths below the first root, or absolute in another, spelt by
     /// [`crate::escape::name`].
     pub paths: Vec<String>,
@@ -198,7 +198,7 @@ pub struct Names {
 }
 
 /// A tree that may be searched: a directory held by handle, and the rules for what is in it.
-pub trait Ground: Send + Sync {
+pub trait SearchableTree: Send + Sync {
     /// The directory that everything is below.
     fn handle(&self) -> BorrowedFd<'_>;
 
@@ -213,24 +213,24 @@ pub trait Ground: Send + Sync {
     fn directory(&self, path: &str) -> Result<Option<PathBuf>, ToolError>;
 
     /// Whether a directory may be entered.
-    fn enters(&self, directory: BorrowedFd<'_>, owner: Owner) -> bool;
+    fn may_enter(&self, directory: BorrowedFd<'_>, access: AccessMeta) -> bool;
 
     /// Whether `name` in a directory below the root is none of a caller's business.
-    fn hides(&self, directory: &Path, name: &OsStr) -> bool;
+    fn is_hidden(&self, directory: &Path, name: &OsStr) -> bool;
 
     /// Returns why an open file may not be read, if it may not.
-    fn bars(&self, file: BorrowedFd<'_>, owner: Owner) -> Option<&'static str>;
+    fn read_refusal(&self, file: BorrowedFd<'_>, access: AccessMeta) -> Option<&'static str>;
 
     /// What the thread that asks has used so far.
-    fn used(&self) -> Usage;
+    fn usage(&self) -> Usage;
 
     /// Counts what helpers of this thread used as used by it.
-    fn add_used(&self, part: &Usage);
+    fn add_usage(&self, part: &Usage);
 }
 
 /// What the file system says of a file or directory, as far as it matters to who may read it.
 #[derive(Clone, Copy, Debug)]
-pub struct Owner {
+pub struct AccessMeta {
     /// The file system it is on.
     pub device: u64,
     /// Its mode.

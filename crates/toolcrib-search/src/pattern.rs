@@ -12,9 +12,9 @@ use toolcrib_core::{ErrorKind, ToolError};
 use crate::plan::{Query, plan};
 
 /// The longest pattern, and the most memory that a compiled one and its states may take.
-const MAX_PATTERN: usize = 64 << 10;
-const MAX_COMPILED: usize = 10 << 20;
-const MAX_STATES: usize = 4 << 20;
+const MAX_PATTERN_BYTES: usize = 64 << 10;
+const MAX_COMPILED_BYTES: usize = 10 << 20;
+const MAX_DFA_BYTES: usize = 4 << 20;
 
 /// A pattern that was understood.
 pub(crate) struct Compiled {
@@ -27,7 +27,7 @@ pub(crate) struct Compiled {
 
 /// How many patterns are kept compiled: a question is checked, then run, then asked for its next
 /// page.
-const KEPT: usize = 4;
+const CACHED_PATTERNS: usize = 4;
 
 /// Patterns that were compiled lately, latest last.
 #[derive(Default)]
@@ -46,7 +46,7 @@ impl Patterns {
         drop(kept);
         let compiled = Arc::new(compile(pattern)?);
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() == KEPT {
+        if kept.len() == CACHED_PATTERNS {
             kept.remove(0);
         }
         kept.push((pattern.clone(), Arc::clone(&compiled)));
@@ -57,9 +57,9 @@ impl Patterns {
 /// Parses a pattern: its syntax tree, or what is wrong with it.
 fn parse(pattern: &Pattern) -> Result<Hir, ToolError> {
     let text = &pattern.text;
-    if text.len() > MAX_PATTERN {
+    if text.len() > MAX_PATTERN_BYTES {
         let message =
-            format!("The pattern has {} bytes, and the limit is {MAX_PATTERN}", text.len());
+            format!("The pattern has {} bytes, and the limit is {MAX_PATTERN_BYTES}", text.len());
         return Err(
             ToolError::new(ErrorKind::BadRegex, message).hint("search for a shorter part of it")
         );
@@ -91,8 +91,8 @@ fn compile(pattern: &Pattern) -> Result<Compiled, ToolError> {
         .case_insensitive(pattern.ignores_case)
         .line_terminator(Some(b'\n'))
         .ban_byte(Some(0))
-        .size_limit(MAX_COMPILED)
-        .dfa_size_limit(MAX_STATES)
+        .size_limit(MAX_COMPILED_BYTES)
+        .dfa_size_limit(MAX_DFA_BYTES)
         .build(&pattern.text)
         .map_err(|err| match err.kind() {
             grep_regex::ErrorKind::NotAllowed(_) | grep_regex::ErrorKind::Banned(_) => line_break(),

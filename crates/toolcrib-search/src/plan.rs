@@ -3,7 +3,7 @@
 
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 
-use crate::gram::{Gram, class, of_classes};
+use crate::trigram::{Trigram, class, of_classes};
 
 /// What a file must have to be worth looking at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub(crate) enum Query {
     /// Nothing: any file may match.
     All,
     /// This trigram.
-    Gram(Gram),
+    Trigram(Trigram),
     /// All of these.
     And(Vec<Query>),
     /// One of these.
@@ -19,9 +19,9 @@ pub(crate) enum Query {
 }
 
 /// How many strings a set may have before it is only known by its ends.
-const MAX_SET: usize = 64;
+const MAX_STRINGS: usize = 64;
 /// How many members a class may have to be spelt out.
-const MAX_CLASS: usize = 16;
+const MAX_CLASS_MEMBERS: usize = 16;
 /// How deep a syntax tree is followed.
 const MAX_DEPTH: usize = 200;
 
@@ -30,7 +30,7 @@ type Strings = Vec<Vec<u8>>;
 
 /// What is known of the strings that a part of a pattern matches.
 #[derive(Clone)]
-struct Info {
+struct MatchedStrings {
     /// All of them, if they are few.
     exact: Option<Strings>,
     /// How they begin and end, if not. At most two bytes matter: a trigram has three.
@@ -45,27 +45,29 @@ pub(crate) fn plan(hir: &Hir) -> Query {
     info.query
 }
 
-fn analyze(hir: &Hir, depth: usize) -> Info {
+fn analyze(hir: &Hir, depth: usize) -> MatchedStrings {
     if depth > MAX_DEPTH {
-        return Info::anything();
+        return MatchedStrings::anything();
     }
     match hir.kind() {
-        HirKind::Empty | HirKind::Look(_) => Info::exact(vec![Vec::new()]),
+        HirKind::Empty | HirKind::Look(_) => MatchedStrings::exact(vec![Vec::new()]),
         HirKind::Literal(literal) => {
-            Info::exact(vec![literal.0.iter().copied().map(class).collect()])
+            MatchedStrings::exact(vec![literal.0.iter().copied().map(class).collect()])
         }
-        HirKind::Class(set) => members(set).map_or_else(Info::anything, Info::exact),
+        HirKind::Class(set) => {
+            members(set).map_or_else(MatchedStrings::anything, MatchedStrings::exact)
+        }
         HirKind::Capture(capture) => analyze(&capture.sub, depth + 1),
         HirKind::Repetition(repetition) => repeat(repetition, depth),
         HirKind::Concat(parts) => {
             let mut parts = parts.iter().map(|part| analyze(part, depth + 1));
-            let first = parts.next().unwrap_or_else(|| Info::exact(vec![Vec::new()]));
-            parts.fold(first, Info::then)
+            let first = parts.next().unwrap_or_else(|| MatchedStrings::exact(vec![Vec::new()]));
+            parts.fold(first, MatchedStrings::then)
         }
         HirKind::Alternation(parts) => {
             let mut parts = parts.iter().map(|part| analyze(part, depth + 1));
-            let first = parts.next().unwrap_or_else(Info::anything);
-            parts.fold(first, Info::or)
+            let first = parts.next().unwrap_or_else(MatchedStrings::anything);
+            parts.fold(first, MatchedStrings::or)
         }
     }
 }
@@ -76,12 +78,12 @@ fn members(set: &Class) -> Option<Strings> {
         if !members.contains(&bytes) {
             members.push(bytes);
         }
-        members.len() <= MAX_CLASS
+        members.len() <= MAX_CLASS_MEMBERS
     };
     match set {
         Class::Unicode(set) => {
             for range in set.ranges() {
-                if (range.end() as usize) - (range.start() as usize) > 4 * MAX_CLASS {
+                if (range.end() as usize) - (range.start() as usize) > 4 * MAX_CLASS_MEMBERS {
                     return None;
                 }
                 for c in range.start()..=range.end() {
@@ -106,12 +108,12 @@ fn members(set: &Class) -> Option<Strings> {
     (!members.is_empty()).then_some(members)
 }
 
-fn repeat(repetition: &Repetition, depth: usize) -> Info {
+fn repeat(repetition: &Repetition, depth: usize) -> MatchedStrings {
     // Looked at once: each level of nesting would else double the work.
     let sub = analyze(&repetition.sub, depth + 1);
     match (repetition.min, repetition.max) {
-        (0, Some(1)) => sub.or(Info::exact(vec![Vec::new()])),
-        (0, _) => Info::anything(),
+        (0, Some(1)) => sub.or(MatchedStrings::exact(vec![Vec::new()])),
+        (0, _) => MatchedStrings::anything(),
         (1, Some(1)) => sub,
         (min, max) => {
             // A few of them in a row say all that trigrams can know.
@@ -129,7 +131,7 @@ fn repeat(repetition: &Repetition, depth: usize) -> Info {
     }
 }
 
-impl Info {
+impl MatchedStrings {
     fn exact(strings: Strings) -> Self {
         Self { exact: Some(strings), prefix: Vec::new(), suffix: Vec::new(), query: Query::All }
     }
@@ -155,7 +157,7 @@ impl Info {
 
     fn then(self, next: Self) -> Self {
         if let (Some(a), Some(b)) = (&self.exact, &next.exact)
-            && a.len() * b.len() <= MAX_SET
+            && a.len() * b.len() <= MAX_STRINGS
         {
             let query = self.query.and(next.query);
             return Self { query, ..Self::exact(cross(a, b)) };
@@ -165,17 +167,17 @@ impl Info {
         let (a, b) = (self.settle(), next.settle());
         let mut query = a.query.and(b.query);
         // Trigrams that lie across the two.
-        if a.suffix.len() * b.prefix.len() <= MAX_SET {
+        if a.suffix.len() * b.prefix.len() <= MAX_STRINGS {
             query = query.and(any_of(&cross(&a.suffix, &b.prefix)));
         }
         let prefix = match begins {
-            Some(strings) if strings.len() * b.prefix.len() <= MAX_SET => ends(
+            Some(strings) if strings.len() * b.prefix.len() <= MAX_STRINGS => ends(
                 cross(&strings, &b.prefix).into_iter().map(|it| it[..it.len().min(2)].to_vec()),
             ),
             _ => a.prefix,
         };
         let suffix = match ends_in {
-            Some(strings) if strings.len() * a.suffix.len() <= MAX_SET => {
+            Some(strings) if strings.len() * a.suffix.len() <= MAX_STRINGS => {
                 let whole = cross(&a.suffix, &strings).into_iter();
                 ends(whole.map(|it| it[it.len().saturating_sub(2)..].to_vec()))
             }
@@ -186,7 +188,7 @@ impl Info {
 
     fn or(self, other: Self) -> Self {
         if let (Some(a), Some(b)) = (&self.exact, &other.exact)
-            && a.len() + b.len() <= MAX_SET
+            && a.len() + b.len() <= MAX_STRINGS
             && self.query == Query::All
             && other.query == Query::All
         {
@@ -216,7 +218,7 @@ fn ends(strings: impl Iterator<Item = Vec<u8>>) -> Strings {
     let mut strings: Strings = strings.collect();
     strings.sort_unstable();
     strings.dedup();
-    if strings.len() > MAX_SET {
+    if strings.len() > MAX_STRINGS {
         return vec![Vec::new()];
     }
     strings
@@ -234,13 +236,13 @@ fn cross(a: &Strings, b: &Strings) -> Strings {
 fn any_of(strings: &Strings) -> Query {
     let mut alternatives = Vec::with_capacity(strings.len());
     for string in strings {
-        let mut grams: Vec<Gram> = string.windows(3).map(of_classes).collect();
+        let mut grams: Vec<Trigram> = string.windows(3).map(of_classes).collect();
         grams.sort_unstable();
         grams.dedup();
         match grams.as_slice() {
             [] => return Query::All,
-            [one] => alternatives.push(Query::Gram(*one)),
-            _ => alternatives.push(Query::And(grams.into_iter().map(Query::Gram).collect())),
+            [one] => alternatives.push(Query::Trigram(*one)),
+            _ => alternatives.push(Query::And(grams.into_iter().map(Query::Trigram).collect())),
         }
     }
     match alternatives.len() {
@@ -267,10 +269,10 @@ impl Query {
     }
 
     /// Whether something with the trigrams that `has` knows may match.
-    pub(crate) fn admits(&self, has: &dyn Fn(Gram) -> bool) -> bool {
+    pub(crate) fn admits(&self, has: &dyn Fn(Trigram) -> bool) -> bool {
         match self {
             Self::All => true,
-            Self::Gram(gram) => has(*gram),
+            Self::Trigram(gram) => has(*gram),
             Self::And(all) => all.iter().all(|query| query.admits(has)),
             Self::Or(any) => any.iter().any(|query| query.admits(has)),
         }
@@ -285,10 +287,10 @@ mod tests {
     use toolcrib_core::search::Pattern;
 
     use super::*;
-    use crate::gram::gram;
     use crate::pattern::Patterns;
+    use crate::trigram::gram;
 
-    fn grams(text: &str) -> HashSet<Gram> {
+    fn grams(text: &str) -> HashSet<Trigram> {
         text.as_bytes().windows(3).map(gram).collect()
     }
 

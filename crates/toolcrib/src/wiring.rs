@@ -15,14 +15,14 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use toolcrib_core::policy::Policy;
 use toolcrib_core::{
-    Call, Cancel, Clock, Commands, Connection, Ctx, Ground, Limits, Meter, Recorder, Search,
-    SessionId, ToolSettings, Toolset,
+    Call, Cancel, Clock, Commands, Connection, Ctx, Limits, Meter, Recorder, Search,
+    SearchableTree, SessionId, ToolSettings, Toolset,
 };
 use toolcrib_host::{Asker, Hardlinks, Root, Rules, Sandbox, SystemClock, UndoStore, Workspace};
 use toolcrib_ledger::report::Spans;
 use toolcrib_ledger::{GrantFile, Journal, Redactor, State};
 use toolcrib_runtime::{Approver, Judge, Runtime, World};
-use toolcrib_search::{Ceiling, Engine};
+use toolcrib_search::{Engine, IndexOptions};
 use toolcrib_shell::Bash;
 use toolcrib_tools::CATALOGUES;
 
@@ -336,17 +336,17 @@ impl Opener<'_> {
 
     /// Puts search beside files.
     fn land(&self, files: Arc<Workspace>) -> Land {
-        let grounds = files.search_roots().into_iter().map(|root| {
-            let ground = Arc::new(root) as Arc<dyn Ground>;
-            let ceiling = self.index_state.and_then(|state| {
-                let folder = toolcrib_search::folder_of(state.folder(), ground.path());
-                ceiling(self.settings, folder).filter(|ceiling| {
-                    !ceiling.folder.as_deref().is_some_and(toolcrib_search::is_off)
+        let trees = files.search_roots().into_iter().map(|root| {
+            let tree = Arc::new(root) as Arc<dyn SearchableTree>;
+            let index_options = self.index_state.and_then(|state| {
+                let folder = toolcrib_search::index_folder(state.folder(), tree.path());
+                index_options(self.settings, folder).filter(|index_options| {
+                    !index_options.folder.as_deref().is_some_and(toolcrib_search::is_index_disabled)
                 })
             });
-            (ground, ceiling)
+            (tree, index_options)
         });
-        let search = Arc::new(Engine::with(grounds.collect()));
+        let search = Arc::new(Engine::with(trees.collect()));
         Land { files, search }
     }
 
@@ -484,15 +484,15 @@ impl World for Shop {
 }
 
 /// Returns what an index may cost; nothing if there is to be none.
-pub fn ceiling(settings: &Settings, folder: PathBuf) -> Option<Ceiling> {
+pub fn index_options(settings: &Settings, folder: PathBuf) -> Option<IndexOptions> {
     if settings.text("search.index") == "off" {
         return None;
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    Some(Ceiling {
-        memory: settings.count("search.memory_bytes") as usize,
+    Some(IndexOptions {
+        max_memory_bytes: settings.count("search.memory_bytes") as usize,
         folder: Some(folder),
         threads: (cores / 2).max(1),
-        starts_anew: false,
+        ignores_saved: false,
     })
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use toolcrib::wiring::{Crib, Wishes};
 use toolcrib_core::search::{Found, Glob, Grep, Page, Pattern, Scope, Search, Sort, Want};
 use toolcrib_core::{Cancel, ToolError};
-use toolcrib_search::{Engine, Phase, Status};
+use toolcrib_search::{Engine, IndexStatus, Phase};
 
 use super::{corpus, median};
 use crate::docs::root;
@@ -106,7 +106,7 @@ fn describe(tree: &Path, rg: &Path) -> Result<String, Box<dyn Error>> {
 struct Built {
     ready: Duration,
     scan: Duration,
-    status: Status,
+    status: IndexStatus,
 }
 
 fn build(rg: &Path, tree: &Path, warm: &Engine) -> Result<Built, Box<dyn Error>> {
@@ -122,7 +122,7 @@ fn build(rg: &Path, tree: &Path, warm: &Engine) -> Result<Built, Box<dyn Error>>
     Ok(Built { ready: start.elapsed(), scan: median(&mut scans), status })
 }
 
-fn wait(warm: &Engine) -> Result<Status, Box<dyn Error>> {
+fn wait(warm: &Engine) -> Result<IndexStatus, Box<dyn Error>> {
     loop {
         let (_, status) = warm.statuses().pop().ok_or("there is no index")?;
         match status.phase {

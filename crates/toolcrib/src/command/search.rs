@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Value, json};
-use toolcrib_core::Ground;
-use toolcrib_search::{Ceiling, Engine, Phase, Status};
+use toolcrib_core::SearchableTree;
+use toolcrib_search::{Engine, IndexOptions, IndexStatus, Phase};
 
 use super::{open, print_lines, read};
 use crate::cli::{Global, SearchArgs, SearchCommand};
 use crate::exit::Exit;
 use crate::settings::Settings;
 use crate::terminal::{Terminal, complain, print_json};
-use crate::wiring::{WiringError, ceiling};
+use crate::wiring::{WiringError, index_options};
 
 pub(super) fn run(
     global: &Global,
@@ -34,9 +34,9 @@ pub(super) fn run(
         }
         SearchCommand::Off => {
             let plans = read(global, terminal)?;
-            let folder = toolcrib_search::folder_of(&plans.state?, plans.root.path());
-            toolcrib_search::forget(&folder)
-                .and_then(|()| toolcrib_search::switch(&folder, false))
+            let folder = toolcrib_search::index_folder(&plans.state?, plans.root.path());
+            toolcrib_search::delete_index(&folder)
+                .and_then(|()| toolcrib_search::disable_index(&folder))
                 .map_err(|err| unwritable(&folder, &err))?;
             let root = plans.root.path().display();
             print_lines(&[format!(
@@ -53,15 +53,15 @@ fn rebuild(global: &Global, terminal: Terminal) -> Result<Exit, WiringError> {
     let crib = open(global, terminal)?;
     let root = crib.workspace.search_roots().into_iter().next();
     let root = root.ok_or_else(|| WiringError("there is no workspace to index".to_owned()))?;
-    let folder = toolcrib_search::folder_of(crib.state.folder(), root.path());
-    let Some(ceiling) = ceiling(&crib.settings, folder.clone()) else {
+    let folder = toolcrib_search::index_folder(crib.state.folder(), root.path());
+    let Some(options) = index_options(&crib.settings, folder.clone()) else {
         return Err(WiringError(
             "the setting `search.index` is off; set it to `on` to have an index".to_owned(),
         ));
     };
-    let ceiling = Ceiling { starts_anew: true, ..ceiling };
+    let options = IndexOptions { ignores_saved: true, ..options };
     let start = Instant::now();
-    let engine = Engine::with(vec![(Arc::new(root) as Arc<dyn Ground>, Some(ceiling))]);
+    let engine = Engine::with(vec![(Arc::new(root) as Arc<dyn SearchableTree>, Some(options))]);
     engine.start();
     let status = watch(&engine, terminal);
     if let Phase::Off(why) = &status.phase {
@@ -77,7 +77,7 @@ fn rebuild(global: &Global, terminal: Terminal) -> Result<Exit, WiringError> {
         );
         return Ok(Exit::Failed);
     }
-    toolcrib_search::switch(&folder, true).map_err(|err| unwritable(&folder, &err))?;
+    toolcrib_search::enable_index(&folder).map_err(|err| unwritable(&folder, &err))?;
     let kept = match status.kept_bytes {
         0 => "nothing on disk: so few files are read in no time".to_owned(),
         bytes => format!("{} on disk", size(bytes)),
@@ -101,10 +101,10 @@ fn unwritable(folder: &Path, err: &std::io::Error) -> WiringError {
 }
 
 /// Waits until an index is ready, showing how far it is.
-fn watch(engine: &Engine, terminal: Terminal) -> Status {
+fn watch(engine: &Engine, terminal: Terminal) -> IndexStatus {
     let mut shown = Instant::now();
     loop {
-        let Some((_, status)) = engine.statuses().pop() else { return Status::default() };
+        let Some((_, status)) = engine.statuses().pop() else { return IndexStatus::default() };
         if matches!(status.phase, Phase::Ready | Phase::Off(_)) && !status.is_saving {
             return status;
         }
@@ -131,32 +131,32 @@ pub(super) struct Facts {
     /// Why there is to be none, if so.
     off: Option<&'static str>,
     ceiling: u64,
-    kept: Option<toolcrib_search::Kept>,
-    live: Vec<toolcrib_search::Note>,
+    kept: Option<toolcrib_search::SavedIndex>,
+    live: Vec<toolcrib_search::PublishedStatus>,
     max_watches: Option<u64>,
 }
 
 impl Facts {
     pub(super) fn gather(settings: &Settings, state: &Path, root: &Path) -> Self {
-        let folder = toolcrib_search::folder_of(state, root);
+        let folder = toolcrib_search::index_folder(state, root);
         let off = if settings.text("search.index") == "off" {
             Some("by the setting `search.index`")
         } else {
-            toolcrib_search::is_off(&folder).then_some("by `toolcrib search off`")
+            toolcrib_search::is_index_disabled(&folder).then_some("by `toolcrib search off`")
         };
         let limit = std::fs::read_to_string("/proc/sys/fs/inotify/max_user_watches");
         Self {
             root: root.to_owned(),
             off,
             ceiling: settings.count("search.memory_bytes"),
-            kept: toolcrib_search::kept(&folder),
-            live: toolcrib_search::notes(&folder),
+            kept: toolcrib_search::saved_index(&folder),
+            live: toolcrib_search::published_statuses(&folder),
             max_watches: limit.ok().and_then(|limit| limit.trim().parse().ok()),
         }
     }
 
     pub(super) fn json(&self) -> Value {
-        let age = |kept: &toolcrib_search::Kept| age(kept.written).as_secs();
+        let age = |kept: &toolcrib_search::SavedIndex| age(kept.written).as_secs();
         json!({
             "workspace": self.root.display().to_string(),
             "index": if self.off.is_some() { "off" } else { "on" },

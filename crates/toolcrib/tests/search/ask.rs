@@ -82,7 +82,7 @@ pub(crate) fn check(
     let expect = rg::lines(root, ask.scope.directory.as_deref(), &ask.pattern);
     if keys(&hits(&found)) != keys(&expect) {
         // Tell a stale index from rules that are understood in another way.
-        let scan = Engine::new(crate::ground::grounds(&crate::ground::workspace(root)));
+        let scan = Engine::new(crate::ground::trees(&crate::ground::workspace(root)));
         let scanned = scan.grep(ask, &cancel).unwrap();
         let is_stale = keys(&hits(&scanned)) == keys(&expect);
         let status = engine.statuses();

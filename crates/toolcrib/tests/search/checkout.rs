@@ -19,7 +19,7 @@ fn a_real_checkout_gives_the_same_lines() {
     };
     let workspace = workspace(&root);
     let index = engine(&workspace, 1 << 30, None);
-    let scan = toolcrib_search::Engine::new(crate::ground::grounds(&workspace));
+    let scan = toolcrib_search::Engine::new(crate::ground::trees(&workspace));
     index.start();
     settle(&index);
     check_names(&index, &root, None, "names");

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use toolcrib_core::change::{ConcurrentChanges, Snapshot};
 use toolcrib_core::{
-    Call, CallId, Cancel, Change, ChangeJournal, Files, Ground, SessionId, Snapshots,
+    Call, CallId, Cancel, Change, ChangeJournal, Files, SearchableTree, SessionId, Snapshots,
 };
 use toolcrib_host::{Hardlinks, Root, Rules, SystemClock, UndoStore, Workspace};
-use toolcrib_search::{Ceiling, Engine, Phase, Status};
+use toolcrib_search::{Engine, IndexOptions, IndexStatus, Phase};
 
 /// Keeps nothing: search never undoes.
 struct Forgetful;
@@ -73,7 +73,7 @@ impl Field {
         open_to_all(folder.path());
         open_to_all(&folder.path().join("tree"));
         let workspace = workspace(&folder.path().join("tree"));
-        let scan = Engine::new(grounds(&workspace));
+        let scan = Engine::new(trees(&workspace));
         let index = engine(&workspace, memory, Some(folder.path().join("kept")));
         Self { folder, workspace, scan, index }
     }
@@ -88,7 +88,7 @@ impl Field {
     }
 
     /// Waits until the index knows everything, or says why it never will.
-    pub(crate) fn settle(&self) -> Status {
+    pub(crate) fn settle(&self) -> IndexStatus {
         self.index.start();
         settle(&self.index)
     }
@@ -106,7 +106,7 @@ impl Field {
     }
 }
 
-pub(crate) fn settle(engine: &Engine) -> Status {
+pub(crate) fn settle(engine: &Engine) -> IndexStatus {
     let start = Instant::now();
     loop {
         let (_, status) = engine.statuses().remove(0);
@@ -126,15 +126,16 @@ pub(crate) fn workspace(root: &Path) -> Arc<Workspace> {
     Arc::new(Workspace::new(vec![root], rules, &[], undo, clock))
 }
 
-pub(crate) fn grounds(workspace: &Arc<Workspace>) -> Vec<Arc<dyn Ground>> {
-    let ground = |root| Arc::new(root) as Arc<dyn Ground>;
-    workspace.search_roots().into_iter().map(ground).collect()
+pub(crate) fn trees(workspace: &Arc<Workspace>) -> Vec<Arc<dyn SearchableTree>> {
+    let tree = |root| Arc::new(root) as Arc<dyn SearchableTree>;
+    workspace.search_roots().into_iter().map(tree).collect()
 }
 
 pub(crate) fn engine(workspace: &Arc<Workspace>, memory: usize, folder: Option<PathBuf>) -> Engine {
-    let ceiling = Ceiling { memory, folder, threads: 1, starts_anew: false };
-    let grounds = grounds(workspace).into_iter();
-    Engine::with(grounds.map(|ground| (ground, Some(ceiling.clone()))).collect())
+    let options =
+        IndexOptions { max_memory_bytes: memory, folder, threads: 1, ignores_saved: false };
+    let trees = trees(workspace).into_iter();
+    Engine::with(trees.map(|tree| (tree, Some(options.clone()))).collect())
 }
 
 fn open_to_all(path: &Path) {

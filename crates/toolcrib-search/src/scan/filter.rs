@@ -14,12 +14,12 @@ use toolcrib_core::{ErrorKind, ToolError};
 
 use crate::paths::{Paths, split};
 
-const MAX_GLOB: usize = 1000;
-const MAX_KIND: usize = 100;
+const MAX_GLOB_BYTES: usize = 1000;
+const MAX_TYPE_BYTES: usize = 100;
 
 /// What a glob is matched against.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Against {
+pub(crate) enum GlobSubject {
     /// The path below the directory.
     Path,
     /// The name if the glob has no slash, and else the path.
@@ -27,21 +27,21 @@ pub(crate) enum Against {
 }
 
 /// A glob, compiled; the frequent shapes to less than a regular expression.
-enum PathGlob {
+enum ScopeGlob {
     /// Every path.
     Any,
-    /// Names that end so.
+    /// FoundPaths that end so.
     Suffix(Vec<u8>),
-    Other(GlobMatcher, Against),
+    Other(GlobMatcher, GlobSubject),
 }
 
-impl PathGlob {
+impl ScopeGlob {
     fn is_match(&self, below: &[u8]) -> bool {
         match self {
             Self::Any => true,
             Self::Suffix(suffix) => split(below).1.ends_with(suffix),
             Self::Other(glob, against) => {
-                let subject = if *against == Against::Name { split(below).1 } else { below };
+                let subject = if *against == GlobSubject::Name { split(below).1 } else { below };
                 glob.is_match_candidate(&Candidate::new(OsStr::from_bytes(subject)))
             }
         }
@@ -52,7 +52,7 @@ impl PathGlob {
 pub(crate) struct Filter {
     /// The directory that paths are taken relative to.
     base: Vec<u8>,
-    glob: Option<PathGlob>,
+    glob: Option<ScopeGlob>,
     /// Text that every path the glob matches has in it.
     needle: Option<Vec<u8>>,
     types: Option<Types>,
@@ -65,12 +65,12 @@ impl Filter {
     pub(crate) fn new(
         scope: &Scope,
         base: &[u8],
-        against: Against,
+        against: GlobSubject,
         absolute: &[u8],
     ) -> Result<Self, ToolError> {
         let text = scope.glob.as_deref().map(|text| plain(text, absolute)).transpose()?;
         let glob = text.as_deref().map(|text| glob(text, against)).transpose()?;
-        let is_slow = matches!(glob, Some(PathGlob::Other(..)));
+        let is_slow = matches!(glob, Some(ScopeGlob::Other(..)));
         let needle = text.as_deref().filter(|_| is_slow).and_then(needle);
         let types = scope.kind.as_deref().map(types).transpose()?;
         let depth = scope.depth.unwrap_or(usize::MAX);
@@ -79,7 +79,7 @@ impl Filter {
 
     /// Whether every file is meant.
     pub(crate) fn is_open(&self) -> bool {
-        matches!(self.glob, None | Some(PathGlob::Any))
+        matches!(self.glob, None | Some(ScopeGlob::Any))
             && self.types.is_none()
             && self.depth == usize::MAX
     }
@@ -159,30 +159,31 @@ fn plain<'a>(text: &'a str, absolute: &[u8]) -> Result<Cow<'a, str>, ToolError> 
     Ok(Cow::Owned(names().collect::<Vec<_>>().join("/")))
 }
 
-fn glob(text: &str, against: Against) -> Result<PathGlob, ToolError> {
+fn glob(text: &str, against: GlobSubject) -> Result<ScopeGlob, ToolError> {
     if text.is_empty() {
         return Err(ToolError::new(ErrorKind::BadGlob, "The glob pattern is empty")
             .hint("use `**/*` for every file"));
     }
-    if text.len() > MAX_GLOB {
-        let message = format!("The glob has {} bytes, and the limit is {MAX_GLOB}", text.len());
+    if text.len() > MAX_GLOB_BYTES {
+        let message =
+            format!("The glob has {} bytes, and the limit is {MAX_GLOB_BYTES}", text.len());
         return Err(ToolError::new(ErrorKind::BadGlob, message).hint("use a shorter one"));
     }
     let built = GlobBuilder::new(text).literal_separator(true).backslash_escape(true).build();
     let glob = built.map_err(|err| refuse(text, err.kind()))?;
-    let against = if text.contains('/') { Against::Path } else { against };
+    let against = if text.contains('/') { GlobSubject::Path } else { against };
     let about_names = match (text.strip_prefix("**/"), against) {
         (Some(name), _) => Some(name),
-        (None, Against::Name) => Some(text),
-        (None, Against::Path) => None,
+        (None, GlobSubject::Name) => Some(text),
+        (None, GlobSubject::Path) => None,
     };
     let is_special = |c: char| "*?[]{}\\/".contains(c);
     match about_names.and_then(|name| name.strip_prefix('*')) {
-        Some("") => Ok(PathGlob::Any),
+        Some("") => Ok(ScopeGlob::Any),
         Some(suffix) if !suffix.contains(is_special) => {
-            Ok(PathGlob::Suffix(suffix.as_bytes().to_vec()))
+            Ok(ScopeGlob::Suffix(suffix.as_bytes().to_vec()))
         }
-        _ => Ok(PathGlob::Other(glob.compile_matcher(), against)),
+        _ => Ok(ScopeGlob::Other(glob.compile_matcher(), against)),
     }
 }
 
@@ -271,7 +272,7 @@ fn needle(glob: &str) -> Option<Vec<u8>> {
 fn types(kind: &str) -> Result<Types, ToolError> {
     let name = kind.strip_prefix('.').unwrap_or(kind);
     let is_plain = |c: char| c.is_alphanumeric() || "_-+.#".contains(c);
-    if name.is_empty() || name.len() > MAX_KIND || !name.chars().all(is_plain) {
+    if name.is_empty() || name.len() > MAX_TYPE_BYTES || !name.chars().all(is_plain) {
         let shown: String = kind.chars().take(60).collect();
         return Err(ToolError::new(ErrorKind::BadArgs, format!("`{shown}` is not a type of file"))
             .hint("use a type such as `rust` or `py`, or an extension such as `rs` or `tsx`"));
@@ -282,7 +283,7 @@ fn types(kind: &str) -> Result<Types, ToolError> {
     if is_known {
         builder.select(name);
     } else {
-        // Names of types are letters and digits only; what an extension may hold beside is quoted.
+        // FoundPaths of types are letters and digits only; what an extension may hold beside is quoted.
         let _ = builder.add("extension", &format!("*.{name}"));
         builder.select("extension");
     }
@@ -293,7 +294,7 @@ fn types(kind: &str) -> Result<Types, ToolError> {
 mod tests {
     use super::*;
 
-    fn filter(glob: Option<&str>, kind: Option<&str>, base: &str, against: Against) -> Filter {
+    fn filter(glob: Option<&str>, kind: Option<&str>, base: &str, against: GlobSubject) -> Filter {
         let scope = Scope {
             glob: glob.map(str::to_owned),
             kind: kind.map(str::to_owned),
@@ -304,11 +305,11 @@ mod tests {
 
     #[test]
     fn a_filter_without_a_slash_is_about_names() {
-        let names = filter(Some("*.tsx"), None, "src", Against::Name);
+        let names = filter(Some("*.tsx"), None, "src", GlobSubject::Name);
         assert!(names.passes(b"src/a/b.tsx") && !names.passes(b"src/b.ts"));
-        let paths = filter(Some("*.tsx"), None, "src", Against::Path);
+        let paths = filter(Some("*.tsx"), None, "src", GlobSubject::Path);
         assert!(!paths.passes(b"src/a/b.tsx") && paths.passes(b"src/b.tsx"));
-        let anchored = filter(Some("a/**/*.go"), None, "", Against::Name);
+        let anchored = filter(Some("a/**/*.go"), None, "", GlobSubject::Name);
         assert!(anchored.passes(b"a/x/y.go") && anchored.passes(b"a/y.go"));
         assert!(!anchored.passes(b"b/a/y.go"));
     }
@@ -316,15 +317,15 @@ mod tests {
     #[test]
     fn short_ways_are_the_long_way() {
         for (glob, against) in [
-            ("**/*.rs", Against::Path),
-            ("*.rs", Against::Name),
-            ("**/*", Against::Path),
-            ("*", Against::Name),
-            ("**/*_a.rs", Against::Path),
+            ("**/*.rs", GlobSubject::Path),
+            ("*.rs", GlobSubject::Name),
+            ("**/*", GlobSubject::Path),
+            ("*", GlobSubject::Name),
+            ("**/*_a.rs", GlobSubject::Path),
         ] {
             let short = filter(Some(glob), None, "", against);
             let long = GlobBuilder::new(glob).literal_separator(true).build().unwrap();
-            let long = PathGlob::Other(long.compile_matcher(), against);
+            let long = ScopeGlob::Other(long.compile_matcher(), against);
             for path in ["a.rs", "x/.rs", "x/y/b_a.rs", "rs", "x/a.rst", ".rs", "a.rs/b"] {
                 assert_eq!(
                     short.passes(path.as_bytes()),
@@ -337,11 +338,11 @@ mod tests {
 
     #[test]
     fn types_are_names_or_extensions() {
-        assert!(filter(None, Some("rust"), "", Against::Name).passes(b"a/b.rs"));
-        assert!(filter(None, Some("rs"), "", Against::Name).passes(b"a/b.rs"));
-        assert!(filter(None, Some("ts"), "", Against::Name).passes(b"b.tsx"));
-        assert!(!filter(None, Some("tsx"), "", Against::Name).passes(b"b.ts"));
-        assert!(!filter(None, Some("py"), "", Against::Name).passes(b"b.rs"));
+        assert!(filter(None, Some("rust"), "", GlobSubject::Name).passes(b"a/b.rs"));
+        assert!(filter(None, Some("rs"), "", GlobSubject::Name).passes(b"a/b.rs"));
+        assert!(filter(None, Some("ts"), "", GlobSubject::Name).passes(b"b.tsx"));
+        assert!(!filter(None, Some("tsx"), "", GlobSubject::Name).passes(b"b.ts"));
+        assert!(!filter(None, Some("py"), "", GlobSubject::Name).passes(b"b.rs"));
     }
 
     #[test]
@@ -359,7 +360,7 @@ mod tests {
         for path in ["a/visitor/x.rs", "a/visitor_visitor.rs", "b/visitor.rs"] {
             paths.push_path(path.as_bytes());
         }
-        let visitors = filter(Some("**/*visitor*.rs"), None, "", Against::Path);
+        let visitors = filter(Some("**/*visitor*.rs"), None, "", GlobSubject::Path);
         assert_eq!(visitors.select(&paths, 0, 3), [1, 2]);
         assert_eq!(visitors.select(&paths, 2, 3), [2]);
     }
@@ -367,7 +368,9 @@ mod tests {
     #[track_caller]
     fn refused(glob: &str) -> ToolError {
         let scope = Scope { glob: Some(glob.to_owned()), ..Scope::default() };
-        Filter::new(&scope, b"", Against::Path, b"/root").err().unwrap_or_else(|| panic!("{glob}"))
+        Filter::new(&scope, b"", GlobSubject::Path, b"/root")
+            .err()
+            .unwrap_or_else(|| panic!("{glob}"))
     }
 
     #[test]
@@ -386,7 +389,7 @@ mod tests {
             assert_eq!(refused(glob).kind, ErrorKind::BadGlob, "{glob}");
         }
         for glob in ["/root/src/*.rs", "./src/*.rs", "src//*.rs", "src/./*.rs"] {
-            assert!(filter(Some(glob), None, "", Against::Path).passes(b"src/a.rs"), "{glob}");
+            assert!(filter(Some(glob), None, "", GlobSubject::Path).passes(b"src/a.rs"), "{glob}");
         }
     }
 }

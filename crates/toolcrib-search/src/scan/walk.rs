@@ -1,4 +1,4 @@
-//! The walk: every directory below a start that rules and the ground let in, opened by handle and
+//! The walk: every directory below a start that rules and the tree let in, opened by handle and
 //! through no link, by several threads, with a result that does not depend on them.
 
 use std::ffi::OsStr;
@@ -8,31 +8,31 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, fstat, openat2, statat};
+use rustix::fs::{AtFlags, FileType, RawDir, fstat, statat};
 use rustix::io::Errno;
-use toolcrib_core::search::Owner;
-use toolcrib_core::{ErrorKind, Ground, ToolError};
+use toolcrib_core::search::AccessMeta;
+use toolcrib_core::{ErrorKind, SearchableTree, ToolError, escape};
 
-use crate::crew;
-use crate::gather::spell;
+use crate::parallel;
 use crate::paths::{Paths, order};
-use crate::rules::{self, Level, RuleFiles, Rules, Source};
+use crate::scan::ignore_rules::{self, IgnoreRules, Level, RuleFiles, RuleSource};
+use crate::scan::open::{absolute, is_gone, open_directory};
 
 /// What a walk found: directories, the start first; nothing where one was gone or not to be entered.
 pub(crate) struct Walked {
-    pub(crate) directories: Vec<Option<Directory>>,
+    pub(crate) directories: Vec<Option<WalkedDirectory>>,
     /// Rule files that no event tells of.
-    pub(crate) sources: Vec<Source>,
+    pub(crate) sources: Vec<RuleSource>,
     /// Directories that are there and could not be entered.
-    pub(crate) barred: Vec<Box<[u8]>>,
+    pub(crate) unreadable: Vec<Box<[u8]>>,
 }
 
 /// A directory that was walked.
-pub(crate) struct Directory {
+pub(crate) struct WalkedDirectory {
     /// Its path below the root; nothing for the root itself.
     pub(crate) path: Box<[u8]>,
     /// What is in it, sorted by name.
-    pub(crate) entries: Vec<Named>,
+    pub(crate) entries: Vec<DirectoryEntry>,
     /// The rules in force in it.
     pub(crate) level: Option<Arc<Level>>,
     /// What the visitor answered when it was entered.
@@ -40,22 +40,22 @@ pub(crate) struct Directory {
 }
 
 /// A name in a directory.
-pub(crate) struct Named {
+pub(crate) struct DirectoryEntry {
     pub(crate) name: Box<[u8]>,
     /// Where it is among the directories; nothing for a file.
     pub(crate) directory: Option<u32>,
 }
 
 /// How a walk goes.
-pub(crate) struct Walk<'a> {
-    pub(crate) ground: &'a dyn Ground,
-    pub(crate) rules: &'a Rules,
+pub(crate) struct TreeWalk<'a> {
+    pub(crate) tree: &'a dyn SearchableTree,
+    pub(crate) rules: &'a IgnoreRules,
     pub(crate) threads: usize,
     /// How many names a path below the start may have.
     pub(crate) depth: usize,
     /// Whether to give up.
-    pub(crate) stops: &'a (dyn Fn() -> bool + Sync),
-    /// Told of each directory before it is listed; an error ends the walk.
+    pub(crate) is_stopped: &'a (dyn Fn() -> bool + Sync),
+    /// StopSignal of each directory before it is listed; an error ends the walk.
     pub(crate) visit: Visit<'a>,
 }
 
@@ -64,18 +64,18 @@ pub(crate) type Visit<'a> = &'a (dyn Fn(BorrowedFd<'_>) -> Result<i32, ToolError
 
 /// The visitor of those who want none.
 #[expect(clippy::unnecessary_wraps, reason = "it is one visitor among others")]
-pub(crate) fn nobody(_: BorrowedFd<'_>) -> Result<i32, ToolError> {
+pub(crate) fn no_visitor(_: BorrowedFd<'_>) -> Result<i32, ToolError> {
     Ok(0)
 }
 
 /// What came of listing a directory.
-enum Listed {
-    Directory(Directory, Vec<Source>),
+enum ListOutcome {
+    Entered(WalkedDirectory, Vec<RuleSource>),
     Gone,
-    Barred,
+    Unreadable,
 }
 
-struct Task {
+struct DirectoryTask {
     index: u32,
     path: Box<[u8]>,
     above: Option<Arc<Level>>,
@@ -83,80 +83,88 @@ struct Task {
 }
 
 #[derive(Default)]
-struct Work {
-    todo: Vec<Task>,
+struct WalkProgress {
+    todo: Vec<DirectoryTask>,
     busy: usize,
-    found: Vec<Option<Directory>>,
-    sources: Vec<Source>,
-    barred: Vec<Box<[u8]>>,
+    found: Vec<Option<WalkedDirectory>>,
+    sources: Vec<RuleSource>,
+    unreadable: Vec<Box<[u8]>>,
     failed: Option<ToolError>,
 }
 
-impl Walk<'_> {
+impl TreeWalk<'_> {
     /// Walks everything at or below `start`, whose own rules are on top of `above`. Returns what was
     /// found until it was told to stop.
     pub(crate) fn run(&self, start: &[u8], above: Option<Arc<Level>>) -> Result<Walked, ToolError> {
-        let first = Task { index: 0, path: start.into(), above, depth: 0 };
-        let work = Mutex::new(Work { todo: vec![first], found: vec![None], ..Work::default() });
-        let bell = Condvar::new();
-        crew::work(self.ground, self.threads, || self.labour(&work, &bell));
-        let work = work.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if let Some(err) = work.failed {
+        let first = DirectoryTask { index: 0, path: start.into(), above, depth: 0 };
+        let progress = Mutex::new(WalkProgress {
+            todo: vec![first],
+            found: vec![None],
+            ..WalkProgress::default()
+        });
+        let wakeup = Condvar::new();
+        parallel::run(self.tree, self.threads, || self.worker(&progress, &wakeup));
+        let progress = progress.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some(err) = progress.failed {
             return Err(err);
         }
-        let mut barred = work.barred;
-        barred.sort_unstable_by(|a, b| order(a, b));
-        Ok(Walked { directories: work.found, sources: work.sources, barred })
+        let mut unreadable = progress.unreadable;
+        unreadable.sort_unstable_by(|a, b| order(a, b));
+        Ok(Walked { directories: progress.found, sources: progress.sources, unreadable })
     }
 
-    fn labour(&self, work: &Mutex<Work>, bell: &Condvar) {
+    fn worker(&self, progress: &Mutex<WalkProgress>, wakeup: &Condvar) {
         let mut buffer = vec![MaybeUninit::uninit(); 32 << 10];
-        let mut held = work.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = progress.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            if held.failed.is_some() || (self.stops)() {
+            if held.failed.is_some() || (self.is_stopped)() {
                 held.todo.clear();
             }
             let Some(task) = held.todo.pop() else {
                 if held.busy == 0 {
-                    bell.notify_all();
+                    wakeup.notify_all();
                     return;
                 }
-                held = bell.wait(held).unwrap_or_else(PoisonError::into_inner);
+                held = wakeup.wait(held).unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
             held.busy += 1;
             drop(held);
             let listed = self.list(&task, &mut buffer);
-            held = work.lock().unwrap_or_else(PoisonError::into_inner);
+            held = progress.lock().unwrap_or_else(PoisonError::into_inner);
             held.busy -= 1;
             match listed {
-                Ok(Listed::Directory(mut directory, mut sources)) => {
+                Ok(ListOutcome::Entered(mut directory, mut sources)) => {
                     held.sources.append(&mut sources);
                     send_children(&task, &mut directory, &mut held);
                     held.found[task.index as usize] = Some(directory);
                 }
-                Ok(Listed::Gone) => {}
-                Ok(Listed::Barred) => held.barred.push(task.path),
+                Ok(ListOutcome::Gone) => {}
+                Ok(ListOutcome::Unreadable) => held.unreadable.push(task.path),
                 Err(err) => held.failed = Some(err),
             }
             if held.todo.len() > 1 || held.busy == 0 {
-                bell.notify_all();
+                wakeup.notify_all();
             }
         }
     }
 
     /// Lists one directory.
-    fn list(&self, task: &Task, buffer: &mut [MaybeUninit<u8>]) -> Result<Listed, ToolError> {
-        let handle = match open_directory(self.ground, &task.path) {
+    fn list(
+        &self,
+        task: &DirectoryTask,
+        buffer: &mut [MaybeUninit<u8>],
+    ) -> Result<ListOutcome, ToolError> {
+        let handle = match open_directory(self.tree, &task.path) {
             Ok(handle) => handle,
-            Err(Errno::ACCESS | Errno::PERM) => return Ok(Listed::Barred),
-            Err(errno) if is_gone(errno) => return Ok(Listed::Gone),
+            Err(Errno::ACCESS | Errno::PERM) => return Ok(ListOutcome::Unreadable),
+            Err(errno) if is_gone(errno) => return Ok(ListOutcome::Gone),
             Err(errno) => return Err(failed(errno, &task.path)),
         };
-        let Ok(meta) = fstat(&handle) else { return Ok(Listed::Gone) };
-        let owner = Owner { device: meta.st_dev, mode: meta.st_mode, links: 1 };
-        if !self.ground.enters(handle.as_fd(), owner) {
-            return Ok(Listed::Barred);
+        let Ok(meta) = fstat(&handle) else { return Ok(ListOutcome::Gone) };
+        let access = AccessMeta { device: meta.st_dev, mode: meta.st_mode, links: 1 };
+        if !self.tree.may_enter(handle.as_fd(), access) {
+            return Ok(ListOutcome::Unreadable);
         }
         let mark = (self.visit)(handle.as_fd())?;
         let mut raw: Vec<(Box<[u8]>, bool)> = Vec::new();
@@ -181,9 +189,9 @@ impl Walk<'_> {
             }
         }
         raw.sort_unstable();
-        let mut absolute = absolute(self.ground, &task.path);
+        let mut absolute = absolute(self.tree, &task.path);
         let mut sources = Vec::new();
-        let level = rules::enter(
+        let level = ignore_rules::enter(
             task.above.clone(),
             handle.as_fd(),
             Path::new(OsStr::from_bytes(&absolute)),
@@ -199,17 +207,17 @@ impl Walk<'_> {
             absolute.extend_from_slice(&name);
             let is_out = (is_directory && task.depth + 1 >= self.depth)
                 || self.rules.hide(level.as_deref(), &absolute, is_directory)
-                || is_hidden(self.ground, &task.path, &name);
-            (!is_out).then_some(Named { name, directory: is_directory.then_some(0) })
+                || is_hidden(self.tree, &task.path, &name);
+            (!is_out).then_some(DirectoryEntry { name, directory: is_directory.then_some(0) })
         });
         let entries = entries.collect();
         let path = task.path.clone();
-        Ok(Listed::Directory(Directory { path, entries, level, mark }, sources))
+        Ok(ListOutcome::Entered(WalkedDirectory { path, entries, level, mark }, sources))
     }
 }
 
 /// Gives every directory in `directory` a place and a task.
-fn send_children(task: &Task, directory: &mut Directory, held: &mut Work) {
+fn send_children(task: &DirectoryTask, directory: &mut WalkedDirectory, held: &mut WalkProgress) {
     let mut path = task.path.to_vec();
     if !path.is_empty() {
         path.push(b'/');
@@ -221,7 +229,7 @@ fn send_children(task: &Task, directory: &mut Directory, held: &mut Work) {
             held.found.push(None);
             path.truncate(length);
             path.extend_from_slice(&entry.name);
-            held.todo.push(Task {
+            held.todo.push(DirectoryTask {
                 index: *index,
                 path: path.as_slice().into(),
                 above: directory.level.clone(),
@@ -239,46 +247,16 @@ fn kind(directory: &OwnedFd, name: &[u8], known: FileType) -> FileType {
         .map_or(FileType::Unknown, |meta| FileType::from_raw_mode(meta.st_mode))
 }
 
-/// Whether an error says that nothing is there any more, and not that something went wrong.
-pub(crate) fn is_gone(errno: Errno) -> bool {
-    matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV | Errno::NAMETOOLONG)
-}
-
 fn failed(errno: Errno, path: &[u8]) -> ToolError {
-    let path = if path.is_empty() { ".".to_owned() } else { spell("", path) };
+    let path = if path.is_empty() { ".".to_owned() } else { escape::path("", path) };
     let why = std::io::Error::from(errno);
     ToolError::new(ErrorKind::Io, format!("`{path}` cannot be listed: {why}"))
         .hint("try again; if it stays, the machine is out of something")
         .at(path)
 }
 
-fn is_hidden(ground: &dyn Ground, directory: &[u8], name: &[u8]) -> bool {
-    ground.hides(Path::new(OsStr::from_bytes(directory)), OsStr::from_bytes(name))
-}
-
-/// Returns the absolute path of what is at `below`.
-pub(crate) fn absolute(ground: &dyn Ground, below: &[u8]) -> Vec<u8> {
-    let mut path = ground.path().as_os_str().as_bytes().to_vec();
-    if !below.is_empty() {
-        if path.last() != Some(&b'/') {
-            path.push(b'/');
-        }
-        path.extend_from_slice(below);
-    }
-    path
-}
-
-/// Opens a directory below the root through no link.
-pub(crate) fn open_directory(ground: &dyn Ground, below: &[u8]) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let path = if below.is_empty() { b"." } else { below };
-    loop {
-        match openat2(ground.handle(), path, flags, Mode::empty(), resolve) {
-            Err(Errno::INTR | Errno::AGAIN) => {}
-            other => return other,
-        }
-    }
+fn is_hidden(tree: &dyn SearchableTree, directory: &[u8], name: &[u8]) -> bool {
+    tree.is_hidden(Path::new(OsStr::from_bytes(directory)), OsStr::from_bytes(name))
 }
 
 impl Walked {

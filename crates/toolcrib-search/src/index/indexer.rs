@@ -1,7 +1,5 @@
 //! The upkeep of an index: a thread that walks, reads and packs in the background, sleeps when there
-//! is nothing to do, and lets go of what is over the ceiling.
-
-mod sweep;
+//! is nothing to do, and lets go of what is over the options.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
@@ -10,76 +8,79 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, eventfd};
-use toolcrib_core::Ground;
+use toolcrib_core::SearchableTree;
 
-use crate::crew;
-use crate::file::{Nature, learn, read_text};
-use crate::index::{Index, Task};
-use crate::keep;
-use crate::look::Opener;
-use crate::segment::{Builder, MAX_DOCS};
-use crate::status::{self, Phase, Status};
-use crate::watch::{TMPFS, wait};
+use crate::index::disk;
+use crate::index::indexed_file::{IndexedContent, learn, read_text};
+use crate::index::postings::{MAX_DOCS, PostingsBuilder};
+use crate::index::status::{self, IndexStatus, Phase};
+use crate::index::tree_index::{Index, ReadTask};
+use crate::index::watcher::{TMPFS, wait};
+use crate::parallel;
+use crate::scan::open::FileOpener;
 
 /// How long to wait after a change for those that follow it.
-const PAUSE: Duration = Duration::from_millis(20);
+pub(super) const DEBOUNCE: Duration = Duration::from_millis(20);
 
 /// After how long an answer wants everything walked again although nothing seems to have changed: a
 /// writer through a mapping, or through another name of a file, is seen by its time stamp then. Until
 /// that is done, answers come from scans.
-const SWEEP_EVERY: Duration = Duration::from_mins(1);
+const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Up to so many files, changes are indexed one by one; more are packed together.
 const FEW: usize = 64;
 /// So many files indexed one by one, and so many packs, are too many.
-const MAX_FRESH: usize = 512;
-const MAX_PARTS: usize = 24;
+const MAX_FRESH_FILES: usize = 512;
+const MAX_SHARDS: usize = 24;
 
 /// How many files a thread takes at a time.
-const TAKE: usize = 64;
+const FILES_PER_TAKE: usize = 64;
 
 /// So many files packed are worth writing to disk.
-const WORTH_KEEPING: usize = 500;
+const MIN_PACKED_TO_SAVE: usize = 500;
 
 /// What an index may cost and where it is kept.
 #[derive(Clone, Debug)]
-pub struct Ceiling {
+pub struct IndexOptions {
     /// The most memory for it, in bytes.
-    pub memory: usize,
+    pub max_memory_bytes: usize,
     /// Where it is kept between two runs, if anywhere.
     pub folder: Option<PathBuf>,
     /// How many threads may work on it.
     pub threads: usize,
     /// Whether to build it anew although one is kept.
-    pub starts_anew: bool,
+    pub ignores_saved: bool,
 }
 
 /// What questions and upkeep share.
-pub(crate) struct Shared {
-    pub(crate) ground: Arc<dyn Ground>,
-    pub(crate) ceiling: Ceiling,
-    index: Mutex<Option<Index>>,
-    bell: OwnedFd,
-    stop: AtomicBool,
-    pub(crate) status: Mutex<Status>,
-    last_sweep: Mutex<Instant>,
-    sweep_is_due: AtomicBool,
+pub(crate) struct Indexer {
+    pub(crate) tree: Arc<dyn SearchableTree>,
+    pub(crate) options: IndexOptions,
+    pub(super) index: Mutex<Option<Index>>,
+    pub(super) wakeup: OwnedFd,
+    pub(super) stop: AtomicBool,
+    pub(crate) status: Mutex<IndexStatus>,
+    pub(super) last_sweep: Mutex<Instant>,
+    pub(super) sweep_is_due: AtomicBool,
     /// Whether texts are kept, and whether postings are.
-    keeps_texts: AtomicBool,
-    keeps_postings: AtomicBool,
+    pub(super) keeps_texts: AtomicBool,
+    pub(super) keeps_postings: AtomicBool,
     /// Bytes of texts that were read and are not in the index yet.
-    pending: AtomicUsize,
+    pub(super) pending: AtomicUsize,
 }
 
-impl Shared {
-    pub(crate) fn new(ground: Arc<dyn Ground>, ceiling: Ceiling) -> Result<Arc<Self>, String> {
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+impl Indexer {
+    pub(crate) fn new(
+        tree: Arc<dyn SearchableTree>,
+        options: IndexOptions,
+    ) -> Result<Arc<Self>, String> {
+        let wakeup = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|errno| std::io::Error::from(errno).to_string())?;
         Ok(Arc::new(Self {
-            ground,
-            ceiling,
+            tree,
+            options,
             index: Mutex::new(None),
-            bell,
+            wakeup,
             stop: AtomicBool::new(false),
             status: Mutex::default(),
             last_sweep: Mutex::new(Instant::now()),
@@ -90,24 +91,24 @@ impl Shared {
         }))
     }
 
-    /// Returns the index, to be asked or changed by nobody else meanwhile.
+    /// Returns the index, to be asked or changed by no_visitor else meanwhile.
     pub(crate) fn index(&self) -> MutexGuard<'_, Option<Index>> {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn status(&self) -> MutexGuard<'_, Status> {
+    pub(crate) fn status(&self) -> MutexGuard<'_, IndexStatus> {
         self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Wakes the upkeep.
     pub(crate) fn wake(&self) {
-        let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+        let _ = rustix::io::write(&self.wakeup, &1_u64.to_ne_bytes());
     }
 
     /// Whether everything was walked a short while ago; if not, has it walked again.
     pub(crate) fn is_swept(&self) -> bool {
         let last = *self.last_sweep.lock().unwrap_or_else(PoisonError::into_inner);
-        if last.elapsed() <= SWEEP_EVERY {
+        if last.elapsed() <= SWEEP_INTERVAL {
             return true;
         }
         if !self.sweep_is_due.swap(true, Ordering::Relaxed) {
@@ -121,7 +122,7 @@ impl Shared {
         self.wake();
     }
 
-    fn is_stopped(&self) -> bool {
+    pub(super) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
@@ -129,7 +130,7 @@ impl Shared {
     pub(crate) fn run(self: &Arc<Self>) {
         let lived = self.live();
         if self.is_stopped() {
-            if let Some(folder) = &self.ceiling.folder {
+            if let Some(folder) = &self.options.folder {
                 status::remove_note(folder);
             }
             return;
@@ -145,10 +146,10 @@ impl Shared {
 
     fn live(self: &Arc<Self>) -> Result<(), String> {
         let (_, kind) = self.look_at_root()?;
-        let past = self.ceiling.folder.as_deref();
+        let past = self.options.folder.as_deref();
         // On tmpfs a file can change while its times stand still, so that no stamp is to be trusted.
-        let past = past.filter(|_| kind != TMPFS && !self.ceiling.starts_anew);
-        let past = past.and_then(|folder| keep::load(folder, self.ceiling.memory));
+        let past = past.filter(|_| kind != TMPFS && !self.options.ignores_saved);
+        let past = past.and_then(|folder| disk::load(folder, self.options.max_memory_bytes));
         self.sweep(past)?;
         let mut sweeps = 0;
         while !self.is_stopped() {
@@ -156,7 +157,7 @@ impl Shared {
                 || self
                     .index()
                     .as_ref()
-                    .is_none_or(|index| index.is_in_doubt || index.has_scattered_names());
+                    .is_none_or(|index| index.needs_sweep || index.has_fragmented_names());
             if needs_sweep {
                 self.calm(sweeps)?;
                 sweeps += 1;
@@ -171,7 +172,7 @@ impl Shared {
             let is_first = packed > 0 && self.status().kept_bytes == 0;
             // Without postings there is nothing worth keeping.
             let has_postings = self.keeps_postings.load(Ordering::Relaxed);
-            let saves = (packed >= WORTH_KEEPING || is_first) && has_postings;
+            let saves = (packed >= MIN_PACKED_TO_SAVE || is_first) && has_postings;
             self.status().is_saving = saves;
             if is_done {
                 self.set_phase(Phase::Ready);
@@ -199,8 +200,8 @@ impl Shared {
             return 0;
         }
         let tasks = match self.index().as_mut() {
-            Some(index) if !index.is_in_doubt => {
-                index.gather_scattered(MAX_FRESH, MAX_PARTS);
+            Some(index) if !index.needs_sweep => {
+                index.compact(MAX_FRESH_FILES, MAX_SHARDS);
                 index.dirty(usize::MAX)
             }
             _ => return 0,
@@ -212,16 +213,16 @@ impl Shared {
         }
         self.set_phase(Phase::Reading);
         let tasks = Mutex::new(tasks.into_iter());
-        crew::work(&*self.ground, self.ceiling.threads, || self.pack(&tasks, &packed));
+        parallel::run(&*self.tree, self.options.threads, || self.pack(&tasks, &packed));
         packed.into_inner()
     }
 
-    fn clean_few(&self, tasks: Vec<Task>) {
+    fn clean_few(&self, tasks: Vec<ReadTask>) {
         if tasks.is_empty() {
             return;
         }
-        let mut builder = Builder::new();
-        let (mut opener, mut buffer) = (Opener::default(), Vec::new());
+        let mut builder = PostingsBuilder::new();
+        let (mut opener, mut buffer) = (FileOpener::default(), Vec::new());
         for task in tasks {
             if self.is_stopped() {
                 return;
@@ -229,7 +230,7 @@ impl Shared {
             let start = Instant::now();
             let keeps = self.has_room();
             let learned =
-                learn(&*self.ground, &mut opener, &task.path, &mut builder, &mut buffer, keeps);
+                learn(&*self.tree, &mut opener, &task.path, &mut builder, &mut buffer, keeps);
             let grams = builder.end_apart();
             if let Some(index) = self.index().as_mut() {
                 index.install_fresh(&task, learned, grams);
@@ -239,18 +240,18 @@ impl Shared {
     }
 
     /// Takes files and packs them until there are none.
-    fn pack(&self, tasks: &Mutex<std::vec::IntoIter<Task>>, packed: &AtomicUsize) {
+    fn pack(&self, tasks: &Mutex<std::vec::IntoIter<ReadTask>>, packed: &AtomicUsize) {
         // What one pack may take while it is put together; packing it takes as much again.
-        let room = (self.ceiling.memory / 16 / self.ceiling.threads.max(1)).min(64 << 20);
-        let mut builder = Builder::new();
-        let (mut opener, mut buffer) = (Opener::default(), Vec::new());
+        let room = (self.options.max_memory_bytes / 16 / self.options.threads.max(1)).min(64 << 20);
+        let mut builder = PostingsBuilder::new();
+        let (mut opener, mut buffer) = (FileOpener::default(), Vec::new());
         loop {
             let mut docs = Vec::new();
             let mut texts = 0;
-            while builder.docs() + TAKE <= MAX_DOCS && builder.bytes() < room {
+            while builder.docs() + FILES_PER_TAKE <= MAX_DOCS && builder.bytes() < room {
                 let take = || {
                     let mut tasks = tasks.lock().unwrap_or_else(PoisonError::into_inner);
-                    tasks.by_ref().take(TAKE).collect::<Vec<Task>>()
+                    tasks.by_ref().take(FILES_PER_TAKE).collect::<Vec<ReadTask>>()
                 };
                 let some = if self.is_stopped() { Vec::new() } else { take() };
                 if some.is_empty() {
@@ -259,14 +260,14 @@ impl Shared {
                 for task in some {
                     let keeps = self.has_room_for(builder.bytes());
                     let learned = learn(
-                        &*self.ground,
+                        &*self.tree,
                         &mut opener,
                         &task.path,
                         &mut builder,
                         &mut buffer,
                         keeps,
                     );
-                    if let Nature::Plain(text) = &learned.what {
+                    if let IndexedContent::Text(text) = &learned.what {
                         builder.end();
                         let bytes = text.as_ref().map_or(0, |text| text.len());
                         texts += bytes;
@@ -274,7 +275,7 @@ impl Shared {
                     }
                     docs.push((task, learned));
                 }
-                self.status().done += TAKE;
+                self.status().done += FILES_PER_TAKE;
             }
             if docs.is_empty() {
                 return;
@@ -297,13 +298,13 @@ impl Shared {
         }
     }
 
-    /// Lets go of what is over the ceiling: texts first, then postings.
+    /// Lets go of what is over the options: texts first, then postings.
     fn shrink(&self, index: &mut Index) {
-        if index.bytes() > self.ceiling.memory {
+        if index.bytes() > self.options.max_memory_bytes {
             index.drop_texts();
             self.keeps_texts.store(false, Ordering::Relaxed);
         }
-        if index.bytes() > self.ceiling.memory {
+        if index.bytes() > self.options.max_memory_bytes {
             index.drop_postings();
             self.keeps_postings.store(false, Ordering::Relaxed);
         }
@@ -311,11 +312,11 @@ impl Shared {
 
     /// Reads the texts that there is room for; those of an index from disk are not there yet.
     fn warm(&self) {
-        let (mut opener, mut buffer) = (Opener::default(), Vec::new());
+        let (mut opener, mut buffer) = (FileOpener::default(), Vec::new());
         let mut from = 0;
         while self.has_room() && !self.is_stopped() {
             let (tasks, next) = match self.index().as_ref() {
-                Some(index) if !index.is_in_doubt => index.cold(from, TAKE),
+                Some(index) if !index.needs_sweep => index.cold(from, FILES_PER_TAKE),
                 _ => return,
             };
             from = next;
@@ -323,7 +324,7 @@ impl Shared {
                 break;
             }
             for task in tasks {
-                let text = read_text(&*self.ground, &mut opener, &task.path, &mut buffer);
+                let text = read_text(&*self.tree, &mut opener, &task.path, &mut buffer);
                 if let (Some(text), Some(index)) = (text, self.index().as_mut()) {
                     index.install_text(&task, text);
                     self.status().memory = index.bytes();
@@ -344,14 +345,14 @@ impl Shared {
         }
         let used = self.status().memory + self.pending.load(Ordering::Relaxed) + more;
         // A quarter is left for packing and for what grows later.
-        used < self.ceiling.memory / 4 * 3
+        used < self.options.max_memory_bytes / 4 * 3
     }
 
-    /// Lets go of what is over the ceiling: texts first, then postings, then everything.
+    /// Lets go of what is over the options: texts first, then postings, then everything.
     fn bound(&self) -> Result<(), String> {
         let mut held = self.index();
         let Some(index) = held.as_mut() else { return Ok(()) };
-        let limit = self.ceiling.memory;
+        let limit = self.options.max_memory_bytes;
         self.shrink(index);
         let memory = index.bytes();
         let is_over = memory > limit;
@@ -366,16 +367,16 @@ impl Shared {
         status.texts = counts.texts;
         status.files = counts.files;
         status.directories = counts.directories;
-        status.loose = counts.loose;
+        status.always_scan = counts.always_scan;
         status.has_postings = self.keeps_postings.load(Ordering::Relaxed);
         Ok(())
     }
 
     fn save(&self) {
-        let Some(folder) = &self.ceiling.folder else { return };
+        let Some(folder) = &self.options.folder else { return };
         let past = self.index().as_ref().map(Index::past);
         if let (Some(past), false) = (past, self.is_stopped()) {
-            let saved = keep::save(folder, &past);
+            let saved = disk::save(folder, &past);
             let mut status = self.status();
             status.kept_bytes = *saved.as_ref().unwrap_or(&0);
             status.save_error = saved.err().map(|err| err.to_string());
@@ -388,7 +389,7 @@ impl Shared {
         }
         let held = self.index();
         held.as_ref().is_some_and(|index| {
-            !index.is_in_doubt && index.counts().dirty == 0 && !index.has_scattered_names()
+            !index.needs_sweep && index.counts().dirty == 0 && !index.has_fragmented_names()
         })
     }
 
@@ -396,39 +397,39 @@ impl Shared {
     fn rest(&self) {
         let events = match self.index().as_ref() {
             // A question may have taken the events that would have woken us.
-            Some(index) if index.is_in_doubt || index.counts().dirty > 0 => return,
+            Some(index) if index.needs_sweep || index.counts().dirty > 0 => return,
             Some(index) => index.watch.duplicate(),
             None => return,
         };
-        let bell = self.bell.as_fd();
+        let wakeup = self.wakeup.as_fd();
         let [_, rang] = match &events {
-            Some(events) => wait([events.as_fd(), bell], None),
+            Some(events) => wait([events.as_fd(), wakeup], None),
             // Out of handles: look again after a while.
-            None => wait([bell, bell], Some(Duration::from_secs(1))),
+            None => wait([wakeup, wakeup], Some(Duration::from_secs(1))),
         };
         if rang {
-            let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+            let _ = rustix::io::read(&self.wakeup, &mut [0; 8]);
         }
         if self.is_stopped() {
             return;
         }
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(DEBOUNCE);
         let mut held = self.index();
         if let Some(index) = held.as_mut() {
-            index.refresh(&*self.ground);
-            if index.has_scattered_names() {
+            index.refresh(&*self.tree);
+            if index.has_fragmented_names() {
                 self.sweep_is_due.store(true, Ordering::Relaxed);
             }
         }
     }
 
-    fn set_phase(&self, phase: Phase) {
+    pub(super) fn set_phase(&self, phase: Phase) {
         self.status().phase = phase;
     }
 
     /// Leaves a note of how things stand, for other processes to read.
     fn note(&self) {
-        if let Some(folder) = &self.ceiling.folder {
+        if let Some(folder) = &self.options.folder {
             let status = self.status().clone();
             status.write(folder);
         }

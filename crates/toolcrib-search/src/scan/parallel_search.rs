@@ -5,33 +5,35 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use toolcrib_core::Ground;
-use toolcrib_core::escape::name;
 use toolcrib_core::search::{Found, FoundFile, Grep, Line, Want};
+use toolcrib_core::{SearchableTree, escape};
 
-use crate::crew;
-use crate::hits::{Hits, Stop};
-use crate::look::{Kind, Looker, Missed};
+use crate::parallel;
 use crate::pattern::Compiled;
+use crate::scan::file_search::FileSearcher;
+use crate::scan::hits::Hits;
+use crate::scan::open::Unsearched;
+use crate::scan::stop::Stop;
+use crate::scan::text::TextKind;
 
 /// Files to search, in order of their paths.
 pub(crate) trait Targets: Sync {
     fn len(&self) -> usize;
     fn path(&self, index: usize) -> &[u8];
     /// The file's text, if it is at hand.
-    fn text(&self, index: usize) -> Option<(Arc<[u8]>, Kind)>;
+    fn text(&self, index: usize) -> Option<(Arc<[u8]>, TextKind)>;
 }
 
 /// How many files a thread takes at a time, and how many are searched without another thread.
-const CHUNK: usize = 32;
-const FEW: usize = 24;
+const FILES_PER_BATCH: usize = 32;
+const MAX_FILES_FOR_ONE_THREAD: usize = 24;
 
 /// How many bytes of results may wait for their turn.
-const MAX_WAITING: usize = 32 << 20;
+const MAX_WAITING_BYTES: usize = 32 << 20;
 
 /// What a search needs beside its files.
-pub(crate) struct Search<'a> {
-    pub(crate) ground: &'a dyn Ground,
+pub(crate) struct ParallelSearch<'a> {
+    pub(crate) tree: &'a dyn SearchableTree,
     /// What stands before a path when it is shown.
     pub(crate) prefix: &'a str,
     pub(crate) compiled: &'a Compiled,
@@ -43,30 +45,30 @@ pub(crate) struct Search<'a> {
 /// What a run of files gave.
 #[derive(Default)]
 struct Batch {
-    files: Vec<Result>,
+    files: Vec<FileHits>,
     searched: u64,
-    missed: Vec<(usize, String)>,
+    unsearched: Vec<(usize, String)>,
     bytes: usize,
     /// Whether it was told to stop before its end.
     is_cut_off: bool,
 }
 
-struct Result {
+struct FileHits {
     index: usize,
     count: u64,
     lines: Vec<Line>,
 }
 
-struct Share<'a> {
+struct SharedProgress<'a> {
     next: AtomicUsize,
     /// Lines of files from here on are not needed any more.
     needed: AtomicUsize,
     waiting_bytes: AtomicUsize,
-    order: Mutex<Order<'a>>,
+    order: Mutex<OrderedResults<'a>>,
 }
 
 /// Results in order.
-struct Order<'a> {
+struct OrderedResults<'a> {
     targets: &'a dyn Targets,
     next: usize,
     waiting: BTreeMap<usize, Batch>,
@@ -77,19 +79,23 @@ struct Order<'a> {
     is_cut_off: bool,
 }
 
-impl Search<'_> {
+impl ParallelSearch<'_> {
     /// Searches all of `targets`.
     pub(crate) fn run(&self, targets: &dyn Targets) -> Found {
         if targets.len() == 0 {
             return Found::default();
         }
-        let chunk = if targets.len() <= FEW { FEW } else { CHUNK };
+        let chunk = if targets.len() <= MAX_FILES_FOR_ONE_THREAD {
+            MAX_FILES_FOR_ONE_THREAD
+        } else {
+            FILES_PER_BATCH
+        };
         let chunks = targets.len().div_ceil(chunk);
-        let share = Share {
+        let progress = SharedProgress {
             next: AtomicUsize::new(0),
             needed: AtomicUsize::new(usize::MAX),
             waiting_bytes: AtomicUsize::new(0),
-            order: Mutex::new(Order {
+            order: Mutex::new(OrderedResults {
                 targets,
                 next: 0,
                 waiting: BTreeMap::new(),
@@ -101,14 +107,14 @@ impl Search<'_> {
         };
         // A page may be full before another thread has started.
         if self.ask.stops_early {
-            self.labour(targets, chunk, &share, 2);
+            self.worker(targets, chunk, &progress, 2);
         }
-        if share.next.load(Ordering::Relaxed) < chunks && !self.stop.is_set() {
-            crew::work(self.ground, self.threads.min(chunks), || {
-                self.labour(targets, chunk, &share, usize::MAX);
+        if progress.next.load(Ordering::Relaxed) < chunks && !self.stop.is_set() {
+            parallel::run(self.tree, self.threads.min(chunks), || {
+                self.worker(targets, chunk, &progress, usize::MAX);
             });
         }
-        let mut order = share.order.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut order = progress.order.into_inner().unwrap_or_else(PoisonError::into_inner);
         // Out of time, there may be gaps; what was found behind them counts all the same.
         for (_, batch) in std::mem::take(&mut order.waiting) {
             self.absorb(&mut order, batch);
@@ -120,18 +126,24 @@ impl Search<'_> {
     }
 
     /// Takes up to `most` runs of files and searches them.
-    fn labour(&self, targets: &dyn Targets, chunk: usize, share: &Share<'_>, most: usize) {
-        let mut looker = Looker::new(self.ground, self.compiled, self.ask.want, self.stop);
+    fn worker(
+        &self,
+        targets: &dyn Targets,
+        chunk: usize,
+        progress: &SharedProgress<'_>,
+        most: usize,
+    ) {
+        let mut searcher = FileSearcher::new(self.tree, self.compiled, self.ask.want, self.stop);
         for _ in 0..most {
-            let at = share.next.fetch_add(1, Ordering::Relaxed);
+            let at = progress.next.fetch_add(1, Ordering::Relaxed);
             let from = at * chunk;
             if from >= targets.len() || self.stop.is_set() {
                 return;
             }
             let to = (from + chunk).min(targets.len());
-            let batch = self.batch(&mut looker, targets, from..to, at, share);
-            let mut order = share.order.lock().unwrap_or_else(PoisonError::into_inner);
-            share.waiting_bytes.fetch_add(batch.bytes, Ordering::Relaxed);
+            let batch = self.batch(&mut searcher, targets, from..to, at, progress);
+            let mut order = progress.order.lock().unwrap_or_else(PoisonError::into_inner);
+            progress.waiting_bytes.fetch_add(batch.bytes, Ordering::Relaxed);
             let is_cut_off = batch.is_cut_off;
             order.waiting.insert(at, batch);
             if is_cut_off {
@@ -141,11 +153,11 @@ impl Search<'_> {
                 let next = order.next;
                 order.waiting.remove(&next)
             } {
-                share.waiting_bytes.fetch_sub(batch.bytes, Ordering::Relaxed);
+                progress.waiting_bytes.fetch_sub(batch.bytes, Ordering::Relaxed);
                 let at = order.next;
                 order.next += 1;
                 if self.absorb(&mut order, batch) {
-                    share.needed.fetch_min(at + 1, Ordering::Relaxed);
+                    progress.needed.fetch_min(at + 1, Ordering::Relaxed);
                     if self.ask.stops_early {
                         self.stop.is_enough.store(true, Ordering::Relaxed);
                     }
@@ -157,11 +169,11 @@ impl Search<'_> {
     /// Searches a run of files, or as many of them as there is time for.
     fn batch(
         &self,
-        looker: &mut Looker<'_>,
+        searcher: &mut FileSearcher<'_>,
         targets: &dyn Targets,
         range: std::ops::Range<usize>,
         at: usize,
-        share: &Share<'_>,
+        progress: &SharedProgress<'_>,
     ) -> Batch {
         let mut batch = Batch::default();
         for index in range {
@@ -169,8 +181,8 @@ impl Search<'_> {
                 batch.is_cut_off = true;
                 break;
             }
-            let is_needed = at < share.needed.load(Ordering::Relaxed)
-                && share.waiting_bytes.load(Ordering::Relaxed) + batch.bytes < MAX_WAITING;
+            let is_needed = at < progress.needed.load(Ordering::Relaxed)
+                && progress.waiting_bytes.load(Ordering::Relaxed) + batch.bytes < MAX_WAITING_BYTES;
             let room = if is_needed { self.room() } else { (0, 0) };
             let mut hits = Hits::new(
                 self.ask.want,
@@ -179,16 +191,16 @@ impl Search<'_> {
                 !self.ask.stops_early,
                 self.stop,
             );
-            match look(looker, targets, index, &mut hits) {
-                Ok(Kind::Plain | Kind::Odd) => batch.searched += 1,
-                Ok(Kind::Binary) | Err(Missed::Gone) => {}
-                Err(Missed::Barred(why)) => batch.missed.push((index, why)),
-                Err(Missed::Stopped) => batch.is_cut_off = true,
+            match search_target(searcher, targets, index, &mut hits) {
+                Ok(TextKind::Plain | TextKind::Mixed) => batch.searched += 1,
+                Ok(TextKind::Binary) | Err(Unsearched::Gone) => {}
+                Err(Unsearched::Refused(why)) => batch.unsearched.push((index, why)),
+                Err(Unsearched::Stopped) => batch.is_cut_off = true,
             }
             if hits.count > 0 {
                 batch.bytes += hits.bytes + 64;
                 let lines = hits.lines;
-                batch.files.push(Result { index, count: hits.count, lines });
+                batch.files.push(FileHits { index, count: hits.count, lines });
             }
             if batch.is_cut_off {
                 break;
@@ -205,14 +217,15 @@ impl Search<'_> {
     }
 
     /// Adds a batch to the results; returns whether the page is full.
-    fn absorb(&self, order: &mut Order<'_>, batch: Batch) -> bool {
+    fn absorb(&self, order: &mut OrderedResults<'_>, batch: Batch) -> bool {
         let targets = order.targets;
         order.is_cut_off |= batch.is_cut_off;
         let found = &mut order.found;
         found.files_searched += batch.searched;
-        found.skipped.count += batch.missed.len() as u64;
-        if let (None, Some((index, why))) = (&found.skipped.first, batch.missed.first()) {
-            found.skipped.first = Some((spell(self.prefix, targets.path(*index)), why.clone()));
+        found.skipped.count += batch.unsearched.len() as u64;
+        if let (None, Some((index, why))) = (&found.skipped.first, batch.unsearched.first()) {
+            found.skipped.first =
+                Some((escape::path(self.prefix, targets.path(*index)), why.clone()));
         }
         for mut file in batch.files {
             order.found.lines += file.count;
@@ -233,18 +246,18 @@ impl Search<'_> {
             let mut passes = passes;
             let missing = passes + left.min(page.most - order.found.returned) > file.lines.len();
             if missing && matches!(self.ask.want, Want::Lines { .. }) {
-                file.lines = self.again(targets, file.index, std::mem::take(&mut passes));
+                file.lines = self.search_again(targets, file.index, std::mem::take(&mut passes));
             }
-            let path = spell(self.prefix, targets.path(file.index));
+            let path = escape::path(self.prefix, targets.path(file.index));
             // As a reply says it with every line.
-            let weight = json_length(&path) + AROUND;
+            let weight = escape::json_length(&path) + JSON_OVERHEAD_BYTES;
             let mut entry = FoundFile { path, lines: Vec::new(), count: file.count };
             if let Want::Lines { .. } = self.ask.want {
                 for line in file.lines.into_iter().skip(passes) {
                     if order.found.returned >= page.most || order.bytes >= page.most_bytes {
                         break;
                     }
-                    order.bytes += weight + weigh(&line);
+                    order.bytes += weight + json_weight(&line);
                     order.found.returned += 1;
                     entry.lines.push(line);
                 }
@@ -262,66 +275,33 @@ impl Search<'_> {
 
     /// Searches a file again, past the first matches: there was no room for all its lines when it was
     /// not known which of them the page needs.
-    fn again(&self, targets: &dyn Targets, index: usize, passes: usize) -> Vec<Line> {
-        let mut looker = Looker::new(self.ground, self.compiled, self.ask.want, self.stop);
+    fn search_again(&self, targets: &dyn Targets, index: usize, passes: usize) -> Vec<Line> {
+        let mut searcher = FileSearcher::new(self.tree, self.compiled, self.ask.want, self.stop);
         let matcher = &self.compiled.matcher;
         let hits = Hits::new(self.ask.want, matcher, self.room(), false, self.stop);
         let mut hits = hits.pass(passes);
-        let _ = look(&mut looker, targets, index, &mut hits);
+        let _ = search_target(&mut searcher, targets, index, &mut hits);
         hits.lines
     }
 }
 
-fn look(
-    looker: &mut Looker<'_>,
+fn search_target(
+    searcher: &mut FileSearcher<'_>,
     targets: &dyn Targets,
     index: usize,
     hits: &mut Hits<'_>,
-) -> std::result::Result<Kind, Missed> {
+) -> Result<TextKind, Unsearched> {
     match targets.text(index) {
-        Some((text, kind)) => looker.search_text(&text, kind, hits),
-        None => looker.search(targets.path(index), hits),
+        Some((text, kind)) => searcher.search_text(&text, kind, hits),
+        None => searcher.search(targets.path(index), hits),
     }
 }
 
 /// What stands around a result in a reply: names of fields, numbers, marks.
-const AROUND: usize = 64;
+const JSON_OVERHEAD_BYTES: usize = 64;
 
 /// How many bytes of a reply a line takes.
-fn weigh(line: &Line) -> usize {
-    let lines = line.before.iter().chain(&line.after).map(|line| json_length(line) + 3);
-    json_length(&line.text) + lines.sum::<usize>()
-}
-
-/// How long a text is as JSON.
-pub(crate) fn json_length(text: &str) -> usize {
-    // Without a branch, this looks at many bytes at once.
-    let is_special = |byte: u8| byte < 32 || byte == b'"' || byte == b'\\';
-    if !text.bytes().fold(false, |any, byte| any | is_special(byte)) {
-        return text.len();
-    }
-    let extra = text.bytes().map(|byte| match byte {
-        b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 1,
-        0..=31 => 5,
-        _ => 0,
-    });
-    text.len() + extra.sum::<usize>()
-}
-
-/// Spells a path so that any name in it can be shown and passed back.
-pub(crate) fn spell(prefix: &str, path: &[u8]) -> String {
-    let is_odd = |byte: u8| !(33..127).contains(&byte) || byte == b'$';
-    let mut spelt = String::with_capacity(prefix.len() + path.len());
-    spelt.push_str(prefix);
-    if !path.iter().fold(false, |any, byte| any | is_odd(*byte)) {
-        spelt.push_str(std::str::from_utf8(path).unwrap_or_default());
-        return spelt;
-    }
-    for (index, part) in path.split(|byte| *byte == b'/').enumerate() {
-        if index > 0 {
-            spelt.push('/');
-        }
-        spelt.push_str(&name(part));
-    }
-    spelt
+fn json_weight(line: &Line) -> usize {
+    let lines = line.before.iter().chain(&line.after).map(|line| escape::json_length(line) + 3);
+    escape::json_length(&line.text) + lines.sum::<usize>()
 }

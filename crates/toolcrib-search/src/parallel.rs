@@ -2,20 +2,20 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use toolcrib_core::{Ground, Usage};
+use toolcrib_core::{SearchableTree, Usage};
 
 /// Works on this thread and on as many others as make `threads` in all. Without another thread it takes
 /// longer, and that is all.
-pub(crate) fn work(ground: &dyn Ground, threads: usize, labour: impl Fn() + Sync) {
+pub(crate) fn run(tree: &dyn SearchableTree, threads: usize, worker: impl Fn() + Sync) {
     let used = Mutex::new(Usage::default());
     std::thread::scope(|scope| {
         for _ in 1..threads {
             let _ = std::thread::Builder::new().spawn_scoped(scope, || {
-                labour();
-                used.lock().unwrap_or_else(PoisonError::into_inner).add(&ground.used());
+                worker();
+                used.lock().unwrap_or_else(PoisonError::into_inner).add(&tree.usage());
             });
         }
-        labour();
+        worker();
     });
-    ground.add_used(&used.into_inner().unwrap_or_else(PoisonError::into_inner));
+    tree.add_usage(&used.into_inner().unwrap_or_else(PoisonError::into_inner));
 }

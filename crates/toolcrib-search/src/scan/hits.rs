@@ -2,56 +2,17 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
-use toolcrib_core::Cancel;
 use toolcrib_core::search::{Line, Want};
 
+use crate::scan::stop::Stop;
+
 /// The longest part of a line that is returned, and how much of it stands before the match.
-const MAX_SHOWN: usize = 2000;
-const BEFORE_MATCH: usize = 200;
-
-/// When to stop searching.
-pub(crate) struct Stop<'a> {
-    pub(crate) cancel: &'a Cancel,
-    pub(crate) deadline: Instant,
-    /// Set when nothing more is needed.
-    pub(crate) is_enough: AtomicBool,
-}
-
-impl Stop<'_> {
-    pub(crate) fn is_late(&self) -> bool {
-        Instant::now() >= self.deadline
-    }
-
-    pub(crate) fn is_set(&self) -> bool {
-        self.is_enough.load(Ordering::Relaxed) || self.cancel.is_cancelled() || self.is_late()
-    }
-
-    pub(crate) fn check(&self) -> io::Result<()> {
-        if self.is_set() { Err(io::Error::new(io::ErrorKind::TimedOut, Told)) } else { Ok(()) }
-    }
-
-    /// Whether an error is how a search was told to stop.
-    pub(crate) fn is_told(err: &io::Error) -> bool {
-        err.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<Told>)
-    }
-}
-
-#[derive(Debug)]
-struct Told;
-
-impl std::fmt::Display for Told {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("told to stop")
-    }
-}
-
-impl std::error::Error for Told {}
+const MAX_SHOWN_BYTES: usize = 2000;
+const SHOWN_BEFORE_MATCH_BYTES: usize = 200;
 
 /// What one file gave.
 pub(crate) struct Hits<'a> {
@@ -200,7 +161,7 @@ fn trim(line: &[u8]) -> &[u8] {
 /// Returns a line as it is returned: without its end, and if it is long, the part that matches.
 fn shown(line: &[u8], matcher: &RegexMatcher) -> String {
     let line = trim(line);
-    if line.len() <= MAX_SHOWN {
+    if line.len() <= MAX_SHOWN_BYTES {
         return String::from_utf8_lossy(line).into_owned();
     }
     let start = matcher.find(line).ok().flatten().map_or(0, |found| found.start());
@@ -209,7 +170,7 @@ fn shown(line: &[u8], matcher: &RegexMatcher) -> String {
 
 /// Cuts a long line around a byte of it, and says how much is left out.
 fn cut(line: &[u8], around: usize) -> String {
-    if line.len() <= MAX_SHOWN {
+    if line.len() <= MAX_SHOWN_BYTES {
         return String::from_utf8_lossy(line).into_owned();
     }
     let boundary = |mut at: usize| {
@@ -218,8 +179,9 @@ fn cut(line: &[u8], around: usize) -> String {
         }
         at
     };
-    let from = boundary(around.saturating_sub(BEFORE_MATCH).min(line.len() - MAX_SHOWN));
-    let to = boundary((from + MAX_SHOWN).min(line.len()));
+    let from =
+        boundary(around.saturating_sub(SHOWN_BEFORE_MATCH_BYTES).min(line.len() - MAX_SHOWN_BYTES));
+    let to = boundary((from + MAX_SHOWN_BYTES).min(line.len()));
     let part = String::from_utf8_lossy(&line[from..to]);
     let left = |count: usize| match count {
         0 => String::new(),

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 use toolcrib_core::canonical::hex;
 
-use crate::file::Stamp;
-use crate::index::{Known, Past, State};
-use crate::segment::Segment;
+use crate::index::postings::Postings;
+use crate::index::tree_index::{FileState, IndexSnapshot, KnownFile};
+use toolcrib_core::FileStamp;
 
 const MAGIC: &[u8; 16] = b"toolcrib-index-2";
 
 /// Writes what is known to a file that is not there before it is whole.
-pub(crate) fn save(folder: &Path, past: &Past) -> io::Result<u64> {
+pub(crate) fn save(folder: &Path, past: &IndexSnapshot) -> io::Result<u64> {
     std::fs::create_dir_all(folder)?;
     remove_leftovers(folder, std::time::Duration::from_mins(10));
     let temporary = folder.join(format!("index.{}~", std::process::id()));
@@ -43,7 +43,7 @@ fn remove_leftovers(folder: &Path, age: std::time::Duration) {
     }
 }
 
-fn write(path: &Path, past: &Past) -> io::Result<u64> {
+fn write(path: &Path, past: &IndexSnapshot) -> io::Result<u64> {
     use std::os::unix::fs::OpenOptionsExt;
     let file = std::fs::OpenOptions::new()
         .write(true)
@@ -68,15 +68,15 @@ fn write(path: &Path, past: &Past) -> io::Result<u64> {
     for (path, known) in kept {
         out.block(path)?;
         let (kind, part, doc) = match known.state {
-            State::Binary => (1, 0, 0),
-            State::Part(part, doc) => (2, part, doc),
+            FileState::Binary => (1, 0, 0),
+            FileState::Packed(part, doc) => (2, part, doc),
             _ => (0, 0, 0),
         };
         out.bytes(&[kind])?;
         out.bytes(&part.to_le_bytes())?;
         out.bytes(&doc.to_le_bytes())?;
-        let Stamp { inode, size, modified, changed } = known.stamp;
-        for number in [inode, size, modified.cast_unsigned(), changed.cast_unsigned()] {
+        let FileStamp { device: _, inode, size, modified_ns, changed_ns } = known.stamp;
+        for number in [inode, size, modified_ns.cast_unsigned(), changed_ns.cast_unsigned()] {
             out.bytes(&number.to_le_bytes())?;
         }
     }
@@ -121,7 +121,7 @@ impl Out {
 }
 
 /// Reads what was saved; nothing if there is nothing, or it is damaged, or larger than `most`.
-pub(crate) fn load(folder: &Path, most: usize) -> Option<Past> {
+pub(crate) fn load(folder: &Path, most: usize) -> Option<IndexSnapshot> {
     let mut file = File::open(folder.join("index")).ok()?;
     if file.metadata().ok()?.len() > most as u64 {
         return None;
@@ -135,9 +135,9 @@ pub(crate) fn load(folder: &Path, most: usize) -> Option<Past> {
     parse(content)
 }
 
-fn parse(content: &[u8]) -> Option<Past> {
+fn parse(content: &[u8]) -> Option<IndexSnapshot> {
     let mut content = In { rest: content.strip_prefix(MAGIC)? };
-    let mut past = Past::default();
+    let mut past = IndexSnapshot::default();
     for _ in 0..content.number()? {
         let docs = content.number()?;
         let heads = content.words()?;
@@ -145,9 +145,9 @@ fn parse(content: &[u8]) -> Option<Past> {
         let entries = content.words()?;
         let lists = content.block()?.to_vec();
         let segment = if heads.is_empty() {
-            Segment::empty()
+            Postings::empty()
         } else {
-            Segment::from_parts(heads, thirds, entries, lists, docs)?
+            Postings::from_parts(heads, thirds, entries, lists, docs)?
         };
         past.parts.push(Arc::new(segment));
     }
@@ -161,20 +161,25 @@ fn parse(content: &[u8]) -> Option<Past> {
             *number = u64::from_le_bytes(content.take(8)?.try_into().ok()?);
         }
         let [inode, size, modified, changed] = numbers;
-        let stamp =
-            Stamp { inode, size, modified: modified.cast_signed(), changed: changed.cast_signed() };
+        let stamp = FileStamp {
+            device: 0,
+            inode,
+            size,
+            modified_ns: modified.cast_signed(),
+            changed_ns: changed.cast_signed(),
+        };
         let state = match kind {
-            1 => State::Binary,
+            1 => FileState::Binary,
             2 => {
                 let segment = past.parts.get(usize::from(part))?;
                 if usize::from(doc) >= segment.docs() {
                     return None;
                 }
-                State::Part(part, doc)
+                FileState::Packed(part, doc)
             }
-            _ => State::Odd,
+            _ => FileState::AlwaysScan,
         };
-        past.files.insert(path, Known { stamp, is_racy: false, state, text: None });
+        past.files.insert(path, KnownFile { stamp, is_racy: false, state, text: None });
     }
     content.rest.is_empty().then_some(past)
 }
@@ -208,7 +213,7 @@ impl<'a> In<'a> {
 }
 
 /// Returns where, in a state folder, the index of a root is kept.
-pub fn folder_of(state: &Path, root: &Path) -> PathBuf {
+pub fn index_folder(state: &Path, root: &Path) -> PathBuf {
     let sum = Sha256::digest(root.as_os_str().as_encoded_bytes());
     let mut name = String::new();
     // Writing to a string cannot fail.
@@ -217,16 +222,18 @@ pub fn folder_of(state: &Path, root: &Path) -> PathBuf {
 }
 
 /// Whether the index that would be kept in a folder was switched off.
-pub fn is_off(folder: &Path) -> bool {
+pub fn is_index_disabled(folder: &Path) -> bool {
     folder.join("off").exists()
 }
 
-/// Switches the index that would be kept in a folder off, or on again.
-pub fn switch(folder: &Path, on: bool) -> io::Result<()> {
-    if !on {
-        std::fs::create_dir_all(folder)?;
-        return std::fs::write(folder.join("off"), "");
-    }
+/// Switches the index of a root off: nobody builds or loads one until [`enable_index`].
+pub fn disable_index(folder: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    std::fs::write(folder.join("off"), "")
+}
+
+/// Switches the index of a root on again.
+pub fn enable_index(folder: &Path) -> io::Result<()> {
     match std::fs::remove_file(folder.join("off")) {
         Err(err) if err.kind() != io::ErrorKind::NotFound => Err(err),
         _ => Ok(()),
@@ -235,7 +242,7 @@ pub fn switch(folder: &Path, on: bool) -> io::Result<()> {
 
 /// An index on disk.
 #[derive(Clone, Copy, Debug)]
-pub struct Kept {
+pub struct SavedIndex {
     /// Its size.
     pub bytes: u64,
     /// When it was written.
@@ -243,13 +250,13 @@ pub struct Kept {
 }
 
 /// Returns the index that is kept in a folder, if there is one.
-pub fn kept(folder: &Path) -> Option<Kept> {
+pub fn saved_index(folder: &Path) -> Option<SavedIndex> {
     let meta = std::fs::metadata(folder.join("index")).ok()?;
-    Some(Kept { bytes: meta.len(), written: meta.modified().ok()? })
+    Some(SavedIndex { bytes: meta.len(), written: meta.modified().ok()? })
 }
 
 /// Removes the index that is kept in a folder.
-pub fn forget(folder: &Path) -> io::Result<()> {
+pub fn delete_index(folder: &Path) -> io::Result<()> {
     remove_leftovers(folder, std::time::Duration::ZERO);
     match std::fs::remove_file(folder.join("index")) {
         Err(err) if err.kind() != io::ErrorKind::NotFound => Err(err),
@@ -260,20 +267,21 @@ pub fn forget(folder: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gram::gram;
+    use crate::index::postings::PostingsBuilder;
     use crate::plan::Query;
-    use crate::segment::Builder;
+    use crate::trigram::gram;
 
-    fn past() -> Past {
-        let mut builder = Builder::new();
+    fn past() -> IndexSnapshot {
+        let mut builder = PostingsBuilder::new();
         builder.add(b"hello world");
         builder.end();
-        let mut past = Past { parts: vec![Arc::new(builder.build())], ..Past::default() };
-        let stamp = Stamp { inode: 1, size: 2, modified: -3, changed: 4 };
-        let known = |state, is_racy| Known { stamp, is_racy, state, text: None };
-        past.files.insert(b"a".as_slice().into(), known(State::Part(0, 0), false));
-        past.files.insert(b"b".as_slice().into(), known(State::Binary, false));
-        past.files.insert(b"c".as_slice().into(), known(State::Binary, true));
+        let mut past =
+            IndexSnapshot { parts: vec![Arc::new(builder.build())], ..IndexSnapshot::default() };
+        let stamp = FileStamp { device: 0, inode: 1, size: 2, modified_ns: -3, changed_ns: 4 };
+        let known = |state, is_racy| KnownFile { stamp, is_racy, state, text: None };
+        past.files.insert(b"a".as_slice().into(), known(FileState::Packed(0, 0), false));
+        past.files.insert(b"b".as_slice().into(), known(FileState::Binary, false));
+        past.files.insert(b"c".as_slice().into(), known(FileState::Binary, true));
         past
     }
 
@@ -283,10 +291,10 @@ mod tests {
         save(folder.path(), &past()).unwrap();
         let back = load(folder.path(), 1 << 20).unwrap();
         assert_eq!(back.files.len(), 2);
-        assert_eq!(back.files[b"a".as_slice()].state, State::Part(0, 0));
-        assert_eq!(back.files[b"a".as_slice()].stamp.modified, -3);
-        assert_eq!(back.parts[0].find(&Query::Gram(gram(b"wor"))), Some(vec![0]));
-        assert!(load(folder.path(), 100).is_none(), "over the ceiling");
+        assert_eq!(back.files[b"a".as_slice()].state, FileState::Packed(0, 0));
+        assert_eq!(back.files[b"a".as_slice()].stamp.modified_ns, -3);
+        assert_eq!(back.parts[0].find(&Query::Trigram(gram(b"wor"))), Some(vec![0]));
+        assert!(load(folder.path(), 100).is_none(), "over the options");
     }
 
     #[test]

@@ -3,15 +3,16 @@
 
 use std::sync::Arc;
 
-use super::{Counts, File, Index, Part, State, Task};
-use crate::file::{Learned, Nature};
-use crate::gram::Gram;
-use crate::segment::{Doc, Segment};
+use crate::index::indexed_file::{IndexedContent, IndexedFile};
+use crate::index::posting_list::DocId;
+use crate::index::postings::Postings;
+use crate::index::tree_index::{Counts, FileEntry, FileState, Index, ReadTask, Shard};
+use crate::trigram::Trigram;
 
 impl Index {
     /// Returns up to `most` files that must be read, in order of their slots.
-    pub(crate) fn dirty(&self, most: usize) -> Vec<Task> {
-        let task = |slot: &u32| Task {
+    pub(crate) fn dirty(&self, most: usize) -> Vec<ReadTask> {
+        let task = |slot: &u32| ReadTask {
             slot: *slot,
             version: self.files[*slot as usize].version,
             path: self.path_of(*slot).into(),
@@ -21,14 +22,14 @@ impl Index {
 
     /// Returns up to `most` packed files from a slot on whose texts are not kept, and the slot to go on
     /// from.
-    pub(crate) fn cold(&self, from: u32, most: usize) -> (Vec<Task>, u32) {
+    pub(crate) fn cold(&self, from: u32, most: usize) -> (Vec<ReadTask>, u32) {
         let mut tasks = Vec::new();
         let mut slot = from;
         while tasks.len() < most && (slot as usize) < self.files.len() {
             let file = &self.files[slot as usize];
-            if matches!(file.state, State::Part(..)) && file.text.is_none() {
+            if matches!(file.state, FileState::Packed(..)) && file.text.is_none() {
                 let path = self.path_of(slot).into();
-                tasks.push(Task { slot, version: file.version, path });
+                tasks.push(ReadTask { slot, version: file.version, path });
             }
             slot += 1;
         }
@@ -36,7 +37,7 @@ impl Index {
     }
 
     /// Keeps a text that was read. If the file has changed since, an event says so and it goes again.
-    pub(crate) fn install_text(&mut self, task: &Task, text: Arc<[u8]>) {
+    pub(crate) fn install_text(&mut self, task: &ReadTask, text: Arc<[u8]>) {
         let Some(file) = self.files.get_mut(task.slot as usize) else { return };
         if file.version == task.version && file.text.is_none() {
             self.text_bytes += text.len();
@@ -52,18 +53,18 @@ impl Index {
     }
 
     /// Adds postings of files that were read.
-    pub(crate) fn install(&mut self, segment: Segment, docs: Vec<(Task, Learned)>) {
+    pub(crate) fn install(&mut self, segment: Postings, docs: Vec<(ReadTask, IndexedFile)>) {
         let free = self.parts.iter().position(|part| part.slots.is_empty());
         let number = free.unwrap_or(self.parts.len()) as u16;
-        let mut part = Part { segment: Arc::new(segment), slots: Vec::new(), live: 0 };
+        let mut part = Shard { segment: Arc::new(segment), slots: Vec::new(), live: 0 };
         let mut doc = 0;
         for (task, learned) in docs {
-            let is_plain = matches!(learned.what, Nature::Plain(_));
+            let is_plain = matches!(learned.what, IndexedContent::Text(_));
             if self.files[task.slot as usize].version == task.version {
                 let state = match learned.what {
-                    Nature::Plain(_) => State::Part(number, doc),
-                    Nature::Binary => State::Binary,
-                    Nature::Odd => State::Odd,
+                    IndexedContent::Text(_) => FileState::Packed(number, doc),
+                    IndexedContent::Binary => FileState::Binary,
+                    IndexedContent::AlwaysScan => FileState::AlwaysScan,
                 };
                 part.live += usize::from(is_plain);
                 self.settle(task.slot, learned, state);
@@ -80,33 +81,38 @@ impl Index {
     }
 
     /// Notes one file that was read, its trigrams apart.
-    pub(crate) fn install_fresh(&mut self, task: &Task, learned: Learned, grams: Box<[Gram]>) {
+    pub(crate) fn install_fresh(
+        &mut self,
+        task: &ReadTask,
+        learned: IndexedFile,
+        grams: Box<[Trigram]>,
+    ) {
         if self.files[task.slot as usize].version != task.version {
             return;
         }
         let state = match learned.what {
-            Nature::Plain(_) => {
+            IndexedContent::Text(_) => {
                 self.fresh.insert(task.slot, grams);
-                State::Fresh
+                FileState::Fresh
             }
-            Nature::Binary => State::Binary,
-            Nature::Odd => State::Odd,
+            IndexedContent::Binary => FileState::Binary,
+            IndexedContent::AlwaysScan => FileState::AlwaysScan,
         };
         self.settle(task.slot, learned, state);
     }
 
-    fn settle(&mut self, slot: u32, learned: Learned, state: State) {
+    fn settle(&mut self, slot: u32, learned: IndexedFile, state: FileState) {
         let file = &mut self.files[slot as usize];
         file.state = state;
         file.stamp = learned.stamp;
         file.is_racy = learned.is_racy;
-        if let Nature::Plain(text) = learned.what {
+        if let IndexedContent::Text(text) = learned.what {
             self.text_bytes += text.as_ref().map_or(0, |text| text.len());
             file.text = text;
         }
         self.dirty.remove(&slot);
-        if state != State::Odd {
-            self.loose.remove(&slot);
+        if state != FileState::AlwaysScan {
+            self.always_scan.remove(&slot);
         }
     }
 
@@ -124,11 +130,11 @@ impl Index {
     /// Bytes of everything else but texts.
     pub(crate) fn table_bytes(&self) -> usize {
         self.names.bytes()
-            + self.files.capacity() * size_of::<File>()
+            + self.files.capacity() * size_of::<FileEntry>()
             + self.added.len() * 200
             + self.directories.len() * 400
             + self.sources.len() * 200
-            + (self.loose.len() + self.dirty.len()) * 12
+            + (self.always_scan.len() + self.dirty.len()) * 12
     }
 
     /// Bytes of everything.
@@ -149,24 +155,24 @@ impl Index {
         self.dirty.clear();
         for slot in 0..self.files.len() as u32 {
             let file = &mut self.files[slot as usize];
-            if matches!(file.state, State::Part(..) | State::Fresh | State::Dirty) {
-                file.state = State::Odd;
-                self.loose.insert(slot);
+            if matches!(file.state, FileState::Packed(..) | FileState::Fresh | FileState::Dirty) {
+                file.state = FileState::AlwaysScan;
+                self.always_scan.insert(slot);
             }
         }
     }
 
     /// Makes files dirty whose postings are scattered, so that they are packed anew.
-    pub(crate) fn gather_scattered(&mut self, max_fresh: usize, max_parts: usize) {
+    pub(crate) fn compact(&mut self, max_fresh: usize, max_parts: usize) {
         if self.fresh.len() > max_fresh {
             for slot in self.fresh.keys().copied().collect::<Vec<_>>() {
-                self.soil(slot);
+                self.mark_dirty(slot);
             }
         }
         for number in 0..self.parts.len() {
             let part = &self.parts[number];
             if !part.slots.is_empty() && part.live * 2 < part.slots.len() {
-                self.dissolve(number);
+                self.dissolve_shard(number);
             }
         }
         let mut full: Vec<(usize, usize)> = self
@@ -181,23 +187,23 @@ impl Index {
             // The smaller half is packed anew, together: few files, and half as many packs.
             full.sort_unstable();
             for (_, number) in full.into_iter().take(max_parts / 2) {
-                self.dissolve(number);
+                self.dissolve_shard(number);
             }
         }
     }
 
     /// Makes all files of a part dirty, and the part empty.
-    fn dissolve(&mut self, number: usize) {
+    fn dissolve_shard(&mut self, number: usize) {
         for (doc, slot) in std::mem::take(&mut self.parts[number].slots).into_iter().enumerate() {
-            let state = State::Part(number as u16, doc as Doc);
+            let state = FileState::Packed(number as u16, doc as DocId);
             if self.files.get(slot as usize).is_some_and(|file| file.state == state) {
-                self.soil(slot);
+                self.mark_dirty(slot);
             }
         }
-        self.parts[number].segment = Arc::new(Segment::empty());
+        self.parts[number].segment = Arc::new(Postings::empty());
     }
 
-    pub(crate) fn has_scattered_names(&self) -> bool {
+    pub(crate) fn has_fragmented_names(&self) -> bool {
         let gone = self.files.len() - self.live;
         self.added.len() > 1000 || gone > 1000 + self.files.len() / 4
     }
@@ -208,7 +214,7 @@ impl Index {
             files: self.live,
             directories: self.watched.len(),
             dirty: self.dirty.len(),
-            loose: self.loose.len() - self.dirty.len(),
+            always_scan: self.always_scan.len() - self.dirty.len(),
         }
     }
 }

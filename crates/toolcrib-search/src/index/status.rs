@@ -34,7 +34,7 @@ impl Phase {
 
 /// How an index is doing.
 #[derive(Clone, Debug, Default)]
-pub struct Status {
+pub struct IndexStatus {
     /// What it is at.
     pub phase: Phase,
     /// Files in it.
@@ -42,7 +42,7 @@ pub struct Status {
     /// Directories that are watched.
     pub directories: usize,
     /// Files that are looked at whatever is asked: marked, mixed, linked, unreadable.
-    pub loose: usize,
+    pub always_scan: usize,
     /// Files to read in this round, and files read.
     pub to_do: usize,
     /// Files read in all.
@@ -71,7 +71,7 @@ pub struct Status {
     pub scanned: u64,
 }
 
-impl Status {
+impl IndexStatus {
     /// Writes a note for other processes.
     pub(crate) fn write(&self, folder: &Path) {
         let reason = match &self.phase {
@@ -87,7 +87,7 @@ impl Status {
             reason.replace('\n', " "),
             self.files,
             self.directories,
-            self.loose,
+            self.always_scan,
             self.memory,
             self.postings,
             self.texts,
@@ -101,7 +101,7 @@ impl Status {
 
 /// What a process left of how its index is doing.
 #[derive(Clone, Debug, Default)]
-pub struct Note {
+pub struct PublishedStatus {
     /// The process.
     pub pid: u32,
     /// What it was at, in a word.
@@ -121,11 +121,11 @@ pub struct Note {
 }
 
 /// Reads the notes in a folder of processes that still run, and removes the others.
-pub fn notes(folder: &Path) -> Vec<Note> {
+pub fn published_statuses(folder: &Path) -> Vec<PublishedStatus> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut notes = Vec::new();
     for entry in entries.flatten() {
-        if !entry.file_name().to_string_lossy().starts_with(NOTE) {
+        if !entry.file_name().to_string_lossy().starts_with(STATUS_FILE_PREFIX) {
             continue;
         }
         match std::fs::read_to_string(entry.path()).ok().and_then(|text| parse(&text)) {
@@ -137,8 +137,8 @@ pub fn notes(folder: &Path) -> Vec<Note> {
     notes
 }
 
-fn parse(text: &str) -> Option<Note> {
-    let mut note = Note::default();
+fn parse(text: &str) -> Option<PublishedStatus> {
+    let mut note = PublishedStatus::default();
     let mut begun = 0;
     for line in text.lines() {
         let (name, value) = line.split_once(' ').unwrap_or((line, ""));
@@ -160,10 +160,10 @@ fn parse(text: &str) -> Option<Note> {
     (started(note.pid) == Some(begun)).then_some(note)
 }
 
-const NOTE: &str = "status-";
+const STATUS_FILE_PREFIX: &str = "status-";
 
 fn note_path(folder: &Path, process: u32) -> PathBuf {
-    folder.join(format!("{NOTE}{process}"))
+    folder.join(format!("{STATUS_FILE_PREFIX}{process}"))
 }
 
 /// Removes this process's note.

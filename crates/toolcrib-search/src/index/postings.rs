@@ -1,25 +1,24 @@
 //! Postings: which files of a run have which trigrams, packed.
 
-use crate::gram::{BITS, CLASS, GRAMS, Gram, MASK, has_line_end};
-use crate::pack::{decode, encode, push_number, read_number};
+use crate::index::posting_list::{DocId, decode, encode, push_number, read_number};
 use crate::plan::Query;
-
-/// A place among the files of one segment.
-pub(crate) type Doc = u16;
+use crate::trigram::{
+    BYTE_CLASSES, CLASS_BITS, TRIGRAM_COUNT, TRIGRAM_MASK, Trigram, has_line_end,
+};
 
 /// The most files a segment holds.
 pub(crate) const MAX_DOCS: usize = 1 << 16;
 
 /// How many heads there are: one for each two classes, and the end.
-const HEADS: usize = (1 << (2 * BITS)) + 1;
+const HEAD_COUNT: usize = (1 << (2 * CLASS_BITS)) + 1;
 /// The two last classes of a trigram.
-const LOW: Gram = (1 << (2 * BITS)) - 1;
+const LOW_CLASSES_MASK: Trigram = (1 << (2 * CLASS_BITS)) - 1;
 
 /// Marks an entry that holds its only file itself.
-const SINGLE: u32 = 1 << 31;
+const SINGLE_DOC_FLAG: u32 = 1 << 31;
 
 /// Postings that do not change any more.
-pub(crate) struct Segment {
+pub(crate) struct Postings {
     /// Where the trigrams with a given two first classes begin among the entries.
     heads: Vec<u32>,
     /// The third class of each trigram.
@@ -31,7 +30,7 @@ pub(crate) struct Segment {
 }
 
 /// The parts of a segment as they are kept on disk.
-pub(crate) struct Parts<'a> {
+pub(crate) struct PostingsTables<'a> {
     pub(crate) heads: &'a [u32],
     pub(crate) thirds: &'a [u8],
     pub(crate) entries: &'a [u32],
@@ -40,21 +39,21 @@ pub(crate) struct Parts<'a> {
 }
 
 /// Collects the trigrams of files, one after the other.
-pub(crate) struct Builder {
+pub(crate) struct PostingsBuilder {
     /// By first class: the two other classes above, the file below.
     buckets: Vec<Vec<u32>>,
     /// Which trigrams the current file was seen to have.
     seen: Vec<u64>,
-    touched: Vec<Gram>,
+    touched: Vec<Trigram>,
     docs: usize,
     pairs: usize,
 }
 
-impl Builder {
+impl PostingsBuilder {
     pub(crate) fn new() -> Self {
         Self {
-            buckets: vec![Vec::new(); 1 << BITS],
-            seen: vec![0; GRAMS / 64],
+            buckets: vec![Vec::new(); 1 << CLASS_BITS],
+            seen: vec![0; TRIGRAM_COUNT / 64],
             touched: Vec::new(),
             docs: 0,
             pairs: 0,
@@ -73,10 +72,10 @@ impl Builder {
     /// Notes the trigrams of a piece of the current file.
     pub(crate) fn add(&mut self, text: &[u8]) {
         let Some((head, rest)) = text.split_at_checked(2) else { return };
-        let class = |byte: u8| u32::from(CLASS[byte as usize]);
-        let mut gram = class(head[0]) << BITS | class(head[1]);
+        let class = |byte: u8| u32::from(BYTE_CLASSES[byte as usize]);
+        let mut gram = class(head[0]) << CLASS_BITS | class(head[1]);
         for byte in rest {
-            gram = (gram << BITS | class(*byte)) & MASK;
+            gram = (gram << CLASS_BITS | class(*byte)) & TRIGRAM_MASK;
             let word = &mut self.seen[(gram >> 6) as usize];
             let bit = 1 << (gram & 63);
             if *word & bit == 0 {
@@ -87,17 +86,18 @@ impl Builder {
     }
 
     /// Ends the current file; returns its place.
-    pub(crate) fn end(&mut self) -> Doc {
+    pub(crate) fn end(&mut self) -> DocId {
         let doc = self.docs as u32;
         for gram in self.touched.drain(..) {
             self.seen[(gram >> 6) as usize] = 0;
             if !has_line_end(gram) {
-                self.buckets[(gram >> (2 * BITS)) as usize].push((gram & LOW) << 16 | doc);
+                self.buckets[(gram >> (2 * CLASS_BITS)) as usize]
+                    .push((gram & LOW_CLASSES_MASK) << 16 | doc);
                 self.pairs += 1;
             }
         }
         self.docs += 1;
-        doc as Doc
+        doc as DocId
     }
 
     /// Forgets the current file.
@@ -108,21 +108,21 @@ impl Builder {
     }
 
     /// Ends the current file, and returns its trigrams instead of keeping them.
-    pub(crate) fn end_apart(&mut self) -> Box<[Gram]> {
+    pub(crate) fn end_apart(&mut self) -> Box<[Trigram]> {
         for gram in &self.touched {
             self.seen[(gram >> 6) as usize] = 0;
         }
-        let mut grams: Vec<Gram> =
+        let mut grams: Vec<Trigram> =
             self.touched.drain(..).filter(|gram| !has_line_end(*gram)).collect();
         grams.sort_unstable();
         grams.into()
     }
 
     /// Packs what was collected, and starts anew.
-    pub(crate) fn build(&mut self) -> Segment {
+    pub(crate) fn build(&mut self) -> Postings {
         let docs = self.docs;
-        let mut segment = Segment {
-            heads: Vec::with_capacity(HEADS),
+        let mut segment = Postings {
+            heads: Vec::with_capacity(HEAD_COUNT),
             thirds: Vec::new(),
             entries: Vec::new(),
             lists: Vec::new(),
@@ -133,18 +133,18 @@ impl Builder {
         for bucket in &mut self.buckets {
             sort_by_gram(bucket, &mut scratch);
             let mut rest = bucket.as_slice();
-            for second in 0..1 << BITS {
+            for second in 0..1 << CLASS_BITS {
                 segment.heads.push(segment.entries.len() as u32);
                 while let Some(pair) = rest.first() {
-                    if pair >> (16 + BITS) != second {
+                    if pair >> (16 + CLASS_BITS) != second {
                         break;
                     }
                     let key = pair >> 16;
                     let length = rest.iter().take_while(|pair| *pair >> 16 == key).count();
                     list.clear();
-                    list.extend(rest[..length].iter().map(|pair| *pair as Doc));
+                    list.extend(rest[..length].iter().map(|pair| *pair as DocId));
                     rest = &rest[length..];
-                    segment.push(key as u8 & ((1 << BITS) - 1), &list);
+                    segment.push(key as u8 & ((1 << CLASS_BITS) - 1), &list);
                 }
             }
             *bucket = Vec::new();
@@ -165,9 +165,9 @@ fn sort_by_gram(pairs: &mut Vec<u32>, scratch: &mut Vec<u32>) {
         pairs.sort_unstable();
         return;
     }
-    let digit = |pair: u32, shift: u32| (pair >> shift & ((1 << BITS) - 1)) as usize;
-    for shift in [16, 16 + BITS] {
-        let mut starts = [0_usize; 1 << BITS];
+    let digit = |pair: u32, shift: u32| (pair >> shift & ((1 << CLASS_BITS) - 1)) as usize;
+    for shift in [16, 16 + CLASS_BITS] {
+        let mut starts = [0_usize; 1 << CLASS_BITS];
         for pair in pairs.iter() {
             starts[digit(*pair, shift)] += 1;
         }
@@ -186,11 +186,11 @@ fn sort_by_gram(pairs: &mut Vec<u32>, scratch: &mut Vec<u32>) {
     }
 }
 
-impl Segment {
-    fn push(&mut self, third: u8, list: &[Doc]) {
+impl Postings {
+    fn push(&mut self, third: u8, list: &[DocId]) {
         self.thirds.push(third);
         if let [one] = list {
-            self.entries.push(SINGLE | u32::from(*one));
+            self.entries.push(SINGLE_DOC_FLAG | u32::from(*one));
             return;
         }
         self.entries.push(self.lists.len() as u32);
@@ -217,8 +217,8 @@ impl Segment {
         self.heads.len() * 4 + self.thirds.len() + self.entries.len() * 4 + self.lists.len()
     }
 
-    pub(crate) fn parts(&self) -> Parts<'_> {
-        Parts {
+    pub(crate) fn parts(&self) -> PostingsTables<'_> {
+        PostingsTables {
             heads: &self.heads,
             thirds: &self.thirds,
             entries: &self.entries,
@@ -234,7 +234,7 @@ impl Segment {
         lists: Vec<u8>,
         docs: usize,
     ) -> Option<Self> {
-        let is_sound = heads.len() == HEADS
+        let is_sound = heads.len() == HEAD_COUNT
             && thirds.len() == entries.len()
             && heads.last().is_some_and(|last| *last as usize == entries.len())
             && heads.is_sorted()
@@ -243,14 +243,14 @@ impl Segment {
     }
 
     /// Returns the files that may have what `query` asks for; nothing if all may.
-    pub(crate) fn find(&self, query: &Query) -> Option<Vec<Doc>> {
+    pub(crate) fn find(&self, query: &Query) -> Option<Vec<DocId>> {
         match query {
             Query::All => None,
-            Query::Gram(gram) => {
+            Query::Trigram(gram) => {
                 Some(self.list(*gram).map(|list| self.decode(list)).unwrap_or_default())
             }
             Query::Or(any) => {
-                let mut found: Vec<Doc> = Vec::new();
+                let mut found: Vec<DocId> = Vec::new();
                 for query in any {
                     found = union(&found, &self.find(query)?);
                 }
@@ -260,12 +260,12 @@ impl Segment {
         }
     }
 
-    fn find_all(&self, all: &[Query]) -> Option<Vec<Doc>> {
+    fn find_all(&self, all: &[Query]) -> Option<Vec<DocId>> {
         let mut lists = Vec::with_capacity(all.len());
         let mut others = Vec::new();
         for query in all {
             match query {
-                Query::Gram(gram) => match self.list(*gram) {
+                Query::Trigram(gram) => match self.list(*gram) {
                     Some(list) => lists.push(list),
                     // Not in any file of this segment.
                     None => return Some(Vec::new()),
@@ -274,7 +274,7 @@ impl Segment {
             }
         }
         lists.sort_unstable_by_key(|list| list.count);
-        let mut found: Option<Vec<Doc>> = None;
+        let mut found: Option<Vec<DocId>> = None;
         for list in lists {
             found = Some(match found {
                 None => self.decode(list),
@@ -298,23 +298,23 @@ impl Segment {
         found
     }
 
-    fn list(&self, gram: Gram) -> Option<List> {
-        let bucket = (gram >> BITS) as usize;
+    fn list(&self, gram: Trigram) -> Option<List> {
+        let bucket = (gram >> CLASS_BITS) as usize;
         let (from, to) = (*self.heads.get(bucket)? as usize, *self.heads.get(bucket + 1)? as usize);
-        let third = gram as u8 & ((1 << BITS) - 1);
+        let third = gram as u8 & ((1 << CLASS_BITS) - 1);
         let at = from + self.thirds[from..to].binary_search(&third).ok()?;
         let entry = self.entries[at];
-        if entry & SINGLE != 0 {
-            return Some(List { count: 1, place: Place::Single(entry as Doc) });
+        if entry & SINGLE_DOC_FLAG != 0 {
+            return Some(List { count: 1, place: ListPlace::Single(entry as DocId) });
         }
         let (count, length) = read_number(self.lists.get(entry as usize..)?)?;
-        Some(List { count: count as usize, place: Place::At(entry as usize + length) })
+        Some(List { count: count as usize, place: ListPlace::At(entry as usize + length) })
     }
 
-    fn decode(&self, list: List) -> Vec<Doc> {
+    fn decode(&self, list: List) -> Vec<DocId> {
         match list.place {
-            Place::Single(doc) => vec![doc],
-            Place::At(at) => decode(&self.lists[at..], list.count, self.docs),
+            ListPlace::Single(doc) => vec![doc],
+            ListPlace::At(at) => decode(&self.lists[at..], list.count, self.docs),
         }
     }
 }
@@ -322,16 +322,16 @@ impl Segment {
 #[derive(Clone, Copy)]
 struct List {
     count: usize,
-    place: Place,
+    place: ListPlace,
 }
 
 #[derive(Clone, Copy)]
-enum Place {
-    Single(Doc),
+enum ListPlace {
+    Single(DocId),
     At(usize),
 }
 
-fn intersection(a: &[Doc], b: &[Doc]) -> Vec<Doc> {
+fn intersection(a: &[DocId], b: &[DocId]) -> Vec<DocId> {
     let mut found = Vec::with_capacity(a.len().min(b.len()));
     let mut b = b.iter().peekable();
     for doc in a {
@@ -343,7 +343,7 @@ fn intersection(a: &[Doc], b: &[Doc]) -> Vec<Doc> {
     found
 }
 
-fn union(a: &[Doc], b: &[Doc]) -> Vec<Doc> {
+fn union(a: &[DocId], b: &[DocId]) -> Vec<DocId> {
     let mut found = Vec::with_capacity(a.len() + b.len());
     found.extend_from_slice(a);
     found.extend_from_slice(b);
@@ -355,37 +355,37 @@ fn union(a: &[Doc], b: &[Doc]) -> Vec<Doc> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gram::gram;
+    use crate::trigram::gram;
 
     #[test]
     fn files_are_found_by_their_trigrams() {
-        let mut builder = Builder::new();
+        let mut builder = PostingsBuilder::new();
         for text in ["Hello there", "hello", "", "xyz\nhel", "there"] {
             builder.add(text.as_bytes());
             builder.end();
         }
         let segment = builder.build();
         let find = |query: &Query| segment.find(query).unwrap();
-        assert_eq!(find(&Query::Gram(gram(b"hel"))), [0, 1, 3]);
-        assert_eq!(find(&Query::Gram(gram(b"HEL"))), [0, 1, 3]);
-        assert_eq!(find(&Query::Gram(gram(b"qqq"))), [] as [Doc; 0]);
-        let and = Query::And(vec![Query::Gram(gram(b"hel")), Query::Gram(gram(b"the"))]);
+        assert_eq!(find(&Query::Trigram(gram(b"hel"))), [0, 1, 3]);
+        assert_eq!(find(&Query::Trigram(gram(b"HEL"))), [0, 1, 3]);
+        assert_eq!(find(&Query::Trigram(gram(b"qqq"))), [] as [DocId; 0]);
+        let and = Query::And(vec![Query::Trigram(gram(b"hel")), Query::Trigram(gram(b"the"))]);
         assert!(find(&and).contains(&0));
-        let or = Query::Or(vec![Query::Gram(gram(b"xyz")), Query::Gram(gram(b"the"))]);
+        let or = Query::Or(vec![Query::Trigram(gram(b"xyz")), Query::Trigram(gram(b"the"))]);
         assert_eq!(find(&or), [0, 3, 4]);
         assert_eq!(segment.find(&Query::All), None);
         // A trigram across two lines is of no use and not kept.
-        assert_eq!(find(&Query::Gram(gram(b"z\nh"))), [] as [Doc; 0]);
+        assert_eq!(find(&Query::Trigram(gram(b"z\nh"))), [] as [DocId; 0]);
     }
 
     #[test]
     fn damaged_parts_are_refused() {
-        let mut builder = Builder::new();
+        let mut builder = PostingsBuilder::new();
         builder.add(b"some text");
         builder.end();
         let segment = builder.build();
         let parts = segment.parts();
         let heads = parts.heads.to_vec();
-        assert!(Segment::from_parts(heads, Vec::new(), Vec::new(), Vec::new(), 1).is_none());
+        assert!(Postings::from_parts(heads, Vec::new(), Vec::new(), Vec::new(), 1).is_none());
     }
 }

@@ -3,17 +3,17 @@
 //! texts may look alike by it that are not, never the other way round.
 
 /// Three classes, seven bits each.
-pub(crate) type Gram = u32;
+pub(crate) type Trigram = u32;
 
 /// How many bits a class has.
-pub(crate) const BITS: u32 = 7;
+pub(crate) const CLASS_BITS: u32 = 7;
 /// How many trigrams there are.
-pub(crate) const GRAMS: usize = 1 << (3 * BITS);
+pub(crate) const TRIGRAM_COUNT: usize = 1 << (3 * CLASS_BITS);
 /// What of a rolling value is the trigram.
-pub(crate) const MASK: u32 = GRAMS as u32 - 1;
+pub(crate) const TRIGRAM_MASK: u32 = TRIGRAM_COUNT as u32 - 1;
 
 /// The class of each byte.
-pub(crate) static CLASS: [u8; 256] = classes();
+pub(crate) static BYTE_CLASSES: [u8; 256] = classes();
 
 const fn classes() -> [u8; 256] {
     // Classes that no ASCII text needs: control characters, and the upper case.
@@ -40,25 +40,25 @@ const fn classes() -> [u8; 256] {
 
 /// The class of a byte.
 pub(crate) fn class(byte: u8) -> u8 {
-    CLASS[byte as usize]
+    BYTE_CLASSES[byte as usize]
 }
 
 /// Returns the trigram of three classes.
-pub(crate) fn of_classes(classes: &[u8]) -> Gram {
-    classes.iter().fold(0, |gram, class| gram << BITS | u32::from(*class))
+pub(crate) fn of_classes(classes: &[u8]) -> Trigram {
+    classes.iter().fold(0, |gram, class| gram << CLASS_BITS | u32::from(*class))
 }
 
 /// Returns the trigram of three bytes.
 #[cfg(test)]
-pub(crate) fn gram(bytes: &[u8]) -> Gram {
-    bytes.iter().fold(0, |gram, byte| gram << BITS | u32::from(class(*byte)))
+pub(crate) fn gram(bytes: &[u8]) -> Trigram {
+    bytes.iter().fold(0, |gram, byte| gram << CLASS_BITS | u32::from(class(*byte)))
 }
 
 /// Whether a line end is among the three: no line has one in it, so that nothing is ever asked about
 /// those.
-pub(crate) fn has_line_end(gram: Gram) -> bool {
-    let low = (1 << BITS) - 1;
-    [gram & low, gram >> BITS & low, gram >> (2 * BITS)].contains(&u32::from(b'\n'))
+pub(crate) fn has_line_end(gram: Trigram) -> bool {
+    let low = (1 << CLASS_BITS) - 1;
+    [gram & low, gram >> CLASS_BITS & low, gram >> (2 * CLASS_BITS)].contains(&u32::from(b'\n'))
 }
 
 #[cfg(test)]

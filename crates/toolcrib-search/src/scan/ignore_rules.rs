@@ -11,12 +11,15 @@ use std::sync::Arc;
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder, gitconfig_excludes_path};
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, openat2, statat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, openat2, statat};
+use toolcrib_core::FileStamp;
+
+use crate::scan::stamp::{is_racy, stamp_of};
 
 /// The most of one rule file that is read.
-const MAX_RULES: u64 = 8 << 20;
+const MAX_RULE_FILE_BYTES: u64 = 8 << 20;
 
-/// Names that say something about rules when they stand in a directory.
+/// FoundPaths that say something about rules when they stand in a directory.
 pub(crate) const RULE_FILES: [&[u8]; 5] =
     [b".rgignore", b".ignore", b".gitignore", b".git", b".jj"];
 
@@ -36,32 +39,32 @@ pub(crate) struct Level {
 
 /// The rules that hold in a tree before any of its own: those of the directories above it, and
 /// those of the user.
-pub(crate) struct Rules {
+pub(crate) struct IgnoreRules {
     top: Option<Arc<Level>>,
     global: Gitignore,
     global_prefix: usize,
     /// The directories above, where rules were read from or could come from.
-    above: Vec<Above>,
+    above: Vec<ParentDirectory>,
     /// Single files elsewhere that rules were read from or could come from.
-    sources: Vec<Source>,
+    sources: Vec<RuleSource>,
 }
 
 /// A directory above the tree, and the rule files that it has or could have.
-struct Above {
+struct ParentDirectory {
     path: PathBuf,
-    seen: Option<Seen>,
+    seen: Option<FileStamp>,
     /// Whether a name could have come since without a change of the directory's time.
     is_racy: bool,
-    sources: Vec<Source>,
+    sources: Vec<RuleSource>,
 }
 
-impl Above {
+impl ParentDirectory {
     fn look(path: &Path) -> Self {
-        let seen = see(path, Times::Count);
-        let sources = RULE_FILES.map(|name| Source::look(path.join(OsStr::from_bytes(name))));
+        let seen = see(path, DirectoryTimes::Counted);
+        let sources = RULE_FILES.map(|name| RuleSource::look(path.join(OsStr::from_bytes(name))));
         Self {
             path: path.to_owned(),
-            is_racy: is_racy(seen.as_ref()),
+            is_racy: seen.as_ref().is_some_and(is_racy),
             seen,
             sources: sources.into(),
         }
@@ -70,57 +73,41 @@ impl Above {
     /// Whether every rule file is what it was. Those that were not there can only have come if the
     /// directory has changed.
     fn is_same(&mut self) -> bool {
-        let now = see(&self.path, Times::Count);
+        let now = see(&self.path, DirectoryTimes::Counted);
         if now == self.seen && !self.is_racy {
-            return self.sources.iter().filter(|it| it.seen.is_some()).all(Source::is_same);
+            return self.sources.iter().filter(|it| it.seen.is_some()).all(RuleSource::is_same);
         }
-        self.is_racy = is_racy(now.as_ref());
+        self.is_racy = now.as_ref().is_some_and(is_racy);
         self.seen = now;
-        self.sources.iter().all(Source::is_same)
+        self.sources.iter().all(RuleSource::is_same)
     }
-}
-
-fn is_racy(seen: Option<&Seen>) -> bool {
-    const SECONDS: i64 = 2;
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let now = now.map_or(0, |now| i64::try_from(now.as_secs()).unwrap_or(i64::MAX));
-    seen.is_some_and(|seen| seen.changed.0.max(seen.modified.0) >= now - SECONDS)
 }
 
 /// Whether the times of a directory count, or only that it is there.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Times {
-    Count,
-    OfFiles,
+enum DirectoryTimes {
+    Counted,
+    Ignored,
 }
 
 /// A rule file that no watch sees, as it was when it was read.
 #[derive(Clone)]
-pub(crate) struct Source {
+pub(crate) struct RuleSource {
     path: PathBuf,
-    seen: Option<Seen>,
+    seen: Option<FileStamp>,
     /// What it held, if a change since could have left the same times.
     racy: Option<Vec<u8>>,
 }
 
-#[derive(Clone, PartialEq, Eq)]
-struct Seen {
-    device: u64,
-    inode: u64,
-    size: i64,
-    modified: (i64, u64),
-    changed: (i64, u64),
-}
-
-impl Source {
+impl RuleSource {
     pub(crate) fn look(path: PathBuf) -> Self {
-        let seen = see(&path, Times::OfFiles);
-        let racy = is_racy(seen.as_ref()).then(|| content(&path).unwrap_or_default());
+        let seen = see(&path, DirectoryTimes::Ignored);
+        let racy = seen.as_ref().is_some_and(is_racy).then(|| content(&path).unwrap_or_default());
         Self { path, seen, racy }
     }
 
     pub(crate) fn is_same(&self) -> bool {
-        see(&self.path, Times::OfFiles) == self.seen
+        see(&self.path, DirectoryTimes::Ignored) == self.seen
             && self
                 .racy
                 .as_ref()
@@ -144,17 +131,14 @@ fn git_settings() -> impl Iterator<Item = PathBuf> {
     own.into_iter().chain(config.map(|config| config.join("git/config")))
 }
 
-fn see(path: &Path, times: Times) -> Option<Seen> {
-    let meta: Stat = statat(CWD, path, AtFlags::empty()).ok()?;
-    let is_directory = times == Times::OfFiles && FileType::from_raw_mode(meta.st_mode).is_dir();
-    // Of a `.git` only its being there matters: its times change with every commit.
-    Some(Seen {
-        device: meta.st_dev,
-        inode: if is_directory { 0 } else { meta.st_ino },
-        size: if is_directory { 0 } else { meta.st_size },
-        modified: if is_directory { (0, 0) } else { (meta.st_mtime, meta.st_mtime_nsec) },
-        changed: if is_directory { (0, 0) } else { (meta.st_ctime, meta.st_ctime_nsec) },
-    })
+/// Returns the stamp of what is at a path, if something is.
+fn see(path: &Path, times: DirectoryTimes) -> Option<FileStamp> {
+    let meta = statat(CWD, path, AtFlags::empty()).ok()?;
+    // Of a `.git` directory only its existence counts: its times change with every commit.
+    if times == DirectoryTimes::Ignored && FileType::from_raw_mode(meta.st_mode).is_dir() {
+        return Some(FileStamp { device: meta.st_dev, ..FileStamp::default() });
+    }
+    Some(stamp_of(&meta))
 }
 
 /// Which rule files a directory was seen to have.
@@ -183,12 +167,13 @@ impl RuleFiles {
     }
 }
 
-impl Rules {
+impl IgnoreRules {
     /// Reads the rules that hold at `root`, an absolute path.
     pub(crate) fn read(root: &Path) -> Self {
         let mut sources = Vec::new();
         let mut top: Option<Arc<Level>> = None;
-        let mut above: Vec<Above> = root.ancestors().skip(1).map(Above::look).collect();
+        let mut above: Vec<ParentDirectory> =
+            root.ancestors().skip(1).map(ParentDirectory::look).collect();
         above.reverse();
         for known in &above {
             let directory = &known.path;
@@ -200,8 +185,8 @@ impl Rules {
             top = level(top, directory, files, &read, &mut sources);
         }
         let global_path = gitconfig_excludes_path();
-        sources.extend(global_path.clone().map(Source::look));
-        sources.extend(git_settings().map(Source::look));
+        sources.extend(global_path.clone().map(RuleSource::look));
+        sources.extend(git_settings().map(RuleSource::look));
         let global = global_path.and_then(|path| content(&path));
         Self { top, global: rules(global), global_prefix: prefix_of(root), above, sources }
     }
@@ -213,7 +198,8 @@ impl Rules {
 
     /// Whether every rule file that no watch sees is what it was.
     pub(crate) fn are_fresh(&mut self) -> bool {
-        self.above.iter_mut().all(Above::is_same) && self.sources.iter().all(Source::is_same)
+        self.above.iter_mut().all(ParentDirectory::is_same)
+            && self.sources.iter().all(RuleSource::is_same)
     }
 
     /// Whether a walk passes over a path; `path` is absolute.
@@ -266,7 +252,7 @@ pub(crate) fn enter(
     directory: BorrowedFd<'_>,
     path: &Path,
     files: RuleFiles,
-    sources: &mut Vec<Source>,
+    sources: &mut Vec<RuleSource>,
 ) -> Option<Arc<Level>> {
     if !files.any() {
         return above;
@@ -285,13 +271,13 @@ fn level(
     path: &Path,
     files: RuleFiles,
     read: &dyn Fn(&str) -> Option<Vec<u8>>,
-    sources: &mut Vec<Source>,
+    sources: &mut Vec<RuleSource>,
 ) -> Option<Arc<Level>> {
     if !files.any() {
         return above;
     }
     for (name, _) in RULE_FILES.iter().zip(files.linked).filter(|(_, is_linked)| *is_linked) {
-        sources.push(Source::look(path.join(OsStr::from_bytes(name))));
+        sources.push(RuleSource::look(path.join(OsStr::from_bytes(name))));
     }
     let [rgignore, ignore, gitignore, git, jj] = files.has;
     let take = |has: bool, name: &str| rules(if has { read(name) } else { None });
@@ -300,7 +286,7 @@ fn level(
         let place = exclude_place(path, read, sources);
         // Looked at before it is read: what changes in between is then seen to have changed.
         let source = place.clone().unwrap_or_else(|| path.join(".git/info/exclude"));
-        sources.push(Source::look(source));
+        sources.push(RuleSource::look(source));
         rules(match place {
             None => read(".git/info/exclude"),
             Some(place) => content(&place),
@@ -326,7 +312,7 @@ fn level(
 fn exclude_place(
     path: &Path,
     read: &dyn Fn(&str) -> Option<Vec<u8>>,
-    sources: &mut Vec<Source>,
+    sources: &mut Vec<RuleSource>,
 ) -> Option<PathBuf> {
     let pointer = read(".git")?;
     let first = |bytes: &[u8]| {
@@ -336,7 +322,7 @@ fn exclude_place(
     let nowhere = || Some(path.join(".git/info/exclude"));
     let Some(folder) = pointer.strip_prefix(b"gitdir: ") else { return nowhere() };
     let folder = first(folder);
-    sources.push(Source::look(folder.join("commondir")));
+    sources.push(RuleSource::look(folder.join("commondir")));
     let Some(common) = content(&folder.join("commondir")) else { return nowhere() };
     let common = first(&common);
     let common = if common.as_os_str().as_bytes().first() == Some(&b'.') {
@@ -357,12 +343,12 @@ fn prefix_of(directory: &Path) -> usize {
 
 fn bounded(file: File) -> Option<Vec<u8>> {
     let meta = file.metadata().ok()?;
-    // What its owner may not read, root does not read for them.
+    // What its access may not read, root does not read for them.
     if !meta.is_file() || meta.permissions().mode() & 0o400 == 0 {
         return None;
     }
     let mut bytes = Vec::new();
-    file.take(MAX_RULES).read_to_end(&mut bytes).ok()?;
+    file.take(MAX_RULE_FILE_BYTES).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
 

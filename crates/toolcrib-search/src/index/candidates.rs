@@ -4,15 +4,15 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Index, Name, State};
-use crate::filter::Filter;
-use crate::gram::Gram;
+use crate::index::posting_list::DocId;
+use crate::index::tree_index::{FileState, Index, PathKey};
 use crate::paths::{Paths, is_below, order};
 use crate::plan::Query;
-use crate::segment::Doc;
+use crate::scan::filter::Filter;
+use crate::trigram::Trigram;
 
 /// The files that a question has to look at, in order.
-pub(crate) struct Candidates {
+pub(crate) struct CandidateFiles {
     names: Arc<Paths>,
     slots: Vec<u32>,
     /// The paths of those that were added, by slot.
@@ -20,12 +20,12 @@ pub(crate) struct Candidates {
     /// How many files need not be looked at and count as searched.
     pub(crate) passed_over: usize,
     /// Directories that could not be entered.
-    pub(crate) barred: Vec<Box<[u8]>>,
+    pub(crate) unreadable: Vec<Box<[u8]>>,
     /// Which index the slots are of.
     pub(crate) generation: u64,
 }
 
-impl Candidates {
+impl CandidateFiles {
     pub(crate) fn len(&self) -> usize {
         self.slots.len()
     }
@@ -46,7 +46,7 @@ impl Candidates {
 impl Index {
     /// Whether a directory is one that the walk entered.
     pub(crate) fn covers(&self, directory: &[u8]) -> bool {
-        self.directories.contains_key(&Name(directory.into()))
+        self.directories.contains_key(&PathKey(directory.into()))
     }
 
     /// Returns the files below `directory` that pass the filter and may have what `query` asks for.
@@ -56,7 +56,7 @@ impl Index {
         directory: &[u8],
         filter: &Filter,
         counts: bool,
-    ) -> Candidates {
+    ) -> CandidateFiles {
         let (from, to) = self.listed_below(directory);
         let is_meant = |slot: u32| {
             let (path, is_below) = match (slot as usize).checked_sub(self.names.len()) {
@@ -75,13 +75,14 @@ impl Index {
         };
         chosen.sort_unstable();
         let added = chosen.partition_point(|slot| (*slot as usize) < self.names.len());
-        let mut added: Vec<(&Name, u32)> = chosen
+        let mut added: Vec<(&PathKey, u32)> = chosen
             .split_off(added)
             .into_iter()
             .map(|slot| (&self.added_names[slot as usize - self.names.len()], slot))
             .collect();
         added.sort_unstable_by_key(|(name, _)| *name);
-        let is_text = |slot: usize| !matches!(self.files[slot].state, State::Gone | State::Binary);
+        let is_text =
+            |slot: usize| !matches!(self.files[slot].state, FileState::Gone | FileState::Binary);
         let meant = if counts {
             let listed = filter.select(&self.names, from, to).into_iter();
             let more = self.added.values().filter(|slot| is_meant(**slot));
@@ -92,15 +93,15 @@ impl Index {
         };
         let mut candidates = self.merge(chosen, added);
         candidates.passed_over = meant.saturating_sub(candidates.len());
-        let barred = self.barred.iter().filter(|name| is_below(&name.0, directory));
-        candidates.barred = barred.map(|name| name.0.clone()).collect();
+        let unreadable = self.unreadable.iter().filter(|name| is_below(&name.0, directory));
+        candidates.unreadable = unreadable.map(|name| name.0.clone()).collect();
         candidates
     }
 
     /// Returns the files below `directory` that pass the filter.
-    pub(crate) fn names(&self, directory: &[u8], filter: &Filter) -> Candidates {
+    pub(crate) fn names(&self, directory: &[u8], filter: &Filter) -> CandidateFiles {
         let (from, to) = self.listed_below(directory);
-        let is_there = |slot: u32| self.files[slot as usize].state != State::Gone;
+        let is_there = |slot: u32| self.files[slot as usize].state != FileState::Gone;
         let listed = filter.select(&self.names, from, to).into_iter().map(|slot| slot as u32);
         let listed: Vec<u32> = listed.filter(|slot| is_there(*slot)).collect();
         let added = self.added.iter().filter(|(name, slot)| {
@@ -118,8 +119,9 @@ impl Index {
         filter: &Filter,
         is_meant: &dyn Fn(u32) -> bool,
     ) -> Vec<u32> {
-        let is_searched =
-            |slot: u32| !matches!(self.files[slot as usize].state, State::Gone | State::Binary);
+        let is_searched = |slot: u32| {
+            !matches!(self.files[slot as usize].state, FileState::Gone | FileState::Binary)
+        };
         let added = self.added.values().copied().filter(|slot| is_meant(*slot));
         let listed = if filter.is_open() {
             (from..to).collect()
@@ -134,29 +136,29 @@ impl Index {
     fn chosen(&self, query: &Query, is_meant: &dyn Fn(u32) -> bool) -> Vec<u32> {
         let mut chosen = Vec::new();
         for (number, part) in self.parts.iter().enumerate() {
-            let mut consider = |doc: Doc| {
+            let mut consider = |doc: DocId| {
                 let Some(slot) = part.slots.get(usize::from(doc)).copied() else { return };
                 let is_current = self
                     .files
                     .get(slot as usize)
-                    .is_some_and(|file| file.state == State::Part(number as u16, doc));
+                    .is_some_and(|file| file.state == FileState::Packed(number as u16, doc));
                 if is_current && is_meant(slot) {
                     chosen.push(slot);
                 }
             };
             match part.segment.find(query) {
                 Some(docs) => docs.into_iter().for_each(&mut consider),
-                None => (0..part.slots.len()).for_each(|doc| consider(doc as Doc)),
+                None => (0..part.slots.len()).for_each(|doc| consider(doc as DocId)),
             }
         }
-        let admits = |grams: &[Gram]| query.admits(&|gram| grams.binary_search(&gram).is_ok());
+        let admits = |grams: &[Trigram]| query.admits(&|gram| grams.binary_search(&gram).is_ok());
         let fresh = self.fresh.iter().filter(|(_, grams)| admits(grams)).map(|(slot, _)| *slot);
-        chosen.extend(fresh.chain(self.loose.iter().copied()).filter(|slot| is_meant(*slot)));
+        chosen.extend(fresh.chain(self.always_scan.iter().copied()).filter(|slot| is_meant(*slot)));
         chosen
     }
 
     /// Puts listed and added files in one order.
-    fn merge(&self, listed: Vec<u32>, added: Vec<(&Name, u32)>) -> Candidates {
+    fn merge(&self, listed: Vec<u32>, added: Vec<(&PathKey, u32)>) -> CandidateFiles {
         let paths = added.iter().map(|(name, slot)| (*slot, name.0.clone())).collect();
         let slots = if added.is_empty() {
             listed
@@ -177,7 +179,14 @@ impl Index {
         };
         let names = Arc::clone(&self.names);
         let generation = self.generation;
-        Candidates { names, slots, added: paths, passed_over: 0, barred: Vec::new(), generation }
+        CandidateFiles {
+            names,
+            slots,
+            added: paths,
+            passed_over: 0,
+            unreadable: Vec::new(),
+            generation,
+        }
     }
 
     /// Returns a file's text, if it is kept and the slot is one of this index.

@@ -1,9 +1,10 @@
 //! Lists of files, packed to a few bits a file.
 
-use crate::segment::Doc;
+/// A place among the files of one segment.
+pub(crate) type DocId = u16;
 
 /// Marks a list that is one bit a file.
-const BITMAP: u8 = 0xff;
+const BITMAP_MARK: u8 = 0xff;
 
 /// Adds a number, seven bits a byte.
 pub(crate) fn push_number(bytes: &mut Vec<u8>, mut number: u32) {
@@ -28,12 +29,12 @@ pub(crate) fn read_number(bytes: &[u8]) -> Option<(u32, usize)> {
 
 /// Packs a list of at least two files out of `docs`: distances as Golomb-Rice codes, or one bit a
 /// file where that is shorter.
-pub(crate) fn encode(bytes: &mut Vec<u8>, list: &[Doc], docs: usize) {
+pub(crate) fn encode(bytes: &mut Vec<u8>, list: &[DocId], docs: usize) {
     let mean = docs / list.len();
     let low_bits = (mean * 7 / 10).max(1).ilog2();
     let cost = list.len() * (low_bits as usize + 1) + (docs >> low_bits);
     if cost >= docs {
-        bytes.push(BITMAP);
+        bytes.push(BITMAP_MARK);
         let start = bytes.len();
         bytes.resize(start + docs.div_ceil(8), 0);
         for doc in list {
@@ -54,14 +55,14 @@ pub(crate) fn encode(bytes: &mut Vec<u8>, list: &[Doc], docs: usize) {
 }
 
 /// Unpacks a list of `count` files out of `docs`.
-pub(crate) fn decode(bytes: &[u8], count: usize, docs: usize) -> Vec<Doc> {
+pub(crate) fn decode(bytes: &[u8], count: usize, docs: usize) -> Vec<DocId> {
     let mut list = Vec::with_capacity(count.min(docs));
     let Some((kind, bytes)) = bytes.split_first() else { return list };
-    if *kind == BITMAP {
+    if *kind == BITMAP_MARK {
         for (index, byte) in bytes.iter().take(docs.div_ceil(8)).enumerate() {
             let mut byte = *byte;
             while byte != 0 {
-                list.push((index * 8) as Doc + byte.trailing_zeros() as Doc);
+                list.push((index * 8) as DocId + byte.trailing_zeros() as DocId);
                 byte &= byte - 1;
             }
         }
@@ -72,7 +73,7 @@ pub(crate) fn decode(bytes: &[u8], count: usize, docs: usize) -> Vec<Doc> {
     let mut next = 0_u32;
     for _ in 0..count.min(docs) {
         let doc = next.wrapping_add(reader.read(low_bits));
-        list.push(doc as Doc);
+        list.push(doc as DocId);
         next = doc.wrapping_add(1);
     }
     list
@@ -164,8 +165,8 @@ mod tests {
         };
         for docs in [2_usize, 3, 17, 1000, 65536] {
             for share in [1, 2, 3, 10, 100, 1000, 40000] {
-                let list: Vec<Doc> =
-                    (0..docs).filter(|_| below(share) == 0).map(|doc| doc as Doc).collect();
+                let list: Vec<DocId> =
+                    (0..docs).filter(|_| below(share) == 0).map(|doc| doc as DocId).collect();
                 if list.len() < 2 {
                     continue;
                 }

@@ -125,7 +125,7 @@ fn watch(inotify: BorrowedFd<'_>, directory: BorrowedFd<'_>) -> Result<i32, Refu
 
 /// Watches a directory that a walk enters. Fails if the system's limit is reached, or if it lies on
 /// another file system than the root, and on one that does not tell of all changes.
-pub(crate) fn watch_over(
+pub(crate) fn watch_directory(
     inotify: BorrowedFd<'_>,
     directory: BorrowedFd<'_>,
     root: u64,
@@ -149,7 +149,7 @@ pub(crate) const TMPFS: i64 = 0x0102_1994;
 
 /// Fails for file systems whose changes by others may come without an event.
 pub(crate) fn check_file_system(directory: BorrowedFd<'_>) -> Result<i64, String> {
-    const TOLD: [i64; 9] = [
+    const WATCHABLE: [i64; 9] = [
         0xef53,      // ext2, ext3, ext4
         0x5846_5342, // xfs
         0x9123_683e, // btrfs
@@ -162,14 +162,14 @@ pub(crate) fn check_file_system(directory: BorrowedFd<'_>) -> Result<i64, String
     ];
     #[expect(clippy::useless_conversion, reason = "the field's type differs between machines")]
     let kind = fstatfs(directory).map_or(0, |fs| i64::from(fs.f_type));
-    if TOLD.contains(&kind) {
+    if WATCHABLE.contains(&kind) {
         return Ok(kind);
     }
     Err(format!("changes on a file system of type {kind:#x} may come without an event"))
 }
 
 /// Stops watching a directory.
-pub(crate) fn unwatch(inotify: BorrowedFd<'_>, watch: i32) {
+pub(crate) fn remove_watch(inotify: BorrowedFd<'_>, watch: i32) {
     // It may have ended by itself.
     let _ = inotify::remove_watch(inotify, watch);
 }
