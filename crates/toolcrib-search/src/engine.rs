@@ -1,4 +1,4 @@
-//! The engine: answers questions about one root, from its index where it has one that is fresh, and
+//! The engine: answers questions about the roots of a workspace, from the index of a root where that is current, and
 //! else by a scan.
 
 use std::ffi::OsStr;
@@ -14,7 +14,8 @@ use rustix::fs::{AtFlags, FileType, statat};
 use toolcrib_core::search::{Found, FoundPaths, Glob, Grep, Page, Pattern, Scope, Search, Sort};
 use toolcrib_core::{Cancel, ErrorKind, SearchableTree, ToolError, escape};
 
-use crate::index::candidates::CandidateFiles;
+use crate::index::candidates::{CandidateFiles, RuledOutCount};
+use crate::index::error::{IndexError, IndexErrorKind};
 use crate::index::indexer::{IndexOptions, Indexer};
 use crate::index::status::{IndexStatus, Phase};
 use crate::paths::{Paths, split};
@@ -28,35 +29,30 @@ use crate::scan::stop::Stop;
 use crate::scan::text::TextKind;
 use crate::scan::walk::{TreeWalk, no_visitor};
 
-/// Directories that could not be entered.
-type Unreadable = Vec<Box<[u8]>>;
-
 /// Answers questions about the files of a workspace: all its roots.
 pub struct Engine {
     roots: Vec<IndexedRoot>,
     patterns: Patterns,
 }
 
-/// One root.
+/// One root of the workspace, with its index if it has one.
 struct IndexedRoot {
     tree: Arc<dyn SearchableTree>,
     /// What stands before a path of this root when it is shown.
     prefix: String,
     threads: usize,
-    /// The index, if one may be had.
-    shared: Option<Arc<Indexer>>,
-    upkeep: OnceLock<Option<JoinHandle<()>>>,
+    /// The index, if the root may have one.
+    indexer: Option<Arc<Indexer>>,
+    thread: OnceLock<Option<JoinHandle<()>>>,
 }
 
 impl Engine {
-    /// Makes an engine that keeps nothing between two questions. Relative paths start from the first
-    /// of `trees`.
+    /// Makes an engine that only scans. Relative paths start from the first of `trees`.
     pub fn new(trees: Vec<Arc<dyn SearchableTree>>) -> Self {
         Self::with(trees.into_iter().map(|tree| (tree, None)).collect())
     }
 
-    /// Makes an engine that keeps an index of each root that has a options, from the first question
-    /// on.
+    /// Makes an engine that keeps an index of each root that has options for one, from the first question on.
     pub fn with(trees: Vec<(Arc<dyn SearchableTree>, Option<IndexOptions>)>) -> Self {
         let threads = std::thread::available_parallelism().map_or(2, usize::from);
         let roots = trees.into_iter().enumerate().map(|(index, (tree, options))| {
@@ -64,13 +60,13 @@ impl Engine {
                 0 => String::new(),
                 _ => format!("{}/", escape::path("", tree.path().as_os_str().as_bytes())),
             };
-            let shared = options.and_then(|it| Indexer::new(Arc::clone(&tree), it).ok());
-            IndexedRoot { tree, prefix, threads, shared, upkeep: OnceLock::new() }
+            let indexer = options.and_then(|it| Indexer::new(Arc::clone(&tree), it).ok());
+            IndexedRoot { tree, prefix, threads, indexer, thread: OnceLock::new() }
         });
         Self { roots: roots.collect(), patterns: Patterns::default() }
     }
 
-    /// Returns the root that the scope's directory is in, and where it is there.
+    /// Returns the root that the scope's directory is in, and the directory's path below it.
     fn base(&self, scope: &Scope) -> Result<(&IndexedRoot, Vec<u8>), ToolError> {
         let directory = scope.directory.as_deref().unwrap_or(".");
         for root in &self.roots {
@@ -87,16 +83,16 @@ impl Engine {
 }
 
 impl Engine {
-    /// How the indexes are doing, by root.
+    /// The status of each index, with the path of its root.
     pub fn statuses(&self) -> Vec<(PathBuf, IndexStatus)> {
-        let roots = self.roots.iter().filter_map(|root| {
-            let shared = root.shared.as_ref()?;
-            Some((root.tree.path().to_owned(), shared.status().clone()))
+        let statuses = self.roots.iter().filter_map(|root| {
+            let indexer = root.indexer.as_ref()?;
+            Some((root.tree.path().to_owned(), indexer.status().clone()))
         });
-        roots.collect()
+        statuses.collect()
     }
 
-    /// Starts the upkeep without waiting for a question.
+    /// Starts the indexers without waiting for a question.
     pub fn start(&self) {
         self.roots.iter().for_each(IndexedRoot::start);
     }
@@ -104,100 +100,102 @@ impl Engine {
 
 impl Drop for IndexedRoot {
     fn drop(&mut self) {
-        if let Some(shared) = &self.shared {
-            shared.stop();
+        if let Some(indexer) = &self.indexer {
+            indexer.stop();
         }
-        if let Some(Some(upkeep)) = self.upkeep.take() {
-            let _ = upkeep.join();
+        if let Some(Some(thread)) = self.thread.take() {
+            let _ = thread.join();
         }
     }
 }
 
 impl IndexedRoot {
+    /// Starts the indexer's thread, if it does not run yet.
     fn start(&self) {
-        if let Some(shared) = &self.shared {
-            self.upkeep.get_or_init(|| {
-                let shared = Arc::clone(shared);
+        if let Some(indexer) = &self.indexer {
+            self.thread.get_or_init(|| {
                 let thread = std::thread::Builder::new().name("toolcrib-index".to_owned());
                 let spawned = thread.spawn({
-                    let shared = Arc::clone(&shared);
-                    move || shared.run()
+                    let indexer = Arc::clone(indexer);
+                    move || indexer.run()
                 });
                 if let Err(err) = &spawned {
-                    shared.status().phase = Phase::Off(format!("no thread for it: {err}"));
+                    let message = format!("the indexer's thread cannot be started: {err}");
+                    let why = IndexError::new(IndexErrorKind::System, message);
+                    indexer.status().phase = Phase::Off(why);
                 }
                 spawned.ok()
             });
         }
     }
 
-    /// Returns the files that a question has to look at, if the index knows for certain.
+    /// Returns the files that a question has to open, if the index is current.
     fn candidates(
         &self,
         query: &Query,
         base: &[u8],
         filter: &Filter,
-        counts: bool,
-    ) -> Option<Indexed<'_>> {
-        let shared = self.shared.as_ref()?;
+        count: RuledOutCount,
+    ) -> Option<IndexedFiles<'_>> {
+        let indexer = self.indexer.as_ref()?;
         self.start();
-        if !shared.is_swept() {
-            shared.status().scanned += 1;
+        if !indexer.is_swept() {
+            indexer.status().scanned += 1;
             return None;
         }
-        let mut held = shared.index();
+        let mut held = indexer.index();
         let index = held.as_mut();
         let candidates = index.filter(|index| index.covers(base)).and_then(|index| {
-            let is_true = index.refresh(&*self.tree);
-            if index.counts().dirty > 0 {
-                shared.wake();
+            let is_current = index.refresh(&*self.tree);
+            if index.dirty_len() > 0 {
+                indexer.wake();
             }
-            is_true.then(|| index.candidates(query, base, filter, counts))
+            is_current.then(|| index.candidates(query, base, filter, count))
         });
         drop(held);
         if candidates.is_some() {
-            shared.status().answered += 1;
+            indexer.status().answered += 1;
         } else {
-            shared.wake();
-            shared.status().scanned += 1;
+            indexer.wake();
+            indexer.status().scanned += 1;
         }
-        Some(Indexed { candidates: candidates?, shared })
+        Some(IndexedFiles { candidates: candidates?, indexer })
     }
 
     fn filter(
         &self,
         scope: &Scope,
         base: &[u8],
-        against: GlobSubject,
+        subject: GlobSubject,
     ) -> Result<Filter, ToolError> {
-        Filter::new(scope, base, against, &absolute(&*self.tree, base))
+        Filter::new(scope, base, subject, &absolute(&*self.tree, base))
     }
 
-    /// Returns the files that pass a filter, if the index knows for certain.
+    /// Returns the files that pass a filter, if the index is current.
     fn names(&self, base: &[u8], filter: &Filter) -> Option<CandidateFiles> {
-        let shared = self.shared.as_ref()?;
+        let indexer = self.indexer.as_ref()?;
         self.start();
-        if !shared.is_swept() {
+        if !indexer.is_swept() {
             return None;
         }
-        let mut held = shared.index();
+        let mut held = indexer.index();
         let index = held.as_mut().filter(|index| index.covers(base))?;
-        let is_true = index.refresh(&*self.tree);
-        if !is_true || index.counts().dirty > 0 {
-            shared.wake();
+        let is_current = index.refresh(&*self.tree);
+        if !is_current || index.dirty_len() > 0 {
+            indexer.wake();
         }
-        is_true.then(|| index.names(base, filter))
+        is_current.then(|| index.names(base, filter))
     }
 
-    /// Walks everything at or below `base`.
+    /// Walks everything at or below `base`; returns the files, and the directories that could not be entered.
     fn walk(
         &self,
         base: &[u8],
         depth: usize,
         stop: &Stop<'_>,
-    ) -> Result<(Paths, Unreadable), ToolError> {
+    ) -> Result<(Paths, Vec<Box<[u8]>>), ToolError> {
         let rules = IgnoreRules::read(self.tree.path());
-        let above = above(&*self.tree, &rules, base);
+        let above = level_above(&*self.tree, &rules, base);
         let walk = TreeWalk {
             tree: &*self.tree,
             rules: &rules,
@@ -210,13 +208,13 @@ impl IndexedRoot {
         if walked.unreadable.iter().any(|path| **path == *base) {
             let shown =
                 if base.is_empty() { ".".to_owned() } else { escape::path(&self.prefix, base) };
-            let message = format!("`{shown}` may not be listed: permission denied");
+            let message = format!("`{shown}` cannot be searched: permission denied");
             return Err(ToolError::new(ErrorKind::Permission, message).at(shown));
         }
         Ok((walked.paths(), walked.unreadable))
     }
 
-    /// Tells of directories that could not be entered.
+    /// Adds directories that could not be entered to what was not searched.
     fn add_unreadable(&self, found: &mut Found, unreadable: &[Box<[u8]>]) {
         found.skipped.count += unreadable.len() as u64;
         if let (None, Some(first)) = (&found.skipped.first, unreadable.first()) {
@@ -227,8 +225,8 @@ impl IndexedRoot {
 }
 
 /// Returns the rules in force in the directory that `base` is in.
-fn above(tree: &dyn SearchableTree, rules: &IgnoreRules, base: &[u8]) -> Option<Arc<Level>> {
-    let mut level = rules.top();
+fn level_above(tree: &dyn SearchableTree, rules: &IgnoreRules, base: &[u8]) -> Option<Arc<Level>> {
+    let mut level = rules.above_root();
     if base.is_empty() {
         return level;
     }
@@ -239,7 +237,7 @@ fn above(tree: &dyn SearchableTree, rules: &IgnoreRules, base: &[u8]) -> Option<
         let mut files = RuleFiles::default();
         for name in RULE_FILES {
             if let Ok(meta) = statat(&handle, name, AtFlags::SYMLINK_NOFOLLOW) {
-                files.note(&handle, name, FileType::from_raw_mode(meta.st_mode));
+                files.add(&handle, name, FileType::from_raw_mode(meta.st_mode));
             }
         }
         let absolute = absolute(tree, path);
@@ -249,10 +247,10 @@ fn above(tree: &dyn SearchableTree, rules: &IgnoreRules, base: &[u8]) -> Option<
     level
 }
 
-/// Files as a walk found them.
+/// Files that a walk found.
 struct WalkedFiles {
     paths: Paths,
-    /// Which of them are meant; all without it.
+    /// The places of the files that are meant; all without it.
     chosen: Option<Vec<usize>>,
 }
 
@@ -270,13 +268,13 @@ impl Targets for WalkedFiles {
     }
 }
 
-/// Files that the index chose.
-struct Indexed<'a> {
+/// Files that the index could not rule out.
+struct IndexedFiles<'a> {
     candidates: CandidateFiles,
-    shared: &'a Indexer,
+    indexer: &'a Indexer,
 }
 
-impl Targets for Indexed<'_> {
+impl Targets for IndexedFiles<'_> {
     fn len(&self) -> usize {
         self.candidates.len()
     }
@@ -286,7 +284,7 @@ impl Targets for Indexed<'_> {
     }
 
     fn text(&self, index: usize) -> Option<(Arc<[u8]>, TextKind)> {
-        let held = self.shared.index();
+        let held = self.indexer.index();
         let candidates = &self.candidates;
         let text = held.as_ref()?.text(candidates.generation, candidates.slot(index))?;
         Some((text, TextKind::Plain))
@@ -317,12 +315,13 @@ impl Search for Engine {
             stop: &stop,
             threads: root.threads,
         };
-        if let Some(indexed) = root.candidates(&compiled.query, &base, &filter, ask.counts_files) {
+        let count = if ask.counts_files { RuledOutCount::Exact } else { RuledOutCount::Skip };
+        if let Some(indexed) = root.candidates(&compiled.query, &base, &filter, count) {
             let mut found = search.run(&indexed);
             cancel.check()?;
             if ask.counts_files && !found.is_partial {
-                // Those that need not be looked at were searched as well.
-                found.files_searched += indexed.candidates.passed_over as u64;
+                // A file that the index rules out counts as searched.
+                found.files_searched += indexed.candidates.ruled_out as u64;
             }
             root.add_unreadable(&mut found, &indexed.candidates.unreadable);
             return Ok(found);
@@ -330,7 +329,7 @@ impl Search for Engine {
         let depth = ask.scope.depth.unwrap_or(usize::MAX);
         let (paths, unreadable) = root.walk(&base, depth, &stop)?;
         let is_late = stop.is_late();
-        let chosen = (!filter.is_open()).then(|| filter.select(&paths, 0, paths.len()));
+        let chosen = (!filter.is_unrestricted()).then(|| filter.select(&paths, 0, paths.len()));
         let mut found = search.run(&WalkedFiles { paths, chosen });
         cancel.check()?;
         found.is_partial |= is_late;
@@ -363,7 +362,7 @@ impl Search for Engine {
     }
 }
 
-/// Sorts files by what the file system says of them now; those that are gone come last.
+/// Sorts files by their size or time as `stat` reports it now; files that are gone come last.
 fn sort(
     tree: &dyn SearchableTree,
     paths: &mut Vec<&[u8]>,
@@ -389,12 +388,13 @@ fn sort(
         });
         keyed.push((std::cmp::Reverse(key), *path));
     }
-    // The sort is stable, so that equal ones stay in order of their paths.
+    // The sort is stable, so that files with equal keys stay in order of their paths.
     keyed.sort_by_key(|(key, _)| *key);
     *paths = keyed.into_iter().map(|(_, path)| path).collect();
     Ok(())
 }
 
+/// Returns one page of the paths, spelt with their prefix.
 fn page(prefix: &str, paths: &[&[u8]], page: &Page) -> FoundPaths {
     let mut bytes = 0;
     let mut chosen = Vec::new();

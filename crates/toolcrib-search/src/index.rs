@@ -1,13 +1,15 @@
-//! The index of a tree: which files may have a match, kept current by file events.
+//! The index of a tree: trigrams that say which files cannot have a match, kept current by file events.
 
 pub(crate) mod candidates;
 pub(crate) mod disk;
+pub(crate) mod error;
 mod events;
 mod indexed_file;
 pub(crate) mod indexer;
 mod maintenance;
 mod posting_list;
 mod postings;
+mod slot_names;
 pub(crate) mod status;
 mod sweep;
 mod tree_index;

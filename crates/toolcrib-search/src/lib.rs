@@ -15,5 +15,9 @@ pub use index::disk::{
     SavedIndex, delete_index, disable_index, enable_index, index_folder, is_index_disabled,
     saved_index,
 };
+pub use index::error::{IndexError, IndexErrorKind};
 pub use index::indexer::IndexOptions;
-pub use index::status::{IndexStatus, Phase, PublishedStatus, published_statuses};
+pub use index::status::{
+    IndexCounts, IndexMemory, IndexStatus, Phase, PublishedStatus, ReadProgress, Saving,
+    published_statuses,
+};

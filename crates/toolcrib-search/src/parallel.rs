@@ -1,11 +1,11 @@
-//! Several threads at one piece of work; what the helpers use counts as used by whoever has them.
+//! One piece of work on several threads; what the other threads use counts as used by the caller.
 
 use std::sync::{Mutex, PoisonError};
 
 use toolcrib_core::{SearchableTree, Usage};
 
-/// Works on this thread and on as many others as make `threads` in all. Without another thread it takes
-/// longer, and that is all.
+/// Runs `worker` on this thread and on as many others as make `threads` in all. If a thread cannot be started, the
+/// work takes longer, and that is all.
 pub(crate) fn run(tree: &dyn SearchableTree, threads: usize, worker: impl Fn() + Sync) {
     let used = Mutex::new(Usage::default());
     std::thread::scope(|scope| {

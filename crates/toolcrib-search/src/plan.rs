@@ -1,14 +1,14 @@
-//! The plan of a question: which trigrams every line that matches must have, read off the pattern's
-//! syntax tree. It may ask for too little, never for too much.
+//! The query plan of a pattern: the trigrams that every matching line must have, read off the pattern's syntax
+//! tree. The plan may ask for too few trigrams, never for one that a matching line lacks.
 
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 
 use crate::trigram::{Trigram, class, of_classes};
 
-/// What a file must have to be worth looking at.
+/// The trigrams that a file must have to be worth opening.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Query {
-    /// Nothing: any file may match.
+    /// None: any file may match.
     All,
     /// This trigram.
     Trigram(Trigram),
@@ -18,30 +18,30 @@ pub(crate) enum Query {
     Or(Vec<Query>),
 }
 
-/// How many strings a set may have before it is only known by its ends.
+/// How many strings a set may have before only their first and last bytes are kept.
 const MAX_STRINGS: usize = 64;
-/// How many members a class may have to be spelt out.
+/// How many members a character class may have to be spelt out.
 const MAX_CLASS_MEMBERS: usize = 16;
 /// How deep a syntax tree is followed.
 const MAX_DEPTH: usize = 200;
 
-/// Strings as the classes of their bytes.
+/// Strings, as the classes of their bytes.
 type Strings = Vec<Vec<u8>>;
 
 /// What is known of the strings that a part of a pattern matches.
 #[derive(Clone)]
 struct MatchedStrings {
-    /// All of them, if they are few.
+    /// All strings, if they are few.
     exact: Option<Strings>,
-    /// How they begin and end, if not. At most two bytes matter: a trigram has three.
+    /// How the strings begin and end, if they are not all known. Two bytes are enough, because a trigram has three.
     prefix: Strings,
     suffix: Strings,
     query: Query,
 }
 
-/// Returns what a file must have for a line of it to match.
+/// Returns the trigrams that a file must have for one of its lines to match.
 pub(crate) fn plan(hir: &Hir) -> Query {
-    let info = analyze(hir, 0).settle();
+    let info = analyze(hir, 0).summarize();
     info.query
 }
 
@@ -109,21 +109,21 @@ fn members(set: &Class) -> Option<Strings> {
 }
 
 fn repeat(repetition: &Repetition, depth: usize) -> MatchedStrings {
-    // Looked at once: each level of nesting would else double the work.
+    // The part is analyzed once: analyzing it again on each level of nesting would double the work each time.
     let sub = analyze(&repetition.sub, depth + 1);
     match (repetition.min, repetition.max) {
         (0, Some(1)) => sub.or(MatchedStrings::exact(vec![Vec::new()])),
         (0, _) => MatchedStrings::anything(),
         (1, Some(1)) => sub,
         (min, max) => {
-            // A few of them in a row say all that trigrams can know.
+            // Three repetitions in a row say all that trigrams can know.
             let known = min.min(3);
             let mut info = sub.clone();
             for _ in 1..known {
                 info = info.then(sub.clone());
             }
             if max != Some(known) {
-                // What follows is unknown, but it ends as one of them does.
+                // More repetitions may follow, and the text ends as one of them does.
                 info = info.then(sub.open());
             }
             info
@@ -140,8 +140,8 @@ impl MatchedStrings {
         Self { exact: None, prefix: vec![Vec::new()], suffix: vec![Vec::new()], query: Query::All }
     }
 
-    /// Forgets the strings but for their ends; what must be in them goes into the query.
-    fn settle(self) -> Self {
+    /// Keeps only how the strings begin and end; their trigrams go into the query.
+    fn summarize(self) -> Self {
         let Some(strings) = self.exact else { return self };
         let query = self.query.and(any_of(&strings));
         let prefix = ends(strings.iter().map(|it| it[..it.len().min(2)].to_vec()));
@@ -149,10 +149,10 @@ impl MatchedStrings {
         Self { exact: None, prefix, suffix, query }
     }
 
-    /// What matches several in a row, of which only that it may go on is known: how it begins is lost.
+    /// Describes an unknown number of repetitions: how they begin is not known, only how they end.
     fn open(self) -> Self {
-        let settled = self.settle();
-        Self { exact: None, prefix: vec![Vec::new()], suffix: settled.suffix, query: Query::All }
+        let summary = self.summarize();
+        Self { exact: None, prefix: vec![Vec::new()], suffix: summary.suffix, query: Query::All }
     }
 
     fn then(self, next: Self) -> Self {
@@ -164,9 +164,9 @@ impl MatchedStrings {
         }
         let begins = self.exact.clone();
         let ends_in = next.exact.clone();
-        let (a, b) = (self.settle(), next.settle());
+        let (a, b) = (self.summarize(), next.summarize());
         let mut query = a.query.and(b.query);
-        // Trigrams that lie across the two.
+        // Trigrams across the border of the two.
         if a.suffix.len() * b.prefix.len() <= MAX_STRINGS {
             query = query.and(any_of(&cross(&a.suffix, &b.prefix)));
         }
@@ -194,7 +194,7 @@ impl MatchedStrings {
         {
             return Self::exact(ends(a.iter().chain(b).cloned()));
         }
-        let (a, b) = (self.settle(), other.settle());
+        let (a, b) = (self.summarize(), other.summarize());
         let query = match (a.query, b.query) {
             (Query::All, _) | (_, Query::All) => Query::All,
             (Query::Or(mut all), Query::Or(more)) => {
@@ -213,7 +213,7 @@ impl MatchedStrings {
     }
 }
 
-/// Sorts and thins out a set; one that is too large says nothing.
+/// Sorts a set of strings and removes duplicates; a set that is too large says nothing.
 fn ends(strings: impl Iterator<Item = Vec<u8>>) -> Strings {
     let mut strings: Strings = strings.collect();
     strings.sort_unstable();
@@ -232,17 +232,17 @@ fn cross(a: &Strings, b: &Strings) -> Strings {
     strings
 }
 
-/// What a file has that has one of these strings.
+/// Returns the trigrams of a file that contains one of these strings.
 fn any_of(strings: &Strings) -> Query {
     let mut alternatives = Vec::with_capacity(strings.len());
     for string in strings {
-        let mut grams: Vec<Trigram> = string.windows(3).map(of_classes).collect();
-        grams.sort_unstable();
-        grams.dedup();
-        match grams.as_slice() {
+        let mut trigrams: Vec<Trigram> = string.windows(3).map(of_classes).collect();
+        trigrams.sort_unstable();
+        trigrams.dedup();
+        match trigrams.as_slice() {
             [] => return Query::All,
             [one] => alternatives.push(Query::Trigram(*one)),
-            _ => alternatives.push(Query::And(grams.into_iter().map(Query::Trigram).collect())),
+            _ => alternatives.push(Query::And(trigrams.into_iter().map(Query::Trigram).collect())),
         }
     }
     match alternatives.len() {
@@ -268,11 +268,11 @@ impl Query {
         }
     }
 
-    /// Whether something with the trigrams that `has` knows may match.
+    /// Whether a text may match that has the trigrams for which `has` returns true.
     pub(crate) fn admits(&self, has: &dyn Fn(Trigram) -> bool) -> bool {
         match self {
             Self::All => true,
-            Self::Trigram(gram) => has(*gram),
+            Self::Trigram(trigram) => has(*trigram),
             Self::And(all) => all.iter().all(|query| query.admits(has)),
             Self::Or(any) => any.iter().any(|query| query.admits(has)),
         }
@@ -288,10 +288,10 @@ mod tests {
 
     use super::*;
     use crate::pattern::Patterns;
-    use crate::trigram::gram;
+    use crate::trigram::trigram;
 
-    fn grams(text: &str) -> HashSet<Trigram> {
-        text.as_bytes().windows(3).map(gram).collect()
+    fn trigrams(text: &str) -> HashSet<Trigram> {
+        text.as_bytes().windows(3).map(trigram).collect()
     }
 
     fn planned(text: &str, ignores_case: bool) -> Query {
@@ -302,11 +302,14 @@ mod tests {
     #[track_caller]
     fn check(pattern: &str, has: &str, lacks: &[&str]) {
         let query = planned(pattern, false);
-        let known = grams(has);
-        assert!(query.admits(&|gram| known.contains(&gram)), "{pattern}: {query:?}");
+        let known = trigrams(has);
+        assert!(query.admits(&|trigram| known.contains(&trigram)), "{pattern}: {query:?}");
         for text in lacks {
-            let known = grams(text);
-            assert!(!query.admits(&|gram| known.contains(&gram)), "{pattern} in {text}: {query:?}");
+            let known = trigrams(text);
+            assert!(
+                !query.admits(&|trigram| known.contains(&trigram)),
+                "{pattern} in {text}: {query:?}"
+            );
         }
     }
 
@@ -332,10 +335,10 @@ mod tests {
     #[test]
     fn letters_that_fold_into_ascii_are_not_forgotten() {
         let query = planned("kelvin", true);
-        let known = grams("\u{212a}elvin");
-        assert!(query.admits(&|gram| known.contains(&gram)), "{query:?}");
-        let known = grams("celvin");
-        assert!(!query.admits(&|gram| known.contains(&gram)));
+        let known = trigrams("\u{212a}elvin");
+        assert!(query.admits(&|trigram| known.contains(&trigram)), "{query:?}");
+        let known = trigrams("celvin");
+        assert!(!query.admits(&|trigram| known.contains(&trigram)));
     }
 
     #[test]
@@ -347,7 +350,7 @@ mod tests {
         assert!(start.elapsed() < std::time::Duration::from_secs(10));
     }
 
-    /// A generator of numbers that are the same on every run.
+    /// A generator of pseudo-random numbers, the same on every run.
     struct Chance(u64);
 
     impl Chance {
@@ -403,8 +406,8 @@ mod tests {
             let query = &compiled.query;
             for _ in 0..8 {
                 let line = chance.text();
-                let known = grams(&line);
-                let is_admitted = query.admits(&|gram| known.contains(&gram));
+                let known = trigrams(&line);
+                let is_admitted = query.admits(&|trigram| known.contains(&trigram));
                 refused += u32::from(!is_admitted);
                 if compiled.matcher.is_match(line.as_bytes()).unwrap() {
                     matched += 1;

@@ -396,7 +396,7 @@ fn globs(fd: &Path, tree: &Path, warm: &Engine) -> Result<(), Box<dyn Error>> {
 
 fn print_index(built: &Built, warm: &Engine, tree: &Path) -> Result<(), Box<dyn Error>> {
     let status = &built.status;
-    let text = status.texts.max(1) as f64;
+    let text = status.memory.texts.max(1) as f64;
     println!(
         "index: ready in {:.2} s, {:.1} × one rg scan (goal 10), by {} thread(s)",
         built.ready.as_secs_f64(),
@@ -405,8 +405,8 @@ fn print_index(built: &Built, warm: &Engine, tree: &Path) -> Result<(), Box<dyn 
     );
     println!(
         "postings: {:.1} MB, {:.1} % of the {:.0} MB of text that is kept (goal 15 %)",
-        status.postings as f64 / 1e6,
-        status.postings as f64 / text * 100.0,
+        status.memory.postings as f64 / 1e6,
+        status.memory.postings as f64 / text * 100.0,
         text / 1e6
     );
     if std::env::var_os("BENCH_CORPUS").is_none() {
@@ -432,7 +432,7 @@ fn one_file(warm: &Engine, tree: &Path) -> Result<f64, Box<dyn Error>> {
         ask.page = Page { most: 1, ..Page::ALL };
         warm.grep(&ask, &Cancel::default())?;
         std::thread::sleep(Duration::from_millis(60));
-        times.push(wait(warm)?.one_file);
+        times.push(wait(warm)?.last_update);
     }
     std::fs::remove_file(tree.join("bench_changed.rs"))?;
     Ok(median(&mut times).as_secs_f64() * 1e6)

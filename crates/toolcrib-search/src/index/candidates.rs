@@ -1,27 +1,27 @@
-//! Which files a question has to look at.
+//! The candidates of a question: the files that the index cannot rule out.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::index::posting_list::DocId;
-use crate::index::tree_index::{FileState, Index, PathKey};
-use crate::paths::{Paths, is_below, order};
+use crate::index::tree_index::{FileState, Index};
+use crate::paths::{PathKey, Paths, is_below, order};
 use crate::plan::Query;
 use crate::scan::filter::Filter;
 use crate::trigram::Trigram;
 
-/// The files that a question has to look at, in order.
+/// The files that must be opened for a question, in order of their paths.
 pub(crate) struct CandidateFiles {
-    names: Arc<Paths>,
+    listed: Arc<Paths>,
     slots: Vec<u32>,
-    /// The paths of those that were added, by slot.
+    /// The paths of the files that came since the last walk, by slot.
     added: HashMap<u32, Box<[u8]>>,
-    /// How many files need not be looked at and count as searched.
-    pub(crate) passed_over: usize,
+    /// How many files the index rules out; they count as searched.
+    pub(crate) ruled_out: usize,
     /// Directories that could not be entered.
     pub(crate) unreadable: Vec<Box<[u8]>>,
-    /// Which index the slots are of.
+    /// The generation of the index that the slots are of.
     pub(crate) generation: u64,
 }
 
@@ -36,17 +36,26 @@ impl CandidateFiles {
 
     pub(crate) fn path(&self, index: usize) -> &[u8] {
         let slot = self.slots[index];
-        if (slot as usize) < self.names.len() {
-            return self.names.get(slot as usize);
+        if (slot as usize) < self.listed.len() {
+            return self.listed.get(slot as usize);
         }
         self.added.get(&slot).map_or(b"", |path| path)
     }
 }
 
+/// Whether to count the files that the index rules out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RuledOutCount {
+    /// They are counted, which takes a look at every name.
+    Exact,
+    /// They are not; the count is 0.
+    Skip,
+}
+
 impl Index {
     /// Whether a directory is one that the walk entered.
     pub(crate) fn covers(&self, directory: &[u8]) -> bool {
-        self.directories.contains_key(&PathKey(directory.into()))
+        self.directories.contains_key(&PathKey::new(directory))
     }
 
     /// Returns the files below `directory` that pass the filter and may have what `query` asks for.
@@ -55,89 +64,92 @@ impl Index {
         query: &Query,
         directory: &[u8],
         filter: &Filter,
-        counts: bool,
+        count: RuledOutCount,
     ) -> CandidateFiles {
-        let (from, to) = self.listed_below(directory);
+        let (from, to) = self.names.listed_below(directory);
         let is_meant = |slot: u32| {
-            let (path, is_below) = match (slot as usize).checked_sub(self.names.len()) {
-                None => (self.names.get(slot as usize), (from..to).contains(&(slot as usize))),
-                Some(added) => {
-                    let path = &*self.added_names[added].0;
-                    (path, is_below(path, directory))
-                }
+            let (path, is_below) = match self.names.added_path(slot) {
+                None => (self.names.path(slot), (from..to).contains(&(slot as usize))),
+                Some(path) => (path.bytes(), is_below(path.bytes(), directory)),
             };
-            is_below && (filter.is_open() || filter.passes(path))
+            is_below && (filter.is_unrestricted() || filter.passes(path))
         };
         let mut chosen = if *query == Query::All {
-            self.all_of(from, to, filter, &is_meant)
+            self.all_texts(from..to, filter, &is_meant)
         } else {
-            self.chosen(query, &is_meant)
+            self.matching(query, &is_meant)
         };
         chosen.sort_unstable();
-        let added = chosen.partition_point(|slot| (*slot as usize) < self.names.len());
-        let mut added: Vec<(&PathKey, u32)> = chosen
-            .split_off(added)
-            .into_iter()
-            .map(|slot| (&self.added_names[slot as usize - self.names.len()], slot))
-            .collect();
-        added.sort_unstable_by_key(|(name, _)| *name);
-        let is_text =
-            |slot: usize| !matches!(self.files[slot].state, FileState::Gone | FileState::Binary);
-        let meant = if counts {
-            let listed = filter.select(&self.names, from, to).into_iter();
-            let more = self.added.values().filter(|slot| is_meant(**slot));
-            listed.filter(|slot| is_text(*slot)).count()
-                + more.filter(|slot| is_text(**slot as usize)).count()
-        } else {
-            0
-        };
+        let listed_len = self.names.listed().len();
+        let added = chosen.partition_point(|slot| (*slot as usize) < listed_len);
+        let added = chosen.split_off(added).into_iter();
+        let mut added: Vec<(&PathKey, u32)> =
+            added.filter_map(|slot| Some((self.names.added_path(slot)?, slot))).collect();
+        added.sort_unstable_by_key(|(path, _)| *path);
         let mut candidates = self.merge(chosen, added);
-        candidates.passed_over = meant.saturating_sub(candidates.len());
-        let unreadable = self.unreadable.iter().filter(|name| is_below(&name.0, directory));
-        candidates.unreadable = unreadable.map(|name| name.0.clone()).collect();
+        if count == RuledOutCount::Exact {
+            let meant = self.texts_len(from..to, filter, &is_meant);
+            candidates.ruled_out = meant.saturating_sub(candidates.len());
+        }
+        let unreadable = self.unreadable.iter().filter(|path| is_below(path.bytes(), directory));
+        candidates.unreadable = unreadable.map(|path| path.bytes().into()).collect();
         candidates
     }
 
     /// Returns the files below `directory` that pass the filter.
     pub(crate) fn names(&self, directory: &[u8], filter: &Filter) -> CandidateFiles {
-        let (from, to) = self.listed_below(directory);
-        let is_there = |slot: u32| self.files[slot as usize].state != FileState::Gone;
-        let listed = filter.select(&self.names, from, to).into_iter().map(|slot| slot as u32);
-        let listed: Vec<u32> = listed.filter(|slot| is_there(*slot)).collect();
-        let added = self.added.iter().filter(|(name, slot)| {
-            is_there(**slot) && is_below(&name.0, directory) && filter.passes(&name.0)
+        let (from, to) = self.names.listed_below(directory);
+        let listed = filter.select(self.names.listed(), from, to);
+        let listed = listed.into_iter().map(|slot| slot as u32);
+        let listed: Vec<u32> = listed.filter(|slot| self.is_there(*slot)).collect();
+        let added = self.names.added().filter(|(path, slot)| {
+            self.is_there(*slot) && is_below(path.bytes(), directory) && filter.passes(path.bytes())
         });
-        let added = added.map(|(name, slot)| (name, *slot)).collect();
+        let added = added.collect();
         self.merge(listed, added)
     }
 
-    /// All files that are meant and could have a line, in no order.
-    fn all_of(
+    /// Whether a file is there and could have a line that matches.
+    fn is_text(&self, slot: u32) -> bool {
+        !matches!(self.files[slot as usize].state, FileState::Gone | FileState::Binary)
+    }
+
+    /// Counts the files that are meant and could have a line that matches.
+    fn texts_len(
         &self,
-        from: usize,
-        to: usize,
+        listed: std::ops::Range<usize>,
+        filter: &Filter,
+        is_meant: &dyn Fn(u32) -> bool,
+    ) -> usize {
+        let listed = filter.select(self.names.listed(), listed.start, listed.end).into_iter();
+        let added = self.names.added().map(|(_, slot)| slot).filter(|slot| is_meant(*slot));
+        listed.filter(|slot| self.is_text(*slot as u32)).count()
+            + added.filter(|slot| self.is_text(*slot)).count()
+    }
+
+    /// Returns all files that are meant and could have a line that matches, in no order.
+    fn all_texts(
+        &self,
+        listed: std::ops::Range<usize>,
         filter: &Filter,
         is_meant: &dyn Fn(u32) -> bool,
     ) -> Vec<u32> {
-        let is_searched = |slot: u32| {
-            !matches!(self.files[slot as usize].state, FileState::Gone | FileState::Binary)
-        };
-        let added = self.added.values().copied().filter(|slot| is_meant(*slot));
-        let listed = if filter.is_open() {
-            (from..to).collect()
+        let added = self.names.added().map(|(_, slot)| slot).filter(|slot| is_meant(*slot));
+        let listed = if filter.is_unrestricted() {
+            listed.collect()
         } else {
-            filter.select(&self.names, from, to)
+            filter.select(self.names.listed(), listed.start, listed.end)
         };
         let listed = listed.into_iter().map(|slot| slot as u32);
-        listed.chain(added).filter(|slot| is_searched(*slot)).collect()
+        listed.chain(added).filter(|slot| self.is_text(*slot)).collect()
     }
 
-    /// The files that are meant and may have what is asked for, in no order.
-    fn chosen(&self, query: &Query, is_meant: &dyn Fn(u32) -> bool) -> Vec<u32> {
+    /// Returns the files that are meant and may have what is asked for, in no order.
+    fn matching(&self, query: &Query, is_meant: &dyn Fn(u32) -> bool) -> Vec<u32> {
         let mut chosen = Vec::new();
-        for (number, part) in self.parts.iter().enumerate() {
+        for (number, shard) in self.postings.shards.iter().enumerate() {
             let mut consider = |doc: DocId| {
-                let Some(slot) = part.slots.get(usize::from(doc)).copied() else { return };
+                let Some(slot) = shard.slots.get(usize::from(doc)).copied() else { return };
                 let is_current = self
                     .files
                     .get(slot as usize)
@@ -146,29 +158,32 @@ impl Index {
                     chosen.push(slot);
                 }
             };
-            match part.segment.find(query) {
+            match shard.postings.find(query) {
                 Some(docs) => docs.into_iter().for_each(&mut consider),
-                None => (0..part.slots.len()).for_each(|doc| consider(doc as DocId)),
+                None => (0..shard.slots.len()).for_each(|doc| consider(doc as DocId)),
             }
         }
-        let admits = |grams: &[Trigram]| query.admits(&|gram| grams.binary_search(&gram).is_ok());
-        let fresh = self.fresh.iter().filter(|(_, grams)| admits(grams)).map(|(slot, _)| *slot);
-        chosen.extend(fresh.chain(self.always_scan.iter().copied()).filter(|slot| is_meant(*slot)));
+        let admits =
+            |known: &[Trigram]| query.admits(&|trigram| known.binary_search(&trigram).is_ok());
+        let fresh = self.postings.fresh.iter().filter(|(_, trigrams)| admits(trigrams));
+        let fresh = fresh.map(|(slot, _)| *slot);
+        let always = self.unindexed.always_scan.iter().copied();
+        chosen.extend(fresh.chain(always).filter(|slot| is_meant(*slot)));
         chosen
     }
 
-    /// Puts listed and added files in one order.
+    /// Merges files of the walk and files that came since into one order of paths.
     fn merge(&self, listed: Vec<u32>, added: Vec<(&PathKey, u32)>) -> CandidateFiles {
-        let paths = added.iter().map(|(name, slot)| (*slot, name.0.clone())).collect();
+        let paths = added.iter().map(|(path, slot)| (*slot, path.bytes().into())).collect();
         let slots = if added.is_empty() {
             listed
         } else {
             let mut slots = Vec::with_capacity(listed.len() + added.len());
             let mut added = added.into_iter().peekable();
             for slot in listed {
-                let path = self.names.get(slot as usize);
+                let path = self.names.path(slot);
                 while let Some((_, other)) =
-                    added.next_if(|(name, _)| order(&name.0, path) == Ordering::Less)
+                    added.next_if(|(added, _)| order(added.bytes(), path) == Ordering::Less)
                 {
                     slots.push(other);
                 }
@@ -177,19 +192,17 @@ impl Index {
             slots.extend(added.map(|(_, slot)| slot));
             slots
         };
-        let names = Arc::clone(&self.names);
-        let generation = self.generation;
         CandidateFiles {
-            names,
+            listed: Arc::clone(self.names.listed()),
             slots,
             added: paths,
-            passed_over: 0,
+            ruled_out: 0,
             unreadable: Vec::new(),
-            generation,
+            generation: self.generation,
         }
     }
 
-    /// Returns a file's text, if it is kept and the slot is one of this index.
+    /// Returns a file's text, if it is in memory and the slot is one of this index.
     pub(crate) fn text(&self, generation: u64, slot: u32) -> Option<Arc<[u8]>> {
         if generation != self.generation {
             return None;

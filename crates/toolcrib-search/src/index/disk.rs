@@ -1,5 +1,5 @@
-//! The index on disk: names, stamps and postings, never text, under a checksum. What does not fit
-//! exactly is as good as not there.
+//! The index on disk: names, stamps and postings, never text, under a checksum. A file that does not fit exactly is
+//! treated as missing.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -15,12 +15,12 @@ use toolcrib_core::FileStamp;
 
 const MAGIC: &[u8; 16] = b"toolcrib-index-2";
 
-/// Writes what is known to a file that is not there before it is whole.
-pub(crate) fn save(folder: &Path, past: &IndexSnapshot) -> io::Result<u64> {
+/// Saves a snapshot: writes it to a temporary file and renames that, so that a half-written index is never seen.
+pub(crate) fn save(folder: &Path, snapshot: &IndexSnapshot) -> io::Result<u64> {
     std::fs::create_dir_all(folder)?;
     remove_leftovers(folder, std::time::Duration::from_mins(10));
     let temporary = folder.join(format!("index.{}~", std::process::id()));
-    let saved = write(&temporary, past);
+    let saved = write(&temporary, snapshot);
     let saved =
         saved.and_then(|size| std::fs::rename(&temporary, folder.join("index")).map(|()| size));
     if saved.is_err() {
@@ -29,7 +29,7 @@ pub(crate) fn save(folder: &Path, past: &IndexSnapshot) -> io::Result<u64> {
     saved
 }
 
-/// Removes what a process that was killed left half written.
+/// Removes temporary files that a killed process left behind, if they are older than `age`.
 fn remove_leftovers(folder: &Path, age: std::time::Duration) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
@@ -43,7 +43,7 @@ fn remove_leftovers(folder: &Path, age: std::time::Duration) {
     }
 }
 
-fn write(path: &Path, past: &IndexSnapshot) -> io::Result<u64> {
+fn write(path: &Path, snapshot: &IndexSnapshot) -> io::Result<u64> {
     use std::os::unix::fs::OpenOptionsExt;
     let file = std::fs::OpenOptions::new()
         .write(true)
@@ -54,26 +54,26 @@ fn write(path: &Path, past: &IndexSnapshot) -> io::Result<u64> {
     let mut out =
         Out { file: io::BufWriter::with_capacity(1 << 20, file), sum: Sha256::new(), size: 0 };
     out.bytes(MAGIC)?;
-    out.number(past.parts.len())?;
-    for segment in &past.parts {
-        let parts = segment.parts();
-        out.number(parts.docs)?;
-        out.words(parts.heads)?;
-        out.block(parts.thirds)?;
-        out.words(parts.entries)?;
-        out.block(parts.lists)?;
+    out.number(snapshot.shards.len())?;
+    for postings in &snapshot.shards {
+        let tables = postings.tables();
+        out.number(tables.docs)?;
+        out.words(tables.heads)?;
+        out.block(tables.thirds)?;
+        out.words(tables.entries)?;
+        out.block(tables.lists)?;
     }
-    let kept = past.files.iter().filter(|(_, known)| !known.is_racy);
+    let kept = snapshot.files.iter().filter(|(_, known)| !known.is_racy);
     out.number(kept.clone().count())?;
     for (path, known) in kept {
         out.block(path)?;
-        let (kind, part, doc) = match known.state {
+        let (kind, shard, doc) = match known.state {
             FileState::Binary => (1, 0, 0),
-            FileState::Packed(part, doc) => (2, part, doc),
+            FileState::Packed(shard, doc) => (2, shard, doc),
             _ => (0, 0, 0),
         };
         out.bytes(&[kind])?;
-        out.bytes(&part.to_le_bytes())?;
+        out.bytes(&shard.to_le_bytes())?;
         out.bytes(&doc.to_le_bytes())?;
         let FileStamp { device: _, inode, size, modified_ns, changed_ns } = known.stamp;
         for number in [inode, size, modified_ns.cast_unsigned(), changed_ns.cast_unsigned()] {
@@ -120,7 +120,7 @@ impl Out {
     }
 }
 
-/// Reads what was saved; nothing if there is nothing, or it is damaged, or larger than `most`.
+/// Loads the saved snapshot; nothing if there is none, or it is damaged, or larger than `most` bytes.
 pub(crate) fn load(folder: &Path, most: usize) -> Option<IndexSnapshot> {
     let mut file = File::open(folder.join("index")).ok()?;
     if file.metadata().ok()?.len() > most as u64 {
@@ -137,24 +137,24 @@ pub(crate) fn load(folder: &Path, most: usize) -> Option<IndexSnapshot> {
 
 fn parse(content: &[u8]) -> Option<IndexSnapshot> {
     let mut content = In { rest: content.strip_prefix(MAGIC)? };
-    let mut past = IndexSnapshot::default();
+    let mut snapshot = IndexSnapshot::default();
     for _ in 0..content.number()? {
         let docs = content.number()?;
         let heads = content.words()?;
         let thirds = content.block()?.to_vec();
         let entries = content.words()?;
         let lists = content.block()?.to_vec();
-        let segment = if heads.is_empty() {
+        let postings = if heads.is_empty() {
             Postings::empty()
         } else {
-            Postings::from_parts(heads, thirds, entries, lists, docs)?
+            Postings::from_tables(heads, thirds, entries, lists, docs)?
         };
-        past.parts.push(Arc::new(segment));
+        snapshot.shards.push(Arc::new(postings));
     }
     for _ in 0..content.number()? {
         let path = content.block()?.into();
         let kind = content.take(1)?[0];
-        let part = u16::from_le_bytes(content.take(2)?.try_into().ok()?);
+        let shard = u16::from_le_bytes(content.take(2)?.try_into().ok()?);
         let doc = u16::from_le_bytes(content.take(2)?.try_into().ok()?);
         let mut numbers = [0_u64; 4];
         for number in &mut numbers {
@@ -171,17 +171,17 @@ fn parse(content: &[u8]) -> Option<IndexSnapshot> {
         let state = match kind {
             1 => FileState::Binary,
             2 => {
-                let segment = past.parts.get(usize::from(part))?;
-                if usize::from(doc) >= segment.docs() {
+                let postings = snapshot.shards.get(usize::from(shard))?;
+                if usize::from(doc) >= postings.docs() {
                     return None;
                 }
-                FileState::Packed(part, doc)
+                FileState::Packed(shard, doc)
             }
             _ => FileState::AlwaysScan,
         };
-        past.files.insert(path, KnownFile { stamp, is_racy: false, state, text: None });
+        snapshot.files.insert(path, KnownFile { stamp, is_racy: false, state, text: None });
     }
-    content.rest.is_empty().then_some(past)
+    content.rest.is_empty().then_some(snapshot)
 }
 
 struct In<'a> {
@@ -212,7 +212,7 @@ impl<'a> In<'a> {
     }
 }
 
-/// Returns where, in a state folder, the index of a root is kept.
+/// Returns the folder, within a state folder, that the index of a root is saved in.
 pub fn index_folder(state: &Path, root: &Path) -> PathBuf {
     let sum = Sha256::digest(root.as_os_str().as_encoded_bytes());
     let mut name = String::new();
@@ -221,7 +221,7 @@ pub fn index_folder(state: &Path, root: &Path) -> PathBuf {
     state.join("search").join(name)
 }
 
-/// Whether the index that would be kept in a folder was switched off.
+/// Whether the index of a root was switched off.
 pub fn is_index_disabled(folder: &Path) -> bool {
     folder.join("off").exists()
 }
@@ -240,22 +240,22 @@ pub fn enable_index(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// An index on disk.
+/// The saved index of a root.
 #[derive(Clone, Copy, Debug)]
 pub struct SavedIndex {
-    /// Its size.
+    /// The size of the file.
     pub bytes: u64,
-    /// When it was written.
+    /// When the index was saved.
     pub written: std::time::SystemTime,
 }
 
-/// Returns the index that is kept in a folder, if there is one.
+/// Returns the index that is saved in a folder, if there is one.
 pub fn saved_index(folder: &Path) -> Option<SavedIndex> {
     let meta = std::fs::metadata(folder.join("index")).ok()?;
     Some(SavedIndex { bytes: meta.len(), written: meta.modified().ok()? })
 }
 
-/// Removes the index that is kept in a folder.
+/// Deletes the index that is saved in a folder.
 pub fn delete_index(folder: &Path) -> io::Result<()> {
     remove_leftovers(folder, std::time::Duration::ZERO);
     match std::fs::remove_file(folder.join("index")) {
@@ -269,38 +269,38 @@ mod tests {
     use super::*;
     use crate::index::postings::PostingsBuilder;
     use crate::plan::Query;
-    use crate::trigram::gram;
+    use crate::trigram::trigram;
 
-    fn past() -> IndexSnapshot {
+    fn snapshot() -> IndexSnapshot {
         let mut builder = PostingsBuilder::new();
         builder.add(b"hello world");
         builder.end();
-        let mut past =
-            IndexSnapshot { parts: vec![Arc::new(builder.build())], ..IndexSnapshot::default() };
+        let mut snapshot =
+            IndexSnapshot { shards: vec![Arc::new(builder.build())], ..IndexSnapshot::default() };
         let stamp = FileStamp { device: 0, inode: 1, size: 2, modified_ns: -3, changed_ns: 4 };
         let known = |state, is_racy| KnownFile { stamp, is_racy, state, text: None };
-        past.files.insert(b"a".as_slice().into(), known(FileState::Packed(0, 0), false));
-        past.files.insert(b"b".as_slice().into(), known(FileState::Binary, false));
-        past.files.insert(b"c".as_slice().into(), known(FileState::Binary, true));
-        past
+        snapshot.files.insert(b"a".as_slice().into(), known(FileState::Packed(0, 0), false));
+        snapshot.files.insert(b"b".as_slice().into(), known(FileState::Binary, false));
+        snapshot.files.insert(b"c".as_slice().into(), known(FileState::Binary, true));
+        snapshot
     }
 
     #[test]
     fn what_is_kept_comes_back_but_for_what_was_racy() {
         let folder = tempfile::tempdir().unwrap();
-        save(folder.path(), &past()).unwrap();
+        save(folder.path(), &snapshot()).unwrap();
         let back = load(folder.path(), 1 << 20).unwrap();
         assert_eq!(back.files.len(), 2);
         assert_eq!(back.files[b"a".as_slice()].state, FileState::Packed(0, 0));
         assert_eq!(back.files[b"a".as_slice()].stamp.modified_ns, -3);
-        assert_eq!(back.parts[0].find(&Query::Trigram(gram(b"wor"))), Some(vec![0]));
+        assert_eq!(back.shards[0].find(&Query::Trigram(trigram(b"wor"))), Some(vec![0]));
         assert!(load(folder.path(), 100).is_none(), "over the options");
     }
 
     #[test]
     fn a_damaged_index_is_none() {
         let folder = tempfile::tempdir().unwrap();
-        save(folder.path(), &past()).unwrap();
+        save(folder.path(), &snapshot()).unwrap();
         let whole = std::fs::read(folder.path().join("index")).unwrap();
         for at in [0, 20, whole.len() / 2, whole.len() - 1] {
             let mut bytes = whole.clone();

@@ -1,4 +1,4 @@
-//! A file as the index knows it: whether it is what it was, and what it turned out to be.
+//! Reading a file for the index: its stamp, its trigrams, and whether the index can answer for it.
 
 use std::fs::File;
 use std::io::Read;
@@ -7,98 +7,116 @@ use std::sync::Arc;
 use toolcrib_core::{FileStamp, SearchableTree};
 
 use crate::index::postings::PostingsBuilder;
-use crate::scan::open::{FileOpener, Unsearched, is_mounted};
+use crate::scan::open::{FileOpener, is_mounted};
 use crate::scan::stamp::{is_racy, stamp_of};
 use crate::scan::text::{
     MAX_LINE_BYTES, MAX_WHOLE_READ_BYTES, TextKind, is_wide, kind_of, read_whole,
 };
 
-/// Larger files are looked at whatever is asked.
+/// Larger files are opened for every question.
 const MAX_INDEXED_BYTES: u64 = 256 << 20;
 
-/// What a file turned out to be when it was read.
+/// What the index knows of a file's content.
 pub(crate) enum IndexedContent {
-    /// Text, whose trigrams the builder has now.
+    /// Text, whose trigrams the builder has now; with the text itself if it is to be kept in memory.
     Text(Option<Arc<[u8]>>),
-    /// Taken for binary: no line of it ever matches.
+    /// Binary: no line of it ever matches.
     Binary,
-    /// To be looked at whatever is asked.
+    /// Content that the index cannot answer for: the file is opened for every question.
     AlwaysScan,
 }
 
-/// A file that was read.
+/// A file that was read for the index.
 pub(crate) struct IndexedFile {
     pub(crate) stamp: FileStamp,
+    /// Whether a later change could leave the same stamp.
     pub(crate) is_racy: bool,
-    pub(crate) what: IndexedContent,
+    pub(crate) content: IndexedContent,
 }
 
-/// Reads the file at `path` and gives its trigrams to `builder`, which the caller ends. `keeps` says
-/// whether to return its text too.
-pub(crate) fn learn(
-    tree: &dyn SearchableTree,
-    opener: &mut FileOpener,
-    path: &[u8],
-    builder: &mut PostingsBuilder,
-    buffer: &mut Vec<u8>,
-    keeps: bool,
-) -> IndexedFile {
-    let odd =
-        |stamp: FileStamp| IndexedFile { stamp, is_racy: true, what: IndexedContent::AlwaysScan };
-    let (file, meta) = match opener.open(tree, path) {
-        Ok(opened) => opened,
-        // Gone or unreadable: who asks will find out how it is then.
-        Err(Unsearched::Gone | Unsearched::Refused(_) | Unsearched::Stopped) => {
-            return odd(FileStamp::default());
-        }
-    };
-    let stamp = stamp_of(&meta).without_device();
-    let is_racy = is_racy(&stamp);
-    // A file with another name, or mounted onto this one, can change without an event here.
-    if meta.st_nlink > 1 || stamp.size > MAX_INDEXED_BYTES || is_mounted(&file) {
-        return odd(stamp);
-    }
-    let size = usize::try_from(stamp.size).unwrap_or(usize::MAX);
-    if size > MAX_WHOLE_READ_BYTES {
-        let what = learn_large(&file, builder, buffer);
-        return IndexedFile { stamp, is_racy, what };
-    }
-    if read_whole(&file, size, buffer).is_err() {
-        return odd(stamp);
-    }
-    let what = match kind_of(buffer) {
-        (TextKind::Plain, text) => {
-            builder.add(text);
-            IndexedContent::Text(keeps.then(|| Arc::from(text)))
-        }
-        (TextKind::Binary, _) => IndexedContent::Binary,
-        (TextKind::Mixed, text) if is_wide(text) => IndexedContent::AlwaysScan,
-        // Where its lines end depends on how it is read, but they are some of these bytes.
-        (TextKind::Mixed, text) => {
-            builder.add(text);
-            IndexedContent::Text(None)
-        }
-    };
-    IndexedFile { stamp, is_racy, what }
-}
-
-/// Reads the text of a file that is plain and not large.
-pub(crate) fn read_text(
-    tree: &dyn SearchableTree,
-    opener: &mut FileOpener,
-    path: &[u8],
-    buffer: &mut Vec<u8>,
-) -> Option<Arc<[u8]>> {
-    let (file, meta) = opener.open(tree, path).ok()?;
-    let size = usize::try_from(meta.st_size).ok().filter(|size| *size <= MAX_WHOLE_READ_BYTES)?;
-    read_whole(&file, size, buffer).ok()?;
-    match kind_of(buffer) {
-        (TextKind::Plain, text) => Some(Arc::from(text)),
-        (TextKind::Binary | TextKind::Mixed, _) => None,
+impl IndexedFile {
+    fn always_scan(stamp: FileStamp) -> Self {
+        Self { stamp, is_racy: true, content: IndexedContent::AlwaysScan }
     }
 }
 
-fn learn_large(
+/// Whether the text of a file is kept in memory beside its trigrams.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TextCache {
+    /// It is kept.
+    Keep,
+    /// It is dropped.
+    Drop,
+}
+
+/// Reads files for the index, one after the other.
+pub(crate) struct IndexReader<'a> {
+    tree: &'a dyn SearchableTree,
+    opener: FileOpener,
+    buffer: Vec<u8>,
+}
+
+impl<'a> IndexReader<'a> {
+    pub(crate) fn new(tree: &'a dyn SearchableTree) -> Self {
+        Self { tree, opener: FileOpener::default(), buffer: Vec::new() }
+    }
+
+    /// Reads the file at `path` and gives its trigrams to `builder`. The caller ends the file there.
+    pub(crate) fn read(
+        &mut self,
+        path: &[u8],
+        builder: &mut PostingsBuilder,
+        cache: TextCache,
+    ) -> IndexedFile {
+        // A file that is gone or refused stays one to open: the next question finds out how it is then.
+        let Ok((file, meta)) = self.opener.open(self.tree, path) else {
+            return IndexedFile::always_scan(FileStamp::default());
+        };
+        let stamp = stamp_of(&meta).without_device();
+        let is_racy = is_racy(&stamp);
+        // A file with another name, or mounted onto this one, can change without an event here.
+        if meta.st_nlink > 1 || stamp.size > MAX_INDEXED_BYTES || is_mounted(&file) {
+            return IndexedFile::always_scan(stamp);
+        }
+        let size = usize::try_from(stamp.size).unwrap_or(usize::MAX);
+        if size > MAX_WHOLE_READ_BYTES {
+            let content = read_large(&file, builder, &mut self.buffer);
+            return IndexedFile { stamp, is_racy, content };
+        }
+        if read_whole(&file, size, &mut self.buffer).is_err() {
+            return IndexedFile::always_scan(stamp);
+        }
+        let content = match kind_of(&self.buffer) {
+            (TextKind::Plain, text) => {
+                builder.add(text);
+                IndexedContent::Text((cache == TextCache::Keep).then(|| Arc::from(text)))
+            }
+            (TextKind::Binary, _) => IndexedContent::Binary,
+            (TextKind::Mixed, text) if is_wide(text) => IndexedContent::AlwaysScan,
+            // How the file is read decides where its lines end. The lines are some of these bytes either way.
+            (TextKind::Mixed, text) => {
+                builder.add(text);
+                IndexedContent::Text(None)
+            }
+        };
+        IndexedFile { stamp, is_racy, content }
+    }
+
+    /// Reads the text of the file at `path`, if it is plain and not large.
+    pub(crate) fn read_text(&mut self, path: &[u8]) -> Option<Arc<[u8]>> {
+        let (file, meta) = self.opener.open(self.tree, path).ok()?;
+        let size =
+            usize::try_from(meta.st_size).ok().filter(|size| *size <= MAX_WHOLE_READ_BYTES)?;
+        read_whole(&file, size, &mut self.buffer).ok()?;
+        match kind_of(&self.buffer) {
+            (TextKind::Plain, text) => Some(Arc::from(text)),
+            (TextKind::Binary | TextKind::Mixed, _) => None,
+        }
+    }
+}
+
+/// Reads a file that is too large to be read whole, piece by piece.
+fn read_large(
     mut file: &File,
     builder: &mut PostingsBuilder,
     buffer: &mut Vec<u8>,
@@ -113,7 +131,7 @@ fn learn_large(
             Ok(0) => return IndexedContent::Text(None),
             Ok(got) => got,
             Err(err) if err.kind() == std::io::ErrorKind::Interrupted => continue,
-            Err(_) => return abandon(builder, IndexedContent::AlwaysScan),
+            Err(_) => return abandon(builder),
         };
         let piece = &buffer[..held + got];
         if is_first && is_wide(piece) {
@@ -121,10 +139,10 @@ fn learn_large(
         }
         builder.add(piece);
         is_first = false;
-        // A line that is too long to be searched is told of whatever is asked.
+        // A line that is too long to be searched is reported with every answer.
         let first = memchr::memchr(b'\n', piece).unwrap_or(piece.len());
         if line + first > MAX_LINE_BYTES {
-            return abandon(builder, IndexedContent::AlwaysScan);
+            return abandon(builder);
         }
         line = match memchr::memrchr(b'\n', piece) {
             Some(end) => piece.len() - end,
@@ -138,7 +156,7 @@ fn learn_large(
     }
 }
 
-fn abandon(builder: &mut PostingsBuilder, what: IndexedContent) -> IndexedContent {
+fn abandon(builder: &mut PostingsBuilder) -> IndexedContent {
     builder.abandon();
-    what
+    IndexedContent::AlwaysScan
 }

@@ -1,5 +1,5 @@
-//! The upkeep of an index: a thread that walks, reads and packs in the background, sleeps when there
-//! is nothing to do, and lets go of what is over the options.
+//! The indexer: a background thread that walks, reads and packs, sleeps when there is nothing to do, and keeps the index
+//! within its memory.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
@@ -11,71 +11,73 @@ use rustix::event::{EventfdFlags, eventfd};
 use toolcrib_core::SearchableTree;
 
 use crate::index::disk;
-use crate::index::indexed_file::{IndexedContent, learn, read_text};
+use crate::index::error::{IndexError, IndexErrorKind};
+use crate::index::indexed_file::{IndexReader, IndexedContent, TextCache};
 use crate::index::postings::{MAX_DOCS, PostingsBuilder};
-use crate::index::status::{self, IndexStatus, Phase};
+use crate::index::status::{self, IndexMemory, IndexStatus, Phase};
 use crate::index::tree_index::{Index, ReadTask};
 use crate::index::watcher::{TMPFS, wait};
 use crate::parallel;
-use crate::scan::open::FileOpener;
 
 /// How long to wait after a change for those that follow it.
 pub(super) const DEBOUNCE: Duration = Duration::from_millis(20);
 
-/// After how long an answer wants everything walked again although nothing seems to have changed: a
-/// writer through a mapping, or through another name of a file, is seen by its time stamp then. Until
-/// that is done, answers come from scans.
+/// How old a sweep may be for the index to answer. A sweep sees by its stamp what no event reports: a write through a
+/// memory mapping, or through another name of the file. Until the next sweep is done, searches scan.
 const SWEEP_INTERVAL: Duration = Duration::from_mins(1);
 
-/// Up to so many files, changes are indexed one by one; more are packed together.
-const FEW: usize = 64;
-/// So many files indexed one by one, and so many packs, are too many.
+/// Up to so many changed files are indexed one by one; more are packed into a shard.
+const MAX_SINGLE_UPDATES: usize = 64;
+
+/// How many files may be indexed one by one before they are packed into a shard.
 const MAX_FRESH_FILES: usize = 512;
+
+/// How many shards there may be before the smaller half of them is packed anew.
 const MAX_SHARDS: usize = 24;
 
 /// How many files a thread takes at a time.
 const FILES_PER_TAKE: usize = 64;
 
-/// So many files packed are worth writing to disk.
+/// How many newly packed files are worth writing the index to disk.
 const MIN_PACKED_TO_SAVE: usize = 500;
 
-/// What an index may cost and where it is kept.
+/// What an index may use, and where it is saved.
 #[derive(Clone, Debug)]
 pub struct IndexOptions {
-    /// The most memory for it, in bytes.
+    /// The most memory for the index, in bytes.
     pub max_memory_bytes: usize,
-    /// Where it is kept between two runs, if anywhere.
+    /// The folder that the index is saved in between two runs, if it is to be saved.
     pub folder: Option<PathBuf>,
-    /// How many threads may work on it.
+    /// How many threads may work on the index.
     pub threads: usize,
-    /// Whether to build it anew although one is kept.
+    /// Whether to build the index anew although one is saved.
     pub ignores_saved: bool,
 }
 
-/// What questions and upkeep share.
+/// The index of a tree, and the thread that keeps it current. Questions and the thread share it.
 pub(crate) struct Indexer {
-    pub(crate) tree: Arc<dyn SearchableTree>,
-    pub(crate) options: IndexOptions,
-    pub(super) index: Mutex<Option<Index>>,
+    pub(super) tree: Arc<dyn SearchableTree>,
+    pub(super) options: IndexOptions,
+    index: Mutex<Option<Index>>,
     pub(super) wakeup: OwnedFd,
-    pub(super) stop: AtomicBool,
-    pub(crate) status: Mutex<IndexStatus>,
+    stop: AtomicBool,
+    status: Mutex<IndexStatus>,
     pub(super) last_sweep: Mutex<Instant>,
     pub(super) sweep_is_due: AtomicBool,
-    /// Whether texts are kept, and whether postings are.
-    pub(super) keeps_texts: AtomicBool,
-    pub(super) keeps_postings: AtomicBool,
+    /// Whether texts fit into memory, and whether postings do.
+    keeps_texts: AtomicBool,
+    keeps_postings: AtomicBool,
     /// Bytes of texts that were read and are not in the index yet.
-    pub(super) pending: AtomicUsize,
+    pending_text_bytes: AtomicUsize,
 }
 
 impl Indexer {
     pub(crate) fn new(
         tree: Arc<dyn SearchableTree>,
         options: IndexOptions,
-    ) -> Result<Arc<Self>, String> {
+    ) -> Result<Arc<Self>, IndexError> {
         let wakeup = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
-            .map_err(|errno| std::io::Error::from(errno).to_string())?;
+            .map_err(|errno| IndexError::system("the index has no handle to wake it by", errno))?;
         Ok(Arc::new(Self {
             tree,
             options,
@@ -87,25 +89,26 @@ impl Indexer {
             sweep_is_due: AtomicBool::new(false),
             keeps_texts: AtomicBool::new(true),
             keeps_postings: AtomicBool::new(true),
-            pending: AtomicUsize::new(0),
+            pending_text_bytes: AtomicUsize::new(0),
         }))
     }
 
-    /// Returns the index, to be asked or changed by no_visitor else meanwhile.
+    /// Locks the index and returns it.
     pub(crate) fn index(&self) -> MutexGuard<'_, Option<Index>> {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Locks the status and returns it.
     pub(crate) fn status(&self) -> MutexGuard<'_, IndexStatus> {
         self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes the upkeep.
+    /// Wakes the thread.
     pub(crate) fn wake(&self) {
         let _ = rustix::io::write(&self.wakeup, &1_u64.to_ne_bytes());
     }
 
-    /// Whether everything was walked a short while ago; if not, has it walked again.
+    /// Whether the last sweep is young enough for the index to answer; if it is not, asks the thread for another.
     pub(crate) fn is_swept(&self) -> bool {
         let last = *self.last_sweep.lock().unwrap_or_else(PoisonError::into_inner);
         if last.elapsed() <= SWEEP_INTERVAL {
@@ -126,72 +129,72 @@ impl Indexer {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Runs until it is stopped, or until it cannot go on.
+    /// Runs the thread until it is stopped, or until there cannot be an index.
     pub(crate) fn run(self: &Arc<Self>) {
-        let lived = self.live();
+        let done = self.maintain();
         if self.is_stopped() {
             if let Some(folder) = &self.options.folder {
-                status::remove_note(folder);
+                status::unpublish(folder);
             }
             return;
         }
-        if let Err(why) = lived {
+        if let Err(why) = done {
             *self.index() = None;
             let mut status = self.status();
             status.phase = Phase::Off(why);
             drop(status);
-            self.note();
+            self.publish_status();
         }
     }
 
-    fn live(self: &Arc<Self>) -> Result<(), String> {
-        let (_, kind) = self.look_at_root()?;
-        let past = self.options.folder.as_deref();
-        // On tmpfs a file can change while its times stand still, so that no stamp is to be trusted.
-        let past = past.filter(|_| kind != TMPFS && !self.options.ignores_saved);
-        let past = past.and_then(|folder| disk::load(folder, self.options.max_memory_bytes));
-        self.sweep(past)?;
+    fn maintain(self: &Arc<Self>) -> Result<(), IndexError> {
+        let root = self.check_root()?;
+        let folder = self.options.folder.as_deref();
+        // On tmpfs a file can change while its times stand still, so that no saved stamp can be trusted.
+        let folder = folder.filter(|_| root.file_system != TMPFS && !self.options.ignores_saved);
+        let saved = folder.and_then(|folder| disk::load(folder, self.options.max_memory_bytes));
+        self.sweep(saved)?;
         let mut sweeps = 0;
         while !self.is_stopped() {
-            let needs_sweep = self.sweep_is_due.load(Ordering::Relaxed)
-                || self
-                    .index()
-                    .as_ref()
-                    .is_none_or(|index| index.needs_sweep || index.has_fragmented_names());
-            if needs_sweep {
-                self.calm(sweeps)?;
+            if self.needs_sweep() {
+                self.back_off(sweeps)?;
                 sweeps += 1;
-                let past = self.index().as_ref().map(Index::past);
-                self.sweep_or_retry(past)?;
+                let before = self.index().as_ref().map(Index::snapshot);
+                self.sweep_or_retry(before)?;
             } else {
                 sweeps = 0;
             }
-            let packed = self.clean();
-            self.bound()?;
+            let packed = self.read_dirty_files();
+            self.enforce_memory_limit()?;
             let is_done = self.is_done();
-            let is_first = packed > 0 && self.status().kept_bytes == 0;
-            // Without postings there is nothing worth keeping.
+            let is_first = packed > 0 && self.status().saving.saved_bytes == 0;
+            // Without postings there is nothing worth saving.
             let has_postings = self.keeps_postings.load(Ordering::Relaxed);
             let saves = (packed >= MIN_PACKED_TO_SAVE || is_first) && has_postings;
-            self.status().is_saving = saves;
+            self.status().saving.is_saving = saves;
             if is_done {
                 self.set_phase(Phase::Ready);
             }
             if saves {
                 self.save();
-                self.status().is_saving = false;
+                self.status().saving.is_saving = false;
             }
             if is_done {
-                self.warm();
-                self.note();
-                self.rest();
+                self.load_texts();
+                self.publish_status();
+                self.wait_for_changes();
             }
         }
         Ok(())
     }
 
-    /// Reads what is dirty until nothing is; returns how many files were packed.
-    fn clean(&self) -> usize {
+    fn needs_sweep(&self) -> bool {
+        let needs_sweep = |index: &Index| index.needs_sweep || index.has_fragmented_names();
+        self.sweep_is_due.load(Ordering::Relaxed) || self.index().as_ref().is_none_or(needs_sweep)
+    }
+
+    /// Reads dirty files until there are none; returns how many files were packed into shards.
+    fn read_dirty_files(&self) -> usize {
         let packed = AtomicUsize::new(0);
         if !self.keeps_postings.load(Ordering::Relaxed) {
             if let Some(index) = self.index().as_mut() {
@@ -202,13 +205,13 @@ impl Indexer {
         let tasks = match self.index().as_mut() {
             Some(index) if !index.needs_sweep => {
                 index.compact(MAX_FRESH_FILES, MAX_SHARDS);
-                index.dirty(usize::MAX)
+                index.dirty_files()
             }
             _ => return 0,
         };
-        self.status().to_do = tasks.len();
-        if tasks.len() <= FEW {
-            self.clean_few(tasks);
+        self.status().progress.to_do = tasks.len();
+        if tasks.len() <= MAX_SINGLE_UPDATES {
+            self.update_one_by_one(tasks);
             return 0;
         }
         self.set_phase(Phase::Reading);
@@ -217,80 +220,72 @@ impl Indexer {
         packed.into_inner()
     }
 
-    fn clean_few(&self, tasks: Vec<ReadTask>) {
+    fn update_one_by_one(&self, tasks: Vec<ReadTask>) {
         if tasks.is_empty() {
             return;
         }
         let mut builder = PostingsBuilder::new();
-        let (mut opener, mut buffer) = (FileOpener::default(), Vec::new());
+        let mut reader = IndexReader::new(&*self.tree);
         for task in tasks {
             if self.is_stopped() {
                 return;
             }
             let start = Instant::now();
-            let keeps = self.has_room();
-            let learned =
-                learn(&*self.tree, &mut opener, &task.path, &mut builder, &mut buffer, keeps);
-            let grams = builder.end_apart();
+            let read = reader.read(&task.path, &mut builder, self.text_cache(0));
+            let trigrams = builder.end_apart();
             if let Some(index) = self.index().as_mut() {
-                index.install_fresh(&task, learned, grams);
+                index.install_fresh(&task, read, trigrams);
             }
-            self.status().one_file = start.elapsed();
+            self.status().last_update = start.elapsed();
         }
     }
 
-    /// Takes files and packs them until there are none.
+    /// Takes files and packs them into shards until there are none.
     fn pack(&self, tasks: &Mutex<std::vec::IntoIter<ReadTask>>, packed: &AtomicUsize) {
-        // What one pack may take while it is put together; packing it takes as much again.
-        let room = (self.options.max_memory_bytes / 16 / self.options.threads.max(1)).min(64 << 20);
+        // The memory that one shard may take while it is collected; packing it takes as much again.
+        let threads = self.options.threads.max(1);
+        let room = (self.options.max_memory_bytes / 16 / threads).min(64 << 20);
         let mut builder = PostingsBuilder::new();
-        let (mut opener, mut buffer) = (FileOpener::default(), Vec::new());
+        let mut reader = IndexReader::new(&*self.tree);
         loop {
             let mut docs = Vec::new();
-            let mut texts = 0;
+            let mut text_bytes = 0;
             while builder.docs() + FILES_PER_TAKE <= MAX_DOCS && builder.bytes() < room {
                 let take = || {
                     let mut tasks = tasks.lock().unwrap_or_else(PoisonError::into_inner);
                     tasks.by_ref().take(FILES_PER_TAKE).collect::<Vec<ReadTask>>()
                 };
-                let some = if self.is_stopped() { Vec::new() } else { take() };
-                if some.is_empty() {
+                let taken = if self.is_stopped() { Vec::new() } else { take() };
+                if taken.is_empty() {
                     break;
                 }
-                for task in some {
-                    let keeps = self.has_room_for(builder.bytes());
-                    let learned = learn(
-                        &*self.tree,
-                        &mut opener,
-                        &task.path,
-                        &mut builder,
-                        &mut buffer,
-                        keeps,
-                    );
-                    if let IndexedContent::Text(text) = &learned.what {
+                for task in taken {
+                    let cache = self.text_cache(builder.bytes());
+                    let read = reader.read(&task.path, &mut builder, cache);
+                    if let IndexedContent::Text(text) = &read.content {
                         builder.end();
                         let bytes = text.as_ref().map_or(0, |text| text.len());
-                        texts += bytes;
-                        self.pending.fetch_add(bytes, Ordering::Relaxed);
+                        text_bytes += bytes;
+                        self.pending_text_bytes.fetch_add(bytes, Ordering::Relaxed);
                     }
-                    docs.push((task, learned));
+                    docs.push((task, read));
                 }
-                self.status().done += FILES_PER_TAKE;
+                self.status().progress.done += FILES_PER_TAKE;
             }
             if docs.is_empty() {
                 return;
             }
             if self.is_stopped() {
-                self.pending.fetch_sub(texts, Ordering::Relaxed);
+                self.pending_text_bytes.fetch_sub(text_bytes, Ordering::Relaxed);
                 return;
             }
             packed.fetch_add(docs.len(), Ordering::Relaxed);
-            let segment = builder.build();
-            self.pending.fetch_sub(texts, Ordering::Relaxed);
+            let postings = builder.build();
+            self.pending_text_bytes.fetch_sub(text_bytes, Ordering::Relaxed);
             if let Some(index) = self.index().as_mut() {
-                index.install(segment, docs);
+                index.install_shard(postings, docs);
                 self.shrink(index);
-                self.status().memory = index.bytes();
+                self.status().memory.total = index.bytes();
             }
             if !self.keeps_postings.load(Ordering::Relaxed) {
                 return;
@@ -298,7 +293,7 @@ impl Indexer {
         }
     }
 
-    /// Lets go of what is over the options: texts first, then postings.
+    /// Drops what does not fit into memory: texts first, then postings.
     fn shrink(&self, index: &mut Index) {
         if index.bytes() > self.options.max_memory_bytes {
             index.drop_texts();
@@ -310,13 +305,13 @@ impl Indexer {
         }
     }
 
-    /// Reads the texts that there is room for; those of an index from disk are not there yet.
-    fn warm(&self) {
-        let (mut opener, mut buffer) = (FileOpener::default(), Vec::new());
+    /// Reads the texts that fit into memory: an index from disk comes without them.
+    fn load_texts(&self) {
+        let mut reader = IndexReader::new(&*self.tree);
         let mut from = 0;
-        while self.has_room() && !self.is_stopped() {
+        while self.text_cache(0) == TextCache::Keep && !self.is_stopped() {
             let (tasks, next) = match self.index().as_ref() {
-                Some(index) if !index.needs_sweep => index.cold(from, FILES_PER_TAKE),
+                Some(index) if !index.needs_sweep => index.files_without_text(from, FILES_PER_TAKE),
                 _ => return,
             };
             from = next;
@@ -324,62 +319,59 @@ impl Indexer {
                 break;
             }
             for task in tasks {
-                let text = read_text(&*self.tree, &mut opener, &task.path, &mut buffer);
+                let text = reader.read_text(&task.path);
                 if let (Some(text), Some(index)) = (text, self.index().as_mut()) {
                     index.install_text(&task, text);
-                    self.status().memory = index.bytes();
+                    self.status().memory.total = index.bytes();
                 }
             }
         }
-        let _ = self.bound();
+        let _ = self.enforce_memory_limit();
     }
 
-    fn has_room(&self) -> bool {
-        self.has_room_for(0)
-    }
-
-    /// Whether a text may be kept beside what is there and `more` to come.
-    fn has_room_for(&self, more: usize) -> bool {
+    /// Returns whether a text may be kept beside what is in memory and `more` bytes to come.
+    fn text_cache(&self, more: usize) -> TextCache {
         if !self.keeps_texts.load(Ordering::Relaxed) {
-            return false;
+            return TextCache::Drop;
         }
-        let used = self.status().memory + self.pending.load(Ordering::Relaxed) + more;
-        // A quarter is left for packing and for what grows later.
-        used < self.options.max_memory_bytes / 4 * 3
+        let pending = self.pending_text_bytes.load(Ordering::Relaxed);
+        let used = self.status().memory.total + pending + more;
+        // A quarter is left for packing and for growth.
+        let has_room = used < self.options.max_memory_bytes / 4 * 3;
+        if has_room { TextCache::Keep } else { TextCache::Drop }
     }
 
-    /// Lets go of what is over the options: texts first, then postings, then everything.
-    fn bound(&self) -> Result<(), String> {
+    /// Drops what does not fit into memory: texts first, then postings, then the whole index.
+    fn enforce_memory_limit(&self) -> Result<(), IndexError> {
         let mut held = self.index();
         let Some(index) = held.as_mut() else { return Ok(()) };
         let limit = self.options.max_memory_bytes;
         self.shrink(index);
-        let memory = index.bytes();
-        let is_over = memory > limit;
-        let (counts, postings) = (index.counts(), index.posting_bytes());
+        let memory = IndexMemory {
+            total: index.bytes(),
+            postings: index.posting_bytes(),
+            texts: index.text_bytes(),
+        };
+        let counts = index.counts();
         drop(held);
-        if is_over {
-            return Err(format!("the tree is too large for {} MB of memory", limit >> 20));
+        if memory.total > limit {
+            return Err(too_large(counts.files, limit));
         }
         let mut status = self.status();
         status.memory = memory;
-        status.postings = postings;
-        status.texts = counts.texts;
-        status.files = counts.files;
-        status.directories = counts.directories;
-        status.always_scan = counts.always_scan;
+        status.counts = counts;
         status.has_postings = self.keeps_postings.load(Ordering::Relaxed);
         Ok(())
     }
 
     fn save(&self) {
         let Some(folder) = &self.options.folder else { return };
-        let past = self.index().as_ref().map(Index::past);
-        if let (Some(past), false) = (past, self.is_stopped()) {
-            let saved = disk::save(folder, &past);
+        let snapshot = self.index().as_ref().map(Index::snapshot);
+        if let (Some(snapshot), false) = (snapshot, self.is_stopped()) {
+            let saved = disk::save(folder, &snapshot);
             let mut status = self.status();
-            status.kept_bytes = *saved.as_ref().unwrap_or(&0);
-            status.save_error = saved.err().map(|err| err.to_string());
+            status.saving.saved_bytes = *saved.as_ref().unwrap_or(&0);
+            status.saving.error = saved.err().map(|err| err.to_string());
         }
     }
 
@@ -389,25 +381,25 @@ impl Indexer {
         }
         let held = self.index();
         held.as_ref().is_some_and(|index| {
-            !index.needs_sweep && index.counts().dirty == 0 && !index.has_fragmented_names()
+            !index.needs_sweep && index.dirty_len() == 0 && !index.has_fragmented_names()
         })
     }
 
-    /// Sleeps until something happens, and a little longer.
-    fn rest(&self) {
+    /// Sleeps until something changes or a question wakes the thread, and a little longer for the changes that follow.
+    fn wait_for_changes(&self) {
         let events = match self.index().as_ref() {
-            // A question may have taken the events that would have woken us.
-            Some(index) if index.needs_sweep || index.counts().dirty > 0 => return,
-            Some(index) => index.watch.duplicate(),
+            // A question may have taken the events that would have ended the wait.
+            Some(index) if index.needs_sweep || index.dirty_len() > 0 => return,
+            Some(index) => index.watcher.duplicate(),
             None => return,
         };
         let wakeup = self.wakeup.as_fd();
-        let [_, rang] = match &events {
+        let [_, is_woken] = match &events {
             Some(events) => wait([events.as_fd(), wakeup], None),
-            // Out of handles: look again after a while.
+            // The process is out of handles: look again after a while.
             None => wait([wakeup, wakeup], Some(Duration::from_secs(1))),
         };
-        if rang {
+        if is_woken {
             let _ = rustix::io::read(&self.wakeup, &mut [0; 8]);
         }
         if self.is_stopped() {
@@ -427,11 +419,17 @@ impl Indexer {
         self.status().phase = phase;
     }
 
-    /// Leaves a note of how things stand, for other processes to read.
-    fn note(&self) {
+    /// Publishes the status for other processes.
+    fn publish_status(&self) {
         if let Some(folder) = &self.options.folder {
             let status = self.status().clone();
-            status.write(folder);
+            status.publish(folder);
         }
     }
+}
+
+/// Returns the error for a tree that does not fit into memory.
+pub(super) fn too_large(files: usize, limit: usize) -> IndexError {
+    let message = format!("{files} files do not fit into {} MB of memory", limit >> 20);
+    IndexError::new(IndexErrorKind::TooLarge, message).hint("raise search.memory_bytes")
 }

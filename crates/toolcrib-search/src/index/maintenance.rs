@@ -1,34 +1,34 @@
-//! What upkeep does to an index: it hands out what is to be read, takes what was, packs anew what is
-//! scattered, and lets go.
+//! Maintenance of an index: handing out the files to read, taking in their trigrams, compacting, and letting go of
+//! memory.
 
 use std::sync::Arc;
 
 use crate::index::indexed_file::{IndexedContent, IndexedFile};
 use crate::index::posting_list::DocId;
 use crate::index::postings::Postings;
-use crate::index::tree_index::{Counts, FileEntry, FileState, Index, ReadTask, Shard};
+use crate::index::status::IndexCounts;
+use crate::index::tree_index::{FileEntry, FileState, Index, ReadTask, Shard};
 use crate::trigram::Trigram;
 
 impl Index {
-    /// Returns up to `most` files that must be read, in order of their slots.
-    pub(crate) fn dirty(&self, most: usize) -> Vec<ReadTask> {
+    /// Returns the files that must be read, in order of their slots.
+    pub(crate) fn dirty_files(&self) -> Vec<ReadTask> {
         let task = |slot: &u32| ReadTask {
             slot: *slot,
             version: self.files[*slot as usize].version,
-            path: self.path_of(*slot).into(),
+            path: self.names.path(*slot).into(),
         };
-        self.dirty.iter().take(most).map(task).collect()
+        self.unindexed.dirty.iter().map(task).collect()
     }
 
-    /// Returns up to `most` packed files from a slot on whose texts are not kept, and the slot to go on
-    /// from.
-    pub(crate) fn cold(&self, from: u32, most: usize) -> (Vec<ReadTask>, u32) {
+    /// Returns up to `most` packed files whose texts are not in memory, from a slot on, and the slot to continue from.
+    pub(crate) fn files_without_text(&self, from: u32, most: usize) -> (Vec<ReadTask>, u32) {
         let mut tasks = Vec::new();
         let mut slot = from;
         while tasks.len() < most && (slot as usize) < self.files.len() {
             let file = &self.files[slot as usize];
             if matches!(file.state, FileState::Packed(..)) && file.text.is_none() {
-                let path = self.path_of(slot).into();
+                let path = self.names.path(slot).into();
                 tasks.push(ReadTask { slot, version: file.version, path });
             }
             slot += 1;
@@ -36,185 +36,181 @@ impl Index {
         (tasks, slot)
     }
 
-    /// Keeps a text that was read. If the file has changed since, an event says so and it goes again.
+    /// Keeps a text that was read. If the file has changed since, its event drops the text again.
     pub(crate) fn install_text(&mut self, task: &ReadTask, text: Arc<[u8]>) {
         let Some(file) = self.files.get_mut(task.slot as usize) else { return };
         if file.version == task.version && file.text.is_none() {
-            self.text_bytes += text.len();
+            self.totals.text_bytes += text.len();
             file.text = Some(text);
         }
     }
 
-    fn path_of(&self, slot: u32) -> &[u8] {
-        match (slot as usize).checked_sub(self.names.len()) {
-            None => self.names.get(slot as usize),
-            Some(added) => &self.added_names[added].0,
-        }
-    }
-
-    /// Adds postings of files that were read.
-    pub(crate) fn install(&mut self, segment: Postings, docs: Vec<(ReadTask, IndexedFile)>) {
-        let free = self.parts.iter().position(|part| part.slots.is_empty());
-        let number = free.unwrap_or(self.parts.len()) as u16;
-        let mut part = Shard { segment: Arc::new(segment), slots: Vec::new(), live: 0 };
+    /// Adds a shard: the postings of files that were read.
+    pub(crate) fn install_shard(&mut self, postings: Postings, docs: Vec<(ReadTask, IndexedFile)>) {
+        let shards = &self.postings.shards;
+        let free = shards.iter().position(|shard| shard.slots.is_empty());
+        let number = free.unwrap_or(shards.len()) as u16;
+        let mut shard = Shard { postings: Arc::new(postings), slots: Vec::new(), live: 0 };
         let mut doc = 0;
-        for (task, learned) in docs {
-            let is_plain = matches!(learned.what, IndexedContent::Text(_));
+        for (task, read) in docs {
+            let is_text = matches!(read.content, IndexedContent::Text(_));
             if self.files[task.slot as usize].version == task.version {
-                let state = match learned.what {
+                let state = match read.content {
                     IndexedContent::Text(_) => FileState::Packed(number, doc),
                     IndexedContent::Binary => FileState::Binary,
                     IndexedContent::AlwaysScan => FileState::AlwaysScan,
                 };
-                part.live += usize::from(is_plain);
-                self.settle(task.slot, learned, state);
+                shard.live += usize::from(is_text);
+                self.install_state(task.slot, read, state);
             }
-            if is_plain {
-                part.slots.push(task.slot);
+            if is_text {
+                shard.slots.push(task.slot);
                 doc = doc.wrapping_add(1);
             }
         }
         match free {
-            Some(at) => self.parts[at] = part,
-            None => self.parts.push(part),
+            Some(at) => self.postings.shards[at] = shard,
+            None => self.postings.shards.push(shard),
         }
     }
 
-    /// Notes one file that was read, its trigrams apart.
+    /// Adds one file that was read, with its trigrams in the table of fresh files.
     pub(crate) fn install_fresh(
         &mut self,
         task: &ReadTask,
-        learned: IndexedFile,
-        grams: Box<[Trigram]>,
+        read: IndexedFile,
+        trigrams: Box<[Trigram]>,
     ) {
         if self.files[task.slot as usize].version != task.version {
             return;
         }
-        let state = match learned.what {
+        let state = match read.content {
             IndexedContent::Text(_) => {
-                self.fresh.insert(task.slot, grams);
+                self.postings.fresh.insert(task.slot, trigrams);
                 FileState::Fresh
             }
             IndexedContent::Binary => FileState::Binary,
             IndexedContent::AlwaysScan => FileState::AlwaysScan,
         };
-        self.settle(task.slot, learned, state);
+        self.install_state(task.slot, read, state);
     }
 
-    fn settle(&mut self, slot: u32, learned: IndexedFile, state: FileState) {
+    fn install_state(&mut self, slot: u32, read: IndexedFile, state: FileState) {
         let file = &mut self.files[slot as usize];
         file.state = state;
-        file.stamp = learned.stamp;
-        file.is_racy = learned.is_racy;
-        if let IndexedContent::Text(text) = learned.what {
-            self.text_bytes += text.as_ref().map_or(0, |text| text.len());
+        file.stamp = read.stamp;
+        file.is_racy = read.is_racy;
+        if let IndexedContent::Text(text) = read.content {
+            self.totals.text_bytes += text.as_ref().map_or(0, |text| text.len());
             file.text = text;
         }
-        self.dirty.remove(&slot);
+        self.unindexed.dirty.remove(&slot);
         if state != FileState::AlwaysScan {
-            self.always_scan.remove(&slot);
+            self.unindexed.always_scan.remove(&slot);
         }
     }
 
-    /// Bytes of postings.
+    /// Bytes of memory for postings.
     pub(crate) fn posting_bytes(&self) -> usize {
-        let fresh: usize = self.fresh.values().map(|grams| grams.len() * 4).sum();
-        fresh
-            + self
-                .parts
-                .iter()
-                .map(|part| part.segment.bytes() + part.slots.len() * 4)
-                .sum::<usize>()
+        let fresh: usize = self.postings.fresh.values().map(|trigrams| trigrams.len() * 4).sum();
+        let shards = self.postings.shards.iter();
+        fresh + shards.map(|shard| shard.postings.bytes() + shard.slots.len() * 4).sum::<usize>()
     }
 
-    /// Bytes of everything else but texts.
+    /// Bytes of memory for everything but postings and texts.
     pub(crate) fn table_bytes(&self) -> usize {
         self.names.bytes()
             + self.files.capacity() * size_of::<FileEntry>()
-            + self.added.len() * 200
             + self.directories.len() * 400
-            + self.sources.len() * 200
-            + (self.always_scan.len() + self.dirty.len()) * 12
+            + self.rules.sources_len() * 200
+            + (self.unindexed.always_scan.len() + self.unindexed.dirty.len()) * 12
     }
 
-    /// Bytes of everything.
+    /// Bytes of memory for texts.
+    pub(crate) fn text_bytes(&self) -> usize {
+        self.totals.text_bytes
+    }
+
+    /// Bytes of memory for everything.
     pub(crate) fn bytes(&self) -> usize {
-        self.table_bytes() + self.posting_bytes() + self.text_bytes
+        self.table_bytes() + self.posting_bytes() + self.text_bytes()
     }
 
-    /// Lets go of all texts.
+    /// Drops all texts.
     pub(crate) fn drop_texts(&mut self) {
         self.files.iter_mut().for_each(|file| file.text = None);
-        self.text_bytes = 0;
+        self.totals.text_bytes = 0;
     }
 
-    /// Lets go of all postings: every file must then be looked at.
+    /// Drops all postings: every file must then be opened for every question.
     pub(crate) fn drop_postings(&mut self) {
-        self.parts.clear();
-        self.fresh.clear();
-        self.dirty.clear();
+        self.postings.shards.clear();
+        self.postings.fresh.clear();
+        self.unindexed.dirty.clear();
         for slot in 0..self.files.len() as u32 {
             let file = &mut self.files[slot as usize];
             if matches!(file.state, FileState::Packed(..) | FileState::Fresh | FileState::Dirty) {
                 file.state = FileState::AlwaysScan;
-                self.always_scan.insert(slot);
+                self.unindexed.always_scan.insert(slot);
             }
         }
     }
 
-    /// Makes files dirty whose postings are scattered, so that they are packed anew.
-    pub(crate) fn compact(&mut self, max_fresh: usize, max_parts: usize) {
-        if self.fresh.len() > max_fresh {
-            for slot in self.fresh.keys().copied().collect::<Vec<_>>() {
+    /// Compacts the postings: marks the files of small and mostly outdated shards dirty, so that they are packed anew,
+    /// together.
+    pub(crate) fn compact(&mut self, max_fresh: usize, max_shards: usize) {
+        if self.postings.fresh.len() > max_fresh {
+            for slot in self.postings.fresh.keys().copied().collect::<Vec<_>>() {
                 self.mark_dirty(slot);
             }
         }
-        for number in 0..self.parts.len() {
-            let part = &self.parts[number];
-            if !part.slots.is_empty() && part.live * 2 < part.slots.len() {
+        for number in 0..self.postings.shards.len() {
+            let shard = &self.postings.shards[number];
+            if !shard.slots.is_empty() && shard.live * 2 < shard.slots.len() {
                 self.dissolve_shard(number);
             }
         }
-        let mut full: Vec<(usize, usize)> = self
-            .parts
-            .iter()
-            .map(|part| part.live)
-            .enumerate()
-            .filter(|(number, _)| !self.parts[*number].slots.is_empty())
-            .map(|(number, live)| (live, number))
-            .collect();
-        if full.len() > max_parts {
-            // The smaller half is packed anew, together: few files, and half as many packs.
-            full.sort_unstable();
-            for (_, number) in full.into_iter().take(max_parts / 2) {
+        let shards = self.postings.shards.iter().enumerate();
+        let used = shards.filter(|(_, shard)| !shard.slots.is_empty());
+        let mut used: Vec<(usize, usize)> =
+            used.map(|(number, shard)| (shard.live, number)).collect();
+        if used.len() > max_shards {
+            // The smaller half is packed anew, together: few files, and half as many shards.
+            used.sort_unstable();
+            for (_, number) in used.into_iter().take(max_shards / 2) {
                 self.dissolve_shard(number);
             }
         }
     }
 
-    /// Makes all files of a part dirty, and the part empty.
+    /// Marks all files of a shard dirty, and empties the shard.
     fn dissolve_shard(&mut self, number: usize) {
-        for (doc, slot) in std::mem::take(&mut self.parts[number].slots).into_iter().enumerate() {
+        let slots = std::mem::take(&mut self.postings.shards[number].slots);
+        for (doc, slot) in slots.into_iter().enumerate() {
             let state = FileState::Packed(number as u16, doc as DocId);
             if self.files.get(slot as usize).is_some_and(|file| file.state == state) {
                 self.mark_dirty(slot);
             }
         }
-        self.parts[number].segment = Arc::new(Postings::empty());
+        self.postings.shards[number].postings = Arc::new(Postings::empty());
     }
 
+    /// Whether so many files came and went that only a sweep makes the table of names compact again.
     pub(crate) fn has_fragmented_names(&self) -> bool {
-        let gone = self.files.len() - self.live;
-        self.added.len() > 1000 || gone > 1000 + self.files.len() / 4
+        let gone = self.files.len() - self.totals.files;
+        self.names.added_len() > 1000 || gone > 1000 + self.files.len() / 4
     }
 
-    pub(crate) fn counts(&self) -> Counts {
-        Counts {
-            texts: self.text_bytes,
-            files: self.live,
-            directories: self.watched.len(),
-            dirty: self.dirty.len(),
-            always_scan: self.always_scan.len() - self.dirty.len(),
+    /// How many files are to be read.
+    pub(crate) fn dirty_len(&self) -> usize {
+        self.unindexed.dirty.len()
+    }
+
+    pub(crate) fn counts(&self) -> IndexCounts {
+        IndexCounts {
+            files: self.totals.files,
+            directories: self.watcher.directories().len(),
+            always_scan: self.unindexed.always_scan.len() - self.unindexed.dirty.len(),
         }
     }
 }

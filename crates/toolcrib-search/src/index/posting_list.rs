@@ -1,12 +1,12 @@
-//! Lists of files, packed to a few bits a file.
+//! Posting lists: sorted lists of documents, compressed to a few bits a document.
 
-/// A place among the files of one segment.
+/// The number of a document (an indexed file) in its postings.
 pub(crate) type DocId = u16;
 
-/// Marks a list that is one bit a file.
+/// Marks a list that is stored as a bitmap, one bit a document.
 const BITMAP_MARK: u8 = 0xff;
 
-/// Adds a number, seven bits a byte.
+/// Appends a variable-length number, seven bits a byte.
 pub(crate) fn push_number(bytes: &mut Vec<u8>, mut number: u32) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
@@ -15,7 +15,7 @@ pub(crate) fn push_number(bytes: &mut Vec<u8>, mut number: u32) {
     bytes.push(number as u8);
 }
 
-/// Reads a number, and how many bytes it has.
+/// Reads a variable-length number; returns it with its length in bytes.
 pub(crate) fn read_number(bytes: &[u8]) -> Option<(u32, usize)> {
     let mut number = 0;
     for (index, byte) in bytes.iter().take(5).enumerate() {
@@ -27,8 +27,8 @@ pub(crate) fn read_number(bytes: &[u8]) -> Option<(u32, usize)> {
     None
 }
 
-/// Packs a list of at least two files out of `docs`: distances as Golomb-Rice codes, or one bit a
-/// file where that is shorter.
+/// Compresses a list of at least two documents out of `docs`: their distances as Golomb-Rice codes, or a bitmap
+/// where that is shorter.
 pub(crate) fn encode(bytes: &mut Vec<u8>, list: &[DocId], docs: usize) {
     let mean = docs / list.len();
     let low_bits = (mean * 7 / 10).max(1).ilog2();
@@ -54,7 +54,7 @@ pub(crate) fn encode(bytes: &mut Vec<u8>, list: &[DocId], docs: usize) {
     writer.finish();
 }
 
-/// Unpacks a list of `count` files out of `docs`.
+/// Decompresses a list of `count` documents out of `docs`.
 pub(crate) fn decode(bytes: &[u8], count: usize, docs: usize) -> Vec<DocId> {
     let mut list = Vec::with_capacity(count.min(docs));
     let Some((kind, bytes)) = bytes.split_first() else { return list };
@@ -96,7 +96,7 @@ impl BitWriter<'_> {
         }
     }
 
-    /// Writes so many ones and a zero.
+    /// Writes `count` ones and a zero.
     fn write_ones(&mut self, mut count: u32) {
         while count >= 32 {
             self.write(0xffff_ffff, 32);
@@ -114,12 +114,12 @@ impl BitWriter<'_> {
 
 struct BitReader<'a> {
     bytes: &'a [u8],
-    /// In bits.
+    /// The position, in bits.
     at: usize,
 }
 
 impl BitReader<'_> {
-    /// The next bits, at least 56 of them; zeros past the end.
+    /// Returns the next bits, at least 56 of them; zeros past the end.
     fn peek(&self) -> u64 {
         let from = self.at >> 3;
         let word = if let Some(bytes) = self.bytes.get(from..from + 8) {
@@ -133,13 +133,13 @@ impl BitReader<'_> {
         word >> (self.at & 7)
     }
 
-    /// Reads ones up to a zero, and so many bits below their number.
+    /// Reads one Golomb-Rice code: ones up to a zero, and then `low_bits` bits.
     fn read(&mut self, low_bits: u32) -> u32 {
         let mut high = 0;
         loop {
             let word = self.peek();
             let ones = word.trailing_ones();
-            // Most codes are short and lie in one word.
+            // Most codes are short and lie within one word.
             if ones + 1 + low_bits <= 56 {
                 self.at += (ones + 1 + low_bits) as usize;
                 let low = word >> (ones + 1) & ((1 << low_bits) - 1);

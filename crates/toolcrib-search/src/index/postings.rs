@@ -1,4 +1,4 @@
-//! Postings: which files of a run have which trigrams, packed.
+//! Postings: for each trigram, the files of a shard that have it, compressed.
 
 use crate::index::posting_list::{DocId, decode, encode, push_number, read_number};
 use crate::plan::Query;
@@ -6,30 +6,30 @@ use crate::trigram::{
     BYTE_CLASSES, CLASS_BITS, TRIGRAM_COUNT, TRIGRAM_MASK, Trigram, has_line_end,
 };
 
-/// The most files a segment holds.
+/// The most documents that one set of postings holds.
 pub(crate) const MAX_DOCS: usize = 1 << 16;
 
-/// How many heads there are: one for each two classes, and the end.
+/// How many heads there are: one for each pair of classes, and the end.
 const HEAD_COUNT: usize = (1 << (2 * CLASS_BITS)) + 1;
-/// The two last classes of a trigram.
+/// The bits of a trigram's last two classes.
 const LOW_CLASSES_MASK: Trigram = (1 << (2 * CLASS_BITS)) - 1;
 
-/// Marks an entry that holds its only file itself.
+/// Marks an entry that holds its only document itself.
 const SINGLE_DOC_FLAG: u32 = 1 << 31;
 
-/// Postings that do not change any more.
+/// Immutable postings of a run of documents.
 pub(crate) struct Postings {
-    /// Where the trigrams with a given two first classes begin among the entries.
+    /// Where among the entries the trigrams with a given pair of first classes begin.
     heads: Vec<u32>,
     /// The third class of each trigram.
     thirds: Vec<u8>,
-    /// Where its list is, or the only file in it.
+    /// Where each trigram's list is, or its only document.
     entries: Vec<u32>,
     lists: Vec<u8>,
     docs: usize,
 }
 
-/// The parts of a segment as they are kept on disk.
+/// The tables of postings, as they are saved on disk.
 pub(crate) struct PostingsTables<'a> {
     pub(crate) heads: &'a [u32],
     pub(crate) thirds: &'a [u8],
@@ -38,11 +38,12 @@ pub(crate) struct PostingsTables<'a> {
     pub(crate) docs: usize,
 }
 
-/// Collects the trigrams of files, one after the other.
+/// Collects the trigrams of documents, one after the other.
 pub(crate) struct PostingsBuilder {
-    /// By first class: the two other classes above, the file below.
+    /// The trigrams of the documents so far, by first class: the other two classes in the upper bits, the document
+    /// in the lower.
     buckets: Vec<Vec<u32>>,
-    /// Which trigrams the current file was seen to have.
+    /// A bitmap of the trigrams that the current document has.
     seen: Vec<u64>,
     touched: Vec<Trigram>,
     docs: usize,
@@ -60,7 +61,7 @@ impl PostingsBuilder {
         }
     }
 
-    /// Bytes of memory in use, more or less.
+    /// Bytes of memory in use, roughly.
     pub(crate) fn bytes(&self) -> usize {
         self.pairs * 4
     }
@@ -69,30 +70,30 @@ impl PostingsBuilder {
         self.docs
     }
 
-    /// Notes the trigrams of a piece of the current file.
+    /// Adds the trigrams of a piece of the current document.
     pub(crate) fn add(&mut self, text: &[u8]) {
         let Some((head, rest)) = text.split_at_checked(2) else { return };
         let class = |byte: u8| u32::from(BYTE_CLASSES[byte as usize]);
-        let mut gram = class(head[0]) << CLASS_BITS | class(head[1]);
+        let mut trigram = class(head[0]) << CLASS_BITS | class(head[1]);
         for byte in rest {
-            gram = (gram << CLASS_BITS | class(*byte)) & TRIGRAM_MASK;
-            let word = &mut self.seen[(gram >> 6) as usize];
-            let bit = 1 << (gram & 63);
+            trigram = (trigram << CLASS_BITS | class(*byte)) & TRIGRAM_MASK;
+            let word = &mut self.seen[(trigram >> 6) as usize];
+            let bit = 1 << (trigram & 63);
             if *word & bit == 0 {
                 *word |= bit;
-                self.touched.push(gram);
+                self.touched.push(trigram);
             }
         }
     }
 
-    /// Ends the current file; returns its place.
+    /// Ends the current document; returns its number.
     pub(crate) fn end(&mut self) -> DocId {
         let doc = self.docs as u32;
-        for gram in self.touched.drain(..) {
-            self.seen[(gram >> 6) as usize] = 0;
-            if !has_line_end(gram) {
-                self.buckets[(gram >> (2 * CLASS_BITS)) as usize]
-                    .push((gram & LOW_CLASSES_MASK) << 16 | doc);
+        for trigram in self.touched.drain(..) {
+            self.seen[(trigram >> 6) as usize] = 0;
+            if !has_line_end(trigram) {
+                self.buckets[(trigram >> (2 * CLASS_BITS)) as usize]
+                    .push((trigram & LOW_CLASSES_MASK) << 16 | doc);
                 self.pairs += 1;
             }
         }
@@ -100,28 +101,28 @@ impl PostingsBuilder {
         doc as DocId
     }
 
-    /// Forgets the current file.
+    /// Drops the current document.
     pub(crate) fn abandon(&mut self) {
-        for gram in self.touched.drain(..) {
-            self.seen[(gram >> 6) as usize] = 0;
+        for trigram in self.touched.drain(..) {
+            self.seen[(trigram >> 6) as usize] = 0;
         }
     }
 
-    /// Ends the current file, and returns its trigrams instead of keeping them.
+    /// Ends the current document, and returns its trigrams instead of adding them to the postings.
     pub(crate) fn end_apart(&mut self) -> Box<[Trigram]> {
-        for gram in &self.touched {
-            self.seen[(gram >> 6) as usize] = 0;
+        for trigram in &self.touched {
+            self.seen[(trigram >> 6) as usize] = 0;
         }
-        let mut grams: Vec<Trigram> =
-            self.touched.drain(..).filter(|gram| !has_line_end(*gram)).collect();
-        grams.sort_unstable();
-        grams.into()
+        let mut trigrams: Vec<Trigram> =
+            self.touched.drain(..).filter(|trigram| !has_line_end(*trigram)).collect();
+        trigrams.sort_unstable();
+        trigrams.into()
     }
 
-    /// Packs what was collected, and starts anew.
+    /// Compresses what was collected into postings, and starts anew.
     pub(crate) fn build(&mut self) -> Postings {
         let docs = self.docs;
-        let mut segment = Postings {
+        let mut postings = Postings {
             heads: Vec::with_capacity(HEAD_COUNT),
             thirds: Vec::new(),
             entries: Vec::new(),
@@ -131,10 +132,10 @@ impl PostingsBuilder {
         let mut scratch = Vec::new();
         let mut list = Vec::new();
         for bucket in &mut self.buckets {
-            sort_by_gram(bucket, &mut scratch);
+            sort_by_trigram(bucket, &mut scratch);
             let mut rest = bucket.as_slice();
             for second in 0..1 << CLASS_BITS {
-                segment.heads.push(segment.entries.len() as u32);
+                postings.heads.push(postings.entries.len() as u32);
                 while let Some(pair) = rest.first() {
                     if pair >> (16 + CLASS_BITS) != second {
                         break;
@@ -144,23 +145,23 @@ impl PostingsBuilder {
                     list.clear();
                     list.extend(rest[..length].iter().map(|pair| *pair as DocId));
                     rest = &rest[length..];
-                    segment.push(key as u8 & ((1 << CLASS_BITS) - 1), &list);
+                    postings.push(key as u8 & ((1 << CLASS_BITS) - 1), &list);
                 }
             }
             *bucket = Vec::new();
         }
-        segment.heads.push(segment.entries.len() as u32);
-        segment.thirds.shrink_to_fit();
-        segment.entries.shrink_to_fit();
-        segment.lists.shrink_to_fit();
+        postings.heads.push(postings.entries.len() as u32);
+        postings.thirds.shrink_to_fit();
+        postings.entries.shrink_to_fit();
+        postings.lists.shrink_to_fit();
         self.docs = 0;
         self.pairs = 0;
-        segment
+        postings
     }
 }
 
-/// Sorts pairs by the two classes above; the files below stay in order.
-fn sort_by_gram(pairs: &mut Vec<u32>, scratch: &mut Vec<u32>) {
+/// Sorts pairs by the two classes in the upper bits; the documents in the lower bits stay in order.
+fn sort_by_trigram(pairs: &mut Vec<u32>, scratch: &mut Vec<u32>) {
     if pairs.len() < 64 {
         pairs.sort_unstable();
         return;
@@ -198,7 +199,7 @@ impl Postings {
         encode(&mut self.lists, list, self.docs);
     }
 
-    /// A segment of nothing.
+    /// Returns postings of no documents.
     pub(crate) fn empty() -> Self {
         Self {
             heads: Vec::new(),
@@ -217,7 +218,7 @@ impl Postings {
         self.heads.len() * 4 + self.thirds.len() + self.entries.len() * 4 + self.lists.len()
     }
 
-    pub(crate) fn parts(&self) -> PostingsTables<'_> {
+    pub(crate) fn tables(&self) -> PostingsTables<'_> {
         PostingsTables {
             heads: &self.heads,
             thirds: &self.thirds,
@@ -227,7 +228,7 @@ impl Postings {
         }
     }
 
-    pub(crate) fn from_parts(
+    pub(crate) fn from_tables(
         heads: Vec<u32>,
         thirds: Vec<u8>,
         entries: Vec<u32>,
@@ -242,12 +243,12 @@ impl Postings {
         is_sound.then_some(Self { heads, thirds, entries, lists, docs })
     }
 
-    /// Returns the files that may have what `query` asks for; nothing if all may.
+    /// Returns the documents that may have what `query` asks for; nothing if all may.
     pub(crate) fn find(&self, query: &Query) -> Option<Vec<DocId>> {
         match query {
             Query::All => None,
-            Query::Trigram(gram) => {
-                Some(self.list(*gram).map(|list| self.decode(list)).unwrap_or_default())
+            Query::Trigram(trigram) => {
+                Some(self.list(*trigram).map(|list| self.decode(list)).unwrap_or_default())
             }
             Query::Or(any) => {
                 let mut found: Vec<DocId> = Vec::new();
@@ -265,9 +266,9 @@ impl Postings {
         let mut others = Vec::new();
         for query in all {
             match query {
-                Query::Trigram(gram) => match self.list(*gram) {
+                Query::Trigram(trigram) => match self.list(*trigram) {
                     Some(list) => lists.push(list),
-                    // Not in any file of this segment.
+                    // No document here has this trigram.
                     None => return Some(Vec::new()),
                 },
                 other => others.push(other),
@@ -278,7 +279,8 @@ impl Postings {
         for list in lists {
             found = Some(match found {
                 None => self.decode(list),
-                // Looking at a file costs a thousand times what reading an entry does.
+                // Opening a file costs a thousand times what reading an entry does, but a long list for a few
+                // documents is not worth it.
                 Some(docs) if docs.len() <= 4 || list.count > docs.len() * 200 => {
                     found = Some(docs);
                     break;
@@ -298,10 +300,10 @@ impl Postings {
         found
     }
 
-    fn list(&self, gram: Trigram) -> Option<List> {
-        let bucket = (gram >> CLASS_BITS) as usize;
+    fn list(&self, trigram: Trigram) -> Option<List> {
+        let bucket = (trigram >> CLASS_BITS) as usize;
         let (from, to) = (*self.heads.get(bucket)? as usize, *self.heads.get(bucket + 1)? as usize);
-        let third = gram as u8 & ((1 << CLASS_BITS) - 1);
+        let third = trigram as u8 & ((1 << CLASS_BITS) - 1);
         let at = from + self.thirds[from..to].binary_search(&third).ok()?;
         let entry = self.entries[at];
         if entry & SINGLE_DOC_FLAG != 0 {
@@ -355,37 +357,38 @@ fn union(a: &[DocId], b: &[DocId]) -> Vec<DocId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trigram::gram;
+    use crate::trigram::trigram;
 
     #[test]
-    fn files_are_found_by_their_trigrams() {
+    fn documents_are_found_by_their_trigrams() {
         let mut builder = PostingsBuilder::new();
         for text in ["Hello there", "hello", "", "xyz\nhel", "there"] {
             builder.add(text.as_bytes());
             builder.end();
         }
-        let segment = builder.build();
-        let find = |query: &Query| segment.find(query).unwrap();
-        assert_eq!(find(&Query::Trigram(gram(b"hel"))), [0, 1, 3]);
-        assert_eq!(find(&Query::Trigram(gram(b"HEL"))), [0, 1, 3]);
-        assert_eq!(find(&Query::Trigram(gram(b"qqq"))), [] as [DocId; 0]);
-        let and = Query::And(vec![Query::Trigram(gram(b"hel")), Query::Trigram(gram(b"the"))]);
+        let postings = builder.build();
+        let find = |query: &Query| postings.find(query).unwrap();
+        assert_eq!(find(&Query::Trigram(trigram(b"hel"))), [0, 1, 3]);
+        assert_eq!(find(&Query::Trigram(trigram(b"HEL"))), [0, 1, 3]);
+        assert_eq!(find(&Query::Trigram(trigram(b"qqq"))), [] as [DocId; 0]);
+        let and =
+            Query::And(vec![Query::Trigram(trigram(b"hel")), Query::Trigram(trigram(b"the"))]);
         assert!(find(&and).contains(&0));
-        let or = Query::Or(vec![Query::Trigram(gram(b"xyz")), Query::Trigram(gram(b"the"))]);
+        let or = Query::Or(vec![Query::Trigram(trigram(b"xyz")), Query::Trigram(trigram(b"the"))]);
         assert_eq!(find(&or), [0, 3, 4]);
-        assert_eq!(segment.find(&Query::All), None);
-        // A trigram across two lines is of no use and not kept.
-        assert_eq!(find(&Query::Trigram(gram(b"z\nh"))), [] as [DocId; 0]);
+        assert_eq!(postings.find(&Query::All), None);
+        // A trigram across two lines is of no use, so it is not kept.
+        assert_eq!(find(&Query::Trigram(trigram(b"z\nh"))), [] as [DocId; 0]);
     }
 
     #[test]
-    fn damaged_parts_are_refused() {
+    fn damaged_tables_are_refused() {
         let mut builder = PostingsBuilder::new();
         builder.add(b"some text");
         builder.end();
-        let segment = builder.build();
-        let parts = segment.parts();
-        let heads = parts.heads.to_vec();
-        assert!(Postings::from_parts(heads, Vec::new(), Vec::new(), Vec::new(), 1).is_none());
+        let postings = builder.build();
+        let tables = postings.tables();
+        let heads = tables.heads.to_vec();
+        assert!(Postings::from_tables(heads, Vec::new(), Vec::new(), Vec::new(), 1).is_none());
     }
 }

@@ -1,26 +1,28 @@
-//! How an index is doing, for people.
+//! The status of an index, for people: within its process, and published for other processes.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What the upkeep is at.
+use crate::index::error::IndexError;
+
+/// The phase that the indexer is in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
-    /// Nothing was asked yet.
+    /// No question has been asked yet.
     #[default]
     Asleep,
-    /// Directories are walked; answers come from scans.
+    /// The indexer walks directories. Searches scan.
     Walking,
-    /// Files are read; answers come from the index where it knows, and else from files.
+    /// The indexer reads files. Searches use the index for the files it knows, and open the others.
     Reading,
-    /// Everything is known.
+    /// The index knows every file.
     Ready,
-    /// There is no index, for this reason; answers come from scans.
-    Off(String),
+    /// There is no index, for this reason. Searches scan.
+    Off(IndexError),
 }
 
 impl Phase {
-    /// In a word.
+    /// The phase in a word.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Asleep => "asleep",
@@ -32,148 +34,177 @@ impl Phase {
     }
 }
 
-/// How an index is doing.
+/// The status of an index.
 #[derive(Clone, Debug, Default)]
 pub struct IndexStatus {
-    /// What it is at.
+    /// The phase that the indexer is in.
     pub phase: Phase,
-    /// Files in it.
-    pub files: usize,
-    /// Directories that are watched.
-    pub directories: usize,
-    /// Files that are looked at whatever is asked: marked, mixed, linked, unreadable.
-    pub always_scan: usize,
-    /// Files to read in this round, and files read.
-    pub to_do: usize,
-    /// Files read in all.
-    pub done: usize,
-    /// Bytes of memory in use.
-    pub memory: usize,
-    /// Of these, postings.
-    pub postings: usize,
-    /// Of these, texts.
-    pub texts: usize,
-    /// Whether there was room for postings.
+    /// How many files and directories the index knows.
+    pub counts: IndexCounts,
+    /// How far the reading of files is.
+    pub progress: ReadProgress,
+    /// The memory that the index uses.
+    pub memory: IndexMemory,
+    /// Whether there is room for postings. Without them every file is opened for every question.
     pub has_postings: bool,
-    /// How often everything was walked.
+    /// How often the whole tree was walked.
     pub sweeps: usize,
-    /// Whether it is being written to disk.
-    pub is_saving: bool,
-    /// Why it could not be written, if so.
-    pub save_error: Option<String>,
-    /// Bytes on disk when it was last kept.
-    pub kept_bytes: u64,
-    /// How long the last file took that was indexed on its own.
-    pub one_file: Duration,
-    /// Questions answered from the index.
+    /// The copy of the index on disk.
+    pub saving: Saving,
+    /// How long the indexer took for the last file that it indexed on its own.
+    pub last_update: Duration,
+    /// How many questions were answered from the index.
     pub answered: u64,
-    /// Questions answered by a scan.
+    /// How many questions were answered by a scan.
     pub scanned: u64,
 }
 
+/// How many files and directories an index knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IndexCounts {
+    /// Files.
+    pub files: usize,
+    /// Directories that are watched.
+    pub directories: usize,
+    /// Files that are opened for every question: UTF-16, NUL bytes late in the text, several links, unreadable.
+    pub always_scan: usize,
+}
+
+/// How far the reading of files is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadProgress {
+    /// Files to read in this round.
+    pub to_do: usize,
+    /// Files read, of all rounds.
+    pub done: usize,
+}
+
+/// The memory that an index uses, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IndexMemory {
+    /// Everything.
+    pub total: usize,
+    /// The part for postings.
+    pub postings: usize,
+    /// The part for texts of files.
+    pub texts: usize,
+}
+
+/// The copy of an index on disk.
+#[derive(Clone, Debug, Default)]
+pub struct Saving {
+    /// Whether it is being written now.
+    pub is_saving: bool,
+    /// Why the last attempt to write it failed, if it did.
+    pub error: Option<String>,
+    /// Its size in bytes when it was last written; 0 if it never was.
+    pub saved_bytes: u64,
+}
+
 impl IndexStatus {
-    /// Writes a note for other processes.
-    pub(crate) fn write(&self, folder: &Path) {
+    /// Writes the status to this process's status file, for other processes to read.
+    pub(crate) fn publish(&self, folder: &Path) {
         let reason = match &self.phase {
-            Phase::Off(why) => why.as_str(),
-            _ => "",
+            Phase::Off(why) => why.to_string(),
+            _ => String::new(),
         };
         let text = format!(
             "pid {}\nstarted {}\nphase {}\nreason {}\nfiles {}\ndirectories {}\nloose {}\nmemory {}\npostings \
              {}\ntexts {}\nsweeps {}\n",
             std::process::id(),
-            started(std::process::id()).unwrap_or(0),
+            started_at(std::process::id()).unwrap_or(0),
             self.phase.as_str(),
             reason.replace('\n', " "),
-            self.files,
-            self.directories,
-            self.always_scan,
-            self.memory,
-            self.postings,
-            self.texts,
+            self.counts.files,
+            self.counts.directories,
+            self.counts.always_scan,
+            self.memory.total,
+            self.memory.postings,
+            self.memory.texts,
             self.sweeps
         );
-        // Only a help to people: without it nothing is lost.
+        // The file only informs people: nothing is lost without it.
         let _ = std::fs::create_dir_all(folder);
-        let _ = std::fs::write(note_path(folder, std::process::id()), text);
+        let _ = std::fs::write(status_file(folder, std::process::id()), text);
     }
 }
 
-/// What a process left of how its index is doing.
+/// The status that a process published of its index.
 #[derive(Clone, Debug, Default)]
 pub struct PublishedStatus {
-    /// The process.
+    /// The process id.
     pub pid: u32,
-    /// What it was at, in a word.
+    /// The indexer's phase, in a word.
     pub phase: String,
-    /// Why there is no index, if there is none.
+    /// Why there is no index; empty if there is one.
     pub reason: String,
-    /// Files in it.
+    /// Files in the index.
     pub files: u64,
     /// Directories that are watched.
     pub directories: u64,
     /// Bytes of memory in use.
     pub memory: u64,
-    /// Of these, postings.
+    /// Bytes of memory for postings.
     pub postings: u64,
-    /// Of these, texts.
+    /// Bytes of memory for texts of files.
     pub texts: u64,
 }
 
-/// Reads the notes in a folder of processes that still run, and removes the others.
+/// Returns what running processes published in a folder, and removes the status files of dead processes.
 pub fn published_statuses(folder: &Path) -> Vec<PublishedStatus> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
-    let mut notes = Vec::new();
+    let mut statuses = Vec::new();
     for entry in entries.flatten() {
         if !entry.file_name().to_string_lossy().starts_with(STATUS_FILE_PREFIX) {
             continue;
         }
         match std::fs::read_to_string(entry.path()).ok().and_then(|text| parse(&text)) {
-            Some(note) => notes.push(note),
+            Some(status) => statuses.push(status),
             None => drop(std::fs::remove_file(entry.path())),
         }
     }
-    notes.sort_by_key(|note| note.pid);
-    notes
+    statuses.sort_by_key(|status| status.pid);
+    statuses
 }
 
+/// Reads a status file; nothing if its process is dead.
 fn parse(text: &str) -> Option<PublishedStatus> {
-    let mut note = PublishedStatus::default();
-    let mut begun = 0;
+    let mut status = PublishedStatus::default();
+    let mut started = 0;
     for line in text.lines() {
         let (name, value) = line.split_once(' ').unwrap_or((line, ""));
         let number = value.parse().unwrap_or(0);
         match name {
-            "pid" => note.pid = u32::try_from(number).unwrap_or(0),
-            "started" => begun = number,
-            "phase" => value.clone_into(&mut note.phase),
-            "reason" => value.clone_into(&mut note.reason),
-            "files" => note.files = number,
-            "directories" => note.directories = number,
-            "memory" => note.memory = number,
-            "postings" => note.postings = number,
-            "texts" => note.texts = number,
+            "pid" => status.pid = u32::try_from(number).unwrap_or(0),
+            "started" => started = number,
+            "phase" => value.clone_into(&mut status.phase),
+            "reason" => value.clone_into(&mut status.reason),
+            "files" => status.files = number,
+            "directories" => status.directories = number,
+            "memory" => status.memory = number,
+            "postings" => status.postings = number,
+            "texts" => status.texts = number,
             _ => {}
         }
     }
-    // Numbers of processes are used again; the time that one began is its own.
-    (started(note.pid) == Some(begun)).then_some(note)
+    // The kernel reuses process ids; the start time tells two processes with one id apart.
+    (started_at(status.pid) == Some(started)).then_some(status)
 }
 
 const STATUS_FILE_PREFIX: &str = "status-";
 
-fn note_path(folder: &Path, process: u32) -> PathBuf {
+fn status_file(folder: &Path, process: u32) -> PathBuf {
     folder.join(format!("{STATUS_FILE_PREFIX}{process}"))
 }
 
-/// Removes this process's note.
-pub(crate) fn remove_note(folder: &Path) {
-    let _ = std::fs::remove_file(note_path(folder, std::process::id()));
+/// Removes this process's status file.
+pub(crate) fn unpublish(folder: &Path) {
+    let _ = std::fs::remove_file(status_file(folder, std::process::id()));
 }
 
-/// Returns when a process began, in the kernel's ticks.
-fn started(process: u32) -> Option<u64> {
+/// Returns when a process started, in the kernel's clock ticks since boot.
+fn started_at(process: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name, in brackets, may hold anything.
+    // The program's name, in brackets, may hold anything; the fields after the last bracket are plain.
     stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! Walking a whole tree, to find out what is there and what is still true.
+//! The sweep: a walk of the whole tree that finds out what is there and what is still true of the index.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::PoisonError;
@@ -7,34 +7,44 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, fstat, statat};
 
-use crate::index::indexer::{DEBOUNCE, Indexer};
+use crate::index::error::{IndexError, IndexErrorKind};
+use crate::index::indexer::{DEBOUNCE, Indexer, too_large};
 use crate::index::status::Phase;
-use crate::index::tree_index::{Index, IndexSnapshot, WalkStamps};
-use crate::index::watcher::{Watch, check_file_system, wait, watch_directory};
+use crate::index::tree_index::{Index, IndexSnapshot, SweepResult, WalkStamps};
+use crate::index::watcher::{Watcher, check_file_system, wait, watch_directory};
 use crate::paths::{Paths, split};
 use crate::scan::ignore_rules::IgnoreRules;
 use crate::scan::open::open_directory;
 use crate::scan::stamp::stamp_of;
 use crate::scan::walk::TreeWalk;
 
+/// After so many sweeps in a row that leave the index uncertain, there is none.
+const MAX_SWEEPS_IN_A_ROW: u32 = 12;
+
+/// What the file system says of the root of a tree.
+pub(super) struct RootDevice {
+    pub(super) device: u64,
+    /// The magic number of the file system.
+    pub(super) file_system: i64,
+}
+
 impl Indexer {
-    /// Fails if the root's file system does not tell of all changes; returns which device it is.
-    pub(super) fn look_at_root(&self) -> Result<(u64, i64), String> {
-        let words = |errno| std::io::Error::from(errno).to_string();
-        let directory = open_directory(&*self.tree, b"").map_err(words)?;
-        let kind = check_file_system(directory.as_fd())?;
-        Ok((fstat(&directory).map_err(words)?.st_dev, kind))
+    /// Returns the device of the root. Fails if its file system does not report all changes.
+    pub(super) fn check_root(&self) -> Result<RootDevice, IndexError> {
+        let unreadable = |errno| IndexError::system("the workspace cannot be opened", errno);
+        let directory = open_directory(&*self.tree, b"").map_err(unreadable)?;
+        let file_system = check_file_system(directory.as_fd())?;
+        let device = fstat(&directory).map_err(unreadable)?.st_dev;
+        Ok(RootDevice { device, file_system })
     }
 
     /// Waits longer and longer while one sweep follows another: a tree that is never at rest is scanned.
-    pub(super) fn calm(&self, sweeps: u32) -> Result<(), String> {
-        const MAX_SWEEPS_IN_A_ROW: u32 = 12;
-        if sweeps > MAX_SWEEPS_IN_A_ROW
-            && self.index().as_ref().is_none_or(|index| index.needs_sweep)
-        {
-            return Err(
-                "it cannot be made certain: is one directory mounted in two places?".to_owned()
-            );
+    pub(super) fn back_off(&self, sweeps: u32) -> Result<(), IndexError> {
+        let needs_sweep = || self.index().as_ref().is_none_or(|index| index.needs_sweep);
+        if sweeps > MAX_SWEEPS_IN_A_ROW && needs_sweep() {
+            let message = "the index never becomes certain";
+            let err = IndexError::new(IndexErrorKind::Unstable, message);
+            return Err(err.hint("check whether one directory is mounted in two places"));
         }
         if sweeps > 0 {
             let time = Duration::from_millis(10) * 2_u32.pow(sweeps.min(9));
@@ -48,23 +58,24 @@ impl Indexer {
         Ok(())
     }
 
-    /// Sweeps; if that fails, once more without what the old index holds: watches are few.
-    pub(super) fn sweep_or_retry(&self, past: Option<IndexSnapshot>) -> Result<(), String> {
-        if self.sweep(past).is_ok() {
+    /// Sweeps. If that fails, drops the old index and sweeps once more: the old index holds watches, and their number
+    /// is limited.
+    pub(super) fn sweep_or_retry(&self, before: Option<IndexSnapshot>) -> Result<(), IndexError> {
+        if self.sweep(before).is_ok() {
             return Ok(());
         }
         let old = self.index().take();
-        let past = old.as_ref().map(Index::past);
+        let before = old.as_ref().map(Index::snapshot);
         drop(old);
-        self.sweep(past)
+        self.sweep(before)
     }
 
-    /// Walks everything, and makes the index anew out of what is there and what is still known.
-    pub(super) fn sweep(&self, past: Option<IndexSnapshot>) -> Result<(), String> {
+    /// Walks the whole tree, and makes a new index of what is there and of what is still known.
+    pub(super) fn sweep(&self, before: Option<IndexSnapshot>) -> Result<(), IndexError> {
         self.set_phase(Phase::Walking);
         let begun = Instant::now();
-        let (device, _) = self.look_at_root()?;
-        let watcher = Watch::new()?;
+        let device = self.check_root()?.device;
+        let watcher = Watcher::new()?;
         let rules = IgnoreRules::read(self.tree.path());
         let walked = {
             let inotify = watcher.handle();
@@ -74,9 +85,9 @@ impl Indexer {
                 threads: self.options.threads,
                 depth: usize::MAX,
                 is_stopped: &|| self.is_stopped(),
-                visit: &|handle| watch_directory(inotify, handle, device),
+                visit: &|handle| Ok(watch_directory(inotify, handle, device)?),
             };
-            walk.run(b"", rules.top()).map_err(|err| err.message)?
+            walk.run(b"", rules.above_root())?
         };
         if self.is_stopped() {
             return Ok(());
@@ -86,16 +97,15 @@ impl Indexer {
             status.sweeps += 1;
             status.sweeps as u64
         };
-        let past = past.unwrap_or_default();
-        let stamps = if past.files.is_empty() { Vec::new() } else { self.stamps(&walked.paths()) };
-        let index = Index::new(watcher, rules, walked, &past, &stamps, (generation, device));
-        drop(past);
+        let before = before.unwrap_or_default();
+        let stamps =
+            if before.files.is_empty() { Vec::new() } else { self.stamps(&walked.paths()) };
+        let found =
+            SweepResult { watcher, rules, walked, stamps, before: &before, generation, device };
+        let index = Index::new(found);
+        drop(before);
         if index.table_bytes() > self.options.max_memory_bytes / 2 {
-            return Err(format!(
-                "{} files are too many for {} MB of memory",
-                index.counts().files,
-                self.options.max_memory_bytes >> 20
-            ));
+            return Err(too_large(index.counts().files, self.options.max_memory_bytes));
         }
         let mut held = self.index();
         let old = held.replace(index);
@@ -105,7 +115,7 @@ impl Indexer {
         *self.last_sweep.lock().unwrap_or_else(PoisonError::into_inner) = begun;
         self.sweep_is_due.store(false, Ordering::Relaxed);
         drop(held);
-        // Letting go of it takes a while, and no_visitor need wait for that.
+        // Dropping the old index takes a while, so it happens without the lock.
         drop(old);
         Ok(())
     }

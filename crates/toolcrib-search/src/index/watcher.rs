@@ -1,4 +1,4 @@
-//! File events: what the kernel says of the directories that are watched, taken without waiting.
+//! File events from the kernel (inotify) for the directories that are watched, taken without waiting.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -10,55 +10,54 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::fs::{fstat, fstatfs};
 use rustix::io::Errno;
-use toolcrib_core::{ErrorKind, ToolError};
 
-/// What happened in a watched directory.
-pub(crate) struct Event {
+use crate::index::error::{IndexError, IndexErrorKind};
+
+/// A file event in a watched directory.
+pub(crate) struct FileEvent {
+    /// The watch descriptor of the directory.
     pub(crate) watch: i32,
+    /// The name in the directory; empty if the event is about the directory itself.
     pub(crate) name: Box<[u8]>,
     pub(crate) is_directory: bool,
-    pub(crate) what: What,
+    pub(crate) kind: FileEventKind,
 }
 
-/// What an event says.
+/// What an event reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum FileEventKind {
     /// The name is there now.
-    Came,
+    Created,
     /// The name is not there any more.
-    Went,
-    /// What has the name has changed.
-    Changed,
-    /// Events were lost, or a file system went away: nothing is certain.
-    Doubt,
+    Removed,
+    /// The file or directory of that name has changed.
+    Modified,
+    /// Events were lost, or a file system was unmounted: nothing is certain.
+    Lost,
     /// The watch has ended.
-    Ended,
+    WatchEnded,
 }
 
-/// Watches over directories.
-pub(crate) struct Watch {
+/// Watches directories for file events.
+pub(crate) struct Watcher {
     inotify: OwnedFd,
-    /// Becomes ready when something is mounted or unmounted; nothing where it cannot be had.
+    /// A handle that becomes ready when something is mounted or unmounted; nothing where it cannot be opened.
     mounts: Option<File>,
     buffer: Vec<MaybeUninit<u8>>,
+    directories: WatchedDirectories,
 }
 
-/// Why a directory cannot be watched.
-enum Refused {
-    /// It is gone.
-    Gone,
-    /// The system's limit is reached, or another reason in words.
-    Limit(String),
-}
-
-impl Watch {
-    pub(crate) fn new() -> Result<Self, String> {
-        let inotify =
-            inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).map_err(|errno| {
-                format!("no file events can be had: {}", std::io::Error::from(errno))
-            })?;
+impl Watcher {
+    pub(crate) fn new() -> Result<Self, IndexError> {
+        let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)
+            .map_err(|errno| IndexError::system("the system gives no file events", errno))?;
         let mounts = File::open("/proc/self/mountinfo").ok();
-        Ok(Self { inotify, mounts, buffer: vec![MaybeUninit::uninit(); 64 << 10] })
+        Ok(Self {
+            inotify,
+            mounts,
+            buffer: vec![MaybeUninit::uninit(); 64 << 10],
+            directories: WatchedDirectories::default(),
+        })
     }
 
     /// The handle that becomes ready when there are events.
@@ -71,11 +70,33 @@ impl Watch {
         self.inotify.try_clone().ok()
     }
 
+    /// The directories that are watched, by watch descriptor.
+    pub(crate) fn directories(&self) -> &WatchedDirectories {
+        &self.directories
+    }
+
+    /// Records which directory a watch descriptor is of; see [`WatchedDirectories::insert`].
+    pub(crate) fn insert(&mut self, watch: i32, path: &[u8]) -> bool {
+        self.directories.insert(watch, path)
+    }
+
+    /// Forgets a watch that has ended.
+    pub(crate) fn forget(&mut self, watch: i32) {
+        self.directories.paths.remove(&watch);
+    }
+
+    /// Stops watching a directory.
+    pub(crate) fn remove(&mut self, watch: i32) {
+        // The watch may have ended by itself.
+        let _ = inotify::remove_watch(&self.inotify, watch);
+        self.forget(watch);
+    }
+
     /// Takes all events that have happened by now.
-    pub(crate) fn take(&mut self) -> Vec<Event> {
+    pub(crate) fn take(&mut self) -> Vec<FileEvent> {
         let mut events = Vec::new();
         if self.has_mounts_changed() {
-            events.push(doubt());
+            events.push(lost());
         }
         let mut reader = inotify::Reader::new(&self.inotify, &mut self.buffer);
         loop {
@@ -84,7 +105,7 @@ impl Watch {
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return events,
                 Err(_) => {
-                    events.push(doubt());
+                    events.push(lost());
                     return events;
                 }
             }
@@ -99,56 +120,53 @@ impl Watch {
     }
 }
 
-/// Starts watching an open directory; returns the number that its events come with.
-fn watch(inotify: BorrowedFd<'_>, directory: BorrowedFd<'_>) -> Result<i32, Refused> {
+/// Watches a directory that a walk enters, and returns its watch descriptor; -1 if the directory is gone already.
+/// Fails if the system's limit is reached, or if the directory lies on another device than the root, and on a file
+/// system that does not report all changes.
+pub(crate) fn watch_directory(
+    inotify: BorrowedFd<'_>,
+    directory: BorrowedFd<'_>,
+    root_device: u64,
+) -> Result<i32, IndexError> {
+    if fstat(directory).is_ok_and(|meta| meta.st_dev != root_device)
+        && let Err(err) = check_file_system(directory)
+    {
+        let message = format!("a directory in it is mounted from elsewhere: {}", err.message);
+        return Err(IndexError { message, ..err });
+    }
     let flags = WatchFlags::CREATE
         | WatchFlags::DELETE
         | WatchFlags::MOVED_FROM
         | WatchFlags::MOVED_TO
         | WatchFlags::MODIFY
         | WatchFlags::ATTRIB
-        // A writer through a mapping is only seen when it lets go.
+        // A writer through a memory mapping is only seen when it closes the file.
         | WatchFlags::CLOSE_WRITE
         | WatchFlags::ONLYDIR;
     let path = format!("/proc/self/fd/{}", directory.as_raw_fd());
-    inotify::add_watch(inotify, path, flags).map_err(|errno| match errno {
-        Errno::NOENT | Errno::NOTDIR => Refused::Gone,
-        Errno::NOSPC => Refused::Limit(
-            "too many directories to watch: raise fs.inotify.max_user_watches".to_owned(),
-        ),
-        other => Refused::Limit(format!(
-            "a directory cannot be watched: {}",
-            std::io::Error::from(other)
-        )),
+    inotify::add_watch(inotify, path, flags).or_else(|errno| match errno {
+        Errno::NOENT | Errno::NOTDIR if fstat(directory).is_ok_and(|meta| meta.st_nlink == 0) => {
+            Ok(-1)
+        }
+        Errno::NOENT | Errno::NOTDIR => {
+            let err = IndexError::new(IndexErrorKind::System, "a directory cannot be watched");
+            Err(err.hint("check that /proc is mounted"))
+        }
+        Errno::NOSPC => {
+            let message = "there are more directories than the system lets a user watch";
+            let err = IndexError::new(IndexErrorKind::WatchLimit, message);
+            Err(err.hint("raise fs.inotify.max_user_watches"))
+        }
+        other => Err(IndexError::system("a directory cannot be watched", other)),
     })
 }
 
-/// Watches a directory that a walk enters. Fails if the system's limit is reached, or if it lies on
-/// another file system than the root, and on one that does not tell of all changes.
-pub(crate) fn watch_directory(
-    inotify: BorrowedFd<'_>,
-    directory: BorrowedFd<'_>,
-    root: u64,
-) -> Result<i32, ToolError> {
-    let refuse = |why: String| Err(ToolError::new(ErrorKind::Unavailable, why));
-    if fstat(directory).is_ok_and(|meta| meta.st_dev != root)
-        && let Err(why) = check_file_system(directory)
-    {
-        return refuse(format!("a folder in it is mounted from elsewhere: {why}"));
-    }
-    match watch(inotify, directory) {
-        Ok(number) => Ok(number),
-        Err(Refused::Gone) if fstat(directory).is_ok_and(|meta| meta.st_nlink == 0) => Ok(-1),
-        Err(Refused::Gone) => refuse("a directory cannot be watched: is /proc there?".to_owned()),
-        Err(Refused::Limit(why)) => refuse(why),
-    }
-}
-
-/// What a file system is called whose times of change can stand still while a file changes.
+/// The magic number of tmpfs, where a file can change while its times stand still.
 pub(crate) const TMPFS: i64 = 0x0102_1994;
 
-/// Fails for file systems whose changes by others may come without an event.
-pub(crate) fn check_file_system(directory: BorrowedFd<'_>) -> Result<i64, String> {
+/// Returns the magic number of a directory's file system. Fails for file systems that can change without an event,
+/// because another machine or a program in between changes them.
+pub(crate) fn check_file_system(directory: BorrowedFd<'_>) -> Result<i64, IndexError> {
     const WATCHABLE: [i64; 9] = [
         0xef53,      // ext2, ext3, ext4
         0x5846_5342, // xfs
@@ -161,43 +179,38 @@ pub(crate) fn check_file_system(directory: BorrowedFd<'_>) -> Result<i64, String
         0xca45_1a4e, // bcachefs
     ];
     #[expect(clippy::useless_conversion, reason = "the field's type differs between machines")]
-    let kind = fstatfs(directory).map_or(0, |fs| i64::from(fs.f_type));
-    if WATCHABLE.contains(&kind) {
-        return Ok(kind);
+    let magic = fstatfs(directory).map_or(0, |fs| i64::from(fs.f_type));
+    if WATCHABLE.contains(&magic) {
+        return Ok(magic);
     }
-    Err(format!("changes on a file system of type {kind:#x} may come without an event"))
+    let message = format!("a file system of type {magic:#x} can change without a file event");
+    Err(IndexError::new(IndexErrorKind::FileSystem, message))
 }
 
-/// Stops watching a directory.
-pub(crate) fn remove_watch(inotify: BorrowedFd<'_>, watch: i32) {
-    // It may have ended by itself.
-    let _ = inotify::remove_watch(inotify, watch);
+fn lost() -> FileEvent {
+    FileEvent { watch: -1, name: Box::default(), is_directory: false, kind: FileEventKind::Lost }
 }
 
-fn doubt() -> Event {
-    Event { watch: -1, name: Box::default(), is_directory: false, what: What::Doubt }
-}
-
-fn read(event: &inotify::Event<'_>) -> Event {
+fn read(event: &inotify::Event<'_>) -> FileEvent {
     let flags = event.events();
     if flags.intersects(ReadFlags::QUEUE_OVERFLOW | ReadFlags::UNMOUNT) {
-        return doubt();
+        return lost();
     }
-    let what = if flags.contains(ReadFlags::IGNORED) {
-        What::Ended
+    let kind = if flags.contains(ReadFlags::IGNORED) {
+        FileEventKind::WatchEnded
     } else if flags.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO) {
-        What::Came
+        FileEventKind::Created
     } else if flags.intersects(ReadFlags::DELETE | ReadFlags::MOVED_FROM) {
-        What::Went
+        FileEventKind::Removed
     } else {
-        What::Changed
+        FileEventKind::Modified
     };
     let name = event.file_name().map(|name| name.to_bytes().into()).unwrap_or_default();
     let is_directory = flags.contains(ReadFlags::ISDIR);
-    Event { watch: event.wd(), name, is_directory, what }
+    FileEvent { watch: event.wd(), name, is_directory, kind }
 }
 
-/// Waits until one of the handles is ready, or for so long; returns which are.
+/// Waits until one of the handles is ready, at most for `time`; returns which of them are.
 pub(crate) fn wait(handles: [BorrowedFd<'_>; 2], time: Option<Duration>) -> [bool; 2] {
     let [a, b] = handles;
     let mut polled =
@@ -212,18 +225,18 @@ pub(crate) fn wait(handles: [BorrowedFd<'_>; 2], time: Option<Duration>) -> [boo
     }
 }
 
-/// Which directory an event's watch is of. Two directories can be one behind two mounts; then
-/// neither can be told by its watch.
+/// The directories that are watched, by watch descriptor. One directory that is mounted in two places has one watch
+/// descriptor, so that its events do not say which of the two paths they are about.
 #[derive(Default)]
-pub(crate) struct Watched {
+pub(crate) struct WatchedDirectories {
     paths: HashMap<i32, Box<[u8]>>,
 }
 
-impl Watched {
-    /// Notes a watch; fails if it is another directory's already.
-    pub(crate) fn insert(&mut self, watch: i32, path: &[u8]) -> bool {
+impl WatchedDirectories {
+    /// Records which directory a watch is of; returns `false` if the watch is another path's already.
+    fn insert(&mut self, watch: i32, path: &[u8]) -> bool {
         if watch < 0 {
-            // It was gone before it could be watched.
+            // The directory was gone before it could be watched.
             return true;
         }
         self.paths.insert(watch, path.into()).is_none_or(|before| *before == *path)
@@ -231,10 +244,6 @@ impl Watched {
 
     pub(crate) fn path(&self, watch: i32) -> Option<&[u8]> {
         self.paths.get(&watch).map(|path| &**path)
-    }
-
-    pub(crate) fn remove(&mut self, watch: i32) {
-        self.paths.remove(&watch);
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -1,5 +1,4 @@
-//! Looking into one file: opened by handle below its directory, and searched as ripgrep searches a
-//! file that it came upon.
+//! The search of one file: opened by handle, and searched as ripgrep searches a file that it found in a directory.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -16,19 +15,19 @@ use crate::scan::text::{
     MAX_LINE_BYTES, MAX_WHOLE_READ_BYTES, TextKind, is_wide, kind_of, read_whole,
 };
 
-/// Text up to this size is searched in one go; of more, a piece at a time, so that a search can end.
+/// Text up to this size is searched in one go, longer text in pieces, so that the search can stop in between.
 const MAX_SLICE_BYTES: usize = 512 << 10;
 
-/// Opens and searches files, one after the other.
+/// Searches files, one after the other.
 pub(crate) struct FileSearcher<'a> {
     tree: &'a dyn SearchableTree,
     compiled: &'a Compiled,
     stop: &'a Stop<'a>,
-    /// For text without NUL bytes and byte-order marks, where nothing needs to be found out.
+    /// Searches plain text, where nothing needs to be detected.
     plain: Searcher,
-    /// For files that have to be read to know what they are. Each has a searcher of its own: the
-    /// buffer of one that has met a long line stays large, and would tell a binary file sooner.
-    careful: SearcherBuilder,
+    /// Makes searchers for files whose kind shows only while they are read. Each such file gets a searcher of its
+    /// own: the buffer of a searcher that has met a long line stays large, and would detect a binary file sooner.
+    detecting: SearcherBuilder,
     opener: FileOpener,
     buffer: Vec<u8>,
 }
@@ -46,7 +45,7 @@ impl<'a> FileSearcher<'a> {
         } else {
             builder.line_number(false);
         }
-        // What is in memory needs no buffer beside it.
+        // Text in memory needs no buffer of its own.
         let plain = builder.bom_sniffing(false).heap_limit(Some(1 << 10)).build();
         builder
             .bom_sniffing(true)
@@ -57,7 +56,7 @@ impl<'a> FileSearcher<'a> {
             compiled,
             stop,
             plain,
-            careful: builder,
+            detecting: builder,
             opener: FileOpener::default(),
             buffer: Vec::new(),
         }
@@ -86,7 +85,7 @@ impl<'a> FileSearcher<'a> {
             }
             TextKind::Plain | TextKind::Mixed => {
                 let reader = Interruptible { from: text, stop: self.stop };
-                self.careful.build().search_reader(matcher, reader, &mut *hits)
+                self.detecting.build().search_reader(matcher, reader, &mut *hits)
             }
         };
         done.map(|()| kind).map_err(failed)
@@ -96,7 +95,7 @@ impl<'a> FileSearcher<'a> {
     fn search_large(&mut self, file: File, hits: &mut Hits<'_>) -> Result<(), Unsearched> {
         let reader = Interruptible { from: file, stop: self.stop };
         let matcher = &self.compiled.matcher;
-        self.careful.build().search_reader(matcher, reader, hits).map_err(failed)
+        self.detecting.build().search_reader(matcher, reader, hits).map_err(failed)
     }
 
     /// Searches the file at `path`.
@@ -146,14 +145,14 @@ impl Counter {
         self.last = text.last().copied().or(self.last);
     }
 
-    /// How many lines there are; the last one need not have an end.
+    /// How many lines there are; the last one need not end in a line break.
     fn lines(&self) -> u64 {
         self.ends + u64::from(self.last.is_some_and(|last| last != b'\n'))
     }
 }
 
-/// Counts the lines of a large file from its beginning to its end, and goes back to the beginning.
-/// Nothing if it is not plain text.
+/// Counts the lines of a large file, and seeks back to its beginning. Returns nothing if the file is not plain
+/// text.
 fn count_lines(mut file: &File, stop: &Stop<'_>) -> Result<Option<u64>, Unsearched> {
     let mut buffer = vec![0; 1 << 20];
     let mut counter = Counter::default();
@@ -183,17 +182,17 @@ fn failed(err: io::Error) -> Unsearched {
     if Stop::is_stop_signal(&err) {
         return Unsearched::Stopped;
     }
-    // The searcher has no kind of its own for a line that does not fit.
+    // The searcher has no error kind of its own for a line that does not fit into memory.
     if err.to_string().contains("allocation limit") {
         return Unsearched::Refused(format!(
-            "a line of it is over {} MB; up to there it was",
+            "one line is longer than {} MB; the file was searched up to that line",
             MAX_LINE_BYTES >> 20
         ));
     }
     Unsearched::Refused(err.to_string())
 }
 
-/// Something whose reading ends when no_visitor wants it any more.
+/// A reader that fails when the search is stopped.
 struct Interruptible<'a, R> {
     from: R,
     stop: &'a Stop<'a>,

@@ -1,4 +1,4 @@
-//! Filters: which of the files that a walk visits are meant.
+//! Filters: which of the files that a walk found are meant by a question.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -14,23 +14,25 @@ use toolcrib_core::{ErrorKind, ToolError};
 
 use crate::paths::{Paths, split};
 
+/// The longest glob, in bytes.
 const MAX_GLOB_BYTES: usize = 1000;
+/// The longest name of a file type, in bytes.
 const MAX_TYPE_BYTES: usize = 100;
 
-/// What a glob is matched against.
+/// What a glob is matched subject.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GlobSubject {
     /// The path below the directory.
     Path,
-    /// The name if the glob has no slash, and else the path.
+    /// The name if the glob has no slash, and the path otherwise.
     Name,
 }
 
-/// A glob, compiled; the frequent shapes to less than a regular expression.
+/// A compiled glob. Frequent shapes need no regular expression.
 enum ScopeGlob {
     /// Every path.
     Any,
-    /// FoundPaths that end so.
+    /// Names with this ending.
     Suffix(Vec<u8>),
     Other(GlobMatcher, GlobSubject),
 }
@@ -40,36 +42,36 @@ impl ScopeGlob {
         match self {
             Self::Any => true,
             Self::Suffix(suffix) => split(below).1.ends_with(suffix),
-            Self::Other(glob, against) => {
-                let subject = if *against == GlobSubject::Name { split(below).1 } else { below };
+            Self::Other(glob, subject) => {
+                let subject = if *subject == GlobSubject::Name { split(below).1 } else { below };
                 glob.is_match_candidate(&Candidate::new(OsStr::from_bytes(subject)))
             }
         }
     }
 }
 
-/// A scope's filters, compiled. Its directory is not among them.
+/// The compiled filters of a scope. The scope's directory is not among them.
 pub(crate) struct Filter {
-    /// The directory that paths are taken relative to.
+    /// The directory that paths are relative to.
     base: Vec<u8>,
     glob: Option<ScopeGlob>,
-    /// Text that every path the glob matches has in it.
+    /// Text that every path has that the glob matches.
     needle: Option<Vec<u8>>,
     types: Option<Types>,
     depth: usize,
 }
 
 impl Filter {
-    /// Compiles the filters of `scope`, for a directory at `base` below the root, whose absolute path
-    /// is `absolute`.
+    /// Compiles the filters of `scope` for the directory at `base` below the root, whose absolute path is
+    /// `absolute`.
     pub(crate) fn new(
         scope: &Scope,
         base: &[u8],
-        against: GlobSubject,
+        subject: GlobSubject,
         absolute: &[u8],
     ) -> Result<Self, ToolError> {
-        let text = scope.glob.as_deref().map(|text| plain(text, absolute)).transpose()?;
-        let glob = text.as_deref().map(|text| glob(text, against)).transpose()?;
+        let text = scope.glob.as_deref().map(|text| normalize(text, absolute)).transpose()?;
+        let glob = text.as_deref().map(|text| glob(text, subject)).transpose()?;
         let is_slow = matches!(glob, Some(ScopeGlob::Other(..)));
         let needle = text.as_deref().filter(|_| is_slow).and_then(needle);
         let types = scope.kind.as_deref().map(types).transpose()?;
@@ -77,14 +79,14 @@ impl Filter {
         Ok(Self { base: base.to_vec(), glob, needle, types, depth })
     }
 
-    /// Whether every file is meant.
-    pub(crate) fn is_open(&self) -> bool {
+    /// Whether every file passes.
+    pub(crate) fn is_unrestricted(&self) -> bool {
         matches!(self.glob, None | Some(ScopeGlob::Any))
             && self.types.is_none()
             && self.depth == usize::MAX
     }
 
-    /// Whether the file at `path`, which is below the base, is meant.
+    /// Whether the file at `path`, which is below the base, passes.
     pub(crate) fn passes(&self, path: &[u8]) -> bool {
         let below = match self.base.len() {
             0 => path,
@@ -101,7 +103,7 @@ impl Filter {
         })
     }
 
-    /// Returns which of `paths`, from one index to another, are meant.
+    /// Returns the indices of the paths that pass, from the index `from` up to, but not including, `to`.
     pub(crate) fn select(&self, paths: &Paths, from: usize, to: usize) -> Vec<usize> {
         let Some(needle) = &self.needle else {
             return (from..to).filter(|index| self.passes(paths.get(*index))).collect();
@@ -123,9 +125,9 @@ impl Filter {
     }
 }
 
-/// Returns a glob without what says nothing: the way to the directory it is about, `./`, doubled
-/// slashes. One that leads out of the directory, or names a directory, matches no file and is refused.
-fn plain<'a>(text: &'a str, absolute: &[u8]) -> Result<Cow<'a, str>, ToolError> {
+/// Returns a glob without what has no meaning: the path of the directory that is searched, `./`, doubled slashes. A
+/// glob that leads out of the directory, or names a directory, matches no file and is refused.
+fn normalize<'a>(text: &'a str, absolute: &[u8]) -> Result<Cow<'a, str>, ToolError> {
     let refuse = |why: &str, hint: &str| {
         let message = format!("Invalid glob pattern '{text}': {why}");
         Err(ToolError::new(ErrorKind::BadGlob, message).hint(hint))
@@ -137,7 +139,7 @@ fn plain<'a>(text: &'a str, absolute: &[u8]) -> Result<Cow<'a, str>, ToolError> 
         Some(inside) => inside,
         None if text.starts_with('/') => {
             return refuse(
-                "it leads outside the directory that is searched",
+                "it leads out of the directory that is searched",
                 "write it relative to that directory, as in `src/**/*.rs`",
             );
         }
@@ -145,12 +147,15 @@ fn plain<'a>(text: &'a str, absolute: &[u8]) -> Result<Cow<'a, str>, ToolError> 
     };
     if below.split('/').any(|name| name == "..") {
         return refuse(
-            "it leads outside the directory that is searched",
+            "it leads out of the directory that is searched",
             "search another directory instead of using `..`",
         );
     }
     if below.len() > 1 && below.ends_with('/') {
-        return refuse("it names a directory", "add `**` to mean the files in it");
+        return refuse(
+            "it names a directory, and only files match",
+            "add `**` to match the files in it",
+        );
     }
     let names = || below.split('/').filter(|name| !name.is_empty() && *name != ".");
     if below.split('/').count() == names().count() {
@@ -159,20 +164,22 @@ fn plain<'a>(text: &'a str, absolute: &[u8]) -> Result<Cow<'a, str>, ToolError> 
     Ok(Cow::Owned(names().collect::<Vec<_>>().join("/")))
 }
 
-fn glob(text: &str, against: GlobSubject) -> Result<ScopeGlob, ToolError> {
+fn glob(text: &str, subject: GlobSubject) -> Result<ScopeGlob, ToolError> {
     if text.is_empty() {
         return Err(ToolError::new(ErrorKind::BadGlob, "The glob pattern is empty")
             .hint("use `**/*` for every file"));
     }
     if text.len() > MAX_GLOB_BYTES {
-        let message =
-            format!("The glob has {} bytes, and the limit is {MAX_GLOB_BYTES}", text.len());
-        return Err(ToolError::new(ErrorKind::BadGlob, message).hint("use a shorter one"));
+        let message = format!(
+            "The glob pattern is {} bytes long, and the limit is {MAX_GLOB_BYTES}",
+            text.len()
+        );
+        return Err(ToolError::new(ErrorKind::BadGlob, message).hint("use a shorter pattern"));
     }
     let built = GlobBuilder::new(text).literal_separator(true).backslash_escape(true).build();
     let glob = built.map_err(|err| refuse(text, err.kind()))?;
-    let against = if text.contains('/') { GlobSubject::Path } else { against };
-    let about_names = match (text.strip_prefix("**/"), against) {
+    let subject = if text.contains('/') { GlobSubject::Path } else { subject };
+    let about_names = match (text.strip_prefix("**/"), subject) {
         (Some(name), _) => Some(name),
         (None, GlobSubject::Name) => Some(text),
         (None, GlobSubject::Path) => None,
@@ -183,7 +190,7 @@ fn glob(text: &str, against: GlobSubject) -> Result<ScopeGlob, ToolError> {
         Some(suffix) if !suffix.contains(is_special) => {
             Ok(ScopeGlob::Suffix(suffix.as_bytes().to_vec()))
         }
-        _ => Ok(ScopeGlob::Other(glob.compile_matcher(), against)),
+        _ => Ok(ScopeGlob::Other(glob.compile_matcher(), subject)),
     }
 }
 
@@ -204,7 +211,7 @@ fn refuse(text: &str, kind: &globset::ErrorKind) -> ToolError {
     if let Some(at) = at {
         let _ = write!(hint, ", at character {at}");
     }
-    hint.push_str("; a special character stands for itself in brackets, as in `[[]`");
+    hint.push_str("; to match a special character literally, put it in brackets, as in `[[]`");
     let err =
         ToolError::new(ErrorKind::BadGlob, format!("Invalid glob pattern '{text}'")).hint(hint);
     match at {
@@ -216,12 +223,13 @@ fn refuse(text: &str, kind: &globset::ErrorKind) -> ToolError {
 /// Where a glob's brackets and braces do not match.
 #[derive(Default)]
 struct Faults {
-    /// Where each class begins and ends.
+    /// Where each character class begins and ends.
     classes: Vec<(usize, usize)>,
     /// A class that does not end.
     class: Option<usize>,
-    /// A brace that is not closed, and one that was not opened.
+    /// A brace that is not closed.
     open: Option<usize>,
+    /// A brace that was not opened.
     close: Option<usize>,
 }
 
@@ -234,7 +242,7 @@ fn faults(text: &str) -> Faults {
         match bytes[at] {
             b'\\' => at += 1,
             b'[' => {
-                // The first character of a class may be the bracket that else ends it.
+                // A closing bracket that is the first character of a class does not end it.
                 let negated = usize::from(matches!(bytes.get(at + 1), Some(b'!' | b'^')));
                 let first = at + 1 + negated;
                 let end = bytes.iter().skip(first + 1).position(|byte| *byte == b']');
@@ -255,14 +263,14 @@ fn faults(text: &str) -> Faults {
     faults
 }
 
-/// Returns the longest text that stands in every path a glob matches.
+/// Returns the longest text that every path has that a glob matches.
 fn needle(glob: &str) -> Option<Vec<u8>> {
-    // What is in braces or brackets may be one of several, and a backslash hides what follows.
+    // Text in braces or brackets is one of several alternatives, and a backslash escapes what follows.
     if glob.contains(['{', '[', '\\']) {
         return None;
     }
     let runs = glob.split(['*', '?']).map(|run| {
-        // The slashes around `**` may stand for nothing.
+        // The slashes around `**` may match nothing.
         run.trim_matches('/')
     });
     let longest = runs.max_by_key(|run| run.len())?;
@@ -274,7 +282,7 @@ fn types(kind: &str) -> Result<Types, ToolError> {
     let is_plain = |c: char| c.is_alphanumeric() || "_-+.#".contains(c);
     if name.is_empty() || name.len() > MAX_TYPE_BYTES || !name.chars().all(is_plain) {
         let shown: String = kind.chars().take(60).collect();
-        return Err(ToolError::new(ErrorKind::BadArgs, format!("`{shown}` is not a type of file"))
+        return Err(ToolError::new(ErrorKind::BadArgs, format!("`{shown}` is not a file type"))
             .hint("use a type such as `rust` or `py`, or an extension such as `rs` or `tsx`"));
     }
     let mut builder = TypesBuilder::new();
@@ -283,7 +291,7 @@ fn types(kind: &str) -> Result<Types, ToolError> {
     if is_known {
         builder.select(name);
     } else {
-        // FoundPaths of types are letters and digits only; what an extension may hold beside is quoted.
+        // Names of types are letters and digits only, so an extension gets a type name of its own.
         let _ = builder.add("extension", &format!("*.{name}"));
         builder.select("extension");
     }
@@ -294,13 +302,13 @@ fn types(kind: &str) -> Result<Types, ToolError> {
 mod tests {
     use super::*;
 
-    fn filter(glob: Option<&str>, kind: Option<&str>, base: &str, against: GlobSubject) -> Filter {
+    fn filter(glob: Option<&str>, kind: Option<&str>, base: &str, subject: GlobSubject) -> Filter {
         let scope = Scope {
             glob: glob.map(str::to_owned),
             kind: kind.map(str::to_owned),
             ..Scope::default()
         };
-        Filter::new(&scope, base.as_bytes(), against, b"/root").unwrap()
+        Filter::new(&scope, base.as_bytes(), subject, b"/root").unwrap()
     }
 
     #[test]
@@ -316,16 +324,16 @@ mod tests {
 
     #[test]
     fn short_ways_are_the_long_way() {
-        for (glob, against) in [
+        for (glob, subject) in [
             ("**/*.rs", GlobSubject::Path),
             ("*.rs", GlobSubject::Name),
             ("**/*", GlobSubject::Path),
             ("*", GlobSubject::Name),
             ("**/*_a.rs", GlobSubject::Path),
         ] {
-            let short = filter(Some(glob), None, "", against);
+            let short = filter(Some(glob), None, "", subject);
             let long = GlobBuilder::new(glob).literal_separator(true).build().unwrap();
-            let long = ScopeGlob::Other(long.compile_matcher(), against);
+            let long = ScopeGlob::Other(long.compile_matcher(), subject);
             for path in ["a.rs", "x/.rs", "x/y/b_a.rs", "rs", "x/a.rst", ".rs", "a.rs/b"] {
                 assert_eq!(
                     short.passes(path.as_bytes()),

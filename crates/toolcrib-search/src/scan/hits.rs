@@ -1,4 +1,4 @@
-//! What is found in one file, kept within bounds while it is found.
+//! The matches of one file, collected within bounds.
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,27 +10,47 @@ use toolcrib_core::search::{Line, Want};
 
 use crate::scan::stop::Stop;
 
-/// The longest part of a line that is returned, and how much of it stands before the match.
+/// The most bytes of a line that are returned.
 const MAX_SHOWN_BYTES: usize = 2000;
+
+/// How many of them stand before the match.
 const SHOWN_BEFORE_MATCH_BYTES: usize = 200;
 
-/// What one file gave.
+/// How many lines of one file to keep, and how many bytes of them.
+#[derive(Clone, Copy)]
+pub(crate) struct Room {
+    pub(crate) lines: usize,
+    pub(crate) bytes: usize,
+}
+
+impl Room {
+    /// No room: lines are only counted.
+    pub(crate) const NONE: Self = Self { lines: 0, bytes: 0 };
+}
+
+/// What to do with matches when there is no more room.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WhenFull {
+    /// Count them.
+    Count,
+    /// End the search of the file.
+    Stop,
+}
+
+/// The matches of one file.
 pub(crate) struct Hits<'a> {
     pub(crate) want: Want,
-    /// For cutting a long line where it matches.
+    /// Finds the match in a long line, which is cut around it.
     matcher: &'a RegexMatcher,
-    /// How many matches to pass over before any is kept.
-    pass: u64,
-    /// How many lines to keep; further ones are only counted.
-    room: usize,
-    room_bytes: usize,
-    /// Whether to count past the room.
-    counts_on: bool,
+    /// How many matches to skip before any is kept.
+    skip: u64,
+    room: Room,
+    when_full: WhenFull,
     stop: &'a Stop<'a>,
     pub(crate) lines: Vec<Line>,
     pub(crate) bytes: usize,
     pub(crate) count: u64,
-    /// The last lines seen, with their numbers.
+    /// The last lines before the current one, with their numbers.
     recent: VecDeque<(u64, String)>,
 }
 
@@ -38,17 +58,16 @@ impl<'a> Hits<'a> {
     pub(crate) fn new(
         want: Want,
         matcher: &'a RegexMatcher,
-        room: (usize, usize),
-        counts_on: bool,
+        room: Room,
+        when_full: WhenFull,
         stop: &'a Stop<'a>,
     ) -> Self {
         Self {
             want,
             matcher,
-            pass: 0,
-            room: room.0,
-            room_bytes: room.1,
-            counts_on,
+            skip: 0,
+            room,
+            when_full,
             stop,
             lines: Vec::new(),
             bytes: 0,
@@ -57,35 +76,35 @@ impl<'a> Hits<'a> {
         }
     }
 
-    /// Passes over the first matches.
-    pub(crate) fn pass(mut self, matches: usize) -> Self {
-        self.pass = matches as u64;
+    /// Skips the first matches.
+    pub(crate) fn skip(mut self, matches: usize) -> Self {
+        self.skip = matches as u64;
         self
     }
 
-    /// Whether all there is to know past the room is how many match.
+    /// Whether the search only counts matches when there is no more room.
     pub(crate) fn can_count(&self) -> bool {
-        self.counts_on && self.want != Want::Files
+        self.when_full == WhenFull::Count && self.want != Want::Files
     }
 
-    /// Ends the search of the file when there is no more room, instead of counting on.
+    /// Ends the search of the file when there is no more room, instead of counting the rest.
     pub(crate) fn stop_when_full(&mut self) {
-        self.counts_on = false;
+        self.when_full = WhenFull::Stop;
         if self.want == Want::Counts {
             self.want = Want::Files;
         }
     }
 
     fn is_full(&self) -> bool {
-        self.lines.len() >= self.room || self.bytes >= self.room_bytes
+        self.lines.len() >= self.room.lines || self.bytes >= self.room.bytes
     }
 
-    /// Whether a line is still wanted as one after the last match that is kept.
+    /// Whether a line belongs to the context after the last match that is kept.
     fn wants_after(&self, number: u64, after: usize) -> bool {
         self.lines.last().is_some_and(|last| last.number + after as u64 >= number)
     }
 
-    /// Gives a line to the matches before it that want it after them.
+    /// Adds a line to the context of the matches that it stands after.
     fn after(&mut self, number: u64, text: &str, after: usize) {
         for line in self.lines.iter_mut().rev() {
             if line.number + after as u64 >= number && line.number < number {
@@ -119,9 +138,9 @@ impl Sink for &mut Hits<'_> {
             return Ok(self.want == Want::Counts);
         };
         let number = found.line_number().unwrap_or(0);
-        let is_kept = !self.is_full() && self.count > self.pass;
+        let is_kept = !self.is_full() && self.count > self.skip;
         if self.is_full() && !self.wants_after(number, after) {
-            return Ok(self.counts_on);
+            return Ok(self.when_full == WhenFull::Count);
         }
         if !is_kept && before == 0 && after == 0 {
             return Ok(true);
@@ -158,7 +177,7 @@ fn trim(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// Returns a line as it is returned: without its end, and if it is long, the part that matches.
+/// Returns a matching line as answers show it: without its end, and cut around the match if it is long.
 fn shown(line: &[u8], matcher: &RegexMatcher) -> String {
     let line = trim(line);
     if line.len() <= MAX_SHOWN_BYTES {
@@ -168,7 +187,7 @@ fn shown(line: &[u8], matcher: &RegexMatcher) -> String {
     cut(line, start)
 }
 
-/// Cuts a long line around a byte of it, and says how much is left out.
+/// Cuts a long line around a byte of it, and says how many bytes are left out.
 fn cut(line: &[u8], around: usize) -> String {
     if line.len() <= MAX_SHOWN_BYTES {
         return String::from_utf8_lossy(line).into_owned();

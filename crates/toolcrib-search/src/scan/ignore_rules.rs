@@ -1,4 +1,5 @@
-//! Which files ignore rules hide: ripgrep's order of rule files, read by handle below the root.
+//! Ignore rules: which files a search passes over. The rule files are ripgrep's, in ripgrep's order, read by handle
+//! below the root.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -16,15 +17,24 @@ use toolcrib_core::FileStamp;
 
 use crate::scan::stamp::{is_racy, stamp_of};
 
-/// The most of one rule file that is read.
+/// The most bytes of one rule file that are read.
 const MAX_RULE_FILE_BYTES: u64 = 8 << 20;
 
-/// FoundPaths that say something about rules when they stand in a directory.
+/// Names in a directory that decide which rules hold there.
 pub(crate) const RULE_FILES: [&[u8]; 5] =
     [b".rgignore", b".ignore", b".gitignore", b".git", b".jj"];
 
-/// The rules of one directory, on top of those of the directories above it. Directories without
-/// rules have no level of their own.
+/// Whether a path is a file or a directory, as far as rules tell them apart.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PathKind {
+    /// A file.
+    File,
+    /// A directory.
+    Directory,
+}
+
+/// The rules of one directory, on top of those of the directories above it. A directory without rules has no level
+/// of its own.
 pub(crate) struct Level {
     above: Option<Arc<Level>>,
     /// How many bytes of an absolute path belong to this directory, its slash included.
@@ -37,53 +47,57 @@ pub(crate) struct Level {
     is_in_git: bool,
 }
 
-/// The rules that hold in a tree before any of its own: those of the directories above it, and
-/// those of the user.
+/// The rules that hold in a tree before any of its own: those of the directories above it, and those of the user.
 pub(crate) struct IgnoreRules {
     top: Option<Arc<Level>>,
     global: Gitignore,
     global_prefix: usize,
-    /// The directories above, where rules were read from or could come from.
+    /// The directories above the tree, where rules were read from or could come from.
     above: Vec<ParentDirectory>,
-    /// Single files elsewhere that rules were read from or could come from.
+    /// Single rule files that no watch sees and that rules were read from or could come from.
     sources: Vec<RuleSource>,
 }
 
 /// A directory above the tree, and the rule files that it has or could have.
 struct ParentDirectory {
     path: PathBuf,
-    seen: Option<FileStamp>,
+    stamp: Option<FileStamp>,
     /// Whether a name could have come since without a change of the directory's time.
     is_racy: bool,
     sources: Vec<RuleSource>,
 }
 
 impl ParentDirectory {
-    fn look(path: &Path) -> Self {
-        let seen = see(path, DirectoryTimes::Counted);
-        let sources = RULE_FILES.map(|name| RuleSource::look(path.join(OsStr::from_bytes(name))));
+    fn observe(path: &Path) -> Self {
+        let stamp = stamp_at(path, DirectoryTimes::Counted);
+        let sources =
+            RULE_FILES.map(|name| RuleSource::observe(path.join(OsStr::from_bytes(name))));
         Self {
             path: path.to_owned(),
-            is_racy: seen.as_ref().is_some_and(is_racy),
-            seen,
+            is_racy: stamp.as_ref().is_some_and(is_racy),
+            stamp,
             sources: sources.into(),
         }
     }
 
-    /// Whether every rule file is what it was. Those that were not there can only have come if the
-    /// directory has changed.
-    fn is_same(&mut self) -> bool {
-        let now = see(&self.path, DirectoryTimes::Counted);
-        if now == self.seen && !self.is_racy {
-            return self.sources.iter().filter(|it| it.seen.is_some()).all(RuleSource::is_same);
+    /// Whether every rule file is unchanged. A rule file that was missing can only have come if the directory has
+    /// changed.
+    fn is_unchanged(&mut self) -> bool {
+        let now = stamp_at(&self.path, DirectoryTimes::Counted);
+        if now == self.stamp && !self.is_racy {
+            return self
+                .sources
+                .iter()
+                .filter(|it| it.stamp.is_some())
+                .all(RuleSource::is_unchanged);
         }
         self.is_racy = now.as_ref().is_some_and(is_racy);
-        self.seen = now;
-        self.sources.iter().all(RuleSource::is_same)
+        self.stamp = now;
+        self.sources.iter().all(RuleSource::is_unchanged)
     }
 }
 
-/// Whether the times of a directory count, or only that it is there.
+/// Whether the times of a directory count, or only its existence.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum DirectoryTimes {
     Counted,
@@ -94,20 +108,20 @@ enum DirectoryTimes {
 #[derive(Clone)]
 pub(crate) struct RuleSource {
     path: PathBuf,
-    seen: Option<FileStamp>,
-    /// What it held, if a change since could have left the same times.
+    stamp: Option<FileStamp>,
+    /// The content, if a later change could have left the same stamp.
     racy: Option<Vec<u8>>,
 }
 
 impl RuleSource {
-    pub(crate) fn look(path: PathBuf) -> Self {
-        let seen = see(&path, DirectoryTimes::Ignored);
-        let racy = seen.as_ref().is_some_and(is_racy).then(|| content(&path).unwrap_or_default());
-        Self { path, seen, racy }
+    pub(crate) fn observe(path: PathBuf) -> Self {
+        let stamp = stamp_at(&path, DirectoryTimes::Ignored);
+        let racy = stamp.as_ref().is_some_and(is_racy).then(|| content(&path).unwrap_or_default());
+        Self { path, stamp, racy }
     }
 
-    pub(crate) fn is_same(&self) -> bool {
-        see(&self.path, DirectoryTimes::Ignored) == self.seen
+    pub(crate) fn is_unchanged(&self) -> bool {
+        stamp_at(&self.path, DirectoryTimes::Ignored) == self.stamp
             && self
                 .racy
                 .as_ref()
@@ -115,13 +129,13 @@ impl RuleSource {
     }
 }
 
-/// Reads a rule file; nothing if it is not there, or is a pipe that would hold us for ever.
+/// Reads a rule file; nothing if there is none. A pipe in its place does not block.
 fn content(path: &Path) -> Option<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    bounded(File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?))
+    read_bounded(File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?))
 }
 
-/// Where git keeps the user's settings, which say where the user's rules are.
+/// Returns where git keeps the user's settings, which name the user's own rule file.
 fn git_settings() -> impl Iterator<Item = PathBuf> {
     let variable =
         |name: &str| std::env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from);
@@ -132,31 +146,31 @@ fn git_settings() -> impl Iterator<Item = PathBuf> {
 }
 
 /// Returns the stamp of what is at a path, if something is.
-fn see(path: &Path, times: DirectoryTimes) -> Option<FileStamp> {
+fn stamp_at(path: &Path, times: DirectoryTimes) -> Option<FileStamp> {
     let meta = statat(CWD, path, AtFlags::empty()).ok()?;
-    // Of a `.git` directory only its existence counts: its times change with every commit.
+    // Only the existence of a `.git` directory counts, because its times change with every commit.
     if times == DirectoryTimes::Ignored && FileType::from_raw_mode(meta.st_mode).is_dir() {
         return Some(FileStamp { device: meta.st_dev, ..FileStamp::default() });
     }
     Some(stamp_of(&meta))
 }
 
-/// Which rule files a directory was seen to have.
+/// The rule files that a directory has.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct RuleFiles {
     has: [bool; RULE_FILES.len()],
-    /// Those that are links: what they lead to can change without an event here.
+    /// The rule files that are links: their targets can change without an event here.
     linked: [bool; RULE_FILES.len()],
 }
 
 impl RuleFiles {
-    /// Notes a name that was found in a directory.
-    pub(crate) fn note(&mut self, directory: &impl AsFd, name: &[u8], kind: FileType) {
+    /// Adds a name that was found in the directory.
+    pub(crate) fn add(&mut self, directory: &impl AsFd, name: &[u8], kind: FileType) {
         if name.first() == Some(&b'.')
             && let Some(index) = RULE_FILES.iter().position(|known| *known == name)
         {
             self.linked[index] = kind == FileType::Symlink;
-            // A link that leads nowhere makes no repository.
+            // A dangling link makes no repository.
             self.has[index] =
                 kind != FileType::Symlink || statat(directory, name, AtFlags::empty()).is_ok();
         }
@@ -173,38 +187,48 @@ impl IgnoreRules {
         let mut sources = Vec::new();
         let mut top: Option<Arc<Level>> = None;
         let mut above: Vec<ParentDirectory> =
-            root.ancestors().skip(1).map(ParentDirectory::look).collect();
+            root.ancestors().skip(1).map(ParentDirectory::observe).collect();
         above.reverse();
         for known in &above {
             let directory = &known.path;
             let mut files = RuleFiles::default();
             for (has, source) in files.has.iter_mut().zip(&known.sources) {
-                *has = source.seen.is_some();
+                *has = source.stamp.is_some();
             }
             let read = |name: &str| content(&directory.join(name));
             top = level(top, directory, files, &read, &mut sources);
         }
         let global_path = gitconfig_excludes_path();
-        sources.extend(global_path.clone().map(RuleSource::look));
-        sources.extend(git_settings().map(RuleSource::look));
+        sources.extend(global_path.clone().map(RuleSource::observe));
+        sources.extend(git_settings().map(RuleSource::observe));
         let global = global_path.and_then(|path| content(&path));
-        Self { top, global: rules(global), global_prefix: prefix_of(root), above, sources }
+        Self { top, global: parse_rules(global), global_prefix: prefix_of(root), above, sources }
     }
 
-    /// The rules above the root.
-    pub(crate) fn top(&self) -> Option<Arc<Level>> {
+    /// The rules of the directories above the root.
+    pub(crate) fn above_root(&self) -> Option<Arc<Level>> {
         self.top.clone()
     }
 
-    /// Whether every rule file that no watch sees is what it was.
-    pub(crate) fn are_fresh(&mut self) -> bool {
-        self.above.iter_mut().all(ParentDirectory::is_same)
-            && self.sources.iter().all(RuleSource::is_same)
+    /// Adds rule files of the tree itself that no event reports.
+    pub(crate) fn add_sources(&mut self, sources: Vec<RuleSource>) {
+        self.sources.extend(sources);
     }
 
-    /// Whether a walk passes over a path; `path` is absolute.
-    pub(crate) fn hide(&self, level: Option<&Level>, path: &[u8], is_directory: bool) -> bool {
-        match self.verdict(level, path, is_directory) {
+    /// How many rule files are checked for changes.
+    pub(crate) fn sources_len(&self) -> usize {
+        self.sources.len()
+    }
+
+    /// Whether every rule file that no watch sees is unchanged.
+    pub(crate) fn are_fresh(&mut self) -> bool {
+        self.above.iter_mut().all(ParentDirectory::is_unchanged)
+            && self.sources.iter().all(RuleSource::is_unchanged)
+    }
+
+    /// Whether a walk passes over a path, which is absolute.
+    pub(crate) fn hide(&self, level: Option<&Level>, path: &[u8], kind: PathKind) -> bool {
+        match self.verdict(level, path, kind) {
             Match::Ignore(()) => true,
             Match::Whitelist(()) => false,
             Match::None => {
@@ -214,11 +238,11 @@ impl IgnoreRules {
         }
     }
 
-    fn verdict(&self, level: Option<&Level>, path: &[u8], is_directory: bool) -> Match<()> {
+    fn verdict(&self, level: Option<&Level>, path: &[u8], kind: PathKind) -> Match<()> {
         let Some(first) = level else { return Match::None };
         let matched = |rules: &Gitignore, prefix: usize| {
             let below = Path::new(OsStr::from_bytes(path.get(prefix..).unwrap_or_default()));
-            rules.matched(below, is_directory).map(|_| ())
+            rules.matched(below, kind == PathKind::Directory).map(|_| ())
         };
         let mut verdicts = [Match::None, Match::None, Match::None, Match::None];
         let mut saw_git = false;
@@ -226,7 +250,7 @@ impl IgnoreRules {
         while let Some(level) = at {
             let sets = [&level.rgignore, &level.ignore, &level.gitignore, &level.exclude];
             for (index, (set, verdict)) in sets.into_iter().zip(&mut verdicts).enumerate() {
-                // Git's own rules hold in a repository and end at its root.
+                // Git's own rules hold within a repository and end at its root.
                 let holds = index < 2 || (first.is_in_git && !saw_git);
                 if holds && verdict.is_none() && !set.is_empty() {
                     *verdict = matched(set, level.prefix);
@@ -245,8 +269,8 @@ impl IgnoreRules {
     }
 }
 
-/// Returns the rules in force in a directory below the root that was found to hold `files`.
-/// `directory` is its handle, `path` its absolute path.
+/// Returns the rules in force in a directory below the root, with the handle `directory` and the absolute path
+/// `path`, that has these rule files.
 pub(crate) fn enter(
     above: Option<Arc<Level>>,
     directory: BorrowedFd<'_>,
@@ -257,11 +281,11 @@ pub(crate) fn enter(
     if !files.any() {
         return above;
     }
-    // A link may stand for a rule file, but not lead out of its directory.
+    // A rule file may be a link, but the link may not lead out of its directory.
     let read = |name: &str| {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-        bounded(File::from(openat2(directory, name, flags, Mode::empty(), resolve).ok()?))
+        read_bounded(File::from(openat2(directory, name, flags, Mode::empty(), resolve).ok()?))
     };
     level(above, path, files, &read, sources)
 }
@@ -277,17 +301,17 @@ fn level(
         return above;
     }
     for (name, _) in RULE_FILES.iter().zip(files.linked).filter(|(_, is_linked)| *is_linked) {
-        sources.push(RuleSource::look(path.join(OsStr::from_bytes(name))));
+        sources.push(RuleSource::observe(path.join(OsStr::from_bytes(name))));
     }
     let [rgignore, ignore, gitignore, git, jj] = files.has;
-    let take = |has: bool, name: &str| rules(if has { read(name) } else { None });
+    let take = |has: bool, name: &str| parse_rules(if has { read(name) } else { None });
     let has_git = git || jj;
     let exclude = if git {
         let place = exclude_place(path, read, sources);
-        // Looked at before it is read: what changes in between is then seen to have changed.
+        // The stamp is taken before the file is read, so that a change in between is noticed.
         let source = place.clone().unwrap_or_else(|| path.join(".git/info/exclude"));
-        sources.push(RuleSource::look(source));
-        rules(match place {
+        sources.push(RuleSource::observe(source));
+        parse_rules(match place {
             None => read(".git/info/exclude"),
             Some(place) => content(&place),
         })
@@ -308,7 +332,7 @@ fn level(
     Some(Arc::new(level))
 }
 
-/// Returns where a repository keeps its own excludes if its `.git` is a file that says so.
+/// Returns where a repository keeps its own excludes if its `.git` is a file that points elsewhere.
 fn exclude_place(
     path: &Path,
     read: &dyn Fn(&str) -> Option<Vec<u8>>,
@@ -322,7 +346,7 @@ fn exclude_place(
     let nowhere = || Some(path.join(".git/info/exclude"));
     let Some(folder) = pointer.strip_prefix(b"gitdir: ") else { return nowhere() };
     let folder = first(folder);
-    sources.push(RuleSource::look(folder.join("commondir")));
+    sources.push(RuleSource::observe(folder.join("commondir")));
     let Some(common) = content(&folder.join("commondir")) else { return nowhere() };
     let common = first(&common);
     let common = if common.as_os_str().as_bytes().first() == Some(&b'.') {
@@ -335,15 +359,15 @@ fn exclude_place(
 
 fn prefix_of(directory: &Path) -> usize {
     match directory.as_os_str().len() {
-        // The root of everything ends in its own slash.
+        // The path of the file system's root ends in its own slash.
         1 => 1,
         length => length + 1,
     }
 }
 
-fn bounded(file: File) -> Option<Vec<u8>> {
+fn read_bounded(file: File) -> Option<Vec<u8>> {
     let meta = file.metadata().ok()?;
-    // What its access may not read, root does not read for them.
+    // Root does not read what the file's owner may not read.
     if !meta.is_file() || meta.permissions().mode() & 0o400 == 0 {
         return None;
     }
@@ -352,8 +376,8 @@ fn bounded(file: File) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Reads a rule file. A line that is no glob is passed over, and text that is none ends the file.
-fn rules(file: Option<Vec<u8>>) -> Gitignore {
+/// Parses a rule file. A line that is not a glob is ignored, and bytes that are not text end the file.
+fn parse_rules(file: Option<Vec<u8>>) -> Gitignore {
     let Some(bytes) = file else { return Gitignore::empty() };
     let mut builder = GitignoreBuilder::new(".");
     let mut lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();

@@ -17,15 +17,15 @@ use crate::paths::split;
 
 /// Why a file was not searched.
 pub(crate) enum Unsearched {
-    /// It is not there any more, or never was a file.
+    /// The file is gone, or is not a regular file.
     Gone,
-    /// It is there and may not or cannot be searched.
+    /// The file may not or cannot be read, for this reason.
     Refused(String),
-    /// Nobody wants to know any more.
+    /// The search was stopped.
     Stopped,
 }
 
-/// Returns the absolute path of what is at `below`.
+/// Returns the absolute path of `below`, a path below the tree's root.
 pub(crate) fn absolute(tree: &dyn SearchableTree, below: &[u8]) -> Vec<u8> {
     let mut path = tree.path().as_os_str().as_bytes().to_vec();
     if !below.is_empty() {
@@ -37,7 +37,7 @@ pub(crate) fn absolute(tree: &dyn SearchableTree, below: &[u8]) -> Vec<u8> {
     path
 }
 
-/// Opens a directory below the root through no link.
+/// Opens a directory below the tree's root, through no link.
 pub(crate) fn open_directory(tree: &dyn SearchableTree, below: &[u8]) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
@@ -50,18 +50,18 @@ pub(crate) fn open_directory(tree: &dyn SearchableTree, below: &[u8]) -> Result<
     }
 }
 
-/// Whether an error says that nothing is there any more, and not that something went wrong.
+/// Whether an error means that nothing is at the path any more, rather than that something went wrong.
 pub(crate) fn is_gone(errno: Errno) -> bool {
     matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV | Errno::NAMETOOLONG)
 }
 
-/// Opens files, keeping the directory of the last one at hand.
+/// Opens files, and keeps the handle of the last one's directory for the next file in it.
 #[derive(Default)]
 pub(crate) struct FileOpener {
     directory: Option<(Vec<u8>, OwnedFd)>,
 }
 
-/// Whether a file is mounted onto its name: what happens to it is then told elsewhere.
+/// Whether a file is mounted onto its name: its changes are then reported where it comes from.
 pub(crate) fn is_mounted(file: &File) -> bool {
     let flags = AtFlags::EMPTY_PATH;
     let meta = statx(file, "", flags, StatxFlags::empty());
@@ -69,7 +69,7 @@ pub(crate) fn is_mounted(file: &File) -> bool {
 }
 
 impl FileOpener {
-    /// Opens the file at `path` below the root through no link, if it may be read.
+    /// Opens the file at `path` below the root, through no link, if it may be read.
     pub(crate) fn open(
         &mut self,
         tree: &dyn SearchableTree,
@@ -83,7 +83,7 @@ impl FileOpener {
                 &self.directory.insert((parent.to_vec(), handle)).1
             }
         };
-        // Without NONBLOCK a pipe put there since would hold the search.
+        // Without NONBLOCK, a pipe that was put in place of the file would block the search.
         let flags =
             OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = openat(handle, name, flags, Mode::empty()).map_err(missed)?;

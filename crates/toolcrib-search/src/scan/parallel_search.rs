@@ -1,5 +1,5 @@
-//! Many files, searched by several threads, with the results of one: in order, within the page's
-//! bounds, and no further than needed.
+//! The search of many files by several threads. The results are those of one thread: in order, within the page's
+//! bounds, and no more files are searched than needed.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,27 +11,29 @@ use toolcrib_core::{SearchableTree, escape};
 use crate::parallel;
 use crate::pattern::Compiled;
 use crate::scan::file_search::FileSearcher;
-use crate::scan::hits::Hits;
+use crate::scan::hits::{Hits, Room, WhenFull};
 use crate::scan::open::Unsearched;
 use crate::scan::stop::Stop;
 use crate::scan::text::TextKind;
 
-/// Files to search, in order of their paths.
+/// The files to search, in order of their paths.
 pub(crate) trait Targets: Sync {
     fn len(&self) -> usize;
     fn path(&self, index: usize) -> &[u8];
-    /// The file's text, if it is at hand.
+    /// The file's text, if it is in memory.
     fn text(&self, index: usize) -> Option<(Arc<[u8]>, TextKind)>;
 }
 
-/// How many files a thread takes at a time, and how many are searched without another thread.
+/// How many files a thread takes at a time.
 const FILES_PER_BATCH: usize = 32;
+
+/// Up to so many files are searched by one thread.
 const MAX_FILES_FOR_ONE_THREAD: usize = 24;
 
-/// How many bytes of results may wait for their turn.
+/// How many bytes of results may wait for the results of files before them.
 const MAX_WAITING_BYTES: usize = 32 << 20;
 
-/// What a search needs beside its files.
+/// A search, without the files to search.
 pub(crate) struct ParallelSearch<'a> {
     pub(crate) tree: &'a dyn SearchableTree,
     /// What stands before a path when it is shown.
@@ -42,32 +44,34 @@ pub(crate) struct ParallelSearch<'a> {
     pub(crate) threads: usize,
 }
 
-/// What a run of files gave.
+/// The results of a run of files.
 #[derive(Default)]
 struct Batch {
     files: Vec<FileHits>,
     searched: u64,
     unsearched: Vec<(usize, String)>,
     bytes: usize,
-    /// Whether it was told to stop before its end.
+    /// Whether the search stopped before the end of the run.
     is_cut_off: bool,
 }
 
+/// The matches of one file, for the results.
 struct FileHits {
     index: usize,
     count: u64,
     lines: Vec<Line>,
 }
 
+/// What the threads of a search share.
 struct SharedProgress<'a> {
     next: AtomicUsize,
-    /// Lines of files from here on are not needed any more.
+    /// The number of the first batch whose lines are not needed any more.
     needed: AtomicUsize,
     waiting_bytes: AtomicUsize,
     order: Mutex<OrderedResults<'a>>,
 }
 
-/// Results in order.
+/// The results so far, in order.
 struct OrderedResults<'a> {
     targets: &'a dyn Targets,
     next: usize,
@@ -75,7 +79,7 @@ struct OrderedResults<'a> {
     found: Found,
     passed: usize,
     bytes: usize,
-    /// Whether a run of files was told to stop before its end.
+    /// Whether the search stopped before the end of one of the runs.
     is_cut_off: bool,
 }
 
@@ -115,7 +119,7 @@ impl ParallelSearch<'_> {
             });
         }
         let mut order = progress.order.into_inner().unwrap_or_else(PoisonError::into_inner);
-        // Out of time, there may be gaps; what was found behind them counts all the same.
+        // When time runs out there may be gaps; results after a gap still count.
         for (_, batch) in std::mem::take(&mut order.waiting) {
             self.absorb(&mut order, batch);
         }
@@ -175,6 +179,7 @@ impl ParallelSearch<'_> {
         at: usize,
         progress: &SharedProgress<'_>,
     ) -> Batch {
+        let when_full = if self.ask.stops_early { WhenFull::Stop } else { WhenFull::Count };
         let mut batch = Batch::default();
         for index in range {
             if self.stop.is_set() {
@@ -183,14 +188,9 @@ impl ParallelSearch<'_> {
             }
             let is_needed = at < progress.needed.load(Ordering::Relaxed)
                 && progress.waiting_bytes.load(Ordering::Relaxed) + batch.bytes < MAX_WAITING_BYTES;
-            let room = if is_needed { self.room() } else { (0, 0) };
-            let mut hits = Hits::new(
-                self.ask.want,
-                &self.compiled.matcher,
-                room,
-                !self.ask.stops_early,
-                self.stop,
-            );
+            let room = if is_needed { self.room() } else { Room::NONE };
+            let mut hits =
+                Hits::new(self.ask.want, &self.compiled.matcher, room, when_full, self.stop);
             match search_target(searcher, targets, index, &mut hits) {
                 Ok(TextKind::Plain | TextKind::Mixed) => batch.searched += 1,
                 Ok(TextKind::Binary) | Err(Unsearched::Gone) => {}
@@ -209,11 +209,14 @@ impl ParallelSearch<'_> {
         batch
     }
 
-    /// The most lines, and bytes of them, that one file could give the page.
-    fn room(&self) -> (usize, usize) {
+    /// Returns the most lines, and bytes of them, that the page could need from one file.
+    fn room(&self) -> Room {
         let page = &self.ask.page;
-        // One more than the page holds tells whether there is a next.
-        (page.skip.saturating_add(page.most).saturating_add(1), page.most_bytes.max(1))
+        // One line more than the page holds shows whether there is a next page.
+        Room {
+            lines: page.skip.saturating_add(page.most).saturating_add(1),
+            bytes: page.most_bytes.max(1),
+        }
     }
 
     /// Adds a batch to the results; returns whether the page is full.
@@ -249,7 +252,7 @@ impl ParallelSearch<'_> {
                 file.lines = self.search_again(targets, file.index, std::mem::take(&mut passes));
             }
             let path = escape::path(self.prefix, targets.path(file.index));
-            // As a reply says it with every line.
+            // A reply repeats the path with every line.
             let weight = escape::json_length(&path) + JSON_OVERHEAD_BYTES;
             let mut entry = FoundFile { path, lines: Vec::new(), count: file.count };
             if let Want::Lines { .. } = self.ask.want {
@@ -273,18 +276,19 @@ impl ParallelSearch<'_> {
         is_full && order.found.is_cut
     }
 
-    /// Searches a file again, past the first matches: there was no room for all its lines when it was
-    /// not known which of them the page needs.
+    /// Searches a file again, without its first matches: the first time there was no room for all its lines,
+    /// because it was not known which of them the page needs.
     fn search_again(&self, targets: &dyn Targets, index: usize, passes: usize) -> Vec<Line> {
         let mut searcher = FileSearcher::new(self.tree, self.compiled, self.ask.want, self.stop);
         let matcher = &self.compiled.matcher;
-        let hits = Hits::new(self.ask.want, matcher, self.room(), false, self.stop);
-        let mut hits = hits.pass(passes);
+        let hits = Hits::new(self.ask.want, matcher, self.room(), WhenFull::Stop, self.stop);
+        let mut hits = hits.skip(passes);
         let _ = search_target(&mut searcher, targets, index, &mut hits);
         hits.lines
     }
 }
 
+/// Searches one of the targets: its text in memory, or else its file.
 fn search_target(
     searcher: &mut FileSearcher<'_>,
     targets: &dyn Targets,
@@ -297,10 +301,10 @@ fn search_target(
     }
 }
 
-/// What stands around a result in a reply: names of fields, numbers, marks.
+/// How many bytes of a reply stand around a result: field names, numbers, punctuation.
 const JSON_OVERHEAD_BYTES: usize = 64;
 
-/// How many bytes of a reply a line takes.
+/// Returns how many bytes of a reply a line takes.
 fn json_weight(line: &Line) -> usize {
     let lines = line.before.iter().chain(&line.after).map(|line| escape::json_length(line) + 3);
     escape::json_length(&line.text) + lines.sum::<usize>()

@@ -6,11 +6,11 @@ use std::time::Instant;
 
 use toolcrib_core::Cancel;
 
-/// When to stop searching.
+/// Tells a search when to stop.
 pub(crate) struct Stop<'a> {
     pub(crate) cancel: &'a Cancel,
     pub(crate) deadline: Instant,
-    /// Set when nothing more is needed.
+    /// Set when nothing more is needed, because the page is full.
     pub(crate) is_enough: AtomicBool,
 }
 
@@ -31,7 +31,7 @@ impl Stop<'_> {
         }
     }
 
-    /// Whether an error is how a search was told to stop.
+    /// Whether an error is the signal by which a search was stopped, and not a failure to read.
     pub(crate) fn is_stop_signal(err: &io::Error) -> bool {
         err.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<StopSignal>)
     }

@@ -6,35 +6,35 @@ use std::io::{self, Read};
 /// Files up to this size are read whole, larger ones in pieces.
 pub(crate) const MAX_WHOLE_READ_BYTES: usize = 4 << 20;
 
-/// The longest line that is searched: a line must be held in memory, a file need not.
+/// The longest line that is searched: a line must fit into memory, a file need not.
 pub(crate) const MAX_LINE_BYTES: usize = 64 << 20;
 
 /// What is known of a file's text before it is searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TextKind {
-    /// No NUL byte and no byte-order mark in it: any way of searching gives the same.
+    /// The text has no NUL byte and no UTF-16 mark: every way of searching it gives the same lines.
     Plain,
-    /// Taken for binary before any of it is searched: it has no lines.
+    /// The file is binary from the start: it has no lines.
     Binary,
-    /// Neither: how it is read decides.
+    /// Neither: the answer depends on how the file is read.
     Mixed,
 }
 
-/// What ripgrep reads of a file before it looks at any of it, to be on the safe side.
+/// How much of a file ripgrep reads before it searches any of it, rounded down to be on the safe side.
 const FIRST_READ_BYTES: usize = 32 << 10;
 
-/// Tells what a whole file is, and returns the text of it that is searched if it is plain.
+/// Tells what kind of text a whole file holds, and returns the part that is searched if it is plain.
 pub(crate) fn kind_of(text: &[u8]) -> (TextKind, &[u8]) {
     let nul = memchr::memchr(0, text);
     if is_wide(text) {
         return (TextKind::Mixed, text);
     }
-    // The mark that says UTF-8 is not part of the text.
+    // The byte-order mark of UTF-8 is not part of the text.
     let marked = text.strip_prefix(b"\xef\xbb\xbf");
     match nul {
         None => (TextKind::Plain, marked.unwrap_or(text)),
-        // The first three bytes are read on their own, in search of a mark: a line that ends there is
-        // searched before the rest is looked at.
+        // ripgrep reads the first three bytes on their own, to look for a mark. A line that ends there is searched
+        // before the rest is looked at.
         Some(nul) if nul < FIRST_READ_BYTES && !text[..3.min(text.len())].contains(&b'\n') => {
             (TextKind::Binary, text)
         }
@@ -42,14 +42,14 @@ pub(crate) fn kind_of(text: &[u8]) -> (TextKind, &[u8]) {
     }
 }
 
-/// Whether a file says that it is UTF-16: its bytes are not those of the text.
+/// Whether a file has the byte-order mark of UTF-16: its bytes are then not those of its text.
 pub(crate) fn is_wide(text: &[u8]) -> bool {
     text.starts_with(b"\xff\xfe") || text.starts_with(b"\xfe\xff")
 }
 
-/// Reads a file that said it has `size` bytes, with one read where that is so.
+/// Reads a whole file that `stat` reported with `size` bytes, in one read where that is true.
 pub(crate) fn read_whole(mut file: &File, size: usize, buffer: &mut Vec<u8>) -> io::Result<()> {
-    // One byte of room more than there should be tells the end without another read.
+    // One byte of room more than needed shows the end of the file without another read.
     let room = size + 1;
     if buffer.len() < room {
         buffer.resize(room, 0);
@@ -57,7 +57,7 @@ pub(crate) fn read_whole(mut file: &File, size: usize, buffer: &mut Vec<u8>) -> 
     let mut length = 0;
     loop {
         if length == buffer.len() {
-            // It grows while it is read.
+            // The file grows while it is read.
             buffer.resize(length * 2, 0);
         }
         match file.read(&mut buffer[length..]) {
@@ -65,7 +65,7 @@ pub(crate) fn read_whole(mut file: &File, size: usize, buffer: &mut Vec<u8>) -> 
             Ok(got) => {
                 length += got;
                 if length < buffer.len() && length <= size {
-                    // Short of the room: at the end, unless the file is longer than it said.
+                    // The read was short: this is the end, unless the file is longer than `stat` reported.
                     if length == size {
                         break;
                     }

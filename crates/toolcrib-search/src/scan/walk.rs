@@ -1,5 +1,5 @@
-//! The walk: every directory below a start that rules and the tree let in, opened by handle and
-//! through no link, by several threads, with a result that does not depend on them.
+//! The walk: every directory below a start that ignore rules and the tree let in, opened by handle and through no
+//! link. Several threads walk, and the result does not depend on their number.
 
 use std::ffi::OsStr;
 use std::mem::MaybeUninit;
@@ -15,13 +15,13 @@ use toolcrib_core::{ErrorKind, SearchableTree, ToolError, escape};
 
 use crate::parallel;
 use crate::paths::{Paths, order};
-use crate::scan::ignore_rules::{self, IgnoreRules, Level, RuleFiles, RuleSource};
+use crate::scan::ignore_rules::{self, IgnoreRules, Level, PathKind, RuleFiles, RuleSource};
 use crate::scan::open::{absolute, is_gone, open_directory};
 
-/// What a walk found: directories, the start first; nothing where one was gone or not to be entered.
+/// What a walk found: directories, the start first; nothing in the place of one that is gone or was not entered.
 pub(crate) struct Walked {
     pub(crate) directories: Vec<Option<WalkedDirectory>>,
-    /// Rule files that no event tells of.
+    /// Rule files that no event reports.
     pub(crate) sources: Vec<RuleSource>,
     /// Directories that are there and could not be entered.
     pub(crate) unreadable: Vec<Box<[u8]>>,
@@ -29,46 +29,46 @@ pub(crate) struct Walked {
 
 /// A directory that was walked.
 pub(crate) struct WalkedDirectory {
-    /// Its path below the root; nothing for the root itself.
+    /// The path below the root; empty for the root itself.
     pub(crate) path: Box<[u8]>,
-    /// What is in it, sorted by name.
+    /// The entries, sorted by name.
     pub(crate) entries: Vec<DirectoryEntry>,
-    /// The rules in force in it.
+    /// The ignore rules in force in the directory.
     pub(crate) level: Option<Arc<Level>>,
-    /// What the visitor answered when it was entered.
-    pub(crate) mark: i32,
+    /// What the visitor answered for the directory: for the index, its watch descriptor.
+    pub(crate) visitor_answer: i32,
 }
 
-/// A name in a directory.
+/// An entry of a directory.
 pub(crate) struct DirectoryEntry {
     pub(crate) name: Box<[u8]>,
-    /// Where it is among the directories; nothing for a file.
+    /// The place among the walk's directories; nothing for a file.
     pub(crate) directory: Option<u32>,
 }
 
-/// How a walk goes.
+/// The settings of a walk.
 pub(crate) struct TreeWalk<'a> {
     pub(crate) tree: &'a dyn SearchableTree,
     pub(crate) rules: &'a IgnoreRules,
     pub(crate) threads: usize,
     /// How many names a path below the start may have.
     pub(crate) depth: usize,
-    /// Whether to give up.
+    /// Whether the walk is to end early.
     pub(crate) is_stopped: &'a (dyn Fn() -> bool + Sync),
-    /// StopSignal of each directory before it is listed; an error ends the walk.
+    /// The visitor, which is called for each directory before it is listed; an error ends the walk.
     pub(crate) visit: Visit<'a>,
 }
 
-/// What is told of a directory before it is listed; the answer is kept as its mark.
+/// A visitor: called with a directory's handle before the directory is listed. The walk keeps its answer.
 pub(crate) type Visit<'a> = &'a (dyn Fn(BorrowedFd<'_>) -> Result<i32, ToolError> + Sync);
 
-/// The visitor of those who want none.
+/// The visitor of a walk that needs none.
 #[expect(clippy::unnecessary_wraps, reason = "it is one visitor among others")]
 pub(crate) fn no_visitor(_: BorrowedFd<'_>) -> Result<i32, ToolError> {
     Ok(0)
 }
 
-/// What came of listing a directory.
+/// The outcome of listing a directory.
 enum ListOutcome {
     Entered(WalkedDirectory, Vec<RuleSource>),
     Gone,
@@ -93,8 +93,8 @@ struct WalkProgress {
 }
 
 impl TreeWalk<'_> {
-    /// Walks everything at or below `start`, whose own rules are on top of `above`. Returns what was
-    /// found until it was told to stop.
+    /// Walks everything at or below `start`, whose own rules come on top of `above`. A walk that is stopped returns
+    /// what it has found so far.
     pub(crate) fn run(&self, start: &[u8], above: Option<Arc<Level>>) -> Result<Walked, ToolError> {
         let first = DirectoryTask { index: 0, path: start.into(), above, depth: 0 };
         let progress = Mutex::new(WalkProgress {
@@ -166,8 +166,8 @@ impl TreeWalk<'_> {
         if !self.tree.may_enter(handle.as_fd(), access) {
             return Ok(ListOutcome::Unreadable);
         }
-        let mark = (self.visit)(handle.as_fd())?;
-        let mut raw: Vec<(Box<[u8]>, bool)> = Vec::new();
+        let visitor_answer = (self.visit)(handle.as_fd())?;
+        let mut raw: Vec<(Box<[u8]>, PathKind)> = Vec::new();
         let mut rule_files = RuleFiles::default();
         let mut reader = RawDir::new(&handle, buffer);
         while let Some(entry) = reader.next() {
@@ -181,14 +181,14 @@ impl TreeWalk<'_> {
                 continue;
             }
             let kind = kind(&handle, name, entry.file_type());
-            rule_files.note(&handle, name, kind);
+            rule_files.add(&handle, name, kind);
             match kind {
-                FileType::RegularFile => raw.push((name.into(), false)),
-                FileType::Directory => raw.push((name.into(), true)),
+                FileType::RegularFile => raw.push((name.into(), PathKind::File)),
+                FileType::Directory => raw.push((name.into(), PathKind::Directory)),
                 _ => {}
             }
         }
-        raw.sort_unstable();
+        raw.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         let mut absolute = absolute(self.tree, &task.path);
         let mut sources = Vec::new();
         let level = ignore_rules::enter(
@@ -202,17 +202,18 @@ impl TreeWalk<'_> {
             absolute.push(b'/');
         }
         let length = absolute.len();
-        let entries = raw.into_iter().filter_map(|(name, is_directory)| {
+        let entries = raw.into_iter().filter_map(|(name, kind)| {
+            let is_directory = kind == PathKind::Directory;
             absolute.truncate(length);
             absolute.extend_from_slice(&name);
             let is_out = (is_directory && task.depth + 1 >= self.depth)
-                || self.rules.hide(level.as_deref(), &absolute, is_directory)
+                || self.rules.hide(level.as_deref(), &absolute, kind)
                 || is_hidden(self.tree, &task.path, &name);
             (!is_out).then_some(DirectoryEntry { name, directory: is_directory.then_some(0) })
         });
         let entries = entries.collect();
         let path = task.path.clone();
-        Ok(ListOutcome::Entered(WalkedDirectory { path, entries, level, mark }, sources))
+        Ok(ListOutcome::Entered(WalkedDirectory { path, entries, level, visitor_answer }, sources))
     }
 }
 
@@ -251,7 +252,7 @@ fn failed(errno: Errno, path: &[u8]) -> ToolError {
     let path = if path.is_empty() { ".".to_owned() } else { escape::path("", path) };
     let why = std::io::Error::from(errno);
     ToolError::new(ErrorKind::Io, format!("`{path}` cannot be listed: {why}"))
-        .hint("try again; if it stays, the machine is out of something")
+        .hint("try again; if it fails again, check the memory and the open files of this machine")
         .at(path)
 }
 

@@ -24,7 +24,7 @@ fn kept(chance: &mut Chance) -> Field {
     std::thread::sleep(Duration::from_millis(2100));
     field.settle();
     let start = std::time::Instant::now();
-    while field.index.statuses()[0].1.kept_bytes == 0 {
+    while field.index.statuses()[0].1.saving.saved_bytes == 0 {
         assert!(start.elapsed() < Duration::from_mins(1), "never kept");
         std::thread::sleep(Duration::from_millis(2));
     }
@@ -38,7 +38,7 @@ fn what_changed_while_nobody_watched_is_seen() {
     let root = field.root();
     field.restart(ROOMY);
     let status = field.settle();
-    assert!(status.to_do < 100, "the kept index was not used: {status:?}");
+    assert!(status.progress.to_do < 100, "the kept index was not used: {status:?}");
     // Nobody watches now.
     field.index = toolcrib_search::Engine::new(Vec::new());
     let edited = root.join("d1/f1");
@@ -76,7 +76,7 @@ fn a_damaged_index_is_made_anew() {
     fs::write(folder.join("index"), bytes).unwrap();
     field.restart(ROOMY);
     let status = field.settle();
-    assert!(status.to_do >= 400, "a damaged index was used: {status:?}");
+    assert!(status.progress.to_do >= 400, "a damaged index was used: {status:?}");
     let ask = any_question(&mut chance);
     check(&field.index, &field.root(), &ask, &mut chance, "after damage");
 }
@@ -90,7 +90,7 @@ fn a_tree_over_the_ceiling_is_scanned() {
         let engine = crate::ground::engine(&workspace, memory, None);
         engine.start();
         let status = crate::ground::settle(&engine);
-        assert!(status.memory <= memory, "{status:?}");
+        assert!(status.memory.total <= memory, "{status:?}");
         assert!(status.phase == Phase::Ready || matches!(status.phase, Phase::Off(_)));
         for round in 0..10 {
             let ask = any_question(&mut chance);
