@@ -1,13 +1,13 @@
-//! Text that cannot lie: control characters shown as escapes, and file names spelt so that any name
-//! can be shown, told apart and passed back.
+//! Escaping: control characters and other deceptive characters are shown as escapes, and any file name is spelt so
+//! that it can be shown, told from others, and passed back.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 use unicode_normalization::UnicodeNormalization;
 
-/// Whether a terminal or a reader could be misled by this character: controls, bidirectional marks,
-/// zero-width and tag characters, odd spaces.
+/// Whether a character could mislead a terminal or a reader: control, bidirectional, zero-width and tag characters,
+/// odd spaces.
 pub fn is_deceptive(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -18,12 +18,13 @@ pub fn is_deceptive(c: char) -> bool {
             | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Returns `text` for one line of a terminal: every deceptive character as `\u{…}`.
+/// Returns `text` for one line of a terminal, with every deceptive character as `\u{…}`.
 pub fn line(text: &str) -> Cow<'_, str> {
     escape(text, |c| is_deceptive(c) || c == '\u{a0}')
 }
 
-/// Returns `text` for a terminal, where line breaks and tabs are what they are.
+/// Returns `text` for several lines of a terminal, with every deceptive character but line breaks and tabs as
+/// `\u{…}`.
 pub fn lines(text: &str) -> Cow<'_, str> {
     escape(text, |c| (is_deceptive(c) || c == '\u{a0}') && c != '\n' && c != '\t')
 }
@@ -48,23 +49,22 @@ fn escape(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// More marks than this on one letter grow over the lines around it.
+/// The most combining marks on one letter: more of them cover the lines around it.
 const MOST_MARKS: usize = 2;
 
-/// Whether a character is drawn over the one before it.
+/// Whether a character is a combining mark, drawn over the character before it.
 fn is_mark(c: char) -> bool {
     c > '\u{2ff}' && unicode_normalization::char::is_combining_mark(c)
 }
 
-/// Returns JSON text in which every deceptive character is a `\uXXXX` escape: the same value, safe
-/// to show.
+/// Returns JSON text with every deceptive character as a `\uXXXX` escape: the same value, safe to show.
 pub fn json(text: &str) -> Cow<'_, str> {
     if !text.contains(is_deceptive) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
     for c in text.chars() {
-        // Line breaks and tabs stand between tokens only; inside strings they are escaped already.
+        // Line breaks and tabs only stand between tokens; inside strings they are escaped already.
         if is_deceptive(c) && c != '\n' && c != '\t' {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 let _ = write!(out, "\\u{unit:04x}");
@@ -76,7 +76,7 @@ pub fn json(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Spells a file name as text. A plain name is itself; any other is `$'…'` with escapes, as bash
+/// Spells a file name as text. A plain name stays as it is; any other name becomes `$'…'` with escapes, as bash
 /// writes it. [`unname`] is the inverse.
 pub fn name(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(bytes)
@@ -146,7 +146,7 @@ pub fn json_length(text: &str) -> usize {
     text.len() + extra.sum::<usize>()
 }
 
-/// Returns the path beside `path` whose name has `suffix` at its end.
+/// Returns the path with `suffix` added to its last name, which may be spelt with escapes.
 pub fn beside(path: &str, suffix: &str) -> String {
     let (folder, last) = path.rsplit_once('/').map_or(("", path), |(folder, last)| (folder, last));
     let bytes = [unname(last).as_ref(), suffix.as_bytes()].concat();
@@ -154,7 +154,7 @@ pub fn beside(path: &str, suffix: &str) -> String {
     format!("{folder}{slash}{}", name(&bytes))
 }
 
-/// Returns the bytes of a file name that [`name`] spelt; any other text is its own bytes.
+/// Returns the bytes of a file name that [`name`] spelt; any other text stands for its own bytes.
 pub fn unname(text: &str) -> Cow<'_, [u8]> {
     let quoted = text.strip_prefix("$'").and_then(|rest| rest.strip_suffix('\''));
     match quoted.and_then(unquote) {
@@ -168,7 +168,7 @@ fn unquote(quoted: &str) -> Option<Vec<u8>> {
     let mut rest = quoted;
     while let Some(at) = rest.find('\\') {
         let (plain, escaped) = rest.split_at(at);
-        // A bare quote cannot stand inside, so this text was not spelt by `name`.
+        // `name` escapes every quote, so a text with a bare quote was not spelt by it.
         if plain.contains('\'') {
             return None;
         }
@@ -202,14 +202,14 @@ fn unquote(quoted: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Reads hexadecimal digits, and only those: the parser of numbers would take a sign too.
+/// Parses hexadecimal digits only; the parser of the standard library would also accept a sign.
 fn hex_code(digits: &str) -> Option<u32> {
     let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_hex { u32::from_str_radix(digits, 16).ok() } else { None }
 }
 
-/// Folds a name for comparison with a protected one: compatibility forms, letter case and
-/// characters that are not seen do not make it another name.
+/// Folds a name for comparison with a protected name: compatibility forms, letter case and invisible characters
+/// make no difference.
 pub fn fold(name: &str) -> String {
     name.nfkc().filter(|c| !is_deceptive(*c)).flat_map(char::to_lowercase).collect()
 }

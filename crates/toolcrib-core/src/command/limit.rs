@@ -28,7 +28,7 @@ impl Strike {
             Some(used) => format!(", used {}", show(used)),
             None => String::new(),
         };
-        format!("the limit on {name} struck: allowed {allowed}{used}, enforced by {by}")
+        format!("the limit on {name} was reached: allowed {allowed}{used}, enforced by {by}")
     }
 }
 

@@ -7,7 +7,7 @@ use crate::index::indexed_file::{IndexedContent, IndexedFile};
 use crate::index::posting_list::DocId;
 use crate::index::postings::Postings;
 use crate::index::status::IndexCounts;
-use crate::index::tree_index::{FileEntry, FileState, Index, ReadTask, Shard};
+use crate::index::tree_index::{FileState, Index, IndexEntry, ReadTask, Shard};
 use crate::trigram::Trigram;
 
 impl Index {
@@ -120,7 +120,7 @@ impl Index {
     /// Bytes of memory for everything but postings and texts.
     pub(crate) fn table_bytes(&self) -> usize {
         self.names.bytes()
-            + self.files.capacity() * size_of::<FileEntry>()
+            + self.files.capacity() * size_of::<IndexEntry>()
             + self.directories.len() * 400
             + self.rules.sources_len() * 200
             + (self.unindexed.always_scan.len() + self.unindexed.dirty.len()) * 12

@@ -25,7 +25,7 @@ pub(crate) struct Index {
     pub(super) device: u64,
     pub(super) names: SlotNames,
     /// The files, by slot.
-    pub(super) files: Vec<FileEntry>,
+    pub(super) files: Vec<IndexEntry>,
     pub(super) postings: TreePostings,
     pub(super) unindexed: UnindexedFiles,
     pub(super) totals: Totals,
@@ -71,7 +71,7 @@ pub(super) struct Totals {
 
 /// A file of the index.
 #[derive(Clone, Default)]
-pub(super) struct FileEntry {
+pub(super) struct IndexEntry {
     /// Counts what happened to the file, so that content that was read before a change is not taken for the content
     /// after it.
     pub(super) version: u32,
@@ -158,7 +158,7 @@ impl Index {
             directories: BTreeMap::new(),
             unreadable: walked.unreadable.into_iter().map(PathKey::from).collect(),
             device,
-            files: vec![FileEntry::default(); names.len()],
+            files: vec![IndexEntry::default(); names.len()],
             totals: Totals { files: names.len(), text_bytes: 0 },
             names,
             postings: TreePostings::default(),
@@ -255,7 +255,7 @@ impl Index {
     /// Adds a file that is to be read.
     pub(super) fn add(&mut self, path: &[u8]) {
         let slot = self.names.slot(path).unwrap_or_else(|| {
-            self.files.push(FileEntry { state: FileState::Gone, ..FileEntry::default() });
+            self.files.push(IndexEntry { state: FileState::Gone, ..IndexEntry::default() });
             self.names.add(path)
         });
         if !self.is_there(slot) {

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_told_by_its_bytes() {
+    fn text_kind_follows_from_the_bytes() {
         assert_eq!(kind_of(b"").0, TextKind::Plain);
         assert_eq!(kind_of(b"text\n").0, TextKind::Plain);
         assert_eq!(kind_of(b"abc\0def\n").0, TextKind::Binary);
