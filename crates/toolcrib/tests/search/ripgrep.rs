@@ -1,4 +1,4 @@
-//! The real ripgrep, as a peer: installed where the tests are built if it is not there.
+//! The real ripgrep, to compare with. It is installed beside the build if it is not there.
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
@@ -10,13 +10,13 @@ use serde_json::Value;
 use toolcrib_core::escape::name;
 use toolcrib_core::search::Pattern;
 
-/// The version whose answers are taken for right: that of the crates we use.
+/// The version whose answers count as right: that of the crates we use.
 const VERSION: &str = "15.2.0";
 
-/// Who may read the trees of these tests: root is told not to use its power.
-const NOBODY: u32 = 65534;
+/// The user who reads the trees of these tests, so that root does not read by its privileges.
+const READER: u32 = 65534;
 
-/// Returns the binary.
+/// Returns the path of the binary.
 pub(crate) fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
@@ -46,7 +46,7 @@ pub(crate) fn binary() -> &'static Path {
                 .unwrap();
             assert!(done.success(), "ripgrep could not be installed");
         }
-        // Whoever runs it must be able to reach it.
+        // The reader must be able to reach the binary.
         let copy =
             std::env::temp_dir().join(format!("toolcrib-rg-{VERSION}-{}", std::process::id()));
         std::fs::copy(&binary, &copy).unwrap();
@@ -54,7 +54,7 @@ pub(crate) fn binary() -> &'static Path {
     })
 }
 
-/// A line that ripgrep found: path, number, text without its end.
+/// A line that ripgrep found: path, number, text without its line break.
 pub(crate) type Hit = (String, u64, String);
 
 fn command(root: &Path) -> Command {
@@ -64,11 +64,11 @@ fn command(root: &Path) -> Command {
     command
 }
 
-/// Runs a command as those who may read the trees.
+/// Makes a command run as the reader.
 pub(crate) fn as_reader(command: &mut Command) {
     use std::os::unix::process::CommandExt;
     if is_root() {
-        command.uid(NOBODY).gid(NOBODY);
+        command.uid(READER).gid(READER);
     }
 }
 
@@ -77,18 +77,20 @@ pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Gives what is at a path to those who may read it.
-pub(crate) fn give(path: &Path) {
+/// Makes the reader the owner of what is at a path.
+pub(crate) fn give_to_reader(path: &Path) {
     if is_root() {
-        std::os::unix::fs::lchown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+        std::os::unix::fs::lchown(path, Some(READER), Some(READER)).unwrap();
     }
 }
 
-/// Gives everything in a tree to those who may read it.
-pub(crate) fn give_all(root: &Path) {
+/// Makes the reader the owner of everything in a tree.
+pub(crate) fn give_all_to_reader(root: &Path) {
     if is_root() {
-        for path in crate::wild::directories(root).iter().chain(&crate::wild::files(root)) {
-            give(path);
+        for path in
+            crate::random_tree::directories(root).iter().chain(&crate::random_tree::files(root))
+        {
+            give_to_reader(path);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Questions by chance, and what must hold for every answer.
+//! Random questions, and what must hold for every answer.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,11 +10,11 @@ use toolcrib_core::search::{
 };
 use toolcrib_search::Engine;
 
-use crate::chance::Chance;
-use crate::rg;
+use crate::random::Random;
+use crate::ripgrep;
 
-/// Lines longer than this are cut in answers.
-const SHOWN: usize = 2000;
+/// Answers cut lines that are longer than this.
+const MAX_SHOWN_BYTES: usize = 2000;
 
 pub(crate) fn question(text: &str) -> Grep {
     Grep {
@@ -28,8 +28,8 @@ pub(crate) fn question(text: &str) -> Grep {
     }
 }
 
-/// A question about text like that of the wild trees.
-pub(crate) fn any_question(chance: &mut Chance) -> Grep {
+/// Makes a question about text like that of the random trees.
+pub(crate) fn random_question(random: &mut Random) -> Grep {
     const PIECES: &[&str] = &[
         "alpha", "beta", "gam", "ma", "delta_x", "Zeta", "fn ", "é", "日本", "x1", "(", "0x", "a",
         "kelvin", "ss", "TODO", "end",
@@ -37,29 +37,29 @@ pub(crate) fn any_question(chance: &mut Chance) -> Grep {
     const GLUE: &[&str] =
         &["", "", "", r"\s*", ".*", r"\w+", "[aeiou]", "(a|b)", ".", r"\b", "x?", "+"];
     let mut text = String::new();
-    let is_literal = chance.one_in(3);
-    for _ in 0..=chance.below(3) {
-        let piece = chance.pick(PIECES);
+    let is_literal = random.one_in(3);
+    for _ in 0..=random.below(3) {
+        let piece = random.pick(PIECES);
         if is_literal {
             text.push_str(piece);
         } else {
             text.push_str(&piece.replace('(', r"\("));
-            text.push_str(chance.pick(GLUE));
+            text.push_str(random.pick(GLUE));
         }
     }
-    if !is_literal && chance.one_in(12) {
-        chance
+    if !is_literal && random.one_in(12) {
+        random
             .pick(&["^", "$", ".*", r"^\s*$", "^end", "x*", r"\w{3,5}$", "[^a]"])
             .clone_into(&mut text);
     }
     let mut ask = question(&text);
     ask.pattern.is_literal = is_literal;
-    ask.pattern.ignores_case = chance.one_in(3);
+    ask.pattern.ignores_case = random.one_in(3);
     ask
 }
 
-/// Everything that an answer has, as a set of lines.
-fn hits(found: &Found) -> BTreeSet<rg::Hit> {
+/// Returns all lines of an answer, as a set.
+fn hits(found: &Found) -> BTreeSet<ripgrep::Hit> {
     let lines = |file: &FoundFile| {
         let path = file.path.clone();
         let lines = file.lines.clone();
@@ -74,15 +74,15 @@ pub(crate) fn check(
     engine: &Engine,
     root: &Path,
     ask: &Grep,
-    chance: &mut Chance,
+    random: &mut Random,
     what: &str,
 ) -> usize {
     let cancel = Cancel::default();
     let found = engine.grep(ask, &cancel).unwrap_or_else(|err| panic!("{what}: {err} {ask:?}"));
-    let expect = rg::lines(root, ask.scope.directory.as_deref(), &ask.pattern);
+    let expect = ripgrep::lines(root, ask.scope.directory.as_deref(), &ask.pattern);
     if keys(&hits(&found)) != keys(&expect) {
-        // Tell a stale index from rules that are understood in another way.
-        let scan = Engine::new(crate::ground::trees(&crate::ground::workspace(root)));
+        // A scan tells a stale index from ignore rules that are read differently.
+        let scan = Engine::new(crate::fixture::trees(&crate::fixture::workspace(root)));
         let scanned = scan.grep(ask, &cancel).unwrap();
         let is_stale = keys(&hits(&scanned)) == keys(&expect);
         let status = engine.statuses();
@@ -98,16 +98,16 @@ pub(crate) fn check(
         &expect,
         &format!("{what}: {:?} in {:?}", ask.pattern, ask.scope.directory),
     );
-    check_form(engine, ask, &found, chance, what);
+    check_form(engine, ask, &found, random, what);
     expect.len()
 }
 
-fn keys(hits: &BTreeSet<rg::Hit>) -> BTreeSet<(String, u64)> {
+fn keys(hits: &BTreeSet<ripgrep::Hit>) -> BTreeSet<(String, u64)> {
     hits.iter().map(|hit| (hit.0.clone(), hit.1)).collect()
 }
 
 #[track_caller]
-fn assert_same(found: &Found, expect: &BTreeSet<rg::Hit>, what: &str) {
+fn assert_same(found: &Found, expect: &BTreeSet<ripgrep::Hit>, what: &str) {
     let got = hits(found);
     let (ours, theirs) = (keys(&got), keys(expect));
     assert!(
@@ -116,7 +116,7 @@ fn assert_same(found: &Found, expect: &BTreeSet<rg::Hit>, what: &str) {
         ours.difference(&theirs).take(5).collect::<Vec<_>>(),
         theirs.difference(&ours).take(5).collect::<Vec<_>>()
     );
-    let short = |hit: &&rg::Hit| hit.2.len() <= SHOWN / 3;
+    let short = |hit: &&ripgrep::Hit| hit.2.len() <= MAX_SHOWN_BYTES / 3;
     let ours: Vec<_> = got.iter().filter(short).collect();
     let theirs: Vec<_> = expect.iter().filter(short).collect();
     assert_eq!(ours, theirs, "{what}");
@@ -126,7 +126,7 @@ fn assert_same(found: &Found, expect: &BTreeSet<rg::Hit>, what: &str) {
 
 /// Asserts that pages, counts, files and contexts are those of the whole answer.
 #[track_caller]
-fn check_form(engine: &Engine, ask: &Grep, whole: &Found, chance: &mut Chance, what: &str) {
+fn check_form(engine: &Engine, ask: &Grep, whole: &Found, random: &mut Random, what: &str) {
     let cancel = Cancel::default();
     let lines: Vec<(String, u64, String)> = whole
         .files
@@ -136,13 +136,13 @@ fn check_form(engine: &Engine, ask: &Grep, whole: &Found, chance: &mut Chance, w
         })
         .collect();
     let mut sorted = lines.clone();
-    let key = |hit: &rg::Hit| (hit.0.replace('/', "\0"), hit.1);
+    let key = |hit: &ripgrep::Hit| (hit.0.replace('/', "\0"), hit.1);
     sorted.sort_by_key(key);
     if lines.iter().all(|hit| !hit.0.contains('$')) {
         assert!(lines == sorted, "{what}: out of order");
     }
     let mut ask = ask.clone();
-    match chance.below(5) {
+    match random.below(5) {
         0 => {
             ask.want = Want::Files;
             let found = engine.grep(&ask, &cancel).unwrap();
@@ -162,11 +162,11 @@ fn check_form(engine: &Engine, ask: &Grep, whole: &Found, chance: &mut Chance, w
         }
         2 | 3 => {
             ask.page = Page {
-                skip: chance.below(lines.len() + 3),
-                most: 1 + chance.below(6),
+                skip: random.below(lines.len() + 3),
+                most: 1 + random.below(6),
                 most_bytes: usize::MAX,
             };
-            ask.stops_early = chance.one_in(2);
+            ask.stops_early = random.one_in(2);
             let found = engine.grep(&ask, &cancel).unwrap();
             let end = (ask.page.skip + ask.page.most).min(lines.len());
             let expect = lines.get(ask.page.skip..end).unwrap_or_default();
@@ -199,7 +199,7 @@ pub(crate) fn check_names(engine: &Engine, root: &Path, directory: Option<&str>,
     let names = engine.glob(&ask, &Cancel::default()).unwrap();
     let got: BTreeSet<String> = names.paths.iter().cloned().collect();
     assert_eq!(got.len(), names.total, "{what}");
-    let expect = rg::files(root, directory);
+    let expect = ripgrep::files(root, directory);
     assert!(
         got == expect,
         "{what}: {directory:?}\n only ours {:?}\n only rg's {:?}",

@@ -1,12 +1,12 @@
-//! Wild trees: names, texts and rules that a searcher meets in the world, by chance.
+//! Random trees: the names, texts and ignore rules that a searcher meets, and random changes to them.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use crate::chance::Chance;
-use crate::rg::give;
+use crate::random::Random;
+use crate::ripgrep::give_to_reader;
 
 const WORDS: &[&str] = &[
     "alpha",
@@ -82,22 +82,22 @@ const RULES: &[&str] = &[
 
 const RULE_FILES: &[&str] = &[".gitignore", ".gitignore", ".ignore", ".rgignore"];
 
-/// Text of a file: most is plain, some is not.
-pub(crate) fn text(chance: &mut Chance) -> Vec<u8> {
+/// Returns the text of a file, which is plain in most cases.
+pub(crate) fn text(random: &mut Random) -> Vec<u8> {
     let mut text = Vec::new();
-    let end: &[u8] = if chance.one_in(5) { b"\r\n" } else { b"\n" };
-    for _ in 0..chance.below(30) {
-        for _ in 0..chance.below(6) {
-            text.extend_from_slice(chance.pick(WORDS).as_bytes());
+    let end: &[u8] = if random.one_in(5) { b"\r\n" } else { b"\n" };
+    for _ in 0..random.below(30) {
+        for _ in 0..random.below(6) {
+            text.extend_from_slice(random.pick(WORDS).as_bytes());
             text.push(b' ');
         }
         text.extend_from_slice(end);
     }
-    if chance.one_in(3) {
+    if random.one_in(3) {
         text.extend_from_slice(b"no end beta");
     }
-    match chance.below(24) {
-        0 => text.insert(chance.below(text.len() + 1), 0),
+    match random.below(24) {
+        0 => text.insert(random.below(text.len() + 1), 0),
         1 => text.push(0),
         2 => text = [b"a\n\0", text.as_slice()].concat(),
         3 => text = [b"\xef\xbb\xbf", text.as_slice()].concat(),
@@ -106,10 +106,10 @@ pub(crate) fn text(chance: &mut Chance) -> Vec<u8> {
         6 => text.splice(0..0, [0xff, 0x80, b'a', b'l', b'p', b'h', b'a', 0xc3]).for_each(drop),
         7 => {
             // A long line.
-            text.extend_from_slice(&b"filler alpha ".repeat(200 + chance.below(12_000)));
+            text.extend_from_slice(&b"filler alpha ".repeat(200 + random.below(12_000)));
             text.extend_from_slice(b"\nafter beta\n");
         }
-        8 => text.extend(b"many lines with gamma in them\n".repeat(chance.below(6000))),
+        8 => text.extend(b"many lines with gamma in them\n".repeat(random.below(6000))),
         _ => {}
     }
     text
@@ -120,19 +120,19 @@ fn wide(text: &[u8], encode: fn(u16) -> [u8; 2]) -> Vec<u8> {
     std::iter::once(0xfeff).chain(text.encode_utf16()).flat_map(encode).collect()
 }
 
-/// A name, as a path.
-fn name(chance: &mut Chance) -> PathBuf {
-    PathBuf::from(std::ffi::OsStr::from_bytes(NAMES[chance.below(NAMES.len())]))
+/// Returns a random name, as a path.
+fn name(random: &mut Random) -> PathBuf {
+    PathBuf::from(std::ffi::OsStr::from_bytes(NAMES[random.below(NAMES.len())]))
 }
 
-/// Rules of an ignore file.
-pub(crate) fn rules(chance: &mut Chance) -> String {
-    let rules: Vec<&str> = (0..=chance.below(4)).map(|_| chance.pick(RULES)).collect();
-    let end = if chance.one_in(4) { "\r\n" } else { "\n" };
+/// Returns the rules of an ignore file.
+pub(crate) fn rules(random: &mut Random) -> String {
+    let rules: Vec<&str> = (0..=random.below(4)).map(|_| random.pick(RULES)).collect();
+    let end = if random.one_in(4) { "\r\n" } else { "\n" };
     rules.join(end)
 }
 
-/// Directories of a tree, the root first, without those behind links.
+/// Returns the directories of a tree, the root first. Links are not followed.
 pub(crate) fn directories(root: &Path) -> Vec<PathBuf> {
     let mut found = vec![root.to_owned()];
     let mut at = 0;
@@ -153,7 +153,7 @@ pub(crate) fn directories(root: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Files of a tree, without those in `.git`.
+/// Returns the files of a tree, without those in `.git`.
 pub(crate) fn files(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for directory in directories(root) {
@@ -171,48 +171,48 @@ pub(crate) fn files(root: &Path) -> Vec<PathBuf> {
 
 pub(crate) fn put(path: &Path, content: &[u8]) {
     fs::write(path, content).unwrap();
-    give(path);
+    give_to_reader(path);
 }
 
-/// Grows a tree of about `count` files.
-pub(crate) fn grow(root: &Path, count: usize, chance: &mut Chance) {
+/// Makes a tree of about `count` files.
+pub(crate) fn make_random_tree(root: &Path, count: usize, random: &mut Random) {
     let mut directories = vec![root.to_owned()];
     for _ in 0..count {
-        let parent = directories[chance.below(directories.len())].clone();
-        let path = parent.join(name(chance));
-        match chance.below(12) {
+        let parent = directories[random.below(directories.len())].clone();
+        let path = parent.join(name(random));
+        match random.below(12) {
             0..=2 => {
                 if path.symlink_metadata().is_err() && parent.components().count() < 24 {
                     fs::create_dir(&path).unwrap();
-                    give(&path);
+                    give_to_reader(&path);
                     directories.push(path);
                 }
             }
-            3 => put(&parent.join(chance.pick(RULE_FILES)), rules(chance).as_bytes()),
+            3 => put(&parent.join(random.pick(RULE_FILES)), rules(random).as_bytes()),
             4 => {
                 let targets = ["a", "..", "/etc/hostname", "nowhere", "c.txt", "."];
                 if path.symlink_metadata().is_err() {
-                    symlink(chance.pick(&targets), &path).unwrap();
+                    symlink(random.pick(&targets), &path).unwrap();
                 }
             }
             _ if path.is_dir() || path.is_symlink() => {}
             _ => {
-                put(&path, &text(chance));
-                if chance.one_in(15) {
+                put(&path, &text(random));
+                if random.one_in(15) {
                     fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
                 }
             }
         }
     }
-    if chance.one_in(2) {
-        repository(root, chance);
+    if random.one_in(2) {
+        repository(root, random);
     }
-    if chance.one_in(3) {
-        let inner = directories[chance.below(directories.len())].clone();
-        repository(&inner, chance);
+    if random.one_in(3) {
+        let inner = directories[random.below(directories.len())].clone();
+        repository(&inner, random);
     }
-    if chance.one_in(4) {
-        let locked = directories[chance.below(directories.len())].clone();
+    if random.one_in(4) {
+        let locked = directories[random.below(directories.len())].clone();
         if locked != root {
             fs::set_permissions(&locked, fs::Permissions::from_mode(0o000)).unwrap();
         }
@@ -220,12 +220,12 @@ pub(crate) fn grow(root: &Path, count: usize, chance: &mut Chance) {
 }
 
 /// Makes a directory look like the root of a repository.
-fn repository(root: &Path, chance: &mut Chance) {
+fn repository(root: &Path, random: &mut Random) {
     let info = root.join(".git/info");
     if fs::create_dir_all(&info).is_ok() {
-        put(&info.join("exclude"), rules(chance).as_bytes());
+        put(&info.join("exclude"), rules(random).as_bytes());
         for path in [root.join(".git"), info] {
-            give(&path);
+            give_to_reader(&path);
         }
     }
 }
@@ -234,7 +234,7 @@ fn is_rules(file: &Path) -> bool {
     RULE_FILES.iter().any(|name| file.ends_with(name))
 }
 
-/// Lets two change places, as a deployment does.
+/// Exchanges two names, as a deployment does.
 fn exchange(a: &Path, b: &Path) -> String {
     if a.starts_with(b) || b.starts_with(a) || is_rules(a) || is_rules(b) {
         return "nothing".to_owned();
@@ -246,28 +246,28 @@ fn exchange(a: &Path, b: &Path) -> String {
     }
 }
 
-/// Does something to the tree; returns what, in words.
-pub(crate) fn disturb(root: &Path, chance: &mut Chance) -> String {
+/// Changes something in the tree; returns what, in words.
+pub(crate) fn change_at_random(root: &Path, random: &mut Random) -> String {
     let directories = directories(root);
     let files = files(root);
-    let directory = directories[chance.below(directories.len())].clone();
-    let fresh = directory.join(name(chance));
-    if files.is_empty() || chance.below(19) < 7 {
-        let other = directories[chance.below(directories.len())].clone();
-        return disturb_directory(root, &directory, &fresh, &other, chance);
+    let directory = directories[random.below(directories.len())].clone();
+    let fresh = directory.join(name(random));
+    if files.is_empty() || random.below(19) < 7 {
+        let other = directories[random.below(directories.len())].clone();
+        return change_directory(root, &directory, &fresh, &other, random);
     }
-    let file = files[chance.below(files.len())].clone();
-    let other = match chance.below(3) {
-        0 => files[chance.below(files.len())].clone(),
+    let file = files[random.below(files.len())].clone();
+    let other = match random.below(3) {
+        0 => files[random.below(files.len())].clone(),
         1 => directory,
         _ => fresh.clone(),
     };
-    disturb_file(&file, &fresh, &other, chance)
+    change_file(&file, &fresh, &other, random)
 }
 
-fn disturb_file(file: &Path, fresh: &Path, other: &Path, chance: &mut Chance) -> String {
+fn change_file(file: &Path, fresh: &Path, other: &Path, random: &mut Random) -> String {
     let shown = file.display();
-    match chance.below(12) {
+    match random.below(12) {
         0..=2 => {
             let mut content = fs::read(file).unwrap();
             content.extend_from_slice(b"appended alpha\n");
@@ -289,16 +289,16 @@ fn disturb_file(file: &Path, fresh: &Path, other: &Path, chance: &mut Chance) ->
         }
         7 | 8 if !file.with_extension("new").is_dir() => {
             let new = file.with_extension("new");
-            put(&new, &text(chance));
+            put(&new, &text(random));
             fs::rename(&new, file).unwrap();
             format!("replaced {shown}")
         }
         9 if !is_rules(file) => {
-            let mode = if chance.one_in(2) { 0o000 } else { 0o644 };
+            let mode = if random.one_in(2) { 0o000 } else { 0o644 };
             fs::set_permissions(file, fs::Permissions::from_mode(mode)).unwrap();
             format!("mode {mode:o} of {shown}")
         }
-        // A rule file behind a link that leads outside is not read by us.
+        // We do not read a rule file through a link that leads outside, but ripgrep does.
         10 if !is_rules(file) => {
             fs::remove_file(file).unwrap();
             symlink("/etc/passwd", file).unwrap();
@@ -309,27 +309,27 @@ fn disturb_file(file: &Path, fresh: &Path, other: &Path, chance: &mut Chance) ->
     }
 }
 
-fn disturb_directory(
+fn change_directory(
     root: &Path,
     directory: &Path,
     fresh: &Path,
     other: &Path,
-    chance: &mut Chance,
+    random: &mut Random,
 ) -> String {
     let shown = directory.display();
     let is_free = fresh.symlink_metadata().is_err();
-    match chance.below(10) {
+    match random.below(10) {
         0..=3 if !fresh.is_dir() && !fresh.is_symlink() => {
-            put(fresh, &text(chance));
+            put(fresh, &text(random));
             format!("wrote {}", fresh.display())
         }
         4 if is_free => {
             let deep = fresh.join("deep");
             fs::create_dir_all(&deep).unwrap();
-            put(&deep.join("f.txt"), &text(chance));
-            put(&fresh.join("g.rs"), &text(chance));
-            give(fresh);
-            give(&deep);
+            put(&deep.join("f.txt"), &text(random));
+            put(&fresh.join("g.rs"), &text(random));
+            give_to_reader(fresh);
+            give_to_reader(&deep);
             format!("made {}", fresh.display())
         }
         5 if directory != root => {
@@ -341,17 +341,17 @@ fn disturb_directory(
             format!("moved {shown} to {}", fresh.display())
         }
         7 => {
-            let path = directory.join(chance.pick(RULE_FILES));
-            if chance.one_in(3) {
+            let path = directory.join(random.pick(RULE_FILES));
+            if random.one_in(3) {
                 let _ = fs::remove_file(&path);
                 return format!("removed {}", path.display());
             }
-            put(&path, rules(chance).as_bytes());
+            put(&path, rules(random).as_bytes());
             format!("rules in {}", path.display())
         }
         8 => exchange(directory, other),
         9 if directory != root => {
-            let mode = if chance.one_in(2) { 0o000 } else { 0o755 };
+            let mode = if random.one_in(2) { 0o000 } else { 0o755 };
             fs::set_permissions(directory, fs::Permissions::from_mode(mode)).unwrap();
             format!("mode {mode:o} of {shown}")
         }

@@ -1,5 +1,5 @@
-//! What brings searchers down, under a limit on memory that the kernel enforces. The full sizes are in
-//! `make bench`; these are large enough to fail without bounds.
+//! Files and patterns that exhaust the memory of a naive searcher, under a memory limit that the kernel enforces. `make
+//! bench` has the full sizes; these are large enough to fail without bounds.
 
 use std::io::Write;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-/// Runs one search under a limit of so many megabytes of memory.
+/// Runs one search with at most this many megabytes of memory.
 fn search(root: &Path, megabytes: u64, args: &Value) -> Value {
     let script = format!("ulimit -v {}; exec \"$@\"", megabytes * 1024);
     let output = Command::new("sh")

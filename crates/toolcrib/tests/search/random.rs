@@ -1,9 +1,9 @@
-//! Chance that is the same on every run.
+//! Pseudo-random numbers, the same on every run.
 
-/// A generator of numbers.
-pub(crate) struct Chance(u64);
+/// A generator of pseudo-random numbers.
+pub(crate) struct Random(u64);
 
-impl Chance {
+impl Random {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }

@@ -1,4 +1,4 @@
-//! A tree on disk, and engines on it: one that only scans, one that keeps an index.
+//! A tree on disk, and two engines on it: one that only scans, and one with an index.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use toolcrib_core::{
 use toolcrib_host::{Hardlinks, Root, Rules, SystemClock, UndoStore, Workspace};
 use toolcrib_search::{Engine, IndexOptions, IndexStatus, Phase};
 
-/// Keeps nothing: search never undoes.
-struct Forgetful;
+/// An undo store that keeps nothing, because a search undoes nothing.
+struct NoUndo;
 
-impl ChangeJournal for Forgetful {
+impl ChangeJournal for NoUndo {
     fn store(&self, content: &mut dyn io::Read) -> io::Result<(String, u64)> {
         let size = io::copy(content, &mut io::sink())?;
         Ok(("0".repeat(64), size))
@@ -34,7 +34,7 @@ impl ChangeJournal for Forgetful {
     }
 }
 
-impl Snapshots for Forgetful {
+impl Snapshots for NoUndo {
     fn take(&self, _: &CallId, _: &[Snapshot], _: u64) -> io::Result<()> {
         Ok(())
     }
@@ -56,17 +56,17 @@ impl Snapshots for Forgetful {
     }
 }
 
-/// A tree with engines on it.
-pub(crate) struct Field {
+/// A tree with two engines on it.
+pub(crate) struct Fixture {
     pub(crate) folder: tempfile::TempDir,
     workspace: Arc<Workspace>,
     pub(crate) scan: Engine,
     pub(crate) index: Engine,
 }
 
-pub(crate) const ROOMY: usize = 256 << 20;
+pub(crate) const AMPLE_MEMORY: usize = 256 << 20;
 
-impl Field {
+impl Fixture {
     pub(crate) fn new(memory: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("tree")).unwrap();
@@ -82,18 +82,18 @@ impl Field {
         self.folder.path().join("tree")
     }
 
-    /// Starts the engine with the index anew, as another process would.
+    /// Starts the engine with the index again, as another process would.
     pub(crate) fn restart(&mut self, memory: usize) {
         self.index = engine(&self.workspace, memory, Some(self.folder.path().join("kept")));
     }
 
-    /// Waits until the index knows everything, or says why it never will.
-    pub(crate) fn settle(&self) -> IndexStatus {
+    /// Waits until the index knows every file, or says why there is none.
+    pub(crate) fn wait_until_ready(&self) -> IndexStatus {
         self.index.start();
-        settle(&self.index)
+        wait_until_ready(&self.index)
     }
 
-    /// The files as a tool of ours changes them.
+    /// Returns the files as one of our tools changes them.
     pub(crate) fn tool(&self) -> impl Files {
         let call = Call {
             id: CallId("01".to_owned()),
@@ -106,7 +106,7 @@ impl Field {
     }
 }
 
-pub(crate) fn settle(engine: &Engine) -> IndexStatus {
+pub(crate) fn wait_until_ready(engine: &Engine) -> IndexStatus {
     let start = Instant::now();
     loop {
         let (_, status) = engine.statuses().remove(0);
@@ -122,7 +122,7 @@ pub(crate) fn workspace(root: &Path) -> Arc<Workspace> {
     let rules = Rules { hardlinks: Hardlinks::Allow, protected: Vec::new(), undo_bytes: 1 << 30 };
     let clock = Arc::new(SystemClock::default());
     let root = Root::open(root).unwrap();
-    let undo = UndoStore { journal: Arc::new(Forgetful), snapshots: Arc::new(Forgetful) };
+    let undo = UndoStore { journal: Arc::new(NoUndo), snapshots: Arc::new(NoUndo) };
     Arc::new(Workspace::new(vec![root], rules, &[], undo, clock))
 }
 
@@ -141,5 +141,5 @@ pub(crate) fn engine(workspace: &Arc<Workspace>, memory: usize, folder: Option<P
 fn open_to_all(path: &Path) {
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    crate::rg::give(path);
+    crate::ripgrep::give_to_reader(path);
 }
