@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::FileType;
-use toolcrib_core::search::Owner;
-use toolcrib_core::{ErrorKind, Ground, ToolError, Usage};
+use toolcrib_core::search::AccessMeta;
+use toolcrib_core::{ErrorKind, SearchableTree, ToolError, Usage};
 
 use crate::confine::{Hardlinks, Purpose, Workspace};
 use crate::fault::outside;
@@ -33,12 +33,12 @@ impl SearchRoot {
         &self.workspace.roots[self.index]
     }
 
-    fn is_foreign(&self, file: BorrowedFd<'_>, owner: Owner) -> bool {
-        owner.device != self.root().id().device && is_special(&file)
+    fn is_foreign(&self, file: BorrowedFd<'_>, access: AccessMeta) -> bool {
+        access.device != self.root().id().device && is_special(&file)
     }
 }
 
-impl Ground for SearchRoot {
+impl SearchableTree for SearchRoot {
     fn handle(&self) -> BorrowedFd<'_> {
         self.root().handle()
     }
@@ -66,32 +66,32 @@ impl Ground for SearchRoot {
         self.root().below(file.as_fd()).map(Some).ok_or_else(|| outside(path))
     }
 
-    fn enters(&self, directory: BorrowedFd<'_>, owner: Owner) -> bool {
+    fn may_enter(&self, directory: BorrowedFd<'_>, access: AccessMeta) -> bool {
         // Root is held to what the owner could do.
-        let may = !self.workspace.is_root_user || owner.mode & 0o500 == 0o500;
-        may && !self.is_foreign(directory, owner)
+        let may = !self.workspace.is_root_user || access.mode & 0o500 == 0o500;
+        may && !self.is_foreign(directory, access)
     }
 
-    fn hides(&self, directory: &Path, name: &OsStr) -> bool {
+    fn is_hidden(&self, directory: &Path, name: &OsStr) -> bool {
         let workspace = &self.workspace;
         workspace.has_hidden() && workspace.is_hidden(&self.path().join(directory).join(name))
     }
 
-    fn used(&self) -> Usage {
+    fn usage(&self) -> Usage {
         usage::of_thread()
     }
 
-    fn add_used(&self, part: &Usage) {
+    fn add_usage(&self, part: &Usage) {
         usage::add(part);
     }
 
-    fn bars(&self, file: BorrowedFd<'_>, owner: Owner) -> Option<&'static str> {
-        if self.workspace.is_root_user && owner.mode & 0o400 == 0 {
+    fn read_refusal(&self, file: BorrowedFd<'_>, access: AccessMeta) -> Option<&'static str> {
+        if self.workspace.is_root_user && access.mode & 0o400 == 0 {
             return Some("permission denied");
         }
-        if owner.links > 1 && self.workspace.rules.hardlinks == Hardlinks::Refuse {
+        if access.links > 1 && self.workspace.rules.hardlinks == Hardlinks::Refuse {
             return Some("it has several names (hard links), and one of them may be outside");
         }
-        self.is_foreign(file, owner).then_some("it is on a special file system of the kernel")
+        self.is_foreign(file, access).then_some("it is on a special file system of the kernel")
     }
 }

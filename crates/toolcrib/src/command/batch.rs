@@ -200,7 +200,7 @@ fn parse(bytes: &[u8]) -> Line {
     };
     let args = params.args.map_or("{}", RawValue::get);
     let args = strict_json::parse(args.as_bytes())
-        .map_err(|reason| wrong("the arguments", &reason).hint("send one JSON object"));
+        .map_err(|reason| wrong("the arguments", &reason.message).hint("send one JSON object"));
     Line { id: params.id.map_or("null", RawValue::get).to_owned(), tool: params.tool, args }
 }
 

@@ -117,9 +117,11 @@ pub(super) fn arguments(words: &[String]) -> Result<Value, String> {
                 .take(most)
                 .read_to_end(&mut bytes)
                 .map_err(|err| format!("stdin cannot be read: {err}"))?;
-            strict_json::parse(&bytes)
+            Ok(strict_json::parse(&bytes)?)
         }
-        [text] if text.trim_start().starts_with(['{', '[']) => strict_json::parse(text.as_bytes()),
+        [text] if text.trim_start().starts_with(['{', '[']) => {
+            Ok(strict_json::parse(text.as_bytes())?)
+        }
         pairs => {
             let mut object = Map::new();
             for pair in pairs {

@@ -18,7 +18,7 @@ fn check(setting: &str, command: &str, name: &str) {
         assert_eq!(reply["limit"]["name"], name, "{command}: {reply}");
         assert_ne!(reply["exit_code"], 0, "{command}: {reply}");
         let told = reply["notes"].to_string();
-        assert!(told.contains(&format!("the limit on {name} struck")), "{reply}");
+        assert!(told.contains(&format!("the limit on {name} was reached")), "{reply}");
         assert!(reply["limit"]["enforced_by"].is_string(), "{reply}");
     });
 }
