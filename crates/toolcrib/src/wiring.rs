@@ -18,7 +18,9 @@ use toolcrib_core::{
     Call, Cancel, Clock, Commands, Connection, Ctx, Ground, Limits, Meter, Recorder, Search,
     SessionId, ToolSettings, Toolset,
 };
-use toolcrib_host::{Asker, Hardlinks, Root, Rules, Sandbox, SystemClock, UndoStore, Workspace};
+use toolcrib_host::{
+    FileRules, Hardlinks, Root, Sandbox, SystemClock, TaskOwner, UndoStore, Workspace,
+};
 use toolcrib_ledger::report::Spans;
 use toolcrib_ledger::{GrantFile, Journal, Redactor, State};
 use toolcrib_runtime::{Approver, Judge, Runtime, World};
@@ -324,7 +326,7 @@ impl Opener<'_> {
             "allow" => Hardlinks::Allow,
             _ => Hardlinks::Refuse,
         };
-        let rules = Rules {
+        let rules = FileRules {
             hardlinks,
             protected: self.settings.names("files.protected"),
             undo_bytes: self.settings.count("undo.max_bytes"),
@@ -461,8 +463,8 @@ impl World for Shop {
         } else {
             (&self.workspace, &self.commands)
         };
-        let asker = Asker { session: call.conversation().clone(), tool: tool.to_owned() };
-        let commands = Arc::new(commands.commands_for(asker)) as Arc<dyn Commands>;
+        let owner = TaskOwner { session: call.conversation().clone(), tool: tool.to_owned() };
+        let commands = Arc::new(commands.commands_for(owner)) as Arc<dyn Commands>;
         let files =
             |land: &Land| Arc::new(land.files.for_call(call.id.clone(), tool, cancel.clone()));
         let search = |land: &Land| Arc::clone(&land.search) as Arc<dyn Search>;

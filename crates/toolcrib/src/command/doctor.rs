@@ -1,7 +1,7 @@
 //! `toolcrib doctor`: what works here, what does not, and why.
 
 use serde_json::{Map, Value, json};
-use toolcrib_host::Enforced;
+use toolcrib_host::Enforcement;
 
 use super::search::Facts;
 use super::{print_lines, read, wishes};
@@ -51,7 +51,7 @@ pub(super) fn run(
     let sandbox = Crib::open(&wishes(global)).map(|crib| crib.sandbox.examine());
     let sandbox = sandbox.unwrap_or_default();
     let is_well = findings.iter().all(|finding| finding.is_good)
-        && sandbox.iter().all(|it| it.state == Enforced::Enforced);
+        && sandbox.iter().all(|it| it.state == Enforcement::Enforced);
     if args.json {
         let mut all: Map<String, Value> = findings
             .iter()
@@ -86,11 +86,11 @@ fn line(terminal: Terminal, finding: &Finding) -> String {
     format!("{mark} {:<10} {}", finding.name, finding.says)
 }
 
-fn mechanism(terminal: Terminal, it: &toolcrib_host::Finding) -> Vec<String> {
+fn mechanism(terminal: Terminal, it: &toolcrib_host::SandboxFinding) -> Vec<String> {
     let mark = match it.state {
-        Enforced::Enforced => terminal.paint(Paint::Good, "✓"),
-        Enforced::Missing | Enforced::Failed => terminal.paint(Paint::Bad, "✗"),
-        Enforced::Unknown => terminal.paint(Paint::Warn, "?"),
+        Enforcement::Enforced => terminal.paint(Paint::Good, "✓"),
+        Enforcement::Missing | Enforcement::Failed => terminal.paint(Paint::Bad, "✗"),
+        Enforcement::Unknown => terminal.paint(Paint::Warn, "?"),
     };
     let mut lines = vec![format!("  {mark} {:<26} {}", it.name, it.says)];
     if let Some(fix) = &it.fix {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use toolcrib_core::command::{CommandRequest, End, Finished, OnTimeout, Shell, Stream, show_bytes};
 use toolcrib_core::{Cancel, escape};
-use toolcrib_host::Tee;
+use toolcrib_host::OutputTee;
 
 use super::{block_on, interrupted, open};
 use crate::cli::{Global, SandboxArgs, SandboxCommand};
@@ -56,7 +56,7 @@ fn follow(crib: &Crib, request: CommandRequest) -> Result<Ended, WiringError> {
     let (sandbox, cancel) = (Arc::clone(&crib.sandbox), Cancel::default());
     let wanted = cancel.clone();
     block_on(async move {
-        let (tee, printed) = Tee::pair();
+        let (tee, printed) = OutputTee::pair();
         let unread = cancel.clone();
         // Whoever reads us may be slow; the command is watched all the same.
         let writer = std::thread::spawn(move || {
