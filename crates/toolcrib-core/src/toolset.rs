@@ -47,7 +47,7 @@ impl Offer {
         self.version.get_or_init(|| {
             let declaration = self.tool.declaration();
             let Declaration { name, summary, tier, effect, limits: _, examples: _ } = declaration;
-            let code = (self.catalogue.source_hash)(name);
+            let code = self.catalogue.source_hash(name);
             let all = json!([summary, tier.number(), effect.as_str(), self.tool.schema(), code]);
             let mut digest = Digest::of(&self.full_name(), &all).to_string();
             digest.truncate(12);

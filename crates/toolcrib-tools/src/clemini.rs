@@ -13,7 +13,7 @@ mod write_file;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use toolcrib_core::catalogue::Failure;
+use toolcrib_core::catalogue::{CatalogueSettings, Failure, RenderedError, Rendering};
 use toolcrib_core::{Catalogue, Declaration, ErrorKind, ToolError};
 
 pub(crate) static CATALOGUE: Catalogue = Catalogue {
@@ -31,20 +31,24 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
         &todo_write::TodoWrite,
     ],
     call_keys: &[],
-    source_hash: |tool| crate::source_hash("clemini", tool),
-    reply: wrap,
-    error_reply: word,
+    source_hashes: crate::source_hash::CLEMINI,
+    settings: CatalogueSettings::NONE,
+    reply,
+    error_reply,
+    error_code: None,
+    render,
+    render_error,
 };
 
-/// Replies are what the tool answers, and nothing around it.
-fn wrap(_: &Declaration, reply: Value, _: Duration) -> Value {
+/// Returns a tool's reply as it is: the contract puts nothing around it.
+fn reply(_: &Declaration, reply: Value, _: Duration) -> Value {
     reply
 }
 
-fn word(failure: &Failure<'_>) -> Value {
+fn error_reply(failure: &Failure<'_>) -> Value {
     let error = failure.error;
     let mut body = Map::new();
-    body.insert("error".to_owned(), say(failure.tool, error).into());
+    body.insert("error".to_owned(), message(failure.tool, error).into());
     body.insert("error_code".to_owned(), code(error.kind).into());
     if error.kind == ErrorKind::ConfirmationNeeded {
         body.insert("needs_confirmation".to_owned(), true.into());
@@ -69,7 +73,21 @@ fn word(failure: &Failure<'_>) -> Value {
     Value::Object(body)
 }
 
-fn say(tool: &str, error: &ToolError) -> String {
+/// Returns a file's text for `read_file`, and the reply's fields for every other tool.
+fn render(reply: &Value) -> Rendering<'_> {
+    match reply["contents"].as_str() {
+        Some(text) => Rendering::Content { text, is_cut: reply["truncated"] == true },
+        None => Rendering::Fields { data: reply, exit_code: reply["exit_code"].as_i64() },
+    }
+}
+
+fn render_error(reply: &Value) -> RenderedError<'_> {
+    let suggestions = reply["suggestions"].as_array().map(Vec::as_slice).unwrap_or_default();
+    RenderedError { suggestions, ..RenderedError::at(reply, "/error", "/context/hint") }
+}
+
+/// Returns the contract's sentence for an error.
+fn message(tool: &str, error: &ToolError) -> String {
     let path = error.path_text();
     match error.kind {
         ErrorKind::NotFound if matches!(tool, "grep" | "glob" | "bash") && !path.is_empty() => {

@@ -10,7 +10,7 @@ mod validate_output;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolcrib_core::catalogue::Failure;
+use toolcrib_core::catalogue::{CatalogueSettings, Failure, RenderedError, Rendering};
 use toolcrib_core::{Catalogue, Connection, Ctx, Declaration, ErrorKind, ToolError};
 
 pub(crate) static CATALOGUE: Catalogue = Catalogue {
@@ -25,17 +25,25 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
         &validate_output::ValidateOutput,
     ],
     call_keys: &[],
-    source_hash: |tool| crate::source_hash("hikai", tool),
-    reply: wrap,
-    error_reply: word,
+    source_hashes: crate::source_hash::HIKAI,
+    settings: CatalogueSettings {
+        connection: Some("hikai.connection"),
+        output_types: Some("hikai.output_types"),
+        ..CatalogueSettings::NONE
+    },
+    reply,
+    error_reply,
+    error_code: None,
+    render,
+    render_error,
 };
 
-/// Replies are the tool's output as it is.
-fn wrap(_: &Declaration, reply: Value, _: Duration) -> Value {
+/// Returns a tool's reply as it is: the contract puts nothing around it.
+fn reply(_: &Declaration, reply: Value, _: Duration) -> Value {
     reply
 }
 
-fn word(failure: &Failure<'_>) -> Value {
+fn error_reply(failure: &Failure<'_>) -> Value {
     let error = failure.error;
     let path = error.path_text();
     let text = match error.kind {
@@ -56,6 +64,18 @@ fn word(failure: &Failure<'_>) -> Value {
         },
     };
     json!({"error": text})
+}
+
+/// Returns a file's text for `read_file`, and the reply's fields for every other tool.
+fn render(reply: &Value) -> Rendering<'_> {
+    match reply["content"].as_str() {
+        Some(text) => Rendering::Content { text, is_cut: reply["truncated"] == true },
+        None => Rendering::Fields { data: reply, exit_code: None },
+    }
+}
+
+fn render_error(reply: &Value) -> RenderedError<'_> {
+    RenderedError::at(reply, "/error", "/hint")
 }
 
 /// Returns the connected repository.

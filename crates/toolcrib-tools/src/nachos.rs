@@ -6,7 +6,7 @@ mod filesystem;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use toolcrib_core::catalogue::{Failure, millis};
+use toolcrib_core::catalogue::{CatalogueSettings, Failure, RenderedError, Rendering, millis};
 use toolcrib_core::{Catalogue, Declaration, ErrorKind, ToolError};
 
 pub(crate) static CATALOGUE: Catalogue = Catalogue {
@@ -14,20 +14,24 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     about: "Tools as isolated workers with security tiers 0-4; one form for every result",
     tools: &[&calculator::Calculator, &filesystem::Filesystem],
     call_keys: &["sessionId", "callId"],
-    source_hash: |tool| crate::source_hash("nachos", tool),
-    reply: wrap,
-    error_reply: word,
+    source_hashes: crate::source_hash::NACHOS,
+    settings: CatalogueSettings::NONE,
+    reply,
+    error_reply,
+    error_code: None,
+    render,
+    render_error,
 };
 
-fn wrap(_: &Declaration, reply: Value, elapsed: Duration) -> Value {
+fn reply(_: &Declaration, reply: Value, elapsed: Duration) -> Value {
     json!({"success": true, "result": reply, "metadata": {"duration": millis(elapsed)}})
 }
 
-fn word(failure: &Failure<'_>) -> Value {
+fn error_reply(failure: &Failure<'_>) -> Value {
     let error = failure.error;
     let mut body = Map::new();
     body.insert("code".to_owned(), code(error.kind).into());
-    body.insert("message".to_owned(), say(error).into());
+    body.insert("message".to_owned(), message(error).into());
     let mut details = error.context.clone();
     details.insert("kind".to_owned(), error.kind.as_str().into());
     if let Some(message) = validation(failure) {
@@ -55,7 +59,20 @@ fn validation(failure: &Failure<'_>) -> Option<&'static str> {
     is_it.then_some("expression must be a string")
 }
 
-fn say(error: &ToolError) -> String {
+/// Returns a file's text, and the fields of the result for every other reply.
+fn render(reply: &Value) -> Rendering<'_> {
+    match &reply["result"] {
+        Value::String(text) => Rendering::Content { text, is_cut: false },
+        data => Rendering::Fields { data, exit_code: None },
+    }
+}
+
+fn render_error(reply: &Value) -> RenderedError<'_> {
+    RenderedError::at(reply, "/error/message", "/error/details/hint")
+}
+
+/// Returns the contract's sentence for an error.
+fn message(error: &ToolError) -> String {
     let path = error.path_text();
     match error.kind {
         ErrorKind::Outside => format!("Path {path} is not in allowed directories"),

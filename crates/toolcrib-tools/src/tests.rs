@@ -88,6 +88,14 @@ fn every_example_is_json_and_a_sentence() {
 }
 
 #[test]
+fn every_tool_has_a_source_hash() {
+    each(|catalogue, _, declaration| {
+        let what = format!("{}/{}", catalogue.name, declaration.name);
+        assert_eq!(catalogue.source_hash(declaration.name).len(), 16, "{what}");
+    });
+}
+
+#[test]
 fn no_tool_file_is_forgotten() {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
     for catalogue in CATALOGUES {

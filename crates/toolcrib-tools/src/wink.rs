@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use toolcrib_core::catalogue::{Failure, millis};
+use toolcrib_core::catalogue::{CatalogueSettings, Failure, RenderedError, Rendering, millis};
 use toolcrib_core::{Catalogue, Declaration, ErrorKind, ToolError};
 
 pub(crate) static CATALOGUE: Catalogue = Catalogue {
@@ -32,9 +32,13 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
         &create_directory::CreateDirectory,
     ],
     call_keys: &[],
-    source_hash: |tool| crate::source_hash("wink", tool),
-    reply: wrap,
-    error_reply: word,
+    source_hashes: crate::source_hash::WINK,
+    settings: CatalogueSettings::NONE,
+    reply,
+    error_reply,
+    error_code: None,
+    render,
+    render_error,
 };
 
 /// The directory that is meant when none is named.
@@ -52,7 +56,7 @@ pub(crate) struct Reply<M> {
     metadata: Option<M>,
 }
 
-fn wrap(declaration: &Declaration, mut reply: Value, elapsed: Duration) -> Value {
+fn reply(declaration: &Declaration, mut reply: Value, elapsed: Duration) -> Value {
     let mut take = |key: &str| reply.as_object_mut().and_then(|reply| reply.shift_remove(key));
     let mut wrapped = Map::new();
     wrapped.insert("tool".to_owned(), declaration.name.into());
@@ -66,9 +70,9 @@ fn wrap(declaration: &Declaration, mut reply: Value, elapsed: Duration) -> Value
     Value::Object(wrapped)
 }
 
-fn word(failure: &Failure<'_>) -> Value {
-    let said = say(failure.tool, failure.error);
-    let mut output = format!("Error: {}", said.message);
+fn error_reply(failure: &Failure<'_>) -> Value {
+    let error = in_contract(failure.tool, failure.error);
+    let mut output = format!("Error: {}", error.message);
     // What a command had printed before its time was up.
     for stream in ["stdout", "stderr"] {
         if let Some(printed) = failure.error.context.get(stream).and_then(Value::as_str)
@@ -81,20 +85,34 @@ fn word(failure: &Failure<'_>) -> Value {
         "tool": failure.tool,
         "success": false,
         "output": output,
-        "error": {"code": said.code, "message": said.message, "suggestion": said.suggestion},
+        "error": {"code": error.code, "message": error.message, "suggestion": error.suggestion},
         "files_affected": [],
         "execution_time_ms": millis(failure.elapsed),
     })
 }
 
-/// A failure in this catalogue's words.
-struct Said {
+/// Returns the output as content if it is a listing: several lines, of a call that changed nothing.
+fn render(reply: &Value) -> Rendering<'_> {
+    let text = reply["output"].as_str().unwrap_or_default();
+    let is_unchanged = reply["files_affected"].as_array().is_some_and(Vec::is_empty);
+    if is_unchanged && text.contains('\n') {
+        return Rendering::Content { text, is_cut: false };
+    }
+    Rendering::Message(text)
+}
+
+fn render_error(reply: &Value) -> RenderedError<'_> {
+    RenderedError::at(reply, "/error/message", "/error/suggestion")
+}
+
+/// An error in the contract's words.
+struct WinkError {
     code: &'static str,
     message: String,
     suggestion: String,
 }
 
-fn say(tool: &str, error: &ToolError) -> Said {
+fn in_contract(tool: &str, error: &ToolError) -> WinkError {
     let path = error.path_text();
     let (code, message, suggestion) = match error.kind {
         ErrorKind::Outside => (
@@ -155,7 +173,7 @@ fn say(tool: &str, error: &ToolError) -> Said {
         Some(hint) if !matches!(error.kind, ErrorKind::Outside) => sentence(hint),
         _ => suggestion.to_owned(),
     };
-    Said { code, message, suggestion }
+    WinkError { code, message, suggestion }
 }
 
 fn cannot(tool: &str, path: &str) -> String {

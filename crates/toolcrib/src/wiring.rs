@@ -1,5 +1,6 @@
 //! Puts the parts together: settings, state, roots, tools, record.
 
+mod catalogue;
 mod commands;
 mod places;
 mod policy;
@@ -10,13 +11,12 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use toolcrib_core::policy::Policy;
 use toolcrib_core::{
-    Call, Cancel, Clock, Commands, Connection, Ctx, Ground, Limits, Meter, Recorder, Search,
-    SessionId, ToolSettings, Toolset,
+    Call, Cancel, Catalogue, Clock, Commands, Connection, Ctx, Ground, Limits, Meter, Recorder,
+    Search, SessionId, ToolSettings, Toolset,
 };
 use toolcrib_host::{Asker, Hardlinks, Root, Rules, Sandbox, SystemClock, UndoStore, Workspace};
 use toolcrib_ledger::report::Spans;
@@ -119,10 +119,10 @@ impl Crib {
                 .map(|sandbox| commands::on_record(sandbox, &recorder, &clock, workspace, tally))
         };
         let world = Arc::new(opener.shop(&workspace, &sandbox, &mut warnings)?);
-        let sandbox = Arc::clone(&world.commands);
+        let sandbox = Arc::clone(&world.workspace.commands);
         let mut settings = settings;
         settings.warnings.append(&mut warnings);
-        let search = Arc::clone(&world.workspace.search);
+        let search = Arc::clone(&world.workspace.land.search);
         let shut = upkeep::Shut::default();
         let upkeep = Upkeep::new(&settings, &state, &recorder, &clock, &shut);
         upkeep.begin(wishes.lives_on)?;
@@ -208,8 +208,9 @@ impl Crib {
 impl Drop for Crib {
     fn drop(&mut self) {
         // Nothing that was started here outlives us.
-        self.world.commands.close();
-        self.world.sandbox_commands.close();
+        for area in self.world.areas() {
+            area.commands.close();
+        }
     }
 }
 
@@ -221,29 +222,7 @@ pub fn toolset(settings: &Settings) -> Result<Toolset, WiringError> {
     } else {
         Toolset::choose(CATALOGUES, &choices)?
     };
-    let allow = settings.names("forgekeeper.allow");
-    let least = |a: u64, name: &str| a.min(settings.count(name));
-    toolset.adjust(|offer| {
-        let limits = &mut offer.limits;
-        let mut output = limits.output_bytes as u64;
-        limits.deadline_ms = least(limits.deadline_ms, "limits.deadline_ms");
-        output = least(output, "limits.output_bytes");
-        if offer.catalogue.name == "forgekeeper" {
-            limits.deadline_ms = least(limits.deadline_ms, "forgekeeper.timeout_ms");
-            output = least(output, "forgekeeper.max_output_bytes");
-            let name = offer.tool.declaration().name;
-            limits.output_bytes = output as usize;
-            let is_on = |gate: &str| settings.text(gate) == "on";
-            let is_open = match name {
-                "run_bash" => is_on("forgekeeper.bash"),
-                "run_powershell" => is_on("forgekeeper.powershell"),
-                _ => true,
-            };
-            return is_open && (allow.is_empty() || allow.iter().any(|allowed| allowed == name));
-        }
-        limits.output_bytes = output as usize;
-        true
-    });
+    toolset.adjust(|offer| catalogue::narrow(settings, offer));
     Ok(toolset)
 }
 
@@ -388,51 +367,63 @@ impl Opener<'_> {
         sandbox_for: &SandboxFor<'_>,
         warnings: &mut Vec<String>,
     ) -> Result<Shop, WiringError> {
-        let commands = sandbox_for(workspace)?;
-        let workspace = self.land(Arc::clone(workspace));
-        let other = |name: &str, path: &str| -> Result<Land, WiringError> {
-            let opened = absolute(Path::new(path)).and_then(|path| self.open(Root::open(&path)?));
-            opened
-                .map(|files| self.land(files))
-                .map_err(|err| WiringError(format!("`{name}`: {}", err.0)))
+        let workspace = Area {
+            commands: sandbox_for(workspace)?,
+            land: self.land(Arc::clone(workspace)),
+            connection: None,
+            settings: Arc::default(),
         };
-        let (sandbox, sandbox_commands) = match self.settings.text("forgekeeper.root") {
-            "" => (workspace.clone(), Arc::clone(&commands)),
-            path => {
-                let land = other("forgekeeper.root", path)?;
+        let areas = CATALOGUES
+            .iter()
+            .map(|catalogue| {
+                let area = self.area(catalogue, &workspace, sandbox_for, warnings)?;
+                Ok((catalogue.name, area))
+            })
+            .collect::<Result<_, WiringError>>()?;
+        Ok(Shop { workspace, areas, clock: Arc::clone(self.clock) })
+    }
+
+    /// Opens the directories that the settings of a catalogue name.
+    fn area(
+        &self,
+        catalogue: &Catalogue,
+        workspace: &Area,
+        sandbox_for: &SandboxFor<'_>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Area, WiringError> {
+        let setting = |name: Option<&'static str>| {
+            name.map(|name| (name, self.settings.text(name))).filter(|(_, path)| !path.is_empty())
+        };
+        let (land, commands) = match setting(catalogue.settings.root) {
+            None => (workspace.land.clone(), Arc::clone(&workspace.commands)),
+            Some((name, path)) => {
+                let land = self.other(name, path)?;
                 let commands = sandbox_for(&land.files)?;
                 (land, commands)
             }
         };
-        let connection = match self.settings.text("hikai.connection") {
-            "none" | "" => None,
-            "workspace" => Some(workspace.clone()),
-            // A repository that cannot be had is one that is not connected.
-            path => match other("hikai.connection", path) {
-                Ok(folder) => Some(folder),
+        let connection = match setting(catalogue.settings.connection) {
+            None | Some((_, "none")) => None,
+            Some((_, "workspace")) => Some(workspace.land.clone()),
+            // A repository that cannot be opened counts as not connected.
+            Some((name, path)) => match self.other(name, path) {
+                Ok(land) => Some(land),
                 Err(err) => {
                     warnings.push(err.0);
                     None
                 }
             },
         };
-        let output_types: Map<_, _> =
-            self.settings.schemas("hikai.output_types")?.into_iter().collect();
-        Ok(Shop {
-            workspace,
-            commands,
-            sandbox,
-            sandbox_commands,
-            connection,
-            clock: Arc::clone(self.clock),
-            settings: Arc::new(ToolSettings {
-                search_time: Duration::from_millis(self.settings.count("search.time_ms")),
-                max_read_bytes: self.settings.count("forgekeeper.max_read_bytes"),
-                max_write_bytes: self.settings.count("forgekeeper.max_write_bytes"),
-                max_output_lines: self.settings.count("forgekeeper.max_output_lines") as usize,
-                output_types,
-            }),
-        })
+        let settings = Arc::new(catalogue::tool_settings(self.settings, catalogue)?);
+        Ok(Area { land, commands, connection, settings })
+    }
+
+    /// Opens the directory that a setting names in place of the workspace.
+    fn other(&self, setting: &str, path: &str) -> Result<Land, WiringError> {
+        let opened = absolute(Path::new(path)).and_then(|path| self.open(Root::open(&path)?));
+        opened
+            .map(|files| self.land(files))
+            .map_err(|err| WiringError(format!("`{setting}`: {}", err.0)))
     }
 }
 
@@ -443,24 +434,33 @@ struct Land {
     search: Arc<Engine>,
 }
 
+/// Where the calls of one catalogue work, and by which settings.
+struct Area {
+    land: Land,
+    commands: Arc<Sandbox>,
+    connection: Option<Land>,
+    settings: Arc<ToolSettings>,
+}
+
 /// Hands out capabilities.
 struct Shop {
-    workspace: Land,
-    commands: Arc<Sandbox>,
-    sandbox: Land,
-    sandbox_commands: Arc<Sandbox>,
-    connection: Option<Land>,
+    workspace: Area,
+    /// The area of each catalogue, by its name.
+    areas: Vec<(&'static str, Area)>,
     clock: Arc<dyn Clock>,
-    settings: Arc<ToolSettings>,
+}
+
+impl Shop {
+    fn areas(&self) -> impl Iterator<Item = &Area> {
+        std::iter::once(&self.workspace).chain(self.areas.iter().map(|(_, area)| area))
+    }
 }
 
 impl World for Shop {
     fn enter(&self, catalogue: &str, tool: &str, call: &Call, cancel: &Cancel) -> Ctx {
-        let (land, commands) = if catalogue == "forgekeeper" {
-            (&self.sandbox, &self.sandbox_commands)
-        } else {
-            (&self.workspace, &self.commands)
-        };
+        let area = self.areas.iter().find(|(name, _)| *name == catalogue);
+        let Area { land, commands, connection, settings } =
+            area.map_or(&self.workspace, |(_, area)| area);
         let asker = Asker { session: call.conversation().clone(), tool: tool.to_owned() };
         let commands = Arc::new(commands.commands_for(asker)) as Arc<dyn Commands>;
         let files =
@@ -472,10 +472,10 @@ impl World for Shop {
             files: files(land),
             search: search(land),
             commands,
-            connection: self.connection.as_ref().map(connect),
+            connection: connection.as_ref().map(connect),
             clock: Arc::clone(&self.clock),
             cancel: cancel.clone(),
-            settings: Arc::clone(&self.settings),
+            settings: Arc::clone(settings),
             limits: Limits::DEFAULT,
             meter: Meter::default(),
             is_read_only: false,

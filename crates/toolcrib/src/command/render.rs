@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
-use toolcrib_core::{Change, ChangeKind, Outcome, escape};
+use toolcrib_core::catalogue::{RenderedError, Rendering};
+use toolcrib_core::{Catalogue, Change, ChangeKind, Outcome, escape};
 use toolcrib_ledger::{Journal, Redactor};
 use toolcrib_runtime::Preview;
 
@@ -23,35 +24,38 @@ pub(super) const LEFT_OUT: &str = "left out";
 /// The largest text whose difference is worked out.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Shows what came of a call.
+/// Prints the outcome of a call.
 pub(super) fn outcome(terminal: Terminal, crib: &Crib, outcome: &Outcome) {
+    let toolset = crib.toolset().ok();
+    let catalogue = toolset.and_then(|toolset| toolset.catalogue(&outcome.tool));
     if let Some(error) = &outcome.error {
-        // What a command had printed before its time was up.
+        // What a command printed before its time was up.
         for stream in ["stdout", "stderr"] {
             let printed = error.context.get(stream).and_then(Value::as_str);
             if let Some(printed) = printed.filter(|printed| !printed.is_empty()) {
-                print(&format!("{}\n", escape::lines(printed).trim_end_matches('\n')));
+                print(&content(printed));
             }
         }
-        failure(terminal, outcome);
+        failure(terminal, catalogue, &outcome.reply);
         return;
     }
-    let mut text = String::new();
-    if let Some(content) = content(&outcome.reply) {
-        // Content is what was asked for, and nothing else belongs among it.
-        let _ = writeln!(text, "{}", escape::lines(content).trim_end_matches('\n'));
-        print(&text);
-        if is_cut(&outcome.reply) {
-            terminal.note("(cut: this is not all of it; ask for another range of lines)");
+    let rendering = catalogue
+        .map_or(Rendering::Fields { data: &outcome.reply, exit_code: None }, |catalogue| {
+            (catalogue.render)(&outcome.reply)
+        });
+    let report = match rendering {
+        Rendering::Content { text, is_cut } => {
+            // Nothing else is printed among the text that the call asked for.
+            print(&content(text));
+            if is_cut {
+                terminal.note("(cut: this is not all of it; ask for another range of lines)");
+            }
+            return;
         }
-        return;
-    }
-    let code = outcome.reply.pointer("/exit_code").or(outcome.reply.pointer("/result/exit_code"));
-    let mark = match code.and_then(Value::as_i64) {
-        None | Some(0) => terminal.paint(Paint::Good, "✓"),
-        Some(_) => terminal.paint(Paint::Bad, "✗"),
+        Rendering::Message(text) => message(terminal, text),
+        Rendering::Fields { data, exit_code } => fields(terminal, &outcome.tool, data, exit_code),
     };
-    let _ = writeln!(text, "{mark} {}", news(outcome));
+    let mut text = report;
     if !terminal.is_quiet {
         for change in &outcome.changes {
             if !change.kind.is_of_directory() || outcome.changes.len() == 1 {
@@ -70,56 +74,50 @@ pub(super) fn outcome(terminal: Terminal, crib: &Crib, outcome: &Outcome) {
     print(&text);
 }
 
-/// Shows why a call failed, in its catalogue's words.
-fn failure(terminal: Terminal, outcome: &Outcome) {
-    let reply = &outcome.reply;
-    let first = |places: &[&str]| {
-        places.iter().find_map(|place| reply.pointer(place)?.as_str().map(str::to_owned))
+/// Prints why a call failed, in its catalogue's words.
+fn failure(terminal: Terminal, catalogue: Option<&Catalogue>, reply: &Value) {
+    let RenderedError { message, hint, suggestions } = catalogue.map_or_else(
+        // A call of no known catalogue is answered in our own format.
+        || RenderedError::at(reply, "/error/message", "/error/hint"),
+        |catalogue| (catalogue.render_error)(reply),
+    );
+    terminal.fail(message, hint);
+    for suggestion in suggestions.iter().filter_map(suggestion) {
+        terminal.note(&suggestion);
+    }
+}
+
+/// Returns the line that shows a passage of a file which the caller may have meant.
+fn suggestion(suggestion: &Value) -> Option<String> {
+    if let Some(line) = suggestion.as_str() {
+        return Some(format!("       {line}"));
+    }
+    let line = suggestion["line"].as_u64()?;
+    let near = suggestion["text"].as_str().unwrap_or_default();
+    let similarity = suggestion["similarity"].as_str().unwrap_or_default();
+    Some(format!("       line {line} ({similarity} alike): {near}"))
+}
+
+/// Returns the text that a call asked for, ending in one line end.
+fn content(text: &str) -> String {
+    format!("{}\n", escape::lines(text).trim_end_matches('\n'))
+}
+
+/// Returns a tool's own words behind a mark for success.
+fn message(terminal: Terminal, text: &str) -> String {
+    let mark = terminal.paint(Paint::Good, "✓");
+    format!("{mark} {}\n", escape::lines(text).trim_end().replace('\n', "\n  "))
+}
+
+/// Returns the fields of a reply below the tool's name, behind a mark that tells whether the command
+/// succeeded.
+fn fields(terminal: Terminal, tool: &str, data: &Value, exit_code: Option<i64>) -> String {
+    let mark = match exit_code {
+        None | Some(0) => terminal.paint(Paint::Good, "✓"),
+        Some(_) => terminal.paint(Paint::Bad, "✗"),
     };
-    let message = first(&["/error/message", "/message", "/error"]).unwrap_or_default();
-    let hint = first(&[
-        "/error/suggestion",
-        "/context/hint",
-        "/error/details/hint",
-        "/error/hint",
-        "/hint",
-    ]);
-    terminal.fail(&message, hint.as_deref());
-    for suggestion in reply["suggestions"].as_array().into_iter().flatten() {
-        match (suggestion.as_str(), suggestion["line"].as_u64()) {
-            (Some(line), _) => terminal.note(&format!("       {line}")),
-            (None, Some(line)) => {
-                let near = suggestion["text"].as_str().unwrap_or_default();
-                let similarity = suggestion["similarity"].as_str().unwrap_or_default();
-                terminal.note(&format!("       line {line} ({similarity} alike): {near}"));
-            }
-            (None, None) => {}
-        }
-    }
-}
-
-/// Returns the text that a reply consists of, if it is one.
-fn content(reply: &Value) -> Option<&str> {
-    if let Some(output) = reply["output"].as_str() {
-        let is_listing = reply["files_affected"].as_array().is_some_and(Vec::is_empty);
-        return (is_listing && output.contains('\n')).then_some(output);
-    }
-    let places = ["/contents", "/content", "/result/content", "/result/card", "/result"];
-    places.iter().find_map(|place| reply.pointer(place)?.as_str())
-}
-
-fn is_cut(reply: &Value) -> bool {
-    [reply, &reply["result"]].iter().any(|part| part["truncated"] == true)
-}
-
-/// Returns what happened, on as few lines as it takes.
-fn news(outcome: &Outcome) -> String {
-    if let Some(output) = outcome.reply["output"].as_str() {
-        return escape::lines(output).trim_end().replace('\n', "\n  ");
-    }
-    let mut text = outcome.tool.clone();
-    let result = outcome.reply.get("result").unwrap_or(&outcome.reply);
-    match result {
+    let mut text = format!("{mark} {tool}");
+    match data {
         Value::Object(fields) => {
             for (key, value) in fields.iter().filter(|(key, _)| *key != "success") {
                 let value = match value {
@@ -143,6 +141,7 @@ fn news(outcome: &Outcome) -> String {
             let _ = write!(text, "\n  {other}");
         }
     }
+    text.push('\n');
     text
 }
 

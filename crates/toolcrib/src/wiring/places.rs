@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use toolcrib_host::real_place;
 use toolcrib_ledger::State;
+use toolcrib_tools::CATALOGUES;
 
 use super::WiringError;
 use crate::settings::{Places, Settings};
@@ -16,7 +17,9 @@ pub(super) fn own_places(places: &Places, state: &State, settings: &Settings) ->
     let files = [places.user.as_deref(), Some(places.machine.as_path())];
     let files = files.into_iter().flatten();
     let folders = files.clone().filter_map(Path::parent).chain([state.folder()]);
-    let schemas = settings.schema_files("hikai.output_types");
+    let registered = CATALOGUES.iter().filter_map(|catalogue| catalogue.settings.output_types);
+    let schemas: Vec<String> =
+        registered.flat_map(|setting| settings.schema_files(setting)).collect();
     let mut own: Vec<PathBuf> = folders.chain(files).map(real_place).collect();
     own.extend(schemas.iter().map(|path| real_place(Path::new(path))));
     own

@@ -126,10 +126,7 @@ pub(super) fn limits_of(settings: &Settings, toolset: Option<&Toolset>, tool: &s
         "timeoutMs": offer.limits.deadline_ms,
         "maxOutputBytes": offer.limits.output_bytes,
     });
-    if offer.catalogue.name == "forgekeeper" {
-        limits["maxReadBytes"] = json!(settings.count("forgekeeper.max_read_bytes"));
-        limits["maxWriteBytes"] = json!(settings.count("forgekeeper.max_write_bytes"));
-    }
+    super::catalogue::report_limits(settings, offer.catalogue, &mut limits);
     if offer.keys().iter().any(|key| key == "command" || key == "script") {
         for (name, setting) in COMMAND_LIMITS {
             limits[name] = json!(settings.count(setting));
