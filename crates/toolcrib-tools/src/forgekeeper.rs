@@ -1,4 +1,4 @@
-//! The catalogue `forgekeeper`: tools behind a management API, with codes of its errors.
+//! The catalogue `forgekeeper`: tools behind a management API. Its errors carry codes.
 
 mod create_task_card;
 mod echo;
@@ -18,7 +18,7 @@ use toolcrib_core::catalogue::{CatalogueSettings, Failure, RenderedError, Render
 use toolcrib_core::command::{CommandRequest, Shell};
 use toolcrib_core::{Catalogue, Ctx, Declaration, ErrorKind, Plan, ToolError};
 
-use crate::operation::command::{self, Struck};
+use crate::operation::command::{self, StruckLimit};
 
 pub(crate) static CATALOGUE: Catalogue = Catalogue {
     name: "forgekeeper",
@@ -53,7 +53,7 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     render_error,
 };
 
-/// What both shells take.
+/// The arguments of `run_bash` and `run_powershell`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CommandArgs {
@@ -63,14 +63,14 @@ pub(crate) struct CommandArgs {
     cwd: Option<String>,
 }
 
-/// What both shells answer.
+/// The reply of `run_bash` and `run_powershell`.
 #[derive(Serialize)]
 pub(crate) struct CommandReply {
     stdout: String,
     stderr: String,
     exit_code: i32,
     #[serde(skip_serializing_if = "Option::is_none")]
-    limit: Option<Struck>,
+    limit: Option<StruckLimit>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
 }
@@ -92,7 +92,7 @@ impl CommandArgs {
         let finished = command::run(ctx, &self.request(ctx, shell))?;
         Ok(CommandReply {
             exit_code: finished.exit_code(),
-            limit: Struck::of(finished.strike.as_ref()),
+            limit: StruckLimit::of(finished.strike.as_ref()),
             stdout: finished.stdout.text,
             stderr: finished.stderr.text,
             notes: finished.notes,

@@ -1,4 +1,4 @@
-//! The catalogue `hikai`: reading a connected repository, a plan, and validation of what is made.
+//! The catalogue `hikai`: tools that read a connected repository, keep a plan and validate outputs.
 
 mod list_dirs;
 mod list_files;
@@ -15,7 +15,7 @@ use toolcrib_core::{Catalogue, Connection, Ctx, Declaration, ErrorKind, ToolErro
 
 pub(crate) static CATALOGUE: Catalogue = Catalogue {
     name: "hikai",
-    about: "Reading a connected repository; a plan of at most 15 items; validation of outputs",
+    about: "Read a connected repository, keep a plan of at most 15 items, validate outputs",
     tools: &[
         &list_dirs::ListDirs,
         &list_files::ListFiles,
@@ -48,7 +48,7 @@ fn error_reply(failure: &Failure<'_>) -> Value {
     let path = error.path_text();
     let text = match error.kind {
         ErrorKind::NoTool | ErrorKind::NotOffered => {
-            // The one failure that the contract answers with the whole ToolResult.
+            // Only for this failure does the contract return the whole ToolResult.
             let text = format!("Unknown tool: {}", failure.tool);
             let mut result = json!({"name": failure.tool, "input": failure.args, "error": text});
             if let Some(hint) = &error.hint {
@@ -78,7 +78,7 @@ fn render_error(reply: &Value) -> RenderedError<'_> {
     RenderedError::at(reply, "/error", "/hint")
 }
 
-/// Returns the connected repository.
+/// Returns the connected repository, or the contract's error if none is connected.
 fn connection(ctx: &Ctx) -> Result<&Connection, ToolError> {
     ctx.connection
         .as_ref()

@@ -1,4 +1,4 @@
-//! The catalogue `nachos`: tools as isolated workers, with security tiers and one result form.
+//! The catalogue `nachos`: tools as isolated workers, with security tiers and one result format.
 
 mod calculator;
 mod filesystem;
@@ -11,7 +11,7 @@ use toolcrib_core::{Catalogue, Declaration, ErrorKind, ToolError};
 
 pub(crate) static CATALOGUE: Catalogue = Catalogue {
     name: "nachos",
-    about: "Tools as isolated workers with security tiers 0-4; one form for every result",
+    about: "Tools as isolated workers with security tiers 0-4; one format for every result",
     tools: &[&calculator::Calculator, &filesystem::Filesystem],
     call_keys: &["sessionId", "callId"],
     source_hashes: crate::source_hash::NACHOS,
@@ -34,8 +34,9 @@ fn error_reply(failure: &Failure<'_>) -> Value {
     body.insert("message".to_owned(), message(error).into());
     let mut details = error.context.clone();
     details.insert("kind".to_owned(), error.kind.as_str().into());
-    if let Some(message) = validation(failure) {
-        // The contract has words of its own for this; ours say what was wrong with it.
+    if let Some(message) = expression_message(failure) {
+        // The contract fixes this message. Our own message names the mistake, so it is kept as the
+        // reason.
         details.shift_remove("arguments");
         details.insert("reason".to_owned(), error.message.as_str().into());
         body.insert("message".to_owned(), message.into());
@@ -51,12 +52,12 @@ fn error_reply(failure: &Failure<'_>) -> Value {
     })
 }
 
-/// Returns what the contract says of an expression that is missing or not a string.
-fn validation(failure: &Failure<'_>) -> Option<&'static str> {
-    let is_type = failure.error.context.contains_key("arguments");
+/// Returns the contract's message for an expression that is missing or not a string.
+fn expression_message(failure: &Failure<'_>) -> Option<&'static str> {
+    let is_type_error = failure.error.context.contains_key("arguments");
     let expression = &failure.args["expression"];
-    let is_it = failure.tool == "calculator" && is_type && !expression.is_string();
-    is_it.then_some("expression must be a string")
+    let is_meant = failure.tool == "calculator" && is_type_error && !expression.is_string();
+    is_meant.then_some("expression must be a string")
 }
 
 /// Returns a file's text, and the fields of the result for every other reply.
@@ -84,6 +85,7 @@ fn message(error: &ToolError) -> String {
     }
 }
 
+/// Returns the contract's code for a kind of failure.
 fn code(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::NoTool => "TOOL_NOT_FOUND",

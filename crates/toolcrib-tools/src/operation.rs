@@ -1,4 +1,4 @@
-//! What tools do, written once for all catalogues.
+//! Operations that tools of several catalogues share.
 
 pub(crate) mod arithmetic;
 pub(crate) mod check;

@@ -1,4 +1,4 @@
-//! The catalogue `wink`: tools of a CLI agent, with risk levels and errors that suggest.
+//! The catalogue `wink`: tools for a command-line agent. Its errors suggest what to do next.
 
 mod create_directory;
 mod create_file;
@@ -19,7 +19,7 @@ use toolcrib_core::{Catalogue, Declaration, ErrorKind, ToolError};
 
 pub(crate) static CATALOGUE: Catalogue = Catalogue {
     name: "wink",
-    about: "Files, search, terminal and web for a CLI agent; risk levels; errors that suggest",
+    about: "Files, search and terminal for a command-line agent; errors suggest the next step",
     tools: &[
         &create_file::CreateFile,
         &read_file::ReadFile,
@@ -41,13 +41,13 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     render_error,
 };
 
-/// The directory that is meant when none is named.
+/// Returns the default directory: the working directory.
 #[expect(clippy::unnecessary_wraps, reason = "serde wants the field's type")]
 fn here() -> Option<String> {
     Some(".".to_owned())
 }
 
-/// What a wink tool answers.
+/// The reply of a tool, before [`reply`] adds the fields that all replies have.
 #[derive(Serialize)]
 pub(crate) struct Reply<M> {
     output: String,
@@ -73,7 +73,7 @@ fn reply(declaration: &Declaration, mut reply: Value, elapsed: Duration) -> Valu
 fn error_reply(failure: &Failure<'_>) -> Value {
     let error = in_contract(failure.tool, failure.error);
     let mut output = format!("Error: {}", error.message);
-    // What a command had printed before its time was up.
+    // What a command printed before it timed out.
     for stream in ["stdout", "stderr"] {
         if let Some(printed) = failure.error.context.get(stream).and_then(Value::as_str)
             && !printed.is_empty()
@@ -112,19 +112,20 @@ struct WinkError {
     suggestion: String,
 }
 
+/// Returns an error in the contract's words.
 fn in_contract(tool: &str, error: &ToolError) -> WinkError {
     let path = error.path_text();
     let (code, message, suggestion) = match error.kind {
         ErrorKind::Outside => (
             "path_outside_working_dir",
             format!("Path '{path}' is outside working directory"),
-            "Use a path inside the working directory; links may not leave it",
+            "Use a path inside the working directory; links must not lead out of it",
         ),
         ErrorKind::NotFound if tool == "run_in_terminal" => {
             ("command_not_found", error.message.clone(), "Check the spelling")
         }
         ErrorKind::Failed if tool == "run_in_terminal" => {
-            ("command_failed", error.message.clone(), "Read what it printed")
+            ("command_failed", error.message.clone(), "Read the output")
         }
         ErrorKind::NotFound if tool == "terminal_last_command" => {
             ("no_command_history", error.message.clone(), "Run a command first")
@@ -132,7 +133,7 @@ fn in_contract(tool: &str, error: &ToolError) -> WinkError {
         ErrorKind::NotFound if matches!(tool, "list_dir" | "file_search") => (
             "directory_not_found",
             format!("Directory '{path}' not found"),
-            "Check the name, or list the directory above it",
+            "Check the name, or list the parent directory",
         ),
         ErrorKind::NotFound => (
             "file_not_found",
@@ -142,32 +143,32 @@ fn in_contract(tool: &str, error: &ToolError) -> WinkError {
         ErrorKind::Exists => (
             "file_exists",
             format!("File '{path}' already exists. Use replace_string_in_file to modify"),
-            "Use replace_string_in_file to change it, or choose another name",
+            "Use replace_string_in_file to change the file, or choose another name",
         ),
         ErrorKind::Permission => (
             "permission_denied",
             format!("{} - permission denied", cannot(tool, path)),
-            "Change the permissions yourself if this is wanted, or choose another path",
+            "Choose another path, or ask a person to change the permissions",
         ),
         ErrorKind::NotDirectory if tool == "create_directory" => (
             "path_is_file",
             format!("Path '{path}' exists as a file, cannot create directory"),
-            "Choose another name, or a directory that does not go through a file",
+            "Choose another name, or a path without a file among its parents",
         ),
         ErrorKind::NotDirectory if matches!(tool, "list_dir" | "file_search") => (
             "not_a_directory",
             format!("Path '{path}' is not a directory"),
-            "Use read_file for a file, or list the directory it is in",
+            "Use read_file for a file, or list its parent directory",
         ),
         ErrorKind::BadRange => {
-            ("invalid_line_range", error.message.clone(), "Ask for lines that the file has")
+            ("invalid_line_range", error.message.clone(), "Request lines within the file")
         }
         ErrorKind::NoMatch => (
             "string_not_found",
             error.message.clone(),
-            "Read the file again and copy the text exactly, spaces included",
+            "Read the file again and copy the text exactly, including spaces",
         ),
-        kind => (code(kind), sentence(&error.message).replace('`', "'"), fallback(kind)),
+        kind => (code(kind), sentence(&error.message).replace('`', "'"), default_suggestion(kind)),
     };
     let suggestion = match &error.hint {
         Some(hint) if !matches!(error.kind, ErrorKind::Outside) => sentence(hint),
@@ -176,6 +177,7 @@ fn in_contract(tool: &str, error: &ToolError) -> WinkError {
     WinkError { code, message, suggestion }
 }
 
+/// Returns which operation of a tool was denied.
 fn cannot(tool: &str, path: &str) -> String {
     match tool {
         "list_dir" => "Cannot list directory".to_owned(),
@@ -187,6 +189,7 @@ fn cannot(tool: &str, path: &str) -> String {
     }
 }
 
+/// Returns the contract's code for a kind of failure that needs no knowledge of the tool.
 fn code(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::NoTool => "tool_not_found",
@@ -200,20 +203,23 @@ fn code(kind: ErrorKind) -> &'static str {
     }
 }
 
-fn fallback(kind: ErrorKind) -> &'static str {
+/// Returns the suggestion for an error that brings no hint.
+fn default_suggestion(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::BadArgs => "Correct the parameters and call again",
-        ErrorKind::TooLarge | ErrorKind::OutputTooLarge => "Ask for less, or split it",
+        ErrorKind::TooLarge | ErrorKind::OutputTooLarge => {
+            "Request less at a time, or split the content"
+        }
         ErrorKind::IsDirectory => "Use list_dir for a directory",
         ErrorKind::NotRegular | ErrorKind::NotText => "Choose a text file",
-        ErrorKind::Timeout => "Try again, or ask for less",
-        ErrorKind::NotDirectory => "Choose a path that does not go through a file",
-        ErrorKind::Cancelled => "Call again if it is still wanted",
+        ErrorKind::Timeout => "Try again, or request less",
+        ErrorKind::NotDirectory => "Choose a path without a file among its parents",
+        ErrorKind::Cancelled => "Call again if you still need it",
         _ => "Report this if it happens again",
     }
 }
 
-/// Begins with a capital, as sentences here do.
+/// Returns the text with a capital first letter, as the contract writes its sentences.
 fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     match chars.next() {

@@ -16,7 +16,7 @@ static DECLARATION: Declaration = Declaration {
     limits: Limits { deadline_ms: 600_000, output_bytes: 64 << 10 },
     examples: &[
         Example {
-            about: "What it printed, and how it ended.",
+            about: "A command's output and exit code are returned.",
             files: &[],
             before: &[],
             args: r#"{"command": "echo out; echo err >&2; exit 3"}"#,
@@ -25,7 +25,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "An empty command.",
+            about: "An empty command is an error.",
             files: &[],
             before: &[],
             args: r#"{"command": " "}"#,

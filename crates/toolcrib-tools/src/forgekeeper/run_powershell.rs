@@ -15,7 +15,7 @@ static DECLARATION: Declaration = Declaration {
     effect: Effect::Write,
     limits: Limits { deadline_ms: 600_000, output_bytes: 64 << 10 },
     examples: &[Example {
-        about: "An empty command.",
+        about: "An empty command is an error.",
         files: &[],
         before: &[],
         args: r#"{"command": " "}"#,

@@ -1,4 +1,4 @@
-//! `file_search`: files whose path matches a glob.
+//! `file_search`: finds files whose path matches a glob.
 
 use std::fmt::Write;
 
@@ -29,21 +29,23 @@ pub(crate) struct Metadata {
     warnings: Vec<String>,
 }
 
-/// The most files that are shown, and how deep they may be.
-const MOST: usize = 1000;
-const DEPTH: usize = 20;
+/// The most files that a reply lists.
+const MOST_LISTED_FILES: usize = 1000;
+
+/// How many levels deep files are found.
+const MOST_DEPTH: usize = 20;
 
 static DECLARATION: Declaration = Declaration {
     name: "file_search",
-    summary: "Search for files matching a glob pattern, at most 20 levels deep; hidden files and what \
-              .gitignore hides are passed over. Returns: {success, output, files_affected, \
+    summary: "Search for files matching a glob pattern, at most 20 levels deep. It skips hidden files and \
+              files that .gitignore excludes. Returns: {success, output, files_affected, \
               execution_time_ms, metadata{matches, pattern, warnings?}}",
     tier: Tier::Standard,
     effect: Effect::Read,
     limits: Limits { output_bytes: 4 << 20, ..Limits::DEFAULT },
     examples: &[
         Example {
-            about: "All Go files.",
+            about: "Find all Go files.",
             files: &[("cmd/main.go", ""), ("internal/agent.go", ""), ("README.md", "")],
             before: &[],
             args: r#"{"pattern": "**/*.go"}"#,
@@ -54,7 +56,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "A pattern that is none.",
+            about: "An invalid pattern is an error.",
             files: &[],
             before: &[],
             args: r#"{"pattern": "**/*[.go"}"#,
@@ -82,7 +84,7 @@ impl Tool for FileSearch {
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<Metadata>, ToolError> {
-        let page = Page { most: MOST, ..Page::ALL };
+        let page = Page { most: MOST_LISTED_FILES, ..Page::ALL };
         let ask = Glob { scope: scope(&args), sort: Sort::Name, page };
         let names = ctx.search.glob(&ask, &ctx.cancel)?;
         let mut output = format!("Found {} files matching '{}':\n", names.total, args.pattern);
@@ -91,7 +93,10 @@ impl Tool for FileSearch {
         }
         let mut warnings = Vec::new();
         if names.is_cut {
-            let warning = format!("Warning: Found {} matches, showing first {MOST}", names.total);
+            let warning = format!(
+                "Warning: Found {} matches, showing first {MOST_LISTED_FILES}",
+                names.total
+            );
             let _ = writeln!(output, "{warning}");
             warnings.push(warning);
         }
@@ -104,7 +109,7 @@ fn scope(args: &Args) -> Scope {
     Scope {
         directory: args.base_path.clone(),
         glob: Some(args.pattern.clone()),
-        depth: Some(DEPTH),
+        depth: Some(MOST_DEPTH),
         ..Scope::default()
     }
 }

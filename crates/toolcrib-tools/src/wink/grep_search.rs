@@ -1,4 +1,4 @@
-//! `grep_search`: lines of files that hold a text or match a regular expression.
+//! `grep_search`: finds lines that contain a text or match a regular expression.
 
 use std::fmt::Write;
 
@@ -21,7 +21,7 @@ pub(crate) struct Args {
     /// Text or regex pattern to search for
     pattern: String,
     /// Whether pattern is regex (default: false)
-    #[serde(default = "no")]
+    #[serde(default = "default_is_regex")]
     is_regex: Option<bool>,
     /// Glob pattern to limit files searched (default: all files)
     file_pattern: Option<String>,
@@ -38,17 +38,20 @@ pub(crate) struct Metadata {
     warnings: Vec<String>,
 }
 
+/// The bytes of a reply that are not matched text.
+const REPLY_OVERHEAD_BYTES: usize = 64 << 10;
+
 static DECLARATION: Declaration = Declaration {
     name: "grep_search",
-    summary: "Search file contents for text or regex pattern; binary and hidden files and what \
-              .gitignore hides are passed over. Returns: {success, output, files_affected, \
+    summary: "Search file contents for text or regex pattern. It skips binary files, hidden files and files \
+              that .gitignore excludes. Returns: {success, output, files_affected, \
               execution_time_ms, metadata{total_matches, files_searched, pattern, warnings?}}",
     tier: Tier::Standard,
     effect: Effect::Read,
     limits: Limits { deadline_ms: 40_000, output_bytes: 4 << 20 },
     examples: &[
         Example {
-            about: "A text, taken as it stands.",
+            about: "Search for a literal text.",
             files: &[("app.py", "import os\n# TODO: (implement\n"), ("b.py", "todo\n")],
             before: &[],
             args: r#"{"pattern": "TODO: (impl"}"#,
@@ -59,7 +62,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "A regex that is none.",
+            about: "An invalid regex is an error.",
             files: &[],
             before: &[],
             args: r#"{"pattern": "(a", "is_regex": true}"#,
@@ -123,10 +126,11 @@ impl Tool for GrepSearch {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "serde wants the field's type")]
-fn no() -> Option<bool> {
+fn default_is_regex() -> Option<bool> {
     Some(false)
 }
 
+/// Returns the search that the arguments describe.
 fn ask(ctx: &Ctx, args: &Args) -> Grep {
     Grep {
         pattern: Pattern {
@@ -139,7 +143,7 @@ fn ask(ctx: &Ctx, args: &Args) -> Grep {
         page: Page {
             skip: 0,
             most: args.max_results.map_or(100, Within::get) as usize,
-            most_bytes: DECLARATION.limits.output_bytes - (64 << 10),
+            most_bytes: DECLARATION.limits.output_bytes - REPLY_OVERHEAD_BYTES,
         },
         stops_early: false,
         counts_files: true,

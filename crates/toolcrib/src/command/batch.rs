@@ -18,7 +18,7 @@ use crate::terminal::{Terminal, is_result_lost, print_json};
 use crate::wiring::{WiringError, session};
 
 /// A line of stdin.
-struct Line {
+struct BatchLine {
     /// As it was written: the caller knows it by its spelling.
     id: String,
     tool: String,
@@ -120,7 +120,7 @@ fn child(parent: &Cancel) -> Cancel {
 /// Makes the call of one line.
 async fn answer(
     runtime: &Runtime,
-    line: Line,
+    line: BatchLine,
     session: SessionId,
     cancel: Cancel,
 ) -> (String, Outcome) {
@@ -146,7 +146,7 @@ fn tell(id: &str, outcome: &Outcome) -> Option<bool> {
 }
 
 /// Reads calls from stdin on a thread of their own.
-fn read_lines(ahead: usize) -> mpsc::Receiver<Line> {
+fn read_lines(ahead: usize) -> mpsc::Receiver<BatchLine> {
     let (send, receive) = mpsc::channel(ahead);
     std::thread::spawn(move || {
         let mut input = std::io::stdin().lock();
@@ -185,7 +185,7 @@ fn read_line(input: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
     }
 }
 
-fn parse(bytes: &[u8]) -> Line {
+fn parse(bytes: &[u8]) -> BatchLine {
     let wrong =
         |what: &str, reason: &str| ToolError::new(ErrorKind::BadArgs, format!("{what}: {reason}"));
     if bytes.len() > strict_json::MAX_BYTES {
@@ -202,14 +202,14 @@ fn parse(bytes: &[u8]) -> Line {
     let args = params.args.map_or("{}", RawValue::get);
     let args = strict_json::parse(args.as_bytes())
         .map_err(|reason| wrong("the arguments", &reason).hint("send one JSON object"));
-    Line { id: params.id.map_or("null", RawValue::get).to_owned(), tool: params.tool, args }
+    BatchLine { id: params.id.map_or("null", RawValue::get).to_owned(), tool: params.tool, args }
 }
 
 /// Returns the line for a call that cannot be read, with its id and tool if a lenient reader finds
 /// them: whoever waits for the answer knows it by that.
-fn unreadable(bytes: &[u8], error: ToolError) -> Line {
+fn unreadable(bytes: &[u8], error: ToolError) -> BatchLine {
     let value: Value = serde_json::from_slice(bytes).unwrap_or_default();
-    Line {
+    BatchLine {
         id: value["id"].to_string(),
         tool: value["tool"].as_str().unwrap_or_default().to_owned(),
         args: Err(error),

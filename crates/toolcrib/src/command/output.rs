@@ -11,7 +11,7 @@ use crate::terminal::{Terminal, print};
 use crate::wiring::WiringError;
 
 /// How much is printed at most in one go.
-const MOST: usize = 256 << 20;
+const MOST_PRINTED_BYTES: usize = 256 << 20;
 
 pub(super) fn run(
     global: &Global,
@@ -25,7 +25,7 @@ pub(super) fn run(
         None => (1, u64::MAX),
     };
     let commands = crib.sandbox.commands_for(Asker::nobody());
-    match commands.read(&args.call, stream, Lines { from, count, most: MOST }) {
+    match commands.read(&args.call, stream, Lines { from, count, most: MOST_PRINTED_BYTES }) {
         Ok(excerpt) => {
             print(&excerpt.text);
             if excerpt.count == 0 && from > 1 {

@@ -13,16 +13,16 @@ use crate::terminal::{Paint, Terminal, print};
 use crate::wiring::Crib;
 
 /// The most lines of one difference that are shown.
-const MOST_LINES: usize = 200;
+const MOST_DIFF_LINES: usize = 200;
 
 /// The longest line of a difference that is shown whole.
-const MOST_COLUMNS: usize = 1000;
+const MOST_LINE_BYTES: usize = 1000;
 
 /// What stands in a difference for what is not shown.
 pub(super) const LEFT_OUT: &str = "left out";
 
 /// The largest text whose difference is worked out.
-const MOST_BYTES: usize = 1 << 20;
+const MOST_DIFF_BYTES: usize = 1 << 20;
 
 /// Prints the outcome of a call.
 pub(super) fn outcome(terminal: Terminal, crib: &Crib, outcome: &Outcome) {
@@ -188,14 +188,14 @@ pub(super) fn difference(
     }
     let load = |hash: &str| journal.content(hash).ok();
     let before = match &change.before {
-        Some(image) if image.size <= MOST_BYTES as u64 => load(&image.sha256),
+        Some(image) if image.size <= MOST_DIFF_BYTES as u64 => load(&image.sha256),
         Some(_) => None,
         None => Some(Vec::new()),
     };
     let path = toolcrib_host::root_path(&change.place());
     let after = match &change.after {
         // It may have been changed again: then that change has kept it.
-        Some(image) if image.size <= MOST_BYTES as u64 => std::fs::read(path)
+        Some(image) if image.size <= MOST_DIFF_BYTES as u64 => std::fs::read(path)
             .ok()
             .filter(|bytes| toolcrib_ledger::hash_of(bytes) == image.sha256)
             .or_else(|| load(&image.sha256)),
@@ -225,7 +225,7 @@ pub(super) fn difference(
 
 /// Returns the difference of two texts, three lines of context around each change.
 pub(super) fn texts(terminal: Terminal, before: &str, after: &str) -> String {
-    if before.len() + after.len() > 2 * MOST_BYTES {
+    if before.len() + after.len() > 2 * MOST_DIFF_BYTES {
         return "  (a difference too large to show is left out)\n".to_owned();
     }
     // Split at line feeds alone: a carriage return is a character like any other, and shown as one.
@@ -245,7 +245,7 @@ pub(super) fn texts(terminal: Terminal, before: &str, after: &str) -> String {
         }
         for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
             shown += 1;
-            if shown > MOST_LINES {
+            if shown > MOST_DIFF_LINES {
                 continue;
             }
             let number = change.new_index().or(change.old_index()).unwrap_or_default() + 1;
@@ -257,7 +257,7 @@ pub(super) fn texts(terminal: Terminal, before: &str, after: &str) -> String {
             let line =
                 if change.tag() == ChangeTag::Equal { line.trim_end_matches('\r') } else { line };
             let line = escape::line(line);
-            let cut = line.floor_char_boundary(MOST_COLUMNS);
+            let cut = line.floor_char_boundary(MOST_LINE_BYTES);
             let more = match line.len() - cut {
                 0 => String::new(),
                 more => format!(" [… {more} bytes {LEFT_OUT}]"),
@@ -271,8 +271,8 @@ pub(super) fn texts(terminal: Terminal, before: &str, after: &str) -> String {
             let _ = writeln!(text, "{line}");
         }
     }
-    if shown > MOST_LINES {
-        let _ = writeln!(text, "      … {} more lines left out", shown - MOST_LINES);
+    if shown > MOST_DIFF_LINES {
+        let _ = writeln!(text, "      … {} more lines left out", shown - MOST_DIFF_LINES);
     }
     text
 }
