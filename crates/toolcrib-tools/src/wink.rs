@@ -119,7 +119,7 @@ fn in_contract(tool: &str, error: &ToolError) -> WinkError {
         ErrorKind::Outside => (
             "path_outside_working_dir",
             format!("Path '{path}' is outside working directory"),
-            "Use a path inside the working directory; links must not lead out of it",
+            "Use a path inside the working directory; links may not leave it",
         ),
         ErrorKind::NotFound if tool == "run_in_terminal" => {
             ("command_not_found", error.message.clone(), "Check the spelling")

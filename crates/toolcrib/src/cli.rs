@@ -70,7 +70,7 @@ pub(crate) enum ColorChoice {
 pub(crate) enum Command {
     /// Call a tool
     Call(CallArgs),
-    /// Show what is on offer, or all about one tool
+    /// List the tools on offer, or describe one
     Tools(ToolsArgs),
     /// List the calls that changed files, or take one back
     Undo(UndoArgs),
@@ -78,7 +78,7 @@ pub(crate) enum Command {
     Search(SearchArgs),
     /// Run a command in the sandbox that commands of tools run in
     Sandbox(SandboxArgs),
-    /// Show what a command printed, as it was saved
+    /// Show the saved output of a command
     Output(OutputArgs),
     /// List the rules that hold, add some, or try them
     Rules(RulesArgs),
@@ -119,45 +119,45 @@ Arguments are JSON, or KEY=TEXT and KEY:=JSON pairs, or `-` to read JSON from st
   toolcrib call clemini/edit '{\"file_path\": \"a.txt\", \"old_string\": \"a\", \"new_string\": \"b\"}'
   echo '{\"expression\": \"2 + 2\"}' | toolcrib call nachos/calculator -
 
-With --batch, stdin holds one call a line, {\"id\", \"tool\", \"args\"}, and each is answered with a line,
+With --batch, each line of stdin is one call, {\"id\", \"tool\", \"args\"}. Each call is answered on one line,
 {\"id\", \"reply\", \"elapsed_us\"}.")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct CallArgs {
-    /// The tool: `catalogue/tool`, or `tool` where only one catalogue on offer has it
+    /// The tool: `catalogue/tool`, or just `tool` if only one catalogue on offer has it
     #[arg(index = 1, required_unless_present = "batch", conflicts_with = "batch")]
     pub(crate) tool: Option<String>,
     /// The arguments
     #[arg(index = 2, value_name = "JSON|KEY=TEXT|KEY:=JSON|-")]
     pub(crate) args: Vec<String>,
-    /// Print exactly the catalogue's reply, as one line of JSON
+    /// Print the reply exactly as the catalogue formats it, as one line of JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Stop before running: say what would be decided and what would change
+    /// Do not run the call: show the decision and the changes it would make
     #[arg(long, conflicts_with = "batch")]
     pub(crate) dry_run: bool,
-    /// Keep a call that needs approval when nobody can be asked; `toolcrib approvals` answers it later
+    /// Park a call that needs approval when nobody can be asked; answer it later with `toolcrib approvals`
     #[arg(long)]
     pub(crate) park: bool,
-    /// Take many calls from stdin, one JSON object a line
+    /// Read many calls from stdin, one JSON object per line
     #[arg(long)]
     pub(crate) batch: bool,
-    /// With --batch, how many calls run at once; more than one answers as they finish
+    /// With --batch, how many calls run at once; with more than one, replies come as calls finish
     #[arg(long, value_name = "N", default_value = "1",
         value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) jobs: u16,
 }
 
-/// Show what is on offer.
+/// List the tools on offer.
 #[derive(Args)]
 pub(crate) struct ToolsArgs {
-    /// A tool or a catalogue; all without it
+    /// A tool or a catalogue (default: all tools)
     pub(crate) name: Option<String>,
-    /// The form to print: for people, for programs, or as a model provider wants its tools declared
+    /// The output format: text, JSON, or the tool declarations of a model provider
     #[arg(long, value_name = "FORM", default_value = "text")]
     pub(crate) format: ToolsFormat,
 }
 
-/// Forms that tools are shown in.
+/// The formats of `toolcrib tools`.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ToolsFormat {
     /// For people
@@ -247,10 +247,10 @@ A long reply leaves out the middle of what its command printed and names the cal
 pub(crate) struct OutputArgs {
     /// The call that ran the command
     pub(crate) call: String,
-    /// The lines to show, such as 100-200; all without it
+    /// The lines to show, such as 100-200 (default: all lines)
     #[arg(long, value_name = "FROM-TO")]
     pub(crate) lines: Option<String>,
-    /// Show what it printed to stderr
+    /// Show stderr instead of stdout
     #[arg(long)]
     pub(crate) stderr: bool,
 }
@@ -368,7 +368,7 @@ pub(crate) enum PolicyCommand {
   toolcrib policy explain clemini/bash command='git status && rm -rf target'
   toolcrib policy explain wink/create_file path=.env content=x --json")]
     Explain {
-        /// The tool: `catalogue/tool`, or `tool` where only one catalogue on offer has it
+        /// The tool: `catalogue/tool`, or just `tool` if only one catalogue on offer has it
         tool: String,
         /// The arguments, as `toolcrib call` takes them
         #[arg(value_name = "JSON|KEY=TEXT|KEY:=JSON|-")]

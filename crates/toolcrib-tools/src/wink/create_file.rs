@@ -60,7 +60,7 @@ static DECLARATION: Declaration = Declaration {
                 "output": "Error: Path '../etc/passwd' is outside working directory",
                 "error": {"code": "path_outside_working_dir",
                     "message": "Path '../etc/passwd' is outside working directory",
-                    "suggestion": "Use a path inside the working directory; links must not lead out of it"},
+                    "suggestion": "Use a path inside the working directory; links may not leave it"},
                 "files_affected": [], "execution_time_ms": 0}"#,
             leaves: &[],
         },

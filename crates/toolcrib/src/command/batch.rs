@@ -1,4 +1,4 @@
-//! `toolcrib call --batch`: many calls from one process, a line each.
+//! `toolcrib call --batch`: makes many calls in one process, one for each line of stdin.
 
 use std::io::BufRead;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use crate::exit::Exit;
 use crate::terminal::{Terminal, is_result_lost, print_json};
 use crate::wiring::{WiringError, session};
 
-/// A line of stdin.
+/// One line of stdin.
 struct BatchLine {
-    /// As it was written: the caller knows it by its spelling.
+    /// The id as JSON, in the caller's own spelling.
     id: String,
     tool: String,
-    /// The arguments, or why there are none.
+    /// The arguments, or why they cannot be read.
     args: Result<Value, ToolError>,
 }
 
@@ -43,8 +43,7 @@ pub(super) fn run(
     args: &CallArgs,
 ) -> Result<Exit, WiringError> {
     let crib = open_to_stay(global, terminal)?;
-    // Stdin holds the calls, so nobody can answer there.
-    // Stdin is where calls come from: nobody can be asked there.
+    // Stdin holds the calls, so nobody can be asked there.
     let approver = approver(global, None, &crib, args.park);
     let runtime = Arc::new(crib.runtime(approver)?);
     let jobs = usize::from(args.jobs);
@@ -59,12 +58,12 @@ async fn serve(runtime: Arc<Runtime>, jobs: usize, terminal: Terminal) -> Exit {
     let cancel = Cancel::default();
     let session = session();
     let slots = Arc::new(Semaphore::new(jobs));
-    let (done, mut ended) = mpsc::unbounded_channel::<Option<bool>>();
+    let (done, mut ended) = mpsc::unbounded_channel::<ReplyState>();
     let mut exit = Exit::Done;
     let stop = interrupted();
     tokio::pin!(stop);
     loop {
-        // A slot first, then a line: no more is read than can be worked on.
+        // The slot comes before the line, so that no more lines are read than can run.
         let slot = tokio::select! {
             slot = Arc::clone(&slots).acquire_owned() => slot,
             () = &mut stop => { cancel.cancel(); break }
@@ -74,8 +73,8 @@ async fn serve(runtime: Arc<Runtime>, jobs: usize, terminal: Terminal) -> Exit {
             () = &mut stop => { cancel.cancel(); break }
         };
         let Some(line) = line else { break };
-        while let Ok(answered) = ended.try_recv() {
-            exit = fold(exit, answered);
+        while let Ok(reply) = ended.try_recv() {
+            exit = fold(exit, reply);
         }
         if is_result_lost() {
             break;
@@ -87,24 +86,26 @@ async fn serve(runtime: Arc<Runtime>, jobs: usize, terminal: Terminal) -> Exit {
             if let Some(reason) = &outcome.unrecorded {
                 terminal.warn(&unrecorded(reason));
             }
-            let answered = tell(&id, &outcome);
-            let _ = done.send(answered);
+            let _ = done.send(print_reply(&id, &outcome));
             drop(slot);
         });
     }
     drop(done);
-    while let Some(answered) = ended.recv().await {
-        exit = fold(exit, answered);
+    while let Some(reply) = ended.recv().await {
+        exit = fold(exit, reply);
     }
     if cancel.is_cancelled() { Exit::Interrupted } else { exit }
 }
 
-/// One call that failed makes the batch one that did.
-fn fold(exit: Exit, answered: Option<bool>) -> Exit {
-    if answered == Some(true) { exit } else { Exit::Failed }
+/// Returns the exit code of the batch after one more reply: one failed call fails the batch.
+fn fold(exit: Exit, reply: ReplyState) -> Exit {
+    match reply {
+        ReplyState::Succeeded => exit,
+        ReplyState::Failed | ReplyState::Unread => Exit::Failed,
+    }
 }
 
-/// Returns a token for one call that ends when `parent` does, and not the other way round.
+/// Returns a token for one call that is cancelled with `parent`, but does not cancel `parent`.
 fn child(parent: &Cancel) -> Cancel {
     let child = Cancel::default();
     let (watched, ended) = (parent.clone(), child.clone());
@@ -133,19 +134,34 @@ async fn answer(
         }
         Err(reason) => runtime.reject(&call, &reason),
     };
-    // Lets the watcher of this call's token go.
+    // This ends the task that watches the call's token.
     cancel.cancel();
     (line.id, outcome)
 }
 
-/// Tells what came of a call. Returns whether it succeeded, and nothing if nobody reads the answers.
-fn tell(id: &str, outcome: &Outcome) -> Option<bool> {
-    let elapsed = outcome.elapsed.as_micros();
-    let text = format!(r#"{{"id":{id},"reply":{},"elapsed_us":{elapsed}}}"#, outcome.text);
-    print_json(&text).then_some(outcome.error.is_none())
+/// What became of the reply to a call.
+#[derive(Clone, Copy)]
+enum ReplyState {
+    /// The reply of a successful call was printed.
+    Succeeded,
+    /// The reply of a failed call was printed.
+    Failed,
+    /// Nobody reads the replies any more.
+    Unread,
 }
 
-/// Reads calls from stdin on a thread of their own.
+/// Prints the reply to a call.
+fn print_reply(id: &str, outcome: &Outcome) -> ReplyState {
+    let elapsed = outcome.elapsed.as_micros();
+    let text = format!(r#"{{"id":{id},"reply":{},"elapsed_us":{elapsed}}}"#, outcome.text);
+    match (print_json(&text), &outcome.error) {
+        (false, _) => ReplyState::Unread,
+        (true, None) => ReplyState::Succeeded,
+        (true, Some(_)) => ReplyState::Failed,
+    }
+}
+
+/// Reads calls from stdin on a thread of its own.
 fn read_lines(ahead: usize) -> mpsc::Receiver<BatchLine> {
     let (send, receive) = mpsc::channel(ahead);
     std::thread::spawn(move || {
@@ -164,7 +180,7 @@ fn read_lines(ahead: usize) -> mpsc::Receiver<BatchLine> {
     receive
 }
 
-/// Reads one line, holding no more of it than a call may have.
+/// Reads one line, and keeps no more of it than the longest call may have.
 fn read_line(input: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
     let most = strict_json::MAX_BYTES + 1;
     let mut line = Vec::new();
@@ -189,24 +205,24 @@ fn parse(bytes: &[u8]) -> BatchLine {
     let wrong =
         |what: &str, reason: &str| ToolError::new(ErrorKind::BadArgs, format!("{what}: {reason}"));
     if bytes.len() > strict_json::MAX_BYTES {
-        return unreadable(bytes, wrong("this line", "it is longer than a call may be"));
+        return unreadable(bytes, wrong("invalid line", "it is longer than a call may be"));
     }
     let params: CallParams<'_> = match serde_json::from_slice(bytes) {
         Ok(params) => params,
         Err(err) => {
-            let error = wrong("this line", &err.to_string())
-                .hint(r#"a line is one call, {"id": …, "tool": "…", "args": {…}}"#);
+            let error = wrong("invalid line", &err.to_string())
+                .hint(r#"write one call on each line: {"id": …, "tool": "…", "args": {…}}"#);
             return unreadable(bytes, error);
         }
     };
     let args = params.args.map_or("{}", RawValue::get);
     let args = strict_json::parse(args.as_bytes())
-        .map_err(|reason| wrong("the arguments", &reason).hint("send one JSON object"));
+        .map_err(|reason| wrong("invalid arguments", &reason).hint("send one JSON object"));
     BatchLine { id: params.id.map_or("null", RawValue::get).to_owned(), tool: params.tool, args }
 }
 
-/// Returns the line for a call that cannot be read, with its id and tool if a lenient reader finds
-/// them: whoever waits for the answer knows it by that.
+/// Returns the line for a call that cannot be read, with its id and tool if a lenient parser finds
+/// them, because the caller tells replies apart by the id.
 fn unreadable(bytes: &[u8], error: ToolError) -> BatchLine {
     let value: Value = serde_json::from_slice(bytes).unwrap_or_default();
     BatchLine {

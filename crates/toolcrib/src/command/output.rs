@@ -1,4 +1,4 @@
-//! `toolcrib output`: what a command printed, as it was saved.
+//! `toolcrib output`: prints the saved output of a command.
 
 use toolcrib_core::Commands;
 use toolcrib_core::command::{Lines, Stream};
@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::terminal::{Terminal, print};
 use crate::wiring::WiringError;
 
-/// How much is printed at most in one go.
+/// The most bytes that are printed at once.
 const MOST_PRINTED_BYTES: usize = 256 << 20;
 
 pub(super) fn run(
@@ -29,7 +29,7 @@ pub(super) fn run(
         Ok(excerpt) => {
             print(&excerpt.text);
             if excerpt.count == 0 && from > 1 {
-                terminal.warn(&format!("there are only {} lines", excerpt.total));
+                terminal.warn(&format!("the output has only {} lines", excerpt.total));
             }
             Ok(Exit::Done)
         }
@@ -40,9 +40,9 @@ pub(super) fn run(
     }
 }
 
-/// Reads `FROM-TO`, `FROM-` or `FROM`.
+/// Parses `FROM-TO`, `FROM-` or `FROM` into a first line and a count.
 fn lines(range: &str) -> Result<(u64, u64), WiringError> {
-    let bad = || WiringError(format!("--lines: `{range}` is not FROM-TO, such as 100-200"));
+    let bad = || WiringError(format!("invalid --lines `{range}`: write FROM-TO, such as 100-200"));
     let number = |text: &str| text.trim().parse::<u64>().ok().filter(|number| *number > 0);
     let (from, to) = match range.split_once('-') {
         Some((from, "")) => (number(from).ok_or_else(bad)?, u64::MAX),

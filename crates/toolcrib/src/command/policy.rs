@@ -10,7 +10,7 @@ use toolcrib_ledger::{PastCall, past_calls};
 use toolcrib_runtime::{Nobody, Preview};
 use toolcrib_shell::Bash;
 
-use super::call::{arguments, unreadable};
+use super::call::arguments;
 use super::{block_on, open, print_lines, render};
 use crate::cli::{Global, PolicyArgs, PolicyCommand};
 use crate::exit::Exit;
@@ -52,7 +52,7 @@ pub(super) fn explain(
             call.args = args;
             block_on(runtime.explain(call, Cancel::default()))?
         }
-        Err(reason) => Err(runtime.reject(&call, &unreadable(&reason))),
+        Err(error) => Err(runtime.reject(&call, &error)),
     };
     match explained {
         Ok(preview) if as_json => {

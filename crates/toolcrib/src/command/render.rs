@@ -1,11 +1,11 @@
-//! Replies for people: a mark, what happened, where, and the difference it made.
+//! Shows a call's outcome to a person: what happened, where, and the difference it made.
 
 use std::fmt::Write;
 
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 use toolcrib_core::catalogue::{RenderedError, Rendering};
-use toolcrib_core::{Catalogue, Change, ChangeKind, Outcome, escape};
+use toolcrib_core::{Catalogue, Change, ChangeKind, Outcome, Verdict, escape};
 use toolcrib_ledger::{Journal, Redactor};
 use toolcrib_runtime::Preview;
 
@@ -15,13 +15,13 @@ use crate::wiring::Crib;
 /// The most lines of one difference that are shown.
 const MOST_DIFF_LINES: usize = 200;
 
-/// The longest line of a difference that is shown whole.
+/// The most bytes of one line of a difference that are shown.
 const MOST_LINE_BYTES: usize = 1000;
 
-/// What stands in a difference for what is not shown.
+/// The words that mark a part of a difference that is not shown.
 pub(super) const LEFT_OUT: &str = "left out";
 
-/// The largest text whose difference is worked out.
+/// The largest text whose difference is computed, in bytes.
 const MOST_DIFF_BYTES: usize = 1 << 20;
 
 /// Prints the outcome of a call.
@@ -48,7 +48,7 @@ pub(super) fn outcome(terminal: Terminal, crib: &Crib, outcome: &Outcome) {
             // Nothing else is printed among the text that the call asked for.
             print(&content(text));
             if is_cut {
-                terminal.note("(cut: this is not all of it; ask for another range of lines)");
+                terminal.note("(cut: there is more; request another range of lines)");
             }
             return;
         }
@@ -67,7 +67,7 @@ pub(super) fn outcome(terminal: Terminal, crib: &Crib, outcome: &Outcome) {
             text.push_str(&difference(terminal, &crib.journal, &crib.redactor, change));
         }
         if !outcome.changes.is_empty() {
-            let undo = format!("  take it back: toolcrib undo {}", outcome.call);
+            let undo = format!("  Undo: toolcrib undo {}", outcome.call);
             let _ = writeln!(text, "{}", terminal.paint(Paint::Dim, &undo));
         }
     }
@@ -145,7 +145,7 @@ fn fields(terminal: Terminal, tool: &str, data: &Value, exit_code: Option<i64>) 
     text
 }
 
-/// What was done to a file, in a word.
+/// Returns the word for what a change did to a file.
 pub(super) fn done(kind: ChangeKind) -> &'static str {
     match kind {
         ChangeKind::Created => "created",
@@ -156,15 +156,24 @@ pub(super) fn done(kind: ChangeKind) -> &'static str {
     }
 }
 
-/// Shows what would come of a call.
-pub(super) fn preview(terminal: Terminal, preview: &Preview, is_answered: bool) {
-    let verdict = match preview.decision.verdict() {
-        toolcrib_core::Verdict::Allow => terminal.paint(Paint::Good, "would run"),
-        toolcrib_core::Verdict::Ask if is_answered => {
-            terminal.paint(Paint::Good, "would run, since --yes answers")
+/// Whether `--yes` approves a call before anybody is asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum PriorApproval {
+    Given,
+    NotGiven,
+}
+
+/// Prints what a call would do, for `--dry-run`.
+pub(super) fn preview(terminal: Terminal, preview: &Preview, approval: PriorApproval) {
+    let verdict = match (preview.decision.verdict(), approval) {
+        (Verdict::Allow, _) => terminal.paint(Paint::Good, "would run"),
+        (Verdict::Ask, PriorApproval::Given) => {
+            terminal.paint(Paint::Good, "would run, because --yes approves it")
         }
-        toolcrib_core::Verdict::Ask => terminal.paint(Paint::Warn, "would ask a person"),
-        toolcrib_core::Verdict::Deny => terminal.paint(Paint::Bad, "would be refused"),
+        (Verdict::Ask, PriorApproval::NotGiven) => {
+            terminal.paint(Paint::Warn, "would ask a person")
+        }
+        (Verdict::Deny, _) => terminal.paint(Paint::Bad, "would be refused"),
     };
     let mut text = format!("{} {verdict}: {}\n", preview.tool, preview.decision.rule);
     for (edit, place) in preview.question.plan.edits.iter().zip(&preview.question.places) {
@@ -175,14 +184,15 @@ pub(super) fn preview(terminal: Terminal, preview: &Preview, is_answered: bool) 
     print(&text);
 }
 
-/// Returns the difference that a change made, if both sides are text.
+/// Returns the difference that a change made to a file. It is empty for a directory, for a new or removed
+/// file, and for a change whose result is not known.
 pub(super) fn difference(
     terminal: Terminal,
     journal: &Journal,
     redactor: &Redactor,
     change: &Change,
 ) -> String {
-    // What it is after may not be known.
+    // The result of a change is not always known.
     if change.kind.is_of_directory() || change.after.is_none() {
         return String::new();
     }
@@ -194,7 +204,7 @@ pub(super) fn difference(
     };
     let path = toolcrib_host::root_path(&change.place());
     let after = match &change.after {
-        // It may have been changed again: then that change has kept it.
+        // If the file was changed again, the later change holds a copy of this content.
         Some(image) if image.size <= MOST_DIFF_BYTES as u64 => std::fs::read(path)
             .ok()
             .filter(|bytes| toolcrib_ledger::hash_of(bytes) == image.sha256)
@@ -202,33 +212,33 @@ pub(super) fn difference(
         Some(_) => None,
         None => Some(Vec::new()),
     };
-    // A new file is its own difference; it was in the arguments already.
+    // The content of a new file needs no difference: the arguments of the call show it.
     if change.kind != ChangeKind::Replaced {
         return String::new();
     }
     let path = escape::line(&change.path);
     let (Some(before), Some(after)) = (before, after) else {
-        return format!("  {path} (what it held is not at hand, or too large to compare)\n");
+        return format!("  {path} (no copy of the old content, or too large to compare)\n");
     };
     if before == after {
-        return format!("  {path} (the same content)\n");
+        return format!("  {path} (content unchanged)\n");
     }
     let (Ok(before), Ok(after)) = (String::from_utf8(before), String::from_utf8(after)) else {
         return format!("  {path} (not text)\n");
     };
     let difference = texts(terminal, &redactor.clean(&before), &redactor.clean(&after));
     if difference.is_empty() {
-        return format!("  {path} (differs only in what is left out as a secret)\n");
+        return format!("  {path} (differs only in redacted secrets)\n");
     }
     format!("  {path}{}", difference.replacen("  ", " ", 1))
 }
 
-/// Returns the difference of two texts, three lines of context around each change.
+/// Returns the difference of two texts, with three lines of context around each change.
 pub(super) fn texts(terminal: Terminal, before: &str, after: &str) -> String {
     if before.len() + after.len() > 2 * MOST_DIFF_BYTES {
-        return "  (a difference too large to show is left out)\n".to_owned();
+        return "  (difference left out: too large to show)\n".to_owned();
     }
-    // Split at line feeds alone: a carriage return is a character like any other, and shown as one.
+    // Lines end at line feeds alone, so that a carriage return shows like any other character.
     let (old, new): (Vec<&str>, Vec<&str>) =
         (before.split_inclusive('\n').collect(), after.split_inclusive('\n').collect());
     let diff = TextDiff::from_slices(&old, &new);
@@ -251,9 +261,9 @@ pub(super) fn texts(terminal: Terminal, before: &str, after: &str) -> String {
             let number = change.new_index().or(change.old_index()).unwrap_or_default() + 1;
             let (line, end) = match change.value().strip_suffix('\n') {
                 Some(line) => (line, ""),
-                None => (change.value(), " (no line end)"),
+                None => (change.value(), " (no newline at end)"),
             };
-            // The usual end of a line is worth showing only where it changes.
+            // A carriage return at the end of a line matters only where the line changes.
             let line =
                 if change.tag() == ChangeTag::Equal { line.trim_end_matches('\r') } else { line };
             let line = escape::line(line);
