@@ -11,14 +11,9 @@ mod write_file;
 
 use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use toolcrib_core::catalogue::{CatalogueSettings, Failure, RenderedError, Rendering, millis};
-use toolcrib_core::command::{CommandRequest, Shell};
-use toolcrib_core::{Catalogue, Ctx, Declaration, ErrorKind, Plan, ToolError};
-
-use crate::operation::command::{self, StruckLimit};
+use toolcrib_core::{Catalogue, Declaration, ErrorKind, ToolError};
 
 pub(crate) static CATALOGUE: Catalogue = Catalogue {
     name: "forgekeeper",
@@ -52,53 +47,6 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     render,
     render_error,
 };
-
-/// The arguments of `run_bash` and `run_powershell`.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct CommandArgs {
-    /// Command to execute
-    command: String,
-    /// Directory to run in, relative to the sandbox root (default: the root)
-    cwd: Option<String>,
-}
-
-/// The reply of `run_bash` and `run_powershell`.
-#[derive(Serialize)]
-pub(crate) struct CommandReply {
-    stdout: String,
-    stderr: String,
-    exit_code: i32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    limit: Option<StruckLimit>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    notes: Vec<String>,
-}
-
-impl CommandArgs {
-    fn request(&self, ctx: &Ctx, shell: Shell) -> CommandRequest {
-        let seconds = ctx.limits.deadline_ms.div_ceil(1000);
-        let request = command::request(ctx, shell, &self.command, seconds);
-        CommandRequest { directory: self.cwd.clone(), ..request }
-    }
-
-    fn check(&self, ctx: &Ctx, shell: Shell) -> Result<Plan, ToolError> {
-        let request = self.request(ctx, shell);
-        ctx.commands.check(&request)?;
-        Ok(Plan::command(&request))
-    }
-
-    fn run(&self, ctx: &Ctx, shell: Shell) -> Result<CommandReply, ToolError> {
-        let finished = command::run(ctx, &self.request(ctx, shell))?;
-        Ok(CommandReply {
-            exit_code: finished.exit_code(),
-            limit: StruckLimit::of(finished.strike.as_ref()),
-            stdout: finished.stdout.text,
-            stderr: finished.stderr.text,
-            notes: finished.notes,
-        })
-    }
-}
 
 fn reply(declaration: &Declaration, reply: Value, elapsed: Duration) -> Value {
     json!({

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolcrib_core::catalogue::{CatalogueSettings, Failure, RenderedError, Rendering};
-use toolcrib_core::{Catalogue, Connection, Ctx, Declaration, ErrorKind, ToolError};
+use toolcrib_core::{Catalogue, Declaration, ErrorKind};
 
 pub(crate) static CATALOGUE: Catalogue = Catalogue {
     name: "hikai",
@@ -76,19 +76,4 @@ fn render(reply: &Value) -> Rendering<'_> {
 
 fn render_error(reply: &Value) -> RenderedError<'_> {
     RenderedError::at(reply, "/error", "/hint")
-}
-
-/// Returns the connected repository, or the contract's error if none is connected.
-fn connection(ctx: &Ctx) -> Result<&Connection, ToolError> {
-    ctx.connection
-        .as_ref()
-        .ok_or_else(|| ToolError::new(ErrorKind::NoConnection, "No active GitHub connection found"))
-}
-
-/// Returns the path of `name` in the directory `base`.
-fn join(base: &str, name: &str) -> String {
-    match base.trim_end_matches('/') {
-        "" | "." => name.to_owned(),
-        base => format!("{}/{name}", base.trim_start_matches("./")),
-    }
 }

@@ -12,7 +12,6 @@ mod terminal_last_command;
 
 use std::time::Duration;
 
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 use toolcrib_core::catalogue::{CatalogueSettings, Failure, RenderedError, Rendering, millis};
 use toolcrib_core::{Catalogue, Declaration, ErrorKind, ToolError};
@@ -40,21 +39,6 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     render,
     render_error,
 };
-
-/// Returns the default directory: the working directory.
-#[expect(clippy::unnecessary_wraps, reason = "serde wants the field's type")]
-fn here() -> Option<String> {
-    Some(".".to_owned())
-}
-
-/// The reply of a tool, before [`reply`] adds the fields that all replies have.
-#[derive(Serialize)]
-pub(crate) struct Reply<M> {
-    output: String,
-    files_affected: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    metadata: Option<M>,
-}
 
 fn reply(declaration: &Declaration, mut reply: Value, elapsed: Duration) -> Value {
     let mut take = |key: &str| reply.as_object_mut().and_then(|reply| reply.shift_remove(key));

@@ -7,8 +7,8 @@ use toolcrib_core::{
     Ctx, Declaration, Effect, EntryKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
-use super::{connection, join};
 use crate::operation::check;
+use crate::operation::repository::{connection, join};
 
 pub(crate) struct ListDirs;
 

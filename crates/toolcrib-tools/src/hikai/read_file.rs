@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolcrib_core::{Ctx, Declaration, Effect, Example, Limits, Plan, Tier, Tool, ToolError};
 
-use super::connection;
+use crate::operation::repository::connection;
 use crate::operation::{check, text};
 
 pub(crate) struct ReadFile;

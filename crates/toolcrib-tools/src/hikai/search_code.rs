@@ -8,7 +8,7 @@ use toolcrib_core::{
     Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
-use super::connection;
+use crate::operation::repository::connection;
 
 pub(crate) struct SearchCode;
 

@@ -6,7 +6,7 @@ use toolcrib_core::{
     Ctx, Declaration, Effect, EntryKind, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
-use super::Reply;
+use crate::operation::text_reply::TextReply;
 
 pub(crate) struct CreateDirectory;
 
@@ -73,7 +73,7 @@ static DECLARATION: Declaration = Declaration {
 
 impl Tool for CreateDirectory {
     type Args = Args;
-    type Reply = Reply<Metadata>;
+    type Reply = TextReply<Metadata>;
 
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
@@ -94,19 +94,19 @@ impl Tool for CreateDirectory {
         }
     }
 
-    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<Metadata>, ToolError> {
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<TextReply<Metadata>, ToolError> {
         let mut made = ctx.files.make_directory(&args.path)?;
         let is_made = made.pop().is_some();
         // A path can have thousands of directories, and nobody reads that many names.
         made.truncate(MOST_NAMED_PARENTS);
         if !is_made {
-            return Ok(Reply {
+            return Ok(TextReply {
                 output: format!("Directory already exists: {}", args.path),
                 files_affected: Vec::new(),
                 metadata: Some(Metadata { created_parents: Vec::new() }),
             });
         }
-        Ok(Reply {
+        Ok(TextReply {
             output: format!("Created directory: {}", args.path),
             files_affected: vec![args.path],
             metadata: Some(Metadata { created_parents: made }),

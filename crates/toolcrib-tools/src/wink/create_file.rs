@@ -5,9 +5,9 @@ use serde::Deserialize;
 use toolcrib_core::capability::WriteMode;
 use toolcrib_core::{Ctx, Declaration, Effect, Example, Limits, Plan, Tier, Tool, ToolError};
 
-use super::Reply;
 use crate::operation::check;
 use crate::operation::text::MAX_FILE_BYTES;
+use crate::operation::text_reply::TextReply;
 
 pub(crate) struct CreateFile;
 
@@ -69,7 +69,7 @@ static DECLARATION: Declaration = Declaration {
 
 impl Tool for CreateFile {
     type Args = Args;
-    type Reply = Reply<()>;
+    type Reply = TextReply<()>;
 
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
@@ -79,9 +79,9 @@ impl Tool for CreateFile {
         check::create(&*ctx.files, &args.path, &args.content, MAX_FILE_BYTES)
     }
 
-    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<()>, ToolError> {
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<TextReply<()>, ToolError> {
         ctx.files.write(&args.path, args.content.as_bytes(), WriteMode::New)?;
-        Ok(Reply {
+        Ok(TextReply {
             output: format!("Created file: {} ({} bytes)", args.path, args.content.len()),
             files_affected: vec![args.path],
             metadata: None,

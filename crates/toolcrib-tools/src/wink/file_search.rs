@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use toolcrib_core::search::{Glob, Page, Scope, Sort};
 use toolcrib_core::{Ctx, Declaration, Effect, Example, Limits, Plan, Tier, Tool, ToolError};
 
-use super::Reply;
+use crate::operation::text_reply::TextReply;
 
 pub(crate) struct FileSearch;
 
@@ -17,7 +17,7 @@ pub(crate) struct Args {
     /// Glob pattern (e.g., '**/*.py', 'src/**/*.go')
     pattern: String,
     /// Base directory to search from (default: current directory)
-    #[serde(default = "super::here")]
+    #[serde(default = "crate::operation::directory::current")]
     base_path: Option<String>,
 }
 
@@ -72,7 +72,7 @@ static DECLARATION: Declaration = Declaration {
 
 impl Tool for FileSearch {
     type Args = Args;
-    type Reply = Reply<Metadata>;
+    type Reply = TextReply<Metadata>;
 
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
@@ -83,7 +83,7 @@ impl Tool for FileSearch {
         Ok(Plan::search(args.base_path.as_deref(), Some(&args.pattern)))
     }
 
-    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<Metadata>, ToolError> {
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<TextReply<Metadata>, ToolError> {
         let page = Page { most: MOST_LISTED_FILES, ..Page::ALL };
         let ask = Glob { scope: scope(&args), sort: Sort::Name, page };
         let names = ctx.search.glob(&ask, &ctx.cancel)?;
@@ -101,7 +101,7 @@ impl Tool for FileSearch {
             warnings.push(warning);
         }
         let metadata = Metadata { matches: names.total, pattern: args.pattern, warnings };
-        Ok(Reply { output, files_affected: Vec::new(), metadata: Some(metadata) })
+        Ok(TextReply { output, files_affected: Vec::new(), metadata: Some(metadata) })
     }
 }
 

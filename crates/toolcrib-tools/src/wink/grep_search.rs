@@ -10,8 +10,8 @@ use toolcrib_core::{
     Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
-use super::Reply;
 use crate::operation::found::out_of_time;
+use crate::operation::text_reply::TextReply;
 
 pub(crate) struct GrepSearch;
 
@@ -78,7 +78,7 @@ static DECLARATION: Declaration = Declaration {
 
 impl Tool for GrepSearch {
     type Args = Args;
-    type Reply = Reply<Metadata>;
+    type Reply = TextReply<Metadata>;
 
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
@@ -94,7 +94,7 @@ impl Tool for GrepSearch {
         Ok(Plan::search(None, args.file_pattern.as_deref()))
     }
 
-    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<Metadata>, ToolError> {
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<TextReply<Metadata>, ToolError> {
         let ask = ask(ctx, &args);
         let found = ctx.search.grep(&ask, &ctx.cancel)?;
         let mut output = format!("Found {} matches for '{}':\n", found.lines, args.pattern);
@@ -121,7 +121,7 @@ impl Tool for GrepSearch {
             pattern: args.pattern,
             warnings,
         };
-        Ok(Reply { output, files_affected: Vec::new(), metadata: Some(metadata) })
+        Ok(TextReply { output, files_affected: Vec::new(), metadata: Some(metadata) })
     }
 }
 

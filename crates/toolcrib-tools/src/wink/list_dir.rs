@@ -9,8 +9,8 @@ use toolcrib_core::{
     Ctx, Declaration, Effect, EntryKind, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
-use super::Reply;
 use crate::operation::check;
+use crate::operation::text_reply::TextReply;
 
 pub(crate) struct ListDir;
 
@@ -18,7 +18,7 @@ pub(crate) struct ListDir;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
     /// Relative path to directory (default: current directory)
-    #[serde(default = "super::here")]
+    #[serde(default = "crate::operation::directory::current")]
     path: Option<String>,
     /// Page to show, counted from 1; a page has 1000 entries (default: 1)
     page: Option<NonZeroUsize>,
@@ -80,7 +80,7 @@ static DECLARATION: Declaration = Declaration {
 
 impl Tool for ListDir {
     type Args = Args;
-    type Reply = Reply<Metadata>;
+    type Reply = TextReply<Metadata>;
 
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
@@ -90,7 +90,7 @@ impl Tool for ListDir {
         check::directory(&*ctx.files, args.path.as_deref().unwrap_or("."))
     }
 
-    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<Metadata>, ToolError> {
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<TextReply<Metadata>, ToolError> {
         let path = args.path.as_deref().unwrap_or(".");
         let mut listing = ctx.files.list(path, MOST_ENTRIES)?;
         listing.entries.sort_by_key(|entry| entry.kind == EntryKind::Directory);
@@ -129,7 +129,7 @@ impl Tool for ListDir {
             pages: (pages > 1).then_some(pages),
             warnings,
         };
-        Ok(Reply { output, files_affected: Vec::new(), metadata: Some(metadata) })
+        Ok(TextReply { output, files_affected: Vec::new(), metadata: Some(metadata) })
     }
 }
 

@@ -9,9 +9,9 @@ use toolcrib_core::{
     Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
-use super::Reply;
 use crate::operation::lines;
 use crate::operation::text::{self, MAX_FILE_BYTES};
+use crate::operation::text_reply::TextReply;
 
 pub(crate) struct ReadFile;
 
@@ -89,7 +89,7 @@ static DECLARATION: Declaration = Declaration {
 
 impl Tool for ReadFile {
     type Args = Args;
-    type Reply = Reply<Metadata>;
+    type Reply = TextReply<Metadata>;
 
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
@@ -107,7 +107,7 @@ impl Tool for ReadFile {
         Ok(Plan::read(&args.path))
     }
 
-    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<Metadata>, ToolError> {
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<TextReply<Metadata>, ToolError> {
         let file = match text::read(&*ctx.files, &args.path, MAX_FILE_BYTES) {
             Err(err) if err.kind == ErrorKind::NotText => return hex_dump(ctx, &args),
             other => other?,
@@ -152,12 +152,12 @@ impl Tool for ReadFile {
             file_size_bytes: file.size,
             warnings,
         };
-        Ok(Reply { output, files_affected: Vec::new(), metadata: Some(metadata) })
+        Ok(TextReply { output, files_affected: Vec::new(), metadata: Some(metadata) })
     }
 }
 
 /// Returns the beginning of a binary file as hexadecimal numbers, sixteen bytes a line.
-fn hex_dump(ctx: &Ctx, args: &Args) -> Result<Reply<Metadata>, ToolError> {
+fn hex_dump(ctx: &Ctx, args: &Args) -> Result<TextReply<Metadata>, ToolError> {
     let content = ctx.files.read(&args.path, HEX_DUMP_BYTES as u64)?;
     let warning = "Warning: File appears to be binary, displaying first 1KB as hex".to_owned();
     let mut output = format!("{warning}\n");
@@ -174,5 +174,5 @@ fn hex_dump(ctx: &Ctx, args: &Args) -> Result<Reply<Metadata>, ToolError> {
         file_size_bytes: content.size,
         warnings: vec![warning],
     };
-    Ok(Reply { output, files_affected: Vec::new(), metadata: Some(metadata) })
+    Ok(TextReply { output, files_affected: Vec::new(), metadata: Some(metadata) })
 }

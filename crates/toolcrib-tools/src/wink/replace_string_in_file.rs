@@ -6,8 +6,8 @@ use toolcrib_core::{
     Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
-use super::Reply;
 use crate::operation::edit::{self, Miss, Occurrences, Replacement};
+use crate::operation::text_reply::TextReply;
 use crate::operation::{lines, similar};
 
 pub(crate) struct ReplaceStringInFile;
@@ -81,7 +81,7 @@ static DECLARATION: Declaration = Declaration {
 
 impl Tool for ReplaceStringInFile {
     type Args = Args;
-    type Reply = Reply<Metadata>;
+    type Reply = TextReply<Metadata>;
 
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
@@ -100,7 +100,7 @@ impl Tool for ReplaceStringInFile {
         })
     }
 
-    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<Metadata>, ToolError> {
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<TextReply<Metadata>, ToolError> {
         let word = |text: &str, miss: &Miss| missed(&args, text, miss);
         let (done, _) = edit::run(&*ctx.files, &args.path, &replacement(&args), word)?;
         let mut output = format!("Replaced 1 occurrence in {}", args.path);
@@ -120,7 +120,7 @@ impl Tool for ReplaceStringInFile {
             lines_changed: done.lines,
             warnings,
         };
-        Ok(Reply { output, files_affected: vec![args.path], metadata: Some(metadata) })
+        Ok(TextReply { output, files_affected: vec![args.path], metadata: Some(metadata) })
     }
 }
 

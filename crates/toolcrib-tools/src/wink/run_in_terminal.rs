@@ -8,8 +8,8 @@ use toolcrib_core::{
     Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
-use super::Reply;
 use crate::operation::command::{self, StruckLimit};
+use crate::operation::text_reply::TextReply;
 
 pub(crate) struct RunInTerminal;
 
@@ -112,7 +112,7 @@ impl Args {
 
 impl Tool for RunInTerminal {
     type Args = Args;
-    type Reply = Reply<Metadata>;
+    type Reply = TextReply<Metadata>;
 
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
@@ -124,7 +124,7 @@ impl Tool for RunInTerminal {
         Ok(Plan::command(&request))
     }
 
-    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<Metadata>, ToolError> {
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<TextReply<Metadata>, ToolError> {
         let finished = command::run(ctx, &args.request(ctx))?;
         if finished.exit_code() != 0 {
             return Err(failed(finished));
@@ -133,7 +133,7 @@ impl Tool for RunInTerminal {
         if !output.ends_with('\n') {
             output.push('\n');
         }
-        Ok(Reply {
+        Ok(TextReply {
             output,
             files_affected: Vec::new(),
             metadata: Some(Metadata {

@@ -6,8 +6,8 @@ use toolcrib_core::command::Lines;
 use toolcrib_core::schema::Within;
 use toolcrib_core::{Ctx, Declaration, Effect, ErrorKind, Example, Limits, Tier, Tool, ToolError};
 
-use super::Reply;
 use crate::operation::command::{DEFAULT_OUTPUT_LINES, StreamChoice};
+use crate::operation::text_reply::TextReply;
 
 pub(crate) struct TerminalLastCommand;
 
@@ -80,13 +80,13 @@ static DECLARATION: Declaration = Declaration {
 
 impl Tool for TerminalLastCommand {
     type Args = Args;
-    type Reply = Reply<Metadata>;
+    type Reply = TextReply<Metadata>;
 
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
     }
 
-    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<Metadata>, ToolError> {
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<TextReply<Metadata>, ToolError> {
         let Some(last) = ctx.commands.last() else {
             let message = "No previous command in this session";
             return Err(ToolError::new(ErrorKind::NotFound, message)
@@ -102,7 +102,7 @@ impl Tool for TerminalLastCommand {
         } else {
             (last.finished.stdout.text + &last.finished.stderr.text, None)
         };
-        Ok(Reply {
+        Ok(TextReply {
             output: format!("Last command: {}\nOutput: {printed}", last.text),
             files_affected: Vec::new(),
             metadata: Some(Metadata {
