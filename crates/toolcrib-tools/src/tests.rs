@@ -1,9 +1,12 @@
 //! What holds for every tool of every catalogue. Adding a tool adds no test here.
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::time::Duration;
 
-use serde_json::Value;
-use toolcrib_core::{AnyTool, Catalogue, Declaration, json};
+use serde_json::{Value, json as value};
+use toolcrib_core::catalogue::Failure;
+use toolcrib_core::{AnyTool, Catalogue, Declaration, ErrorKind, ToolError, json};
 
 use crate::CATALOGUES;
 
@@ -106,5 +109,30 @@ fn no_tool_file_is_forgotten() {
             .collect();
         let tools = catalogue.tools.iter().map(|tool| tool.declaration().name.to_owned());
         assert_eq!(files, tools.collect(), "{}", catalogue.name);
+    }
+}
+
+/// Every kind of failure in every catalogue's format, and a success beside them.
+#[test]
+fn replies_have_these_formats() {
+    let elapsed = Duration::from_millis(7);
+    for catalogue in CATALOGUES {
+        let declaration = catalogue.tools[0].declaration();
+        let reply =
+            value!({"output": "done", "files_affected": ["a.txt"], "metadata": {"lines": 2}});
+        let mut all = format!("success: {}\n", (catalogue.reply)(declaration, reply, elapsed));
+        for kind in ErrorKind::ALL {
+            let error = ToolError::new(kind, "what went wrong")
+                .hint("what to do next")
+                .at("a.txt")
+                .with("limit_ms", 500)
+                .with("limit_bytes", 100)
+                .with("actual_bytes", 200);
+            let args = value!({"path": "a.txt"});
+            let failure = Failure { tool: declaration.name, args: &args, error: &error, elapsed };
+            let reply = (catalogue.error_reply)(&failure);
+            let _ = writeln!(all, "{}: {reply}", kind.as_str());
+        }
+        insta::assert_snapshot!(format!("replies_of_{}", catalogue.name), all);
     }
 }

@@ -43,19 +43,15 @@ pub(super) fn outcome(terminal: Terminal, crib: &Crib, outcome: &Outcome) {
         .map_or(Rendering::Fields { data: &outcome.reply, exit_code: None }, |catalogue| {
             (catalogue.render)(&outcome.reply)
         });
-    let report = match rendering {
-        Rendering::Content { text, is_cut } => {
-            // Nothing else is printed among the text that the call asked for.
-            print(&content(text));
-            if is_cut {
-                terminal.note("(cut: there is more; request another range of lines)");
-            }
-            return;
+    let mut text = success(terminal, &outcome.tool, rendering);
+    if let Rendering::Content { is_cut, .. } = rendering {
+        // Nothing else is printed among the text that the call asked for.
+        print(&text);
+        if is_cut {
+            terminal.note("(cut: there is more; request another range of lines)");
         }
-        Rendering::Message(text) => message(terminal, text),
-        Rendering::Fields { data, exit_code } => fields(terminal, &outcome.tool, data, exit_code),
-    };
-    let mut text = report;
+        return;
+    }
     if !terminal.is_quiet {
         for change in &outcome.changes {
             if !change.kind.is_of_directory() || outcome.changes.len() == 1 {
@@ -72,6 +68,15 @@ pub(super) fn outcome(terminal: Terminal, crib: &Crib, outcome: &Outcome) {
         }
     }
     print(&text);
+}
+
+/// Returns the reply of a successful call as text.
+fn success(terminal: Terminal, tool: &str, rendering: Rendering<'_>) -> String {
+    match rendering {
+        Rendering::Content { text, .. } => content(text),
+        Rendering::Message(text) => message(terminal, text),
+        Rendering::Fields { data, exit_code } => fields(terminal, tool, data, exit_code),
+    }
 }
 
 /// Prints why a call failed, in its catalogue's words.
@@ -285,4 +290,62 @@ pub(super) fn texts(terminal: Terminal, before: &str, after: &str) -> String {
         let _ = writeln!(text, "      … {} more lines left out", shown - MOST_DIFF_LINES);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use toolcrib_tools::CATALOGUES;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    fn terminal() -> Terminal {
+        Terminal::new(&Cli::parse_from(["toolcrib", "--color", "never", "tour"]).global)
+    }
+
+    /// Returns what a person is shown of a reply, an error with its hint and its suggestions.
+    fn shown(catalogue: &Catalogue, tool: &str, reply: &Value) -> String {
+        let RenderedError { message, hint, suggestions } = (catalogue.render_error)(reply);
+        if message.is_empty() {
+            return success(terminal(), tool, (catalogue.render)(reply));
+        }
+        let mut text = format!("error: {message}\n");
+        if let Some(hint) = hint {
+            let _ = writeln!(text, " hint: {hint}");
+        }
+        for suggestion in suggestions.iter().filter_map(suggestion) {
+            let _ = writeln!(text, "{suggestion}");
+        }
+        text
+    }
+
+    #[test]
+    fn replies_are_shown_as_these() {
+        for catalogue in CATALOGUES {
+            let mut all = String::new();
+            for declaration in catalogue.tools.iter().map(|tool| tool.declaration()) {
+                let tool = format!("{}/{}", catalogue.name, declaration.name);
+                for example in declaration.examples {
+                    let reply = serde_json::from_str(example.reply).unwrap();
+                    let _ = writeln!(all, "# {tool}: {}", example.about);
+                    let _ = writeln!(all, "{}", shown(catalogue, &tool, &reply));
+                }
+            }
+            insta::assert_snapshot!(format!("replies_of_{}", catalogue.name), all);
+        }
+    }
+
+    #[test]
+    fn differences_are_shown_as_these() {
+        let all = [
+            ("a line changed", "one\ntwo\nthree\n", "one\n2\nthree\n"),
+            ("the last line end removed", "one\ntwo\n", "one\ntwo"),
+            ("carriage returns", "a\r\nb\r\n", "a\nb\r\n"),
+            ("a control character", "a\n", "a\u{1b}[31m\n"),
+            ("nothing", "same\n", "same\n"),
+        ]
+        .map(|(about, before, after)| format!("# {about}\n{}", texts(terminal(), before, after)));
+        insta::assert_snapshot!("differences", all.concat());
+    }
 }

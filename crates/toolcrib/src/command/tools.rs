@@ -143,3 +143,27 @@ fn print_pretty(value: &Value) {
     let text = serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string());
     print(&format!("{}\n", toolcrib_core::escape::json(&text)));
 }
+
+#[cfg(test)]
+mod tests {
+    use toolcrib_tools::CATALOGUES;
+
+    use super::*;
+
+    #[test]
+    fn tools_are_declared_to_model_providers_as_these() {
+        for catalogue in CATALOGUES {
+            let offers = Toolset::choose(CATALOGUES, &[catalogue.name.to_owned()]).unwrap();
+            for (name, dialect) in [
+                ("openai", Dialect::OpenAi),
+                ("anthropic", Dialect::Anthropic),
+                ("gemini", Dialect::Gemini),
+                ("mcp", Dialect::Mcp),
+            ] {
+                let declared = declare(dialect, Names::Plain, offers.offers());
+                let declared = serde_json::to_string_pretty(&declared).unwrap();
+                insta::assert_snapshot!(format!("{}_for_{name}", catalogue.name), declared);
+            }
+        }
+    }
+}

@@ -58,3 +58,36 @@ pub(super) fn report_limits(settings: &Settings, catalogue: &Catalogue, limits: 
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use toolcrib_tools::CATALOGUES;
+
+    use crate::settings::keys;
+
+    /// A catalogue names its settings by text, and a setting that does not exist has no limit.
+    #[test]
+    fn every_setting_that_a_catalogue_names_exists() {
+        for catalogue in CATALOGUES {
+            let settings = &catalogue.settings;
+            let names = [
+                settings.root,
+                settings.connection,
+                settings.allow,
+                settings.timeout_ms,
+                settings.output_bytes,
+                settings.output_lines,
+                settings.read_bytes,
+                settings.write_bytes,
+                settings.output_types,
+            ];
+            let switches = settings.switches.iter().map(|(_, setting)| *setting);
+            for name in names.into_iter().flatten().chain(switches) {
+                assert!(keys().any(|key| key.name == name), "{}: {name}", catalogue.name);
+            }
+            for (tool, _) in settings.switches {
+                assert!(catalogue.tool(tool).is_some(), "{}: {tool}", catalogue.name);
+            }
+        }
+    }
+}
