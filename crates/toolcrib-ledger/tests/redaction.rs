@@ -1,15 +1,15 @@
-//! What is a secret is taken out, and what only looks like one is not, as far as that goes: both are counted.
+//! Secrets are redacted, and texts that only look like secrets are mostly left alone: both kinds of mistake are counted.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use serde_json::{Value, json};
 use toolcrib_core::{CallId, Durability, Effect, Event, Moment, Recorder, SessionId};
-use toolcrib_ledger::{Previews, RecordFile, Redactor, State, is_secret_name};
+use toolcrib_ledger::{Previews, RecordWriter, Redactor, StateFolder, is_secret_name};
 
-/// Records that a conversation asks for this, and returns the line that is kept of it.
+/// Records a call with these arguments and returns its line.
 fn kept(redactor: Redactor, conversation: &str, args: &str) -> Value {
     let folder = tempfile::tempdir().unwrap();
-    let state = State::open(&folder.path().join("state")).unwrap();
+    let state = StateFolder::open(&folder.path().join("state")).unwrap();
     let event = Event {
         at: "2025-11-04T12:34:56.789Z".parse().unwrap(),
         call: &CallId("01A".to_owned()),
@@ -17,7 +17,7 @@ fn kept(redactor: Redactor, conversation: &str, args: &str) -> Value {
         tool: "wink/read_file",
         moment: Moment::Asked { args, digest: "d".to_owned(), effect: Effect::Read },
     };
-    let recorder = RecordFile::new(&state, Previews::On, redactor, json!({}));
+    let recorder = RecordWriter::new(&state, Previews::On, redactor, json!({}));
     recorder.record(&event, Durability::Written).unwrap();
     drop(recorder);
     let path = state.folder().join("context_log/ctx-20251104-12.jsonl");
@@ -25,12 +25,12 @@ fn kept(redactor: Redactor, conversation: &str, args: &str) -> Value {
     serde_json::from_str(text.lines().last().unwrap()).unwrap()
 }
 
-/// What that line shows of these arguments.
+/// Returns what the line of a call shows of these arguments.
 fn shown(redactor: Redactor, args: &str) -> String {
     kept(redactor, "conv", args)["args_preview"].as_str().unwrap().to_owned()
 }
 
-/// Texts, each with the secret in it. Put together here, so that none of them stands in this file as one.
+/// Texts, each with the secret in it. They are put together here, so that no secret stands in this file as one.
 fn secrets() -> Vec<(String, String)> {
     let random = "q7Rk2Lm9Xw4Tz8Vb3Nc6Yd1Hf5Jg0PsAeUoI";
     let of = |start: &str, size: usize| format!("{start}{}", &random[..size]);
@@ -74,7 +74,7 @@ fn secrets() -> Vec<(String, String)> {
     all
 }
 
-/// Texts, with the secret that stands at `§` in each.
+/// Texts, each with the secret that stands at `§`.
 const FRAMES: &[(&str, &str)] = &[
     ("curl -H \"Authorization: Bearer §\" https://x", "abc123def456"),
     ("{\"command\":\"curl -H \\\"Authorization: Basic §\\\" x\"}", "dXNlcjpwYXNz"),
@@ -114,10 +114,10 @@ const FRAMES: &[(&str, &str)] = &[
     ("AWS_SECRET_ACCESS_KEY=§", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"),
     ("token = \"§\"", "a8f5f167f44f4964e6c998dee827110c"),
     ("curl -H 'Authorization: Bot §' https://x", "plainlyabot"),
-    ("{\"headers\":{\"Authorization\":\"Key §\"}}", "name0:worda b"),
-    ("{\"headers\":\"{\\\"Authorization\\\":\\\"Key §\\\"}\"}", "name0:worda"),
+    ("{\"headers\":{\"Authorization\":\"SigningKey §\"}}", "name0:worda b"),
+    ("{\"headers\":\"{\\\"Authorization\\\":\\\"SigningKey §\\\"}\"}", "name0:worda"),
     (
-        "{\"a\":\"{\\\"b\\\":\\\"{\\\\\\\"Authorization\\\\\\\":\\\\\\\"Key §\\\\\\\"}\\\"}\"}",
+        "{\"a\":\"{\\\"b\\\":\\\"{\\\\\\\"Authorization\\\\\\\":\\\\\\\"SigningKey §\\\\\\\"}\\\"}\"}",
         "name0:worda",
     ),
     ("Authorization: SSWS §", "00QCjAl4MlV-WPXM"),
@@ -178,7 +178,7 @@ const FRAMES: &[(&str, &str)] = &[
     ("openssl enc -aes-256-cbc -k §", "S3cretPw9x"),
 ];
 
-/// Texts as they are in the arguments and replies of every day.
+/// Texts from everyday arguments and replies.
 const HARMLESS: &[&str] = &[
     "fn token(&mut self) -> Option<Token> {",
     "let tokens = tokenizer.next_token_after(position);",
@@ -291,7 +291,7 @@ const HARMLESS: &[&str] = &[
     "login as ada, then change your password",
 ];
 
-/// Those that look so much like secrets that they go, too.
+/// Texts that look so much like secrets that they are redacted too.
 const NEEDLESS: [&str; 2] = [
     "pub const X509AuthNone: X509EnrollmentAuthFlags = 0i32;",
     "with the --username and --password options",
@@ -304,7 +304,7 @@ fn secrets_go_and_the_rest_stays() {
     let secrets = secrets();
     for (text, secret) in &secrets {
         let clean = redactor.clean(text);
-        // No large part of it may stay, either.
+        // No large part of the secret may stay either.
         let size = secret.len().min(6);
         let mut parts = (0..=secret.len() - size).filter_map(|at| secret.get(at..at + size));
         if parts.any(|part| clean.contains(part)) {
@@ -394,7 +394,7 @@ fn a_long_value_at_the_cut_is_not_shown_in_part() {
 #[test]
 fn what_is_taken_out_makes_no_room_for_what_was_not_looked_at() {
     let value = "long value of a variable ".repeat(40);
-    // Wherever one stops to look, a key is cut there.
+    // Wherever the preview ends, a key is cut there.
     let args = format!("{value}{}", " AKIAIOSFODNN7EXAMPLE".repeat(300));
     let clean = shown(Redactor::new([value]), &args);
     assert!(clean.starts_with("[REDACTED]  [REDACTED]") && !clean.contains("AK"), "{clean}");

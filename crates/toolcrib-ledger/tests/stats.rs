@@ -1,4 +1,4 @@
-//! Figures against a naive count of the same calls, and folded again.
+//! Compares figures with a naive count of the same calls, and with figures that are folded again.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -8,9 +8,11 @@ use serde_json::json;
 use toolcrib_core::{
     CallId, Durability, Effect, ErrorKind, Event, Moment, Note, Recorder, SessionId, Usage,
 };
-use toolcrib_ledger::{Fate, Previews, RecordFile, Redactor, State, Stats, Wanted, find_calls};
+use toolcrib_ledger::{
+    CallFilter, CallOutcome, Previews, RecordWriter, Redactor, StateFolder, Stats, find_calls,
+};
 
-/// Numbers by chance, the same in every run.
+/// Random numbers, the same in every run.
 struct Chance(u64);
 
 impl Chance {
@@ -24,18 +26,18 @@ impl Chance {
 
 struct Place {
     _folder: tempfile::TempDir,
-    state: State,
+    state: StateFolder,
 }
 
 impl Place {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let state = State::open(&folder.path().join("state")).unwrap();
+        let state = StateFolder::open(&folder.path().join("state")).unwrap();
         Self { _folder: folder, state }
     }
 
-    fn recorder(&self) -> RecordFile {
-        RecordFile::new(&self.state, Previews::On, Redactor::default(), json!({}))
+    fn recorder(&self) -> RecordWriter {
+        RecordWriter::new(&self.state, Previews::On, Redactor::default(), json!({}))
     }
 
     fn stats(&self) -> Stats {
@@ -43,7 +45,7 @@ impl Place {
     }
 }
 
-/// What is counted by hand.
+/// The naive count.
 #[derive(Default)]
 struct Naive {
     times: Vec<u64>,
@@ -53,9 +55,9 @@ struct Naive {
     cpu: u64,
 }
 
-/// Records a call that ended like this.
+/// Records a call that ended in this way.
 fn call(
-    recorder: &RecordFile,
+    recorder: &RecordWriter,
     number: u64,
     tool: &str,
     version: &str,
@@ -124,7 +126,7 @@ fn figures_are_those_of_a_naive_count_and_the_same_when_folded_again() {
                     }
                 }
             }
-            // Folded in pieces of any size.
+            // The record is folded in pieces of any size.
             if chance.below(50) == 0 {
                 place.stats().fold().unwrap();
             }
@@ -144,7 +146,7 @@ fn figures_are_those_of_a_naive_count_and_the_same_when_folded_again() {
             let own = hours.iter().filter(|(key, _)| key.tool == *name);
             let sum: u64 = own.clone().map(|(_, hour)| hour.sum_us).sum();
             assert_eq!(sum, count.times.iter().sum::<u64>(), "{name}");
-            let mut latency = toolcrib_ledger::Sketch::default();
+            let mut latency = toolcrib_ledger::Histogram::default();
             own.for_each(|(_, hour)| latency.merge(&hour.latency));
             for share in [50, 95, 99] {
                 let rank = (count.times.len() * share).div_ceil(100);
@@ -165,7 +167,7 @@ fn the_last_failure_has_its_arguments_and_clearing_is_on_the_record() {
     let place = Place::new();
     let recorder = place.recorder();
     call(&recorder, 1, "wink/read_file", "a", 10, ERRORS[3]);
-    // Asked and ended in different folds.
+    // The call is asked for in one fold and ends in another.
     place.stats().fold().unwrap();
     call(&recorder, 2, "wink/read_file", "a", 10, ERRORS[4]);
     let mut stats = place.stats();
@@ -203,15 +205,15 @@ fn what_was_refused_is_the_same_in_a_search_and_in_the_figures() {
         call(&place.recorder(), 2, "wink/read_file", "a", 10, None);
         let mut stats = place.stats();
         stats.fold().unwrap();
-        let found = |fate| {
-            let wanted = Wanted { fate: Some(fate), ..Wanted::default() };
+        let found = |outcome| {
+            let wanted = CallFilter { outcome: Some(outcome), ..CallFilter::default() };
             find_calls(&place.state, &wanted, 10).unwrap().len() as u64
         };
         let figures = stats.tools().unwrap().remove(0).1.errors;
         let counted = (figures.refused, figures.errors, figures.calls - figures.errors);
         assert_eq!(
             counted,
-            (found(Fate::Refused), found(Fate::Failed), found(Fate::Ok)),
+            (found(CallOutcome::Refused), found(CallOutcome::Failed), found(CallOutcome::Ok)),
             "{kind:?}"
         );
         assert_eq!(figures.refused == 1, kind.is_refusal(), "{kind:?}");
@@ -242,10 +244,10 @@ fn a_call_that_ended_in_a_later_hour_is_found_with_its_end() {
     };
     recorder.record(&event("2026-11-01T04:30:00Z", ended), Durability::Written).unwrap();
     let until = Some("2026-11-01T00:59:30Z".parse().unwrap());
-    let wanted = Wanted { until, tool: Some("read_file".to_owned()), ..Wanted::default() };
+    let wanted = CallFilter { until, tool: Some("read_file".to_owned()), ..CallFilter::default() };
     let found = find_calls(&place.state, &wanted, 10).unwrap();
     assert_eq!(found.len(), 1);
-    assert_eq!((found[0].id(), found[0].fate()), ("01A", Fate::Ok));
+    assert_eq!((found[0].id(), found[0].outcome()), ("01A", CallOutcome::Ok));
 }
 
 #[test]
@@ -284,7 +286,7 @@ fn a_broken_database_is_set_aside_and_made_anew() {
     assert!(stats.warnings[0].contains("no table `hours`"), "{:?}", stats.warnings);
     stats.fold().unwrap();
     assert_eq!(stats.tools().unwrap(), before);
-    // Whole as a database, and not what it should hold.
+    // The database is whole, but its content is not what it should be.
     for damage in [
         "UPDATE tools SET errors = '{broken'",
         "UPDATE tools SET violations = ''",
@@ -333,7 +335,7 @@ fn a_record_that_is_begun_anew_is_folded_anew() {
     place.stats().fold().unwrap();
     std::fs::remove_dir_all(place.state.folder().join("context_log")).unwrap();
     std::fs::remove_file(place.state.folder().join("record.key")).unwrap();
-    State::open(place.state.folder()).unwrap();
+    StateFolder::open(place.state.folder()).unwrap();
     call(&place.recorder(), 1, "wink/read_file", "a", 10, None);
     let mut stats = place.stats();
     stats.fold().unwrap();

@@ -1,12 +1,15 @@
 //! The subcommands, one file each.
 
 mod approvals;
+mod approver;
 mod audit;
 mod batch;
 mod call;
+mod call_history;
 mod codes;
 mod config;
 mod doctor;
+mod event_loop;
 mod grants;
 mod man;
 mod output;
@@ -17,25 +20,20 @@ mod render;
 mod rules;
 mod sandbox;
 mod search;
+mod setup;
 mod stats;
-mod story;
 mod tools;
 mod tour;
 mod undo;
 mod when;
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use when::moment;
-
-use crate::cli::{Cli, Command, Global};
+use crate::cli::{Cli, Command};
 use crate::exit::Exit;
-use crate::settings::Settings;
-use crate::terminal::{Terminal, is_result_lost, print, print_json};
-use crate::wiring::{Crib, Plans, WiringError, Wishes};
+use crate::terminal::{Terminal, is_result_lost, print_json};
 
-/// Runs the subcommand.
+/// Runs the subcommand, and prints the error if it cannot do its work.
 pub(crate) fn run(cli: Cli) -> ExitCode {
     let terminal = Terminal::new(&cli.global);
     let wants_json = match &cli.command {
@@ -57,126 +55,24 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Policy(args) => policy::run(&cli.global, terminal, &args),
         Command::Audit(args) => audit::run(&cli.global, terminal, &args),
         Command::Stats(args) => stats::run(&cli.global, terminal, &args),
-        Command::Doctor(args) => doctor::run(&cli.global, terminal, &args),
+        Command::Doctor(args) => Ok(doctor::run(&cli.global, terminal, &args)),
         Command::Config(args) => config::run(&cli.global, terminal, &args),
         Command::Completions { shell } => Ok(man::completions(shell)),
         Command::Man { directory } => man::run(directory.as_deref()),
         Command::Tour => tour::run(terminal),
     };
     match ended {
-        // A script must not take silence for success.
+        // A result that could not be printed is a failure: a script must not take silence for success.
         Ok(Exit::Done) if is_result_lost() => Exit::Failed.into(),
         Ok(exit) => exit.into(),
         Err(err) => {
             if wants_json {
-                let error = serde_json::json!({"code": "wrong_usage", "message": err.0});
+                let error = serde_json::json!({"code": "wrong_usage", "message": err.to_string()});
                 print_json(&serde_json::json!({"error": error}).to_string());
             } else {
-                terminal.fail(&err.0, None);
+                terminal.fail(&err.message, err.hint.as_deref());
             }
             Exit::Usage.into()
         }
     }
-}
-
-/// Opens everything, as the flags wish.
-fn open(global: &Global, terminal: Terminal) -> Result<Crib, WiringError> {
-    let crib = Crib::open(&wishes(global))?;
-    warn(terminal, &crib.settings);
-    Ok(crib)
-}
-
-/// Opens everything for a process that answers many calls.
-fn open_to_stay(global: &Global, terminal: Terminal) -> Result<Crib, WiringError> {
-    let crib = Crib::open(&Wishes { lives_on: true, ..wishes(global) })?;
-    warn(terminal, &crib.settings);
-    Ok(crib)
-}
-
-/// Reads what would be opened, for commands that need no more.
-fn read(global: &Global, terminal: Terminal) -> Result<Plans, WiringError> {
-    let plans = Plans::read(&wishes(global))?;
-    warn(terminal, &plans.settings);
-    Ok(plans)
-}
-
-fn warn(terminal: Terminal, settings: &Settings) {
-    for warning in &settings.warnings {
-        terminal.warn(warning);
-    }
-}
-
-fn wishes(global: &Global) -> Wishes {
-    let mut flags = Vec::new();
-    if let Some(mode) = &global.mode {
-        flags.push(("--mode", "mode", mode.clone()));
-    }
-    if let Some(toolset) = &global.toolset {
-        flags.push(("--toolset", "toolset", toolset.clone()));
-    }
-    let (workspace, assignments) = (global.workspace.clone(), global.set.clone());
-    Wishes { workspace, flags, assignments, ..Wishes::default() }
-}
-
-/// Runs `work` on an event loop, and does not wait for threads that never end.
-fn block_on<T>(work: impl Future<Output = T>) -> Result<T, WiringError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|err| WiringError(format!("no event loop: {err}")))?;
-    let done = runtime.block_on(async {
-        // With a handler, a write past the file size limit is an error and not our death.
-        const SIGXFSZ: i32 = 25;
-        let _limit =
-            tokio::signal::unix::signal(tokio::signal::unix::SignalKind::from_raw(SIGXFSZ));
-        work.await
-    });
-    runtime.shutdown_background();
-    Ok(done)
-}
-
-/// Ends when someone wants the process to: Ctrl-C, or the terminal or the system going away.
-async fn interrupted() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut term), Ok(mut hangup)) =
-        (signal(SignalKind::terminate()), signal(SignalKind::hangup()))
-    else {
-        let _ = tokio::signal::ctrl_c().await;
-        return;
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = term.recv() => {}
-        _ = hangup.recv() => {}
-    }
-}
-
-/// Returns who answers when policy asks: a person at `terminal`, if that is given and one is there.
-fn approver(
-    global: &Global,
-    terminal: Option<Terminal>,
-    crib: &Crib,
-    parks: bool,
-) -> Arc<dyn toolcrib_runtime::Approver> {
-    if global.yes {
-        return Arc::new(toolcrib_runtime::AlwaysYes("--yes".to_owned()));
-    }
-    let seconds = |name: &str| std::time::Duration::from_secs(crib.settings.count(name));
-    let (time, park_time) = (seconds("policy.approval_seconds"), seconds("policy.park_seconds"));
-    let approvals = toolcrib_ledger::Approvals::new(&crib.state);
-    Arc::new(queue::Queue {
-        approvals,
-        prompt: terminal.and_then(|terminal| prompt::Prompt::on_terminal(terminal, time)),
-        parks,
-        is_single: terminal.is_some(),
-        park_time,
-        time,
-    })
-}
-
-/// Prints lines of a result.
-fn print_lines(lines: &[String]) {
-    let mut text = lines.join("\n");
-    text.push('\n');
-    print(&text);
 }

@@ -1,4 +1,4 @@
-//! Exit codes: small, documented, one meaning each.
+//! The exit codes: few, documented, one meaning each.
 
 use std::process::ExitCode;
 
@@ -7,15 +7,15 @@ use toolcrib_core::ErrorKind;
 /// How the process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Done.
+    /// Success.
     Done,
-    /// The tool or the run failed.
+    /// The tool or the command failed.
     Failed,
     /// Wrong usage or settings.
     Usage,
     /// Refused by policy or by a person.
     Refused,
-    /// Needs approval, and nobody could be asked.
+    /// The call needs approval, and nobody could be asked.
     NeedsApproval,
     /// No such tool.
     NoTool,
@@ -25,12 +25,12 @@ pub(crate) enum Exit {
     Timeout,
     /// Interrupted.
     Interrupted,
-    /// As the command ended that was run.
+    /// The exit code of the command that was run.
     OfCommand(u8),
 }
 
 impl Exit {
-    /// The number that scripts see.
+    /// Returns the exit code that scripts see.
     pub(crate) fn number(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -46,7 +46,7 @@ impl Exit {
         }
     }
 
-    /// Returns how a call that failed in this way ends the process.
+    /// Returns how the process ends when a call failed with this kind of error.
     pub(crate) fn of(kind: ErrorKind) -> Self {
         match kind {
             ErrorKind::NoTool | ErrorKind::NotOffered => Self::NoTool,
@@ -86,7 +86,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Returns how the process ends when the command line was not understood, or only help was wanted.
+/// Returns how the process ends when the command line is wrong, or when only help or the version was asked for.
 pub(crate) fn usage(err: &clap::Error) -> ExitCode {
     if err.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() }
 }

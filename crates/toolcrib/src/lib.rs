@@ -1,8 +1,9 @@
-//! The binary: settings, wiring, one file per subcommand, the terminal. Everything that another door
-//! could need lives in the crates below.
+//! The binary: settings, wiring, one file per subcommand, the terminal. Whatever another door could need is
+//! in the crates below.
 
 mod cli;
 mod command;
+mod error;
 mod exit;
 pub mod reference;
 pub mod settings;
@@ -10,6 +11,7 @@ mod terminal;
 pub mod wiring;
 
 pub use cli::command;
+pub use error::{CliError, CliErrorKind};
 
 use std::process::ExitCode;
 
@@ -17,7 +19,7 @@ use clap::Parser;
 
 /// Runs the command line and returns its exit code.
 pub fn main() -> ExitCode {
-    // The helpers of the sandbox are this same program.
+    // The sandbox starts its helpers as this same program; if this process is one of them, it does not return.
     toolcrib_inside::enter();
     quiet_panics();
     raise_descriptors();
@@ -31,7 +33,8 @@ pub fn main() -> ExitCode {
     command::run(cli)
 }
 
-/// Takes as many descriptors as we may have: each command holds some. Commands have a limit of their own.
+/// Raises the limit of open files as far as allowed, because each running command holds some. Commands have a
+/// limit of their own.
 fn raise_descriptors() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let maximum = getrlimit(Resource::Nofile).maximum;
@@ -39,15 +42,14 @@ fn raise_descriptors() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current, maximum });
 }
 
-/// A panic is told by its place alone: what it says could hold anything a tool was handed.
+/// Makes a panic print its place and not its message, because the message could hold anything that a tool was
+/// given.
 fn quiet_panics() {
     if std::env::var_os("RUST_BACKTRACE").is_some() {
         return;
     }
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map_or_else(String::new, |place| format!(" at {place}"));
-        terminal::complain(&format!(
-            "error: this is a defect of toolcrib{place}; please report it"
-        ));
+        terminal::complain(&format!("error: Toolcrib has a bug{place}; please report it"));
     }));
 }

@@ -1,4 +1,4 @@
-//! The reference: texts about tools and settings, made from their declarations.
+//! The reference: texts about tools and settings, generated from their declarations.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use toolcrib_core::Catalogue;
 use toolcrib_core::toolset::{Offer, Toolset};
 use toolcrib_tools::CATALOGUES;
 
-use crate::settings::{Kind, Project, keys};
+use crate::settings::{Project, SettingKind, key};
 
 /// Describes one tool for a person.
 pub fn describe(offer: &Offer) -> String {
@@ -83,11 +83,11 @@ fn arguments(schema: &Value) -> Vec<Argument> {
         .collect()
 }
 
-/// Writes the reference of all tools.
+/// Returns the reference of all tools.
 pub fn tools() -> String {
     let mut text = String::from(
-        "# Tools\n\nMade from the tools' own declarations by `cargo xtask docs`; every example is run \
-         as a test.\n",
+        "# Tools\n\nGenerated from the declarations of the tools by `cargo xtask docs`. Every example is \
+         run as a test.\n",
     );
     for catalogue in CATALOGUES {
         tools_of(catalogue, &mut text);
@@ -130,43 +130,55 @@ fn tools_of(catalogue: &'static Catalogue, text: &mut String) {
     }
 }
 
-/// Writes the reference of all settings.
+/// Returns the reference of all settings.
 pub fn settings() -> String {
     let mut text = String::from(
-        "# Settings\n\nMade from the table of settings by `cargo xtask docs`.\n\n\
-         Later wins: built-in defaults, `/etc/toolcrib/config.toml`, \
-         `$XDG_CONFIG_HOME/toolcrib/config.toml`, the project's `.toolcrib/config.toml` (which can \
-         only tighten), the environment (which can only tighten `mode`, `policy` and `sandbox`), flags. `toolcrib config show --origin` shows what holds and \
-         why. A key that is not known is refused.\n",
+        "# Settings\n\nGenerated from the table of settings by `cargo xtask docs`.\n\n\
+         Each setting is read from these places, and a later place wins:\n\n\
+         1. the built-in default\n\
+         2. `/etc/toolcrib/config.toml`\n\
+         3. `$XDG_CONFIG_HOME/toolcrib/config.toml`\n\
+         4. the project's `.toolcrib/config.toml`, which can only tighten\n\
+         5. the environment, which can only tighten `mode`, `policy.*` and `sandbox.*`\n\
+         6. flags\n\n\
+         `toolcrib config show --origin` shows every value and where it comes from. An unknown name is \
+         an error.\n",
     );
-    for key in keys() {
-        let kind = match key.kind {
-            Kind::Choice(words) => {
+    for setting in key::settings() {
+        let kind = match setting.kind {
+            SettingKind::Choice(words) => {
                 words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
             }
-            Kind::Count(min, max) => format!("a whole number from {min} to {max}"),
-            Kind::Names => "a list of strings; in the environment, separated by commas".to_owned(),
-            Kind::Text => "a string".to_owned(),
-            Kind::Schemas => "a table of JSON Schemas, inline or as paths of files".to_owned(),
+            SettingKind::Count(min, max) => format!("a whole number from {min} to {max}"),
+            SettingKind::Names => {
+                "a list of strings (in the environment: separated by commas)".to_owned()
+            }
+            SettingKind::Text => "a string".to_owned(),
+            SettingKind::Schemas => {
+                "a table of JSON Schemas, inline or as paths of files".to_owned()
+            }
         };
-        let project = match key.project {
-            Project::Never => "may not set it".to_owned(),
-            Project::Stricter => "may choose an earlier word".to_owned(),
+        let project = match setting.project {
+            Project::OperatorOnly => "may not change it".to_owned(),
+            Project::Stricter => "may choose a stricter value (one further left)".to_owned(),
             Project::Smaller => "may lower it".to_owned(),
-            Project::Fewer | Project::Less => "may narrow it".to_owned(),
-            Project::More => "may add to it".to_owned(),
+            Project::Subset(_) => "may narrow it".to_owned(),
+            Project::More => "may add to the list".to_owned(),
             Project::Only(word) => format!("may set it to `{word}`"),
         };
-        let names = match key.contract_name {
-            _ if matches!(key.kind, Kind::Schemas) => "not; only in a file".to_owned(),
-            Some(name) => format!("`{}` or `{name}`", key.variable()),
-            None => format!("`{}`", key.variable()),
+        let names = match setting.contract_name {
+            _ if matches!(setting.kind, SettingKind::Schemas) => {
+                "none; only a file can set it".to_owned()
+            }
+            Some(name) => format!("`{}` or `{name}`", setting.variable()),
+            None => format!("`{}`", setting.variable()),
         };
         let _ = write!(
             text,
-            "\n## `{}`\n\n{}\n\n- What it may be: {kind}\n- Default: `{}`\n- In the environment: \
-             {names}\n- A project {project}.\n",
-            key.name, key.about, key.default
+            "\n## `{}`\n\n{}\n\n- Values: {kind}\n- Default: `{}`\n- Environment: {names}\n- A project {project}.\n",
+            setting.name,
+            setting.about(),
+            setting.default
         );
     }
     text

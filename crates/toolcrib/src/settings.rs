@@ -1,13 +1,17 @@
-//! Settings: where each may be set, what it may be, and where its value came from.
+//! Settings: which there are, who may set them, and where each value came from.
 
-mod key;
-mod kind;
+mod error;
+pub mod key;
 mod layer;
 mod load;
-mod sandbox_key;
+mod schemas;
+mod setting;
+mod tighten;
+mod trusted;
 
-pub use key::keys;
-pub use kind::{Key, Kind, Project};
-pub use layer::{Origin, SettingsError};
-pub(crate) use load::read_trusted;
-pub use load::{Overrides, Places, Settings};
+pub use error::{SettingsError, SettingsErrorKind};
+pub use layer::Origin;
+pub use load::{FlagValue, Settings, SettingsFiles};
+pub use schemas::SchemaTable;
+pub use setting::{EmptyList, Project, Setting, SettingDefault, SettingKey, SettingKind};
+pub(crate) use trusted::read_trusted;

@@ -1,4 +1,4 @@
-//! Talking to people: colour where it is wanted, nothing that could mislead a terminal.
+//! Printing to people: colour where the operator wants it, and no characters that could mislead a terminal.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,19 +7,27 @@ use toolcrib_core::escape;
 
 use crate::cli::{ColorChoice, Global};
 
-/// How much to say, and how.
+/// How much to print, and whether in colour.
 #[derive(Clone, Copy)]
 pub(crate) struct Terminal {
     /// Whether stdout takes colour.
-    out: bool,
-    /// Whether stderr does.
-    err: bool,
+    out: Colour,
+    /// Whether stderr takes colour.
+    err: Colour,
+    /// Whether only results and errors are printed.
     pub(crate) is_quiet: bool,
-    /// How much more to say: 0, 1 or 2.
+    /// How many times `-v` was given.
     pub(crate) verbosity: u8,
 }
 
-/// What a piece of text is, for colouring.
+/// Whether text is coloured.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Colour {
+    On,
+    Off,
+}
+
+/// What a piece of text means, which decides its colour.
 #[derive(Clone, Copy)]
 pub(crate) enum Paint {
     Good,
@@ -33,93 +41,102 @@ pub(crate) enum Paint {
 
 impl Terminal {
     pub(crate) fn new(global: &Global) -> Self {
-        let wants = |is_terminal: bool| match global.color {
-            ColorChoice::Always => true,
-            ColorChoice::Never => false,
-            ColorChoice::Auto => {
-                let forced = std::env::var_os("CLICOLOR_FORCE").is_some_and(|it| it != "0");
-                let refused = std::env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty())
-                    || std::env::var_os("TERM").is_some_and(|it| it == "dumb");
-                !refused && (forced || is_terminal)
-            }
+        let forced = std::env::var_os("CLICOLOR_FORCE").is_some_and(|it| it != "0");
+        let refused = std::env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty())
+            || std::env::var_os("TERM").is_some_and(|it| it == "dumb");
+        let colour_of = |stream: &dyn IsTerminal| match global.color {
+            ColorChoice::Always => Colour::On,
+            ColorChoice::Auto if !refused && (forced || stream.is_terminal()) => Colour::On,
+            ColorChoice::Auto | ColorChoice::Never => Colour::Off,
         };
         Self {
-            out: wants(io::stdout().is_terminal()),
-            err: wants(io::stderr().is_terminal()),
+            out: colour_of(&io::stdout()),
+            err: colour_of(&io::stderr()),
             is_quiet: global.quiet,
             verbosity: global.verbose,
         }
     }
 
-    /// Whether stdout takes colour.
+    /// Returns whether stdout takes colour.
     pub(crate) fn has_colour(self) -> bool {
-        self.out
+        self.out == Colour::On
     }
 
     /// Colours text for stdout.
     pub(crate) fn paint(self, paint: Paint, text: &str) -> String {
-        colour(self.out, paint, text)
+        paint_in(self.out, paint, text)
     }
 
-    /// Says something that is not a result, on stderr.
+    /// Prints a note to stderr, unless only results are wanted.
     pub(crate) fn note(self, text: &str) {
         if !self.is_quiet {
             say(&escape::lines(text));
         }
     }
 
-    /// Says that something is not as it should be.
+    /// Prints a warning to stderr, unless only results are wanted.
     pub(crate) fn warn(self, text: &str) {
         if !self.is_quiet {
-            say(&format!("{} {}", colour(self.err, Paint::Warn, "warning:"), escape::lines(text)));
+            say(&format!(
+                "{} {}",
+                paint_in(self.err, Paint::Warn, "warning:"),
+                escape::lines(text)
+            ));
         }
     }
 
-    /// Says what failed, and what to do about it.
+    /// Prints an error to stderr, and what to do about it.
     pub(crate) fn fail(self, text: &str, hint: Option<&str>) {
-        say(&format!("{} {}", colour(self.err, Paint::Bad, "error:"), escape::line(text)));
+        say(&format!("{} {}", paint_in(self.err, Paint::Bad, "error:"), escape::line(text)));
         if let Some(hint) = hint {
-            say(&format!("{} {}", colour(self.err, Paint::Dim, " hint:"), escape::line(hint)));
+            say(&format!("{} {}", paint_in(self.err, Paint::Dim, " hint:"), escape::line(hint)));
         }
     }
 
     /// Colours text for stderr.
     pub(crate) fn paint_err(self, paint: Paint, text: &str) -> String {
-        colour(self.err, paint, text)
+        paint_in(self.err, paint, text)
     }
 }
 
-/// Writes a result to stdout. Returns whether it got there: a reader that went away is told to no
-/// one, anything else is said aloud.
+/// Writes a result to stdout, and returns whether that worked. A failure is reported on stderr, unless the
+/// reader closed the pipe.
 pub(crate) fn print(text: &str) -> bool {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => true,
         Err(err) => {
             if err.kind() != io::ErrorKind::BrokenPipe {
-                say(&format!("error: the result could not be written to stdout: {err}"));
+                say(&format!("error: cannot write the result to stdout: {err}"));
             }
-            LOST.store(true, Ordering::Relaxed);
+            RESULT_LOST.store(true, Ordering::Relaxed);
             false
         }
     }
 }
 
-/// Whether a result did not get to stdout.
-pub(crate) fn is_result_lost() -> bool {
-    LOST.load(Ordering::Relaxed)
+/// Writes the lines of a result to stdout.
+pub(crate) fn print_lines(lines: &[String]) {
+    let mut text = lines.join("\n");
+    text.push('\n');
+    print(&text);
 }
 
-static LOST: AtomicBool = AtomicBool::new(false);
+/// Returns whether a result could not be written to stdout.
+pub(crate) fn is_result_lost() -> bool {
+    RESULT_LOST.load(Ordering::Relaxed)
+}
 
-/// Writes JSON to stdout as one line, every misleading character escaped.
+static RESULT_LOST: AtomicBool = AtomicBool::new(false);
+
+/// Writes JSON to stdout as one line, with every misleading character escaped.
 pub(crate) fn print_json(text: &str) -> bool {
     let mut line = escape::json(text).into_owned();
     line.push('\n');
     print(&line)
 }
 
-/// Says something on stderr where no [`Terminal`] is at hand.
+/// Prints a text to stderr where no [`Terminal`] is at hand.
 pub(crate) fn complain(text: &str) {
     say(text);
 }
@@ -130,8 +147,8 @@ fn say(text: &str) {
     let _ = err.write_all(b"\n");
 }
 
-fn colour(is_on: bool, paint: Paint, text: &str) -> String {
-    if !is_on {
+fn paint_in(colour: Colour, paint: Paint, text: &str) -> String {
+    if colour == Colour::Off {
         return text.to_owned();
     }
     let code = match paint {

@@ -14,7 +14,8 @@ use toolcrib_core::{
     Durability, Effect, ErrorKind, Event, Moment, Note, Recorder, SessionId, Usage,
 };
 use toolcrib_ledger::{
-    Previews, RecordFile, Redactor, State, Stats, Wanted, find_calls, new_call_id, report, verify,
+    CallFilter, Previews, RecordWriter, Redactor, Spans, StateFolder, Stats, comparisons,
+    find_calls, new_call_id, verify,
 };
 
 use super::median;
@@ -57,8 +58,8 @@ pub(super) fn run() -> Result<(), Box<dyn Error>> {
     many(scratch.path())
 }
 
-fn recorder(folder: &Path, previews: Previews) -> Result<RecordFile, Box<dyn Error>> {
-    Ok(RecordFile::new(&State::open(folder)?, previews, Redactor::default(), json!({})))
+fn recorder(folder: &Path, previews: Previews) -> Result<RecordWriter, Box<dyn Error>> {
+    Ok(RecordWriter::new(&StateFolder::open(folder)?, previews, Redactor::default(), json!({})))
 }
 
 /// The moments of one call that reads.
@@ -153,7 +154,7 @@ fn durable(scratch: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn start_one(record: &RecordFile) -> Result<(), String> {
+fn start_one(record: &RecordWriter) -> Result<(), String> {
     let (id, session) = (new_call_id(), SessionId("bench".to_owned()));
     let event = |moment| Event {
         at: Timestamp::now(),
@@ -180,7 +181,7 @@ fn many(scratch: &Path) -> Result<(), Box<dyn Error>> {
     const HOURS: u64 = 100;
     let folder = scratch.join("many");
     let record = recorder(&folder, Previews::Off)?;
-    let state = State::open(&folder)?;
+    let state = StateFolder::open(&folder)?;
     let now = Timestamp::now();
     let start = Instant::now();
     for number in 0..MANY {
@@ -191,20 +192,20 @@ fn many(scratch: &Path) -> Result<(), Box<dyn Error>> {
     let written = start.elapsed();
     let mut stats = Stats::open(&state)?;
     let (lines, folded) = timed(|| stats.fold())?;
-    let (_, packed) = timed(|| stats.tidy(&record, now, 90))?;
+    let (_, packed) = timed(|| stats.apply_retention(&record, now, 90))?;
     drop(stats);
     let (tools, read) = timed(|| -> Result<usize, Box<dyn Error>> {
         let mut stats = Stats::open(&state)?;
         stats.fold()?;
         let (tools, hours) = (stats.tools()?, stats.hours(0)?);
-        Ok(report::comparisons(&tools, &hours, now, report::Spans::default()).len())
+        Ok(comparisons(&tools, &hours, now, Spans::default()).len())
     })?;
     let hour = now.checked_sub(SignedDuration::from_hours(50))?;
-    let wanted = Wanted {
+    let wanted = CallFilter {
         tool: Some("clemini/grep".to_owned()),
         since: Some(hour),
         until: Some(hour.checked_add(SignedDuration::from_hours(1))?),
-        ..Wanted::default()
+        ..CallFilter::default()
     };
     let (found, searched) = timed(|| find_calls(&state, &wanted, 50))?;
     let (whole, verified) = timed(|| verify(&state))?;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolcrib::wiring::{Crib, Wishes, session};
+use toolcrib::wiring::{Crib, OpenOptions, session};
 use toolcrib_core::catalogue::{CatalogueSettings, RenderedError, Rendering};
 use toolcrib_core::{
     Call, Cancel, Catalogue, Ctx, Declaration, Effect, Limits, Tier, Tool, ToolError, Toolset,
@@ -89,7 +89,7 @@ pub(super) fn run() -> Result<(), Box<dyn Error>> {
     let events = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let yes = || Arc::new(AlwaysYes("bench".to_owned()));
 
-    let wire = || crib.runtime(yes()).map_err(|err| err.0);
+    let wire = || crib.runtime(yes()).map_err(|err| err.to_string());
     let runtime = wire()?;
     let bare = Runtime { toolset: Toolset::everything(SHELF), ..wire()? };
     let nothing =
@@ -164,9 +164,12 @@ fn row(what: &str, peer: &str, ours: Duration, theirs: Duration) {
 
 fn open(scratch: &Path, work: &Path) -> Result<Crib, Box<dyn Error>> {
     let state = scratch.join("state");
-    let wishes =
-        Wishes { workspace: Some(work.to_owned()), state: Some(state), ..Wishes::default() };
-    Crib::open(&wishes).map_err(|err| err.0.into())
+    let options = OpenOptions {
+        workspace: Some(work.to_owned()),
+        state: Some(state),
+        ..OpenOptions::default()
+    };
+    Crib::open(&options).map_err(|err| err.to_string().into())
 }
 
 async fn call(

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use toolcrib::wiring::{Crib, Wishes};
+use toolcrib::wiring::{Crib, OpenOptions};
 use toolcrib_core::command::{CommandRequest, OnTimeout, Ran, Shell};
 use toolcrib_core::{CallId, Cancel, Commands};
 use toolcrib_host::{Asker, SharedSandbox};
@@ -28,21 +28,21 @@ pub(super) fn run() -> Result<(), Box<dyn Error>> {
     std::fs::create_dir(&work)?;
     // Whoever bubblewrap is run as must reach it.
     std::fs::set_permissions(scratch.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
-    let wishes = Wishes {
+    let options = OpenOptions {
         workspace: Some(work.clone()),
         state: Some(scratch.path().join("state")),
-        lives_on: true,
+        is_long_lived: true,
         // Bubblewrap alone could not be shown what is in a home that is closed to it.
         assignments: vec!["sandbox.toolchains=[]".to_owned()],
-        ..Wishes::default()
+        ..OpenOptions::default()
     };
-    let crib = Crib::open(&wishes).map_err(|err| err.0)?;
-    crib.sandbox.user().map_err(|err| err.message)?;
+    let crib = Crib::open(&options).map_err(|err| err.to_string())?;
+    crib.sandbox().user().map_err(|err| err.message)?;
     for folder in ["state", "state/sandbox"] {
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(scratch.path().join(folder), open)?;
     }
-    let commands = crib.sandbox.commands_for(Asker::nobody());
+    let commands = crib.sandbox().commands_for(Asker::nobody());
     println!(
         "one command, `sh -c true`, median of {STARTS} (goal: ours at most 1.25 x bubblewrap alone):"
     );
@@ -55,7 +55,7 @@ pub(super) fn run() -> Result<(), Box<dyn Error>> {
 }
 
 fn starts(crib: &Crib, commands: &SharedSandbox, label: &str) -> Result<(), Box<dyn Error>> {
-    let (options, _held) = crib.sandbox.bubblewrap_alone().map_err(|err| err.message)?;
+    let (options, _held) = crib.sandbox().bubblewrap_alone().map_err(|err| err.message)?;
     let words = ["sh", "-c", "true"];
     let mut plain = Command::new("/bin/sh");
     plain.args(&words[1..]).env_clear();
@@ -63,7 +63,7 @@ fn starts(crib: &Crib, commands: &SharedSandbox, label: &str) -> Result<(), Box<
     alone.args(&options).arg("--").args(words).env_clear().env("PATH", "/usr/bin:/bin");
     let mut same_user = Command::new("/usr/bin/bwrap");
     same_user.args(&options).arg("--").args(words).env_clear().env("PATH", "/usr/bin:/bin");
-    if let Some(user) = crib.sandbox.user().map_err(|err| err.message)? {
+    if let Some(user) = crib.sandbox().user().map_err(|err| err.message)? {
         same_user.uid(user).gid(user);
     }
     let request = request(&words);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use toolcrib::wiring::{Crib, Wishes};
+use toolcrib::wiring::{Crib, OpenOptions};
 use toolcrib_core::search::{Found, Glob, Grep, Page, Pattern, Scope, Search, Sort, Want};
 use toolcrib_core::{Cancel, ToolError};
 use toolcrib_search::{Engine, Phase, Status};
@@ -50,22 +50,28 @@ pub(super) fn run() -> Result<(), Box<dyn Error>> {
         corpus::grow(&tree)?;
         tree
     };
-    let open = |state: &str, lives_on| {
+    let open = |state: &str, is_long_lived| {
         let state = Some(scratch.path().join(state));
         let assignments = vec!["search.memory_bytes=2147483648".to_owned()];
         let workspace = Some(tree.clone());
-        Crib::open(&Wishes { workspace, state, assignments, lives_on, ..Wishes::default() })
-            .map_err(|err| err.0)
+        Crib::open(&OpenOptions {
+            workspace,
+            state,
+            assignments,
+            is_long_lived,
+            ..OpenOptions::default()
+        })
+        .map_err(|err| err.to_string())
     };
     let (cold, warm) = (open("cold", false)?, open("warm", true)?);
     println!("search, {}:", describe(&tree, &rg)?);
     println!();
-    let built = build(&rg, &tree, &warm.search)?;
-    let classes = classes(&warm.search);
-    compare(&rg, &tree, &cold.search, &warm.search, &classes)?;
-    in_a_row(&warm.search, &classes)?;
-    globs(&fd, &tree, &warm.search)?;
-    print_index(&built, &warm.search, &tree)?;
+    let built = build(&rg, &tree, warm.search())?;
+    let classes = classes(warm.search());
+    compare(&rg, &tree, cold.search(), warm.search(), &classes)?;
+    in_a_row(warm.search(), &classes)?;
+    globs(&fd, &tree, warm.search())?;
+    print_index(&built, warm.search(), &tree)?;
     Ok(())
 }
 

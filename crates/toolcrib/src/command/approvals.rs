@@ -8,20 +8,22 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolcrib_core::policy::Answer;
 use toolcrib_core::{Call, CallId, Cancel, Note, Recorder, SessionId, escape};
-use toolcrib_ledger::{Approvals, Decided, Pending, Redactor, Standing};
+use toolcrib_ledger::{ApprovalAnswer, ApprovalStatus, Approvals, PendingApproval, Redactor};
 use toolcrib_runtime::{AnswerFuture, Approver, ConfirmationSource, Question, Review};
 
-use super::{block_on, interrupted, open, print_lines, render};
+use super::event_loop::{block_on, interrupted};
+use super::render;
+use super::setup::open;
 use crate::cli::{ApprovalsArgs, ApprovalsCommand, Global};
+use crate::error::CliError;
 use crate::exit::Exit;
-use crate::terminal::{Terminal, print_json};
-use crate::wiring::WiringError;
+use crate::terminal::{Terminal, print_json, print_lines};
 
 pub(super) fn run(
     global: &Global,
     terminal: Terminal,
     args: &ApprovalsArgs,
-) -> Result<Exit, WiringError> {
+) -> Result<Exit, CliError> {
     let crib = open(global, terminal)?;
     let approvals = Approvals::new(&crib.state);
     let recorder = Arc::clone(&crib.recorder);
@@ -62,17 +64,17 @@ fn list(
     redactor: &Redactor,
     all: bool,
     as_json: bool,
-) -> Result<Exit, WiringError> {
+) -> Result<Exit, CliError> {
     let now = Timestamp::now();
     let mut shown = Vec::new();
     for pending in approvals.all()? {
-        let standing = approvals.standing(&pending, now)?;
-        if all || standing == Standing::Pending {
+        let standing = approvals.status(&pending, now)?;
+        if all || standing == ApprovalStatus::Pending {
             shown.push((pending, standing));
         }
     }
     if as_json {
-        let value = |(it, standing): &(Pending, Standing)| {
+        let value = |(it, standing): &(PendingApproval, ApprovalStatus)| {
             redactor.clean_json(&as_value(approvals, it, *standing))
         };
         let all: Vec<Value> = shown.iter().map(value).collect();
@@ -80,7 +82,7 @@ fn list(
     } else if shown.is_empty() {
         print_lines(&["Nothing waits for an answer.".to_owned()]);
     } else {
-        let line = |(it, standing): &(Pending, Standing)| {
+        let line = |(it, standing): &(PendingApproval, ApprovalStatus)| {
             let age = now.duration_since(it.created_at).as_secs();
             // Whoever answers sees all of it with `show`.
             let args = it.args.to_string();
@@ -102,9 +104,9 @@ fn find(
     terminal: Terminal,
     approvals: &Approvals,
     id: &str,
-) -> Result<Option<(Pending, Standing)>, WiringError> {
+) -> Result<Option<(PendingApproval, ApprovalStatus)>, CliError> {
     if let Ok(pending) = approvals.find(id) {
-        let standing = approvals.standing(&pending, Timestamp::now())?;
+        let standing = approvals.status(&pending, Timestamp::now())?;
         return Ok(Some((pending, standing)));
     }
     let hint = "`toolcrib approvals list` shows those that wait";
@@ -112,15 +114,15 @@ fn find(
     Ok(None)
 }
 
-fn as_value(approvals: &Approvals, pending: &Pending, standing: Standing) -> Value {
-    let decided = approvals.decided(&pending.id).ok().flatten();
+fn as_value(approvals: &Approvals, pending: &PendingApproval, standing: ApprovalStatus) -> Value {
+    let decided = approvals.answer(&pending.id).ok().flatten();
     let mut value = serde_json::to_value(pending).unwrap_or_default();
     value["status"] = standing.as_str().into();
     value["answer"] = json!(decided);
     value
 }
 
-fn told(approvals: &Approvals, pending: &Pending, standing: Standing) -> Vec<String> {
+fn told(approvals: &Approvals, pending: &PendingApproval, standing: ApprovalStatus) -> Vec<String> {
     let mut lines = vec![format!("{} {}", pending.id, standing.as_str())];
     let mut add =
         |name: &str, text: &str| lines.push(format!("  {name:<11}{}", escape::line(text)));
@@ -130,20 +132,20 @@ fn told(approvals: &Approvals, pending: &Pending, standing: Standing) -> Vec<Str
         add(&format!("{key}:"), &shown);
     }
     add("workspace:", &pending.workspace);
-    for file in &pending.files {
+    for file in &pending.question.files {
         add("changes:", file);
     }
-    for loose in &pending.loose {
+    for loose in &pending.question.loose {
         add("not bound:", loose);
     }
-    add("rule:", &pending.rule);
-    if let Some(reading) = &pending.reading {
+    add("rule:", &pending.question.rule);
+    if let Some(reading) = &pending.question.reading {
         add("reading:", reading);
     }
     add("asked by:", &pending.requester);
     add("asked at:", &format!("{:.0}", pending.created_at));
     add("expires:", &format!("{:.0}", pending.expires_at));
-    if let Ok(Some(decided)) = approvals.decided(&pending.id) {
+    if let Ok(Some(decided)) = approvals.answer(&pending.id) {
         let verb = if decided.is_approved { "approved" } else { "denied" };
         add("answer:", &format!("{verb} by {} {}", decided.by, decided.words));
     }
@@ -155,11 +157,11 @@ fn answer(
     global: &Global,
     terminal: Terminal,
     approvals: &Approvals,
-    pending: &Pending,
-    standing: Standing,
+    pending: &PendingApproval,
+    standing: ApprovalStatus,
     is_approved: bool,
     words: &str,
-) -> Result<bool, WiringError> {
+) -> Result<bool, CliError> {
     // Whoever asks is not the one who answers: an agent has no terminal.
     if !global.yes && !std::io::stdin().is_terminal() {
         let hint = "answer from a terminal, or give --yes where you are the one who may";
@@ -168,12 +170,12 @@ fn answer(
         return Ok(false);
     }
     let by = format!("user {}", rustix::process::getuid().as_raw());
-    let decided = Decided { is_approved, by, words: words.to_owned(), at: Timestamp::now() };
-    let is_open = standing == Standing::Pending;
+    let decided = ApprovalAnswer { is_approved, by, words: words.to_owned(), at: Timestamp::now() };
+    let is_open = standing == ApprovalStatus::Pending;
     if is_open && approvals.decide(&pending.id, &decided)? {
         return Ok(true);
     }
-    let standing = approvals.standing(pending, Timestamp::now())?;
+    let standing = approvals.status(pending, Timestamp::now())?;
     let message = format!("{} is {} already", pending.id, standing.as_str());
     terminal.fail(&message, Some("`toolcrib approvals show` has the answer that counts"));
     Ok(false)
@@ -186,12 +188,12 @@ fn approve(
     recorder: &dyn Recorder,
     id: &str,
     as_json: bool,
-) -> Result<Exit, WiringError> {
+) -> Result<Exit, CliError> {
     let Some((pending, standing)) = find(terminal, approvals, id)? else {
         return Ok(Exit::Failed);
     };
     // One that was approved and not taken up, by a process that ended in between, can be taken up now.
-    if standing != Standing::Approved {
+    if standing != ApprovalStatus::Approved {
         if !answer(global, terminal, approvals, &pending, standing, true, "")? {
             return Ok(Exit::Failed);
         }
@@ -204,7 +206,7 @@ fn approve(
     }
     let there = Global { workspace: Some(PathBuf::from(&pending.workspace)), ..global.clone() };
     let crib = open(&there, terminal)?;
-    let by = approvals.decided(id)?.map(|decided| decided.by).unwrap_or_default();
+    let by = approvals.answer(id)?.map(|decided| decided.by).unwrap_or_default();
     let runtime = crib.runtime(Arc::new(Bound { digest: pending.digest.clone(), by }))?;
     let call = Call {
         id: CallId(pending.id.clone()),
@@ -231,7 +233,7 @@ fn approve(
 }
 
 /// Puts an answer on the record.
-fn note(recorder: &dyn Recorder, pending: &Pending, event: &str, words: &str) {
+fn note(recorder: &dyn Recorder, pending: &PendingApproval, event: &str, words: &str) {
     let by = format!("user {}", rustix::process::getuid().as_raw());
     let detail = json!({"by": by, "words": words, "requester": pending.requester});
     let (tool, call) = (pending.tool.as_str(), pending.id.as_str());

@@ -10,12 +10,15 @@ use tokio::sync::{Semaphore, mpsc};
 use toolcrib_core::{Call, Cancel, ErrorKind, Outcome, SessionId, ToolError, json as strict_json};
 use toolcrib_runtime::Runtime;
 
+use super::approver::approver;
 use super::call::unrecorded;
-use super::{approver, block_on, interrupted, open_to_stay};
+use super::event_loop::{block_on, interrupted};
+use super::setup::open_long_lived;
 use crate::cli::{CallArgs, Global};
+use crate::error::CliError;
 use crate::exit::Exit;
 use crate::terminal::{Terminal, is_result_lost, print_json};
-use crate::wiring::{WiringError, session};
+use crate::wiring::session;
 
 /// One line of stdin.
 struct BatchLine {
@@ -37,14 +40,10 @@ struct CallParams<'a> {
     args: Option<&'a RawValue>,
 }
 
-pub(super) fn run(
-    global: &Global,
-    terminal: Terminal,
-    args: &CallArgs,
-) -> Result<Exit, WiringError> {
-    let crib = open_to_stay(global, terminal)?;
+pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Result<Exit, CliError> {
+    let crib = open_long_lived(global, terminal)?;
     // Stdin holds the calls, so nobody can be asked there.
-    let approver = approver(global, None, &crib, args.park);
+    let approver = approver(global, None, &crib, args);
     let runtime = Arc::new(crib.runtime(approver)?);
     let jobs = usize::from(args.jobs);
     block_on(async move {

@@ -6,23 +6,22 @@ use serde_json::{Map, Value, json};
 use toolcrib_core::{Call, Cancel, ErrorKind, Outcome, ToolError, json as strict_json};
 use toolcrib_runtime::Preview;
 
+use super::approver::approver;
+use super::event_loop::{block_on, interrupted};
 use super::render::{self, PriorApproval};
-use super::{approver, block_on, interrupted, open};
+use super::setup::open;
 use crate::cli::{CallArgs, Global};
+use crate::error::CliError;
 use crate::exit::Exit;
 use crate::terminal::{Terminal, print_json};
-use crate::wiring::{Crib, WiringError, session};
+use crate::wiring::{Crib, session};
 
-pub(super) fn run(
-    global: &Global,
-    terminal: Terminal,
-    args: &CallArgs,
-) -> Result<Exit, WiringError> {
+pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Result<Exit, CliError> {
     if args.jobs > 1 {
-        return Err(WiringError("--jobs needs --batch: a single call is one job".to_owned()));
+        return Err(CliError::usage("--jobs needs --batch: a single call is one job"));
     }
     let crib = open(global, terminal)?;
-    let runtime = crib.runtime(approver(global, Some(terminal), &crib, args.park))?;
+    let runtime = crib.runtime(approver(global, Some(terminal), &crib, args))?;
     let mut call = Call {
         id: toolcrib_ledger::new_call_id(),
         session: session(),

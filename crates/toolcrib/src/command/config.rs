@@ -1,26 +1,26 @@
-//! `toolcrib config`: what holds, and why.
+//! `toolcrib config`: the settings in force, and where each comes from.
 
 use serde_json::{Value, json};
 use toolcrib_core::escape;
 
-use super::{print_lines, read};
+use super::setup::read_config;
 use crate::cli::{ConfigArgs, ConfigCommand, Global};
+use crate::error::CliError;
 use crate::exit::Exit;
-use crate::terminal::{Paint, Terminal, print_json};
-use crate::wiring::WiringError;
+use crate::terminal::{Paint, Terminal, print_json, print_lines};
 
 pub(super) fn run(
     global: &Global,
     terminal: Terminal,
     args: &ConfigArgs,
-) -> Result<Exit, WiringError> {
-    let plans = read(global, terminal)?;
+) -> Result<Exit, CliError> {
+    let config = read_config(global, terminal)?;
     let ConfigCommand::Show { origin, json } = &args.command;
     let places = [
-        ("workspace", plans.root.path().display().to_string()),
+        ("workspace", config.root.path().display().to_string()),
         (
             "state",
-            plans.state.as_ref().map_or_else(|err| err.0.clone(), |it| it.display().to_string()),
+            config.state.as_ref().map_or_else(|err| err.to_string(), |it| it.display().to_string()),
         ),
     ];
     if *json {
@@ -28,9 +28,12 @@ pub(super) fn run(
         for (name, place) in places {
             all.insert(name.to_owned(), json!({"value": place}));
         }
-        for (key, value, origin) in plans.settings.all() {
+        for (setting, value, origin) in config.settings.all() {
             let value = serde_json::to_value(value).unwrap_or(Value::Null);
-            all.insert(key.name.to_owned(), json!({"value": value, "origin": origin.to_string()}));
+            all.insert(
+                setting.name.to_owned(),
+                json!({"value": value, "origin": origin.to_string()}),
+            );
         }
         print_json(&Value::Object(all).to_string());
         return Ok(Exit::Done);
@@ -39,8 +42,8 @@ pub(super) fn run(
     for (name, place) in places {
         lines.push(terminal.paint(Paint::Dim, &format!("# {name}: {place}")));
     }
-    for (key, value, from) in plans.settings.all() {
-        let line = escape::line(&format!("{} = {value}", key.name)).into_owned();
+    for (setting, value, from) in config.settings.all() {
+        let line = escape::line(&format!("{} = {value}", setting.name)).into_owned();
         let note = format!("# {from}");
         lines.push(if *origin {
             format!("{line:<44} {}", terminal.paint(Paint::Dim, &note))

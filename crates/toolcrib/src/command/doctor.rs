@@ -1,69 +1,75 @@
-//! `toolcrib doctor`: what works here, what does not, and why.
+//! `toolcrib doctor`: what works here, what does not, and why. People run it when nothing else works, so it
+//! goes on where every other command stops.
 
 use serde_json::{Map, Value, json};
-use toolcrib_host::Enforced;
+use toolcrib_core::escape;
+use toolcrib_host::{Enforced, Finding};
 
 use super::search::Facts;
-use super::{print_lines, read, wishes};
+use super::setup::{open_options, warn};
 use crate::cli::{DoctorArgs, Global};
+use crate::error::CliError;
 use crate::exit::Exit;
-use crate::terminal::{Paint, Terminal, print_json};
-use crate::wiring::{Crib, WiringError, toolset};
+use crate::settings::{Origin, key};
+use crate::terminal::{Paint, Terminal, print_json, print_lines};
+use crate::wiring::{Diagnosis, toolset};
 
-/// One thing that was looked at.
-struct Finding {
+/// The result of one check, as a line shows it.
+struct DoctorCheck {
     name: &'static str,
-    is_good: bool,
+    state: Enforced,
     says: String,
 }
 
-pub(super) fn run(
-    global: &Global,
-    terminal: Terminal,
-    args: &DoctorArgs,
-) -> Result<Exit, WiringError> {
-    let plans = read(global, terminal)?;
-    let good = |name, says: String| Finding { name, is_good: true, says };
-    let mut findings = vec![
-        good("version", env!("CARGO_PKG_VERSION").to_owned()),
-        good("kernel", kernel()),
-        good("workspace", plans.root.path().display().to_string()),
-        good("mode", plans.settings.text("mode").to_owned()),
-    ];
-    findings.push(match toolset(&plans.settings) {
-        Ok(toolset) => good("tools", format!("{} on offer", toolset.offers().len())),
-        Err(err) => Finding { name: "tools", is_good: false, says: err.0 },
-    });
-    let facts = match &plans.state {
-        Ok(state) => {
-            let opened = toolcrib_ledger::State::open(state);
-            findings.push(match opened {
-                Ok(_) => good("state", state.display().to_string()),
-                Err(err) => Finding { name: "state", is_good: false, says: err.0 },
-            });
-            Some(Facts::gather(&plans.settings, state, plans.root.path()))
+impl DoctorCheck {
+    fn of(name: &'static str, result: Result<String, &CliError>) -> Self {
+        match result {
+            Ok(says) => Self { name, state: Enforced::Enforced, says },
+            Err(err) => Self { name, state: Enforced::Failed, says: err.to_string() },
         }
-        Err(err) => {
-            findings.push(Finding { name: "state", is_good: false, says: err.0.clone() });
-            None
-        }
+    }
+
+    fn good(name: &'static str, says: String) -> Self {
+        Self::of(name, Ok(says))
+    }
+
+    /// A check that cannot be made before the settings can be loaded.
+    fn unknown(name: &'static str) -> Self {
+        let says = "not checked, because it needs the settings".to_owned();
+        Self { name, state: Enforced::Unknown, says }
+    }
+
+    fn is_good(&self) -> bool {
+        self.state == Enforced::Enforced
+    }
+}
+
+pub(super) fn run(global: &Global, terminal: Terminal, args: &DoctorArgs) -> Exit {
+    let diagnosis = Diagnosis::make(&open_options(global));
+    warn(terminal, &diagnosis.settings);
+    let checks = checks(&diagnosis);
+    let facts = match (&diagnosis.state, &diagnosis.workspace) {
+        (Ok(state), Ok(workspace)) => Some(Facts::gather(&diagnosis.settings, state, workspace)),
+        _ => None,
     };
-    let sandbox = Crib::open(&wishes(global)).map(|crib| crib.sandbox.examine());
-    let sandbox = sandbox.unwrap_or_default();
-    let is_well = findings.iter().all(|finding| finding.is_good)
+    let sandbox = sandbox(&diagnosis);
+    let is_well = checks.iter().all(DoctorCheck::is_good)
         && sandbox.iter().all(|it| it.state == Enforced::Enforced);
     if args.json {
-        let mut all: Map<String, Value> = findings
+        let mut all: Map<String, Value> = checks
             .iter()
-            .map(|it| (it.name.to_owned(), json!({"ok": it.is_good, "says": it.says})))
+            .map(|it| (it.name.to_owned(), json!({"ok": it.is_good(), "says": it.says})))
             .collect();
         all.insert("sandbox".to_owned(), serde_json::to_value(&sandbox).unwrap_or_default());
         all.insert("search".to_owned(), facts.map_or(Value::Null, |facts| facts.json()));
         print_json(&Value::Object(all).to_string());
     } else {
-        let mut lines: Vec<String> = findings.iter().map(|it| line(terminal, it)).collect();
+        let mut lines: Vec<String> = checks.iter().map(|it| line(terminal, it)).collect();
         lines.push(String::new());
         lines.push("Sandbox".to_owned());
+        if diagnosis.settings_error.is_some() && diagnosis.sandbox.is_ok() {
+            lines.push("  (with the default settings)".to_owned());
+        }
         for it in &sandbox {
             lines.extend(mechanism(terminal, it));
         }
@@ -74,25 +80,70 @@ pub(super) fn run(
         }
         print_lines(&lines);
     }
-    Ok(if is_well { Exit::Done } else { Exit::Failed })
+    if is_well { Exit::Done } else { Exit::Failed }
 }
 
-fn line(terminal: Terminal, finding: &Finding) -> String {
-    let mark = if finding.is_good {
-        terminal.paint(Paint::Good, "✓")
+/// Returns a check for each part, and one for what goes wrong only when all are opened together.
+fn checks(diagnosis: &Diagnosis) -> Vec<DoctorCheck> {
+    let shown = |path: &std::path::PathBuf| path.display().to_string();
+    let settings = &diagnosis.settings;
+    let mut checks = vec![
+        DoctorCheck::good("version", env!("CARGO_PKG_VERSION").to_owned()),
+        DoctorCheck::good("kernel", kernel()),
+        DoctorCheck::of("workspace", diagnosis.workspace.as_ref().map(shown)),
+    ];
+    if let Some(err) = &diagnosis.settings_error {
+        checks.push(DoctorCheck::of("settings", Err(err)));
+        checks.extend(["mode", "tools", "rules"].map(DoctorCheck::unknown));
     } else {
-        terminal.paint(Paint::Bad, "✗")
-    };
-    format!("{mark} {:<10} {}", finding.name, finding.says)
+        let changed = settings.all().filter(|(_, _, origin)| **origin != Origin::Default).count();
+        checks.push(DoctorCheck::good("settings", format!("{changed} changed from the default")));
+        checks.push(DoctorCheck::good("mode", settings.get(key::MODE).as_str().to_owned()));
+        let offered = toolset(settings).map(|it| format!("{} on offer", it.offers().len()));
+        checks.push(DoctorCheck::of("tools", offered.as_ref().map(Clone::clone)));
+        let rules = diagnosis.rules.as_ref().map(|count| format!("{count} in force"));
+        checks.push(DoctorCheck::of("rules", rules));
+    }
+    checks.push(DoctorCheck::of("state", diagnosis.state.as_ref().map(shown)));
+    // Calls fail with this error; it has a line of its own unless a line above already shows it.
+    if let Err(err) = &diagnosis.start {
+        let is_shown = checks.iter().any(|it| it.says == err.to_string())
+            || diagnosis.sandbox.as_ref().is_err_and(|it| it.message == err.message);
+        if !is_shown {
+            checks.push(DoctorCheck::of("calls", Err(err)));
+        }
+    }
+    checks
 }
 
-fn mechanism(terminal: Terminal, it: &toolcrib_host::Finding) -> Vec<String> {
-    let mark = match it.state {
+/// Returns what was found out about the sandbox, or the one finding that it cannot be examined.
+fn sandbox(diagnosis: &Diagnosis) -> Vec<Finding> {
+    let unusable = |err: &CliError| Finding {
+        name: "sandbox".to_owned(),
+        state: Enforced::Failed,
+        says: err.to_string(),
+        fix: None,
+    };
+    match &diagnosis.sandbox {
+        Ok(findings) => findings.clone(),
+        Err(err) => vec![unusable(err)],
+    }
+}
+
+fn mark(terminal: Terminal, state: Enforced) -> String {
+    match state {
         Enforced::Enforced => terminal.paint(Paint::Good, "✓"),
         Enforced::Missing | Enforced::Failed => terminal.paint(Paint::Bad, "✗"),
         Enforced::Unknown => terminal.paint(Paint::Warn, "?"),
-    };
-    let mut lines = vec![format!("  {mark} {:<26} {}", it.name, it.says)];
+    }
+}
+
+fn line(terminal: Terminal, check: &DoctorCheck) -> String {
+    format!("{} {:<10} {}", mark(terminal, check.state), check.name, escape::line(&check.says))
+}
+
+fn mechanism(terminal: Terminal, it: &Finding) -> Vec<String> {
+    let mut lines = vec![format!("  {} {:<26} {}", mark(terminal, it.state), it.name, it.says)];
     if let Some(fix) = &it.fix {
         lines.push(format!("    {:<26} fix: {fix}", ""));
     }

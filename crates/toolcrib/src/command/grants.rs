@@ -1,22 +1,22 @@
-//! `toolcrib grants`: what was answered with "always".
+//! `toolcrib grants`: lists and revokes grants, which answers of "always" make.
 
 use jiff::Timestamp;
 use serde_json::json;
 use toolcrib_core::policy::{Grant, Scope};
 use toolcrib_core::{Note, escape};
-use toolcrib_ledger::GrantFile;
+use toolcrib_ledger::{Act, EventKind, GrantFile};
 
-use super::{open, print_lines};
+use super::setup::open;
 use crate::cli::{Global, GrantsArgs, GrantsCommand};
+use crate::error::CliError;
 use crate::exit::Exit;
-use crate::terminal::{Terminal, print_json};
-use crate::wiring::WiringError;
+use crate::terminal::{Terminal, print_json, print_lines};
 
 pub(super) fn run(
     global: &Global,
     terminal: Terminal,
     args: &GrantsArgs,
-) -> Result<Exit, WiringError> {
+) -> Result<Exit, CliError> {
     let crib = open(global, terminal)?;
     let grants = GrantFile::new(&crib.state);
     match &args.command {
@@ -25,12 +25,10 @@ pub(super) fn run(
             if *json {
                 print_json(&serde_json::to_string(&all)?);
             } else if all.is_empty() {
-                print_lines(&[
-                    "Nothing is granted. An answer of \"always\" makes a grant.".to_owned()
-                ]);
+                print_lines(&["No grants. An answer of \"always\" makes one.".to_owned()]);
             } else {
                 let now = crib.clock.now();
-                print_lines(&all.iter().map(|grant| line(grant, now)).collect::<Vec<_>>());
+                print_lines(&all.iter().map(|grant| describe(grant, now)).collect::<Vec<_>>());
             }
             Ok(Exit::Done)
         }
@@ -39,24 +37,25 @@ pub(super) fn run(
                 let note = Note {
                     at: crib.clock.now(),
                     actor: "user",
-                    act: "grant",
-                    event: "revoked",
+                    act: Act::Grant.as_str(),
+                    event: EventKind::Revoked.as_str(),
                     tool: "",
                     call: "",
                     detail: json!({"id": id, "by": format!("user {}", rustix::process::getuid().as_raw())}),
                 };
-                crib.recorder.note(&note).map_err(WiringError)?;
-                print_lines(&[format!("Taken back: {}", escape::line(id))]);
+                crib.recorder.note(&note).map_err(CliError::usage)?;
+                print_lines(&[format!("Revoked: {}", escape::line(id))]);
                 return Ok(Exit::Done);
             }
-            let hint = "`toolcrib grants list` shows those there are";
+            let hint = "`toolcrib grants list` lists the grants";
             terminal.fail(&format!("there is no grant `{}`", escape::line(id)), Some(hint));
             Ok(Exit::Failed)
         }
     }
 }
 
-fn line(grant: &Grant, now: Timestamp) -> String {
+/// Returns a grant in two lines.
+fn describe(grant: &Grant, now: Timestamp) -> String {
     let scope = match &grant.scope {
         Scope::Session(id) => format!("session {id}"),
         Scope::Project(path) => format!("project {}", escape::line(path)),
@@ -75,7 +74,7 @@ fn line(grant: &Grant, now: Timestamp) -> String {
         "{}  {}  {}\n    {scope}, {until}; by {} at {:.0}; {used}",
         escape::line(&grant.id),
         escape::line(&grant.tool_name),
-        // What it covers, not what somebody wrote beside that.
+        // The text is made from what the grant covers; a comment in the file could say something else.
         escape::line(&grant.covers.text()),
         escape::line(&grant.by),
         grant.created_at,

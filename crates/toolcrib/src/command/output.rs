@@ -4,11 +4,11 @@ use toolcrib_core::Commands;
 use toolcrib_core::command::{Lines, Stream};
 use toolcrib_host::Asker;
 
-use super::open;
+use super::setup::open;
 use crate::cli::{Global, OutputArgs};
+use crate::error::CliError;
 use crate::exit::Exit;
 use crate::terminal::{Terminal, print};
-use crate::wiring::WiringError;
 
 /// The most bytes that are printed at once.
 const MOST_PRINTED_BYTES: usize = 256 << 20;
@@ -17,14 +17,14 @@ pub(super) fn run(
     global: &Global,
     terminal: Terminal,
     args: &OutputArgs,
-) -> Result<Exit, WiringError> {
+) -> Result<Exit, CliError> {
     let crib = open(global, terminal)?;
     let stream = if args.stderr { Stream::Stderr } else { Stream::Stdout };
     let (from, count) = match &args.lines {
         Some(range) => lines(range)?,
         None => (1, u64::MAX),
     };
-    let commands = crib.sandbox.commands_for(Asker::nobody());
+    let commands = crib.sandbox().commands_for(Asker::nobody());
     match commands.read(&args.call, stream, Lines { from, count, most: MOST_PRINTED_BYTES }) {
         Ok(excerpt) => {
             print(&excerpt.text);
@@ -41,8 +41,9 @@ pub(super) fn run(
 }
 
 /// Parses `FROM-TO`, `FROM-` or `FROM` into a first line and a count.
-fn lines(range: &str) -> Result<(u64, u64), WiringError> {
-    let bad = || WiringError(format!("invalid --lines `{range}`: write FROM-TO, such as 100-200"));
+fn lines(range: &str) -> Result<(u64, u64), CliError> {
+    let bad =
+        || CliError::usage(format!("invalid --lines `{range}`: write FROM-TO, such as 100-200"));
     let number = |text: &str| text.trim().parse::<u64>().ok().filter(|number| *number > 0);
     let (from, to) = match range.split_once('-') {
         Some((from, "")) => (number(from).ok_or_else(bad)?, u64::MAX),

@@ -6,22 +6,25 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolcrib_core::policy::{Confirmation, Layer, Policy, Rule, Says, Source, rules_in};
 use toolcrib_core::{Call, Cancel, Verdict, escape};
-use toolcrib_ledger::{PastCall, past_calls};
+use toolcrib_ledger::{RecordedCall, recorded_calls};
 use toolcrib_runtime::{Nobody, Preview};
 use toolcrib_shell::Bash;
 
 use super::call::arguments;
-use super::{block_on, open, print_lines, render};
+use super::event_loop::block_on;
+use super::render;
+use super::setup::open;
 use crate::cli::{Global, PolicyArgs, PolicyCommand};
+use crate::error::CliError;
 use crate::exit::Exit;
-use crate::terminal::{Paint, Terminal, print_json};
-use crate::wiring::{WiringError, session};
+use crate::terminal::{Paint, Terminal, print_json, print_lines};
+use crate::wiring::session;
 
 pub(super) fn run(
     global: &Global,
     terminal: Terminal,
     args: &PolicyArgs,
-) -> Result<Exit, WiringError> {
+) -> Result<Exit, CliError> {
     match &args.command {
         PolicyCommand::Explain { tool, args, json } => explain(global, terminal, tool, args, *json),
         PolicyCommand::Check { file } => check(terminal, file),
@@ -37,7 +40,7 @@ pub(super) fn explain(
     tool: &str,
     words: &[String],
     as_json: bool,
-) -> Result<Exit, WiringError> {
+) -> Result<Exit, CliError> {
     let crib = open(global, terminal)?;
     let runtime = crib.runtime(Arc::new(Nobody))?;
     let mut call = Call {
@@ -117,10 +120,10 @@ pub(super) fn place(source: &Source) -> String {
     format!("{}, line {}", source.file, source.line)
 }
 
-fn check(terminal: Terminal, file: &Path) -> Result<Exit, WiringError> {
+fn check(terminal: Terminal, file: &Path) -> Result<Exit, CliError> {
     let shown = file.display().to_string();
     let text = std::fs::read_to_string(file)
-        .map_err(|err| WiringError(format!("`{shown}` cannot be read: {err}")))?;
+        .map_err(|err| CliError::usage(format!("`{shown}` cannot be read: {err}")))?;
     match rules_in(&text, &shown, Layer::Operator, Some(&Bash::default())) {
         Ok(said) => {
             let line = |rule: &Rule| {
@@ -160,21 +163,21 @@ fn replay(
     file: Option<&Path>,
     days: u16,
     as_json: bool,
-) -> Result<Exit, WiringError> {
+) -> Result<Exit, CliError> {
     let crib = open(global, terminal)?;
-    let mut policy = Arc::clone(&crib.policy);
+    let mut policy = Arc::clone(&crib.rules.policy);
     if let Some(file) = file {
         let shown = file.display().to_string();
         let text = std::fs::read_to_string(file)
-            .map_err(|err| WiringError(format!("`{shown}` cannot be read: {err}")))?;
-        let more = rules_in(&text, &shown, Layer::Operator, Some(&*crib.shell))?;
+            .map_err(|err| CliError::usage(format!("`{shown}` cannot be read: {err}")))?;
+        let more = rules_in(&text, &shown, Layer::Operator, Some(&*crib.rules.shell))?;
         let rules = policy.rules().iter().cloned().chain(more.rules).collect();
         policy = Arc::new(Policy::new(policy.mode(), rules));
     }
-    let runtime = crib.runtime_by(policy, Arc::new(Nobody))?;
+    let runtime = crib.runtime_with(policy, Arc::new(Nobody))?;
     let span = jiff::SignedDuration::from_hours(i64::from(days) * 24);
     let since = crib.clock.now().checked_sub(span).unwrap_or(jiff::Timestamp::MIN);
-    let (calls, unread) = past_calls(&crib.state, since)?;
+    let (calls, unread) = recorded_calls(&crib.state, since)?;
     let (mut same, mut unknown, mut changed) = (0, unread, Vec::new());
     for call in calls {
         let (Some(args), Some(before)) = (call.args.clone(), call.verdict) else {
@@ -205,7 +208,7 @@ fn replay(
         print_json(&json!({"same": same, "unknown": unknown, "changed": changed}).to_string());
         return Ok(Exit::Done);
     }
-    let line = |(call, before, now): &(PastCall, &str, toolcrib_core::Decision)| {
+    let line = |(call, before, now): &(RecordedCall, &str, toolcrib_core::Decision)| {
         let args: String = call
             .args
             .as_ref()

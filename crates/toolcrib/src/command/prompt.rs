@@ -1,5 +1,5 @@
-//! Asking a person on the terminal. What is shown is what will run; Enter, the end of input and
-//! anything but yes mean no.
+//! Asks a person on the terminal about a call. What is shown is what will run. Enter, the end of input and
+//! everything but yes mean no.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -22,29 +22,41 @@ use crate::terminal::{Paint, Terminal};
 /// A person at the terminal.
 pub(super) struct Prompt {
     terminal: Terminal,
-    /// How long there is to answer.
+    /// How long the person has to answer.
     time: Duration,
-    /// One question at a time.
+    /// Held while a question is open, so that there is one question at a time.
     asking: tokio::sync::Mutex<()>,
 }
 
-/// The longest answer.
-const MOST_TYPED: usize = 64 << 10;
+/// The most bytes that are read as one answer.
+const MOST_TYPED_BYTES: usize = 64 << 10;
 
-/// Who answers here.
-const WHO: &str = "terminal";
+/// The name that the record has for the person at the terminal.
+const ANSWERED_BY: &str = "terminal";
+
+/// How much of a question is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// Long texts are folded.
+    Folded,
+    /// Nothing is left out.
+    Whole,
+}
 
 impl Prompt {
-    /// Returns a prompt if someone is there to see and answer it.
+    /// Returns a prompt if a person can see the question and type an answer.
     pub(super) fn on_terminal(terminal: Terminal, time: Duration) -> Option<Self> {
         let is_seen = std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
         let is_attended = is_seen && keyboard().is_some();
         is_attended.then(|| Self { terminal, time, asking: tokio::sync::Mutex::new(()) })
     }
 
-    /// The question, and whether all of it is shown. With `all`, it is.
-    fn text(&self, question: &Question, all: bool) -> (String, bool) {
-        let most = if all { usize::MAX } else { MOST_SHOWN };
+    /// Returns the text of the question, and how much of the question it shows.
+    fn text(&self, question: &Question, extent: Extent) -> (String, Extent) {
+        let most = match extent {
+            Extent::Folded => MOST_ARGUMENT_BYTES,
+            Extent::Whole => usize::MAX,
+        };
         let declaration = question.declaration;
         let mut text = format!(
             "{} {}\nParameters:\n",
@@ -53,7 +65,7 @@ impl Prompt {
         );
         let edits = &question.plan.edits;
         for (key, value) in question.args.as_object().into_iter().flatten() {
-            // What is shown line by line below is only counted here.
+            // The difference below shows this text line by line, so only its size is shown here.
             let is_below = value.is_string()
                 && edits.iter().any(|edit| edit.after.as_deref() == value.as_str());
             let shown = match value {
@@ -73,31 +85,30 @@ impl Prompt {
         let _ = writeln!(text, "Risk level: {}", declaration.tier.risk().as_str());
         let _ = writeln!(text, "Asked because: {}", question.decision.rule);
         if let Some(source) = &question.decision.source {
-            let _ =
-                writeln!(text, "Rule from: {}, line {}", escape::line(&source.file), source.line);
+            let _ = writeln!(text, "Rule: {}, line {}", escape::line(&source.file), source.line);
         }
         if let Some(reading) = &question.decision.reading {
             let _ = writeln!(text, "Reading: {}", folded(&escape::line(reading), most));
         }
-        for loose in &question.unpinned {
-            let _ = writeln!(text, "Not bound: {}", escape::line(loose));
+        for unpinned in &question.unpinned {
+            let _ = writeln!(text, "Your approval does not pin: {}", escape::line(unpinned));
         }
         for edit in edits {
             let (before, after) = (edit.before.as_deref(), edit.after.as_deref());
             let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
-            if all {
-                text.push_str(&whole(before, after));
-            } else {
-                text.push_str(&texts(self.terminal, before, after));
-            }
+            text.push_str(&match extent {
+                Extent::Folded => texts(self.terminal, before, after),
+                Extent::Whole => whole(before, after),
+            });
         }
-        let is_whole = all || !(text.contains(HIDDEN) || text.contains(LEFT_OUT));
-        if !is_whole {
-            text.push_str("\nNot all of it is shown: v shows the rest.");
+        let is_folded =
+            extent == Extent::Folded && (text.contains(HIDDEN) || text.contains(LEFT_OUT));
+        if is_folded {
+            text.push_str("\nSome of this is hidden. Type v to see all of it.");
         }
         text = without_gaps(&text);
         text.push_str("\nApprove? (y/n/always): ");
-        (text, is_whole)
+        (text, if is_folded { Extent::Folded } else { Extent::Whole })
     }
 }
 
@@ -105,12 +116,12 @@ impl Approver for Prompt {
     fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
         Box::pin(async move {
             let _one = self.asking.lock().await;
-            let (text, is_whole) = self.text(question, false);
-            let all = self.text(question, true).0;
+            let (text, extent) = self.text(question, Extent::Folded);
+            let whole = self.text(question, Extent::Whole).0;
             let (question, time) = (question.clone(), self.time);
-            let shown = Shown { text, all, is_whole };
+            let text = QuestionText { text, extent, whole };
             let answer =
-                tokio::task::spawn_blocking(move || Dialog::open(time)?.answer(shown, &question));
+                tokio::task::spawn_blocking(move || Dialog::open(time)?.answer(text, &question));
             let start = Instant::now();
             let answer = answer.await.ok().flatten();
             answer.unwrap_or_else(|| {
@@ -119,28 +130,31 @@ impl Approver for Prompt {
                 if is_late {
                     Answer::No("nobody".to_owned(), words)
                 } else {
-                    Answer::No(WHO.to_owned(), String::new())
+                    Answer::No(ANSWERED_BY.to_owned(), String::new())
                 }
             })
         })
     }
 }
 
-/// The longest argument that is shown whole at first.
-const MOST_SHOWN: usize = 4000;
+/// The longest argument that is not folded at first.
+const MOST_ARGUMENT_BYTES: usize = 4000;
 
-/// What stands for what is not shown.
+/// The mark that stands for the folded part of a text.
 const HIDDEN: &str = "bytes not shown …]";
 
-/// A question as it is shown.
-struct Shown {
+/// A question in words.
+struct QuestionText {
+    /// The text that is shown first.
     text: String,
-    /// The same with nothing left out.
-    all: String,
-    is_whole: bool,
+    /// How much of the question that text shows.
+    extent: Extent,
+    /// The text with nothing left out.
+    whole: String,
 }
 
-/// A text as it is, its lines below each other: a line break is none of its characters.
+/// Returns a text with each of its lines on a row of its own, marked at the left, so that a line break in the
+/// text cannot begin a row of ours.
 fn block(text: &str) -> String {
     if !text.contains('\n') {
         return escape::line(text).into_owned();
@@ -149,10 +163,10 @@ fn block(text: &str) -> String {
     lines.collect()
 }
 
-/// The longest run of blanks that is shown as it is: more could push what is before it out of sight.
+/// The longest run of blanks that is shown as it is. A longer run could push the text before it out of sight.
 const MOST_BLANKS: usize = 40;
 
-/// A text with long runs of blanks counted in their place.
+/// Returns a text in which long runs of blanks are replaced by their count.
 fn without_gaps(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -169,7 +183,7 @@ fn without_gaps(text: &str) -> String {
     out + rest
 }
 
-/// Both sides of a change, whole.
+/// Returns both sides of a change in full.
 fn whole(before: &str, after: &str) -> String {
     let side = |name: &str, text: &str| {
         format!("  {name} ({} bytes):{}\n", text.len(), block(&format!("{text}\n")))
@@ -177,7 +191,7 @@ fn whole(before: &str, after: &str) -> String {
     format!("{}{}", side("before", before), side("after", after))
 }
 
-/// A long text without its middle, and how much that is: its end must not be pushed out of sight.
+/// Returns a long text with its middle replaced by a count, so that its end is not pushed out of sight.
 fn folded(text: &str, most: usize) -> Cow<'_, str> {
     if text.len() <= most {
         return Cow::Borrowed(text);
@@ -188,7 +202,7 @@ fn folded(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{} [… {hidden} {HIDDEN} {}", &text[..head], &text[tail..]))
 }
 
-/// Returns where a person types: stdin, or the terminal itself where stdin is something else.
+/// Returns the file that a person types into: stdin, or the terminal itself if stdin is something else.
 fn keyboard() -> Option<File> {
     let stdin = std::io::stdin();
     if stdin.is_terminal() {
@@ -197,60 +211,64 @@ fn keyboard() -> Option<File> {
     File::open("/dev/tty").ok()
 }
 
-/// One question and what follows from its answer. Whatever is not clearly yes is no.
+/// One question and what follows from its answer. An answer that is not clearly yes is no.
 struct Dialog {
     keyboard: File,
-    /// What was typed and is not a line yet.
+    /// The bytes that were typed and not ended by Enter yet.
     typed: Vec<u8>,
-    until: Instant,
+    /// When the time to answer is over.
+    deadline: Instant,
 }
 
 impl Dialog {
     fn open(time: Duration) -> Option<Self> {
         let keyboard = keyboard()?;
-        // What was typed before the question was not an answer to it.
+        // Input from before the question is not an answer to it.
         let _ = tcflush(&keyboard, QueueSelector::IFlush);
-        Some(Self { keyboard, typed: Vec::new(), until: Instant::now() + time })
+        Some(Self { keyboard, typed: Vec::new(), deadline: Instant::now() + time })
     }
 
-    fn answer(&mut self, shown: Shown, question: &Question) -> Option<Answer> {
-        show(&shown.text);
-        let mut is_seen = shown.is_whole;
+    /// Shows the question and returns the answer; nothing if there is none.
+    fn answer(&mut self, text: QuestionText, question: &Question) -> Option<Answer> {
+        show(&text.text);
+        let mut is_seen = text.extent == Extent::Whole;
         let mut wrong = 0;
         while wrong < 3 {
             let line = self.line()?;
             let (word, rest) = line.split_once(' ').unwrap_or((&line, ""));
             match word.to_lowercase().as_str() {
                 "v" | "view" if rest.is_empty() => {
-                    show(&shown.all);
+                    show(&text.whole);
                     is_seen = true;
                 }
                 "y" | "yes" | "a" | "always" if !is_seen && rest.is_empty() => {
                     is_seen = true;
-                    show("Not all of it was shown: v shows it, y once more runs it unseen: ");
+                    show(
+                        "You have not seen all of it. Type v to see it, or y again to run it anyway: ",
+                    );
                 }
-                "y" | "yes" if rest.is_empty() => return Some(Answer::Yes(WHO.to_owned())),
+                "y" | "yes" if rest.is_empty() => return Some(Answer::Yes(ANSWERED_BY.to_owned())),
                 "a" | "always" if rest.is_empty() => {
-                    let wish = self.wish(question)?;
-                    return Some(Answer::Always(WHO.to_owned(), wish));
+                    let wish = self.grant(question)?;
+                    return Some(Answer::Always(ANSWERED_BY.to_owned(), wish));
                 }
                 "n" | "no" | "" => {
-                    return Some(Answer::No(WHO.to_owned(), rest.trim().to_owned()));
+                    return Some(Answer::No(ANSWERED_BY.to_owned(), rest.trim().to_owned()));
                 }
                 _ => {
                     wrong += 1;
-                    show("Answer y, n or always; after n, words for the agent: ");
+                    show("Type y, n or always; after n you can add a message for the agent: ");
                 }
             }
         }
         None
     }
 
-    /// Finds out what "always" is to mean, and shows it before it is stored.
-    fn wish(&mut self, question: &Question) -> Option<Wish> {
+    /// Asks what "always" covers, where and for how long, and shows the grant before it is stored.
+    fn grant(&mut self, question: &Question) -> Option<Wish> {
         let open: Vec<&Covers> =
             question.choices.iter().filter(|it| it.1.is_none()).map(|it| &it.0).collect();
-        let mut text = "\nAlways what?\n".to_owned();
+        let mut text = "\nAlways allow what?\n".to_owned();
         let mut number = 0;
         for (covers, refused) in &question.choices {
             if let Some(why) = refused {
@@ -263,14 +281,14 @@ impl Dialog {
         text.push_str("Number (Enter: no): ");
         show(&text);
         let covers = open.get(self.line()?.parse::<usize>().ok()?.checked_sub(1)?)?;
-        show("Where? s: this session, p: this project, u: wherever I work (Enter: no): ");
+        show("Where? s: this session, p: this project, u: everywhere (Enter: no): ");
         let (scope, place) = match self.line()?.as_str() {
             "s" => (Scope::Session(question.session.clone()), "in this session".to_owned()),
             "p" => {
                 let place = format!("in {}", escape::line(&question.root));
                 (Scope::Project(question.root.clone()), place)
             }
-            "u" => (Scope::User, "wherever I work".to_owned()),
+            "u" => (Scope::User, "everywhere".to_owned()),
             _ => return None,
         };
         show("How long? 1: 15 minutes, 2: 8 hours, 3: until revoked (Enter: no): ");
@@ -283,21 +301,20 @@ impl Dialog {
         let tool = format!("{}/{}", question.catalogue, question.declaration.name);
         let rule = escape::line(&covers.text()).into_owned();
         show(&format!(
-            "\nThis is stored, {place}, {time}:\n  tool = \"{tool}\"\n  {rule}\nStore it and run the call? (y/n): "
+            "\nThis grant will be stored, {place}, {time}:\n  tool = \"{tool}\"\n  {rule}\nStore it and run the call? (y/n): "
         ));
         let is_yes = matches!(self.line()?.to_lowercase().as_str(), "y" | "yes");
         is_yes.then(|| Wish { covers: (*covers).clone(), scope, minutes })
     }
 
-    /// Reads one line; nothing at the end of input or of the time there is to answer. What is not ended by
-    /// Enter is no line.
+    /// Reads one line that was ended by Enter. Returns nothing at the end of input or when the time is over.
     fn line(&mut self) -> Option<String> {
         loop {
             if let Some(end) = self.typed.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.typed.drain(..=end).collect();
                 return Some(String::from_utf8_lossy(&line).trim().to_owned());
             }
-            let left = self.until.saturating_duration_since(Instant::now());
+            let left = self.deadline.saturating_duration_since(Instant::now());
             let timeout = Timespec {
                 tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
                 tv_nsec: left.subsec_nanos().into(),
@@ -305,12 +322,12 @@ impl Dialog {
             let mut polls = [PollFd::new(&self.keyboard, PollFlags::IN)];
             let is_typed = !left.is_zero() && matches!(poll(&mut polls, Some(&timeout)), Ok(1));
             if !is_typed {
-                show("\nNobody answered, which means no.\n");
+                show("\nNo answer in time, so the answer is no.\n");
                 return None;
             }
             let mut bytes = [0; 1024];
             match self.keyboard.read(&mut bytes) {
-                Ok(got) if got > 0 && self.typed.len() < MOST_TYPED => {
+                Ok(got) if got > 0 && self.typed.len() < MOST_TYPED_BYTES => {
                     self.typed.extend_from_slice(&bytes[..got]);
                 }
                 _ => {
@@ -323,6 +340,7 @@ impl Dialog {
     }
 }
 
+/// Returns what a grant would cover, in words.
 fn named(covers: &Covers) -> String {
     match covers {
         Covers::Call { .. } => "this exact call".to_owned(),
@@ -331,7 +349,7 @@ fn named(covers: &Covers) -> String {
     }
 }
 
-/// Shows a text where questions are shown.
+/// Writes a text to stderr, where questions are shown.
 pub(super) fn show(text: &str) {
     let mut err = std::io::stderr().lock();
     let _ = err.write_all(text.as_bytes());

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use toolcrib_core::policy::Answer;
-use toolcrib_ledger::{Approvals, Decided, Pending, this_process};
+use toolcrib_ledger::{ApprovalAnswer, ApprovalQuestion, Approvals, PendingApproval, this_process};
 use toolcrib_runtime::{AnswerFuture, Approver, ConfirmationSource, Question};
 
 use super::prompt::{Prompt, show};
@@ -68,7 +68,7 @@ impl Queue {
             Answer::No(by, words) => (false, by.clone(), words.clone()),
             Answer::Nobody | Answer::Parked(_) => return answer,
         };
-        let decided = Decided { is_approved, by, words, at: Timestamp::now() };
+        let decided = ApprovalAnswer { is_approved, by, words, at: Timestamp::now() };
         match self.approvals.decide(id, &decided) {
             Ok(true) if is_approved => self.take_up(id, answer),
             Ok(true) | Err(_) => answer,
@@ -87,7 +87,7 @@ impl Queue {
     }
 
     fn read(&self, id: &str) -> Option<Answer> {
-        let decided = self.approvals.decided(id).ok().flatten()?;
+        let decided = self.approvals.answer(id).ok().flatten()?;
         if !decided.is_approved {
             return Some(Answer::No(decided.by, decided.words));
         }
@@ -102,21 +102,23 @@ impl Queue {
         }
     }
 
-    fn pending(&self, question: &Question) -> Pending {
+    fn pending(&self, question: &Question) -> PendingApproval {
         let now = Timestamp::now();
         let time = if self.prompt.is_some() { self.time } else { self.park_time };
         let time = SignedDuration::try_from(time).unwrap_or(SignedDuration::from_secs(120));
-        Pending {
+        PendingApproval {
             id: question.call.0.clone(),
             tool: format!("{}/{}", question.catalogue, question.declaration.name),
             args: question.args.clone(),
             digest: question.digest.clone(),
             workspace: question.root.clone(),
             requester: question.session.clone(),
-            rule: question.decision.rule.clone(),
-            reading: question.decision.reading.clone(),
-            files: question.places.clone(),
-            loose: question.unpinned.clone(),
+            question: ApprovalQuestion {
+                rule: question.decision.rule.clone(),
+                reading: question.decision.reading.clone(),
+                files: question.places.clone(),
+                loose: question.unpinned.clone(),
+            },
             is_parked: self.prompt.is_none(),
             process: this_process(),
             created_at: now,

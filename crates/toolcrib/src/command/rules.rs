@@ -1,4 +1,4 @@
-//! `toolcrib rules`: the rules that hold.
+//! `toolcrib rules`: lists, tests and adds rules.
 
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
@@ -8,33 +8,34 @@ use std::path::Path;
 use serde_json::json;
 use toolcrib_core::policy::{Layer, Rule, rules_in};
 use toolcrib_core::{Note, escape};
+use toolcrib_ledger::{Act, EventKind};
 
 use super::policy::{explain, place, shown_rule};
-use super::{open, print_lines};
+use super::setup::open;
 use crate::cli::{Global, RulesArgs, RulesCommand};
+use crate::error::CliError;
 use crate::exit::Exit;
 use crate::settings::read_trusted;
-use crate::terminal::{Terminal, print_json};
-use crate::wiring::{Crib, WiringError};
+use crate::terminal::{Terminal, print_json, print_lines};
+use crate::wiring::Crib;
 
-pub(super) fn run(
-    global: &Global,
-    terminal: Terminal,
-    args: &RulesArgs,
-) -> Result<Exit, WiringError> {
+pub(super) fn run(global: &Global, terminal: Terminal, args: &RulesArgs) -> Result<Exit, CliError> {
     match &args.command {
         RulesCommand::Test { tool, args, json } => explain(global, terminal, tool, args, *json),
         RulesCommand::List { json } => {
             let crib = open(global, terminal)?;
             if *json {
-                let rules: Vec<_> = crib.policy.rules().iter().map(as_value).collect();
+                let rules: Vec<_> = crib.rules.policy.rules().iter().map(as_value).collect();
                 print_json(&json!(rules).to_string());
                 return Ok(Exit::Done);
             }
             let line =
                 |rule: &Rule| format!("{}  {}", shown_rule(terminal, rule), place(&rule.source));
-            let mut lines: Vec<String> = crib.policy.rules().iter().map(line).collect();
-            lines.push(format!("Below them: tier and mode ({}).", crib.policy.mode().as_str()));
+            let mut lines: Vec<String> = crib.rules.policy.rules().iter().map(line).collect();
+            lines.push(format!(
+                "Calls that no rule matches are decided by tier and mode ({}).",
+                crib.rules.policy.mode().as_str()
+            ));
             print_lines(&lines);
             Ok(Exit::Done)
         }
@@ -55,39 +56,41 @@ fn as_value(rule: &Rule) -> serde_json::Value {
     })
 }
 
-fn add(crib: &Crib, terminal: Terminal, file: &Path) -> Result<Exit, WiringError> {
+fn add(crib: &Crib, terminal: Terminal, file: &Path) -> Result<Exit, CliError> {
     let shown = file.display().to_string();
     let mut text = String::new();
     if file == Path::new("-") {
         std::io::stdin().lock().read_to_string(&mut text)?;
     } else {
         text = fs::read_to_string(file)
-            .map_err(|err| WiringError(format!("`{shown}` cannot be read: {err}")))?;
+            .map_err(|err| CliError::usage(format!("`{shown}` cannot be read: {err}")))?;
     }
-    let Some(own) = &crib.rules_file else {
-        return Err(WiringError(
-            "no place for rules: neither HOME nor XDG_CONFIG_HOME is set".to_owned(),
-        ));
+    let Some(own) = &crib.rules.user_file else {
+        return Err(CliError::usage("there is no place for rules: set HOME or XDG_CONFIG_HOME"));
     };
     let mut all = read_trusted(own)?.unwrap_or_default();
     if !all.is_empty() && !all.ends_with('\n') {
         all.push('\n');
     }
     all.push_str(&text);
-    // All of them together: a name may be taken.
-    let said = match rules_in(&text, &shown, Layer::Operator, Some(&*crib.shell)).and_then(|said| {
-        rules_in(&all, &own.display().to_string(), Layer::Operator, None).map(|_| said)
-    }) {
-        Ok(said) if said.rules.is_empty() => {
-            terminal.fail("there is no rule in it", Some("a rule begins with [[rule]]"));
-            return Ok(Exit::Failed);
-        }
-        Ok(said) => said,
-        Err(err) => {
-            terminal.fail(&err.0, Some("nothing was added"));
-            return Ok(Exit::Failed);
-        }
-    };
+    // The old and the new rules are also parsed together, because a name may be taken.
+    let said =
+        match rules_in(&text, &shown, Layer::Operator, Some(&*crib.rules.shell)).and_then(|said| {
+            rules_in(&all, &own.display().to_string(), Layer::Operator, None).map(|_| said)
+        }) {
+            Ok(said) if said.rules.is_empty() => {
+                terminal.fail(
+                    &format!("`{shown}` contains no rule"),
+                    Some("a rule begins with [[rule]]"),
+                );
+                return Ok(Exit::Failed);
+            }
+            Ok(said) => said,
+            Err(err) => {
+                terminal.fail(&err.0, Some("no rule was added"));
+                return Ok(Exit::Failed);
+            }
+        };
     if let Some(folder) = own.parent() {
         fs::create_dir_all(folder)?;
     }
@@ -100,14 +103,14 @@ fn add(crib: &Crib, terminal: Terminal, file: &Path) -> Result<Exit, WiringError
     let note = Note {
         at: crib.clock.now(),
         actor: "user",
-        act: "rules",
-        event: "added",
+        act: Act::Rules.as_str(),
+        event: EventKind::Added.as_str(),
         tool: "",
         call: "",
         detail: json!({"file": own.display().to_string(), "rules": ids, "text": text}),
     };
     if let Err(why) = crib.recorder.note(&note) {
-        terminal.warn(&format!("that they were added is not on the record: {why}"));
+        terminal.warn(&format!("the rules were added, but that could not be recorded: {why}"));
     }
     let names: Vec<&str> = said.rules.iter().map(|rule| rule.id.as_str()).collect();
     let names = escape::line(&names.join(", ")).into_owned();

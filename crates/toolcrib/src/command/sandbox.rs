@@ -1,4 +1,4 @@
-//! `toolcrib sandbox run`: runs anything as commands are run, for trying it.
+//! `toolcrib sandbox run`: runs a program in the sandbox of commands, to try the sandbox out.
 
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
@@ -8,17 +8,19 @@ use toolcrib_core::command::{CommandRequest, End, Finished, OnTimeout, Shell, St
 use toolcrib_core::{Cancel, escape};
 use toolcrib_host::Tee;
 
-use super::{block_on, interrupted, open};
+use super::event_loop::{block_on, interrupted};
+use super::setup::open;
 use crate::cli::{Global, SandboxArgs, SandboxCommand};
+use crate::error::{CliError, CliErrorKind};
 use crate::exit::Exit;
 use crate::terminal::Terminal;
-use crate::wiring::{Crib, WiringError};
+use crate::wiring::Crib;
 
 pub(super) fn run(
     global: &Global,
     terminal: Terminal,
     args: &SandboxArgs,
-) -> Result<Exit, WiringError> {
+) -> Result<Exit, CliError> {
     let SandboxCommand::Run { seconds, command } = &args.command;
     let crib = open(global, terminal)?;
     let request = CommandRequest {
@@ -30,7 +32,7 @@ pub(super) fn run(
         on_timeout: OnTimeout::Kill,
         keep: 1 << 20,
         rest_hint: "",
-        // It is on no record.
+        // The run is not recorded, so nothing is kept for undo.
         is_read_only: true,
     };
     match follow(&crib, request)? {
@@ -49,19 +51,19 @@ pub(super) fn run(
     }
 }
 
-type Ended = Result<Finished, toolcrib_core::ToolError>;
+type RunResult = Result<Finished, toolcrib_core::ToolError>;
 
-/// Runs it on a thread of its own, so that an interrupt can end it.
-fn follow(crib: &Crib, request: CommandRequest) -> Result<Ended, WiringError> {
-    let (sandbox, cancel) = (Arc::clone(&crib.sandbox), Cancel::default());
+/// Runs the program on a thread of its own, so that an interrupt can end it.
+fn follow(crib: &Crib, request: CommandRequest) -> Result<RunResult, CliError> {
+    let (sandbox, cancel) = (Arc::clone(crib.sandbox()), Cancel::default());
     let wanted = cancel.clone();
     block_on(async move {
         let (tee, printed) = Tee::pair();
         let unread = cancel.clone();
-        // Whoever reads us may be slow; the command is watched all the same.
+        // A slow reader of our output must not stop the supervision of the command.
         let writer = std::thread::spawn(move || {
             while let Some((stream, bytes)) = printed.next() {
-                // With nobody left to read it there is no use in going on.
+                // Without a reader there is no use in going on.
                 if pass_on(stream, &bytes).is_err() {
                     unread.cancel();
                 }
@@ -79,13 +81,18 @@ fn follow(crib: &Crib, request: CommandRequest) -> Result<Ended, WiringError> {
         if done.is_ok() && !cancel.is_cancelled() {
             let _ = writer.join();
         }
-        done.map_err(|err| WiringError(format!("the command was lost: {err}")))
+        done.map_err(|err| {
+            CliError::new(
+                CliErrorKind::System,
+                format!("the thread that ran the command failed: {err}"),
+            )
+        })
     })?
 }
 
+/// Prints what the command printed. The reader may have gone; the exit code still says how the command ended.
 fn pass_on(stream: Stream, bytes: &[u8]) -> std::io::Result<()> {
-    // Whoever reads it may have gone; the command's end is still told by the exit code.
-    // A terminal does what some bytes say; a file or a pipe does not.
+    // A terminal obeys control characters, so they are escaped there; a file or a pipe gets the bytes as they are.
     let is_terminal = match stream {
         Stream::Stdout => std::io::stdout().is_terminal(),
         Stream::Stderr => std::io::stderr().is_terminal(),
@@ -105,10 +112,13 @@ fn pass_on(stream: Stream, bytes: &[u8]) -> std::io::Result<()> {
     }
 }
 
+/// Prints warnings about the run, and with `-v` what it used.
 fn report(terminal: Terminal, finished: &Finished) {
     if finished.end == End::TimedOut {
         let seconds = finished.elapsed.as_secs_f64();
-        terminal.warn(&format!("it was ended after {seconds:.1} s; --time gives it longer"));
+        terminal.warn(&format!(
+            "the command was killed after {seconds:.1} s; use `--time SECONDS` to give it longer"
+        ));
     }
     for note in &finished.notes {
         terminal.warn(note);
@@ -116,7 +126,7 @@ fn report(terminal: Terminal, finished: &Finished) {
     if terminal.verbosity > 0 {
         let usage = &finished.usage;
         terminal.note(&format!(
-            "{:.1} ms, {:.1} ms of processor, {} of memory at most, {} read, {} written, {} processes",
+            "{:.1} ms, {:.1} ms of processor time, {} of memory at most, {} read, {} written, {} processes",
             finished.elapsed.as_secs_f64() * 1e3,
             usage.cpu_us as f64 / 1e3,
             show_bytes(usage.peak_memory),

@@ -8,21 +8,22 @@ use serde_json::{Value, json};
 use toolcrib_core::Ground;
 use toolcrib_search::{Ceiling, Engine, Phase, Status};
 
-use super::{open, print_lines, read};
+use super::setup::{open, read_config};
 use crate::cli::{Global, SearchArgs, SearchCommand};
+use crate::error::CliError;
 use crate::exit::Exit;
-use crate::settings::Settings;
-use crate::terminal::{Terminal, complain, print_json};
-use crate::wiring::{WiringError, ceiling};
+use crate::settings::{Settings, key};
+use crate::terminal::{Terminal, complain, print_json, print_lines};
+use crate::wiring::index_limits;
 
 pub(super) fn run(
     global: &Global,
     terminal: Terminal,
     args: &SearchArgs,
-) -> Result<Exit, WiringError> {
+) -> Result<Exit, CliError> {
     match args.command {
         SearchCommand::Status { json } => {
-            let plans = read(global, terminal)?;
+            let plans = read_config(global, terminal)?;
             let state = plans.state?;
             let facts = Facts::gather(&plans.settings, &state, plans.root.path());
             if json {
@@ -33,7 +34,7 @@ pub(super) fn run(
             Ok(Exit::Done)
         }
         SearchCommand::Off => {
-            let plans = read(global, terminal)?;
+            let plans = read_config(global, terminal)?;
             let folder = toolcrib_search::folder_of(&plans.state?, plans.root.path());
             toolcrib_search::forget(&folder)
                 .and_then(|()| toolcrib_search::switch(&folder, false))
@@ -49,14 +50,14 @@ pub(super) fn run(
     }
 }
 
-fn rebuild(global: &Global, terminal: Terminal) -> Result<Exit, WiringError> {
+fn rebuild(global: &Global, terminal: Terminal) -> Result<Exit, CliError> {
     let crib = open(global, terminal)?;
-    let root = crib.workspace.search_roots().into_iter().next();
-    let root = root.ok_or_else(|| WiringError("there is no workspace to index".to_owned()))?;
+    let root = crib.workspace().search_roots().into_iter().next();
+    let root = root.ok_or_else(|| CliError::usage("there is no workspace to index"))?;
     let folder = toolcrib_search::folder_of(crib.state.folder(), root.path());
-    let Some(ceiling) = ceiling(&crib.settings, folder.clone()) else {
-        return Err(WiringError(
-            "the setting `search.index` is off; set it to `on` to have an index".to_owned(),
+    let Some(ceiling) = index_limits(&crib.settings, folder.clone()) else {
+        return Err(CliError::usage(
+            "the setting `search.index` is off; set it to `on` to have an index",
         ));
     };
     let ceiling = Ceiling { starts_anew: true, ..ceiling };
@@ -93,9 +94,9 @@ fn rebuild(global: &Global, terminal: Terminal) -> Result<Exit, WiringError> {
     Ok(Exit::Done)
 }
 
-fn unwritable(folder: &Path, err: &std::io::Error) -> WiringError {
+fn unwritable(folder: &Path, err: &std::io::Error) -> CliError {
     let folder = folder.display();
-    WiringError(format!(
+    CliError::usage(format!(
         "`{folder}` cannot be changed: {err}; set TOOLCRIB_STATE to a folder that can be written"
     ))
 }
@@ -139,7 +140,7 @@ pub(super) struct Facts {
 impl Facts {
     pub(super) fn gather(settings: &Settings, state: &Path, root: &Path) -> Self {
         let folder = toolcrib_search::folder_of(state, root);
-        let off = if settings.text("search.index") == "off" {
+        let off = if !settings.get(key::SEARCH_INDEX) {
             Some("by the setting `search.index`")
         } else {
             toolcrib_search::is_off(&folder).then_some("by `toolcrib search off`")
@@ -148,7 +149,7 @@ impl Facts {
         Self {
             root: root.to_owned(),
             off,
-            ceiling: settings.count("search.memory_bytes"),
+            ceiling: settings.get(key::SEARCH_MEMORY_BYTES),
             kept: toolcrib_search::kept(&folder),
             live: toolcrib_search::notes(&folder),
             max_watches: limit.ok().and_then(|limit| limit.trim().parse().ok()),

@@ -8,19 +8,16 @@ use toolcrib_core::toolset::Offer;
 use toolcrib_core::{ToolError, Toolset};
 use toolcrib_runtime::dialect::{Dialect, Names, declare};
 
-use super::read;
+use super::setup::read_config;
 use crate::cli::{Global, ToolsArgs, ToolsFormat};
+use crate::error::CliError;
 use crate::exit::Exit;
 use crate::reference::describe;
 use crate::terminal::{Paint, Terminal, print};
-use crate::wiring::{WiringError, toolset};
+use crate::wiring::toolset;
 
-pub(super) fn run(
-    global: &Global,
-    terminal: Terminal,
-    args: &ToolsArgs,
-) -> Result<Exit, WiringError> {
-    let toolset = toolset(&read(global, terminal)?.settings)?;
+pub(super) fn run(global: &Global, terminal: Terminal, args: &ToolsArgs) -> Result<Exit, CliError> {
+    let toolset = toolset(&read_config(global, terminal)?.settings)?;
     let offers = match &args.name {
         None => toolset.offers().to_vec(),
         Some(name) => match chosen(&toolset, name) {

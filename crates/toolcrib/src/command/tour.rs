@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::error::CliError;
 use crate::exit::Exit;
 use crate::terminal::{Paint, Terminal, print};
-use crate::wiring::WiringError;
 
 /// What each step shows, and the words typed after `toolcrib`.
 const STEPS: [(&str, &[&str]); 10] = [
@@ -68,7 +68,7 @@ const STEPS: [(&str, &[&str]); 10] = [
     ),
 ];
 
-pub(super) fn run(terminal: Terminal) -> Result<Exit, WiringError> {
+pub(super) fn run(terminal: Terminal) -> Result<Exit, CliError> {
     let scratch = Scratch::new()?;
     let program = std::env::current_exe()?;
     std::os::unix::fs::symlink("/etc/passwd", scratch.workspace().join("escape"))?;
@@ -88,7 +88,7 @@ fn step(
     program: &Path,
     about: &str,
     words: &[&str],
-) -> Result<(), WiringError> {
+) -> Result<(), CliError> {
     print(&format!("\n{}\n", terminal.paint(Paint::Strong, about)));
     print(&format!("{}\n", terminal.paint(Paint::Dim, &typed(words))));
     // The output goes through this process, so that the call finds no terminal to ask on.
@@ -126,7 +126,7 @@ fn typed(words: &[&str]) -> String {
 struct Scratch(PathBuf);
 
 impl Scratch {
-    fn new() -> Result<Self, WiringError> {
+    fn new() -> Result<Self, CliError> {
         let name = format!("toolcrib-tour-{}", toolcrib_ledger::new_call_id());
         let scratch = Self(std::env::temp_dir().join(name));
         std::fs::create_dir_all(scratch.workspace())?;

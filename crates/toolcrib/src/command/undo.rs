@@ -9,23 +9,21 @@ use toolcrib_core::{
     ToolError, escape,
 };
 use toolcrib_host::{Root, RootError, root_path};
-use toolcrib_ledger::{Story, Taken, Wanted, find_calls};
+use toolcrib_ledger::{CallFilter, CallHistory, UndoneCall, find_calls};
 use toolcrib_runtime::undo::{Action, Since, Step, take_back};
 
-use super::{open, print_lines, render};
+use super::render;
+use super::setup::open;
 use crate::cli::{Global, UndoArgs};
+use crate::error::CliError;
 use crate::exit::Exit;
-use crate::terminal::{Paint, Terminal, print_json};
-use crate::wiring::{Crib, WiringError, session};
+use crate::terminal::{Paint, Terminal, print_json, print_lines};
+use crate::wiring::{Crib, session};
 
 /// The name that an undo is recorded under.
 const NAME: &str = "toolcrib/undo";
 
-pub(super) fn run(
-    global: &Global,
-    terminal: Terminal,
-    args: &UndoArgs,
-) -> Result<Exit, WiringError> {
+pub(super) fn run(global: &Global, terminal: Terminal, args: &UndoArgs) -> Result<Exit, CliError> {
     let crib = open(global, terminal)?;
     let Some(wanted) = &args.call else {
         let (changes, taken) = crib.journal.read()?;
@@ -33,7 +31,7 @@ pub(super) fn run(
         return Ok(Exit::Done);
     };
     // Of two undos of one call, the second must see the first.
-    let _held = crib.journal.hold()?;
+    let _held = crib.journal.lock()?;
     let (changes, taken) = crib.journal.read()?;
     let call = Call {
         id: toolcrib_ledger::new_call_id(),
@@ -72,7 +70,7 @@ fn undo(
     args: &UndoArgs,
     wanted: &str,
     changes: &[Change],
-    taken: &[Taken],
+    taken: &[UndoneCall],
 ) -> Result<Vec<Step>, ToolError> {
     let wanted = CallId(wanted.to_owned());
     if let Some(by) = taken.iter().find(|taken| taken.call == wanted).map(|taken| &taken.by) {
@@ -118,7 +116,7 @@ fn undo(
     if steps.iter().all(|step| step.action == Action::Unchanged) {
         return Ok(steps);
     }
-    let noted = crib.journal.take(&Taken { call: wanted, by: call.id.clone() });
+    let noted = crib.journal.record_undo(&UndoneCall { call: wanted, by: call.id.clone() });
     noted.map_err(|err| {
         ToolError::new(ErrorKind::Io, format!("taken back, but not noted: {err}"))
     })?;
@@ -209,9 +207,9 @@ fn show(terminal: Terminal, args: &UndoArgs, by: &CallId, wanted: &str, steps: &
 }
 
 /// What the record has of a call.
-fn story_of(crib: &Crib, call: &str) -> Option<Story> {
+fn story_of(crib: &Crib, call: &str) -> Option<CallHistory> {
     let since = toolcrib_ledger::call_time(call);
-    let wanted = Wanted { call: Some(call.to_owned()), since, ..Wanted::default() };
+    let wanted = CallFilter { call: Some(call.to_owned()), since, ..CallFilter::default() };
     find_calls(&crib.state, &wanted, 1).ok()?.pop()
 }
 
@@ -219,7 +217,7 @@ fn story_of(crib: &Crib, call: &str) -> Option<Story> {
 fn beyond(crib: &Crib, wanted: &str, changes: &[Change]) -> Option<String> {
     let story = story_of(crib, wanted)?;
     let mine: Vec<Change> = changes.iter().filter(|it| it.call.0 == wanted).cloned().collect();
-    let others = super::story::also(&story, &mine).len();
+    let others = super::call_history::other_changes(&story, &mine).len();
     (others > 0).then(|| {
         format!(
             "not all of what it did: `toolcrib audit show {wanted}` says what else, behind `also`"
@@ -227,7 +225,7 @@ fn beyond(crib: &Crib, wanted: &str, changes: &[Change]) -> Option<String> {
     })
 }
 
-fn list(terminal: Terminal, args: &UndoArgs, changes: &[Change], taken: &[Taken]) {
+fn list(terminal: Terminal, args: &UndoArgs, changes: &[Change], taken: &[UndoneCall]) {
     let mut places: HashMap<&CallId, usize> = HashMap::new();
     let mut calls: Vec<(&Change, Vec<&Change>)> = Vec::new();
     for change in changes {

@@ -1,11 +1,44 @@
-//! Moments as people write them: how long ago, or when.
+//! Times as people write them: how long ago, or when.
+
+use std::fmt;
 
 use jiff::civil;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-/// Reads `15m`, `2h`, `3d` (ago), a date, or a date with a time; without a zone it is UTC, as in the record.
-pub(super) fn moment(text: &str, now: Timestamp) -> Result<Timestamp, String> {
+/// Why a text is not a time.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct InvalidTime {
+    kind: InvalidTimeKind,
+    text: String,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum InvalidTimeKind {
+    /// The time is before the earliest one that can be expressed.
+    TooLongAgo,
+    /// The text has no known form.
+    UnknownForm,
+}
+
+impl fmt::Display for InvalidTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = &self.text;
+        match self.kind {
+            InvalidTimeKind::TooLongAgo => write!(f, "invalid time `{text}`: too long ago"),
+            InvalidTimeKind::UnknownForm => write!(
+                f,
+                "invalid time `{text}`: use 15m, 2h, 3d, 1w or a date such as 2026-11-04T12:00"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for InvalidTime {}
+
+/// Parses `15m`, `2h`, `3d` (ago), a date, or a date with a time. A time without a zone is in UTC, as in the record.
+pub(super) fn parse_time(text: &str, now: Timestamp) -> Result<Timestamp, InvalidTime> {
+    let invalid = |kind| InvalidTime { kind, text: text.to_owned() };
     let unit = |unit: &str| match unit {
         "s" => Some(1),
         "m" => Some(60),
@@ -18,21 +51,17 @@ pub(super) fn moment(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     if let (Ok(count), Some(seconds)) = (text[..digits].parse::<i64>(), unit(&text[digits..])) {
         let ago = count.checked_mul(seconds).map(SignedDuration::from_secs);
         let then = ago.and_then(|ago| now.checked_sub(ago).ok());
-        return then.ok_or_else(|| format!("`{text}` is too long ago"));
+        return then.ok_or_else(|| invalid(InvalidTimeKind::TooLongAgo));
     }
-    // A date so late that it is no moment any more is the last one.
+    // A date later than the last timestamp means the last timestamp.
     let in_utc = |at: civil::DateTime| {
-        let moment = at.to_zoned(TimeZone::UTC).map_or(Timestamp::MAX, |at| at.timestamp());
-        Ok::<_, jiff::Error>(moment)
+        let time = at.to_zoned(TimeZone::UTC).map_or(Timestamp::MAX, |at| at.timestamp());
+        Ok::<_, jiff::Error>(time)
     };
     text.parse::<Timestamp>()
         .or_else(|_| text.replace(' ', "T").parse::<civil::DateTime>().and_then(in_utc))
         .or_else(|_| text.parse::<civil::Date>().and_then(|date| in_utc(date.at(0, 0, 0, 0))))
-        .map_err(|_| {
-            format!(
-                "`{text}` is no moment: write 15m, 2h or 3d for how long ago, or 2026-11-04T12:00"
-            )
-        })
+        .map_err(|_| invalid(InvalidTimeKind::UnknownForm))
 }
 
 #[cfg(test)]
@@ -42,12 +71,12 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expect: Option<&str>) {
         let now = "2026-11-04T12:00:00Z".parse().unwrap();
-        let got = moment(text, now).ok().map(|at| at.to_string());
+        let got = parse_time(text, now).ok().map(|at| at.to_string());
         assert_eq!(got.as_deref(), expect, "{text}");
     }
 
     #[test]
-    fn moments_are_read_as_people_write_them() {
+    fn times_are_parsed_as_people_write_them() {
         check("90s", Some("2026-11-04T11:58:30Z"));
         check("2h", Some("2026-11-04T10:00:00Z"));
         check("1w", Some("2026-10-28T12:00:00Z"));

@@ -1,363 +1,368 @@
-//! Every setting as data.
+//! The table of settings. A row is the typed key of a setting: its constant, the type that reading it
+//! returns, its name, its default and what it may be. The doc comment is the description that people
+//! read. Files, environment, `config show` and the reference are all made from this table.
 
-use super::kind::{Key, Kind, Project};
+use toml::Value;
+use toolcrib_core::Mode;
+use toolcrib_host::{Hardlinks, Profile};
+use toolcrib_runtime::{ConfirmationWeight, TaintPolicy};
 
-/// What a project has no say in, and no contract has a name for.
-pub(super) const NEVER: Key = Key {
-    name: "",
-    about: "",
-    kind: Kind::Text,
-    default: "\"\"",
-    project: Project::Never,
-    contract_name: None,
+use super::schemas::SchemaTable;
+use super::setting::{
+    EmptyList, Project, Setting, SettingKey, choice, count, limit, limit_seconds, milliseconds,
+    names, schemas, seconds, switch, text, user_id, word,
 };
 
-/// Every setting.
-pub fn keys() -> impl Iterator<Item = &'static Key> {
-    KEYS.iter().chain(super::sandbox_key::KEYS)
+use std::time::Duration;
+
+use Project::{More, Only, Smaller, Stricter, Subset};
+
+/// Returns every setting, in the order of the table.
+pub fn settings() -> impl Iterator<Item = &'static Setting> {
+    TABLE.iter()
 }
 
-static KEYS: &[Key] = &[
-    Key {
-        name: "mode",
-        about: "How strict to be: what runs, what is asked about, what is refused.",
-        kind: Kind::Choice(&["strict", "standard", "permissive"]),
-        default: "\"standard\"",
-        project: Project::Stricter,
-        contract_name: None,
-    },
-    Key {
-        name: "policy.shipped",
-        about: "Which of the rules that come with the program hold: `blocked`, `caution`, `harmless`.",
-        kind: Kind::Names,
-        default: "[\"blocked\", \"caution\", \"harmless\"]",
-        ..NEVER
-    },
-    Key {
-        name: "policy.without",
-        about: "Rules that do not hold, by their names.",
-        kind: Kind::Names,
-        default: "[]",
-        ..NEVER
-    },
-    Key {
-        name: "policy.park_seconds",
-        about: "How long a call that was kept with `--park` can be answered.",
-        kind: Kind::Count(1, 31_536_000),
-        default: "86400",
-        project: Project::Smaller,
-        contract_name: None,
-    },
-    Key {
-        name: "policy.calls_per_minute",
-        about: "Calls a minute of one tool in one session: a number, `preset` (5 in mode strict, 15 in \
-                standard, 60 in permissive), or `off`.",
-        kind: Kind::Text,
-        default: "\"off\"",
-        ..NEVER
-    },
-    Key {
-        name: "policy.tool_bytes",
-        about: "Bytes that the calls of one tool in one session may write; 0 for no bound.",
-        kind: Kind::Count(0, i64::MAX),
-        default: "0",
-        ..NEVER
-    },
-    Key {
-        name: "policy.tool_seconds",
-        about: "How long the calls of one tool in one session may run, together; 0 for no bound.",
-        kind: Kind::Count(0, i64::MAX),
-        default: "0",
-        ..NEVER
-    },
-    Key {
-        name: "policy.session_bytes",
-        about: "Bytes that the calls of one session may write; 0 for no bound.",
-        kind: Kind::Count(0, i64::MAX),
-        default: "0",
-        ..NEVER
-    },
-    Key {
-        name: "policy.session_seconds",
-        about: "How long the calls of one session may run, together; 0 for no bound.",
-        kind: Kind::Count(0, i64::MAX),
-        default: "0",
-        ..NEVER
-    },
-    Key {
-        name: "policy.user_calls_per_minute",
-        about: "Calls a minute of one tool by one user, whatever the session and the process; 0 for no bound.",
-        kind: Kind::Count(0, 1_000_000),
-        default: "0",
-        ..NEVER
-    },
-    Key {
-        name: "policy.user_bytes",
-        about: "Bytes that the calls of one user may write in a day; 0 for no bound.",
-        kind: Kind::Count(0, i64::MAX),
-        default: "0",
-        ..NEVER
-    },
-    Key {
-        name: "policy.user_seconds",
-        about: "How long the calls of one user may run in a day, together; 0 for no bound.",
-        kind: Kind::Count(0, i64::MAX),
-        default: "0",
-        ..NEVER
-    },
-    Key {
-        name: "policy.confirm",
-        about: "What an agent's `confirmed` is worth for a command it was told to confirm: then a `person` is \
-                asked, or the `model`'s word is enough.",
-        kind: Kind::Choice(&["person", "model"]),
-        default: "\"person\"",
-        project: Project::Stricter,
-        contract_name: None,
-    },
-    Key {
-        name: "policy.tainted",
-        about: "What becomes of calls that would be allowed, once a command of the session could reach the \
-                network: `ask` a person, or `allow` them.",
-        kind: Kind::Choice(&["ask", "allow"]),
-        default: "\"allow\"",
-        project: Project::Stricter,
-        contract_name: None,
-    },
-    Key {
-        name: "policy.approval_seconds",
-        about: "How long there is to answer when a person is asked; after that the answer is no.",
-        kind: Kind::Count(1, 86_400),
-        default: "120",
-        project: Project::Smaller,
-        contract_name: None,
-    },
-    Key {
-        name: "toolset",
-        about: "What is on offer: catalogues (`wink`) and tools (`clemini/edit`). Empty offers all.",
-        kind: Kind::Names,
-        default: "[]",
-        project: Project::Fewer,
-        contract_name: None,
-    },
-    Key {
-        name: "roots",
-        about: "Directories beside the workspace that file tools may reach by absolute path.",
-        kind: Kind::Names,
-        default: "[]",
-        ..NEVER
-    },
-    Key {
-        name: "files.hardlinks",
-        about: "Whether files with several names are opened. Package managers that link from a \
-                store (pnpm, uv, bun) need `allow`.",
-        kind: Kind::Choice(&["refuse", "allow"]),
-        default: "\"refuse\"",
-        project: Project::Stricter,
-        contract_name: None,
-    },
-    Key {
-        name: "files.protected",
-        about: "Names that no tool may change, beside `.git` and `.toolcrib`.",
-        kind: Kind::Names,
-        default: "[]",
-        project: Project::More,
-        contract_name: None,
-    },
-    Key {
-        name: "files.broad_root",
-        about: "Whether `/`, a home directory or a system folder may be a root.",
-        kind: Kind::Choice(&["refuse", "allow"]),
-        default: "\"refuse\"",
-        project: Project::Stricter,
-        contract_name: None,
-    },
-    Key {
-        name: "limits.deadline_ms",
-        about: "The most time one call may take; a tool's own limit holds if it is lower.",
-        kind: Kind::Count(1, 86_400_000),
-        default: "600000",
-        project: Project::Smaller,
-        contract_name: None,
-    },
-    Key {
-        name: "limits.output_bytes",
-        about: "The most bytes one reply may have; a tool's own limit holds if it is lower.",
-        kind: Kind::Count(256, 1 << 30),
-        default: "67108864",
-        project: Project::Smaller,
-        contract_name: None,
-    },
-    Key {
-        name: "search.index",
-        about: "Whether processes that answer many calls keep an index for search. Without one every \
-                search is a scan.",
-        kind: Kind::Choice(&["off", "on"]),
-        default: "\"on\"",
-        project: Project::Stricter,
-        contract_name: None,
-    },
-    Key {
-        name: "search.memory_bytes",
-        about: "The most memory one root's index may take: over it, cached text goes first, then the \
-                index.",
-        kind: Kind::Count(1 << 20, 1 << 40),
-        default: "536870912",
-        project: Project::Smaller,
-        contract_name: None,
-    },
-    Key {
-        name: "search.time_ms",
-        about: "After how long a search answers with what it has found so far.",
-        kind: Kind::Count(1, 35_000),
-        default: "30000",
-        project: Project::Smaller,
-        contract_name: None,
-    },
-    Key {
-        name: "record.previews",
-        about: "Whether the record shows the beginning of arguments and replies.",
-        kind: Kind::Choice(&["off", "on"]),
-        default: "\"on\"",
-        project: Project::Stricter,
-        contract_name: None,
-    },
-    Key {
-        name: "record.secrets",
-        about: "Names of variables whose values are kept out of the record, beside those whose names tell.",
-        kind: Kind::Names,
-        default: "[]",
-        project: Project::More,
-        contract_name: None,
-    },
-    Key {
-        name: "record.keep_days",
-        about: "How many days the record is kept. Older files are removed once their figures are folded.",
-        kind: Kind::Count(1, 36500),
-        default: "90",
-        ..NEVER
-    },
-    Key {
-        name: "record.legacy",
-        about: "Whether `tools_audit.jsonl` is written beside the record, a line for each call.",
-        kind: Kind::Choice(&["off", "on"]),
-        default: "\"off\"",
-        ..NEVER
-    },
-    Key {
-        name: "stats.quarantine",
-        about: "Whether a tool that got much worse (`high`) is kept out until someone lets it in again.",
-        kind: Kind::Choice(&["high", "off"]),
-        default: "\"off\"",
-        project: Project::Stricter,
-        contract_name: None,
-    },
-    Key {
-        name: "stats.current_hours",
-        about: "How many hours count as now when a tool is compared with what it was.",
-        kind: Kind::Count(1, 24 * 31),
-        default: "24",
-        ..NEVER
-    },
-    Key {
-        name: "stats.baseline_days",
-        about: "How many days before that a tool is compared with.",
-        kind: Kind::Count(1, 365),
-        default: "30",
-        ..NEVER
-    },
-    Key {
-        name: "undo.max_bytes",
-        about: "The largest file that an undo copy is kept of. A larger one is not changed at all.",
-        kind: Kind::Count(0, 1 << 50),
-        default: "1073741824",
-        project: Project::Smaller,
-        contract_name: None,
-    },
-    Key {
-        name: "hikai.connection",
-        about: "The repository that hikai's tools read: `workspace`, `none`, or a directory.",
-        kind: Kind::Text,
-        default: "\"workspace\"",
-        project: Project::Only("none"),
-        contract_name: None,
-    },
-    Key {
-        name: "hikai.output_types",
-        about: "JSON Schemas that `validate_output` knows beside `domain_map`, by type.",
-        kind: Kind::Schemas,
-        default: "{}",
-        ..NEVER
-    },
-    Key {
-        name: "forgekeeper.root",
-        about: "The sandbox root of forgekeeper's file tools. Empty for the workspace.",
-        kind: Kind::Text,
-        default: "\"\"",
-        project: Project::Never,
-        contract_name: Some("TOOLS_FS_ROOT"),
-    },
-    Key {
-        name: "forgekeeper.allow",
-        about: "The forgekeeper tools on offer. Empty offers all.",
-        kind: Kind::Names,
-        default: "[]",
-        project: Project::Fewer,
-        contract_name: Some("TOOL_ALLOW"),
-    },
-    Key {
-        name: "forgekeeper.bash",
-        about: "Whether `run_bash` is on offer.",
-        kind: Kind::Choice(&["off", "on"]),
-        default: "\"off\"",
-        project: Project::Stricter,
-        contract_name: Some("FRONTEND_ENABLE_BASH"),
-    },
-    Key {
-        name: "forgekeeper.powershell",
-        about: "Whether `run_powershell` is on offer.",
-        kind: Kind::Choice(&["off", "on"]),
-        default: "\"off\"",
-        project: Project::Stricter,
-        contract_name: Some("FRONTEND_ENABLE_POWERSHELL"),
-    },
-    Key {
-        name: "forgekeeper.max_read_bytes",
-        about: "The most bytes a forgekeeper tool reads of a file.",
-        kind: Kind::Count(1, 1 << 30),
-        default: "65536",
-        project: Project::Smaller,
-        contract_name: Some("TOOLS_MAX_READ_BYTES"),
-    },
-    Key {
-        name: "forgekeeper.max_write_bytes",
-        about: "The most bytes a forgekeeper tool writes to a file.",
-        kind: Kind::Count(1, 1 << 30),
-        default: "65536",
-        project: Project::Smaller,
-        contract_name: Some("TOOLS_MAX_WRITE_BYTES"),
-    },
-    Key {
-        name: "forgekeeper.max_output_bytes",
-        about: "The most bytes of a forgekeeper tool's reply.",
-        kind: Kind::Count(256, 1 << 30),
-        default: "10240",
-        project: Project::Smaller,
-        contract_name: Some("TOOLS_MAX_OUTPUT_BYTES"),
-    },
-    Key {
-        name: "forgekeeper.max_output_lines",
-        about: "The most lines of a file that a forgekeeper tool replies with.",
-        kind: Kind::Count(1, 1 << 30),
-        default: "256",
-        project: Project::Smaller,
-        contract_name: Some("TOOLS_MAX_OUTPUT_LINES"),
-    },
-    Key {
-        name: "forgekeeper.timeout_ms",
-        about: "The most time one call of a forgekeeper tool may take.",
-        kind: Kind::Count(1, 86_400_000),
-        default: "30000",
-        project: Project::Smaller,
-        contract_name: Some("TOOLS_TIMEOUT_MS"),
-    },
-];
+/// Makes a constant of each row, and the table of all rows.
+macro_rules! settings_table {
+    ($($(#[doc = $about:literal])+ $key:ident: $type:ty = $row:expr;)+) => {
+        #[expect(non_camel_case_types, reason = "a position has the name of its key")]
+        enum Position { $($key),+ }
+
+        $(
+            $(#[doc = $about])+
+            pub const $key: SettingKey<$type> =
+                $row.at(Position::$key as usize, &[$($about),+]);
+        )+
+
+        static TABLE: &[Setting] = &[$($key.setting),+];
+
+        /// The name of each constant, in the order of the table.
+        #[cfg(test)]
+        const CONSTANTS: &[&str] = &[$(stringify!($key)),+];
+    };
+}
+
+settings_table! {
+    /// How strict to be: which calls run, which are asked about, which are refused.
+    MODE: Mode = choice("mode", &["strict", "standard", "permissive"], "standard", mode)
+        .project(Stricter);
+
+    /// The shipped rules that are in force: `blocked`, `caution`, `harmless`.
+    POLICY_SHIPPED: Vec<String> = names("policy.shipped", &["blocked", "caution", "harmless"]);
+
+    /// Rules to leave out, by name.
+    POLICY_WITHOUT: Vec<String> = names("policy.without", &[]);
+
+    /// How long a call that was parked with `--park` can be answered.
+    POLICY_PARK_SECONDS: Duration = seconds("policy.park_seconds", 86_400, (1, 31_536_000))
+        .project(Smaller);
+
+    /// The rate limit: calls per minute of one tool in one session. A number, `preset` (5 in mode
+    /// strict, 15 in standard, 60 in permissive), or `off`.
+    POLICY_CALLS_PER_MINUTE: String = text("policy.calls_per_minute", "off");
+
+    /// The quota of bytes that the calls of one tool in one session may write; 0 for no limit.
+    POLICY_TOOL_BYTES: Option<u64> = limit("policy.tool_bytes", i64::MAX);
+
+    /// The quota of time that the calls of one tool in one session may run, in total; 0 for no
+    /// limit.
+    POLICY_TOOL_SECONDS: Option<Duration> = limit_seconds("policy.tool_seconds");
+
+    /// The quota of bytes that the calls of one session may write; 0 for no limit.
+    POLICY_SESSION_BYTES: Option<u64> = limit("policy.session_bytes", i64::MAX);
+
+    /// The quota of time that the calls of one session may run, in total; 0 for no limit.
+    POLICY_SESSION_SECONDS: Option<Duration> = limit_seconds("policy.session_seconds");
+
+    /// The rate limit of one user: calls per minute of one tool, over all sessions and processes; 0
+    /// for no limit.
+    POLICY_USER_CALLS_PER_MINUTE: Option<u64> = limit("policy.user_calls_per_minute", 1_000_000);
+
+    /// The quota of bytes that the calls of one user may write in a day; 0 for no limit.
+    POLICY_USER_BYTES: Option<u64> = limit("policy.user_bytes", i64::MAX);
+
+    /// The quota of time that the calls of one user may run in a day, in total; 0 for no limit.
+    POLICY_USER_SECONDS: Option<Duration> = limit_seconds("policy.user_seconds");
+
+    /// Who decides about a command that an agent was told to confirm, once the agent sends
+    /// `confirmed`: a `person` is asked, or the `model`'s confirmation is enough.
+    POLICY_CONFIRM: ConfirmationWeight =
+        choice("policy.confirm", &["person", "model"], "person", confirm).project(Stricter);
+
+    /// What happens to calls that would be allowed, once a command of the session could reach the
+    /// network: `ask` a person, or `allow` them.
+    POLICY_TAINTED: TaintPolicy = choice("policy.tainted", &["ask", "allow"], "allow", tainted)
+        .project(Stricter);
+
+    /// How long a person has to answer a question. No answer means no.
+    POLICY_APPROVAL_SECONDS: Duration = seconds("policy.approval_seconds", 120, (1, 86_400))
+        .project(Smaller);
+
+    /// The catalogues (`wink`) and tools (`clemini/edit`) on offer. An empty list offers all.
+    TOOLSET: Vec<String> = names("toolset", &[]).project(Subset(EmptyList::Everything));
+
+    /// Directories beside the workspace that file tools may reach by absolute path.
+    ROOTS: Vec<String> = names("roots", &[]);
+
+    /// Whether file tools open files that have several hard links. Package managers that link from
+    /// a store (pnpm, uv, bun) need `allow`.
+    FILES_HARDLINKS: Hardlinks =
+        choice("files.hardlinks", &["refuse", "allow"], "refuse", hardlinks).project(Stricter);
+
+    /// Names that no tool may change, in addition to `.git` and `.toolcrib`.
+    FILES_PROTECTED: Vec<String> = names("files.protected", &[]).project(More);
+
+    /// Whether `/`, a home directory or a system folder may be a root.
+    FILES_BROAD_ROOT: BroadRoot =
+        choice("files.broad_root", &["refuse", "allow"], "refuse", broad_root).project(Stricter);
+
+    /// The longest that one call may take. A tool's own limit applies if it is lower.
+    LIMITS_DEADLINE_MS: u64 = count("limits.deadline_ms", 600_000, (1, 86_400_000))
+        .project(Smaller);
+
+    /// The most bytes that one reply may have. A tool's own limit applies if it is lower.
+    LIMITS_OUTPUT_BYTES: u64 = count("limits.output_bytes", 67_108_864, (256, 1 << 30))
+        .project(Smaller);
+
+    /// Whether processes that answer many calls keep an index for search. Without an index, every
+    /// search scans the files.
+    SEARCH_INDEX: bool = switch("search.index", "on").project(Stricter);
+
+    /// The most memory that the index of one root may use. Over this limit, cached text is dropped
+    /// first, then the index.
+    SEARCH_MEMORY_BYTES: u64 = count("search.memory_bytes", 536_870_912, (1 << 20, 1 << 40))
+        .project(Smaller);
+
+    /// How long a search runs before it answers with what it has found so far.
+    SEARCH_TIME_MS: Duration = milliseconds("search.time_ms", 30_000, (1, 35_000))
+        .project(Smaller);
+
+    /// Whether the record shows the beginning of arguments and replies.
+    RECORD_PREVIEWS: bool = switch("record.previews", "on").project(Stricter);
+
+    /// Environment variables whose values are redacted from the record, in addition to those whose
+    /// names look like secrets.
+    RECORD_SECRETS: Vec<String> = names("record.secrets", &[]).project(More);
+
+    /// The retention of the record, in days. Older files are removed once their figures are folded.
+    RECORD_KEEP_DAYS: u64 = count("record.keep_days", 90, (1, 36_500));
+
+    /// Whether `tools_audit.jsonl` is written beside the record, one line for each call.
+    RECORD_LEGACY: bool = switch("record.legacy", "off");
+
+    /// Whether a tool that got much worse (`high`) is quarantined until someone releases it.
+    STATS_QUARANTINE: QuarantineAt =
+        choice("stats.quarantine", &["high", "off"], "off", quarantine).project(Stricter);
+
+    /// How many hours count as now when a tool is compared with its baseline.
+    STATS_CURRENT_HOURS: u64 = count("stats.current_hours", 24, (1, 24 * 31));
+
+    /// How many days before that make the baseline of a tool.
+    STATS_BASELINE_DAYS: u64 = count("stats.baseline_days", 30, (1, 365));
+
+    /// The largest file that undo keeps a copy of. Tools do not change larger files at all.
+    UNDO_MAX_BYTES: u64 = count("undo.max_bytes", 1_073_741_824, (0, 1 << 50)).project(Smaller);
+
+    /// The repository that hikai's tools read: `workspace`, `none`, or a directory.
+    HIKAI_CONNECTION: String = text("hikai.connection", "workspace").project(Only("none"));
+
+    /// JSON Schemas that `validate_output` knows in addition to `domain_map`, by type.
+    HIKAI_OUTPUT_TYPES: SchemaTable = schemas("hikai.output_types");
+
+    /// The sandbox root of forgekeeper's file tools. Empty for the workspace.
+    FORGEKEEPER_ROOT: String = text("forgekeeper.root", "").contract_name("TOOLS_FS_ROOT");
+
+    /// The forgekeeper tools on offer. An empty list offers all.
+    FORGEKEEPER_ALLOW: Vec<String> = names("forgekeeper.allow", &[])
+        .project(Subset(EmptyList::Everything))
+        .contract_name("TOOL_ALLOW");
+
+    /// Whether `run_bash` is on offer.
+    FORGEKEEPER_BASH: bool = switch("forgekeeper.bash", "off")
+        .project(Stricter)
+        .contract_name("FRONTEND_ENABLE_BASH");
+
+    /// Whether `run_powershell` is on offer.
+    FORGEKEEPER_POWERSHELL: bool = switch("forgekeeper.powershell", "off")
+        .project(Stricter)
+        .contract_name("FRONTEND_ENABLE_POWERSHELL");
+
+    /// The most bytes that a forgekeeper tool reads from a file.
+    FORGEKEEPER_MAX_READ_BYTES: u64 = count("forgekeeper.max_read_bytes", 65_536, (1, 1 << 30))
+        .project(Smaller)
+        .contract_name("TOOLS_MAX_READ_BYTES");
+
+    /// The most bytes that a forgekeeper tool writes to a file.
+    FORGEKEEPER_MAX_WRITE_BYTES: u64 = count("forgekeeper.max_write_bytes", 65_536, (1, 1 << 30))
+        .project(Smaller)
+        .contract_name("TOOLS_MAX_WRITE_BYTES");
+
+    /// The most bytes of a forgekeeper tool's reply.
+    FORGEKEEPER_MAX_OUTPUT_BYTES: u64 =
+        count("forgekeeper.max_output_bytes", 10_240, (256, 1 << 30))
+            .project(Smaller)
+            .contract_name("TOOLS_MAX_OUTPUT_BYTES");
+
+    /// The most lines of a file that a forgekeeper tool replies with.
+    FORGEKEEPER_MAX_OUTPUT_LINES: u64 = count("forgekeeper.max_output_lines", 256, (1, 1 << 30))
+        .project(Smaller)
+        .contract_name("TOOLS_MAX_OUTPUT_LINES");
+
+    /// The longest that one call of a forgekeeper tool may take.
+    FORGEKEEPER_TIMEOUT_MS: u64 = count("forgekeeper.timeout_ms", 30_000, (1, 86_400_000))
+        .project(Smaller)
+        .contract_name("TOOLS_TIMEOUT_MS");
+
+    /// How much of the sandbox is in force. `strict` is everything, or the command is refused.
+    /// `root-degraded` lets the commands of root run as root, without capabilities.
+    SANDBOX_PROFILE: Profile =
+        choice("sandbox.profile", &["strict", "root-degraded"], "strict", profile)
+            .project(Stricter);
+
+    /// The hosts that commands may reach: `host.example` or `*.host.example`. An empty list means no
+    /// network.
+    SANDBOX_EGRESS: Vec<String> = names("sandbox.egress", &[]).project(Subset(EmptyList::Nothing));
+
+    /// The ports that commands may reach at those hosts.
+    SANDBOX_EGRESS_PORTS: Vec<String> = names("sandbox.egress_ports", &["443"])
+        .project(Subset(EmptyList::Nothing));
+
+    /// Folders of the home directory that commands can read and not change, where they exist.
+    SANDBOX_TOOLCHAINS: Vec<String> = names("sandbox.toolchains", &[
+        ".cargo/bin", ".cargo/git", ".cargo/registry", ".rustup", ".pyenv", ".nvm",
+        ".npm/_cacache", ".local/bin", ".local/lib", ".cache/pip", "go", ".m2/repository",
+    ]).project(Subset(EmptyList::Nothing));
+
+    /// Folders of the home directory that commands can change and that persist between commands.
+    /// They are kept apart from the real folders.
+    SANDBOX_CACHES: Vec<String> = names("sandbox.caches", &[]);
+
+    /// Environment variables that are passed to commands, in addition to the language and the time
+    /// zone.
+    SANDBOX_ENVIRONMENT: Vec<String> = names("sandbox.environment", &[]);
+
+    /// Names at the root of the workspace that commands can neither change nor create, in addition
+    /// to git's settings and `.toolcrib`: files that other programs would execute.
+    SANDBOX_PROTECTED: Vec<String> = names("sandbox.protected", &[
+        ".claude", ".codex", ".cursor", ".devcontainer", ".envrc", ".gemini", ".husky",
+        ".mcp.json", ".vscode",
+    ]).project(More);
+
+    /// Protected names, `.git` included, that commands may change after all.
+    SANDBOX_UNPROTECTED: Vec<String> = names("sandbox.unprotected", &[]);
+
+    /// The most memory that one command may use, over all its processes.
+    SANDBOX_MEMORY_BYTES: u64 = count("sandbox.memory_bytes", 4_294_967_296, (16 << 20, 1 << 50))
+        .project(Smaller);
+
+    /// The most processes that one command may have at once.
+    SANDBOX_PROCESSES: u64 = count("sandbox.processes", 512, (1, 1 << 20)).project(Smaller);
+
+    /// The most processor time that one command may use.
+    SANDBOX_CPU_SECONDS: u64 = count("sandbox.cpu_seconds", 3600, (1, 1 << 30)).project(Smaller);
+
+    /// The longest that a background command may run.
+    SANDBOX_TASK_SECONDS: Duration = seconds("sandbox.task_seconds", 86_400, (1, 1 << 30))
+        .project(Smaller);
+
+    /// The largest file that a command may write.
+    SANDBOX_FILE_BYTES: u64 = count("sandbox.file_bytes", 4_294_967_296, (0, 1 << 50))
+        .project(Smaller);
+
+    /// How many bytes a command may add to the workspace.
+    SANDBOX_GROWTH_BYTES: u64 = count("sandbox.growth_bytes", 8_589_934_592, (0, 1 << 50))
+        .project(Smaller);
+
+    /// How many files a command may add to the workspace.
+    SANDBOX_GROWTH_FILES: u64 = count("sandbox.growth_files", 1_000_000, (0, 1 << 40))
+        .project(Smaller);
+
+    /// The most files that one process of a command may have open.
+    SANDBOX_OPEN_FILES: u64 = count("sandbox.open_files", 4096, (16, 1 << 20)).project(Smaller);
+
+    /// How many bytes a command may print before it is ended.
+    SANDBOX_OUTPUT_BYTES: u64 = count("sandbox.output_bytes", 1_073_741_824, (1024, 1 << 50))
+        .project(Smaller);
+
+    /// How many bytes of a command's output are saved for later, per stream.
+    SANDBOX_SAVED_BYTES: u64 = count("sandbox.saved_bytes", 67_108_864, (0, 1 << 40))
+        .project(Smaller);
+
+    /// The size of a command's private `/tmp`, and of its private home directory.
+    SANDBOX_SCRATCH_BYTES: u64 = count("sandbox.scratch_bytes", 1_073_741_824, (1 << 20, 1 << 50))
+        .project(Smaller);
+
+    /// The user id that commands run as when Toolcrib runs as root and root owns the workspace.
+    SANDBOX_USER: u32 = user_id("sandbox.user", 64_646, (1, 4_294_967_294));
+
+    /// The path of bubblewrap. If it is empty, Toolcrib looks in the system's folders.
+    SANDBOX_BUBBLEWRAP: String = text("sandbox.bubblewrap", "");
+}
+
+/// Whether a very broad directory may be a root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BroadRoot {
+    /// It may not.
+    Refuse,
+    /// It may.
+    Allow,
+}
+
+/// How much worse a tool must get to be quarantined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuarantineAt {
+    /// A regression of high severity is enough.
+    High,
+    /// No tool is quarantined.
+    Off,
+}
+
+// A word that is not known cannot get here. If it did, the strictest value would apply.
+
+fn mode(value: &Value) -> Mode {
+    Mode::parse(word(value)).unwrap_or(Mode::Strict)
+}
+
+fn confirm(value: &Value) -> ConfirmationWeight {
+    if word(value) == "model" { ConfirmationWeight::Model } else { ConfirmationWeight::Person }
+}
+
+fn tainted(value: &Value) -> TaintPolicy {
+    if word(value) == "allow" { TaintPolicy::Ignore } else { TaintPolicy::Ask }
+}
+
+fn hardlinks(value: &Value) -> Hardlinks {
+    if word(value) == "allow" { Hardlinks::Allow } else { Hardlinks::Refuse }
+}
+
+fn broad_root(value: &Value) -> BroadRoot {
+    if word(value) == "allow" { BroadRoot::Allow } else { BroadRoot::Refuse }
+}
+
+fn quarantine(value: &Value) -> QuarantineAt {
+    if word(value) == "off" { QuarantineAt::Off } else { QuarantineAt::High }
+}
+
+fn profile(value: &Value) -> Profile {
+    if word(value) == "root-degraded" { Profile::RootDegraded } else { Profile::Strict }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_constant_has_the_name_of_its_setting() {
+        for (constant, setting) in CONSTANTS.iter().zip(settings()) {
+            assert_eq!(*constant, setting.name.to_uppercase().replace('.', "_"));
+        }
+    }
+
+    #[test]
+    fn every_setting_is_described_and_knows_its_position() {
+        for (position, setting) in settings().enumerate() {
+            assert!(setting.about().ends_with('.'), "{}", setting.name);
+            assert_eq!(setting.position, position, "{}", setting.name);
+        }
+    }
+}

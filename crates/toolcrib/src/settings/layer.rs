@@ -1,4 +1,4 @@
-//! One place that settings come from.
+//! Reads values from one place: a file's text, an environment variable, a flag.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,31 +6,20 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 use toolcrib_core::nearest::{either, nearest};
 
-use super::key::keys;
-use super::kind::{Key, Kind};
-
-/// Why the settings cannot be used.
-#[derive(Debug)]
-pub struct SettingsError(pub String);
-
-impl fmt::Display for SettingsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for SettingsError {}
+use super::error::{SettingsError, SettingsErrorKind};
+use super::key::settings;
+use super::setting::{Setting, SettingKind};
 
 /// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Nobody set it.
+    /// Nobody set the value.
     Default,
-    /// The machine's own file, a user's, or a project's.
+    /// The settings file of the machine, the user or the project.
     File(PathBuf),
-    /// The environment, by this name.
+    /// The environment variable of this name.
     Environment(String),
-    /// The command line, by this flag.
+    /// The flag of this name on the command line.
     Flag(String),
 }
 
@@ -46,32 +35,37 @@ impl fmt::Display for Origin {
 }
 
 /// A value that somebody set.
-pub(super) type Set = (&'static Key, Value, Origin);
+pub(super) struct Assignment {
+    pub(super) setting: &'static Setting,
+    pub(super) value: Value,
+    pub(super) origin: Origin,
+}
 
-/// Reads the settings in the text of a file. A key that is not known is refused: a typing error in a
-/// file like this must not pass in silence.
-pub(super) fn parse(text: &str, path: &Path) -> Result<Vec<Set>, SettingsError> {
-    let refuse = |what: String| SettingsError(format!("`{}`: {what}", path.display()));
+/// Reads the text of a settings file. An unknown name is an error, because a typing error in a settings
+/// file must not pass in silence.
+pub(super) fn parse(text: &str, path: &Path) -> Result<Vec<Assignment>, SettingsError> {
+    let place = format!("`{}`", path.display());
     let table: Table = text.parse().map_err(|err: toml::de::Error| {
         let line = err.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-        refuse(format!("line {line}: {}", err.message().trim_end()))
+        let message = format!("line {line}: {}", err.message().trim_end());
+        SettingsError::new(SettingsErrorKind::Syntax, message).at(&place)
     })?;
     let mut flat = Vec::new();
     flatten("", table, &mut flat);
-    let mut sets = Vec::new();
+    let mut assignments = Vec::new();
     for (name, value) in flat {
-        let key = find(&name).map_err(&refuse)?;
-        let value = check(key, value).map_err(&refuse)?;
-        sets.push((key, value, Origin::File(path.to_owned())));
+        let setting = find(&name).map_err(|err| err.at(&place))?;
+        let value = check(setting, value).map_err(|err| err.at(&place))?;
+        assignments.push(Assignment { setting, value, origin: Origin::File(path.to_owned()) });
     }
-    Ok(sets)
+    Ok(assignments)
 }
 
-/// Turns tables into dotted names, down to the tables that are values themselves.
+/// Turns nested tables into dotted names, except for a table that is itself the value of a setting.
 fn flatten(prefix: &str, table: Table, flat: &mut Vec<(String, Value)>) {
     for (name, value) in table {
         let name = if prefix.is_empty() { name } else { format!("{prefix}.{name}") };
-        let is_value = keys().any(|key| key.name == name);
+        let is_value = settings().any(|setting| setting.name == name);
         match value {
             Value::Table(table) if !is_value => flatten(&name, table, flat),
             value => flat.push((name, value)),
@@ -79,74 +73,112 @@ fn flatten(prefix: &str, table: Table, flat: &mut Vec<(String, Value)>) {
     }
 }
 
-/// Returns the key of that name.
-pub(super) fn find(name: &str) -> Result<&'static Key, String> {
-    keys().find(|key| key.name == name).ok_or_else(|| {
-        let near = nearest(name, keys().map(|key| key.name), 2);
-        if near.is_empty() {
-            format!("no setting `{name}`; `toolcrib config show` lists them all")
+/// Returns the setting of that name.
+pub(super) fn find(name: &str) -> Result<&'static Setting, SettingsError> {
+    settings().find(|setting| setting.name == name).ok_or_else(|| {
+        let near = nearest(name, settings().map(|setting| setting.name), 2);
+        let hint = if near.is_empty() {
+            "`toolcrib config show` lists every setting".to_owned()
         } else {
-            format!("no setting `{name}`; did you mean {}?", either(&near))
-        }
+            format!("did you mean {}?", either(&near))
+        };
+        SettingsError::new(SettingsErrorKind::Unknown, format!("no setting `{name}`")).hint(hint)
     })
 }
 
-/// Reads a value from the environment or the command line.
-pub(super) fn from_text(key: &Key, text: &str) -> Result<Value, String> {
-    let value = match key.kind {
-        // The contract's way to say it.
-        Kind::Choice(["off", "on"]) if matches!(text, "1" | "true") => "on".into(),
-        Kind::Choice(["off", "on"]) if matches!(text, "0" | "false") => "off".into(),
-        Kind::Choice(_) | Kind::Text => Value::String(text.to_owned()),
-        Kind::Count(..) => match text.trim().parse() {
+/// Reads a value from the text of an environment variable or a flag.
+pub(super) fn from_text(setting: &Setting, text: &str) -> Result<Value, SettingsError> {
+    let refuse = |wanted: &str| {
+        let message = format!("`{}` must be {wanted}, not `{text}`", setting.name);
+        SettingsError::new(SettingsErrorKind::Value, message)
+    };
+    let value = match setting.kind {
+        // The contract's way to write a switch.
+        SettingKind::Choice(["off", "on"]) if matches!(text, "1" | "true") => "on".into(),
+        SettingKind::Choice(["off", "on"]) if matches!(text, "0" | "false") => "off".into(),
+        SettingKind::Choice(_) | SettingKind::Text => Value::String(text.to_owned()),
+        SettingKind::Count(..) => match text.trim().parse() {
             Ok(number) => Value::Integer(number),
-            Err(_) => return Err(format!("`{}` must be a whole number, not `{text}`", key.name)),
+            Err(_) => return Err(refuse("a whole number")),
         },
-        // As files write it, and as `config show` prints it.
-        Kind::Names if text.trim_start().starts_with('[') => {
+        // As files write a list, and as `config show` prints it.
+        SettingKind::Names if text.trim_start().starts_with('[') => {
             let table: Result<Table, _> = format!("it = {text}").parse();
             match table.ok().and_then(|mut table| table.remove("it")) {
                 Some(value) => value,
-                None => return Err(format!("`{}` must be a list, not `{text}`", key.name)),
+                None => return Err(refuse("a list")),
             }
         }
-        Kind::Names => {
+        SettingKind::Names => {
             let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
             Value::Array(names.map(|name| Value::String(name.to_owned())).collect())
         }
-        Kind::Schemas => return Err(format!("`{}` can only be set in a file", key.name)),
+        SettingKind::Schemas => {
+            let message = format!("`{}` can only be set in a settings file", setting.name);
+            return Err(SettingsError::new(SettingsErrorKind::Value, message));
+        }
     };
-    check(key, value)
+    check(setting, value)
 }
 
-fn check(key: &Key, value: Value) -> Result<Value, String> {
-    let name = key.name;
-    let is_fine = match (&key.kind, &value) {
-        (Kind::Choice(words), Value::String(word)) => {
+/// Returns the value if it is valid for the setting.
+fn check(setting: &Setting, value: Value) -> Result<Value, SettingsError> {
+    let refuse = |wanted: &str, given: &str| {
+        let message = format!("`{}` must be {wanted}, not {given}", setting.name);
+        Err(SettingsError::new(SettingsErrorKind::Value, message))
+    };
+    let is_valid = match (&setting.kind, &value) {
+        (SettingKind::Choice(words), Value::String(word)) => {
             if !words.contains(&word.as_str()) {
-                return Err(format!("`{name}` must be {}, not `{word}`", either(words)));
+                return refuse(&either(words), &format!("`{word}`"));
             }
             true
         }
-        (Kind::Count(min, max), Value::Integer(number)) => {
+        (SettingKind::Count(min, max), Value::Integer(number)) => {
             if !(min..=max).contains(&number) {
-                return Err(format!("`{name}` must be between {min} and {max}, not {number}"));
+                return refuse(&format!("between {min} and {max}"), &number.to_string());
             }
             true
         }
-        (Kind::Names, Value::Array(items)) => items.iter().all(Value::is_str),
-        (Kind::Text, Value::String(_)) | (Kind::Schemas, Value::Table(_)) => true,
+        (SettingKind::Names, Value::Array(items)) => items.iter().all(Value::is_str),
+        (SettingKind::Text, Value::String(_)) | (SettingKind::Schemas, Value::Table(_)) => true,
         _ => false,
     };
-    if is_fine {
+    if is_valid {
         return Ok(value);
     }
-    let wanted = match key.kind {
-        Kind::Choice(words) => either(words),
-        Kind::Count(..) => "a whole number".to_owned(),
-        Kind::Names => "a list of strings".to_owned(),
-        Kind::Text => "a string".to_owned(),
-        Kind::Schemas => "a table".to_owned(),
+    let wanted = match setting.kind {
+        SettingKind::Choice(words) => either(words),
+        SettingKind::Count(..) => "a whole number".to_owned(),
+        SettingKind::Names => "a list of strings".to_owned(),
+        SettingKind::Text => "a string".to_owned(),
+        SettingKind::Schemas => "a table".to_owned(),
     };
-    Err(format!("`{name}` must be {wanted}, not {}", value.type_str()))
+    refuse(&wanted, value.type_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_is_a_value_its_setting_allows() {
+        for setting in settings() {
+            let text = format!("{} = {}", setting.name, setting.default);
+            assert!(parse(&text, Path::new("default")).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_typing_error_in_a_file_is_refused_with_the_nearest_name() {
+        let err = parse("[files]\nhardlink = 'allow'\n", Path::new("c.toml")).err().unwrap();
+        assert_eq!(err.kind, SettingsErrorKind::Unknown);
+        assert_eq!(err.hint.as_deref(), Some("did you mean `files.hardlinks`?"), "{err}");
+        let err = parse("mode = 'loose'", Path::new("c.toml")).err().unwrap();
+        assert_eq!(err.kind, SettingsErrorKind::Value);
+        assert!(err.message.contains("`strict`, `standard` or `permissive`, not `loose`"), "{err}");
+        let err = parse("\nmode = \n", Path::new("c.toml")).err().unwrap();
+        assert_eq!(err.kind, SettingsErrorKind::Syntax);
+        assert!(err.message.contains("line 2"), "{err}");
+    }
 }

@@ -26,7 +26,7 @@ fn always_covers_what_was_shown_and_no_more() {
     };
     assert_eq!(bash("touch a"), 4);
     let call = ["call", "clemini/bash", "command=touch a b"];
-    // Its first two words, in this project, until revoked.
+    // The grant covers the first two words, in this project, until revoked.
     let (code, seen) = always(&scratch, &call, "always\n3\np\n3\ny\n");
     assert_eq!(code, 0, "{seen}");
     for shown in [
@@ -47,7 +47,7 @@ fn always_covers_what_was_shown_and_no_more() {
     {
         assert_eq!(bash(other), 4, "{other}");
     }
-    // In another project it holds nothing.
+    // The grant does not apply in another project.
     scratch.put_at("elsewhere/", "");
     let elsewhere = scratch.path("elsewhere").display().to_string();
     let call = ["-C", &elsewhere, "call", "clemini/bash", "command=touch a", "--json"];
@@ -68,7 +68,7 @@ fn what_is_too_broad_is_not_offered() {
         ("dotnet test a", "-  commands that begin with: dotnet: too broad", "dotnet test a"),
         ("env touch x", "-  commands that begin with: env touch: too broad", "env touch x"),
         ("cargo build", "-  commands that begin with: cargo: too broad", "cargo build"),
-        // What runs anyhow is no matter of the grant.
+        // Parts that run without a question are not part of the grant.
         ("cargo build | head -5", "-  commands that begin with: cargo: too broad", "cargo build"),
     ] {
         let scratch = Scratch::new();
@@ -116,7 +116,7 @@ fn always_offers_what_holds_and_nothing_broader() {
     let seen =
         offered(&format!("[[rule]]\nargv = [\"mkdir\"]\neffect = \"ask\"\n{over}"), "mkdir q1 q2");
     assert!(has(&seen, "mkdir q1"), "{seen}");
-    // What is stored holds, behind a wrapper too.
+    // The stored grant applies, behind a wrapper too.
     for command in ["timeout 60 rm -rf target", "git --no-pager push -f origin x"] {
         let scratch = Scratch::new();
         let named = format!("command={command}");
@@ -127,7 +127,7 @@ fn always_offers_what_holds_and_nothing_broader() {
         };
         assert_eq!(explain(), "ask", "{command}");
         let (_, seen) = always(&scratch, &call, "always\n2\np\n3\ny\n");
-        assert!(seen.contains("This is stored"), "{seen}");
+        assert!(seen.contains("This grant will be stored"), "{seen}");
         assert_eq!(explain(), "allow", "{command}: {seen}");
         let other = named.clone() + "2";
         let words = ["policy", "explain", "clemini/bash", &other, "--json"];
@@ -143,7 +143,7 @@ fn an_answer_to_one_step_is_none_to_another() {
     scratch.put_at("home/.config/toolcrib/rules.toml", rules);
     let call = ["call", "clemini/bash", "command=git push origin dev"];
     let (_, seen) = always(&scratch, &call, "always\n2\np\n3\ny\n");
-    assert!(seen.contains("This is stored"), "{seen}");
+    assert!(seen.contains("This grant will be stored"), "{seen}");
     let explain = |command: &str| {
         let command = format!("command={command}");
         scratch.run(["policy", "explain", "clemini/bash", &command, "--json"]).json()["decision"]
@@ -184,7 +184,7 @@ fn this_exact_call_is_another_when_its_links_lead_elsewhere() {
         assert!(!scratch.work().join("two/made").exists());
         relink(&scratch, "one");
         assert_eq!(scratch.run(call).code, 0);
-        // And where there was none.
+        // A folder in place of the link is another place too.
         std::fs::remove_file(scratch.work().join("lnk")).unwrap();
         std::fs::create_dir(scratch.work().join("lnk")).unwrap();
         assert_eq!(scratch.run(call).code, 4);
@@ -213,7 +213,7 @@ fn a_grant_that_ends_while_its_call_waits_answers_nothing() {
         covers: Covers::Argv(vec!["touch".to_owned(), "a".to_owned()]),
         by: "user 0".to_owned(),
     };
-    let state = toolcrib_ledger::State::open(&scratch.state()).unwrap();
+    let state = toolcrib_ledger::StateFolder::open(&scratch.state()).unwrap();
     toolcrib_ledger::GrantFile::new(&state).add(grant).unwrap();
     assert_eq!(scratch.run(call).code, 0, "the control: while it holds, it answers");
     std::fs::remove_file(scratch.work().join("a")).unwrap();

@@ -28,7 +28,7 @@ fn without_anyone_to_ask_it_is_refused_at_once_or_parked() {
     for part in ["pending", "touch made", "tier 3 in mode standard", "runs `touch made`"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
-    // From another process, once, however many try.
+    // Another process can approve the call, and the call runs once however many try.
     let tries: Vec<_> = (0..4)
         .map(|_| {
             let mut command = scratch.command();
@@ -65,19 +65,19 @@ fn what_expired_was_denied_or_is_not_there_is_not_run() {
         assert_eq!(approve(odd).code, 1, "{odd}");
     }
     assert!(!scratch.work().join("late").exists() && !scratch.work().join("denied").exists());
-    // What policy refuses by the time it is approved is not run either.
+    // A call that policy refuses by the time of the approval does not run.
     let id = park(&scratch, &[], "touch later");
     let got = scratch.run(["--yes", "--mode", "strict", "approvals", "approve", &id]);
     assert_eq!(got.code, 3, "{}{}", got.stdout, got.stderr);
     assert!(!scratch.work().join("later").exists());
-    // And a call that someone changed in the store is not the one that was asked about.
+    // A call that someone changed in the store is not the one that was asked about, so it does not run.
     let id = park(&scratch, &[], "touch good");
     let file = scratch.state().join("approvals").join(format!("{id}.json"));
     let text = std::fs::read_to_string(&file).unwrap().replace("touch good", "touch evil");
     std::fs::write(&file, text).unwrap();
     assert_eq!(approve(&id).code, 3);
     assert!(!scratch.work().join("evil").exists());
-    // Nor one whose script is another by now.
+    // A call whose script changed since the question does not run.
     scratch.put("run.sh", "touch good");
     let id = park(&scratch, &[], "sh run.sh");
     scratch.put("run.sh", "touch evil");
@@ -93,7 +93,7 @@ fn what_expired_was_denied_or_is_not_there_is_not_run() {
     let id = park(&scratch, &[], "sh run.sh");
     assert_eq!(approve(&id).code, 0, "the control: nothing changed");
     assert!(scratch.work().join("evil").exists());
-    // Nor is one whose files are others by now.
+    // A call whose files changed since the question does not run.
     let words = ["call", "--park", "clemini/write_file", "file_path=lnk/f", "content=x", "--json"];
     scratch.put("one/", "");
     scratch.put("two/", "");
@@ -111,12 +111,12 @@ fn what_expired_was_denied_or_is_not_there_is_not_run() {
 fn an_agent_confirms_only_what_it_was_told_to() {
     let scratch = Scratch::new();
     scratch.put("target/x", "");
-    // Nobody is there to ask, so what is confirmed is parked.
+    // Nobody can be asked, so a confirmed command is parked.
     let mut session = Session::parking(&scratch);
     let mut call = |args: Value| session.call("clemini/bash", args);
     let plain = json!({"command": "rm -rf target/"});
     let confirmed = json!({"command": "rm -rf target/", "confirmed": true});
-    // Out of the blue it counts for nothing.
+    // A confirmation that nobody asked for has no effect.
     let reply = call(confirmed.clone());
     assert_eq!(reply["needs_confirmation"], true, "{reply}");
     let reply = call(plain);
@@ -124,7 +124,7 @@ fn an_agent_confirms_only_what_it_was_told_to() {
     assert_eq!(reply["error_code"], "NEEDS_CONFIRMATION");
     let reply = call(json!({"command": "rm -rf other/", "confirmed": true}));
     assert_eq!(reply["needs_confirmation"], true, "{reply}");
-    // Confirmed, it reaches a person, and is not run by the model's word.
+    // A confirmed command is put before a person; the model's confirmation alone does not run it.
     let reply = call(confirmed);
     assert!(reply["context"]["approval_id"].is_string(), "{reply}");
     assert!(scratch.work().join("target/x").exists());
@@ -132,7 +132,7 @@ fn an_agent_confirms_only_what_it_was_told_to() {
     assert_eq!(reply["error"], "Command blocked: recursive delete on root");
     assert_eq!(reply["error_code"], "BLOCKED");
     session.end();
-    // One call on its own has no session to be told in.
+    // A single call has no session in which the agent could be told to confirm.
     let single = |confirmed: &str| {
         let words = ["call", "clemini/bash", "command=rm -rf target/", confirmed, "--json"];
         scratch.run(words).json()
@@ -140,7 +140,7 @@ fn an_agent_confirms_only_what_it_was_told_to() {
     assert_eq!(single("confirmed:=false")["needs_confirmation"], true);
     let reply = single("confirmed:=true");
     assert!(reply["error"].as_str().unwrap().contains("needs a person's approval"), "{reply}");
-    // Unless the operator says that a model's word is enough.
+    // The operator can say that a model's confirmation is enough.
     let lines = [json!({"id": 1, "tool": "clemini/bash", "args": {"command": "rm -rf target/"}}).to_string(),
         json!({"id": 2, "tool": "clemini/bash", "args": {"command": "rm -rf target/", "confirmed": true}}).to_string()];
     let got = scratch

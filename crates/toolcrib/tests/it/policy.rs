@@ -202,7 +202,7 @@ fn too_many_calls_a_minute_are_refused_and_counted_by_tool() {
     assert!(got.stdout.lines().nth(2).unwrap().contains("a session may run 2 s"), "{}", got.stdout);
     for (setting, said) in [
         ("policy.tool_seconds=2", "a session may run one tool for 2 s"),
-        ("policy.user_seconds=2", "calls of a user may run 2 s a day"),
+        ("policy.user_seconds=2", "the quota of a user is 2 s a day"),
     ] {
         let scratch = Scratch::new();
         let words = ["--yes", "-c", setting, "call", "--batch"];

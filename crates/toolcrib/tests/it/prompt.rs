@@ -214,7 +214,7 @@ fn nobody_answering_in_time_means_no() {
     let scratch = Scratch::new();
     let call = [&["-c", "policy.approval_seconds=1"], &CALL[..]].concat();
     let mut session = Session::start(&scratch, &call, "");
-    session.wait_for("Nobody answered, which means no.");
+    session.wait_for("No answer in time, so the answer is no.");
     assert_eq!(session.child.wait().unwrap().code(), Some(3));
     assert!(!scratch.work().join("hello.py").exists());
 }
@@ -228,7 +228,7 @@ fn another_process_can_answer() {
         let listed = scratch.run(["approvals", "list", "--json"]).json();
         let id = listed[0]["id"].as_str().unwrap();
         assert_eq!(listed[0]["status"], "pending", "{listed}");
-        // Not without a terminal: that is how an agent would ask.
+        // An answer without a terminal is refused, because an agent could give it that way.
         assert_eq!(scratch.run(["approvals", words[0], id]).code, 1);
         assert_eq!(scratch.run(["--yes", "approvals", words[0], id]).code, 0);
         assert_eq!(session.child.wait().unwrap().code(), Some(code), "{words:?}");
@@ -257,10 +257,10 @@ fn what_is_not_shown_does_not_run_by_one_yes() {
     for (answers, code) in [("y\nn\n", 3), ("y\ny\n", 0), ("v\ny\n", 0)] {
         let scratch = Scratch::new();
         let mut session = Session::start(&scratch, &call, "");
-        session.wait_for("Not all of it is shown: v shows the rest.");
+        session.wait_for("Some of this is hidden. Type v to see all of it.");
         session.wait_for("Approve? (y/n/always): ");
         assert!(!session.seen.contains("touch made; echo"), "{}", session.seen);
-        // Read as it is written, or the terminal is full and nothing goes on.
+        // The test reads while the binary writes; otherwise the terminal fills up and both wait.
         let mut master = session.master.try_clone().unwrap();
         let reader = std::thread::spawn(move || {
             let mut rest = Vec::new();

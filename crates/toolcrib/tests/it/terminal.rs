@@ -81,7 +81,7 @@ fn declarations_are_clean_in_every_dialect() {
                     if key == "type" {
                         assert!(value.is_string() || value.is_object(), "{what}: type {value}");
                     }
-                    // What stands below is named by arguments, where any word may be one.
+                    // The names below `properties` are arguments, which may have any name.
                     if key == "properties" {
                         value.as_object().unwrap().values().for_each(|value| walk(value, what));
                     } else {

@@ -164,7 +164,11 @@ fn what_a_lost_command_did_is_told_and_can_be_taken_back() {
         eventually("its work", || scratch.work().join("other").exists());
         session.kill();
         let next = scratch.run(["call", "nachos/calculator", "expression=1+1"]);
-        assert!(next.stderr.contains("puts back the files it named"), "{}", next.stderr);
+        assert!(
+            next.stderr.contains("restores the files named on its command line"),
+            "{}",
+            next.stderr
+        );
         let told = story(scratch);
         assert_eq!(told["outcome"], "unknown");
         assert_eq!(changes(&told), pairs(&[("replaced", "a")]));

@@ -11,7 +11,7 @@ use toolcrib_host::{
     Asker, CommandLimits, Egress, Hardlinks, HostRule, Operator, Profile, Root, Rules, Sandbox,
     SandboxRules, SharedSandbox, SystemClock, UndoStore, Workspace,
 };
-use toolcrib_ledger::{Journal, State};
+use toolcrib_ledger::{Journal, SnapshotStore, StateFolder};
 
 /// A server that notes what it is sent and answers with `answer`.
 struct Server {
@@ -62,9 +62,10 @@ pub(crate) fn place(hosts: &[&str], ports: Vec<u16>) -> Place {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let rules = Rules { hardlinks: Hardlinks::Refuse, protected: Vec::new(), undo_bytes: 0 };
     let roots = vec![Root::open(&work).unwrap()];
-    let state = State::open(&folder.path().join("undo")).unwrap();
+    let state = StateFolder::open(&folder.path().join("undo")).unwrap();
     let journal = Arc::new(Journal::new(&state));
-    let undo = UndoStore { snapshots: Arc::clone(&journal) as _, journal };
+    let snapshots = Arc::new(SnapshotStore::new(&state, Arc::clone(&journal)));
+    let undo = UndoStore { snapshots, journal };
     let workspace = Workspace::new(roots, rules, &[], undo, Arc::clone(&clock));
     let limits = CommandLimits {
         memory: 1 << 30,

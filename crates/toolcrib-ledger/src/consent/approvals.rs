@@ -1,0 +1,330 @@
+//! Pending approvals: calls that wait for an answer. Each is a file. Its answer is a second file beside it, which only
+//! one process can make: the first answer counts. A third file marks the call as taken up, so that it runs once.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::record::redact::Redactor;
+use crate::state::{StateFolder, read_regular};
+
+/// A call that waits for an answer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PendingApproval {
+    /// The call id, which is also the id of the approval.
+    pub id: String,
+    /// `catalogue/tool`.
+    pub tool: String,
+    /// The arguments of the call.
+    pub args: Value,
+    /// The digest of tool and arguments, which the answer is bound to.
+    pub digest: String,
+    /// The workspace in which the call would run.
+    pub workspace: String,
+    /// Who asked for the call.
+    pub requester: String,
+    /// What the person who answers is shown.
+    #[serde(flatten)]
+    pub question: ApprovalQuestion,
+    /// Whether no process waits for the answer: whoever approves the call runs it.
+    pub is_parked: bool,
+    /// The process that waits for the answer.
+    #[serde(default)]
+    pub process: String,
+    /// When the question was asked.
+    pub created_at: Timestamp,
+    /// Until when the question can be answered.
+    pub expires_at: Timestamp,
+}
+
+/// What the person who answers is shown about a call.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ApprovalQuestion {
+    /// The rule that asks.
+    pub rule: String,
+    /// How its command is read, if it has one.
+    pub reading: Option<String>,
+    /// The files that the call would change.
+    pub files: Vec<String>,
+    /// What an approval does not pin down: it may be different when the call runs.
+    #[serde(default)]
+    pub loose: Vec<String>,
+}
+
+/// The answer to a pending approval.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ApprovalAnswer {
+    /// Whether the call may run.
+    pub is_approved: bool,
+    /// Who answered.
+    pub by: String,
+    /// What the person wants the agent to know.
+    pub words: String,
+    /// When it was answered.
+    pub at: Timestamp,
+}
+
+/// The status of an approval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ApprovalStatus {
+    /// Nobody has answered yet.
+    Pending,
+    /// Someone approved the call, and no process has taken it up yet.
+    Approved,
+    /// Someone denied the call.
+    Denied,
+    /// Someone approved the call, and a process took it up.
+    TakenUp,
+    /// Nobody answered in time.
+    Expired,
+}
+
+impl ApprovalStatus {
+    /// Returns the spelling for people and programs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Approved => "approved",
+            Self::Denied => "denied",
+            Self::TakenUp => "taken up",
+            Self::Expired => "expired",
+        }
+    }
+}
+
+/// The folder of pending approvals.
+#[derive(Clone)]
+pub struct Approvals {
+    folder: PathBuf,
+}
+
+impl Approvals {
+    /// Opens the pending approvals in the state folder.
+    pub fn new(state: &StateFolder) -> Self {
+        Self { folder: state.folder().join("approvals") }
+    }
+
+    /// Adds a call that waits for an answer.
+    pub fn add(&self, pending: &PendingApproval) -> io::Result<()> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        write_new(&self.path(&pending.id, "json")?, pending)?;
+        // Expired approvals lose their secrets whenever a new one is added.
+        self.all().map(drop)
+    }
+
+    /// Returns every approval, pending or not, oldest first.
+    pub fn all(&self) -> io::Result<Vec<PendingApproval>> {
+        let entries = match fs::read_dir(&self.folder) {
+            Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            other => other?,
+        };
+        let mut all = Vec::new();
+        for entry in entries {
+            let path = entry?.path();
+            let is_whole = path.extension().is_some_and(|it| it == "json");
+            if is_whole && let Ok(pending) = read::<PendingApproval>(&path) {
+                // An expired approval does not need its secrets any more.
+                if pending.expires_at < Timestamp::now() {
+                    self.redact(&pending.id)?;
+                }
+                all.push(pending);
+            }
+        }
+        all.sort_by(|a, b| a.id.cmp(&b.id));
+        Ok(all)
+    }
+
+    /// Returns the approval with this id.
+    pub fn find(&self, id: &str) -> io::Result<PendingApproval> {
+        read(&self.path(id, "json")?)
+    }
+
+    /// Returns the status of an approval.
+    pub fn status(&self, pending: &PendingApproval, now: Timestamp) -> io::Result<ApprovalStatus> {
+        Ok(match self.answer(&pending.id)? {
+            Some(answer) if !answer.is_approved => ApprovalStatus::Denied,
+            Some(_) if self.path(&pending.id, "taken")?.exists() => ApprovalStatus::TakenUp,
+            _ if now >= pending.expires_at => ApprovalStatus::Expired,
+            // The process that would run the call is gone.
+            _ if !pending.is_parked && !is_running(&pending.process) => ApprovalStatus::Expired,
+            Some(_) => ApprovalStatus::Approved,
+            None => ApprovalStatus::Pending,
+        })
+    }
+
+    /// Returns the answer, if there is one.
+    pub fn answer(&self, id: &str) -> io::Result<Option<ApprovalAnswer>> {
+        match read(&self.path(id, "decided")?) {
+            Ok(answer) => Ok(Some(answer)),
+            // An answer that cannot be parsed does not approve anything.
+            Err(err) if err.kind() == io::ErrorKind::InvalidData => Ok(Some(ApprovalAnswer {
+                is_approved: false,
+                by: String::new(),
+                words: err.to_string(),
+                at: Timestamp::UNIX_EPOCH,
+            })),
+            Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(err) => Err(err),
+        }
+    }
+
+    /// Answers. Returns whether this answer counts, because it is the first one.
+    pub fn decide(&self, id: &str, answer: &ApprovalAnswer) -> io::Result<bool> {
+        let is_first = is_first(write_new(&self.path(id, "decided")?, answer))?;
+        if is_first && !answer.is_approved {
+            self.redact(id)?;
+        }
+        Ok(is_first)
+    }
+
+    /// Takes up an approved call. Returns whether the caller may run it: only the first one may.
+    pub fn take_up(&self, id: &str) -> io::Result<bool> {
+        let is_first = is_first(write_new(&self.path(id, "taken")?, &()))?;
+        if is_first {
+            self.redact(id)?;
+        }
+        Ok(is_first)
+    }
+
+    /// Redacts the secrets in the arguments of a call that nobody needs any more.
+    fn redact(&self, id: &str) -> io::Result<()> {
+        let path = self.path(id, "json")?;
+        let pending: PendingApproval = read(&path)?;
+        let args = Redactor::default().clean_json(&pending.args);
+        if args == pending.args {
+            return Ok(());
+        }
+        let fresh = path.with_extension(format!("{}.fresh", ulid::Ulid::generate()));
+        write_new(&fresh, &PendingApproval { args, ..pending })?;
+        fs::rename(&fresh, &path)
+    }
+
+    fn path(&self, id: &str, kind: &str) -> io::Result<PathBuf> {
+        if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "no such approval"));
+        }
+        Ok(self.folder.join(format!("{id}.{kind}")))
+    }
+}
+
+/// Returns the name of this process, which no other process has had: its number and its start time.
+pub fn this_process() -> String {
+    let id = std::process::id();
+    format!("{id} {}", start_time(id).unwrap_or_default())
+}
+
+fn is_running(process: &str) -> bool {
+    let Some((id, start)) = process.split_once(' ') else { return true };
+    id.parse().ok().and_then(start_time).is_some_and(|it| it == start)
+}
+
+/// Returns when a process started, as the kernel tells it.
+fn start_time(id: u32) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    // The name of a process can contain blanks and brackets.
+    let (_, rest) = stat.rsplit_once(") ")?;
+    rest.split(' ').nth(19).map(str::to_owned)
+}
+
+fn is_first(made: io::Result<()>) -> io::Result<bool> {
+    match made {
+        Ok(()) => Ok(true),
+        Err(err) if err.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(err) => Err(err),
+    }
+}
+
+/// Makes a file that must not exist yet, whole or not at all.
+fn write_new<T: Serialize>(path: &Path, content: &T) -> io::Result<()> {
+    let fresh =
+        path.with_extension(format!("{}.{}.fresh", std::process::id(), ulid::Ulid::generate()));
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
+    file.write_all(&serde_json::to_vec(content)?)?;
+    file.sync_all()?;
+    // A hard link fails if the name exists. Removing the first name leaves the second one.
+    let linked = fs::hard_link(&fresh, path);
+    fs::remove_file(&fresh)?;
+    linked
+}
+
+fn read<T: for<'a> Deserialize<'a>>(path: &Path) -> io::Result<T> {
+    serde_json::from_slice(&read_regular(path)?).map_err(|err| {
+        let why = format!("`{}` cannot be parsed: {err}", path.display());
+        io::Error::new(io::ErrorKind::InvalidData, why)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_answer_counts_and_a_call_is_taken_up_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let approvals = Approvals::new(&StateFolder::open(&folder.path().join("state")).unwrap());
+        let now = Timestamp::UNIX_EPOCH;
+        let later = Timestamp::MAX;
+        let pending = PendingApproval {
+            id: "01A".to_owned(),
+            tool: "t".to_owned(),
+            args: serde_json::json!({"command": "curl -u ada:letmein https://x"}),
+            digest: String::new(),
+            workspace: String::new(),
+            requester: "r".to_owned(),
+            question: ApprovalQuestion {
+                rule: String::new(),
+                reading: None,
+                files: Vec::new(),
+                loose: Vec::new(),
+            },
+            is_parked: true,
+            process: String::new(),
+            created_at: now,
+            expires_at: later,
+        };
+        approvals.add(&pending).unwrap();
+        assert!(approvals.add(&pending).is_err(), "an id is given once");
+        assert_eq!(approvals.status(&pending, now).unwrap(), ApprovalStatus::Pending);
+        assert_eq!(approvals.status(&pending, later).unwrap(), ApprovalStatus::Expired);
+        let asked = |process: &str| {
+            let process = process.to_owned();
+            let pending = PendingApproval { is_parked: false, process, ..pending.clone() };
+            approvals.status(&pending, now).unwrap()
+        };
+        assert_eq!(asked(&this_process()), ApprovalStatus::Pending);
+        assert_eq!(asked("1 0"), ApprovalStatus::Expired, "another process has that number");
+        let kept = || fs::read_to_string(folder.path().join("state/approvals/01A.json")).unwrap();
+        assert!(kept().contains("letmein"));
+        let answer = |is_approved| ApprovalAnswer {
+            is_approved,
+            by: "someone".to_owned(),
+            words: String::new(),
+            at: now,
+        };
+        let won: usize = std::thread::scope(|scope| {
+            let tries: Vec<_> = (0..8)
+                .map(|number| {
+                    let (approvals, answer) = (&approvals, answer(number % 2 == 0));
+                    scope.spawn(move || approvals.decide("01A", &answer).unwrap())
+                })
+                .collect();
+            tries.into_iter().map(|it| usize::from(it.join().unwrap())).sum()
+        });
+        assert_eq!(won, 1);
+        let first = approvals.answer("01A").unwrap().unwrap();
+        let expect =
+            if first.is_approved { ApprovalStatus::Approved } else { ApprovalStatus::Denied };
+        assert_eq!(approvals.status(&pending, now).unwrap(), expect);
+        assert!(approvals.take_up("01A").unwrap());
+        assert!(!approvals.take_up("01A").unwrap());
+        assert!(!kept().contains("letmein") && kept().contains("curl"), "{}", kept());
+        assert!(approvals.find("../x").is_err());
+        assert_eq!(approvals.all().unwrap().len(), 1);
+        assert_eq!(fs::read_dir(folder.path().join("state/approvals")).unwrap().count(), 3);
+    }
+}

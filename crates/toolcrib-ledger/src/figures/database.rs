@@ -1,0 +1,109 @@
+//! The `SQLite` database of the statistics: opened, migrated to the newest schema, or replaced if it is broken.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::figures::rows::check_content;
+use crate::figures::stats_error::{DATABASE_WAIT, OpenError, StatsError};
+use crate::id::new_call_id;
+use crate::state::open_regular;
+
+/// The steps that make each version of the schema from the one before it. Steps are added and never changed.
+const MIGRATIONS: &[&str] = &["
+    CREATE TABLE folded (segment TEXT PRIMARY KEY, size INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE TABLE open_calls (call TEXT PRIMARY KEY, args TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE tools (
+        tool TEXT PRIMARY KEY, epoch INTEGER NOT NULL, reset_hour INTEGER NOT NULL,
+        errors TEXT NOT NULL, calls INTEGER NOT NULL, violations TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE amounts (
+        tool TEXT NOT NULL, what TEXT NOT NULL, total INTEGER NOT NULL, most INTEGER NOT NULL,
+        sketch BLOB NOT NULL, PRIMARY KEY (tool, what)
+    ) WITHOUT ROWID;
+    CREATE TABLE hours (
+        tool TEXT NOT NULL, version TEXT NOT NULL, epoch INTEGER NOT NULL, hour INTEGER NOT NULL,
+        calls INTEGER NOT NULL, errors INTEGER NOT NULL, refused INTEGER NOT NULL,
+        sum_us INTEGER NOT NULL, squares BLOB NOT NULL, latency BLOB NOT NULL, last INTEGER NOT NULL,
+        PRIMARY KEY (tool, version, epoch, hour)
+    ) WITHOUT ROWID;
+"];
+
+/// The tables that the newest schema has.
+pub(crate) const TABLES: [&str; 5] = ["folded", "open_calls", "tools", "amounts", "hours"];
+
+/// Renames a broken database, so that a new one can be made. Returns a warning about it.
+pub(crate) fn move_away(path: &Path, why: &str) -> io::Result<String> {
+    let broken = path.with_extension(format!("broken-{}", new_call_id()));
+    fs::rename(path, &broken)?;
+    for suffix in ["-wal", "-shm"] {
+        let mut name = path.to_path_buf().into_os_string();
+        name.push(suffix);
+        let _ = fs::remove_file(PathBuf::from(name));
+    }
+    Ok(format!(
+        "the statistics were broken ({why}): they were moved to `{}` and rebuilt from the record",
+        broken.display()
+    ))
+}
+
+/// Opens the database at `path`, and makes it if necessary.
+pub(crate) fn connect(path: &Path) -> Result<Connection, OpenError> {
+    // The file is made here and not by `SQLite`, so that nobody else can ever read it.
+    let mut options = fs::OpenOptions::new();
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let options = options.write(true).create(true).truncate(false).mode(0o600);
+    let made = options.custom_flags(flags).open(path);
+    made.map_err(|err| OpenError::NotWritable(err.to_string()))?;
+    let named = |err: io::Error| OpenError::NotWritable(format!("`{}` {err}", path.display()));
+    open_regular(path).map_err(named)?;
+    let database = Connection::open(path)?;
+    database.busy_timeout(DATABASE_WAIT)?;
+    database.pragma_update(None, "journal_mode", "WAL")?;
+    database.pragma_update(None, "synchronous", "NORMAL")?;
+    let state: String = database.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if state != "ok" {
+        return Err(OpenError::Broken(state));
+    }
+    let database = migrate(database)?;
+    check_content(&database)?;
+    Ok(database)
+}
+
+/// Opens an empty database in memory.
+pub(crate) fn connect_in_memory() -> Result<Connection, StatsError> {
+    let database = Connection::open_in_memory()?;
+    Ok(migrate(database)?)
+}
+
+fn migrate(mut database: Connection) -> Result<Connection, OpenError> {
+    let version: i64 = database.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    let done = usize::try_from(version)
+        .map_err(|_| OpenError::Broken(format!("its schema has the number {version}")))?;
+    if done > MIGRATIONS.len() {
+        return Err(OpenError::LaterVersion(version));
+    }
+    if done < MIGRATIONS.len() {
+        let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // Another process may have migrated it meanwhile.
+        let version: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        for step in &MIGRATIONS[usize::try_from(version).unwrap_or(0)..] {
+            transaction.execute_batch(step).map_err(OpenError::of_content)?;
+        }
+        transaction.pragma_update(
+            None,
+            "user_version",
+            i64::try_from(MIGRATIONS.len()).unwrap_or(0),
+        )?;
+        transaction.commit()?;
+    }
+    for table in TABLES {
+        if !database.table_exists(None, table)? {
+            return Err(OpenError::Broken(format!("it has no table `{table}`")));
+        }
+    }
+    Ok(database)
+}

@@ -1,0 +1,243 @@
+//! The statistics: the figures of every tool, folded from the record and kept in `SQLite`. The record is the truth;
+//! the statistics can be deleted and folded again.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use toolcrib_core::Recorder;
+
+use crate::figures::database::{TABLES, connect, connect_in_memory, move_away};
+use crate::figures::fold::{Fold, Hour, HourKey, ToolFigures};
+use crate::figures::rows::{
+    NEWEST_LINE, StoredFigures, folded_bytes, load_tool, newest_line, read_hour, save_folded,
+    save_hour, save_tool,
+};
+use crate::figures::stats_error::{OpenError, StatsError};
+use crate::record::chain::SigningKey;
+use crate::record::head::{HeadState, read_head};
+use crate::record::reader::{LoadedSegment, RecordReader};
+use crate::record::retention::{RetentionReport, RetentionRules, apply_retention};
+use crate::record::segment::RecordSegment;
+use crate::state::{StateFolder, open_append};
+
+/// The statistics of all tools.
+pub struct Stats {
+    state: StateFolder,
+    database: Connection,
+    /// Warnings about how the statistics were opened.
+    pub warnings: Vec<String>,
+}
+
+impl Stats {
+    /// Opens the statistics in `state`. A broken file is moved away and rebuilt from the record.
+    pub fn open(state: &StateFolder) -> Result<Self, StatsError> {
+        let path = state.folder().join("stats.db");
+        let mut warnings = Vec::new();
+        let database = match connect(&path) {
+            Ok(database) => database,
+            Err(OpenError::Broken(_)) => {
+                // One process at a time repairs the file; the second one finds it repaired.
+                let lock = open_append(&state.folder().join("stats.lock"))?;
+                lock.lock()?;
+                match connect(&path) {
+                    Ok(database) => database,
+                    Err(OpenError::Broken(why)) => {
+                        warnings.push(move_away(&path, &why)?);
+                        connect(&path)?
+                    }
+                    Err(err) => return Err(err.into()),
+                }
+            }
+            Err(OpenError::NotWritable(why)) => {
+                warnings.push(format!(
+                    "the statistics cannot be saved ({why}): they are computed from the record for this once"
+                ));
+                connect_in_memory()?
+            }
+            Err(err) => return Err(err.into()),
+        };
+        Ok(Self { state: state.clone(), database, warnings })
+    }
+
+    /// Returns how many bytes of the record are not folded yet.
+    pub fn unfolded_bytes(&self) -> Result<u64, StatsError> {
+        let record = RecordReader::open(&self.state)?;
+        let mut bytes = 0;
+        for segment in record.segments() {
+            // A damaged segment is reported when it is read.
+            let Ok(size) = record.size(*segment) else { continue };
+            bytes += size.saturating_sub(folded_bytes(&self.database, *segment)?);
+        }
+        Ok(bytes)
+    }
+
+    /// Folds what was written since the last fold. Returns how many lines were folded.
+    pub fn fold(&mut self) -> Result<u64, StatsError> {
+        if self.is_of_another_record()? {
+            self.warnings.push(
+                "the record was started anew or replaced by an older one: the statistics were rebuilt from it"
+                    .to_owned(),
+            );
+            return self.rebuild();
+        }
+        let transaction =
+            self.database.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let lines = fold_record(&transaction, &self.state)?;
+        transaction.commit()?;
+        Ok(lines)
+    }
+
+    /// Returns whether lines were folded that the record does not have, because it is another record now.
+    fn is_of_another_record(&self) -> Result<bool, StatsError> {
+        let newest = newest_line(&self.database)?;
+        let key = SigningKey::read(&self.state.record_key())?;
+        let read_end = |key| read_head(&self.state.record_folder(), &key);
+        Ok(match key.map_or(Ok(HeadState::Empty), read_end)? {
+            HeadState::Signed(head) if newest <= head.seq => false,
+            // The process that wrote the last lines may have died before it wrote the head. The lines are there.
+            HeadState::Signed(head) => {
+                let record = RecordReader::open(&self.state)?;
+                let mut last = head.seq;
+                for segment in record.segments().iter().filter(|it| **it >= head.segment) {
+                    let Some(loaded) = record.load_if_readable(*segment)? else { continue };
+                    let numbers = loaded.pieces().filter_map(|piece| loaded.line_number(piece));
+                    last = numbers.max().unwrap_or(0).max(last);
+                }
+                newest > last
+            }
+            HeadState::Empty => newest > 0 && !self.state.record_key().exists(),
+            HeadState::Unsigned | HeadState::LaterVersion => false,
+        })
+    }
+
+    /// Deletes all figures and folds the record again. Returns how many lines were folded.
+    pub fn rebuild(&mut self) -> Result<u64, StatsError> {
+        let transaction =
+            self.database.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        for table in TABLES {
+            transaction.execute(&format!("DELETE FROM {table}"), [])?;
+        }
+        let lines = fold_record(&transaction, &self.state)?;
+        transaction.commit()?;
+        Ok(lines)
+    }
+
+    /// Packs the segments of the record that are folded, and removes those that are older than `keep_days`.
+    pub fn apply_retention(
+        &self,
+        recorder: &dyn Recorder,
+        now: Timestamp,
+        keep_days: u64,
+    ) -> Result<RetentionReport, StatsError> {
+        let record = RecordReader::open(&self.state)?;
+        let is_folded = |segment: RecordSegment| {
+            let size = record.size(segment).unwrap_or(u64::MAX);
+            folded_bytes(&self.database, segment).is_ok_and(|folded| folded >= size)
+        };
+        let rules = RetentionRules { now, keep_days, is_folded: &is_folded };
+        Ok(apply_retention(&self.state, recorder, &rules)?)
+    }
+
+    /// Returns every tool that was ever called, by name.
+    pub fn tools(&self) -> Result<Vec<(String, ToolFigures)>, StatsError> {
+        let mut statement = self.database.prepare("SELECT tool FROM tools ORDER BY tool")?;
+        let names = statement.query_map([], |row| row.get::<_, String>(0))?;
+        let mut tools = Vec::new();
+        for name in names {
+            let name = name?;
+            let figures = load_tool(&self.database, &name)?.unwrap_or_default();
+            tools.push((name, figures));
+        }
+        Ok(tools)
+    }
+
+    /// Returns the hours of all tools from the hour `since` on, in order.
+    pub fn hours(&self, since: i64) -> Result<Vec<(HourKey, Hour)>, StatsError> {
+        let mut statement = self.database.prepare(
+            "SELECT tool, version, epoch, hour, calls, errors, refused, sum_us, squares, latency, last
+             FROM hours WHERE hour >= ? ORDER BY tool, hour, epoch, version",
+        )?;
+        let rows = statement.query_map([since], |row| {
+            let key = HourKey {
+                tool: row.get(0)?,
+                version: row.get(1)?,
+                epoch: row.get::<_, i64>(2)?.cast_unsigned(),
+                hour: row.get(3)?,
+            };
+            Ok((key, read_hour(row, 4)?))
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+/// Folds the lines of the record that are not folded yet. Returns how many there were.
+fn fold_record(transaction: &Transaction<'_>, state: &StateFolder) -> Result<u64, StatsError> {
+    let open: HashMap<String, String> = transaction
+        .prepare("SELECT call, args FROM open_calls")?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<Result<_, _>>()?;
+    let stored = StoredFigures(transaction);
+    let mut fold = Fold::new(&stored, open);
+    let mut progress = FoldProgress { lines: 0, newest: newest_line(transaction)? };
+    let record = RecordReader::open(state)?;
+    for segment in record.segments() {
+        let done = folded_bytes(transaction, *segment)?;
+        // The size of a packed segment comes from its last bytes, and they can be wrong.
+        if done > 0 && record.size(*segment).is_ok_and(|size| size <= done) {
+            continue;
+        }
+        let Some(loaded) = record.load_if_readable(*segment)? else { continue };
+        let end = progress.fold_segment(&mut fold, &loaded, done);
+        // A line that is not whole yet is left for the next fold. In a segment that nobody writes to any more, it
+        // will never be whole.
+        let is_last = record.segments().last() == Some(segment);
+        let end = if is_last { end } else { loaded.bytes.len() as u64 };
+        save_folded(transaction, &segment.to_string(), end)?;
+    }
+    save_folded(transaction, NEWEST_LINE, progress.newest)?;
+    save_figures(transaction, fold)?;
+    Ok(progress.lines)
+}
+
+/// How far a fold has come.
+struct FoldProgress {
+    /// How many lines were folded.
+    lines: u64,
+    /// The number of the last folded line.
+    newest: u64,
+}
+
+impl FoldProgress {
+    /// Folds the lines of a segment after the first `done` bytes. Returns the offset after the last whole line.
+    fn fold_segment(&mut self, fold: &mut Fold<'_>, segment: &LoadedSegment, done: u64) -> u64 {
+        let fresh = segment.bytes.get(done as usize..).unwrap_or_default();
+        let whole = memchr::memrchr(b'\n', fresh).map_or(0, |end| end + 1);
+        for piece in fresh[..whole].split_inclusive(|byte| *byte == b'\n') {
+            // A line with a number that was folded before is a copy that somebody put there.
+            if let Some(number) = segment.line_number(piece).filter(|it| *it > self.newest) {
+                fold.add_line(&piece[..piece.len() - 1]);
+                self.newest = number;
+                self.lines += 1;
+            }
+        }
+        done + whole as u64
+    }
+}
+
+/// Saves everything that a fold changed.
+fn save_figures(transaction: &Transaction<'_>, fold: Fold<'_>) -> Result<(), StatsError> {
+    let Fold { tools, hours, open, .. } = fold;
+    for (name, figures) in &tools {
+        save_tool(transaction, name, figures)?;
+    }
+    for (key, hour) in &hours {
+        save_hour(transaction, key, hour)?;
+    }
+    transaction.execute("DELETE FROM open_calls", [])?;
+    let mut insert = transaction.prepare("INSERT INTO open_calls VALUES (?, ?)")?;
+    for (call, args) in open {
+        insert.execute([call, args])?;
+    }
+    Ok(())
+}

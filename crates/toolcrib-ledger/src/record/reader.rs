@@ -1,0 +1,148 @@
+//! Reads the record: its segments, and the lines in them that we signed.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
+
+use jiff::Timestamp;
+
+use crate::record::chain::{ChainLink, SigningKey};
+use crate::record::late_segments::late_segments;
+use crate::record::segment::{RecordSegment, hour_of, unpack, unpacked_size};
+use crate::state::{DamagedFiles, StateFolder, read_regular};
+
+/// The segments of the record, in the order in which they were written.
+pub struct RecordReader {
+    folder: PathBuf,
+    segments: Vec<RecordSegment>,
+    /// The segments with lines from before their hour.
+    late: Vec<RecordSegment>,
+    key: Option<SigningKey>,
+    damaged: DamagedFiles,
+}
+
+/// One segment of the record, read into memory.
+pub struct LoadedSegment {
+    /// The name of the segment.
+    pub name: String,
+    /// The content of the segment.
+    pub bytes: Vec<u8>,
+    key: Option<SigningKey>,
+}
+
+impl LoadedSegment {
+    /// Returns the lines that we signed, without their line feeds.
+    pub fn lines(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
+        self.pieces().filter(|piece| self.is_signed(piece)).map(|piece| &piece[..piece.len() - 1])
+    }
+
+    /// Returns everything between line feeds, signed or not, each with its line feed.
+    pub fn pieces(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
+        self.bytes.split_inclusive(|byte| *byte == b'\n')
+    }
+
+    /// Returns whether we signed a piece as a line of this segment.
+    pub fn is_signed(&self, piece: &[u8]) -> bool {
+        self.line_number(piece).is_some()
+    }
+
+    /// Returns the number of a line that we signed for this segment.
+    pub(crate) fn line_number(&self, piece: &[u8]) -> Option<u64> {
+        let key = self.key.as_ref()?;
+        ChainLink::parse(piece, key, &self.name).map(|link| link.seq)
+    }
+}
+
+impl RecordReader {
+    /// Lists the segments of the record in `state`.
+    pub fn open(state: &StateFolder) -> io::Result<Self> {
+        let record = Self::open_folder(&state.record_folder())?;
+        Ok(Self { damaged: Arc::clone(state.damaged()), ..record })
+    }
+
+    /// Lists the segments in `folder`.
+    pub(crate) fn open_folder(folder: &Path) -> io::Result<Self> {
+        let (segments, late) = (RecordSegment::list(folder)?, late_segments(folder)?);
+        // The key is read after the segments: where there are lines, there was a key.
+        let key = SigningKey::read(&folder.with_file_name("record.key"))?;
+        if key.is_none() && !segments.is_empty() {
+            return Err(SigningKey::missing());
+        }
+        let damaged = DamagedFiles::default();
+        Ok(Self { folder: folder.to_owned(), segments, late, key, damaged })
+    }
+
+    /// Leaves out the segments that ended before `since` or began after `until`.
+    pub fn between(mut self, since: Option<Timestamp>, until: Option<Timestamp>) -> Self {
+        // After a clock was set back, lines go into later segments, never into earlier ones.
+        self.segments.retain(|segment| since.is_none_or(|since| segment.hour >= hour_of(since)));
+        if let Some(until) = until {
+            let wanted = self.segments.iter().copied().filter(|it| self.can_contain(*it, until));
+            self.segments = wanted.collect();
+        }
+        self
+    }
+
+    /// Returns whether a segment can contain lines from `until` or before.
+    pub(crate) fn can_contain(&self, segment: RecordSegment, until: Timestamp) -> bool {
+        segment.hour <= hour_of(until) || self.late.contains(&segment)
+    }
+
+    /// Loads the segments, oldest first. A segment that is removed meanwhile because of its age is skipped.
+    pub fn load_all(&self) -> impl DoubleEndedIterator<Item = io::Result<LoadedSegment>> {
+        self.segments.iter().filter_map(|segment| self.load_if_readable(*segment).transpose())
+    }
+
+    /// Loads a segment. Returns `None` if it is gone, or if it is damaged; a damaged one is listed in the state.
+    pub(crate) fn load_if_readable(
+        &self,
+        segment: RecordSegment,
+    ) -> io::Result<Option<LoadedSegment>> {
+        use io::ErrorKind::{InvalidData, InvalidInput, NotFound, UnexpectedEof};
+        match self.load(segment) {
+            Err(err) if err.kind() == NotFound => Ok(None),
+            Err(err) if matches!(err.kind(), InvalidData | InvalidInput | UnexpectedEof) => {
+                let mut damaged = self.damaged.lock().unwrap_or_else(PoisonError::into_inner);
+                damaged.insert(segment.to_string(), format!("the record's file {err}"));
+                Ok(None)
+            }
+            loaded => loaded.map(Some),
+        }
+    }
+
+    /// Loads a segment, packed or not.
+    pub(crate) fn load(&self, segment: RecordSegment) -> io::Result<LoadedSegment> {
+        let bytes = match read_regular(&segment.path(&self.folder)) {
+            Err(err) if err.kind() == io::ErrorKind::NotFound => {
+                unpack(&segment.packed_path(&self.folder))
+            }
+            bytes => bytes,
+        };
+        let named = |err: io::Error| {
+            io::Error::new(err.kind(), format!("`{segment}` cannot be read: {err}"))
+        };
+        let bytes = bytes.map_err(named)?;
+        Ok(LoadedSegment { name: segment.to_string(), bytes, key: self.key.clone() })
+    }
+
+    /// Returns the segments.
+    pub(crate) fn segments(&self) -> &[RecordSegment] {
+        &self.segments
+    }
+
+    /// Returns the size of a segment, unpacked.
+    pub(crate) fn size(&self, segment: RecordSegment) -> io::Result<u64> {
+        match fs::metadata(segment.path(&self.folder)) {
+            Err(err) if err.kind() == io::ErrorKind::NotFound => {
+                unpacked_size(&segment.packed_path(&self.folder))
+            }
+            meta => Ok(meta?.len()),
+        }
+    }
+
+    /// Returns the key that signs the record, if there is one.
+    pub(crate) fn key(&self) -> Option<&SigningKey> {
+        self.key.as_ref()
+    }
+}

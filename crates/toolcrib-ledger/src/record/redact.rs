@@ -1,0 +1,269 @@
+//! Redacts secrets from what is stored and shown: known forms of keys, credentials in URLs and headers, values of
+//! secret variables, and random-looking values after a telling name.
+
+mod checks;
+mod forms;
+
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, OnceLock};
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use regex::Regex;
+use serde_json::Value;
+
+use forms::FORMS;
+
+/// The text that replaces a secret.
+const REDACTED: &str = "[REDACTED]";
+
+/// The shortest value of a variable that is redacted. Shorter values occur everywhere.
+const SHORTEST_SECRET_VALUE: usize = 8;
+
+/// How many bytes of a value are searched for. The rest is compared where these are found.
+const SEARCHED_VALUE_BYTES: usize = 256;
+
+/// How far past the shown part secrets are searched for, so that none is cut in two and missed.
+const LEAST_MARGIN_BYTES: usize = 512;
+
+/// The largest such margin, for values that are longer.
+const MOST_MARGIN_BYTES: usize = 64 << 10;
+
+/// An automaton that finds all signs at once, and the form of each sign. Building it takes longer than searching a
+/// few short texts without it.
+static SIGN_FINDER: LazyLock<(Option<AhoCorasick>, Vec<usize>)> = LazyLock::new(|| {
+    let found =
+        AhoCorasick::builder().ascii_case_insensitive(true).build(signs().map(|(_, sign)| sign));
+    (found.ok(), signs().map(|(form, _)| form).collect())
+});
+
+/// How many bytes are searched before the automaton is built.
+const BYTES_BEFORE_FINDER: usize = 16 << 10;
+
+/// Returns every sign with the index of its form.
+fn signs() -> impl Iterator<Item = (usize, &'static str)> {
+    let numbered = FORMS.iter().enumerate();
+    numbered.flat_map(|(form, it)| it.signs.iter().map(move |sign| (form, *sign)))
+}
+
+/// Returns, for each form, whether a text can contain a secret of it.
+fn forms_in(text: &str) -> [bool; FORMS.len()] {
+    static SEARCHED: AtomicUsize = AtomicUsize::new(0);
+    let mut seen = [false; FORMS.len()];
+    if SEARCHED.fetch_add(text.len(), Ordering::Relaxed) < BYTES_BEFORE_FINDER {
+        let text = text.as_bytes();
+        for (form, sign) in signs().filter(|(_, sign)| sign.len() <= text.len()) {
+            let first = [sign.as_bytes()[0], sign.as_bytes()[0].to_ascii_uppercase()];
+            let mut starts = memchr::memchr2_iter(first[0], first[1], text);
+            seen[form] |= starts.any(|at| {
+                let part = text.get(at..at + sign.len());
+                part.is_some_and(|part| part.eq_ignore_ascii_case(sign.as_bytes()))
+            });
+        }
+        return seen;
+    }
+    let (finder, form_of) = &*SIGN_FINDER;
+    for found in finder.iter().flat_map(|finder| finder.find_overlapping_iter(text)) {
+        seen[form_of[found.pattern().as_usize()]] = true;
+    }
+    seen
+}
+
+/// The compiled patterns. Each is compiled when it is first needed.
+static PATTERNS: [OnceLock<Option<Regex>>; FORMS.len()] = [const { OnceLock::new() }; FORMS.len()];
+
+/// Redacts secrets from texts.
+#[derive(Clone, Default)]
+pub struct Redactor {
+    /// Finds the beginnings of secret values.
+    values: Option<AhoCorasick>,
+    /// The secret values, in all spellings.
+    whole: Arc<[String]>,
+    /// The length of the longest value, in any spelling.
+    longest: usize,
+}
+
+impl Redactor {
+    /// Returns a redactor that also redacts these values, wherever they occur.
+    pub fn new(values: impl IntoIterator<Item = String>) -> Self {
+        let values: Vec<String> = values
+            .into_iter()
+            // Values that are read from files end in line breaks, which get lost when the values are used.
+            .map(|value| value.trim().to_owned())
+            .filter(|value| value.len() >= SHORTEST_SECRET_VALUE)
+            .flat_map(spellings)
+            .collect();
+        if values.is_empty() {
+            return Self::default();
+        }
+        let longest = values.iter().map(String::len).max().unwrap_or_default();
+        let beginnings =
+            values.iter().map(|value| &value[..value.floor_char_boundary(SEARCHED_VALUE_BYTES)]);
+        let found = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(beginnings);
+        Self { values: found.ok(), whole: values.into(), longest }
+    }
+
+    /// Returns the text without secrets.
+    pub fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.clean_start(text, text.len())
+    }
+
+    /// Returns a JSON value without secrets. The value is redacted as one text, because the names of members tell
+    /// what is secret; if the result is not JSON any more, it is redacted string by string.
+    pub fn clean_json(&self, value: &Value) -> Value {
+        let text = value.to_string();
+        let clean = self.clean(&text);
+        serde_json::from_str(&clean).unwrap_or_else(|_| self.clean_strings(value))
+    }
+
+    fn clean_strings(&self, value: &Value) -> Value {
+        match value {
+            Value::String(text) => Value::from(self.clean(text)),
+            Value::Array(all) => all.iter().map(|it| self.clean_strings(it)).collect(),
+            Value::Object(all) => {
+                let clean = |(name, it): (&String, &Value)| (name.clone(), self.clean_strings(it));
+                Value::Object(all.iter().map(clean).collect())
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// Returns the first `size` bytes of a text, without secrets. A secret that begins there and ends later is
+    /// redacted too.
+    pub(crate) fn clean_start<'a>(&self, text: &'a str, size: usize) -> Cow<'a, str> {
+        let start = &text[..text.floor_char_boundary(size)];
+        let margin = self.longest.clamp(LEAST_MARGIN_BYTES, MOST_MARGIN_BYTES);
+        let text = &text[..text.floor_char_boundary(size.saturating_add(margin))];
+        let mut spans: Vec<(usize, usize)> = Vec::new();
+        if let Some(values) = &self.values {
+            spans.extend(values.find_iter(text).map(|found| {
+                let here = &text[found.start()..];
+                let whole = self.whole.iter().filter(|whole| here.starts_with(whole.as_str()));
+                let size = whole.map(String::len).max().unwrap_or(0).max(found.len());
+                (found.start(), found.start() + size)
+            }));
+        }
+        let seen = forms_in(text);
+        for (place, form) in FORMS.iter().enumerate().filter(|(place, _)| seen[*place]) {
+            let pattern = PATTERNS[place].get_or_init(|| Regex::new(form.pattern).ok());
+            let Some(pattern) = pattern else { continue };
+            for found in pattern.captures_iter(text) {
+                let group = found.iter().skip(1).flatten().next();
+                let Some(secret) = group.or(found.get(0)) else { continue };
+                if (form.check)(secret.as_str()) {
+                    spans.push((secret.start(), secret.end()));
+                }
+            }
+        }
+        spans.retain(|(begin, _)| *begin < start.len());
+        if spans.is_empty() {
+            return Cow::Borrowed(start);
+        }
+        spans.sort_unstable();
+        let (mut clean, mut at) = (String::with_capacity(start.len()), 0);
+        for (begin, end) in spans {
+            if begin >= at {
+                let quote = quote_of_number(&text[..begin], &text[begin..end]);
+                clean.extend([&text[at..begin], quote, REDACTED, quote]);
+            }
+            at = at.max(end);
+        }
+        clean.push_str(start.get(at..).unwrap_or_default());
+        Cow::Owned(clean)
+    }
+}
+
+/// Returns the spellings of a value: as it is, in JSON, in JSON with escaped slashes, and in JSON within JSON.
+fn spellings(value: String) -> Vec<String> {
+    let escaped = |text: &str| {
+        let text = serde_json::to_string(text).unwrap_or_default();
+        text.get(1..text.len().saturating_sub(1)).unwrap_or_default().to_owned()
+    };
+    let once = escaped(&value);
+    let mut all = vec![once.replace('/', "\\/"), escaped(&once), once, value];
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Returns the quotes that [`REDACTED`] needs in place of a number, so that JSON stays JSON: those of the member's
+/// name.
+fn quote_of_number<'a>(before: &'a str, secret: &str) -> &'a str {
+    if !secret.bytes().all(|byte| byte.is_ascii_digit()) {
+        return "";
+    }
+    let Some(name) = before.trim_end().strip_suffix(':').map(str::trim_end) else { return "" };
+    let bare = name.strip_suffix('"').map(|bare| bare.trim_end_matches('\\').len());
+    bare.map_or("", |bare| &name[bare..])
+}
+
+/// Returns whether the name of a variable says that its value is a secret.
+pub fn is_secret_name(name: &str) -> bool {
+    const WORDS: [&str; 10] = [
+        "TOKEN",
+        "SECRET",
+        "PASSWORD",
+        "PASSWD",
+        "PASSPHRASE",
+        "API_KEY",
+        "APIKEY",
+        "ACCESS_KEY",
+        "PRIVATE_KEY",
+        "CREDENTIAL",
+    ];
+    // `PWD` is the working directory, and `SSH_AUTH_SOCK` the path of a socket; neither is a secret.
+    const ENDS: [&str; 5] = ["_KEY", "_PAT", "_PASS", "_PWD", "_AUTH"];
+    let name = name.to_ascii_uppercase();
+    WORDS.iter().any(|word| name.contains(word)) || ENDS.iter().any(|end| name.ends_with(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_patterns_compile() {
+        for form in FORMS {
+            assert!(Regex::new(form.pattern).is_ok(), "{}", form.pattern);
+        }
+    }
+
+    #[test]
+    fn values_of_secret_variables_are_found_anywhere() {
+        let redactor = Redactor::new(["correct horse".to_owned(), "short".to_owned()]);
+        assert_eq!(redactor.clean("say correct horse, short"), "say [REDACTED], short");
+    }
+
+    #[test]
+    fn a_key_ends_where_its_text_does() {
+        let redactor = Redactor::default();
+        let begin = format!("-----BEGIN {}-----", "PRIVATE KEY");
+        let text = format!("echo \"{begin}\"; curl x | sh");
+        assert_eq!(redactor.clean(&text), text);
+        let value = serde_json::json!([{"a": format!("{begin}\nMIIEvQIBADANBg"), "b": "next"}, 3]);
+        let clean = redactor.clean_json(&value);
+        assert_eq!((&clean[0]["b"], &clean[1]), (&"next".into(), &3.into()));
+        assert!(!clean.to_string().contains("MIIEv"), "{clean}");
+        let whole = format!("{begin}\nMIIEvQIBADANBg\n-----END {}-----\nmore", "PRIVATE KEY");
+        let clean = redactor.clean(&whole);
+        assert!(!clean.contains("MIIEv") && clean.ends_with("\nmore"), "{clean}");
+    }
+
+    #[test]
+    fn long_values_take_no_long_time_and_go_whole() {
+        let long = "ab1".repeat(21_000);
+        let start = std::time::Instant::now();
+        let redactor = Redactor::new([long.clone()]);
+        assert_eq!(redactor.clean(&format!("x {long} y")), "x [REDACTED] y");
+        // It took most of a minute.
+        assert!(start.elapsed() < std::time::Duration::from_secs(10));
+    }
+
+    #[test]
+    fn what_is_shown_of_a_call_stays_json() {
+        let text = r#"{"command":"curl -H \"Authorization: Bearer abc123def456\" x","password":"p w\u00e4 x"}"#;
+        let clean = Redactor::default().clean(text).into_owned();
+        assert!(!clean.contains("abc123def456"), "{clean}");
+        serde_json::from_str::<Value>(&clean).unwrap();
+    }
+}

@@ -1,0 +1,93 @@
+//! Replay: reads recorded calls with their arguments and decisions, so that other rules can be tried on them.
+
+use std::collections::HashMap;
+use std::io;
+
+use jiff::Timestamp;
+use serde_json::Value;
+use toolcrib_core::canonical::Digest;
+
+use crate::record::entry::RecordEntry;
+use crate::record::event_kind::EventKind;
+use crate::record::reader::RecordReader;
+use crate::state::StateFolder;
+
+/// A call that was recorded.
+#[derive(Clone, Debug)]
+pub struct RecordedCall {
+    /// The call id.
+    pub id: String,
+    /// When it was asked for.
+    pub at: Timestamp,
+    /// `catalogue/tool`.
+    pub tool: String,
+    /// Its arguments; `None` if the record does not have all of them.
+    pub args: Option<Value>,
+    /// The verdict of policy: `allow`, `ask` or `deny`; `None` if the call never reached policy.
+    pub verdict: Option<&'static str>,
+    /// The rule that decided.
+    pub rule: String,
+}
+
+/// Reads the calls that were asked for since a time, oldest first. Also returns how many lines could not be parsed.
+pub fn recorded_calls(
+    state: &StateFolder,
+    since: Timestamp,
+) -> io::Result<(Vec<RecordedCall>, usize)> {
+    let mut calls: Vec<RecordedCall> = Vec::new();
+    let mut indexes: HashMap<String, usize> = HashMap::new();
+    let mut unparsed = 0;
+    for segment in RecordReader::open(state)?.between(Some(since), None).load_all() {
+        for line in segment?.lines() {
+            let Some(entry) = RecordEntry::parse(line) else {
+                unparsed += 1;
+                continue;
+            };
+            if entry.event == EventKind::Asked && entry.at >= since {
+                indexes.insert(entry.call.id.to_string(), calls.len());
+                calls.push(RecordedCall {
+                    id: entry.call.id.to_string(),
+                    at: entry.at,
+                    tool: entry.tool(),
+                    args: whole_args(&entry),
+                    verdict: None,
+                    rule: String::new(),
+                });
+                continue;
+            }
+            let index = indexes.get(&*entry.call.id);
+            if let Some(call) = index.and_then(|index| calls.get_mut(*index)) {
+                add_decision(call, &entry);
+            }
+        }
+    }
+    Ok((calls, unparsed))
+}
+
+fn add_decision(call: &mut RecordedCall, entry: &RecordEntry<'_>) {
+    match entry.event {
+        EventKind::Decided => {
+            call.rule = entry.decision.rule.as_deref().unwrap_or_default().to_owned();
+            call.verdict = match (&entry.decision.by, entry.decision.verdict.as_deref()) {
+                (Some(_), _) => Some("ask"),
+                (None, Some("allow")) => Some("allow"),
+                _ => Some("deny"),
+            };
+        }
+        // Policy asked, but nobody was there to answer.
+        EventKind::Ended if call.verdict == Some("deny") => {
+            let error = entry.end.error.as_deref();
+            if matches!(error, Some("approval_required" | "confirmation_required")) {
+                call.verdict = Some("ask");
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Returns the arguments if the record has all of them: nothing cut off, no secret redacted.
+fn whole_args(entry: &RecordEntry<'_>) -> Option<Value> {
+    let args: Value = serde_json::from_str(entry.preview.args.as_ref()?).ok()?;
+    let digest = Digest::of(&entry.tool(), &args).to_string();
+    (entry.call.digest.as_deref() == Some(&digest)).then_some(args)
+}

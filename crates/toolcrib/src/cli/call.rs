@@ -1,0 +1,103 @@
+//! The subcommands that call tools and handle what calls left: `call`, `tools`, `undo`, `output`.
+
+use clap::{Args, ValueEnum};
+
+/// Arguments of `call`.
+#[derive(Args)]
+#[command(after_help = "\
+Arguments are JSON, or KEY=TEXT and KEY:=JSON pairs, or `-` to read JSON from stdin.
+
+With --batch, each line of stdin is one call, {\"id\", \"tool\", \"args\"}, and each call is answered with
+one line, {\"id\", \"reply\", \"elapsed_us\"}.
+
+Examples:
+  toolcrib call wink/read_file path=README.md end_line:=5
+  toolcrib call clemini/edit '{\"file_path\": \"a.txt\", \"old_string\": \"a\", \"new_string\": \"b\"}'
+  echo '{\"expression\": \"2 + 2\"}' | toolcrib call nachos/calculator -")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub(crate) struct CallArgs {
+    /// The tool: `catalogue/tool`, or `tool` if only one catalogue on offer has it
+    #[arg(index = 1, required_unless_present = "batch", conflicts_with = "batch")]
+    pub(crate) tool: Option<String>,
+    /// The arguments
+    #[arg(index = 2, value_name = "JSON|KEY=TEXT|KEY:=JSON|-")]
+    pub(crate) args: Vec<String>,
+    /// Print exactly the catalogue's reply, as one line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Do not run the call: show what would be decided and what would change
+    #[arg(long, conflicts_with = "batch")]
+    pub(crate) dry_run: bool,
+    /// If the call needs approval and nobody can be asked, keep it for `toolcrib approvals`
+    #[arg(long)]
+    pub(crate) park: bool,
+    /// Read many calls from stdin, one JSON object per line
+    #[arg(long)]
+    pub(crate) batch: bool,
+    /// With --batch, how many calls run at once; with more than one, answers come as calls finish
+    #[arg(long, value_name = "N", default_value = "1",
+        value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) jobs: u16,
+}
+
+/// Arguments of `tools`.
+#[derive(Args)]
+pub(crate) struct ToolsArgs {
+    /// A tool or a catalogue (default: all)
+    pub(crate) name: Option<String>,
+    /// The format to print: for people, for programs, or for a model provider
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    pub(crate) format: ToolsFormat,
+}
+
+/// The formats that tools are printed in.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ToolsFormat {
+    /// For people
+    Text,
+    /// Everything, for programs
+    Json,
+    /// For `OpenAI`'s function calling
+    Openai,
+    /// For Anthropic's tool use
+    Anthropic,
+    /// For Gemini's function declarations
+    Gemini,
+    /// For MCP's tools/list
+    Mcp,
+}
+
+/// Arguments of `undo`.
+#[derive(Args)]
+pub(crate) struct UndoArgs {
+    /// The call to undo; without it, the calls that can be undone are listed
+    pub(crate) call: Option<String>,
+    /// Undo even if the files changed since, or if it is not certain that the call changed them
+    #[arg(long, requires = "call")]
+    pub(crate) force: bool,
+    /// Print the list, or what was done, as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// List all calls, not only the newest twenty
+    #[arg(long, conflicts_with = "call")]
+    pub(crate) all: bool,
+}
+
+/// Arguments of `output`.
+#[derive(Args)]
+#[command(after_help = "\
+When a command prints a lot, its reply leaves out the middle and names the call. `toolcrib output`
+shows the rest.
+
+Examples:
+  toolcrib output 01M7FEQ426FFZH392JP3N0SSSH --lines 100-200")]
+pub(crate) struct OutputArgs {
+    /// The call that ran the command
+    pub(crate) call: String,
+    /// The lines to show, such as 100-200 (default: all)
+    #[arg(long, value_name = "FROM-TO")]
+    pub(crate) lines: Option<String>,
+    /// Show stderr instead of stdout
+    #[arg(long)]
+    pub(crate) stderr: bool,
+}

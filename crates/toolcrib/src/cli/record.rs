@@ -1,0 +1,165 @@
+//! The subcommands that read the record: `audit` and `stats`.
+
+use clap::{Args, Subcommand, ValueEnum};
+
+/// Arguments of `audit`.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  toolcrib audit search --tool clemini/bash --since 2h --outcome error
+  toolcrib audit show 01M7FEQ426FFZH392JP3N0SSSH
+  toolcrib audit tail -f
+  toolcrib audit export --format csv --since 2026-11-01 > calls.csv")]
+pub(crate) struct AuditArgs {
+    #[command(subcommand)]
+    pub(crate) command: AuditCommand,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum AuditCommand {
+    /// Show the newest lines of the record
+    Tail {
+        /// Keep printing lines as they are written
+        #[arg(long, short = 'f')]
+        follow: bool,
+        /// How many lines to show
+        #[arg(long, short = 'n', default_value = "20")]
+        lines: usize,
+        /// Print the lines as JSON, as they are in the record
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show everything about a call: who asked, what was decided, what it did
+    Show {
+        /// The id of the call
+        call: String,
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Find calls, newest first
+    Search {
+        #[command(flatten)]
+        filter: CallFilterArgs,
+        /// The most calls to show
+        #[arg(long, short = 'n', default_value = "50", value_parser = at_least_one)]
+        limit: usize,
+        /// Print as JSON, one line per call
+        #[arg(long)]
+        json: bool,
+    },
+    /// Export the record for other programs
+    Export {
+        #[command(flatten)]
+        filter: CallFilterArgs,
+        /// The format: every line of the record, or one row per call
+        #[arg(long, value_name = "FORM", default_value = "ndjson")]
+        format: ExportFormat,
+        /// Same as `--format ndjson`
+        #[arg(long, conflicts_with = "format")]
+        json: bool,
+    },
+    /// Verify that no line was changed, removed or moved since it was written
+    Verify {
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+fn at_least_one(text: &str) -> Result<usize, &'static str> {
+    match text.parse() {
+        Ok(0) => Err("write 1 or more"),
+        Ok(count) => Ok(count),
+        Err(_) => Err("write a whole number"),
+    }
+}
+
+/// Which calls of the record to take.
+#[derive(Args)]
+pub(crate) struct CallFilterArgs {
+    /// Calls since this time: 15m, 2h, 3d, or a date such as 2026-11-04T12:00 (UTC)
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) since: Option<String>,
+    /// Calls until this time
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) until: Option<String>,
+    /// Calls of this tool: `catalogue/tool`, or `tool`
+    #[arg(long)]
+    pub(crate) tool: Option<String>,
+    /// Calls of this conversation or user, or calls that this person answered
+    #[arg(long, value_name = "WHO")]
+    pub(crate) actor: Option<String>,
+    /// Calls with this outcome
+    #[arg(long, value_name = "OUTCOME", value_parser = ["ok", "error", "refused", "unknown", "open"])]
+    pub(crate) outcome: Option<String>,
+    /// Calls with this text in arguments, reply, error, rule or paths
+    #[arg(long, value_name = "WORDS")]
+    pub(crate) text: Option<String>,
+}
+
+/// The formats of an export.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// Every line of the record, as JSON
+    Ndjson,
+    /// One row per call
+    Csv,
+}
+
+/// Arguments of `stats`.
+#[derive(Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  toolcrib stats                        an overview of every tool
+  toolcrib stats errors wink/read_file  the failures of one tool
+  toolcrib stats regression             the tools that got slower or fail more
+  toolcrib stats clear regression wink/read_file
+                                        take the present as the baseline"
+)]
+pub(crate) struct StatsArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<StatsCommand>,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum StatsCommand {
+    /// Show how tools fail: how often, in which way, when last
+    Errors(StatsOf),
+    /// Show which tools got slower or fail more than before
+    Regression(StatsOf),
+    /// Show what tools use: processor, memory, disk
+    Resources(StatsOf),
+    /// Start counting again; for `regression`, take the present as the baseline
+    Clear {
+        /// Which statistics to clear
+        #[arg(value_parser = ["errors", "regression", "resources"])]
+        what: String,
+        /// The tool
+        tool: String,
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Discard the statistics and fold the record again
+    Rebuild {
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Arguments of the subcommands of `stats`.
+#[derive(Args)]
+pub(crate) struct StatsOf {
+    /// The tool (default: all tools)
+    pub(crate) tool: Option<String>,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,216 @@
+//! The history of one call, as people and programs are shown it.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+use toolcrib_core::command::{ChangedFiles, End, Limit, Usage, show_bytes};
+use toolcrib_core::{Change, escape};
+use toolcrib_ledger::{Act, CallHistory, CallOutcome, EventKind, RecordEntry, report};
+
+use crate::terminal::{Paint, Terminal};
+
+/// Returns a line for each file that changed during a call and is not among the `changes` that can be undone.
+pub(super) fn other_changes(history: &CallHistory, changes: &[Change]) -> Vec<String> {
+    let known: Vec<String> = changes.iter().map(Change::place).collect();
+    let is_known = |path: &str| known.iter().any(|known| known == path);
+    // A known change in a folder explains why the folder changed.
+    let is_above_known = |folder: &str| {
+        let below = |it: &String| it.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+        known.iter().any(below)
+    };
+    let mut lines = Vec::new();
+    for changed in changed_files(history) {
+        for (what, path) in changed.named() {
+            match what {
+                "thinned" if !is_above_known(path) => {
+                    lines.push(format!("something was removed from or moved out of {path}"));
+                }
+                "removed" if !is_known(path) && !is_above_known(path) => {
+                    lines.push(format!("removed {path}"));
+                }
+                "made" if !is_known(path) => lines.push(format!("new {path}")),
+                "changed" if !is_known(path) => lines.push(format!("changed {path}")),
+                _ => {}
+            }
+        }
+        if changed.more > 0 {
+            lines.push(format!("{} more", changed.more));
+        }
+        if changed.unkept > 0 {
+            lines.push(format!(
+                "no copy of at least {} named on its command line was kept: too many, too large, not readable, or not known before it ran",
+                files(changed.unkept)
+            ));
+        }
+        if changed.is_partial {
+            lines.push("perhaps others: only a part of the workspace was checked".to_owned());
+        }
+    }
+    lines
+}
+
+fn files(count: u64) -> String {
+    if count == 1 { "one file".to_owned() } else { format!("{count} files") }
+}
+
+/// Returns the files that were seen to have changed while the call ran, or since it was lost.
+pub(super) fn changed_files(history: &CallHistory) -> Vec<ChangedFiles> {
+    let recorded = history.entries.iter().filter_map(|entry| entry.end.changed_files.clone());
+    let lost = history.last(&EventKind::Lost);
+    let lost = lost.and_then(|entry| entry.detail.as_ref()?.get("touched").cloned());
+    recorded.chain(lost.and_then(|value| serde_json::from_value(value).ok())).collect()
+}
+
+/// Returns a call in the fields that all its formats share.
+pub(super) fn summary(call: &CallHistory) -> Value {
+    let asked = call.first();
+    let decided = call.last(&EventKind::Decided);
+    let ended = call.last(&EventKind::Ended);
+    let answered = call.entries.iter().rev().find_map(RecordEntry::answered_by);
+    json!({
+        "call": call.id(),
+        "at": report::stamp(call.at()),
+        "session": asked.map(|entry| &entry.call.conversation),
+        "user": asked.and_then(|entry| entry.call.user),
+        "tool": call.tool(),
+        "args": asked.and_then(|entry| entry.preview.args.as_ref()),
+        "decision": decided.and_then(|entry| entry.decision.verdict.as_ref()),
+        "rule": decided.and_then(|entry| entry.decision.rule.as_ref()),
+        "by": decided.and_then(|entry| entry.decision.by.as_deref()).or(answered),
+        "outcome": call.outcome().as_str(),
+        "error": ended.and_then(|entry| entry.end.error.as_ref()),
+        "message": ended.and_then(|entry| entry.end.message.as_ref()),
+        "elapsed_ms": ended.and_then(|entry| entry.end.elapsed_ms),
+        "version": ended.and_then(|entry| entry.call.version.as_ref()),
+        "used": ended.and_then(|entry| entry.end.used),
+    })
+}
+
+/// Returns one entry of a call, for programs.
+pub(super) fn entry_json(entry: &RecordEntry<'_>) -> Value {
+    json!({
+        "event": entry.event.as_str(), "at": report::stamp(entry.at), "rule": entry.decision.rule,
+        "decision": entry.decision.verdict,
+        "by": entry.decision.by.as_deref().or(entry.answered_by()), "terms": entry.start.terms,
+        "status": entry.end.status, "error": entry.end.error, "detail": entry.detail,
+    })
+}
+
+/// Returns the history of a call, for people.
+pub(super) fn describe(terminal: Terminal, history: &CallHistory) -> String {
+    let outcome = history.outcome();
+    let mut text = format!(
+        "{} {} {}\n",
+        terminal.paint(Paint::Strong, history.id()),
+        escape::line(&history.tool()),
+        terminal.paint(colour(outcome), outcome.as_str())
+    );
+    for entry in &history.entries {
+        let after_ms = entry.at.duration_since(history.at()).as_secs_f64() * 1e3;
+        describe_entry(&mut text, entry, after_ms);
+    }
+    if history.is_dead {
+        let lost = "its process died during the call, so what it did is unknown; the next call records that";
+        add_field(&mut text, "lost", lost);
+    }
+    text
+}
+
+fn describe_entry(text: &mut String, entry: &RecordEntry<'_>, after_ms: f64) {
+    let or_empty =
+        |field: &Option<std::borrow::Cow<'_, str>>| field.as_deref().unwrap_or("").to_owned();
+    let mut add = |name: &str, value: &str| add_field(text, name, value);
+    match &entry.event {
+        EventKind::Asked => {
+            let user = entry.call.user.map(|user| format!(" by user {user}")).unwrap_or_default();
+            add("asked", &format!("{:.3}{user} in {}", entry.at, entry.call.conversation));
+            add("arguments", &or_empty(&entry.preview.args));
+        }
+        EventKind::Waits => {
+            let rule = or_empty(&entry.decision.rule);
+            add("waited", &format!("from +{after_ms:.0} ms, because of {rule}"));
+        }
+        EventKind::Decided => {
+            add("decided", &format!("+{after_ms:.0} ms {}", describe_decision(entry)));
+        }
+        EventKind::Started => {
+            let places = entry.start.places.join(" ");
+            add("started", format!("+{after_ms:.0} ms {places}").trim_end());
+            add("directory", &or_empty(&entry.start.directory));
+            add("sandbox", &or_empty(&entry.start.terms));
+        }
+        EventKind::Ended | EventKind::TaskEnded => {
+            let took = entry.end.elapsed_ms.unwrap_or_default();
+            let how = match (&entry.end.error, &entry.end.task_end) {
+                (Some(kind), _) => format!(", {kind}: {}", or_empty(&entry.end.message)),
+                (None, Some(end)) => format!(", {}", describe_end(*end)),
+                (None, None) => String::new(),
+            };
+            let name = if entry.event == EventKind::Ended { "ended" } else { "task" };
+            add(name, &format!("+{after_ms:.0} ms, took {took} ms{how}"));
+            add("reply", &or_empty(&entry.preview.result));
+            if let Some(used) = entry.end.used {
+                add("used", &describe_usage(&used));
+                add("limit", used.struck.map_or("", Limit::as_str));
+            }
+            add("version", &or_empty(&entry.call.version));
+        }
+        EventKind::Lost => {
+            add("lost", "its process died during the call, so what it did is unknown");
+        }
+        event if entry.act == Act::Approval => {
+            let by = entry.answered_by().unwrap_or_default();
+            let words = entry.detail.as_ref().and_then(|it| it["words"].as_str());
+            let words = words.filter(|it| !it.is_empty()).map(|it| format!(": {it}"));
+            let words = words.unwrap_or_default();
+            add(event.as_str(), &format!("+{after_ms:.0} ms by {by}{words}"));
+        }
+        _ => {}
+    }
+}
+
+/// Returns a decision in words: the verdict, the rule and who answered.
+pub(super) fn describe_decision(entry: &RecordEntry<'_>) -> String {
+    let decision = &entry.decision;
+    let by = decision.by.as_ref().map(|by| format!(", answered by {by}")).unwrap_or_default();
+    let verdict = decision.verdict.as_deref().unwrap_or_default();
+    format!("{verdict}: {}{by}", decision.rule.as_deref().unwrap_or_default())
+}
+
+fn describe_usage(used: &Usage) -> String {
+    format!(
+        "{} ms processor time, {} peak memory, {} read, {} written, {} processes",
+        used.cpu_us / 1000,
+        show_bytes(used.peak_memory),
+        show_bytes(used.read_bytes),
+        show_bytes(used.written_bytes),
+        used.processes
+    )
+}
+
+/// Returns how a task ended, in words.
+fn describe_end(end: End) -> String {
+    match end {
+        End::Exited(code) => format!("exit code {code}"),
+        End::Signalled(signal) => format!("ended by signal {signal}"),
+        End::TimedOut => "ended: it ran out of time".to_owned(),
+        End::Limited => "ended: it hit a limit".to_owned(),
+        End::Killed => "ended by toolcrib".to_owned(),
+    }
+}
+
+/// Adds a line with a name and a value, unless the value is empty.
+pub(super) fn add_field(text: &mut String, name: &str, value: &str) {
+    if !value.is_empty() {
+        let _ = writeln!(text, "  {:<11}{}", format!("{name}:"), escape::line(value));
+    }
+}
+
+/// Returns the colour of an outcome.
+pub(super) fn colour(outcome: CallOutcome) -> Paint {
+    match outcome {
+        CallOutcome::Ok => Paint::Good,
+        CallOutcome::Failed | CallOutcome::Refused => Paint::Bad,
+        CallOutcome::Unknown | CallOutcome::Open => Paint::Warn,
+    }
+}

@@ -1,0 +1,36 @@
+//! The event loop that a subcommand runs its work on.
+
+use crate::error::{CliError, CliErrorKind};
+
+/// Runs `work` on an event loop, and does not wait for threads that never end.
+pub(super) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, CliError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|err| {
+        CliError::new(CliErrorKind::System, format!("cannot start the event loop: {err}"))
+    })?;
+    let done = runtime.block_on(async {
+        // With a handler, a write past the file size limit is an error; without one, it ends the process.
+        const SIGXFSZ: i32 = 25;
+        let _limit =
+            tokio::signal::unix::signal(tokio::signal::unix::SignalKind::from_raw(SIGXFSZ));
+        work.await
+    });
+    runtime.shutdown_background();
+    Ok(done)
+}
+
+/// Waits until the process is told to end: by Ctrl-C, by a signal, or because its terminal is closed.
+pub(super) async fn interrupted() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut term), Ok(mut hangup)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::hangup()))
+    else {
+        let _ = tokio::signal::ctrl_c().await;
+        return;
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = term.recv() => {}
+        _ = hangup.recv() => {}
+    }
+}

@@ -1,0 +1,102 @@
+//! What a project's settings file, or the environment, may make of a value: never anything looser.
+
+use toml::Value;
+
+use super::setting::{EmptyList, Project, Setting, SettingKind};
+
+/// Returns the value that a project's request leads to, or why the request is ignored.
+pub(super) fn tightened(
+    setting: &Setting,
+    current: &Value,
+    requested: Value,
+) -> Result<Value, &'static str> {
+    let loosens = Err("a project can only tighten this setting");
+    match setting.project {
+        Project::OperatorOnly => Err("a project may not set this"),
+        Project::Only(word) => {
+            if requested.as_str() == Some(word) {
+                Ok(requested)
+            } else {
+                loosens
+            }
+        }
+        Project::Stricter => {
+            let SettingKind::Choice(words) = setting.kind else { return loosens };
+            let rank = |value: &Value| words.iter().position(|word| value.as_str() == Some(word));
+            if rank(&requested) <= rank(current) { Ok(requested) } else { loosens }
+        }
+        Project::Smaller => {
+            if requested.as_integer() <= current.as_integer() {
+                Ok(requested)
+            } else {
+                loosens
+            }
+        }
+        Project::Subset(empty) => {
+            let (Value::Array(wanted), Value::Array(held)) = (&requested, current) else {
+                return loosens;
+            };
+            let is_subset = match empty {
+                EmptyList::Everything => {
+                    let is_narrower = !wanted.is_empty()
+                        && (held.is_empty() || wanted.iter().all(|item| is_within(item, held)));
+                    is_narrower || wanted == held
+                }
+                EmptyList::Nothing => wanted.iter().all(|item| held.contains(item)),
+            };
+            if is_subset { Ok(requested) } else { loosens }
+        }
+        Project::More => {
+            let (Value::Array(wanted), Value::Array(held)) = (requested, current) else {
+                return loosens;
+            };
+            let mut all = held.clone();
+            all.extend(wanted.into_iter().filter(|item| !held.contains(item)));
+            Ok(Value::Array(all))
+        }
+    }
+}
+
+/// Returns whether a toolset holds this catalogue or tool.
+fn is_within(item: &Value, held: &[Value]) -> bool {
+    let name = item.as_str().unwrap_or_default();
+    let catalogue = name.split_once('/').map(|(catalogue, _)| catalogue);
+    held.iter().filter_map(Value::as_str).any(|held| held == name || Some(held) == catalogue)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::key::settings;
+
+    #[track_caller]
+    fn check(name: &str, current: &str, requested: &str, expect: Option<&str>) {
+        let value = |text: &str| {
+            let mut table: toml::Table = format!("it = {text}").parse().unwrap();
+            table.remove("it").unwrap()
+        };
+        let setting = settings().find(|setting| setting.name == name).unwrap();
+        let got = tightened(setting, &value(current), value(requested)).ok();
+        assert_eq!(got, expect.map(value), "{name}: {current} to {requested}");
+    }
+
+    #[test]
+    fn a_project_can_tighten_and_nothing_else() {
+        check("mode", "'standard'", "'strict'", Some("'strict'"));
+        check("mode", "'standard'", "'permissive'", None);
+        check("mode", "'strict'", "'standard'", None);
+        check("limits.deadline_ms", "1000", "500", Some("500"));
+        check("limits.deadline_ms", "1000", "2000", None);
+        check("toolset", "[]", "['wink']", Some("['wink']"));
+        check("toolset", "['wink']", "['wink/read_file']", Some("['wink/read_file']"));
+        check("toolset", "['wink']", "['clemini']", None);
+        check("toolset", "['wink']", "[]", None);
+        check("sandbox.egress", "['a.example']", "[]", Some("[]"));
+        check("sandbox.egress", "[]", "['a.example']", None);
+        check("roots", "[]", "['/']", None);
+        check("files.protected", "['a']", "['b']", Some("['a', 'b']"));
+        check("files.hardlinks", "'refuse'", "'allow'", None);
+        check("hikai.connection", "'workspace'", "'/etc'", None);
+        check("hikai.connection", "'workspace'", "'none'", Some("'none'"));
+    }
+}

@@ -1,0 +1,157 @@
+//! Hands each call the capabilities that its tool reaches the world with.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use toolcrib_core::{Call, Cancel, Catalogue, Clock, Commands, Ctx, Limits, Meter, ToolSettings};
+use toolcrib_host::{Asker, Root, Sandbox, Workspace};
+use toolcrib_runtime::World;
+use toolcrib_tools::CATALOGUES;
+
+use super::catalogue;
+use super::file_area::FileArea;
+use super::locations::absolute;
+use super::roots::RootOpener;
+use crate::error::CliError;
+use crate::settings::Settings;
+
+/// Makes the sandbox of a workspace.
+pub(super) type SandboxFor<'a> = dyn Fn(&Arc<Workspace>) -> Result<Arc<Sandbox>, CliError> + 'a;
+
+/// A place that tools work in: its files, and commands there.
+#[derive(Clone)]
+struct WorkArea {
+    area: FileArea,
+    commands: Arc<Sandbox>,
+}
+
+/// What the calls of one catalogue are handed.
+struct CatalogueArea {
+    work: WorkArea,
+    /// The repository that the tools read, if their catalogue has such a setting.
+    connection: Option<FileArea>,
+    settings: Arc<ToolSettings>,
+}
+
+/// The capabilities that calls are handed.
+pub(super) struct Capabilities {
+    workspace: WorkArea,
+    /// The area of each catalogue, by the catalogue's name.
+    catalogues: Vec<(&'static str, CatalogueArea)>,
+    clock: Arc<dyn Clock>,
+}
+
+/// Opens the areas that tools work in.
+pub(super) struct AreaOpener<'a> {
+    pub(super) roots: &'a RootOpener<'a>,
+    pub(super) sandbox_for: &'a SandboxFor<'a>,
+    /// The state folder that holds the indexes, if there are to be any.
+    pub(super) index_state: Option<&'a Path>,
+}
+
+impl AreaOpener<'_> {
+    fn settings(&self) -> &Settings {
+        self.roots.settings
+    }
+
+    fn area(&self, files: Arc<Workspace>) -> FileArea {
+        FileArea::new(files, self.settings(), self.index_state)
+    }
+
+    /// Opens the directory that `setting` names.
+    fn area_at(&self, setting: &str, path: &str) -> Result<FileArea, CliError> {
+        let files = absolute(Path::new(path)).and_then(|path| self.roots.open(Root::open(&path)?));
+        files.map(|files| self.area(files)).map_err(|err| err.at(&format!("`{setting}`")))
+    }
+
+    /// Opens the directories that the settings of a catalogue name.
+    fn catalogue(
+        &self,
+        catalogue: &Catalogue,
+        workspace: &WorkArea,
+        warnings: &mut Vec<String>,
+    ) -> Result<CatalogueArea, CliError> {
+        let path = |name: Option<&'static str>| {
+            let named = name.map(|name| (name, catalogue::text(self.settings(), name)));
+            named.filter(|(_, path)| !path.is_empty())
+        };
+        let work = match path(catalogue.settings.root) {
+            None => workspace.clone(),
+            Some((name, path)) => {
+                let area = self.area_at(name, path)?;
+                let commands = (self.sandbox_for)(&area.files)?;
+                WorkArea { area, commands }
+            }
+        };
+        let connection = match path(catalogue.settings.connection) {
+            None | Some((_, "none")) => None,
+            Some((_, "workspace")) => Some(workspace.area.clone()),
+            // A repository that cannot be opened counts as not connected.
+            Some((name, path)) => {
+                self.area_at(name, path).map_err(|err| warnings.push(err.to_string())).ok()
+            }
+        };
+        let settings = Arc::new(catalogue::tool_settings(self.settings(), catalogue)?);
+        Ok(CatalogueArea { work, connection, settings })
+    }
+
+    /// Opens every area that the settings name, beginning with the workspace.
+    pub(super) fn open(
+        &self,
+        workspace: &Arc<Workspace>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Capabilities, CliError> {
+        let commands = (self.sandbox_for)(workspace)?;
+        let workspace = WorkArea { area: self.area(Arc::clone(workspace)), commands };
+        let mut catalogues = Vec::with_capacity(CATALOGUES.len());
+        for catalogue in CATALOGUES {
+            let area = self.catalogue(catalogue, &workspace, warnings)?;
+            catalogues.push((catalogue.name, area));
+        }
+        Ok(Capabilities { workspace, catalogues, clock: Arc::clone(self.roots.clock) })
+    }
+}
+
+impl Capabilities {
+    /// Returns the files of the workspace, and search in them.
+    pub(super) fn workspace(&self) -> &FileArea {
+        &self.workspace.area
+    }
+
+    /// Returns the sandbox of the workspace.
+    pub(super) fn sandbox(&self) -> &Arc<Sandbox> {
+        &self.workspace.commands
+    }
+
+    /// Ends everything that commands left running.
+    pub(super) fn close(&self) {
+        self.workspace.commands.close();
+        for (_, catalogue) in &self.catalogues {
+            catalogue.work.commands.close();
+        }
+    }
+}
+
+impl World for Capabilities {
+    fn enter(&self, catalogue: &str, tool: &str, call: &Call, cancel: &Cancel) -> Ctx {
+        let own = self.catalogues.iter().find(|(name, _)| *name == catalogue).map(|(_, area)| area);
+        let WorkArea { area, commands } = own.map_or(&self.workspace, |own| &own.work);
+        let asker = Asker { session: call.conversation().clone(), tool: tool.to_owned() };
+        let commands = Arc::new(commands.commands_for(asker)) as Arc<dyn Commands>;
+        Ctx {
+            call: call.id.clone(),
+            files: area.files_for(call, tool, cancel),
+            search: area.search(),
+            commands,
+            connection: own
+                .and_then(|own| own.connection.as_ref())
+                .map(|area| area.connect(call, tool, cancel)),
+            clock: Arc::clone(&self.clock),
+            cancel: cancel.clone(),
+            settings: own.map(|own| Arc::clone(&own.settings)).unwrap_or_default(),
+            limits: Limits::DEFAULT,
+            meter: Meter::default(),
+            is_read_only: false,
+        }
+    }
+}

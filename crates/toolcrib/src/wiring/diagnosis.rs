@@ -1,0 +1,122 @@
+//! Opens each part on its own, so that `toolcrib doctor` can name everything that is broken. Every other
+//! command stops at the first part that cannot be opened.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use toolcrib_core::Clock;
+use toolcrib_host::{Finding, Root, SystemClock};
+use toolcrib_ledger::{Journal, StateFolder};
+use toolcrib_shell::Bash;
+
+use super::crib::{Crib, undo_store};
+use super::locations::{environment, open_root, own_paths, settings_files, state_folder};
+use super::options::OpenOptions;
+use super::roots::RootOpener;
+use super::{rules, sandbox};
+use crate::error::{CliError, CliErrorKind};
+use crate::settings::{Settings, SettingsFiles};
+
+/// What each part says when it is opened on its own.
+pub struct Diagnosis {
+    /// The settings; the defaults, if the settings cannot be loaded.
+    pub settings: Settings,
+    /// Why the settings cannot be loaded.
+    pub settings_error: Option<CliError>,
+    /// The directory of the workspace.
+    pub workspace: Result<PathBuf, CliError>,
+    /// The path of the state folder, which can be written.
+    pub state: Result<PathBuf, CliError>,
+    /// How many rules are in force.
+    pub rules: Result<usize, CliError>,
+    /// What was found out about the sandbox.
+    pub sandbox: Result<Vec<Finding>, CliError>,
+    /// Whether a call could begin: everything opened together, as for a call.
+    pub start: Result<(), CliError>,
+}
+
+impl Diagnosis {
+    /// Opens each part, and goes on where one cannot be opened.
+    pub fn make(options: &OpenOptions) -> Self {
+        let environment = environment();
+        let files = settings_files(&environment);
+        let root = open_root(options);
+        let (flags, assignments) = (&options.flags, &options.assignments);
+        let loaded = Settings::load(&files, root.as_ref().ok(), &environment, flags, assignments);
+        let (mut settings, settings_error) = match loaded {
+            Ok(settings) => (settings, None),
+            Err(err) => (Settings::defaults(), Some(CliError::from(err))),
+        };
+        let mut warnings = Vec::new();
+        let shell = Bash::default();
+        let rules = rules::load(&settings, &files, root.as_ref().ok(), &shell, &mut warnings)
+            .map(|rules| rules.policy.rules().len());
+        let state = state_folder(options, &environment).and_then(|it| Ok(StateFolder::open(&it)?));
+        let crib = Crib::open(options);
+        let (workspace, sandbox) = match (root, &crib, &state) {
+            (Ok(root), Ok(crib), _) => {
+                settings.warnings.clone_from(&crib.settings.warnings);
+                (Ok(root.path().to_owned()), Ok(crib.sandbox().examine()))
+            }
+            (Ok(root), Err(_), Ok(state)) => {
+                settings.warnings.append(&mut warnings);
+                Opened { settings: &settings, environment, files, state }.examine(root, options)
+            }
+            // Without a state folder it is not known whether the workspace overlaps it.
+            (Ok(root), Err(_), Err(_)) => {
+                (Ok(root.path().to_owned()), Err(not_checked("the state folder")))
+            }
+            (Err(err), _, _) => (Err(err), Err(not_checked("the workspace"))),
+        };
+        let state = state.map(|state| state.folder().to_owned());
+        let start = crib.map(|_| ());
+        Self { settings, settings_error, workspace, state, rules, sandbox, start }
+    }
+}
+
+/// Returns why a part was not checked: another part that it needs is broken.
+fn not_checked(needed: &str) -> CliError {
+    let message = format!("not checked, because it needs {needed}");
+    CliError::new(CliErrorKind::System, message)
+}
+
+/// The parts that could be opened, for opening the workspace and the sandbox.
+struct Opened<'a> {
+    settings: &'a Settings,
+    environment: BTreeMap<String, OsString>,
+    files: SettingsFiles,
+    state: &'a StateFolder,
+}
+
+impl Opened<'_> {
+    /// Opens the workspace, and examines its sandbox.
+    fn examine(
+        &self,
+        root: Root,
+        options: &OpenOptions,
+    ) -> (Result<PathBuf, CliError>, Result<Vec<Finding>, CliError>) {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+        let opener = RootOpener {
+            settings: self.settings,
+            undo: &undo_store(self.state, &Arc::new(Journal::new(self.state))),
+            clock: &clock,
+            home: self.environment.get("HOME").map(PathBuf::from),
+            hidden: own_paths(&self.files, self.state, self.settings),
+        };
+        let path = root.path().to_owned();
+        let workspace = match opener.open(root) {
+            Ok(workspace) => workspace,
+            Err(err) => return (Err(err), Err(not_checked("the workspace"))),
+        };
+        let (environment, state) = (&self.environment, self.state.folder());
+        let sandbox = sandbox::open(self.settings, environment, &workspace, &clock, state, options);
+        let findings = sandbox.map(|sandbox| {
+            let findings = sandbox.examine();
+            sandbox.close();
+            findings
+        });
+        (Ok(path), findings)
+    }
+}

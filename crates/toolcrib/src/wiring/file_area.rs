@@ -1,0 +1,68 @@
+//! The files of a workspace, and search in them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use toolcrib_core::{Call, Cancel, Connection, Files, Ground, Search};
+use toolcrib_host::Workspace;
+use toolcrib_search::{Ceiling, Engine};
+
+use crate::settings::{Settings, key};
+
+/// The files of a workspace, and search in them.
+#[derive(Clone)]
+pub(super) struct FileArea {
+    pub(super) files: Arc<Workspace>,
+    pub(super) search: Arc<Engine>,
+}
+
+impl FileArea {
+    /// Puts search beside files. With a state folder, the roots have an index there if the settings want one.
+    pub(super) fn new(
+        files: Arc<Workspace>,
+        settings: &Settings,
+        index_state: Option<&Path>,
+    ) -> Self {
+        let grounds = files.search_roots().into_iter().map(|root| {
+            let ground = Arc::new(root) as Arc<dyn Ground>;
+            let ceiling = index_state.and_then(|state| {
+                let folder = toolcrib_search::folder_of(state, ground.path());
+                index_limits(settings, folder).filter(|ceiling| {
+                    !ceiling.folder.as_deref().is_some_and(toolcrib_search::is_off)
+                })
+            });
+            (ground, ceiling)
+        });
+        let search = Arc::new(Engine::with(grounds.collect()));
+        Self { files, search }
+    }
+
+    /// Returns the files as one call of `tool` uses them.
+    pub(super) fn files_for(&self, call: &Call, tool: &str, cancel: &Cancel) -> Arc<dyn Files> {
+        Arc::new(self.files.for_call(call.id.clone(), tool, cancel.clone()))
+    }
+
+    /// Returns search in the files.
+    pub(super) fn search(&self) -> Arc<dyn Search> {
+        Arc::clone(&self.search) as _
+    }
+
+    /// Returns files and search as one connection.
+    pub(super) fn connect(&self, call: &Call, tool: &str, cancel: &Cancel) -> Connection {
+        Connection { files: self.files_for(call, tool, cancel), search: self.search() }
+    }
+}
+
+/// Returns the limits of an index that is kept in `folder`; nothing if the settings want no index.
+pub fn index_limits(settings: &Settings, folder: PathBuf) -> Option<Ceiling> {
+    if !settings.get(key::SEARCH_INDEX) {
+        return None;
+    }
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    Some(Ceiling {
+        memory: settings.get(key::SEARCH_MEMORY_BYTES) as usize,
+        folder: Some(folder),
+        threads: (cores / 2).max(1),
+        starts_anew: false,
+    })
+}

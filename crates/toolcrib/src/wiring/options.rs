@@ -1,0 +1,20 @@
+//! What the command line asks for, before anything is opened.
+
+use std::path::PathBuf;
+
+use crate::settings::FlagValue;
+
+/// What the operator asks for on the command line.
+#[derive(Default)]
+pub struct OpenOptions {
+    /// The workspace; the current directory if absent.
+    pub workspace: Option<PathBuf>,
+    /// The state folder; if absent, the one that the environment names.
+    pub state: Option<PathBuf>,
+    /// The settings that flags set.
+    pub flags: Vec<FlagValue>,
+    /// The settings that `-c` sets, as `KEY=VALUE`.
+    pub assignments: Vec<String>,
+    /// Whether the process answers many calls, so that an index is worth having.
+    pub is_long_lived: bool,
+}

@@ -1,0 +1,132 @@
+//! Reads the rules in force: the shipped ones, the machine's, the user's and the project's.
+
+use std::path::Path;
+
+use toolcrib_core::policy::{Layer, Policy, Rule, Said, Source, rules_in};
+use toolcrib_core::reading::ReadShell;
+use toolcrib_host::Root;
+use toolcrib_ledger::hash_of;
+use toolcrib_tools::CATALOGUES;
+
+use super::quota::check_rate;
+use crate::error::{CliError, CliErrorKind};
+use crate::settings::key;
+use crate::settings::{Settings, SettingsFiles, read_trusted};
+
+/// The shipped sets of rules, by the names that settings have for them.
+const SHIPPED_RULES: [(&str, &str); 3] = [
+    ("blocked", include_str!("../../rules/blocked.toml")),
+    ("caution", include_str!("../../rules/caution.toml")),
+    ("harmless", include_str!("../../rules/harmless.toml")),
+];
+
+/// The most bytes that a project's rules file may have.
+const MOST_PROJECT_RULES_BYTES: u64 = 1 << 20;
+
+/// Where a project's own rules are.
+const PROJECT_RULES_FILE: &str = ".toolcrib/rules.toml";
+
+/// The policy that the rules make, and the files that people wrote rules in.
+pub(super) struct LoadedRules {
+    pub(super) policy: Policy,
+    /// The path and the hash of each file.
+    pub(super) files: Vec<(String, String)>,
+}
+
+/// Loads every rule in force. A file that cannot be read is an error: if Toolcrib went on without its
+/// rules, calls that the file denies would run.
+pub(super) fn load(
+    settings: &Settings,
+    settings_files: &SettingsFiles,
+    root: Option<&Root>,
+    shell: &dyn ReadShell,
+    warnings: &mut Vec<String>,
+) -> Result<LoadedRules, CliError> {
+    check_rate(settings)?;
+    let mut rules: Vec<Rule> = Vec::new();
+    let mut files = Vec::new();
+    let mut add = |said: Said| {
+        rules.extend(said.rules);
+        warnings.extend(said.warnings);
+    };
+    for (name, text) in shipped_rules(settings)? {
+        add(rules_in(text, &format!("shipped:{name}.toml"), Layer::Shipped, None)?);
+    }
+    let machine_and_user = [Some(&settings_files.machine), settings_files.user.as_ref()];
+    for path in machine_and_user.into_iter().flatten() {
+        let path = path.with_file_name("rules.toml");
+        if let Some(text) = read_trusted(&path)? {
+            let name = path.display().to_string();
+            files.push((name.clone(), hash_of(text.as_bytes())));
+            add(rules_in(&text, &name, Layer::Operator, Some(shell))?);
+        }
+    }
+    if let Some((name, text)) = root.map(project_rules).transpose()?.flatten() {
+        files.push((name.clone(), hash_of(text.as_bytes())));
+        add(rules_in(&text, &name, Layer::Project, Some(shell))?);
+    }
+    for rule in rules.iter().filter(|rule| rule.layer != Layer::Shipped) {
+        if let Some(unknown) = rule.tools.iter().find(|name| !is_known(name)) {
+            let Source { file, line } = &rule.source;
+            warnings
+                .push(format!("`{file}`, line {line}: there is no tool or catalogue `{unknown}`"));
+        }
+    }
+    let without = settings.get(key::POLICY_WITHOUT);
+    if let Some(unknown) = without.iter().find(|id| !rules.iter().any(|rule| rule.id == **id)) {
+        warnings.push(format!("`policy.without`: there is no rule `{unknown}`"));
+    }
+    rules.retain(|rule| rule.layer == Layer::Project || !without.contains(&rule.id));
+    Ok(LoadedRules { policy: Policy::new(settings.get(key::MODE), rules), files })
+}
+
+/// Returns the shipped sets of rules that the settings choose.
+fn shipped_rules(
+    settings: &Settings,
+) -> Result<impl Iterator<Item = (&'static str, &'static str)>, CliError> {
+    let chosen = settings.get(key::POLICY_SHIPPED);
+    let is_shipped = |set: &String| SHIPPED_RULES.iter().any(|(name, _)| name == set);
+    if let Some(unknown) = chosen.iter().find(|set| !is_shipped(set)) {
+        let message = format!("`policy.shipped`: there are no shipped rules `{unknown}`");
+        return Err(
+            CliError::settings(message).hint("there are `blocked`, `caution` and `harmless`")
+        );
+    }
+    let is_chosen = move |name: &str| chosen.iter().any(|set| set == name);
+    Ok(SHIPPED_RULES.into_iter().filter(move |(name, _)| is_chosen(name)))
+}
+
+/// Returns the path and the text of the project's rules file, if there is one.
+fn project_rules(root: &Root) -> Result<Option<(String, String)>, CliError> {
+    let path = root.path().join(PROJECT_RULES_FILE).display().to_string();
+    let refuse = |what: String| CliError::new(CliErrorKind::Rules, format!("`{path}`: {what}"));
+    let bytes = root.read_small(Path::new(PROJECT_RULES_FILE), MOST_PROJECT_RULES_BYTES);
+    let Some(bytes) = bytes.map_err(|err| refuse(err.to_string()))? else { return Ok(None) };
+    let text = String::from_utf8(bytes).map_err(|_| refuse("not UTF-8".to_owned()))?;
+    Ok(Some((path, text)))
+}
+
+/// Returns whether this is the name of a catalogue or a tool, `catalogue/tool` included.
+fn is_known(name: &str) -> bool {
+    let (catalogue, tool) = name.split_once('/').map_or((None, name), |it| (Some(it.0), it.1));
+    CATALOGUES.iter().any(|it| {
+        let has_tool = it.tools.iter().any(|known| known.declaration().name == tool);
+        catalogue.is_none() && it.name == name
+            || has_tool && catalogue.is_none_or(|name| name == it.name)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shipped_rules_do_what_their_examples_say() {
+        let shell = toolcrib_shell::Bash::default();
+        for (name, text) in SHIPPED_RULES {
+            let said = rules_in(text, name, Layer::Shipped, Some(&shell));
+            let said = said.unwrap_or_else(|err| panic!("{err}"));
+            assert!(!said.rules.is_empty() && said.warnings.is_empty(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Which tools are on offer, and within which limits.
+
+use serde_json::{Value, json};
+use toolcrib_core::Toolset;
+use toolcrib_tools::CATALOGUES;
+
+use super::catalogue;
+use crate::error::CliError;
+use crate::settings::{SettingKey, Settings, key};
+
+/// Returns the tools that the settings offer, within the limits that the settings give.
+pub fn toolset(settings: &Settings) -> Result<Toolset, CliError> {
+    let choices = settings.get(key::TOOLSET);
+    let mut toolset = if choices.is_empty() {
+        Toolset::everything(CATALOGUES)
+    } else {
+        Toolset::choose(CATALOGUES, &choices)?
+    };
+    toolset.adjust(|offer| catalogue::narrow(settings, offer));
+    Ok(toolset)
+}
+
+/// The limits of a command: the name that reports have for each, and the setting.
+const COMMAND_LIMITS: [(&str, SettingKey<u64>); 8] = [
+    ("memoryBytes", key::SANDBOX_MEMORY_BYTES),
+    ("processes", key::SANDBOX_PROCESSES),
+    ("cpuSeconds", key::SANDBOX_CPU_SECONDS),
+    ("fileBytes", key::SANDBOX_FILE_BYTES),
+    ("growthBytes", key::SANDBOX_GROWTH_BYTES),
+    ("newFiles", key::SANDBOX_GROWTH_FILES),
+    ("openFiles", key::SANDBOX_OPEN_FILES),
+    ("printedBytes", key::SANDBOX_OUTPUT_BYTES),
+];
+
+/// Returns the limits of a tool as reports show them.
+pub(super) fn limits_of(settings: &Settings, toolset: Option<&Toolset>, tool: &str) -> Value {
+    let Some(offer) = toolset.and_then(|toolset| toolset.find(tool).ok()) else { return json!({}) };
+    let mut limits = json!({
+        "timeoutMs": offer.limits.deadline_ms,
+        "maxOutputBytes": offer.limits.output_bytes,
+    });
+    catalogue::report_limits(settings, offer.catalogue, &mut limits);
+    if offer.keys().iter().any(|key| key == "command" || key == "script") {
+        for (name, setting) in COMMAND_LIMITS {
+            limits[name] = json!(settings.get(setting));
+        }
+    }
+    limits
+}
