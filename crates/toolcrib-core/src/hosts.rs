@@ -1,10 +1,13 @@
-//! The hosts that a call names: in addresses among its arguments, and among the words of its command.
+//! The hosts that a call names, in URLs among its arguments and in the words of its command.
+
+use std::fmt;
 
 use serde_json::Value;
 
+use crate::program::host_words;
 use crate::reading::Reading;
 
-/// Returns every host that is named, in lower case.
+/// Returns the host of every URL in the arguments and the words of a call, in lower case.
 pub fn hosts_in(args: &Value, reading: Option<&Reading>) -> Vec<String> {
     let mut hosts = Vec::new();
     let mut open = vec![args];
@@ -23,87 +26,50 @@ pub fn hosts_in(args: &Value, reading: Option<&Reading>) -> Vec<String> {
     hosts
 }
 
-/// Programs that reach the hosts their words name, without a scheme before them.
-const REACH: &[&str] = &[
-    "curl",
-    "dig",
-    "ftp",
-    "git",
-    "host",
-    "http",
-    "https",
-    "lftp",
-    "lynx",
-    "nc",
-    "ncat",
-    "nmap",
-    "nslookup",
-    "ping",
-    "rsync",
-    "scp",
-    "sftp",
-    "ssh",
-    "telnet",
-    "traceroute",
-    "w3m",
-    "wget",
-    "whois",
-    "xh",
-];
+/// Why the hosts of a command cannot be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnclearHost {
+    /// The word that could be any host.
+    pub word: String,
+}
 
-/// Curl's flags whose value is no address.
-const CURL_VALUES: &[&str] =
-    &["-H", "-X", "-m", "--connect-timeout", "--header", "--max-time", "--request", "--retry"];
+impl fmt::Display for UnclearHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` could be a host that a rule is about", self.word)
+    }
+}
 
-/// Git's commands that reach out.
-const REACHING: &[&str] =
-    &["archive", "clone", "fetch", "ls-remote", "pull", "push", "remote", "submodule"];
+impl std::error::Error for UnclearHost {}
 
-/// Returns every host that words of programs which reach out could be; why that cannot be told, if so.
-pub fn hosts_named(reading: &Reading) -> Result<Vec<String>, String> {
+/// Returns every host that the words of a command could name without a scheme, if its programs reach hosts.
+pub fn hosts_named(reading: &Reading) -> Result<Vec<String>, UnclearHost> {
     let mut hosts = Vec::new();
-    let name = |words: &Vec<String>| {
-        let first = words.first().map_or("", String::as_str);
-        first.rsplit('/').next().unwrap_or(first).to_owned()
-    };
-    let reaches = |words: &&Vec<String>| {
-        let name = name(words);
-        let is_local =
-            name == "git" && !words.iter().skip(1).any(|word| REACHING.contains(&word.as_str()));
-        REACH.contains(&name.as_str()) && !is_local
-    };
-    for words in reading.found.iter().filter(reaches) {
-        let is_curl = name(words) == "curl";
-        let is_value = |at: usize| is_curl && CURL_VALUES.contains(&words[at - 1].as_str());
-        for (_, word) in words.iter().enumerate().skip(1).filter(|(at, _)| !is_value(*at)) {
-            if word.contains('\\') && word.contains(['@', '/']) {
-                return Err(format!("`{word}` could be a host that a rule is about"));
-            }
-            // In one word with a flag, too.
-            let joined = word.strip_prefix('-').filter(|it| !it.starts_with('-'));
-            let joined = joined.and_then(|it| it.get(1..)).filter(|it| it.contains('.'));
-            let joined = joined.and_then(|it| it.split_whitespace().last()).and_then(bare_host);
-            hosts.extend(joined);
-            // Behind a flag, too.
-            let word = word
-                .split_once('=')
-                .filter(|it| it.0.starts_with('-'))
-                .map_or(word.as_str(), |it| it.1);
-            let Some(host) = bare_host(word) else { continue };
-            let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._:".contains(c);
-            if host.contains(char::is_whitespace) {
-                continue;
-            }
-            if !host.chars().all(is_plain) {
-                return Err(format!("`{word}` could be a host that a rule is about"));
-            }
-            hosts.push(host);
+    for word in reading.found.iter().flat_map(|words| host_words(words)) {
+        let unclear = || UnclearHost { word: word.clone() };
+        if word.contains('\\') && word.contains(['@', '/']) {
+            return Err(unclear());
         }
+        // The value of a flag can be a host, too: in one word with a short flag, or behind `=`.
+        let joined = word.strip_prefix('-').filter(|it| !it.starts_with('-'));
+        let joined = joined.and_then(|it| it.get(1..)).filter(|it| it.contains('.'));
+        let joined = joined.and_then(|it| it.split_whitespace().last()).and_then(bare_host);
+        hosts.extend(joined);
+        let value = word.split_once('=').filter(|it| it.0.starts_with('-')).map(|it| it.1);
+        let value = value.unwrap_or(word);
+        let Some(host) = bare_host(value) else { continue };
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._:".contains(c);
+        if host.contains(char::is_whitespace) {
+            continue;
+        }
+        if !host.chars().all(is_plain) {
+            return Err(UnclearHost { word: value.to_owned() });
+        }
+        hosts.push(host);
     }
     Ok(hosts)
 }
 
-/// What of a word could be a host: what is behind a scheme or a name with `@`, up to a colon or a slash.
+/// Returns the part of a word that could be a host: behind a scheme and a user name, up to a colon or a slash.
 fn bare_host(word: &str) -> Option<String> {
     if word.starts_with('-') || word.starts_with('/') && !word.starts_with("//") {
         return None;
@@ -121,7 +87,7 @@ fn bare_host(word: &str) -> Option<String> {
     (!host.is_empty()).then(|| address(&host).unwrap_or(host))
 }
 
-/// A text with `%xx` as what it stands for.
+/// Decodes `%xx` in a text.
 fn decoded(text: &str) -> String {
     let mut parts = text.split('%');
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -140,7 +106,7 @@ fn decoded(text: &str) -> String {
     out
 }
 
-/// An address of four numbers, however it is spelt: `127.1`, `0x7f000001`, `2130706433`.
+/// Returns the usual spelling of an IP address, however it is spelt: `127.1`, `0x7f000001`, `2130706433`.
 fn address(host: &str) -> Option<String> {
     let number = |text: &str| match text.strip_prefix("0x") {
         Some(hex) => u32::from_str_radix(hex, 16).ok(),
@@ -160,30 +126,30 @@ fn address(host: &str) -> Option<String> {
     for (place, part) in first.iter().enumerate() {
         value |= part.checked_shl(24 - 8 * u32::try_from(place).ok()?)?;
     }
-    // No address at all is this machine.
+    // The address 0 is this machine.
     let value = if value == 0 { 0x7f00_0001 } else { value };
     Some(std::net::Ipv4Addr::from(value).to_string())
 }
 
-/// The hosts that an address could be of. Some readers take a backslash for a slash, and some for a letter.
+/// Returns the hosts that a URL could name. Some programs take a backslash for a slash, and some for a letter.
 fn hosts_of(text: &str) -> Vec<String> {
-    let mut all: Vec<String> = host_of(text, true).into_iter().collect();
+    let mut all: Vec<String> = host_of(text, "/?# \"'\\").into_iter().collect();
     if text.contains('\\') {
-        all.extend(host_of(text, false).filter(|host| !all.contains(host)));
+        all.extend(host_of(text, "/?# \"'").filter(|host| !all.contains(host)));
     }
     all
 }
 
-fn host_of(text: &str, is_slash: bool) -> Option<String> {
-    // Behind a flag, too: `--url=https://…`.
+/// Returns the host of a URL in a text. Any of the characters `ends` ends it.
+fn host_of(text: &str, ends: &str) -> Option<String> {
+    // A URL can stand behind a flag: `--url=https://…`.
     let at = text.find("://")?;
     let scheme = text[..at].rsplit(|c: char| !c.is_ascii_alphanumeric()).next()?;
     if scheme.is_empty() || !scheme.is_ascii() || scheme.eq_ignore_ascii_case("file") {
         return None;
     }
     let rest = &text[at + 3..];
-    let ends = |c: char| "/?# \"'".contains(c) || is_slash && c == '\\';
-    let end = rest.find(ends).unwrap_or(rest.len());
+    let end = rest.find(|c| ends.contains(c)).unwrap_or(rest.len());
     let host = rest[..end].rsplit('@').next()?;
     let host = match host.strip_prefix('[') {
         Some(inner) => inner.split(']').next()?,

@@ -18,6 +18,7 @@ pub mod json;
 pub mod nearest;
 pub mod outcome;
 pub mod policy;
+pub mod program;
 pub mod reading;
 pub mod schema;
 pub mod search;

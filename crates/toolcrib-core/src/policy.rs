@@ -1,19 +1,24 @@
 //! What may run: tiers, modes and rules, the decision about a call, and the permit that running needs.
 
-mod book;
 mod decision;
 mod file;
 pub mod grant;
+mod path_index;
 mod pattern;
 mod permit;
 mod rule;
+mod rules;
+mod rules_error;
+mod subject;
 mod tier;
 
-pub use book::{Policy, Subject};
 pub use decision::{Confirmation, Decision, Verdict, by_tier};
-pub use file::{RulesError, Said, rules_in};
+pub use file::{ParsedRules, rules_in};
 pub use grant::{Covers, Grant, Scope, Wish};
-pub use pattern::{PathGlob, Pattern};
+pub use pattern::{PathGlob, Pattern, PatternError};
 pub use permit::{Answer, Permit};
-pub use rule::{Layer, Rule, Says, Source, When, without_detours};
+pub use rule::{Layer, Rule, RuleEffect, Source, When, without_detours};
+pub use rules::Policy;
+pub use rules_error::{RulesError, RulesErrorKind};
+pub use subject::Subject;
 pub use tier::{Mode, Risk, Tier};

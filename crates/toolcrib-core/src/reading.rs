@@ -1,26 +1,28 @@
 //! What a shell command would run, as far as reading it can tell.
 
+use crate::program::{self, Fact, FileEffects};
+
 /// A command, read twice: strictly, for what can be proven, and loosely, for what can be found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// All that it would do, if that can be proven; else the first thing that stands in the way.
+    /// Everything that the command would do, if that can be proven; otherwise why not.
     pub proven: Result<Proven, String>,
-    /// Everything that looks like a command, at any depth: its words, quotes taken away.
+    /// The words of everything that looks like a command, at any depth, without their quotes.
     pub found: Vec<Vec<String>>,
-    /// Files that it would write, as they are spelt.
+    /// The files that the command would write, as they are spelt.
     pub writes: Vec<String>,
-    /// Files that would be removed, or be open to others than before, as they are spelt.
+    /// The files that the command would remove or open to other users, as they are spelt.
     pub removes: Vec<String>,
-    /// Files that redirections would read, as they are spelt.
+    /// The files that redirections would read, as they are spelt.
     pub reads: Vec<String>,
-    /// What no good command needs, by name.
+    /// The signs of an attack.
     pub dangers: Vec<Danger>,
 }
 
-/// What a strict reading proves.
+/// What the strict reading proves.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Proven {
-    /// Every program it runs, with exactly these words.
+    /// Every program that the command runs, with exactly these words.
     pub steps: Vec<Step>,
     /// Every file that its redirections write.
     pub writes: Vec<String>,
@@ -31,46 +33,35 @@ pub struct Proven {
 pub struct Step {
     /// The program and its arguments.
     pub words: Vec<String>,
-    /// Why its first words do not say what it does: some of the others make it run or write something.
+    /// Why its first words do not say what it does: further words make it run or write something.
     pub caveat: Option<String>,
-    /// Whether files of another directory say what it does, whatever its words are.
+    /// Whether files of another directory decide what it does, whatever its words are.
     pub is_elsewhere: bool,
-    /// Whether it is fed by another program or a file.
+    /// Whether its input comes from another program or a file.
     pub is_fed: bool,
-    /// What it does to files beyond its words.
-    pub names: Names,
+    /// What it does to files beyond the words that name them.
+    pub effects: FileEffects,
 }
 
-/// What a program does to files beyond those that its words name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Names {
-    /// It can make a name lead somewhere else, so that what a path is after it is not known.
-    pub leads_elsewhere: bool,
-    /// It writes files that its words do not name.
-    pub writes_unnamed: bool,
-    /// Which of its words it writes, if any, is known.
-    pub is_known: bool,
-}
-
-/// What no good command needs.
+/// A sign of an attack: something that no good command needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Danger {
     /// A function that starts itself twice.
     ForkBomb,
-    /// Commands in commands, deeper than is looked.
+    /// Commands nested deeper than Toolcrib reads.
     TooDeep,
-    /// More commands than are looked at.
+    /// More commands than Toolcrib reads.
     TooMany,
-    /// Longer than is looked at.
+    /// More text, or more work, than Toolcrib spends on one command.
     TooLong,
-    /// What it prints is run by a shell.
+    /// The output of a program is run by a shell.
     PipeToShell,
-    /// A program's name with letters that look like others.
+    /// The name of a program has letters that look like other letters.
     MixedScript,
 }
 
 impl Danger {
-    /// Every one.
+    /// Every danger.
     pub const ALL: [Self; 6] = [
         Self::ForkBomb,
         Self::TooDeep,
@@ -80,7 +71,7 @@ impl Danger {
         Self::MixedScript,
     ];
 
-    /// The spelling in rules.
+    /// Returns the spelling in rules.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ForkBomb => "fork_bomb",
@@ -92,17 +83,31 @@ impl Danger {
         }
     }
 
-    /// Reads the spelling.
+    /// Reads the spelling in rules.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|danger| danger.as_str() == text)
+    }
+
+    /// Returns a sentence that says what was found, for people.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::ForkBomb => "a function starts itself twice, without end",
+            Self::TooDeep => "commands are nested deeper than Toolcrib reads",
+            Self::TooMany => "it has more commands than Toolcrib reads",
+            Self::TooLong => "it is longer than Toolcrib reads",
+            Self::PipeToShell => {
+                "it pipes another program's output straight into a shell, and Toolcrib cannot see what would run"
+            }
+            Self::MixedScript => "a program's name has letters that look like other letters",
+        }
     }
 }
 
 impl Reading {
-    /// A command in a language that is not read: nothing is known of it.
+    /// Returns the reading of a command in a language that Toolcrib does not read: nothing is known of it.
     pub fn unread(language: &str) -> Self {
         Self {
-            proven: Err(format!("{language} is not read")),
+            proven: Err(format!("Toolcrib does not read {language}")),
             found: Vec::new(),
             writes: Vec::new(),
             removes: Vec::new(),
@@ -111,18 +116,27 @@ impl Reading {
         }
     }
 
-    /// Takes note that it starts in another directory than the workspace's own: what some programs do is
-    /// said by the files they find there.
+    /// Records that the command starts in another directory than the workspace. Files that it finds there decide
+    /// what some programs do.
     pub fn elsewhere(&mut self) {
         for step in self.proven.iter_mut().flat_map(|proven| &mut proven.steps) {
             step.elsewhere();
         }
     }
 
-    /// The reading in a sentence for people.
+    /// Whether the command is proven to change nothing.
+    pub fn is_read_only(&self) -> bool {
+        let Ok(proven) = &self.proven else { return false };
+        proven.steps.iter().all(Step::is_read_only)
+            && proven.writes.is_empty()
+            && self.writes.is_empty()
+            && self.removes.is_empty()
+    }
+
+    /// Returns the reading in a sentence for people.
     pub fn sentence(&self) -> String {
-        /// More than this are only counted.
-        const SHOWN: usize = 20;
+        /// Further commands are only counted.
+        const MOST_SHOWN_COMMANDS: usize = 20;
         let why = match &self.proven {
             Ok(proven) => {
                 let steps = proven.steps.iter().map(Step::shown);
@@ -131,101 +145,42 @@ impl Reading {
             }
             Err(why) => why,
         };
-        let found = self.found.iter().take(SHOWN).map(|words| shown(&join(words)));
-        let more = match self.found.len().saturating_sub(SHOWN) {
+        let found = self.found.iter().take(MOST_SHOWN_COMMANDS).map(|words| shown(&join(words)));
+        let more = match self.found.len().saturating_sub(MOST_SHOWN_COMMANDS) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        let dangers = self.dangers.iter().map(|danger| danger.as_str().to_owned());
-        format!(
-            "cannot be proven: {why}{}{more}{}",
-            listed("; found ", found),
-            listed("; danger: ", dangers)
-        )
+        let found = match list(found) {
+            none if none.is_empty() => "runs something unknown".to_owned(),
+            found => format!("probably runs {found}{more}"),
+        };
+        // The first danger is the reason already.
+        let dangers = self.dangers.iter().map(|danger| danger.sentence());
+        let others = dangers.filter(|it| it != why).map(str::to_owned);
+        format!("{found} (not certain: {why}{})", listed("; ", others))
     }
 }
 
-/// Programs that look at what they are given and do nothing else, unless other words of theirs say so.
-pub const ONLY_LOOK: &[&str] = &[
-    "basename",
-    "cat",
-    "cksum",
-    "cmp",
-    "comm",
-    "cut",
-    "date",
-    "df",
-    "diff",
-    "dirname",
-    "du",
-    "echo",
-    "egrep",
-    "expr",
-    "false",
-    "fgrep",
-    "file",
-    "find",
-    "fold",
-    "grep",
-    "head",
-    "hexdump",
-    "id",
-    "jq",
-    "ls",
-    "md5sum",
-    "nl",
-    "od",
-    "paste",
-    "printf",
-    "ps",
-    "pwd",
-    "readlink",
-    "realpath",
-    "rev",
-    "rg",
-    "seq",
-    "sha1sum",
-    "sha256sum",
-    "sha512sum",
-    "sort",
-    "stat",
-    "strings",
-    "tac",
-    "tail",
-    "test",
-    "tr",
-    "tree",
-    "true",
-    "uname",
-    "uniq",
-    "wc",
-    "which",
-    "whoami",
-];
-
-/// Further programs that do the same wherever they are started: no file of their directory says what they do. Of all
-/// others one might.
-const SAME_ANYWHERE: &[&str] = &[
-    "[", "awk", "cd", "chmod", "chown", "cp", "gawk", "gunzip", "gzip", "install", "ln", "mawk",
-    "mkdir", "mktemp", "mv", "popd", "pushd", "rm", "rmdir", "sed", "sleep", "split", "tee",
-    "touch", "truncate", "tsort", "xxd", "yes", "zcat",
-];
-
 impl Step {
-    /// Takes note that it runs in another directory than the workspace's own.
+    /// Records that the step runs in another directory than the workspace.
     pub fn elsewhere(&mut self) {
-        let name = self.words.first().map_or("", String::as_str);
-        let is_same = ONLY_LOOK.contains(&name) || SAME_ANYWHERE.contains(&name);
+        let program = self.words.first().and_then(|name| program::find(name));
+        let is_same = program.is_some_and(|it| it.is(Fact::ReadOnly) || it.is(Fact::SameAnywhere));
         self.is_elsewhere |= !is_same || self.caveat.is_some();
     }
 
-    /// Whether its words, even all of them, do not say what it does: what it is fed, or files of another
-    /// directory, do.
+    /// Whether the step only reads.
+    fn is_read_only(&self) -> bool {
+        let name = self.words.first().map_or("", String::as_str);
+        program::is(name, Fact::ReadOnly) && self.caveat.is_none()
+    }
+
+    /// Returns why not even all words of the step say what it does: its input, or files of another directory, do.
     pub fn is_said_elsewhere(&self) -> Option<&'static str> {
         if self.is_elsewhere {
-            return Some("files of another directory say what it does");
+            return Some("files of another directory decide what it does");
         }
-        (self.is_fed && self.caveat.is_some()).then_some("what it is fed says what it does")
+        (self.is_fed && self.caveat.is_some()).then_some("its input decides what it does")
     }
 
     fn shown(&self) -> String {
@@ -248,13 +203,13 @@ fn list(items: impl Iterator<Item = String>) -> String {
     items.collect::<Vec<_>>().join(", ")
 }
 
-/// The items behind a word, or nothing if there are none.
+/// Returns the items behind a text, or nothing if there are none.
 fn listed(before: &str, items: impl Iterator<Item = String>) -> String {
     let items = list(items);
     if items.is_empty() { items } else { format!("{before}{items}") }
 }
 
-/// Words as one text, each quoted where a shell would need it.
+/// Joins words into one text, each quoted where a shell would need it.
 pub fn join(words: &[String]) -> String {
     let is_plain = |word: &str| {
         !word.is_empty()
@@ -268,7 +223,7 @@ pub fn join(words: &[String]) -> String {
     words.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
-/// Reads shell commands.
+/// A reader of shell commands.
 pub trait ReadShell: Send + Sync {
     /// Returns what `command` would do.
     fn read(&self, command: &str) -> Reading;

@@ -1,40 +1,36 @@
-//! The loose reading: whatever looks like a command, wherever it is. It can be wrong in what it finds,
-//! and proves nothing by what it does not find.
+//! The loose reading: it finds whatever looks like a command, wherever it is. It can be wrong in what it finds, and
+//! what it does not find proves nothing.
+
+mod nested;
 
 use std::collections::HashSet;
-use std::time::{Duration, Instant};
 
+use toolcrib_core::program::{self, Fact, base_name, is_stream, removed_by, written_by};
 use toolcrib_core::reading::Danger;
 use tree_sitter::{Node, Tree};
 
-use crate::nodes::{
-    SHELLS, base, can_brace, evaluated, is_destination, is_for_shell, is_fork_bomb, is_stream,
-    plain_words, runs_shell, scope_end, word_nodes,
+use crate::braces::expand_braces;
+use crate::budget::Budget;
+use crate::fork_bomb::is_fork_bomb;
+use crate::input::{evaluated, is_for_shell, runs_input_in};
+use crate::variables::Variables;
+use crate::walk::TreeWalk;
+use crate::words::{
+    can_brace, children, is_destination, plain, plain_words, scope_end, word_nodes,
 };
-use crate::values::Values;
-use crate::words::{children, plain};
-use crate::wrappers::{braces, is_runner, split_string, wraps};
-use crate::writers::{removed_by, written_by};
 
-/// Looking takes far less; what takes more is not looked at to its end.
-const LONGEST: Duration = Duration::from_millis(400);
-/// Commands in commands, deeper than this, are a danger of their own.
-const DEEPEST: usize = 8;
-/// More commands than this are a danger of their own.
-const MOST: usize = 1000;
+/// How deep commands may be nested in the words of others. Deeper nesting is a danger of its own.
+const DEEPEST_NESTING: usize = 8;
 
-/// Programs that are looked at as if `cd` had been in their words.
-const FAR: &[&str] = &["chgrp", "chmod", "chown", "find", "rm"];
+/// How many commands are read. More are a danger of their own.
+const MOST_COMMANDS: usize = 1000;
 
-/// The most words that are kept of all commands together.
-const MOST_KEPT: usize = 20_000;
+/// How many words braces may add to one command.
+const MOST_BRACE_WORDS: usize = 512;
 
-/// The most words of a wrapper that are looked at.
-const MOST_WORDS: usize = 64;
-
-/// What was found.
+/// What the loose reading found.
 #[derive(Default)]
-pub(crate) struct Found {
+pub(crate) struct Findings {
     pub(crate) commands: Vec<Vec<String>>,
     pub(crate) writes: Vec<String>,
     pub(crate) removes: Vec<String>,
@@ -42,158 +38,188 @@ pub(crate) struct Found {
     pub(crate) dangers: Vec<Danger>,
 }
 
-/// Looks for commands.
-pub(crate) struct Finder<P> {
-    parse: P,
-    /// How many words were found.
-    kept: usize,
-    /// How many commands were looked at, the same ones too.
-    looked: usize,
-    /// Where `cd` leads, and from where to where in the text that holds.
-    moves: Vec<(usize, usize, String)>,
-    pub(crate) found: Found,
-    seen: HashSet<String>,
-    values: Values,
-    /// When looking takes so long that it is made for it.
-    until: Instant,
+/// A change of the directory, and the part of the text in which it holds.
+struct Move {
+    from: usize,
+    to: usize,
+    target: String,
 }
 
-impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
-    pub(crate) fn new(parse: P) -> Self {
-        let until = Instant::now() + LONGEST;
+/// The search for commands in a text.
+pub(crate) struct CommandFinder<'b, P> {
+    parse: P,
+    /// How many words were found.
+    word_count: usize,
+    /// How many commands were read, repeated ones too.
+    command_count: usize,
+    /// The `cd`s of the current text.
+    moves: Vec<Move>,
+    pub(crate) found: Findings,
+    /// The texts and commands that were read already.
+    seen: HashSet<String>,
+    variables: Variables,
+    budget: &'b Budget,
+}
+
+impl<'b, P: Fn(&str) -> Option<Tree>> CommandFinder<'b, P> {
+    /// Returns a search that has found nothing yet.
+    pub(crate) fn new(budget: &'b Budget, parse: P) -> Self {
         Self {
             parse,
-            kept: 0,
-            looked: 0,
+            word_count: 0,
+            command_count: 0,
             moves: Vec::new(),
-            found: Found::default(),
+            found: Findings::default(),
             seen: HashSet::new(),
-            values: Values::default(),
-            until,
+            variables: Variables::default(),
+            budget,
         }
     }
 
-    /// Looks at a text that may be commands; nothing if it cannot be parsed.
-    pub(crate) fn look_at(&mut self, text: &str, depth: usize) -> Option<()> {
-        if depth > DEEPEST {
+    /// Searches the command itself.
+    pub(crate) fn search(&mut self, text: &str, tree: &Tree) {
+        self.seen.insert(text.to_owned());
+        self.search_without_ifs(text, 0);
+        self.search_tree(text, tree, 0);
+    }
+
+    /// Searches a text within the command that may be commands itself.
+    fn search_text(&mut self, text: &str, depth: usize) {
+        if depth > DEEPEST_NESTING {
             self.found.dangers.push(Danger::TooDeep);
-            return Some(());
+            return;
         }
+        let may_search = self.command_count <= MOST_COMMANDS && self.budget.spend_bytes(text.len());
         // The same text again holds nothing new.
-        if self.looked > MOST || !self.seen.insert(text.to_owned()) {
-            return Some(());
+        if !may_search || !self.seen.insert(text.to_owned()) {
+            return;
         }
-        if Instant::now() > self.until {
-            self.found.dangers.push(Danger::TooLong);
-            return Some(());
+        self.search_without_ifs(text, depth);
+        if let Some(tree) = (self.parse)(text) {
+            self.search_tree(text, &tree, depth);
         }
-        // Where a shell would put blanks. What is quoted is no such place: both are looked at.
+    }
+
+    /// Searches a text with blanks in the place of `$IFS`, as a shell splits it. Within quotes it is not split, so
+    /// both spellings are searched.
+    fn search_without_ifs(&mut self, text: &str, depth: usize) {
         if text.contains("$IFS") || text.contains("${IFS}") {
-            let _ = self.look_at(&text.replace("${IFS}", " ").replace("$IFS", " "), depth + 1);
+            self.search_text(&text.replace("${IFS}", " ").replace("$IFS", " "), depth + 1);
         }
-        let tree = (self.parse)(text)?;
+    }
+
+    fn search_tree(&mut self, text: &str, tree: &Tree, depth: usize) {
         if tree.root_node().has_error() {
             self.guess(text, depth);
         }
-        // Places in this text say nothing of another one.
+        // Byte offsets in this text say nothing of another one.
         let outer = std::mem::take(&mut self.moves);
-        let mut open = vec![tree.root_node()];
-        while let Some(node) = open.pop() {
-            if Instant::now() > self.until {
-                self.found.dangers.push(Danger::TooLong);
-                break;
-            }
-            self.visit(node, text, depth);
-            let mut below: Vec<_> = children(node).collect();
-            below.reverse();
-            open.extend(below);
-            if self.looked > MOST {
+        let mut walk = TreeWalk::new(tree.root_node(), self.budget);
+        while let Some((node, above)) = walk.next() {
+            self.visit(node, above, text, depth);
+            if self.command_count > MOST_COMMANDS {
                 self.found.dangers.push(Danger::TooMany);
                 break;
             }
         }
         self.moves = outer;
-        Some(())
     }
 
-    /// Where the parser gives up: words between whatever could end a command.
+    /// Guesses commands where the parser failed: the words between whatever could end a command.
     fn guess(&mut self, text: &str, depth: usize) {
         for part in text.split([';', '|', '&', '\n', '(', ')', '`']) {
             let words =
                 part.split([' ', '\t', '{', '}', ',', '"', '\'']).filter(|it| !it.is_empty());
-            self.words(words.map(str::to_owned).collect(), depth);
+            self.add_command(words.map(str::to_owned).collect(), depth);
         }
     }
 
-    fn visit(&mut self, node: Node<'_>, text: &str, depth: usize) {
+    fn visit(&mut self, node: Node<'_>, above: &[Node<'_>], text: &str, depth: usize) {
         let own = &text[node.byte_range()];
         match node.kind() {
-            "command" => self.command(node, text, depth),
-            "declaration_command" | "unset_command" | "test_command" => {
-                let words = own.split_whitespace().map(str::to_owned).collect();
-                self.words(words, depth);
-            }
-            "file_redirect" => {
-                let writes = children(node).any(|child| child.kind().contains('>'));
-                let copies = children(node).any(|child| matches!(child.kind(), ">&" | "<&"));
-                let target = children(node).find(is_destination).map(|it| plain(it, text));
-                // Another number for the same is no file.
-                let is_number =
-                    |it: &String| it.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-                let target = target.filter(|it| !(copies && is_number(it)));
-                let target: Vec<String> =
-                    target.into_iter().flat_map(|it| self.values.fill(&it)).collect();
-                if writes {
-                    let here = self.here(node.start_byte());
-                    self.writes(target, &here);
-                } else {
-                    self.found.reads.extend(target);
-                }
-            }
+            "command" => self.command(node, above, text, depth),
             "redirected_statement" => self.redirected(node, text, depth),
-            "function_definition" if is_fork_bomb(node, text) => {
+            "file_redirect" => self.redirect(node, text),
+            "function_definition" if is_fork_bomb(node, text, self.budget) => {
                 self.found.dangers.push(Danger::ForkBomb);
             }
-            // Some programs take files from there.
-            "variable_assignment" => self.found.reads.extend(self.values.assign(own)),
             "for_statement" => {
-                // Each of its words, one after the other.
-                let words = plain_words(node, text);
+                let words = plain_words(node, text, self.budget);
                 if let [name, values @ ..] = &words[..] {
-                    self.values.each(name, values);
+                    self.variables.assign_each(name, values);
                 }
             }
             "pipeline" => {
-                let stages = children(node).filter(Node::is_named).skip(1);
-                if stages.into_iter().any(|stage| runs_shell(stage, text)) {
+                let mut stages = children(node).filter(Node::is_named).skip(1);
+                if stages.any(|stage| runs_input_in(stage, text, self.budget)) {
                     self.found.dangers.push(Danger::PipeToShell);
                 }
             }
-            "heredoc_body" if !is_for_shell(node, text) => {}
-            "herestring_redirect" | "heredoc_body" => {
-                if is_for_shell(node, text) && (own.contains("$(") || own.contains('`')) {
-                    self.found.dangers.push(Danger::PipeToShell);
-                }
-                let inner = children(node).find(Node::is_named);
-                let inner = inner.map_or_else(|| own.to_owned(), |inner| plain(inner, text));
-                let _ = self.look_at(&inner, depth + 1);
+            "declaration_command" | "unset_command" | "test_command" => {
+                self.budget.spend_bytes(own.len());
+                let words = own.split_whitespace().map(str::to_owned).collect();
+                self.add_command(words, depth);
             }
-            // Quotes keep a shell from looking, not those who evaluate what they are given.
-            "raw_string" | "string" | "ansi_c_string" => {
-                let inner = plain(node, text);
-                for opening in ["$(", "`"] {
-                    if let Some((_, rest)) = inner.split_once(opening) {
-                        let closing = if opening == "`" { '`' } else { ')' };
-                        let rest = rest.rsplit_once(closing).map_or(rest, |(rest, _)| rest);
-                        let _ = self.look_at(rest, depth + 1);
-                    }
-                }
+            // Some programs take the names of files from variables.
+            "variable_assignment" => {
+                self.budget.spend_bytes(own.len());
+                self.found.reads.extend(self.variables.assign(own));
             }
+            "herestring_redirect" | "heredoc_body" => self.here_text(node, above, text, depth),
+            "raw_string" | "string" | "ansi_c_string" => self.quoted(node, text, depth),
             _ => {}
         }
     }
 
-    /// Words that come after a redirection are the command's all the same.
+    fn redirect(&mut self, node: Node<'_>, text: &str) {
+        let writes = children(node).any(|child| child.kind().contains('>'));
+        let copies = children(node).any(|child| matches!(child.kind(), ">&" | "<&"));
+        let target = children(node).find(is_destination).map(|it| plain(it, text));
+        // The number of another stream is no file.
+        let is_number = |it: &String| it.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+        let target = target.filter(|it| !(copies && is_number(it)));
+        let targets = target.into_iter().flat_map(|it| self.variables.expand(&it, self.budget));
+        let targets: Vec<String> = targets.collect();
+        if writes {
+            let directory = self.directory_at(node.start_byte());
+            self.add_writes(targets, &directory);
+        } else {
+            self.found.reads.extend(targets);
+        }
+    }
+
+    /// Reads a here-document or here-string, if a shell does.
+    fn here_text(&mut self, node: Node<'_>, above: &[Node<'_>], text: &str, depth: usize) {
+        let own = &text[node.byte_range()];
+        self.budget.spend_bytes(own.len());
+        let is_for_shell = is_for_shell(above, text, self.budget);
+        if node.kind() == "heredoc_body" && !is_for_shell {
+            return;
+        }
+        if is_for_shell && (own.contains("$(") || own.contains('`')) {
+            self.found.dangers.push(Danger::PipeToShell);
+        }
+        let inner = children(node).find(Node::is_named);
+        let inner = inner.map_or_else(|| own.to_owned(), |inner| plain(inner, text));
+        self.search_text(&inner, depth + 1);
+    }
+
+    /// Reads what looks like a substitution within quotes: they keep a shell from running it, but not a program
+    /// that evaluates its words.
+    fn quoted(&mut self, node: Node<'_>, text: &str, depth: usize) {
+        if !self.budget.spend_bytes(node.byte_range().len()) {
+            return;
+        }
+        let inner = plain(node, text);
+        for (opening, closing) in [("$(", ')'), ("`", '`')] {
+            if let Some((_, rest)) = inner.split_once(opening) {
+                let rest = rest.rsplit_once(closing).map_or(rest, |(rest, _)| rest);
+                self.search_text(rest, depth + 1);
+            }
+        }
+    }
+
+    /// Adds the words that follow a redirection to those of the command before it.
     fn redirected(&mut self, node: Node<'_>, text: &str, depth: usize) {
         let Some(body) = node.child_by_field_name("body").filter(|it| it.kind() == "command")
         else {
@@ -205,225 +231,116 @@ impl<P: Fn(&str) -> Option<Tree>> Finder<P> {
             .map(|word| plain(word, text))
             .collect();
         if !more.is_empty() {
-            let mut words = plain_words(body, text);
+            let mut words = plain_words(body, text, self.budget);
             words.extend(more);
-            self.words(words, depth);
+            self.add_command(words, depth);
         }
     }
 
-    fn command(&mut self, node: Node<'_>, text: &str, depth: usize) {
-        let spelt = plain_words(node, text);
+    fn command(&mut self, node: Node<'_>, above: &[Node<'_>], text: &str, depth: usize) {
+        let spelt = plain_words(node, text, self.budget);
         let braced = self.braced(node, text);
-        let words: Vec<String> = braced.iter().flat_map(|word| self.values.fill(word)).collect();
+        let expanded = braced.iter().flat_map(|word| self.variables.expand(word, self.budget));
+        let words: Vec<String> = expanded.collect();
         if let Some(target) = moves_to(&words) {
-            self.moves.push((node.end_byte(), scope_end(node), target));
+            let to = scope_end(above, self.budget);
+            self.moves.push(Move { from: node.end_byte(), to, target });
         }
-        let here = self.here(node.start_byte());
+        let directory = self.directory_at(node.start_byte());
         for words in [&words, &braced, &spelt] {
-            self.writes(written_by(words), &here);
-            self.removes(removed_by(words), &here);
+            self.add_writes(written_by(words), &directory);
+            self.add_removes(removed_by(words), &directory);
         }
-        if evaluated(node, text).iter().any(|word| self.values.is_printed(word)) {
+        let evaluated = evaluated(node, above, text, self.budget);
+        if evaluated.iter().any(|word| self.variables.is_printed(word)) {
             self.found.dangers.push(Danger::PipeToShell);
         }
-        if words.first().is_some_and(|name| is_mixed(name)) {
+        if words.first().is_some_and(|name| is_mixed_script(name)) {
             self.found.dangers.push(Danger::MixedScript);
         }
-        // Where it would be by then, for what is so for the whole system.
-        let is_far = here.starts_with(['/', '~', '$']);
-        if let Some(at) = words.iter().position(|it| FAR.contains(&base(it))).filter(|_| is_far) {
-            let from = here.trim_end_matches('/');
-            let far = |word: &String| {
-                let is_own = word.starts_with(['-', '/', '~', '+', '{', ';']);
-                if is_own { word.clone() } else { format!("{from}/{word}") }
-            };
-            let mut all = words[at..=at].to_vec();
-            // Without a folder, it is the one where it is.
-            let has_operand = words[at + 1..].iter().any(|it| !it.starts_with('-'));
-            all.extend((!has_operand).then(|| format!("{from}/")));
-            all.extend(words[at + 1..].iter().map(far));
-            self.words(all, depth);
+        if directory.starts_with(['/', '~', '$'])
+            && let Some(far) = from_directory(&words, &directory)
+        {
+            self.add_command(far, depth);
         }
-        // All of them: what a variable is said to be need not be what it is.
+        // All three spellings, because the value that a variable seems to have need not be the one that it has.
         if spelt != words {
-            self.words(spelt, depth);
+            self.add_command(spelt, depth);
         }
         if braced != words {
-            self.words(braced, depth);
+            self.add_command(braced, depth);
         }
-        self.words(words, depth);
+        self.add_command(words, depth);
     }
 
-    /// The directories that a part of the text could run in, by the `cd`s before it.
-    fn here(&self, at: usize) -> String {
-        let mut here = String::new();
-        for (_, _, target) in self.moves.iter().filter(|it| it.0 <= at && at < it.1) {
+    /// Returns the directory in which a part of the text could run, by the `cd`s before it.
+    fn directory_at(&self, at: usize) -> String {
+        let mut directory = String::new();
+        self.budget.spend(self.moves.len());
+        for Move { target, .. } in self.moves.iter().filter(|it| it.from <= at && at < it.to) {
             if target.starts_with('/') {
-                here.clear();
-            } else if !here.is_empty() {
-                here.push('/');
+                directory.clear();
+            } else if !directory.is_empty() {
+                directory.push('/');
             }
-            here.push_str(target);
+            directory.push_str(target);
         }
-        here
+        self.budget.spend_bytes(directory.len());
+        directory
     }
 
-    /// Notes files that are written.
-    fn writes(&mut self, paths: Vec<String>, here: &str) {
+    fn add_writes(&mut self, paths: Vec<String>, directory: &str) {
+        self.budget.spend_bytes(paths.len() * directory.len());
         let paths = paths.into_iter().filter(|path| !is_stream(path));
-        self.found.writes.extend(paths.flat_map(|path| from(here, path)));
+        self.found.writes.extend(paths.flat_map(|path| both_spellings(directory, path)));
     }
 
-    /// Notes files that are removed.
-    fn removes(&mut self, paths: Vec<String>, here: &str) {
-        self.found.removes.extend(paths.into_iter().flat_map(|path| from(here, path)));
+    fn add_removes(&mut self, paths: Vec<String>, directory: &str) {
+        self.budget.spend_bytes(paths.len() * directory.len());
+        let paths = paths.into_iter().flat_map(|path| both_spellings(directory, path));
+        self.found.removes.extend(paths);
     }
 
-    /// The words of a command, with what braces make of those that are not quoted.
+    /// Returns the words of a command, with the braces of unquoted words expanded.
     fn braced(&mut self, node: Node<'_>, text: &str) -> Vec<String> {
-        /// More words than this nobody means.
-        const MORE: usize = 512;
         let nodes = word_nodes(node);
-        let (most, mut all) = (nodes.len() + MORE, Vec::new());
+        let (most, mut all) = (nodes.len() + MOST_BRACE_WORDS, Vec::new());
         for node in nodes {
             let word = plain(node, text);
             if !can_brace(node, text) {
                 all.push(word);
-            } else if !braces(&word, most, &mut all) {
+            } else if !expand_braces(&word, most, &mut all, self.budget) {
                 self.found.dangers.push(Danger::TooMany);
                 return all;
             }
         }
         all
     }
-
-    /// Whether so much was looked at that it is made for it.
-    fn is_too_much(&mut self) -> bool {
-        self.looked += 1;
-        if self.looked > MOST {
-            self.found.dangers.push(Danger::TooMany);
-            return true;
-        }
-        if Instant::now() > self.until {
-            self.found.dangers.push(Danger::TooLong);
-            return true;
-        }
-        false
-    }
-
-    fn words(&mut self, words: Vec<String>, depth: usize) {
-        let Some(name) = words.first().map(|name| base(name).to_owned()) else { return };
-        // The same words again hold nothing new, unless they lead somewhere else from there.
-        let moves = matches!(name.as_str(), "cd" | "pushd" | "chdir");
-        if self.is_too_much() || !moves && !self.seen.insert(format!("\0{}", words.join("\0"))) {
-            return;
-        }
-        self.kept += words.len();
-        if self.kept > MOST_KEPT {
-            self.found.dangers.push(Danger::TooMany);
-            return;
-        }
-        self.found.commands.push(words.clone());
-        let rest = &words[1..];
-        let name = name.as_str();
-        if depth > 0 {
-            self.writes(written_by(&words), "");
-            self.removes(removed_by(&words), "");
-        }
-        if depth >= DEEPEST {
-            let goes_on = wraps(name).is_some() || SHELLS.contains(&name) || name == "eval";
-            if goes_on && !rest.is_empty() {
-                self.found.dangers.push(Danger::TooDeep);
-            }
-            return;
-        }
-        if let Some(own) = wraps(name) {
-            self.wrapped(name, own, rest, depth);
-        }
-        // What runs in a container is about that one's files.
-        let is_apart = matches!(name, "docker" | "podman" | "kubectl");
-        let runner = rest.iter().take(MOST_WORDS).position(|word| is_runner(name, word));
-        if let Some(at) = runner.filter(|_| !is_apart) {
-            self.wrapped(name, 0, &rest[at + 1..], depth);
-        }
-        if SHELLS.contains(&name) || matches!(name, "su" | "script" | "flock" | "runuser") {
-            let at = rest.iter().position(|word| is_command_flag(word));
-            let after = at.map_or(&[][..], |at| &rest[at + 1..]);
-            // A flag may have a value of its own before it.
-            for inner in after.iter().filter(|word| !word.starts_with('-')).take(3) {
-                let _ = self.look_at(inner, depth + 1);
-            }
-        }
-        if matches!(name, "mapfile" | "readarray")
-            && let Some(at) = rest.iter().position(|word| word.starts_with("-C"))
-        {
-            let own = rest[at].strip_prefix("-C").filter(|own| !own.is_empty());
-            let inner = own.or(rest.get(at + 1).map(String::as_str)).unwrap_or_default();
-            let _ = self.look_at(inner, depth + 1);
-        }
-        if name == "coproc" {
-            let _ = self.look_at(&rest.join(" "), depth + 1);
-            let _ = self.look_at(&rest.get(1..).unwrap_or_default().join(" "), depth + 1);
-        }
-        if matches!(name, "eval" | "ssh" | "watch" | "trap" | "alias") {
-            let _ = self.look_at(&rest.join(" "), depth + 1);
-            for word in rest {
-                let _ = self.look_at(word, depth + 1);
-            }
-        }
-        if matches!(name, "find" | "fd" | "fdfind") {
-            for (at, word) in rest.iter().enumerate() {
-                if self.is_too_much() {
-                    return;
-                }
-                if word.starts_with("-exec")
-                    || word.starts_with("-ok")
-                    || word == "-x"
-                    || word == "-X"
-                {
-                    let inner =
-                        rest[at + 1..].iter().take_while(|word| *word != ";" && *word != "+");
-                    self.words(inner.cloned().collect(), depth + 1);
-                }
-            }
-        }
-    }
-
-    /// What a wrapper runs: from each word on that could be a program.
-    fn wrapped(&mut self, name: &str, own: usize, rest: &[String], depth: usize) {
-        let mut own = own;
-        for (at, word) in rest.iter().enumerate() {
-            if at >= MOST_WORDS {
-                self.found.dangers.push(Danger::TooMany);
-                return;
-            }
-            if name == "env"
-                && let Some(inner) = split_string(word, rest.get(at + 1))
-            {
-                let _ = self.look_at(&inner, depth + 1);
-            }
-            if word.starts_with('-') || name == "env" && word.contains('=') {
-                continue;
-            }
-            self.words(rest[at..].to_vec(), depth + 1);
-            let is_value =
-                word.bytes().all(|byte| byte.is_ascii_digit() || b".smhd".contains(&byte));
-            let follows_flag = at > 0 && rest[at - 1].starts_with('-');
-            // An option's value comes before the program, and words of the wrapper's own do.
-            if own > 0 && !follows_flag {
-                own -= 1;
-            } else if !is_value && !follows_flag {
-                return;
-            }
-        }
-    }
 }
 
-/// Where a command that changes the directory leads to; its home without a word.
+/// Returns the command with its operands as paths from a directory far away, if it acts on whole folders: rules about
+/// the whole system look at such paths.
+fn from_directory(words: &[String], directory: &str) -> Option<Vec<String>> {
+    let acts_on_folders = |word: &String| program::is(base_name(word), Fact::ActsOnFolders);
+    let at = words.iter().position(acts_on_folders)?;
+    let from = directory.trim_end_matches('/');
+    let far = |word: &String| {
+        let is_own = word.starts_with(['-', '/', '~', '+', '{', ';']);
+        if is_own { word.clone() } else { format!("{from}/{word}") }
+    };
+    let mut all = words[at..=at].to_vec();
+    // Without an operand, it acts on the directory itself.
+    let has_operand = words[at + 1..].iter().any(|it| !it.starts_with('-'));
+    all.extend((!has_operand).then(|| format!("{from}/")));
+    all.extend(words[at + 1..].iter().map(far));
+    Some(all)
+}
+
+/// Returns where a command that changes the directory leads; without an operand, to the home folder.
 fn moves_to(words: &[String]) -> Option<String> {
     let is_prefix = |it: &&String| matches!(it.as_str(), "builtin" | "command");
     let mut words = words.iter().skip_while(is_prefix);
-    words.next().filter(|it| matches!(it.as_str(), "cd" | "pushd" | "chdir"))?;
+    words.next().filter(|it| changes_directory(it))?;
     let target = words.find(|it| *it == "-" || !it.starts_with('-'));
     match target {
         Some(target) if target == "-" => None,
@@ -432,19 +349,19 @@ fn moves_to(words: &[String]) -> Option<String> {
     }
 }
 
-/// A path as it is spelt, and from where a `cd` leads.
-fn from(here: &str, path: String) -> Vec<String> {
-    let led = (!here.is_empty() && !path.starts_with('/')).then(|| format!("{here}/{path}"));
+/// Whether a program changes the directory to its operand.
+fn changes_directory(name: &str) -> bool {
+    matches!(name, "cd" | "pushd" | "chdir")
+}
+
+/// Returns a path as it is spelt, and as it is from a directory that a `cd` leads to.
+fn both_spellings(directory: &str, path: String) -> Vec<String> {
+    let is_relative = !directory.is_empty() && !path.starts_with('/');
+    let led = is_relative.then(|| format!("{directory}/{path}"));
     led.into_iter().chain([path]).collect()
 }
 
-/// Whether a shell's flag says that a command follows: `-c`, or among others as in `-lc`.
-fn is_command_flag(word: &str) -> bool {
-    let rest = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
-    rest.is_some_and(|rest| rest.contains('c')) || word == "--command"
-}
-
 /// Whether a name has letters beside those of ASCII.
-fn is_mixed(name: &str) -> bool {
+fn is_mixed_script(name: &str) -> bool {
     name.chars().any(|c| !c.is_ascii() && (c.is_alphabetic() || !c.is_alphanumeric()))
 }

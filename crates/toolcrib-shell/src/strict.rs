@@ -1,31 +1,30 @@
-//! The strict reading: every node of a known kind, every word literal, every byte accounted for. What it
-//! accepts is a small part of the language, in which there is nothing to be wrong about.
+//! The strict reading: every node is of a known kind, every word is literal, every byte is accounted for. It accepts
+//! only a small part of the language, in which there is nothing to be wrong about.
 
 use toolcrib_core::escape::is_deceptive;
+use toolcrib_core::program;
 use toolcrib_core::reading::{Proven, Step};
 use tree_sitter::{Node, Tree};
 
-use crate::programs;
 use crate::words::{children, literal};
-use crate::writers::names;
 
-/// Folders whose programs go by their name.
-const TRUSTED: [&str; 6] =
+/// The folders whose programs are known by their names.
+const TRUSTED_FOLDERS: [&str; 6] =
     ["/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/"];
 
-/// Returns all that a command does, or what stands in the way of knowing.
+/// Returns everything that a command does, or why that is not certain.
 pub(crate) fn prove(text: &str, tree: &Tree) -> Result<Proven, String> {
-    // Outside of quotes words have none of what is left.
+    // Only characters within quotes are left after this: `literal` accepts no others.
     if let Some(odd) = text.chars().find(|c| *c != '\n' && is_deceptive(*c)) {
-        return Err(format!("the character `{}`", odd.escape_unicode()));
+        return Err(format!("it has the character `{}`", odd.escape_unicode()));
     }
     let root = tree.root_node();
     if root.has_error() {
-        return Err("it cannot be parsed".to_owned());
+        return Err("Toolcrib cannot parse it".to_owned());
     }
     account_for_bytes(root, text)?;
     let mut reader =
-        Reader { text, proven: Proven::default(), has_moved: false, is_fed: false, depth: 0 };
+        StrictReader { text, proven: Proven::default(), has_moved: false, is_fed: false, depth: 0 };
     reader.statement(root)?;
     if reader.proven.steps.is_empty() {
         return Err("it runs nothing".to_owned());
@@ -33,7 +32,7 @@ pub(crate) fn prove(text: &str, tree: &Tree) -> Result<Proven, String> {
     Ok(reader.proven)
 }
 
-/// Fails if the parser passed over anything but blanks.
+/// Fails if the parser skipped anything but blanks.
 fn account_for_bytes(root: Node<'_>, text: &str) -> Result<(), String> {
     let mut at = 0;
     let mut open = vec![root];
@@ -57,7 +56,7 @@ fn account_for_bytes(root: Node<'_>, text: &str) -> Result<(), String> {
     let end = text.len()..text.len();
     for leaf in leaves.into_iter().chain(std::iter::once(end)) {
         if leaf.start > at && !text[at..leaf.start].bytes().all(|byte| byte == b' ') {
-            return Err(format!("`{}` is passed over by the parser", &text[at..leaf.start]));
+            return Err(format!("the parser skipped `{}`", text[at..leaf.start].escape_debug()));
         }
         at = at.max(leaf.end);
     }
@@ -66,30 +65,30 @@ fn account_for_bytes(root: Node<'_>, text: &str) -> Result<(), String> {
 
 /// Which way a redirection goes.
 #[derive(PartialEq, Eq)]
-enum Goes {
+enum Direction {
     In,
     Out,
 }
 
-struct Reader<'a> {
+struct StrictReader<'a> {
     text: &'a str,
     proven: Proven,
-    /// Whether it has changed its directory, after which paths mean something else.
+    /// Whether the command has changed its directory, after which paths mean something else.
     has_moved: bool,
-    /// Whether what is read now is fed by what was read before it.
+    /// Whether the input of the current statement comes from another one.
     is_fed: bool,
-    /// How deep in other statements this one is.
+    /// How deep the current statement is nested in others.
     depth: usize,
 }
 
-/// Statements in statements, deeper than this, are not read.
-const DEEPEST: usize = 200;
+/// How deep statements may be nested in others.
+const DEEPEST_STATEMENT: usize = 200;
 
-impl Reader<'_> {
+impl StrictReader<'_> {
     fn statement(&mut self, node: Node<'_>) -> Result<(), String> {
         self.depth += 1;
-        if self.depth > DEEPEST {
-            return Err("it has more parts than are looked at".to_owned());
+        if self.depth > DEEPEST_STATEMENT {
+            return Err("its statements are nested deeper than Toolcrib reads".to_owned());
         }
         let read = self.statement_here(node);
         self.depth -= 1;
@@ -108,7 +107,7 @@ impl Reader<'_> {
                     match child.kind() {
                         "|" => self.is_fed = true,
                         "&&" | "||" | ";" => {}
-                        other => return Err(format!("the operator `{other}`")),
+                        other => return Err(format!("it has the operator `{other}`")),
                     }
                 }
                 self.is_fed = was_fed;
@@ -120,7 +119,7 @@ impl Reader<'_> {
                 for child in children(node) {
                     if child.kind() != "file_redirect" {
                         self.statement(child)?;
-                    } else if self.redirect(child)? == Goes::In {
+                    } else if self.redirect(child)? == Direction::In {
                         self.proven.steps[first..].iter_mut().for_each(|step| step.is_fed = true);
                     }
                 }
@@ -140,29 +139,29 @@ impl Reader<'_> {
                 }
                 "word" | "number" | "raw_string" | "string" | "concatenation" => {
                     let word = literal(child, self.text)?;
-                    // The parser takes some for a word that are the number of what is sent elsewhere.
+                    // The parser takes the number of a redirected stream for a word.
                     let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
                     if is_number && self.text[child.end_byte()..].starts_with(['<', '>']) {
                         return Err(self.odd(child, "number before a redirect"));
                     }
                     words.push(word);
                 }
-                "file_redirect" => is_fed |= self.redirect(child)? == Goes::In,
+                "file_redirect" => is_fed |= self.redirect(child)? == Direction::In,
                 kind => return Err(self.odd(child, kind)),
             }
         }
         let Some(name) = words.first_mut() else {
             return Err("a command without a name".to_owned());
         };
-        if let Some(bare) = TRUSTED.iter().find_map(|folder| name.strip_prefix(folder)) {
+        if let Some(bare) = TRUSTED_FOLDERS.iter().find_map(|folder| name.strip_prefix(folder)) {
             *name = bare.to_owned();
         }
         let is_move = matches!(name.as_str(), "cd" | "pushd" | "popd");
         let mut step = Step {
-            caveat: programs::caveat(&words),
+            caveat: program::caveat(&words),
             is_elsewhere: false,
             is_fed,
-            names: names(&words),
+            effects: program::file_effects(&words),
             words,
         };
         if self.has_moved {
@@ -173,7 +172,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn redirect(&mut self, node: Node<'_>) -> Result<Goes, String> {
+    fn redirect(&mut self, node: Node<'_>) -> Result<Direction, String> {
         let mut parts = Vec::new();
         for child in children(node) {
             match child.kind() {
@@ -187,23 +186,24 @@ impl Reader<'_> {
         }
         match parts.iter().map(String::as_str).collect::<Vec<_>>()[..] {
             [">" | ">>" | "<", path] if path.starts_with("/dev/") && path != "/dev/null" => {
-                Err(format!("the device `{path}`"))
+                Err(format!("it opens the device `{path}`"))
             }
-            ["<" | ">" | ">>", "/dev/null"] | [">&", "1" | "2"] => Ok(Goes::Out),
-            ["<", _] => Ok(Goes::In),
+            ["<" | ">" | ">>", "/dev/null"] | [">&", "1" | "2"] => Ok(Direction::Out),
+            ["<", _] => Ok(Direction::In),
             [">" | ">>", _] if self.has_moved => {
-                Err("it writes a file after it has changed its directory".to_owned())
+                Err("it writes a file after it changed its directory".to_owned())
             }
             [">" | ">>", path] => {
                 self.proven.writes.push(path.to_owned());
-                Ok(Goes::Out)
+                Ok(Direction::Out)
             }
             _ => Err(self.odd(node, "redirect")),
         }
     }
 
+    /// Names a part of the command that the strict reading does not accept.
     fn odd(&self, node: Node<'_>, kind: &str) -> String {
         let own: String = self.text[node.byte_range()].chars().take(60).collect();
-        format!("`{own}` ({})", kind.replace('_', " "))
+        format!("{} `{own}`", kind.replace('_', " "))
     }
 }

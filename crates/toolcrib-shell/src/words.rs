@@ -1,18 +1,20 @@
-//! Words without their quotes.
+//! The words of a command, without their quotes.
 
 use tree_sitter::Node;
 
-/// Returns the text of a word of which every character is known, or what stands in the way.
+use crate::budget::Budget;
+
+/// Returns the text of a word if every character of it is known; otherwise what stands in the way.
 pub(crate) fn literal(node: Node<'_>, text: &str) -> Result<String, String> {
     let own = &text[node.byte_range()];
     match node.kind() {
         "word" | "number" => {
             let odd = |c: &char| !(c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(*c));
-            // A tilde within a word is a character as others; at the beginning it is someone's home.
+            // A tilde within a word is an ordinary character; at the beginning it stands for a home folder.
             let inner = own.replace(":~", ":\u{0}").replace("=~", "=\u{0}");
             let inner = inner.get(1..).unwrap_or_default().replace('~', "");
             match own.chars().take(1).chain(inner.chars()).find(odd) {
-                Some(odd) => Err(format!("the character `{}` in `{own}`", odd.escape_debug())),
+                Some(odd) => Err(format!("`{own}` has the character `{}`", odd.escape_debug())),
                 None if own.starts_with('=') || own.is_empty() => Err(format!("the word `{own}`")),
                 None => Ok(own.to_owned()),
             }
@@ -22,20 +24,20 @@ pub(crate) fn literal(node: Node<'_>, text: &str) -> Result<String, String> {
             .and_then(|own| own.strip_suffix('\''))
             .filter(|own| !own.contains('\''))
             .map(str::to_owned)
-            .ok_or_else(|| "an odd quote".to_owned()),
+            .ok_or_else(|| "a quote within quotes".to_owned()),
         "string" => {
             let inner = own.strip_prefix('"').and_then(|own| own.strip_suffix('"'));
             match inner {
                 Some(inner) if !inner.contains(['$', '`', '\\', '"']) => Ok(inner.to_owned()),
-                _ => Err(format!("an expansion in {own}")),
+                _ => Err(format!("{own} has an expansion")),
             }
         }
         "concatenation" => children(node).map(|child| literal(child, text)).collect(),
-        kind => Err(format!("`{own}` ({})", kind.replace('_', " "))),
+        kind => Err(format!("{} `{own}`", kind.replace('_', " "))),
     }
 }
 
-/// Returns a word with what can be taken away of its quotes; what it expands to stays as it is spelt.
+/// Returns a word without its quotes, as far as they can be taken away. Expansions stay as they are spelt.
 pub(crate) fn plain(node: Node<'_>, text: &str) -> String {
     let own = &text[node.byte_range()];
     match node.kind() {
@@ -52,9 +54,9 @@ pub(crate) fn plain(node: Node<'_>, text: &str) -> String {
     }
 }
 
-/// The parts of a node, anonymous ones too.
+/// Returns the children of a node, anonymous ones too.
 pub(crate) fn children(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
-    // By a cursor: asked for one by one, the last of many takes as long as all before it.
+    // With a cursor, because asking for child N by its number walks over all children before it.
     let mut cursor = node.walk();
     node.children(&mut cursor).collect::<Vec<_>>().into_iter()
 }
@@ -74,7 +76,7 @@ fn unescape(text: &str) -> String {
     out
 }
 
-/// `$'…'`, whose escapes can spell anything.
+/// Returns the text of a word `$'…'`, whose escapes can spell anything.
 fn ansi(text: &str) -> String {
     let inner = text.strip_prefix("$'").and_then(|it| it.strip_suffix('\'')).unwrap_or(text);
     let mut out = String::new();
@@ -105,7 +107,7 @@ fn ansi(text: &str) -> String {
     out
 }
 
-/// The character that the next digits stand for.
+/// Returns the character that the next digits stand for.
 fn code(
     rest: &mut std::iter::Peekable<std::str::Chars<'_>>,
     radix: u32,
@@ -118,4 +120,48 @@ fn code(
         digits.push(digit);
     }
     u32::from_str_radix(&digits, radix).ok().and_then(char::from_u32)
+}
+
+/// Returns the words of a command, without their quotes.
+pub(crate) fn plain_words(node: Node<'_>, text: &str, budget: &Budget) -> Vec<String> {
+    budget.spend_bytes(node.byte_range().len());
+    word_nodes(node).into_iter().map(|word| plain(word, text)).collect()
+}
+
+/// Returns the nodes of the words of a command.
+pub(crate) fn word_nodes(node: Node<'_>) -> Vec<Node<'_>> {
+    let is_word = |node: &Node<'_>| {
+        !matches!(
+            node.kind(),
+            "variable_assignment"
+                | "file_redirect"
+                | "heredoc_redirect"
+                | "herestring_redirect"
+                | "do_group"
+        ) && node.is_named()
+    };
+    children(node).filter(is_word).collect()
+}
+
+/// Whether a shell would expand the braces of a word: quotes keep it from that.
+pub(crate) fn can_brace(node: Node<'_>, text: &str) -> bool {
+    match node.kind() {
+        "raw_string" | "string" | "ansi_c_string" | "translated_string" => false,
+        "concatenation" | "command_name" => children(node).any(|it| can_brace(it, text)),
+        _ => text[node.byte_range()].contains(['{', '}']),
+    }
+}
+
+/// Whether a child of a redirection is its target, or a word behind the target.
+pub(crate) fn is_destination(node: &Node<'_>) -> bool {
+    node.is_named() && node.kind() != "file_descriptor"
+}
+
+/// Returns the byte offset where the effect of a `cd` ends: the end of the subshell that it is in.
+pub(crate) fn scope_end(above: &[Node<'_>], budget: &Budget) -> usize {
+    budget.spend(above.len());
+    let is_scope = |it: &&Node<'_>| {
+        matches!(it.kind(), "subshell" | "command_substitution" | "process_substitution")
+    };
+    above.iter().rev().find(is_scope).map_or(usize::MAX, Node::end_byte)
 }

@@ -1,11 +1,11 @@
-//! Commands that were made to get past rules for their first words: none of them does.
+//! Commands that try to get past rules for their first words. None of them does.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use toolcrib_core::policy::{Layer, Policy, Rule, Subject, rules_in};
 use toolcrib_core::reading::ReadShell;
 use toolcrib_core::{Mode, Tier, Verdict};
-use toolcrib_shell::Bash;
+use toolcrib_shell::BashReader;
 
 /// Each would make a file `PWN`, or reach something, if it ran.
 const ATTACKS: &[(&str, &str)] = &[
@@ -98,12 +98,12 @@ effect = "deny"
 
 fn policy(text: &str) -> Policy {
     let rules: Vec<Rule> =
-        rules_in(text, "test", Layer::Operator, Some(&Bash::default())).unwrap().rules;
+        rules_in(text, "test", Layer::Operator, Some(&BashReader::default())).unwrap().rules;
     Policy::new(Mode::Standard, rules)
 }
 
 fn verdict(policy: &Policy, command: &str) -> Verdict {
-    let reading = Bash::default().read(command);
+    let reading = BashReader::default().read(command);
     let subject = Subject {
         tool: "clemini/bash",
         tier: Tier::Restricted,
@@ -123,7 +123,7 @@ fn no_attack_is_allowed_by_a_rule_for_its_first_word() {
     for (id, command) in ATTACKS {
         assert_ne!(verdict(&policy, command), Verdict::Allow, "{id}: {command}");
     }
-    // The control: what the rule is meant for is allowed, and what is denied is.
+    // The control: the rule allows what it is meant for, and denies what it is to deny.
     for command in ["echo hi", "git status && ls -la", "cat a | sort", "find . -name x", "rg x"] {
         assert_eq!(verdict(&policy, command), Verdict::Allow, "{command}");
     }
@@ -149,10 +149,10 @@ fn rules_match_words_and_not_text() {
     let test = "[[rule]]\nargv = [\"npm\", \"run\", \"test\"]\neffect = \"allow\"\n";
     check(test, "npm run test", Verdict::Allow);
     check(test, "npm run test:evil", Verdict::Ask);
-    // A pattern on a command's text opens nothing.
+    // A pattern on the text of a command allows nothing.
     let pattern = "[[rule]]\nargs = '.*git status.*'\neffect = \"allow\"\n";
     check(pattern, "git status; rm -rf x", Verdict::Ask);
-    // The strictest wins, whatever their order, in the twelve-hundredth command as in the first.
+    // The strictest rule wins, whatever the order, in the three-hundredth command as in the first.
     let both = format!("{status}[[rule]]\nargv = [\"rm\"]\neffect = \"deny\"\n");
     check(&both, "git status && rm x", Verdict::Deny);
     check(&both, &format!("{}rm x", "git status && ".repeat(300)), Verdict::Deny);
@@ -161,7 +161,9 @@ fn rules_match_words_and_not_text() {
 #[test]
 fn a_wrong_file_is_refused_with_its_line() {
     let refused = |text: &str| {
-        rules_in(text, "rules.toml", Layer::Operator, Some(&Bash::default())).unwrap_err().0
+        rules_in(text, "rules.toml", Layer::Operator, Some(&BashReader::default()))
+            .unwrap_err()
+            .to_string()
     };
     for (text, words) in [
         ("[[rule]]\neffect = \"alow\"\n", "`effect` must be"),
@@ -191,10 +193,10 @@ fn a_wrong_file_is_refused_with_its_line() {
         assert!(said.contains(words), "{text}: {said}");
         assert!(said.starts_with("`rules.toml`, line "), "{said}");
     }
-    // A pattern that would take for ever elsewhere is only a pattern here.
+    // A pattern that would take for ever in other engines is harmless here.
     let slow = "[[rule]]\nargs = '^(a+)+$'\neffect = \"deny\"\n";
     assert!(rules_in(slow, "x", Layer::Operator, None).is_ok());
-    // A project's rule can tighten, and not loosen.
+    // A project's rule can tighten, but not loosen.
     let loose = "[[rule]]\nid = 'a'\nargv = ['ls']\neffect = 'allow'\n[[rule]]\nid = 'b'\neffect = 'deny'\n";
     let said = rules_in(loose, "x", Layer::Project, None).unwrap();
     assert_eq!(said.rules.len(), 1);

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use toolcrib_core::policy::{Layer, Policy, Subject, rules_in};
 use toolcrib_core::reading::{ReadShell, Reading};
 use toolcrib_core::{Mode, Tier};
-use toolcrib_shell::Bash;
+use toolcrib_shell::BashReader;
 
 use super::median;
 
@@ -19,7 +19,7 @@ const ROUNDS: usize = 101;
 const CALLS: u32 = 200;
 
 pub(super) fn run() -> Result<(), Box<dyn Error>> {
-    let shell = Bash::default();
+    let shell = BashReader::default();
     let policy = |rules: usize| -> Result<Policy, Box<dyn Error>> {
         Ok(Policy::new(
             Mode::Standard,

@@ -1,7 +1,6 @@
-//! Rules as they are written in files, each with examples that are tried when the file is read.
+//! Rules as people write them in files. Each can have examples, which are tried when the file is read.
 
 use std::collections::HashSet;
-use std::fmt;
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -11,29 +10,20 @@ use crate::hosts::{hosts_in, hosts_named};
 use crate::nearest::either;
 use crate::reading::{Danger, ReadShell};
 
-use super::book::{Policy, Subject};
+use super::decision::Verdict;
 use super::pattern::{PathGlob, Pattern};
-use super::rule::{Layer, Rule, Says, Source, When};
-use super::{Mode, Tier, Verdict};
+use super::rule::{Layer, Rule, RuleEffect, Source, When};
+use super::rules::Policy;
+use super::rules_error::{RuleFault, RulesError, RulesErrorKind};
+use super::subject::Subject;
+use super::tier::{Mode, Tier};
 
-/// Why a file's rules cannot be used.
-#[derive(Debug, PartialEq, Eq)]
-pub struct RulesError(pub String);
-
-impl fmt::Display for RulesError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for RulesError {}
-
-/// What was read from a file.
+/// The rules of a file.
 #[derive(Debug)]
-pub struct Said {
+pub struct ParsedRules {
     /// The rules that hold.
     pub rules: Vec<Rule>,
-    /// What does not hold, and why.
+    /// The rules that are ignored, and why, in sentences.
     pub warnings: Vec<String>,
 }
 
@@ -90,7 +80,7 @@ impl Words {
     }
 }
 
-/// A call that a rule is, or is not, about: a command, a path, a host, or arguments.
+/// An example of a call that a rule applies to, or spares: a command, a path, a host, or arguments.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum RawExample {
@@ -98,57 +88,67 @@ enum RawExample {
     Args(toml::Table),
 }
 
-/// Reads the rules in the text of `file`, and with a `shell` that reads commands tries their patterns and
-/// examples. One that is wrong makes all of them unusable: half a policy is none.
+/// Reads the rules in the text of `file`. With a `shell`, it also tries their patterns and examples. A single wrong
+/// rule makes the whole file unusable: half a policy is none.
 pub fn rules_in(
     text: &str,
     file: &str,
     layer: Layer,
     shell: Option<&dyn ReadShell>,
-) -> Result<Said, RulesError> {
+) -> Result<ParsedRules, RulesError> {
     let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
     let line_of = |at: usize| ends.partition_point(|end| *end < at) + 1;
+    let place = |line: usize| format!("`{file}`, line {line}");
     let raw: RawFile = toml::from_str(text).map_err(|err| {
         let line = err.span().map_or(1, |span| line_of(span.start));
-        RulesError(format!("`{file}`, line {line}: {}", err.message().trim_end()))
+        RuleFault::new(RulesErrorKind::Syntax, err.message().trim_end()).at(place(line))
     })?;
-    let mut said = Said { rules: Vec::new(), warnings: Vec::new() };
-    let (mut tried, mut ids) = (0, HashSet::new());
-    if layer == Layer::Project && raw.rule.len() > MOST_RULES {
-        let why = format!("it has over {MOST_RULES} rules: those are the operator's to write");
-        return Err(RulesError(format!("`{file}`: {why}")));
+    let mut parsed = ParsedRules { rules: Vec::new(), warnings: Vec::new() };
+    let (mut example_bytes, mut ids) = (0, HashSet::new());
+    if layer == Layer::Project && raw.rule.len() > MOST_PROJECT_RULES {
+        let message = format!("it has more than {MOST_PROJECT_RULES} rules");
+        let fault = RuleFault::new(RulesErrorKind::TooLarge, message)
+            .hint("put so many rules into the machine's or the user's file");
+        return Err(fault.at(format!("`{file}`")));
     }
     for raw in raw.rule {
         let line = line_of(raw.span().start);
-        let refuse = |why: String| RulesError(format!("`{file}`, line {line}: {why}"));
-        let raw = raw.into_inner();
+        let refuse = |fault: RuleFault| fault.at(place(line));
         let source = Source { file: file.to_owned(), line };
-        let (rule, examples) = read_rule(raw, source, layer).map_err(refuse)?;
+        let (rule, examples) = read_rule(raw.into_inner(), source, layer).map_err(refuse)?;
         if let Some(shell) = shell {
-            for (name, pattern) in [("words", &rule.when.words), ("args", &rule.when.args)] {
-                let checked = pattern.as_ref().map_or(Ok(()), Pattern::check);
-                checked.map_err(|why| refuse(format!("`{name}` {why}")))?;
-            }
-            tried += examples.size();
+            check_patterns(&rule).map_err(refuse)?;
+            example_bytes += examples.size();
             // Whoever can write to a project must not be able to keep everyone else waiting.
-            if layer == Layer::Project && tried > MOST_EXAMPLES {
-                return Err(refuse(format!("its examples are over {MOST_EXAMPLES} bytes")));
+            if layer == Layer::Project && example_bytes > MOST_PROJECT_EXAMPLE_BYTES {
+                let message =
+                    format!("its examples have more than {MOST_PROJECT_EXAMPLE_BYTES} bytes");
+                return Err(refuse(RuleFault::new(RulesErrorKind::TooLarge, message)));
             }
             examples.try_on(&rule, shell).map_err(refuse)?;
         }
         if !ids.insert(rule.id.clone()) {
-            return Err(refuse(format!("a second rule `{}`", rule.id)));
+            let message = format!("a second rule `{}`", rule.id);
+            return Err(refuse(RuleFault::new(RulesErrorKind::Duplicate, message)));
         }
-        if layer == Layer::Project && rule.says == Says::Allow {
-            said.warnings.push(format!(
+        if layer == Layer::Project && rule.effect == RuleEffect::Allow {
+            parsed.warnings.push(format!(
                 "`{file}`, line {line}: `{}` is ignored: a project can only tighten",
                 rule.id
             ));
             continue;
         }
-        said.rules.push(rule);
+        parsed.rules.push(rule);
     }
-    Ok(said)
+    Ok(parsed)
+}
+
+fn check_patterns(rule: &Rule) -> Result<(), RuleFault> {
+    for (name, pattern) in [("words", &rule.when.words), ("args", &rule.when.args)] {
+        let checked = pattern.as_ref().map_or(Ok(()), Pattern::check);
+        checked.map_err(|why| RuleFault::field(format!("`{name}` {why}")))?;
+    }
+    Ok(())
 }
 
 struct Examples {
@@ -156,26 +156,18 @@ struct Examples {
     spares: Vec<RawExample>,
 }
 
-fn read_rule(raw: RawRule, source: Source, layer: Layer) -> Result<(Rule, Examples), String> {
-    let words = Says::ALL.map(Says::as_str);
-    let says = Says::parse(&raw.effect)
-        .ok_or_else(|| format!("`effect` must be {}, not `{}`", either(&words), raw.effect))?;
+fn read_rule(raw: RawRule, source: Source, layer: Layer) -> Result<(Rule, Examples), RuleFault> {
+    let effect = RuleEffect::parse(&raw.effect).ok_or_else(|| {
+        let words = RuleEffect::ALL.map(RuleEffect::as_str);
+        RuleFault::field(format!("`effect` must be {}, not `{}`", either(&words), raw.effect))
+    })?;
     let dangers = named("danger", raw.danger)?.into_iter().map(|name| {
         let names = Danger::ALL.map(Danger::as_str);
-        Danger::parse(&name)
-            .ok_or_else(|| format!("`danger` must be {}, not `{name}`", either(&names)))
+        Danger::parse(&name).ok_or_else(|| {
+            RuleFault::field(format!("`danger` must be {}, not `{name}`", either(&names)))
+        })
     });
-    let expires = match &raw.expires {
-        Some(value) => {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            Some(text.parse::<Timestamp>().map_err(|err| {
-                format!(
-                    "`expires` must be a time such as 2027-01-31T12:00:00Z, not `{text}`: {err}"
-                )
-            })?)
-        }
-        None => None,
-    };
+    let expires = raw.expires.as_ref().map(expiry).transpose()?;
     let argv = raw.argv.map(|argv| argv.into_iter().map(Words::list).collect::<Vec<_>>());
     argv.as_deref().map_or(Ok(()), check_argv)?;
     let when = When {
@@ -188,86 +180,106 @@ fn read_rule(raw: RawRule, source: Source, layer: Layer) -> Result<(Rule, Exampl
         args: raw.args.as_deref().map(Pattern::new),
         call: raw.call.map(|args| canonical(&args)).transpose()?,
     };
-    if says == Says::Allow && (when.words.is_some() || !when.dangers.is_empty()) {
-        return Err("`words` and `danger` cannot allow: name the words of the command with `argv`"
-            .to_owned());
-    }
-    if says == Says::Allow && when.argv.is_some() && when.is_about_paths() {
-        return Err("`argv` allows a command by its words alone, wherever its paths lead: leave `paths` and `writes` \
-                    out, and keep it from other paths with a rule that asks or denies"
-            .to_owned());
-    }
     let tools: Vec<String> =
         raw.tool.list().iter().map(|it| crate::escape::line(it).into_owned()).collect();
-    let is_about_all = tools.is_empty() && is_without_conditions(&when);
-    if says == Says::Allow && is_about_all && layer != Layer::Project {
-        return Err(
-            "it allows everything: name a tool, a command, a path or arguments; `mode` is for less"
-                .to_owned(),
-        );
+    if effect == RuleEffect::Allow {
+        check_allows(&when, &tools, layer)?;
     }
-    if raw.confirm && says != Says::Ask {
-        return Err("only a rule that asks can have `confirm`".to_owned());
+    if raw.confirm && effect != RuleEffect::Ask {
+        let message = "only a rule that asks can have `confirm`";
+        return Err(RuleFault::new(RulesErrorKind::Contradiction, message));
     }
     let id = raw.id.unwrap_or_else(|| format!("line {}", source.line));
-    let id = crate::escape::line(&id).into_owned();
     let rule = Rule {
-        id,
+        id: crate::escape::line(&id).into_owned(),
         source,
         layer,
         tools,
         when,
-        says,
+        effect,
         because: crate::escape::line(&raw.because).into_owned(),
         expires,
-        // Where a person would be asked, a project cannot make the agent's word do.
+        // A project cannot let an agent's confirmation replace a person's answer.
         confirm: raw.confirm && layer != Layer::Project,
     };
     Ok((rule, Examples { covers: raw.covers, spares: raw.spares }))
 }
 
-/// The words of a list. One that is there and empty would be about nothing, or about everything.
-fn named(name: &str, words: Option<Words>) -> Result<Vec<String>, String> {
+fn expiry(value: &toml::Value) -> Result<Timestamp, RuleFault> {
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    text.parse::<Timestamp>().map_err(|err| {
+        RuleFault::field(format!(
+            "`expires` must be a time such as 2027-01-31T12:00:00Z, not `{text}`: {err}"
+        ))
+    })
+}
+
+/// Fails if a rule that allows has conditions that cannot allow, or none at all.
+fn check_allows(when: &When, tools: &[String], layer: Layer) -> Result<(), RuleFault> {
+    let fault = |message: &str| RuleFault::new(RulesErrorKind::Contradiction, message);
+    if when.words.is_some() || !when.dangers.is_empty() {
+        return Err(fault("`words` and `danger` cannot allow")
+            .hint("name the words of the command with `argv`"));
+    }
+    if when.argv.is_some() && when.is_about_paths() {
+        return Err(fault("`argv` allows a command by its words alone, wherever its paths lead")
+            .hint(
+                "leave `paths` and `writes` out, and protect other paths with a rule that asks or denies",
+            ));
+    }
+    // A project's rule that allows is ignored anyway.
+    if tools.is_empty() && is_without_conditions(when) && layer != Layer::Project {
+        return Err(fault("it allows everything")
+            .hint("name a tool, a command, a path or arguments; for a looser policy set `mode`"));
+    }
+    Ok(())
+}
+
+/// Returns the words of a list. An empty list would be about nothing, or about everything.
+fn named(name: &str, words: Option<Words>) -> Result<Vec<String>, RuleFault> {
     let Some(words) = words.map(Words::list) else { return Ok(Vec::new()) };
     if words.is_empty() {
-        return Err(format!("`{name}` is empty: write what it is to be, or leave it out"));
+        return Err(
+            RuleFault::field(format!("`{name}` is empty")).hint("add a value, or leave it out")
+        );
     }
     Ok(words)
 }
 
-fn globs(name: &str, patterns: Option<Words>) -> Result<Vec<PathGlob>, String> {
-    let patterns = named(name, patterns)?;
+fn globs(name: &str, patterns: Option<Words>) -> Result<Vec<PathGlob>, RuleFault> {
     let glob = |pattern: String| {
-        let never = [
-            ("./", "paths are below the workspace: leave `./` out"),
-            ("~", "write the home as a path from `/`"),
-            ("../", "a path outside is written from `/`"),
-        ];
-        if let Some((_, why)) = never.iter().find(|(start, _)| pattern.starts_with(start)) {
-            return Err(format!("`{name}`: `{pattern}` is never there: {why}"));
+        let never = |hint: &str| {
+            Err(RuleFault::field(format!("`{name}`: `{pattern}` matches nothing")).hint(hint))
+        };
+        if pattern.starts_with("./") {
+            return never("paths are relative to the workspace: leave `./` out");
+        }
+        if pattern.starts_with('~') {
+            return never("write the home folder as a path from `/`");
+        }
+        if pattern.starts_with("../") {
+            return never("write a path outside the workspace from `/`");
         }
         if pattern.split('/').any(|part| part == ".." || part == ".") {
-            return Err(format!(
-                "`{name}`: `{pattern}` is never there: write it without `.` and `..`"
-            ));
+            return never("write it without `.` and `..`");
         }
         if pattern.len() > 1 && pattern.ends_with('/') {
-            let hint = format!("write `{pattern}**` for all that is in it");
-            return Err(format!("`{name}`: `{pattern}` is never there: {hint}"));
+            return never(&format!("write `{pattern}**` for everything in that folder"));
         }
-        PathGlob::new(&pattern).map_err(|err| format!("`{name}`: {err}"))
+        PathGlob::new(&pattern).map_err(|err| RuleFault::field(format!("`{name}`: {err}")))
     };
-    patterns.into_iter().map(glob).collect()
+    named(name, patterns)?.into_iter().map(glob).collect()
 }
 
-/// Fails if a host is none that an address could name.
-fn hosts(hosts: Vec<String>) -> Result<Vec<String>, String> {
+/// Fails if a host is none that a URL could name.
+fn hosts(hosts: Vec<String>) -> Result<Vec<String>, RuleFault> {
     let check = |host: String| {
         let name = host.strip_prefix("*.").unwrap_or(&host);
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-.:_".contains(c);
         if name.is_empty() || !name.chars().all(is_plain) || name.ends_with('.') {
-            let hint = "write a name such as `example.com`, or `*.example.com` for those below it";
-            return Err(format!("`hosts`: `{host}` is no host: {hint}"));
+            return Err(RuleFault::field(format!("`hosts`: `{host}` is no host")).hint(
+                "write a name such as `example.com`, or `*.example.com` for its subdomains",
+            ));
         }
         Ok(host.to_ascii_lowercase())
     };
@@ -275,17 +287,18 @@ fn hosts(hosts: Vec<String>) -> Result<Vec<String>, String> {
 }
 
 /// Fails if a word is one that no program is ever called by.
-fn check_argv(argv: &[Vec<String>]) -> Result<(), String> {
+fn check_argv(argv: &[Vec<String>]) -> Result<(), RuleFault> {
     if argv.is_empty() || argv.iter().any(Vec::is_empty) {
-        return Err("`argv` has a place without a word".to_owned());
+        return Err(RuleFault::field("`argv` has a place without a word"));
     }
     let odd = argv[0].iter().find(|word| word.contains([' ', '*', '\t']));
     odd.map_or(Ok(()), |word| {
-        Err(format!("`argv`: no program is called `{word}`: each word stands alone, as it is"))
+        Err(RuleFault::field(format!("`argv`: no program is called `{word}`"))
+            .hint("write each word of the command by itself, without wildcards"))
     })
 }
 
-/// Whether nothing of a call is looked at.
+/// Whether a rule has no conditions.
 fn is_without_conditions(when: &When) -> bool {
     !when.is_about_commands()
         && !when.is_about_paths()
@@ -294,17 +307,17 @@ fn is_without_conditions(when: &When) -> bool {
         && when.call.is_none()
 }
 
-/// Arguments as canonical text, keys in the order they are written in.
-fn canonical(args: &toml::Table) -> Result<String, String> {
-    let json = serde_json::to_value(args).map_err(|err| err.to_string())?;
+/// Returns arguments as canonical text, with the keys in the order in which they are written.
+fn canonical(args: &toml::Table) -> Result<String, RuleFault> {
+    let json = serde_json::to_value(args).map_err(|err| RuleFault::field(err.to_string()))?;
     Ok(json.to_string())
 }
 
 /// The most rules in a project's file.
-const MOST_RULES: usize = 1000;
+const MOST_PROJECT_RULES: usize = 1000;
 
 /// The most bytes of examples in a project's file.
-const MOST_EXAMPLES: usize = 32 << 10;
+const MOST_PROJECT_EXAMPLE_BYTES: usize = 32 << 10;
 
 impl Examples {
     fn size(&self) -> usize {
@@ -316,7 +329,8 @@ impl Examples {
         .sum()
     }
 
-    fn try_on(self, rule: &Rule, shell: &dyn ReadShell) -> Result<(), String> {
+    /// Fails if the rule does not cover, or does not spare, one of its examples.
+    fn try_on(self, rule: &Rule, shell: &dyn ReadShell) -> Result<(), RuleFault> {
         for (examples, expect) in [(&self.covers, true), (&self.spares, false)] {
             for example in examples {
                 let (shown, covers) = match example {
@@ -329,7 +343,8 @@ impl Examples {
                 };
                 if covers != expect {
                     let verb = if expect { "does not cover" } else { "does not spare" };
-                    return Err(format!("`{}` {verb} its example `{shown}`", rule.id));
+                    let message = format!("`{}` {verb} its example `{shown}`", rule.id);
+                    return Err(RuleFault::new(RulesErrorKind::Example, message));
                 }
             }
         }
@@ -337,7 +352,7 @@ impl Examples {
     }
 }
 
-fn covers_text(rule: &Rule, text: &str, shell: &dyn ReadShell) -> Result<bool, String> {
+fn covers_text(rule: &Rule, text: &str, shell: &dyn ReadShell) -> Result<bool, RuleFault> {
     let own = [text.to_owned()];
     let when = &rule.when;
     if when.is_about_commands() {
@@ -353,7 +368,8 @@ fn covers_text(rule: &Rule, text: &str, shell: &dyn ReadShell) -> Result<bool, S
         (true, false) => Subject { hosts: &own, ..nothing(rule, "") },
         (true, true) if when.args.is_some() => return Ok(covers(rule, &nothing(rule, text))),
         (true, true) => {
-            return Err(format!("`{}` has an example, and nothing to try it on", rule.id));
+            let message = format!("`{}` has an example, but no condition to try it on", rule.id);
+            return Err(RuleFault::new(RulesErrorKind::Example, message));
         }
     };
     Ok(covers(rule, &subject))
@@ -368,17 +384,17 @@ fn covers_args(rule: &Rule, text: &str, args: &toml::Table, shell: &dyn ReadShel
     covers(rule, &subject)
 }
 
-/// Whether a rule alone decides a call.
+/// Whether a rule, if it were the only one, would decide a call.
 fn covers(rule: &Rule, subject: &Subject<'_>) -> bool {
     let rule = Rule { layer: Layer::Operator, expires: None, ..rule.clone() };
-    if rule.says == Says::Allow {
+    if rule.effect == RuleEffect::Allow {
         let alone = Policy::new(Mode::Standard, vec![rule]);
         return alone.decide(subject, Timestamp::UNIX_EPOCH, &[]).verdict() == Verdict::Allow;
     }
-    rule.touches(subject)
+    rule.applies_to(subject)
 }
 
-/// A call of the rule's tool that does nothing, and would be asked about.
+/// Returns a call of the rule's tool that does nothing, and would be asked about.
 fn nothing<'a>(rule: &'a Rule, canonical: &'a str) -> Subject<'a> {
     Subject {
         tool: rule.tools.first().map_or("", String::as_str),

@@ -1,39 +1,40 @@
-//! What a person's "always" leaves behind: a rule of their own, exactly as wide as it was shown to them.
+//! Grants: a person's "always" becomes a rule, exactly as wide as it was shown to them.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::reading::{ONLY_LOOK, Step};
+use crate::program::{self, Fact};
+use crate::reading::Step;
 
 use super::pattern::PathGlob;
-use super::rule::{Layer, Rule, Says, Source, When};
+use super::rule::{Layer, Rule, RuleEffect, Source, When};
 
-/// A standing yes.
+/// A person's standing approval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// Its name.
+    /// The name of the grant.
     pub id: String,
     /// `catalogue/tool`.
     pub tool_name: String,
     /// The rule as text that people can read.
     pub param_pattern: String,
-    /// What it is for.
+    /// What the grant is for.
     pub description: String,
-    /// When it was given.
+    /// When the grant was given.
     pub created_at: Timestamp,
-    /// When it last let a call through.
+    /// When the grant last allowed a call.
     pub last_used_at: Option<Timestamp>,
-    /// How many calls it has let through.
+    /// How many calls the grant has allowed.
     pub use_count: u64,
-    /// When it ends.
+    /// When the grant ends.
     pub expires_at: Option<Timestamp>,
-    /// Whether it holds.
+    /// Whether the grant is in force.
     pub enabled: bool,
-    /// Where it holds.
+    /// Where the grant holds.
     pub scope: Scope,
-    /// What it covers.
+    /// Which calls the grant covers.
     pub covers: Covers,
-    /// Who gave it.
+    /// Who gave the grant.
     pub by: String,
 }
 
@@ -49,7 +50,7 @@ pub enum Scope {
     User,
 }
 
-/// What a grant covers.
+/// Which calls a grant covers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Covers {
@@ -57,8 +58,8 @@ pub enum Covers {
     Call {
         /// Its arguments as canonical text.
         args: String,
-        /// The links among the paths that it names, each with where it led: a call is another one when they
-        /// lead elsewhere.
+        /// The symbolic links among the paths of the call, each with its target. If a target changes, it is another
+        /// call.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         links: Vec<(String, String)>,
     },
@@ -68,31 +69,31 @@ pub enum Covers {
     Path(String),
 }
 
-/// Keeps grants.
+/// A store of grants.
 pub trait Grants: Send + Sync {
-    /// Every grant.
+    /// Returns every grant.
     fn current(&self) -> Result<Vec<Grant>, String>;
 
-    /// Adds one.
+    /// Adds a grant.
     fn add(&self, grant: Grant) -> Result<(), String>;
 
-    /// Notes that one let a call through.
+    /// Records that a grant allowed a call.
     fn used(&self, id: &str, at: Timestamp);
 }
 
-/// What someone wants to be a grant.
+/// The grant that a person asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wish {
-    /// What it is to cover.
+    /// Which calls it is to cover.
     pub covers: Covers,
     /// Where it is to hold.
     pub scope: Scope,
-    /// For how long, in minutes; until it is revoked without.
+    /// How long it is to hold, in minutes; without a number, until it is revoked.
     pub minutes: Option<u32>,
 }
 
 impl Covers {
-    /// The rule as text.
+    /// Returns the rule as text.
     pub fn text(&self) -> String {
         match self {
             Self::Call { args, links } => {
@@ -123,7 +124,7 @@ impl Covers {
 }
 
 impl Grant {
-    /// Whether it holds now, in this session and workspace.
+    /// Whether the grant holds now, in this session and workspace.
     pub fn holds(&self, now: Timestamp, session: &str, root: &str) -> bool {
         let is_here = match &self.scope {
             Scope::Session(id) => id == session,
@@ -133,7 +134,7 @@ impl Grant {
         self.enabled && is_here && self.expires_at.is_none_or(|expires| now < expires)
     }
 
-    /// The rule that it is.
+    /// Returns the rule of the grant.
     pub fn rule(&self) -> Option<Rule> {
         Some(Rule {
             id: self.id.clone(),
@@ -141,7 +142,7 @@ impl Grant {
             layer: Layer::Grant,
             tools: vec![self.tool_name.clone()],
             when: self.covers.when()?,
-            says: Says::Allow,
+            effect: RuleEffect::Allow,
             because: format!("{} said always", self.by),
             expires: self.expires_at,
             confirm: false,
@@ -149,36 +150,13 @@ impl Grant {
     }
 }
 
-/// Further programs whose first word says what they do. Of all others it takes a second.
-const SAY_ENOUGH: &[&str] = &[
-    "cal",
-    "cloc",
-    "fd",
-    "fmt",
-    "free",
-    "hostname",
-    "lsof",
-    "mkdir",
-    "nproc",
-    "pgrep",
-    "printenv",
-    "shellcheck",
-    "sleep",
-    "tokei",
-    "touch",
-    "tty",
-    "uptime",
-    "xxd",
-    "yes",
-    "zcat",
-];
-
-fn says_enough(program: &str) -> bool {
-    ONLY_LOOK.contains(&program) || SAY_ENOUGH.contains(&program)
+/// Whether the name of a program alone says what it does. Of other programs, a second word is needed.
+fn name_says_enough(name: &str) -> bool {
+    program::is(name, Fact::ReadOnly) || program::is(name, Fact::NameSaysEnough)
 }
 
-/// Flags that have no value behind them, whichever program they are of.
-const WITHOUT_VALUE: &[&str] = &[
+/// Flags that take no value, whichever program they are of.
+const FLAGS_WITHOUT_VALUE: &[&str] = &[
     "--all",
     "--debug",
     "--force",
@@ -199,17 +177,18 @@ const WITHOUT_VALUE: &[&str] = &[
     "-y",
 ];
 
-/// Whether words behind a program say what it is to do: one that is neither a flag nor could be a flag's value.
+/// Whether a word behind the program's name says what it does: one that is no flag and cannot be a flag's value.
 fn says_what(words: &[String]) -> bool {
     let is_flag = |word: &str| word.starts_with(['-', '+']);
-    let is_alone =
-        |word: &str| !word.starts_with('-') || word.contains('=') || WITHOUT_VALUE.contains(&word);
+    let is_alone = |word: &str| {
+        !word.starts_with('-') || word.contains('=') || FLAGS_WITHOUT_VALUE.contains(&word)
+    };
     (1..words.len()).any(|at| !is_flag(&words[at]) && is_alone(&words[at - 1]))
 }
 
-/// What a standing yes to a step of a command could cover: each beginning of its words, from all of them to
-/// the fewest that still say what is run. With each, why it may not be given, if so. `asks` is the rule that asks
-/// about it, if one does: only all of its words answer that.
+/// Returns what a grant for a step of a command could cover: each beginning of its words, from all of them down to
+/// the first. Beside each stands why it cannot be granted, if so. `asks` is the rule that asks about the step, if one
+/// does: only all of the words answer such a rule.
 pub fn beginnings(step: &Step, asks: Option<&str>) -> Vec<(Vec<String>, Option<String>)> {
     let words = &step.words;
     let mut all = Vec::new();
@@ -218,15 +197,17 @@ pub fn beginnings(step: &Step, asks: Option<&str>) -> Vec<(Vec<String>, Option<S
         let refused = if let Some(why) = step.is_said_elsewhere() {
             Some(why.to_owned())
         } else if count == words.len() && step.caveat.is_some() {
-            // With a caveat it holds for these words and no more.
+            // For a step with a caveat, the grant holds for exactly these words.
             None
-        } else if !says_enough(&words[0]) && !says_what(&words[..count]) {
+        } else if !name_says_enough(&words[0]) && !says_what(&words[..count]) {
             let said = words[..count].join(" ");
             Some(format!("`{said}` alone does not say what it does"))
         } else if count == words.len() {
             None
         } else if let Some(rule) = asks {
-            Some(format!("rule `{rule}` asks about it, whatever it begins with"))
+            Some(format!(
+                "rule `{rule}` asks about every such command: only all of its words can be granted"
+            ))
         } else {
             step.caveat.clone()
         };

@@ -1,30 +1,31 @@
-//! One rule: which calls it is about, and what it says of them.
+//! One rule: which calls it applies to, and what it does with them.
 
 use jiff::Timestamp;
 
+use crate::program::{self, Fact, base_name};
 use crate::reading::{Danger, Reading, Step};
 
-use super::Subject;
 use super::pattern::{PathGlob, Pattern};
+use super::subject::Subject;
 
-/// What a rule says of the calls it is about.
+/// What a rule does with the calls that it applies to. The order is severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Says {
-    /// Nothing: the record shows that it was about the call.
+pub enum RuleEffect {
+    /// The record names the rule, and nothing else happens.
     Audit,
-    /// They run without a question.
+    /// The calls run without a question.
     Allow,
-    /// They run if a person says yes.
+    /// The calls run if a person says yes.
     Ask,
-    /// They do not run.
+    /// The calls do not run.
     Deny,
 }
 
-impl Says {
-    /// Every one.
+impl RuleEffect {
+    /// Every effect.
     pub const ALL: [Self; 4] = [Self::Audit, Self::Allow, Self::Ask, Self::Deny];
 
-    /// The spelling in files.
+    /// Returns the spelling in files.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Audit => "audit",
@@ -34,22 +35,22 @@ impl Says {
         }
     }
 
-    /// Reads the spelling.
+    /// Reads the spelling in files.
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|says| says.as_str() == text)
+        Self::ALL.into_iter().find(|effect| effect.as_str() == text)
     }
 }
 
-/// Whose rule it is.
+/// Who wrote a rule, and so what it can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layer {
-    /// It comes with the program. It can open what would be asked about, not what is refused.
+    /// The rule comes with Toolcrib. It can allow what would be asked about, not what would be refused.
     Shipped,
-    /// The operator's own: the machine's file or the user's. It can open anything.
+    /// The rule is in the machine's file or the user's. It can allow anything.
     Operator,
-    /// The project's. It can only tighten.
+    /// The rule is in the project's file. It can only tighten.
     Project,
-    /// What is left of a person's "always". It answers what would be asked.
+    /// The rule is a person's "always". It can allow what would be asked about.
     Grant,
 }
 
@@ -58,41 +59,41 @@ pub enum Layer {
 pub struct Source {
     /// The file, as people would find it.
     pub file: String,
-    /// The line its rule begins on.
+    /// The line on which the rule begins.
     pub line: usize,
 }
 
 /// One rule.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    /// What it is called.
+    /// The name of the rule.
     pub id: String,
-    /// Where it is written.
+    /// Where the rule is written.
     pub source: Source,
-    /// Whose it is.
+    /// Who wrote the rule.
     pub layer: Layer,
     /// Catalogues, tools or `catalogue/tool`; empty for all.
     pub tools: Vec<String>,
-    /// What it looks at.
+    /// Which calls of those tools it applies to.
     pub when: When,
-    /// What it says.
-    pub says: Says,
-    /// Why, in words for whoever runs into it.
+    /// What it does with those calls.
+    pub effect: RuleEffect,
+    /// Why, in words for the person or agent that the rule stops.
     pub because: String,
-    /// When it ends to hold.
+    /// When the rule ends.
     pub expires: Option<Timestamp>,
-    /// Whether an agent that runs into it is first to confirm that it means it.
+    /// Whether an agent first has to confirm that it means the call.
     pub confirm: bool,
 }
 
-/// What a rule looks at. Everything that is given must hold.
+/// The conditions of a rule. All conditions that are given must hold.
 #[derive(Clone, Debug, Default)]
 pub struct When {
     /// The first words of a command, each with the words it may be.
     pub argv: Option<Vec<Vec<String>>>,
     /// All words of a command as one text.
     pub words: Option<Pattern>,
-    /// What no good command needs.
+    /// The dangers of a command.
     pub dangers: Vec<Danger>,
     /// Paths that are read or written.
     pub paths: Vec<PathGlob>,
@@ -107,17 +108,17 @@ pub struct When {
 }
 
 impl When {
-    /// Whether it looks at what a command runs.
+    /// Whether a condition is about what a command runs.
     pub fn is_about_commands(&self) -> bool {
         self.argv.is_some() || self.words.is_some() || !self.dangers.is_empty()
     }
 
-    /// Whether it looks at paths.
+    /// Whether a condition is about paths.
     pub fn is_about_paths(&self) -> bool {
         !self.paths.is_empty() || !self.writes.is_empty()
     }
 
-    /// Whether it looks at the words of commands and at nothing else.
+    /// Whether all conditions are about the words of commands.
     pub(super) fn is_about_words_alone(&self) -> bool {
         let is_about_words = self.argv.is_some() || self.words.is_some();
         let is_about_rest = self.is_about_paths() || !self.hosts.is_empty();
@@ -130,15 +131,15 @@ impl When {
 }
 
 impl Rule {
-    /// Whether it is about this tool.
+    /// Whether the rule is about this tool.
     pub fn is_about(&self, tool: &str) -> bool {
         let (catalogue, name) = tool.split_once('/').unwrap_or(("", tool));
         let is_it = |it: &String| it == tool || it == catalogue || it == name;
         self.tools.is_empty() || self.tools.iter().any(is_it)
     }
 
-    /// Whether any part of a call is what it looks at: for rules that tighten, one part is enough.
-    pub fn touches(&self, subject: &Subject<'_>) -> bool {
+    /// Whether the rule applies to any part of a call. For rules that tighten, one part is enough.
+    pub fn applies_to(&self, subject: &Subject<'_>) -> bool {
         let when = &self.when;
         let command = match subject.reading {
             Some(reading) => self.finds(reading),
@@ -147,7 +148,7 @@ impl Rule {
         let paths = || {
             let any = |globs: &[PathGlob], paths: &[String]| {
                 paths.iter().any(|path| {
-                    // A workspace in a folder of the system is a workspace first.
+                    // A workspace inside a system folder counts as a workspace.
                     let is_own = self.layer == Layer::Shipped && subject.is_below_root(path);
                     let spellings = subject.spellings(path).skip(usize::from(is_own));
                     spellings.into_iter().any(|it| matches_any(globs, it))
@@ -174,7 +175,7 @@ impl Rule {
             && self.when.call.as_ref().is_none_or(|call| is_same_call(call, subject.canonical))
     }
 
-    /// Whether a command, or one within it, is what it looks at.
+    /// Whether the conditions hold for a command, or for one within it.
     pub(super) fn finds(&self, reading: &Reading) -> bool {
         let when = &self.when;
         let found = || reading.found.iter();
@@ -184,8 +185,8 @@ impl Rule {
                 || when.dangers.iter().any(|it| reading.dangers.contains(it)))
     }
 
-    /// Whether one step of a command is what it looks at.
-    pub(super) fn touches_step(&self, step: &Step) -> bool {
+    /// Whether the rule applies to one step of a command.
+    pub(super) fn applies_to_step(&self, step: &Step) -> bool {
         let when = &self.when;
         when.is_about_commands()
             && when.dangers.is_empty()
@@ -193,53 +194,58 @@ impl Rule {
             && when.words.as_ref().is_none_or(|words| is_spelt_as(&step.words, words))
     }
 
-    /// Whether it opens a call as a whole: every path, every host, the arguments. What a command does is
-    /// not known by a pattern on its text, nor by the files it is sent to.
-    pub fn opens(&self, subject: &Subject<'_>) -> bool {
+    /// Whether the rule allows a call as a whole: every path, every host, the arguments. A pattern on the text of a
+    /// command, or the files that it names, do not say what the command does.
+    pub fn allows(&self, subject: &Subject<'_>) -> bool {
         let when = &self.when;
         let has_command = subject.reading.is_some();
         let is_about_part = when.is_about_paths() || when.args.is_some() || !when.hosts.is_empty();
         if when.is_about_commands() || has_command && is_about_part {
             return false;
         }
-        let all = |paths: &[String], is_written: bool| {
-            paths.iter().all(|path| self.opens_path(subject, path, is_written))
-        };
         let has_paths = !subject.reads.is_empty() || !subject.writes.is_empty();
+        let allows_paths = || {
+            subject.reads.iter().all(|path| self.allows_reading(subject, path))
+                && subject.writes.iter().all(|path| self.allows_writing(subject, path))
+        };
         let has_hosts = !subject.hosts.is_empty();
-        (!when.is_about_paths()
-            || has_paths && all(subject.reads, false) && all(subject.writes, true))
+        (!when.is_about_paths() || has_paths && allows_paths())
             && (when.hosts.is_empty()
                 || has_hosts && subject.hosts.iter().all(|it| self.has_host(it)))
             && self.has_args(subject)
     }
 
-    /// Whether it opens a file that a command is sent to.
-    pub(super) fn opens_redirect(&self, subject: &Subject<'_>, path: &str) -> bool {
-        let is_all_it_looks_at = !self.when.is_about_commands() && self.when.hosts.is_empty();
-        is_all_it_looks_at && self.has_args(subject) && self.opens_path(subject, path, true)
+    /// Whether the rule allows a redirection of a command to write a file.
+    pub(super) fn allows_redirect(&self, subject: &Subject<'_>, path: &str) -> bool {
+        let is_about_paths_alone = !self.when.is_about_commands() && self.when.hosts.is_empty();
+        is_about_paths_alone && self.has_args(subject) && self.allows_writing(subject, path)
     }
 
-    /// Whether it opens one path of a call.
-    fn opens_path(&self, subject: &Subject<'_>, path: &str, is_written: bool) -> bool {
+    /// Whether the rule allows a call to read a path.
+    fn allows_reading(&self, subject: &Subject<'_>, path: &str) -> bool {
+        subject.spellings(path).any(|it| matches_any(&self.when.paths, it))
+    }
+
+    /// Whether the rule allows a call to write a path.
+    fn allows_writing(&self, subject: &Subject<'_>, path: &str) -> bool {
         let when = &self.when;
         subject
             .spellings(path)
-            .any(|it| matches_any(&when.paths, it) || is_written && matches_any(&when.writes, it))
+            .any(|it| matches_any(&when.paths, it) || matches_any(&when.writes, it))
     }
 
-    /// Whether it opens one step of a command whose words are proven, as far as the rest of the call goes.
-    pub(super) fn opens_step_of(&self, subject: &Subject<'_>, step: &Step) -> bool {
+    /// Whether the rule allows one proven step of a command, with the hosts and arguments of the call.
+    pub(super) fn allows_step_of(&self, subject: &Subject<'_>, step: &Step) -> bool {
         let has_hosts = !subject.hosts.is_empty();
         let are_hosts = || has_hosts && subject.hosts.iter().all(|host| self.has_host(host));
-        self.opens_step(step)
+        self.allows_step(step)
             && (self.when.hosts.is_empty() || are_hosts())
             && self.has_args(subject)
     }
 
-    /// Whether its words open one step of a command. One with a caveat is opened only by a rule that has all of
-    /// its words.
-    pub fn opens_step(&self, step: &Step) -> bool {
+    /// Whether the words of the rule allow one step of a command. Only a rule with all of its words allows a step
+    /// with a caveat.
+    pub fn allows_step(&self, step: &Step) -> bool {
         let Some(argv) = &self.when.argv else { return false };
         let is_whole = argv.len() == step.words.len();
         begins_with(&step.words, argv)
@@ -247,7 +253,7 @@ impl Rule {
             && (step.caveat.is_none() || is_whole)
     }
 
-    /// Whether it names every word of a step.
+    /// Whether the rule names every word of a step.
     pub(super) fn has_all_words(&self, step: &Step) -> bool {
         self.when.argv.as_ref().is_some_and(|argv| argv.len() == step.words.len())
     }
@@ -260,7 +266,7 @@ impl Rule {
     }
 }
 
-/// Whether two calls have the same arguments, in whatever order they are written.
+/// Whether two calls have the same arguments, in any order.
 fn is_same_call(one: &str, other: &str) -> bool {
     let parsed = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
     one == other || parsed(one).is_some_and(|one| parsed(other).is_some_and(|other| one == other))
@@ -280,10 +286,10 @@ fn is_spelt(words: &[String], argv: &[Vec<String>]) -> bool {
 /// Whether a pattern is about a command, in one of its spellings.
 fn is_spelt_as(words: &[String], pattern: &Pattern) -> bool {
     let Some(first) = words.first() else { return false };
-    // Of others, what is done is in their flags: `kill -0` ends nothing.
-    let is_commanded = WITH_COMMANDS.contains(&name_of(first));
+    // For programs without subcommands the flags decide what is done: `kill -0` ends nothing.
+    let takes_subcommand = program::is(base_name(first), Fact::TakesSubcommand);
     let as_they_are = 1 + usize::from(first.contains('/'));
-    let texts = spellings(words).take(if is_commanded { MOST_TEXTS } else { as_they_are });
+    let texts = spellings(words).take(if takes_subcommand { MOST_SPELLINGS } else { as_they_are });
     texts.into_iter().any(|(name, words)| {
         let words: Vec<String> =
             std::iter::once(name.to_owned()).chain(words.iter().cloned()).collect();
@@ -291,9 +297,9 @@ fn is_spelt_as(words: &[String], pattern: &Pattern) -> bool {
     })
 }
 
-/// Whether a pattern is about words as one text: as they are spelt, or without the detours of their paths.
+/// Whether a pattern matches words as one text: as they are spelt, or with `.` and `..` taken out of their paths.
 fn is_text(pattern: &Pattern, words: &[String]) -> bool {
-    // Only what has blanks is quoted, and has no quotes of its own: patterns need not know of more.
+    // Only words with blanks are quoted, and quotes within them are left out, so that patterns stay simple.
     let shown = |word: &str| {
         if word.is_empty() || word.contains(char::is_whitespace) {
             format!("'{}'", word.replace('\'', ""))
@@ -311,7 +317,7 @@ fn is_text(pattern: &Pattern, words: &[String]) -> bool {
     pattern.is_match(&spelt) || plain != spelt && pattern.is_match(&plain)
 }
 
-/// A path without `.`, `..` and doubled slashes, as far as its spelling goes.
+/// Returns a path without `.`, `..` and doubled slashes. Links are not followed.
 pub fn without_detours(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
@@ -325,62 +331,25 @@ pub fn without_detours(path: &str) -> String {
     format!("{start}{}", parts.join("/"))
 }
 
-/// A command as it is spelt, with its program's name in the place of its path, and without the flags that stand
-/// before what it is to do, and their values: `git --no-pager push` pushes.
+/// Returns the spellings of a command: as it is written, with the program's name instead of its path, and without the
+/// flags, and their values, that stand before the subcommand: `git --no-pager push` pushes.
 fn spellings(words: &[String]) -> impl Iterator<Item = (&str, &[String])> {
     let named = words.split_first().filter(|it| it.0.contains('/'));
-    let named = named.map(|(first, rest)| (name_of(first), rest));
+    let named = named.map(|(first, rest)| (base_name(first), rest));
     let whole = words.split_first().map(|(first, rest)| (first.as_str(), rest));
-    // `+nightly` is said before a command, too.
+    // `+nightly` stands before a subcommand, too.
     let is_flag = |at: usize| words.get(at).is_some_and(|word| word.starts_with(['-', '+']));
-    // Behind a flag is its value, or what is to be done.
+    // The word behind a flag is its value or the subcommand.
     let ahead = (1..words.len()).take_while(move |at| is_flag(*at) || *at > 1 && is_flag(at - 1));
     let short = ahead.filter_map(move |at| {
         let rest = words.get(at + 1..).filter(|rest| !rest.is_empty())?;
-        (!is_flag(at + 1)).then(|| (name_of(&words[0]), rest))
+        (!is_flag(at + 1)).then(|| (base_name(&words[0]), rest))
     });
     whole.into_iter().chain(named).chain(short)
 }
 
-/// Programs that are told what to do by a word behind their flags.
-const WITH_COMMANDS: &[&str] = &[
-    "apt",
-    "apt-get",
-    "aws",
-    "az",
-    "brew",
-    "cargo",
-    "dnf",
-    "docker",
-    "gcloud",
-    "gem",
-    "gh",
-    "git",
-    "go",
-    "helm",
-    "kubectl",
-    "nft",
-    "npm",
-    "pip",
-    "pip3",
-    "pnpm",
-    "podman",
-    "poetry",
-    "systemctl",
-    "terraform",
-    "twine",
-    "uv",
-    "yarn",
-    "yum",
-];
-
-/// Of more spellings than this, the rest are not looked at as text: what they would add is flags' values.
-const MOST_TEXTS: usize = 64;
-
-/// A program's name without its folder.
-pub(super) fn name_of(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or(program)
-}
+/// Further spellings of one command are not compared with patterns: they would only add the values of flags.
+const MOST_SPELLINGS: usize = 64;
 
 fn matches_any(globs: &[PathGlob], path: &str) -> bool {
     globs.iter().any(|glob| glob.is_match(path))

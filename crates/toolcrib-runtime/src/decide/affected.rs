@@ -3,7 +3,6 @@
 
 use toolcrib_core::Ctx;
 use toolcrib_core::capability::EntryKind;
-use toolcrib_core::reading::{ONLY_LOOK, Reading};
 
 use super::command_paths::below;
 use super::proposal::Proposal;
@@ -34,7 +33,7 @@ impl AffectedFiles {
     /// Returns nothing if there is no command, or if it is proven to only read.
     pub(crate) fn of(proposal: &Proposal, ctx: &Ctx) -> Option<Self> {
         let reading = proposal.reading.as_ref()?;
-        if is_read_only(reading) {
+        if reading.is_read_only() {
             return None;
         }
         let mut finder = Finder { files: Vec::new(), listed: 0, is_cut: false, proposal, ctx };
@@ -62,19 +61,6 @@ impl AffectedFiles {
         let is_cut = finder.is_cut || is_open || is_beyond;
         Some(Self { files: finder.files, known, is_cut })
     }
-}
-
-/// Returns whether a command is proven to only read.
-fn is_read_only(reading: &Reading) -> bool {
-    let Ok(proven) = &reading.proven else { return false };
-    let only_reads = proven.steps.iter().all(|step| {
-        let name = step.words.first().map_or("", String::as_str);
-        ONLY_LOOK.contains(&name) && step.caveat.is_none()
-    });
-    only_reads
-        && proven.writes.is_empty()
-        && reading.writes.is_empty()
-        && reading.removes.is_empty()
 }
 
 /// Finds affected files, within the bounds above.

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use toolcrib_core::policy::without_detours;
+use toolcrib_core::program::{PrintsTo, path_words};
 use toolcrib_core::reading::{Reading, Step};
 
 use super::path_cache::PathCache;
@@ -100,7 +101,7 @@ pub(crate) fn doubt_writers(
     paths: &PathCache,
 ) {
     let Ok(proven) = &reading.proven else { return };
-    let unknown = proven.steps.iter().filter(|step| !step.names.is_known);
+    let unknown = proven.steps.iter().filter(|step| !step.effects.knows_writes);
     let candidates = Candidates::of(unknown.flat_map(|step| &step.words[1..]), 1);
     let found = candidates.paths.iter().find(|word| {
         keeps(&without_detours(word)) || keeps(&paths.resolve(&below(from, word)).path)
@@ -116,63 +117,12 @@ pub(crate) fn doubt_writers(
 fn named_by(reading: &Reading) -> impl Iterator<Item = &String> {
     let steps = reading.proven.iter().flat_map(|proven| &proven.steps);
     // What is printed into another program can be names for it.
-    let is_fed = steps.clone().any(|step| step.is_fed);
-    let commands = reading.found.iter().chain(steps.map(|step| &step.words));
-    commands.flat_map(move |words| paths_in(words, is_fed)).chain(&reading.reads)
-}
-
-/// The words of a program that could name files: what it prints, or looks for, does not.
-fn paths_in(words: &[String], is_fed: bool) -> Vec<&String> {
-    let Some((name, rest)) = words.split_first() else { return Vec::new() };
-    let name = name.rsplit('/').next().unwrap_or(name);
-    let (name, rest) = match (name, rest) {
-        ("git", [command, rest @ ..]) if command == "grep" => ("grep", rest),
-        other => other,
+    let output = match steps.clone().any(|step| step.is_fed) {
+        true => PrintsTo::Program,
+        false => PrintsTo::Screen,
     };
-    match name {
-        "echo" | "printf" | "tr" | "seq" | "expr" if !is_fed => Vec::new(),
-        "git" => (0..rest.len()).filter(|at| !is_git_text(rest, *at)).map(|at| &rest[at]).collect(),
-        "grep" | "egrep" | "fgrep" | "rg" => {
-            let skipped = pattern_of(rest);
-            let others = rest.iter().enumerate().filter(|(at, _)| Some(*at) != skipped);
-            others.map(|it| it.1).collect()
-        }
-        _ => words.iter().collect(),
-    }
-}
-
-/// Whether a word of git's is a text: a message, what is looked for, how it is shown.
-fn is_git_text(rest: &[String], at: usize) -> bool {
-    let flag = |at: usize| rest[at].split('=').next().unwrap_or_default();
-    let joined = ["--message", "--grep", "--author", "--format", "--pretty"];
-    if rest[at].contains('=') && joined.contains(&flag(at)) {
-        return true;
-    }
-    // Only of these commands is the next word the flag's own.
-    let Some(before) = at.checked_sub(1).map(|at| rest[at].as_str()) else { return false };
-    match rest.first().map_or("", String::as_str) {
-        "commit" => matches!(before, "-m" | "-am" | "--message" | "--author"),
-        "tag" | "merge" | "notes" | "stash" => matches!(before, "-m" | "--message"),
-        "log" | "rev-list" | "shortlog" => matches!(before, "--grep" | "--author"),
-        _ => false,
-    }
-}
-
-/// Which word of grep's is what it looks for: the first that is no flag, unless a flag says it.
-fn pattern_of(rest: &[String]) -> Option<usize> {
-    let is_said = rest.iter().any(|word| {
-        let letters = word.strip_prefix('-').filter(|it| !it.starts_with('-'));
-        letters.is_some_and(|it| it.contains(['e', 'f']))
-            || word.starts_with("--f")
-            || word.starts_with("--re")
-    });
-    if is_said {
-        return None;
-    }
-    let end = rest.iter().position(|word| word == "--").unwrap_or(rest.len());
-    let is_operand = |word: &String| word == "-" || !word.starts_with('-');
-    let first = rest[..end].iter().position(is_operand);
-    first.or_else(|| (end + 1 < rest.len()).then_some(end + 1))
+    let commands = reading.found.iter().chain(steps.map(|step| &step.words));
+    commands.flat_map(move |words| path_words(words, output)).chain(&reading.reads)
 }
 
 /// Every word of a command, however it is read.
@@ -189,7 +139,7 @@ pub(crate) fn doubt_names(reading: &mut Reading, rules: PathRules) {
     let has_pipe = proven.steps.iter().any(|step| step.is_fed);
     let is_file = |word: &String| !word.starts_with('-') || word.contains(['/', '=']);
     let has_files = |step: &Step| step.words[1..].iter().any(is_file);
-    let maker = proven.steps.iter().position(|step| step.names.leads_elsewhere);
+    let maker = proven.steps.iter().position(|step| step.effects.retargets_paths);
     let why = match maker {
         Some(maker) if rules.restrict() => {
             let rest = proven.steps.iter().enumerate();
@@ -200,7 +150,7 @@ pub(crate) fn doubt_names(reading: &mut Reading, rules: PathRules) {
         }
         _ => None,
     };
-    let unnamed = rules.restrict() && proven.steps.iter().any(|step| step.names.writes_unnamed);
+    let unnamed = rules.restrict() && proven.steps.iter().any(|step| step.effects.writes_unnamed);
     let why = why.or(unnamed.then_some("it writes files that its words do not name"));
     if let Some(why) = why {
         reading.proven = Err(format!("{why}, and a rule is about paths"));
@@ -234,7 +184,8 @@ pub(crate) fn mentioned(
     }
     // Of git's paths, stars and their like are its own to expand.
     let is_git = |words: &&Vec<String>| words.first().is_some_and(|name| name == "git");
-    let mut git = reading.found.iter().filter(is_git).flat_map(|words| paths_in(words, false));
+    let mut git =
+        reading.found.iter().filter(is_git).flat_map(|words| path_words(words, PrintsTo::Screen));
     let expands = |word: &&String| word.contains(['*', '?', '[', '\\']) || word.starts_with(":(");
     if let Some(word) = git.find(expands) {
         unknown.get_or_insert_with(|| format!("`{word}` could be files that a rule is about"));

@@ -293,7 +293,7 @@ impl Judge {
         {
             match hosts_named(reading) {
                 Ok(named) => hosts.extend(named),
-                Err(why) if reading.proven.is_ok() => reading.proven = Err(why),
+                Err(why) if reading.proven.is_ok() => reading.proven = Err(why.to_string()),
                 Err(_) => {}
             }
         }

@@ -1,14 +1,14 @@
-//! `toolcrib policy`: what would be decided, and why.
+//! `toolcrib policy`: shows what would be decided about a call, and why.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolcrib_core::policy::{Confirmation, Layer, Policy, Rule, Says, Source, rules_in};
+use toolcrib_core::policy::{Confirmation, Layer, Policy, Rule, RuleEffect, Source, rules_in};
 use toolcrib_core::{Call, Cancel, Verdict, escape};
 use toolcrib_ledger::{RecordedCall, recorded_calls};
 use toolcrib_runtime::{Nobody, Preview};
-use toolcrib_shell::Bash;
+use toolcrib_shell::BashReader;
 
 use super::call::arguments;
 use super::event_loop::block_on;
@@ -61,7 +61,7 @@ pub(super) fn explain(
         Ok(preview) if as_json => {
             print_json(&as_value(&preview).to_string());
         }
-        Ok(preview) => print_lines(&told(terminal, &preview)),
+        Ok(preview) => print_lines(&explanation(terminal, &preview)),
         Err(outcome) => {
             if as_json {
                 print_json(&outcome.text);
@@ -90,7 +90,7 @@ fn as_value(preview: &Preview) -> Value {
     })
 }
 
-fn told(terminal: Terminal, preview: &Preview) -> Vec<String> {
+fn explanation(terminal: Terminal, preview: &Preview) -> Vec<String> {
     let decision = &preview.decision;
     let verdict = match decision.verdict() {
         Verdict::Allow => terminal.paint(Paint::Good, "would run"),
@@ -105,13 +105,13 @@ fn told(terminal: Terminal, preview: &Preview) -> Vec<String> {
         add("reading:", reading);
     }
     if decision.confirmation() != Confirmation::NotNeeded {
-        add("first:", "the agent is to confirm that it means it");
+        add("first:", "the agent must confirm that it means the call");
     }
     if !decision.audited.is_empty() {
-        add("noted:", &decision.audited.join(", "));
+        add("audit:", &decision.audited.join(", "));
     }
     if let Some(trouble) = &preview.trouble {
-        add("but:", &format!("the call would fail before: {}", escape::line(&trouble.message)));
+        add("but:", &format!("the call would fail anyway: {}", escape::line(&trouble.message)));
     }
     lines
 }
@@ -124,39 +124,39 @@ fn check(terminal: Terminal, file: &Path) -> Result<Exit, CliError> {
     let shown = file.display().to_string();
     let text = std::fs::read_to_string(file)
         .map_err(|err| CliError::usage(format!("`{shown}` cannot be read: {err}")))?;
-    match rules_in(&text, &shown, Layer::Operator, Some(&Bash::default())) {
-        Ok(said) => {
+    match rules_in(&text, &shown, Layer::Operator, Some(&BashReader::default())) {
+        Ok(parsed) => {
             let line = |rule: &Rule| {
                 format!("  line {:<4} {}", rule.source.line, shown_rule(terminal, rule))
             };
-            let mut lines: Vec<String> = said.rules.iter().map(line).collect();
-            let count = said.rules.len();
-            lines.push(format!("{shown}: {count} rules, and every example holds"));
+            let mut lines: Vec<String> = parsed.rules.iter().map(line).collect();
+            let count = parsed.rules.len();
+            lines.push(format!("{shown}: {count} rules, and all examples hold"));
             print_lines(&lines);
             Ok(Exit::Done)
         }
         Err(err) => {
-            terminal.fail(&err.0, Some("correct the file and check it again"));
+            terminal.fail(&err.to_string(), Some("fix the file and check it again"));
             Ok(Exit::Failed)
         }
     }
 }
 
-/// A rule in a line.
+/// Returns a rule in one line.
 pub(super) fn shown_rule(terminal: Terminal, rule: &Rule) -> String {
-    let paint = match rule.says {
-        Says::Allow => Paint::Good,
-        Says::Ask | Says::Audit => Paint::Warn,
-        Says::Deny => Paint::Bad,
+    let paint = match rule.effect {
+        RuleEffect::Allow => Paint::Good,
+        RuleEffect::Ask | RuleEffect::Audit => Paint::Warn,
+        RuleEffect::Deny => Paint::Bad,
     };
-    let says = terminal.paint(paint, &format!("{:<5}", rule.says.as_str()));
+    let effect = terminal.paint(paint, &format!("{:<5}", rule.effect.as_str()));
     let tools = if rule.tools.is_empty() { "all tools".to_owned() } else { rule.tools.join(", ") };
     let because =
         if rule.because.is_empty() { String::new() } else { format!(": {}", rule.because) };
-    format!("{says}  {} ({tools}){}", escape::line(&rule.id), escape::line(&because))
+    format!("{effect}  {} ({tools}){}", escape::line(&rule.id), escape::line(&because))
 }
 
-/// Decides the calls on the record again, and shows those that come out otherwise.
+/// Decides the calls on the record again, and shows those whose decision would change.
 fn replay(
     global: &Global,
     terminal: Terminal,
@@ -228,7 +228,8 @@ fn replay(
     };
     let mut lines: Vec<String> = changed.iter().map(line).collect();
     lines.push(format!(
-        "{} would be decided otherwise, {same} the same; {unknown} cannot be told (the record does not have all of them)",
+        "{} calls would be decided differently, {same} the same; {unknown} cannot be decided again, because the record \
+         does not have all of their arguments",
         changed.len()
     ));
     print_lines(&lines);

@@ -46,7 +46,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &RulesArgs) -> Resu
 fn as_value(rule: &Rule) -> serde_json::Value {
     json!({
         "id": rule.id,
-        "effect": rule.says.as_str(),
+        "effect": rule.effect.as_str(),
         "tools": rule.tools,
         "because": rule.because,
         "expires": rule.expires,
@@ -87,7 +87,7 @@ fn add(crib: &Crib, terminal: Terminal, file: &Path) -> Result<Exit, CliError> {
             }
             Ok(said) => said,
             Err(err) => {
-                terminal.fail(&err.0, Some("no rule was added"));
+                terminal.fail(&err.to_string(), Some("no rule was added"));
                 return Ok(Exit::Failed);
             }
         };

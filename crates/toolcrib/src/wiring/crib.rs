@@ -10,7 +10,7 @@ use toolcrib_host::{Root, Sandbox, SystemClock, UndoStore, Workspace};
 use toolcrib_ledger::{GrantFile, Journal, Redactor, SnapshotStore, Spans, StateFolder};
 use toolcrib_runtime::{Approver, Judge, Runtime, World};
 use toolcrib_search::Engine;
-use toolcrib_shell::Bash;
+use toolcrib_shell::BashReader;
 
 use super::capabilities::{AreaOpener, Capabilities};
 use super::config::Config;
@@ -54,7 +54,7 @@ pub struct RulesInForce {
     /// The policy that the rules make.
     pub policy: Arc<Policy>,
     /// The parser that reads commands.
-    pub shell: Arc<Bash>,
+    pub shell: Arc<BashReader>,
     /// Where the user's own rules are, if there is a place for them.
     pub user_file: Option<PathBuf>,
 }
@@ -77,7 +77,7 @@ impl Crib {
         };
         let mut warnings: Vec<String> =
             missing.map(|missing| missing.to_string()).into_iter().collect();
-        let shell = Arc::new(Bash::default());
+        let shell = Arc::new(BashReader::default());
         let rules = rules::load(&settings, &files, Some(&root), &*shell, &mut warnings)?;
         let workspace = roots.open(root)?;
         let redactor = record::redactor(&settings, &environment);

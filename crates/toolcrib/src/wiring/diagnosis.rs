@@ -9,7 +9,7 @@ use std::sync::Arc;
 use toolcrib_core::Clock;
 use toolcrib_host::{Finding, Root, SystemClock};
 use toolcrib_ledger::{Journal, StateFolder};
-use toolcrib_shell::Bash;
+use toolcrib_shell::BashReader;
 
 use super::crib::{Crib, undo_store};
 use super::locations::{environment, open_root, own_paths, settings_files, state_folder};
@@ -50,7 +50,7 @@ impl Diagnosis {
             Err(err) => (Settings::defaults(), Some(CliError::from(err))),
         };
         let mut warnings = Vec::new();
-        let shell = Bash::default();
+        let shell = BashReader::default();
         let rules = rules::load(&settings, &files, root.as_ref().ok(), &shell, &mut warnings)
             .map(|rules| rules.policy.rules().len());
         let state = state_folder(options, &environment).and_then(|it| Ok(StateFolder::open(&it)?));

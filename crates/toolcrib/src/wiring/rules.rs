@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use toolcrib_core::policy::{Layer, Policy, Rule, Said, Source, rules_in};
+use toolcrib_core::policy::{Layer, ParsedRules, Policy, Rule, Source, rules_in};
 use toolcrib_core::reading::ReadShell;
 use toolcrib_host::Root;
 use toolcrib_ledger::hash_of;
@@ -45,7 +45,7 @@ pub(super) fn load(
     check_rate(settings)?;
     let mut rules: Vec<Rule> = Vec::new();
     let mut files = Vec::new();
-    let mut add = |said: Said| {
+    let mut add = |said: ParsedRules| {
         rules.extend(said.rules);
         warnings.extend(said.warnings);
     };
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn the_shipped_rules_do_what_their_examples_say() {
-        let shell = toolcrib_shell::Bash::default();
+        let shell = toolcrib_shell::BashReader::default();
         for (name, text) in SHIPPED_RULES {
             let said = rules_in(text, name, Layer::Shipped, Some(&shell));
             let said = said.unwrap_or_else(|err| panic!("{err}"));

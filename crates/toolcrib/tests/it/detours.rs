@@ -1,4 +1,4 @@
-//! Ways around a rule that somebody found: each with the straight way beside it, which is the control.
+//! Ways around a rule, by paths, links, writes and hosts. Each stands beside the straight way, which is the control.
 
 use crate::scratch::Scratch;
 
@@ -42,7 +42,7 @@ fn decided(scratch: &Scratch, args: &[&str]) -> String {
 #[track_caller]
 fn check(scratch: &Scratch, command: &str, expect: &str) {
     let got = decided(scratch, &[&format!("command={command}")]);
-    // What is not known to be harmless may be refused as well as asked about.
+    // A command that is not known to be harmless may be refused or asked about.
     assert!(got == expect || expect == "not allow" && got != "allow", "{command}: {got}");
 }
 
@@ -69,7 +69,7 @@ fn links_folders_and_spellings_do_not_lead_around_a_path() {
     std::os::unix::fs::symlink("link", scratch.work().join("docs/hop")).unwrap();
     check(&scratch, "echo hi > docs/link", "not allow");
     check(&scratch, "echo hi > docs/hop", "not allow");
-    // Links as an agent could make them, or a project bring them.
+    // An agent could make such links, or a project could bring them.
     let work = scratch.work();
     for (target, name) in [
         (work.as_path(), "docs/root"),
@@ -324,9 +324,9 @@ fn a_tool_can_be_allowed_as_a_whole() {
 fn rules_that_can_never_hold_are_refused() {
     let scratch = Scratch::new();
     for (rule, why) in [
-        ("paths = [\"./.env\"]\neffect = \"deny\"", "is never there"),
+        ("paths = [\"./.env\"]\neffect = \"deny\"", "matches nothing"),
         ("paths = [\"secrets/\"]\neffect = \"deny\"", "write `secrets/**`"),
-        ("paths = [\"~/.ssh/**\"]\neffect = \"deny\"", "is never there"),
+        ("paths = [\"~/.ssh/**\"]\neffect = \"deny\"", "matches nothing"),
         ("argv = [\"git push\"]\neffect = \"deny\"", "no program is called `git push`"),
         ("argv = [\"git*\"]\neffect = \"deny\"", "no program is called"),
         ("effect = \"allow\"", "allows everything"),

@@ -11,7 +11,7 @@ mod audit;
 mod concurrency;
 mod contracts;
 mod detours;
-mod detours_more;
+mod detours_words;
 mod doctor;
 mod examples;
 mod files;

@@ -1,10 +1,10 @@
-//! Rules from files, and the page about them.
+//! Rules from files, and `docs/policy.md`, whose examples are run.
 
 use serde_json::{Value, json};
 
 use crate::scratch::{Ran, Scratch};
 
-/// The blocks of a kind on the page.
+/// Returns the code blocks of one kind on the page.
 fn blocks(kind: &str) -> Vec<String> {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/policy.md");
     let page = std::fs::read_to_string(page).unwrap();
@@ -28,7 +28,7 @@ fn blocks(kind: &str) -> Vec<String> {
     blocks
 }
 
-/// Where the user's own rules are.
+/// Returns the path of the user's own rules.
 fn own_rules(scratch: &Scratch) -> std::path::PathBuf {
     scratch.path("home/.config/toolcrib/rules.toml")
 }
@@ -85,13 +85,13 @@ fn a_project_can_tighten_and_not_loosen() {
     let got = scratch.run(["call", "wink/read_file", "path=a.txt", "--json"]);
     assert_eq!(got.code, 3);
     assert!(got.stdout.contains("denied_by_policy") && got.stdout.contains("not this one"));
-    // By another name for the same file, too.
+    // Another name for the same file changes nothing.
     std::os::unix::fs::symlink("a.txt", scratch.work().join("link")).unwrap();
     for path in ["./a.txt", "link", "x/../a.txt"] {
         let got = scratch.run(["call", "wink/read_file", &format!("path={path}"), "--json"]);
         assert_ne!(got.code, 0, "{path}: {}", got.stdout);
     }
-    // And by a command that names it.
+    // Nor does a command that names it.
     let decided = |command: &str| {
         let command = format!("command={command}");
         let got = scratch.run(["policy", "explain", "clemini/bash", &command, "--json"]);
@@ -107,7 +107,7 @@ fn a_project_can_tighten_and_not_loosen() {
     ] {
         assert_eq!(decided(command), "deny", "{command}");
     }
-    // What cannot be known to be another file is not let through.
+    // A path that could be that file is not allowed.
     let many = format!("cat {}link", "x/none ".repeat(210));
     for command in [
         "cat ../project/a.txt",
@@ -121,7 +121,7 @@ fn a_project_can_tighten_and_not_loosen() {
         assert_ne!(decided(command), "allow", "{command}");
     }
     assert_eq!(decided("cat b.txt"), "allow");
-    // What is wrong in it stops everything, reading included.
+    // An error in the file stops every call, reads included.
     scratch.put(".toolcrib/rules.toml", "[[rule]]\neffect = \"alow\"\n");
     let got = scratch.run(["call", "nachos/calculator", "expression=1+1"]);
     assert_eq!(got.code, 2);
@@ -179,14 +179,14 @@ fn too_many_calls_a_minute_are_refused_and_counted_by_tool() {
     for number in [0, 1, 3] {
         assert!(!replies[number].contains("limit of"), "{}", replies[number]);
     }
-    // A name that the agent gives its conversation is no other session.
+    // Another name for the conversation does not make another session.
     let named = |name: u32| add.replace("\"1+1\"", &format!("\"1+1\", \"sessionId\": \"s{name}\""));
     let lines = [named(0), named(1), named(2)].join("\n");
     let got =
         scratch.feed(["-c", "policy.calls_per_minute=2", "call", "--batch"], lines.as_bytes());
     assert_eq!(got.stdout.matches("POLICY_DENIED").count(), 1, "{}", got.stdout);
     assert!(scratch.record().iter().any(|line| line["conv_id"] == "s2"));
-    // What goes on behind a call counts as what it runs itself.
+    // A background task counts like what the call runs itself.
     let bash = |number: u32, args: Value| {
         json!({"id": number, "tool": "clemini/bash", "args": args}).to_string()
     };
@@ -208,7 +208,7 @@ fn too_many_calls_a_minute_are_refused_and_counted_by_tool() {
         let words = ["--yes", "-c", setting, "call", "--batch"];
         let got = scratch.feed(words, lines.join("\n").as_bytes());
         assert!(got.stdout.lines().nth(2).unwrap().contains(said), "{}", got.stdout);
-        // Another tool may; of a user, another process may not: what the task took is counted at its end.
+        // Another tool may run. Another process of the user may not: the task's time is counted when it ends.
         let got = scratch.run(["-c", setting, "call", "forgekeeper/echo", "text=x"]);
         assert_eq!(got.code == 0, setting.contains("tool"), "{}", got.stdout);
     }
@@ -250,7 +250,7 @@ fn what_a_directory_holds_does_not_run_by_a_rule_for_another() {
     assert_eq!(explain(&["command=make test", "working_directory=docs/evil"]), "ask");
     assert_eq!(explain(&["command=cd docs/evil && make test"]), "ask");
     assert_eq!(explain(&["command=ls", "working_directory=docs/evil"]), "allow");
-    // A folder that looks like a repository says nothing to git.
+    // Git ignores a folder that only looks like a repository.
     for (name, text) in [
         ("HEAD", "ref: refs/heads/main\n"),
         ("objects/x", ""),
@@ -307,7 +307,7 @@ fn hosts_that_a_call_names_are_judged() {
     ] {
         assert_eq!(decided(command), "deny", "{command}");
     }
-    // What a command does is not known by the host it names.
+    // The host that a command names does not say what the command does.
     assert_eq!(decided("curl https://good.example/x"), "ask");
     scratch.put_at("bad.toml", "[[rule]]\nhosts = [\"https://x\"]\neffect = \"deny\"\n");
     let path = scratch.path("bad.toml").display().to_string();

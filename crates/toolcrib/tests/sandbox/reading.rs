@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use toolcrib_core::reading::ReadShell;
-use toolcrib_shell::Bash;
+use toolcrib_shell::BashReader;
 
 use crate::ground::inside;
 use crate::scratch::{Scratch, User};
@@ -159,7 +159,7 @@ fn text(chance: &mut Chance) -> String {
 
 #[test]
 fn what_is_proven_is_what_bash_does() {
-    let shell = Bash::default();
+    let shell = BashReader::default();
     let mut chance = Chance(7);
     let mut seen = BTreeSet::new();
     let mut proven = Vec::new();

@@ -1,20 +1,22 @@
-//! What variables are set to in a command, as far as that is spelt out.
+//! The values of variables that a command sets, as far as they are spelt out.
 
 use std::collections::{HashMap, HashSet};
 
-/// The most values of one variable.
-const MOST: usize = 32;
+use crate::budget::Budget;
+
+/// The most values of one variable that are remembered.
+const MOST_VALUES: usize = 32;
 
 /// Variables and their values.
 #[derive(Default)]
-pub(crate) struct Values {
-    set: HashMap<String, Vec<String>>,
-    /// Those that are set to what a program prints.
+pub(crate) struct Variables {
+    values: HashMap<String, Vec<String>>,
+    /// The variables that are set to the output of a program.
     printed: HashSet<String>,
 }
 
-impl Values {
-    /// Takes note of an assignment; returns its value, if it is spelt out.
+impl Variables {
+    /// Remembers an assignment; returns its value, if it is spelt out.
     pub(crate) fn assign(&mut self, own: &str) -> Option<String> {
         let (name, value) = own.split_once('=')?;
         if value.contains("$(") || value.contains('`') {
@@ -24,16 +26,16 @@ impl Values {
         if value.contains(['$', '`', '(']) {
             return None;
         }
-        self.set.insert(name.to_owned(), vec![value.clone()]);
+        self.values.insert(name.to_owned(), vec![value.clone()]);
         Some(value)
     }
 
-    /// Takes note of what a loop sets a variable to, one after the other.
-    pub(crate) fn each(&mut self, name: &str, values: &[String]) {
-        self.set.insert(name.to_owned(), values.iter().take(MOST).cloned().collect());
+    /// Remembers the values that a loop gives a variable, one after the other.
+    pub(crate) fn assign_each(&mut self, name: &str, values: &[String]) {
+        self.values.insert(name.to_owned(), values.iter().take(MOST_VALUES).cloned().collect());
     }
 
-    /// Whether a word that is evaluated is what another program prints, or what is read.
+    /// Whether a word that is evaluated comes from the output of a program, or from standard input.
     pub(crate) fn is_printed(&self, word: &str) -> bool {
         let is_variable = |name: &String| {
             word.contains(&format!("${name}")) || word.contains(&format!("${{{name}"))
@@ -45,19 +47,26 @@ impl Values {
             || self.printed.iter().any(is_variable)
     }
 
-    /// A word with what variables in it are known to be; of one with a default, that.
-    pub(crate) fn fill(&self, given: &str) -> Vec<String> {
+    /// Returns a word with the known values in the place of its variables, and defaults in the place of unknown ones.
+    /// One word can become several.
+    pub(crate) fn expand(&self, given: &str, budget: &Budget) -> Vec<String> {
         if !given.contains('$') {
             return vec![given.to_owned()];
         }
         let mut word = given.to_owned();
         let names: HashSet<&str> = given.split('$').skip(1).map(name_at).collect();
-        let known = names.into_iter().filter_map(|name| self.set.get_key_value(name));
+        let known = names.into_iter().filter_map(|name| self.values.get_key_value(name));
         for (name, values) in known.collect::<Vec<_>>() {
             if word == format!("${name}") || word == format!("${{{name}}}") {
-                // Not quoted, it is as many words as it has.
+                // Without quotes, a shell splits the value into words.
                 let words = values.iter().flat_map(|value| value.split_whitespace());
                 return words.map(str::to_owned).collect();
+            }
+            // Each value in the place of each mention.
+            let mentions =
+                word.matches('$').count() * values.iter().map(String::len).sum::<usize>();
+            if !budget.spend_bytes(word.len() * values.len() + mentions) {
+                break;
             }
             let plain = format!("${name}");
             let goes_on =
@@ -88,7 +97,7 @@ impl Values {
     }
 }
 
-/// The variable's name that a text behind a `$` begins with.
+/// Returns the name of the variable at the beginning of a text that follows a `$`.
 fn name_at(text: &str) -> &str {
     let text = text.strip_prefix('{').unwrap_or(text);
     let end = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len());

@@ -1,4 +1,5 @@
-//! More ways around a rule that somebody found: each with the straight way beside it, which is the control.
+//! Words of a command that hide a path, a host or a subcommand from a rule. Each stands beside the straight way, which
+//! is the control.
 
 use crate::scratch::Scratch;
 
@@ -266,8 +267,6 @@ fn reading_a_command_ends_whatever_its_variables_are() {
     let names = ('a'..='z').flat_map(|a| ('a'..='z').map(move |b| format!("{a}{b}=;")));
     let names: String = names.collect();
     let command = format!("{names}{names}{names}: {}", "$- ".repeat(14_000));
-    let start = std::time::Instant::now();
+    // It took most of a minute. That the work is bounded is counted in the tests of the reader.
     assert_ne!(decided(&scratch, &command), "allow");
-    // It took most of a minute; any bound far below that tells the two apart.
-    assert!(start.elapsed() < std::time::Duration::from_secs(15));
 }

@@ -1,0 +1,174 @@
+//! What programs do: what they run, read, write, remove and reach. Each program, or family of programs that behave
+//! alike, is one row with examples that a test tries. A program without a row is unknown: nothing is said of it
+//! either way.
+
+mod arguments;
+mod build;
+mod curl;
+mod file;
+mod find;
+mod git;
+mod network;
+mod row;
+mod sed;
+mod shell;
+mod text;
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+pub use arguments::{ValueFlags, base_name};
+pub use row::{
+    Caveat, CommandWords, Condition, Example, Fact, FileEffectRules, FileWords, HostWords,
+    Operands, PathWords, Program, Runs, Shows, is_stream,
+};
+
+/// The rows of every family.
+const FAMILIES: &[&[Program]] = &[
+    build::ROWS,
+    curl::ROWS,
+    file::ROWS,
+    find::ROWS,
+    git::ROWS,
+    network::ROWS,
+    sed::ROWS,
+    shell::ROWS,
+    text::ROWS,
+];
+
+static BY_NAME: LazyLock<HashMap<&'static str, &'static Program>> = LazyLock::new(|| {
+    let named = all().flat_map(|row| row.names.iter().map(move |name| (*name, row)));
+    named.collect()
+});
+
+/// Returns every row.
+pub fn all() -> impl Iterator<Item = &'static Program> {
+    FAMILIES.iter().copied().flatten()
+}
+
+/// Returns the row of the program with this name, without a folder.
+pub fn find(name: &str) -> Option<&'static Program> {
+    BY_NAME.get(name).copied()
+}
+
+/// Whether something is so of the program with this name.
+pub fn is(name: &str, fact: Fact) -> bool {
+    find(name).is_some_and(|program| program.is(fact))
+}
+
+/// Whether a program reads commands in the language of a shell.
+pub fn is_shell(name: &str) -> bool {
+    find(name).is_some_and(|program| program.runs == Runs::Shell)
+}
+
+/// Whether a program reads scripts in a language of its own, whatever version its name ends with.
+pub fn is_interpreter(name: &str) -> bool {
+    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    find(bare).is_some_and(|program| program.runs == Runs::Interpreter)
+}
+
+/// Returns why the first words of a command do not say what all of them do.
+pub fn caveat(words: &[String]) -> Option<String> {
+    let (name, rest) = words.split_first()?;
+    let program = find(name);
+    name_caveat(name, rest).or_else(|| program.and_then(|program| program.caveat.of(rest)))
+}
+
+/// Returns what is so of a program whatever its words are, or of one that is there to run another.
+fn name_caveat(name: &str, rest: &[String]) -> Option<String> {
+    // `python3.11` is python.
+    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || ".-".contains(c));
+    let runs_anything = |name: &str| {
+        find(name).is_some_and(|it| it.runs != Runs::Nothing || it.own_words().is_some())
+    };
+    // `jobs` runs a program only with a flag.
+    if name != "jobs" && (runs_anything(name) || runs_anything(bare)) {
+        return Some(format!("`{name}` can run anything"));
+    }
+    let runs_after = |word: &str| find(name).is_some_and(|it| it.runs_after(word));
+    // Flags may stand before the subcommand, and flags may have a value.
+    let subcommand = rest.iter().enumerate().find(|(at, word)| {
+        let follows_flag = *at > 0 && rest[at - 1].starts_with('-');
+        !word.starts_with('-') && (!follows_flag || runs_after(word))
+    });
+    if let Some((_, subcommand)) = subcommand.filter(|(_, word)| runs_after(word)) {
+        return Some(format!("`{name} {subcommand}` can run anything"));
+    }
+    let is_path = name.contains('/');
+    is_path.then(|| format!("`{name}` is a program of the workspace, whatever its name"))
+}
+
+/// Returns the files that a command is known to write or move, as they are spelt.
+pub fn written_by(words: &[String]) -> Vec<String> {
+    let Some((name, rest)) = words.split_first() else { return Vec::new() };
+    find(base_name(name)).map_or_else(Vec::new, |program| program.writes.of(rest))
+}
+
+/// Returns the files that a command is known to remove, or to open to other users, as they are spelt.
+pub fn removed_by(words: &[String]) -> Vec<String> {
+    let Some((name, rest)) = words.split_first() else { return Vec::new() };
+    find(base_name(name)).map_or_else(Vec::new, |program| program.removes.of(rest))
+}
+
+/// What a command does to files beyond the words that name them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileEffects {
+    /// It can make a path lead somewhere else, so that later paths may mean other files.
+    pub retargets_paths: bool,
+    /// It writes files that its words do not name.
+    pub writes_unnamed: bool,
+    /// It is known which of its words it writes, if any.
+    pub knows_writes: bool,
+}
+
+/// Returns what a command does to files beyond the words that name them.
+pub fn file_effects(words: &[String]) -> FileEffects {
+    let Some((name, rest)) = words.split_first() else {
+        return FileEffects { knows_writes: true, ..FileEffects::default() };
+    };
+    find(name).map_or_else(FileEffects::default, |program| FileEffects {
+        retargets_paths: program.effects.retargets_paths.holds(rest),
+        writes_unnamed: program.effects.writes_unnamed.holds(rest),
+        knows_writes: program.effects.knows_writes.holds(rest),
+    })
+}
+
+/// Where the output of a command goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrintsTo {
+    /// To whoever reads it.
+    Screen,
+    /// To another program, which may take it for names of files.
+    Program,
+}
+
+/// Returns the words of a command that could name files.
+pub fn path_words(words: &[String], output: PrintsTo) -> Vec<&String> {
+    let Some((name, rest)) = words.split_first() else { return Vec::new() };
+    match find(base_name(name)).map(|program| program.paths) {
+        Some(PathWords::Text) if output == PrintsTo::Screen => Vec::new(),
+        Some(PathWords::Choose(choose)) => choose(rest),
+        _ => words.iter().collect(),
+    }
+}
+
+/// Returns the words of a command that could name hosts that it reaches.
+pub fn host_words(words: &[String]) -> Vec<&String> {
+    let Some((name, rest)) = words.split_first() else { return Vec::new() };
+    let is_value = |at: usize, flags: &[&str]| {
+        let before = at.checked_sub(1).map_or(name, |at| &rest[at]);
+        flags.contains(&before.as_str())
+    };
+    match find(base_name(name)).map_or(HostWords::None, |program| program.hosts) {
+        HostWords::None => Vec::new(),
+        HostWords::All => rest.iter().collect(),
+        HostWords::AllButValuesOf(flags) => {
+            let words = rest.iter().enumerate().filter(|(at, _)| !is_value(*at, flags));
+            words.map(|it| it.1).collect()
+        }
+        HostWords::WithSubcommand(commands) => {
+            let reaches = rest.iter().any(|word| commands.contains(&word.as_str()));
+            if reaches { rest.iter().collect() } else { Vec::new() }
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! `git`: which of its subcommands and flags run programs, write files or reach hosts.
+
+use super::arguments::{Arguments, ValueFlags, is_bundled, is_long};
+use super::file::{moved_from, moved_to};
+use super::row::{
+    Caveat, Condition, Fact, FileEffectRules, FileWords, HostWords, PathWords, Program, Shows,
+    example, with,
+};
+use super::text::without_pattern;
+
+pub(super) const ROWS: &[Program] = &[Program {
+    caveat: Caveat::Check(caveat),
+    writes: FileWords::Find(writes),
+    removes: FileWords::Find(removes),
+    effects: FileEffectRules {
+        knows_writes: Condition::Subcommand(KNOWN_WRITES),
+        retargets_paths: Condition::OtherSubcommand(KEEPS_NAMES),
+        writes_unnamed: Condition::OtherSubcommand(KEEPS_NAMES),
+    },
+    paths: PathWords::Choose(path_words),
+    hosts: HostWords::WithSubcommand(&[
+        "archive",
+        "clone",
+        "fetch",
+        "ls-remote",
+        "pull",
+        "push",
+        "remote",
+        "submodule",
+    ]),
+    facts: &[Fact::TakesSubcommand],
+    examples: &[
+        example("git status", Shows::Plain),
+        example("git diff --stat", Shows::Plain),
+        example("git grep Foo::bar", Shows::Plain),
+        example("git push -u origin x", Shows::Plain),
+        example("git fetch", Shows::Plain),
+        example("git pull --rebase", Shows::Plain),
+        example("git archive HEAD", Shows::Plain),
+        example("git -c a=b status", Shows::Caveat),
+        example("git config core.pager x", Shows::Caveat),
+        example("git diff --output=x", Shows::Caveat),
+        example("git log --outp=x", Shows::Caveat),
+        example("git grep -Ox a", Shows::Caveat),
+        example("git ls-remote --upload-pack=x .", Shows::Caveat),
+        example("git push docs/evil.git HEAD:x", Shows::Caveat),
+        example("git push -o origin docs/evil.git HEAD:x", Shows::Caveat),
+        example("git merge -s ./evil x", Shows::Caveat),
+        example("git mv docs/a locked/a", Shows::Writes(&["locked/a/a", "locked/a"])),
+        example("git mv docs/a locked/a", Shows::Removes(&["docs/a"])),
+        example("git restore locked/x", Shows::Writes(&["locked/x"])),
+        example("git rm -f a b", Shows::Removes(&["a", "b"])),
+        example("git log src", Shows::Writes(&[])),
+        example("git commit -m secrets/x a", Shows::Paths(&["commit", "-m", "a"])),
+        example("git log --grep=a/b src", Shows::Paths(&["log", "src"])),
+        example("git grep a/b src", Shows::Paths(&["src"])),
+        example("git push git@host.example:r", Shows::Hosts(&["push", "host.example"])),
+        example("git log host.example", Shows::Hosts(&[])),
+    ],
+    ..Program::named(&["git"])
+}];
+
+/// Subcommands that leave the names of files as they are, and write no file that their words do not name.
+const KEEPS_NAMES: &[&str] = &[
+    "add",
+    "blame",
+    "branch",
+    "cat-file",
+    "commit",
+    "describe",
+    "diff",
+    "fetch",
+    "grep",
+    "log",
+    "ls-files",
+    "ls-remote",
+    "ls-tree",
+    "merge-base",
+    "name-rev",
+    "push",
+    "rev-list",
+    "rev-parse",
+    "shortlog",
+    "show",
+    "show-ref",
+    "status",
+    "tag",
+];
+
+/// Subcommands of which the words that they write, if any, are known: those that keep names, and four more.
+const KNOWN_WRITES: &[&str] = &[
+    "add",
+    "blame",
+    "branch",
+    "cat-file",
+    "checkout",
+    "commit",
+    "describe",
+    "diff",
+    "fetch",
+    "grep",
+    "log",
+    "ls-files",
+    "ls-remote",
+    "ls-tree",
+    "merge-base",
+    "mv",
+    "name-rev",
+    "push",
+    "restore",
+    "rev-list",
+    "rev-parse",
+    "rm",
+    "shortlog",
+    "show",
+    "show-ref",
+    "status",
+    "tag",
+];
+
+/// Subcommands that run what they are told, or change what git runs later.
+const RUNS_ANYTHING: &[&str] = &[
+    "bisect",
+    "clone",
+    "config",
+    "credential",
+    "daemon",
+    "difftool",
+    "fast-import",
+    "filter-branch",
+    "help",
+    "hook",
+    "init",
+    "instaweb",
+    "maintenance",
+    "merge-index",
+    "merge-one-file",
+    "mergetool",
+    "rebase",
+    "remote",
+    "replace",
+    "send-email",
+    "shell",
+    "submodule",
+    "svn",
+    "upload-archive",
+    "worktree",
+];
+
+/// Long flags that run or write what follows them, or tell git to obey other settings.
+const DANGEROUS_FLAGS: &[&str] = &[
+    "--exec",
+    "--filters",
+    "--help",
+    "--exec-path",
+    "--ext-diff",
+    "--extcmd",
+    "--open-files-in-pager",
+    "--output",
+    "--receive-pack",
+    "--textconv",
+    "--tool",
+    "--upload-pack",
+    "--config",
+    "--config-env",
+    "--template",
+    "--git-dir",
+    "--work-tree",
+    "--namespace",
+    "--super-prefix",
+    "--separate-git-dir",
+    "--file",
+    "--server-option",
+    "--show-signature",
+    "--verify-signatures",
+    "--gpg-sign",
+    "--output-directory",
+    "--pathspec-from-file",
+];
+
+/// Flags without a value, of the subcommands that reach another repository.
+const PLAIN_REMOTE_FLAGS: &[&str] = &[
+    "-4",
+    "-6",
+    "-a",
+    "-d",
+    "-f",
+    "-n",
+    "-p",
+    "-q",
+    "-r",
+    "-t",
+    "-u",
+    "-v",
+    "--all",
+    "--atomic",
+    "--delete",
+    "--dry-run",
+    "--ff",
+    "--ff-only",
+    "--follow-tags",
+    "--force",
+    "--force-with-lease",
+    "--heads",
+    "--no-edit",
+    "--no-ff",
+    "--no-rebase",
+    "--no-tags",
+    "--no-verify",
+    "--progress",
+    "--prune",
+    "--quiet",
+    "--rebase",
+    "--set-upstream",
+    "--squash",
+    "--tags",
+    "--unshallow",
+    "--verbose",
+];
+
+fn caveat(rest: &[String]) -> Option<String> {
+    let at = rest.iter().position(|word| !word.starts_with('-'));
+    let before = &rest[..at.unwrap_or(rest.len())];
+    if let Some(word) =
+        before.iter().find(|word| !matches!(word.as_str(), "--no-pager" | "--version"))
+    {
+        return Some(format!("with `{word}` before its subcommand, git can run anything"));
+    }
+    let (command, rest) = rest[at?..].split_first()?;
+    if RUNS_ANYTHING.contains(&command.as_str())
+        || command.starts_with("remote-")
+        || command.contains("--")
+    {
+        return Some(format!("`git {command}` runs programs, or sets which ones git runs later"));
+    }
+    let reaches = matches!(
+        command.as_str(),
+        "archive" | "fetch" | "fetch-pack" | "ls-remote" | "pull" | "push" | "send-pack"
+    );
+    if reaches && command != "archive" {
+        let caveat = remote_caveat(rest);
+        if caveat.is_some() {
+            return caveat;
+        }
+    }
+    let runs = |word: &&String| {
+        DANGEROUS_FLAGS.iter().any(|long| is_long(word, long))
+            || word.contains("::") && reaches
+            || command == "grep" && is_bundled(word, "O")
+            || command == "archive" && (is_bundled(word, "o") || is_long(word, "--remote"))
+            || is_bundled(word, "s")
+                && matches!(command.as_str(), "merge" | "pull" | "cherry-pick" | "revert")
+            || is_long(word, "--strategy")
+            || word.starts_with("--batch")
+            || word.starts_with("--stdin")
+    };
+    rest.iter().find(runs).map(|word| with(word, "git runs a program or writes a file"))
+}
+
+/// Returns why a subcommand that reaches another repository may do more than it says. Any remote but the usual two
+/// can be a folder of the workspace, whose settings git then obeys.
+fn remote_caveat(rest: &[String]) -> Option<String> {
+    let remote = rest.iter().find(|word| !word.starts_with('-'));
+    let flags = rest.iter().take_while(|word| word.starts_with('-'));
+    let is_plain = |it: &str| PLAIN_REMOTE_FLAGS.contains(&it.split('=').next().unwrap_or(it));
+    // A flag that takes a value would make the next word something else than the remote.
+    if let Some(flag) = flags.into_iter().find(|it| !is_plain(it)) {
+        return Some(with(flag, "git may reach another repository"));
+    }
+    if let Some(remote) = remote.filter(|it| !matches!(it.as_str(), "origin" | "upstream")) {
+        return Some(with(remote, "git may run what the settings of that repository name"));
+    }
+    let flag = rest.iter().find(|it| is_long(it, "--repo"))?;
+    Some(with(flag, "git may reach another repository"))
+}
+
+fn writes(rest: &[String]) -> Vec<String> {
+    let Some((command, rest)) = rest.split_first() else { return Vec::new() };
+    match command.as_str() {
+        "mv" => moved_to(rest),
+        "checkout" | "restore" => {
+            let flags = ValueFlags { short: "bBs", long: &["--source", "--orphan"] };
+            Arguments::parse(rest, flags).operands
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn removes(rest: &[String]) -> Vec<String> {
+    let Some((command, rest)) = rest.split_first() else { return Vec::new() };
+    match command.as_str() {
+        "mv" => moved_from(rest),
+        "rm" => Arguments::parse(rest, ValueFlags::NONE).operands,
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the words that could name files: messages, patterns and formats do not.
+fn path_words(rest: &[String]) -> Vec<&String> {
+    match rest {
+        [command, rest @ ..] if command == "grep" => without_pattern(rest),
+        _ => (0..rest.len()).filter(|at| !is_text(rest, *at)).map(|at| &rest[at]).collect(),
+    }
+}
+
+/// Whether a word is a message, a pattern or a format.
+fn is_text(rest: &[String], at: usize) -> bool {
+    let flag = |at: usize| rest[at].split('=').next().unwrap_or_default();
+    let joined = ["--message", "--grep", "--author", "--format", "--pretty"];
+    if rest[at].contains('=') && joined.contains(&flag(at)) {
+        return true;
+    }
+    // Only of these subcommands is the next word known to be the flag's value.
+    let Some(before) = at.checked_sub(1).map(|at| rest[at].as_str()) else { return false };
+    match rest.first().map_or("", String::as_str) {
+        "commit" => matches!(before, "-m" | "-am" | "--message" | "--author"),
+        "tag" | "merge" | "notes" | "stash" => matches!(before, "-m" | "--message"),
+        "log" | "rev-list" | "shortlog" => matches!(before, "--grep" | "--author"),
+        _ => false,
+    }
+}
