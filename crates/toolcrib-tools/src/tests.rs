@@ -102,7 +102,7 @@ fn every_tool_has_a_source_hash() {
 fn no_tool_file_is_forgotten() {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
     for catalogue in CATALOGUES {
-        #[expect(clippy::disallowed_methods, reason = "the test looks at its own source")]
+        #[expect(clippy::disallowed_methods, reason = "the test reads its own source")]
         let files = std::fs::read_dir(format!("{source}/{}", catalogue.name)).unwrap();
         let files: BTreeSet<String> = files
             .map(|file| file.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
