@@ -1,40 +1,40 @@
-//! A tool as data: what it is called, what it may do, how much it may take, and examples that are
-//! its documentation and its tests.
+//! A tool's declaration: its name, its effect, its limits, and examples that serve as documentation
+//! and as tests.
 
 use crate::policy::Tier;
 
-/// Everything about a tool that is not code.
+/// A tool as data: everything about it that is not code.
 #[derive(Debug)]
 pub struct Declaration {
-    /// The name on the wire, as the contract spells it.
+    /// The tool's name on the wire, as the contract spells it.
     pub name: &'static str,
-    /// One sentence on what it does, ending in `Returns: {…}`.
+    /// What the tool does, in a sentence or two that end in `Returns: {…}`.
     pub summary: &'static str,
-    /// How much harm it could do.
+    /// How much harm the tool could do.
     pub tier: Tier,
-    /// What it does to the world.
+    /// What the tool does to the world.
     pub effect: Effect,
-    /// How much it may take.
+    /// How much time and output one call may take.
     pub limits: Limits,
-    /// Calls with their replies. All of them are run as tests.
+    /// Calls with their replies. Tests run all of them.
     pub examples: &'static [Example],
 }
 
 /// What a tool does to the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effect {
-    /// Computes in no time; touches nothing.
+    /// Computes at once, without files or commands. It runs on the caller's thread.
     None,
-    /// Computes, and may take its time; touches nothing.
+    /// Computes, perhaps for long, without files or commands. It runs on a thread of its own.
     Compute,
-    /// Reads.
+    /// Reads files.
     Read,
-    /// Changes files.
+    /// Changes files or runs commands.
     Write,
 }
 
 impl Effect {
-    /// The spelling on wires and in records.
+    /// Returns the effect as it is spelt on wires and in records.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::None | Self::Compute => "none",
@@ -44,34 +44,35 @@ impl Effect {
     }
 }
 
-/// How much one call of a tool may take.
+/// The limits of one call.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Milliseconds from its start to its end, the time a person takes to answer not counted.
+    /// The longest that the call may run, in milliseconds. Time that a person takes to approve it does
+    /// not count.
     pub deadline_ms: u64,
-    /// Bytes of its reply as JSON.
+    /// The most bytes of the reply as JSON.
     pub output_bytes: usize,
 }
 
 impl Limits {
-    /// Half a minute and a quarter of a megabyte.
+    /// The limits of most tools: 30 seconds and 256 KiB.
     pub const DEFAULT: Self = Self { deadline_ms: 30_000, output_bytes: 256 << 10 };
 }
 
-/// One call and what came of it.
+/// A call and its reply.
 #[derive(Debug)]
 pub struct Example {
-    /// What it shows, in a sentence.
+    /// What the example shows, in a sentence.
     pub about: &'static str,
-    /// The files that are there before, by path. A path that ends in `/` is a directory.
+    /// The files that exist before the call, by path. A path that ends in `/` is a directory.
     pub files: &'static [(&'static str, &'static str)],
-    /// Calls made before it in the same session, each with its arguments. In what comes after them,
-    /// `$task_id` stands for the task that the first one started.
+    /// Calls made earlier in the same session, each with its arguments. In later arguments,
+    /// `$task_id` stands for the task that the first call started.
     pub before: &'static [(&'static str, &'static str)],
     /// The arguments, as JSON.
     pub args: &'static str,
-    /// The catalogue's reply, as JSON. Times are 0, and `"*"` stands for any value.
+    /// The reply in the catalogue's format, as JSON. Times are 0, and `"*"` stands for any value.
     pub reply: &'static str,
-    /// Files that are there after, by path.
+    /// Files that exist after the call, by path.
     pub leaves: &'static [(&'static str, &'static str)],
 }

@@ -129,11 +129,11 @@ pub struct Connection {
 pub struct ToolSettings {
     /// The time after which a search answers with what it has found.
     pub search_time: Duration,
-    /// The most a forgekeeper tool reads of a file.
+    /// The most bytes that a tool reads of a file, where its catalogue has such a setting.
     pub max_read_bytes: u64,
-    /// The most a forgekeeper tool writes to a file.
+    /// The most bytes that a tool writes to a file, where its catalogue has such a setting.
     pub max_write_bytes: u64,
-    /// The most lines a forgekeeper tool answers.
+    /// The most lines in one reply, where the catalogue has such a setting.
     pub max_output_lines: usize,
     /// JSON Schemas of registered output types, by name.
     pub output_types: Map<String, Value>,

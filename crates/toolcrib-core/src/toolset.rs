@@ -1,4 +1,4 @@
-//! What one session is offered: all catalogues, or a choice of catalogues and tools.
+//! A toolset: the tools that one session is offered, from all catalogues or from a choice of them.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -12,27 +12,28 @@ use crate::error::{ErrorKind, ToolError};
 use crate::nearest::{either, nearest};
 use crate::tool::AnyTool;
 
-/// The tools on offer.
+/// The tools that a session is offered.
 pub struct Toolset {
-    shelf: &'static [&'static Catalogue],
+    /// Every catalogue there is, offered or not.
+    catalogues: &'static [&'static Catalogue],
     offers: Vec<Offer>,
 }
 
-/// One tool on offer.
+/// One offered tool.
 #[derive(Clone)]
 pub struct Offer {
-    /// Where it comes from.
+    /// The catalogue that the tool belongs to.
     pub catalogue: &'static Catalogue,
     /// The tool.
     pub tool: &'static dyn AnyTool,
-    /// How much it may take, after the operator's settings.
+    /// The limits of a call, narrowed by the operator's settings.
     pub limits: Limits,
     keys: Arc<OnceLock<Arc<[String]>>>,
     version: Arc<OnceLock<String>>,
 }
 
 impl Offer {
-    /// The names of its arguments, in the order they are declared in.
+    /// Returns the names of the tool's arguments, in the order of their declaration.
     pub fn keys(&self) -> Arc<[String]> {
         let keys = || {
             let schema = self.tool.schema();
@@ -42,12 +43,12 @@ impl Offer {
         Arc::clone(self.keys.get_or_init(keys))
     }
 
-    /// Tells this declaration and code from those it had, and will have, in other versions.
+    /// Returns the tool's version: a hash of its declaration and its source code.
     pub fn version(&self) -> &str {
         self.version.get_or_init(|| {
             let declaration = self.tool.declaration();
             let Declaration { name, summary, tier, effect, limits: _, examples: _ } = declaration;
-            let code = (self.catalogue.source_hash)(name);
+            let code = self.catalogue.source_hash(name);
             let all = json!([summary, tier.number(), effect.as_str(), self.tool.schema(), code]);
             let mut digest = Digest::of(&self.full_name(), &all).to_string();
             digest.truncate(12);
@@ -55,38 +56,63 @@ impl Offer {
         })
     }
 
-    /// The name that is its own: `catalogue/tool`.
+    /// Returns the tool's unique name, `catalogue/tool`.
     pub fn full_name(&self) -> String {
         format!("{}/{}", self.catalogue.name, self.tool.declaration().name)
     }
 }
 
-/// Why a toolset cannot be had.
+/// Why a toolset cannot be made from a list of choices.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToolsetError(pub String);
+pub enum ToolsetError {
+    /// Two chosen tools have the same name.
+    SharedName {
+        /// The name without a catalogue.
+        name: String,
+        /// The full names of the two tools.
+        tools: [String; 2],
+    },
+    /// A choice names neither a catalogue nor a tool.
+    Unknown {
+        /// The choice.
+        choice: String,
+        /// What to choose instead.
+        hint: String,
+    },
+}
 
 impl fmt::Display for ToolsetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        match self {
+            Self::SharedName { name, tools: [one, other] } => write!(
+                f,
+                "`{one}` and `{other}` share the name `{name}`, so one toolset cannot hold both; \
+                 leave one out"
+            ),
+            Self::Unknown { choice, hint } => {
+                write!(f, "the toolset names `{choice}`, which is no catalogue or tool; {hint}")
+            }
+        }
     }
 }
 
 impl std::error::Error for ToolsetError {}
 
 impl Toolset {
-    /// Offers everything on the shelf. Names that several catalogues share must be called in full.
-    pub fn everything(shelf: &'static [&'static Catalogue]) -> Self {
-        let offers = shelf.iter().flat_map(|catalogue| offers_of(catalogue)).collect();
-        Self { shelf, offers }
+    /// Offers every tool of every catalogue. A name that several catalogues share must be called in
+    /// full.
+    pub fn everything(catalogues: &'static [&'static Catalogue]) -> Self {
+        let offers = catalogues.iter().flat_map(|catalogue| offers_of(catalogue)).collect();
+        Self { catalogues, offers }
     }
 
-    /// Offers what `choices` names, each a `catalogue` or a `catalogue/tool`. No two tools of a
-    /// choice may share a name, since a model sees the bare names.
+    /// Offers the tools that `choices` name, each a `catalogue` or a `catalogue/tool`. No two chosen
+    /// tools may share a name, because a model sees names without catalogues.
     pub fn choose(
-        shelf: &'static [&'static Catalogue],
+        catalogues: &'static [&'static Catalogue],
         choices: &[String],
     ) -> Result<Self, ToolsetError> {
-        let everything = Self::everything(shelf);
+        let everything = Self::everything(catalogues);
         let mut offers: Vec<Offer> = Vec::new();
         for choice in choices {
             let chosen = everything.matching(choice)?;
@@ -97,18 +123,17 @@ impl Toolset {
                 match twin.map(Offer::full_name) {
                     Some(other) if other == full => {}
                     Some(other) => {
-                        return Err(ToolsetError(format!(
-                            "`{other}` and `{full}` share the name `{name}`, so one toolset \
-                             cannot hold both; leave one out"
-                        )));
+                        let name = name.to_owned();
+                        return Err(ToolsetError::SharedName { name, tools: [other, full] });
                     }
                     None => offers.push(offer),
                 }
             }
         }
-        Ok(Self { shelf, offers })
+        Ok(Self { catalogues, offers })
     }
 
+    /// Returns the tools that one choice names.
     fn matching(&self, choice: &str) -> Result<Vec<Offer>, ToolsetError> {
         let chosen: Vec<Offer> = self
             .offers
@@ -118,41 +143,42 @@ impl Toolset {
             .collect();
         if chosen.is_empty() {
             let names: Vec<String> = self.offers.iter().map(Offer::full_name).collect();
-            let known = self.shelf.iter().map(|catalogue| catalogue.name);
+            let known = self.catalogues.iter().map(|catalogue| catalogue.name);
             let near = nearest(choice, known.chain(names.iter().map(String::as_str)), 3);
             let hint = if near.is_empty() {
-                let all: Vec<&str> = self.shelf.iter().map(|catalogue| catalogue.name).collect();
-                format!("there are {}", either(&all))
+                let all: Vec<&str> =
+                    self.catalogues.iter().map(|catalogue| catalogue.name).collect();
+                format!("the catalogues are {}", either(&all))
             } else {
                 format!("did you mean {}?", either(&near))
             };
-            return Err(ToolsetError(format!(
-                "the toolset names `{choice}`, which is no catalogue or tool; {hint}"
-            )));
+            return Err(ToolsetError::Unknown { choice: choice.to_owned(), hint });
         }
         Ok(chosen)
     }
 
-    /// Narrows the limits of each offer, or withdraws it.
+    /// Narrows the limits of each offer, and withdraws the offers for which `keep` returns false.
     pub fn adjust(&mut self, keep: impl Fn(&mut Offer) -> bool) {
         self.offers.retain_mut(|offer| keep(offer));
     }
 
-    /// The tools on offer.
+    /// Returns the offered tools.
     pub fn offers(&self) -> &[Offer] {
         &self.offers
     }
 
-    /// Returns the catalogue that should word a failure to find `name`.
+    /// Returns the catalogue whose format answers a call of `name`, whether or not the tool exists: the
+    /// one that the name begins with, or the only one on offer.
     pub fn catalogue(&self, name: &str) -> Option<&'static Catalogue> {
         if let Some((catalogue, _)) = split(name) {
-            return self.shelf.iter().copied().find(|it| it.name == catalogue);
+            return self.catalogues.iter().copied().find(|it| it.name == catalogue);
         }
         let first = self.offers.first()?.catalogue;
         self.offers.iter().all(|offer| offer.catalogue.name == first.name).then_some(first)
     }
 
-    /// Finds the tool that `name` means: `catalogue/tool`, or `tool` where only one has that name.
+    /// Finds a tool by its full name `catalogue/tool`, or by its bare name where only one offered tool
+    /// has it.
     pub fn find(&self, name: &str) -> Result<&Offer, ToolError> {
         let wanted = |offer: &&Offer| match split(name) {
             Some((catalogue, tool)) => {
@@ -175,15 +201,16 @@ impl Toolset {
         }
     }
 
+    /// Returns the error for a name that finds no offered tool.
     fn missing(&self, name: &str) -> ToolError {
-        let whole = Self::everything(self.shelf);
-        let on_shelf = whole
+        let all = Self::everything(self.catalogues);
+        let exists = all
             .offers
             .iter()
             .any(|offer| offer.full_name() == name || offer.tool.declaration().name == name);
-        if on_shelf {
+        if exists {
             return ToolError::new(ErrorKind::NotOffered, format!("`{name}` is not on offer here"))
-                .hint("the toolset or an allowlist leaves it out; `toolcrib tools` lists what is")
+                .hint("the toolset or an allowlist leaves it out; `toolcrib tools` lists the tools on offer")
                 .with("tool", name);
         }
         let full: Vec<String> = self.offers.iter().map(Offer::full_name).collect();
@@ -197,7 +224,7 @@ impl Toolset {
             }
         }
         let hint = if near.is_empty() {
-            "`toolcrib tools` lists them all".to_owned()
+            "`toolcrib tools` lists all tools".to_owned()
         } else {
             format!("did you mean {}?", either(&near))
         };
@@ -209,7 +236,7 @@ impl Toolset {
     }
 }
 
-/// Splits a full name: `catalogue/tool`, or `catalogue__tool` where a wire allows no slash.
+/// Splits a full name into catalogue and tool. `catalogue__tool` is for wires that allow no slash.
 fn split(name: &str) -> Option<(&str, &str)> {
     name.split_once('/').or_else(|| name.split_once("__"))
 }

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toolcrib_core::capability;
 use toolcrib_core::capability::{EditFn, WriteMode, Written};
+use toolcrib_core::catalogue::{CatalogueSettings, RenderedError, Rendering};
 use toolcrib_core::command::{self, CommandRequest};
 use toolcrib_core::policy::grant::{Grant, Grants};
 use toolcrib_core::policy::{Answer, Policy};
@@ -102,9 +103,13 @@ static CATALOGUE: Catalogue = Catalogue {
     about: "Tools that misbehave",
     tools: &[&Wild(&PURE), &Wild(&READS), &Wild(&WRITES), &Wild(&BLOCKED)],
     call_keys: &["sessionId"],
-    source_hash: |_| "",
+    source_hashes: &[],
+    settings: CatalogueSettings::NONE,
     reply: |_, reply, _| json!({"ok": reply}),
     error_reply: |failure| json!({"bad": failure.error.kind.as_str(), "why": failure.error.message}),
+    error_code: None,
+    render: |reply| Rendering::Fields { data: reply, exit_code: None },
+    render_error: |_| RenderedError::default(),
 };
 
 static SHELF: &[&Catalogue] = &[&CATALOGUE];

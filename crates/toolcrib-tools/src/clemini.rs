@@ -1,4 +1,4 @@
-//! The catalogue `clemini`: tools of a coding agent, with errors that carry a code and context.
+//! The catalogue `clemini`: tools for a coding agent. Its errors carry a code and context.
 
 mod bash;
 mod edit;
@@ -13,12 +13,12 @@ mod write_file;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use toolcrib_core::catalogue::Failure;
+use toolcrib_core::catalogue::{CatalogueSettings, Failure, RenderedError, Rendering};
 use toolcrib_core::{Catalogue, Declaration, ErrorKind, ToolError};
 
 pub(crate) static CATALOGUE: Catalogue = Catalogue {
     name: "clemini",
-    about: "Files, search, shell, subagents and web for a coding agent; errors that carry codes",
+    about: "Files, search and shell for a coding agent; errors carry codes and hints",
     tools: &[
         &read_file::ReadFile,
         &write_file::WriteFile,
@@ -31,20 +31,24 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
         &todo_write::TodoWrite,
     ],
     call_keys: &[],
-    source_hash: |tool| crate::source_hash("clemini", tool),
-    reply: wrap,
-    error_reply: word,
+    source_hashes: crate::source_hash::CLEMINI,
+    settings: CatalogueSettings::NONE,
+    reply,
+    error_reply,
+    error_code: None,
+    render,
+    render_error,
 };
 
-/// Replies are what the tool answers, and nothing around it.
-fn wrap(_: &Declaration, reply: Value, _: Duration) -> Value {
+/// Returns a tool's reply as it is: the contract puts nothing around it.
+fn reply(_: &Declaration, reply: Value, _: Duration) -> Value {
     reply
 }
 
-fn word(failure: &Failure<'_>) -> Value {
+fn error_reply(failure: &Failure<'_>) -> Value {
     let error = failure.error;
     let mut body = Map::new();
-    body.insert("error".to_owned(), say(failure.tool, error).into());
+    body.insert("error".to_owned(), message(failure.tool, error).into());
     body.insert("error_code".to_owned(), code(error.kind).into());
     if error.kind == ErrorKind::ConfirmationNeeded {
         body.insert("needs_confirmation".to_owned(), true.into());
@@ -59,7 +63,7 @@ fn word(failure: &Failure<'_>) -> Value {
     if error.kind == ErrorKind::ApprovalNeeded {
         context.insert("reason".to_owned(), error.kind.as_str().into());
     }
-    let hint = error.hint.as_deref().or_else(|| next_step(failure.tool, error.kind));
+    let hint = error.hint.as_deref().or_else(|| default_hint(failure.tool, error.kind));
     if let Some(hint) = hint {
         context.insert("hint".to_owned(), hint.into());
     }
@@ -69,7 +73,21 @@ fn word(failure: &Failure<'_>) -> Value {
     Value::Object(body)
 }
 
-fn say(tool: &str, error: &ToolError) -> String {
+/// Returns a file's text for `read_file`, and the reply's fields for every other tool.
+fn render(reply: &Value) -> Rendering<'_> {
+    match reply["contents"].as_str() {
+        Some(text) => Rendering::Content { text, is_cut: reply["truncated"] == true },
+        None => Rendering::Fields { data: reply, exit_code: reply["exit_code"].as_i64() },
+    }
+}
+
+fn render_error(reply: &Value) -> RenderedError<'_> {
+    let suggestions = reply["suggestions"].as_array().map(Vec::as_slice).unwrap_or_default();
+    RenderedError { suggestions, ..RenderedError::at(reply, "/error", "/context/hint") }
+}
+
+/// Returns the contract's sentence for an error.
+fn message(tool: &str, error: &ToolError) -> String {
     let path = error.path_text();
     match error.kind {
         ErrorKind::NotFound if matches!(tool, "grep" | "glob" | "bash") && !path.is_empty() => {
@@ -87,35 +105,42 @@ fn say(tool: &str, error: &ToolError) -> String {
         ErrorKind::Outside => format!("Access denied: {path} is outside allowed paths"),
         ErrorKind::Permission => format!("Access denied: {}", error.message),
         ErrorKind::NotText => {
-            format!("Cannot read {path}: it is binary, or text in an encoding that cannot be kept")
+            format!(
+                "Cannot read {path}: it is binary, or text in an encoding other than UTF-8 and UTF-16"
+            )
         }
         _ => error.message.clone(),
     }
 }
 
-fn next_step(tool: &str, kind: ErrorKind) -> Option<&'static str> {
+/// Returns the hint for an error that brings none of its own.
+fn default_hint(tool: &str, kind: ErrorKind) -> Option<&'static str> {
     match kind {
         ErrorKind::NotFound | ErrorKind::NotDirectory if matches!(tool, "grep" | "glob") => {
-            Some("give a directory of the workspace, or leave `directory` out")
+            Some("name a directory in the workspace, or leave out `directory`")
         }
         ErrorKind::NotFound | ErrorKind::NotDirectory if tool == "bash" => {
-            Some("give a directory of the workspace, or leave `working_directory` out")
+            Some("name a directory in the workspace, or leave out `working_directory`")
         }
         ErrorKind::NotFound => Some("check that the file exists or use glob to search"),
         ErrorKind::NoMatch => {
-            Some("read the file again and copy the text exactly, spaces included")
+            Some("read the file again and copy the text exactly, including spaces")
         }
-        ErrorKind::IsDirectory => Some("give the path of a file"),
-        ErrorKind::NotDirectory => Some("choose a path that does not go through a file"),
-        ErrorKind::NotText => Some("only text in UTF-8 or UTF-16 can be read or edited here"),
-        ErrorKind::Permission => Some("change its permissions yourself if this is wanted"),
+        ErrorKind::IsDirectory => Some("name a file instead of a directory"),
+        ErrorKind::NotDirectory => {
+            Some("one of the parents in this path is a file; choose another path")
+        }
+        ErrorKind::NotText => Some("this tool reads and edits only UTF-8 and UTF-16 text"),
+        ErrorKind::Permission => Some("if this is wanted, ask a person to change the permissions"),
         _ => None,
     }
 }
 
+/// Returns the contract's code for a kind of failure.
 fn code(kind: ErrorKind) -> &'static str {
     match kind {
-        // What only a person can say is nothing that an agent could confirm.
+        // An agent cannot confirm what only a person may approve, so this is not
+        // `NEEDS_CONFIRMATION`.
         ErrorKind::Outside
         | ErrorKind::Protected
         | ErrorKind::Permission

@@ -1,4 +1,4 @@
-//! The catalogue `forgekeeper`: tools behind a management API, with codes of its errors.
+//! The catalogue `forgekeeper`: tools behind a management API. Its errors carry codes.
 
 mod create_task_card;
 mod echo;
@@ -11,14 +11,9 @@ mod write_file;
 
 use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use toolcrib_core::catalogue::{Failure, millis};
-use toolcrib_core::command::{CommandRequest, Shell};
-use toolcrib_core::{Catalogue, Ctx, Declaration, ErrorKind, Plan, ToolError};
-
-use crate::operation::command::{self, Struck};
+use toolcrib_core::catalogue::{CatalogueSettings, Failure, RenderedError, Rendering, millis};
+use toolcrib_core::{Catalogue, Declaration, ErrorKind, ToolError};
 
 pub(crate) static CATALOGUE: Catalogue = Catalogue {
     name: "forgekeeper",
@@ -34,59 +29,26 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
         &create_task_card::CreateTaskCard,
     ],
     call_keys: &[],
-    source_hash: |tool| crate::source_hash("forgekeeper", tool),
-    reply: wrap,
-    error_reply: word,
+    source_hashes: crate::source_hash::FORGEKEEPER,
+    settings: CatalogueSettings {
+        root: Some("forgekeeper.root"),
+        allow: Some("forgekeeper.allow"),
+        switches: &[("run_bash", "forgekeeper.bash"), ("run_powershell", "forgekeeper.powershell")],
+        timeout_ms: Some("forgekeeper.timeout_ms"),
+        output_bytes: Some("forgekeeper.max_output_bytes"),
+        output_lines: Some("forgekeeper.max_output_lines"),
+        read_bytes: Some("forgekeeper.max_read_bytes"),
+        write_bytes: Some("forgekeeper.max_write_bytes"),
+        ..CatalogueSettings::NONE
+    },
+    reply,
+    error_reply,
+    error_code: Some(error_code),
+    render,
+    render_error,
 };
 
-/// What both shells take.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct CommandArgs {
-    /// Command to execute
-    command: String,
-    /// Directory to run in, relative to the sandbox root (default: the root)
-    cwd: Option<String>,
-}
-
-/// What both shells answer.
-#[derive(Serialize)]
-pub(crate) struct CommandReply {
-    stdout: String,
-    stderr: String,
-    exit_code: i32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    limit: Option<Struck>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    notes: Vec<String>,
-}
-
-impl CommandArgs {
-    fn request(&self, ctx: &Ctx, shell: Shell) -> CommandRequest {
-        let seconds = ctx.limits.deadline_ms.div_ceil(1000);
-        let request = command::request(ctx, shell, &self.command, seconds);
-        CommandRequest { directory: self.cwd.clone(), ..request }
-    }
-
-    fn check(&self, ctx: &Ctx, shell: Shell) -> Result<Plan, ToolError> {
-        let request = self.request(ctx, shell);
-        ctx.commands.check(&request)?;
-        Ok(Plan::command(&request))
-    }
-
-    fn run(&self, ctx: &Ctx, shell: Shell) -> Result<CommandReply, ToolError> {
-        let finished = command::run(ctx, &self.request(ctx, shell))?;
-        Ok(CommandReply {
-            exit_code: finished.exit_code(),
-            limit: Struck::of(finished.strike.as_ref()),
-            stdout: finished.stdout.text,
-            stderr: finished.stderr.text,
-            notes: finished.notes,
-        })
-    }
-}
-
-fn wrap(declaration: &Declaration, reply: Value, elapsed: Duration) -> Value {
+fn reply(declaration: &Declaration, reply: Value, elapsed: Duration) -> Value {
     json!({
         "ok": true,
         "tool": declaration.name,
@@ -95,38 +57,13 @@ fn wrap(declaration: &Declaration, reply: Value, elapsed: Duration) -> Value {
     })
 }
 
-fn word(failure: &Failure<'_>) -> Value {
+fn error_reply(failure: &Failure<'_>) -> Value {
     let error = failure.error;
     let number = |key: &str| error.context.get(key).and_then(Value::as_u64).unwrap_or_default();
-    let tool = failure.tool;
-    let (code, message) = match error.kind {
-        ErrorKind::NotOffered => ("tool_not_allowed", format!("Tool '{tool}' not in allowlist")),
-        ErrorKind::NoTool => ("tool_not_found", format!("Tool '{tool}' not found")),
-        ErrorKind::OutputTooLarge => {
-            let limit = number("limit_bytes");
-            ("output_too_large", format!("Tool output exceeded {limit} bytes"))
-        }
-        ErrorKind::Timeout => {
-            ("timeout", format!("Tool execution exceeded {}ms", number("limit_ms")))
-        }
-        ErrorKind::NotFound => ("ENOENT", "ENOENT: file not found".to_owned()),
-        ErrorKind::Permission => ("EACCES", "EACCES: permission denied".to_owned()),
-        ErrorKind::Exists => ("EEXIST", "EEXIST: file already exists".to_owned()),
-        ErrorKind::IsDirectory => ("EISDIR", "EISDIR: is a directory".to_owned()),
-        ErrorKind::NotDirectory => ("ENOTDIR", "ENOTDIR: not a directory".to_owned()),
-        ErrorKind::Outside => {
-            let path = error.path_text();
-            ("path_outside_sandbox", format!("Path '{path}' leads outside the sandbox"))
-        }
-        ErrorKind::TooLarge => ("size_exceeded", error.message.clone()),
-        ErrorKind::BadArgs => ("invalid_arguments", error.message.clone()),
-        ErrorKind::Refused => ("policy_denied", error.message.clone()),
-        kind => (kind.as_str(), error.message.clone()),
-    };
     let mut body = Map::new();
     body.insert("ok".to_owned(), false.into());
-    body.insert("error".to_owned(), code.into());
-    body.insert("message".to_owned(), message.into());
+    body.insert("error".to_owned(), error_code(error.kind).into());
+    body.insert("message".to_owned(), message(failure.tool, error, number).into());
     if error.kind == ErrorKind::OutputTooLarge {
         body.insert("actualBytes".to_owned(), number("actual_bytes").into());
     }
@@ -137,4 +74,58 @@ fn word(failure: &Failure<'_>) -> Value {
         body.insert("hint".to_owned(), hint.as_str().into());
     }
     Value::Object(body)
+}
+
+/// Returns the contract's code for a kind of failure, and our own where the contract has none.
+fn error_code(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::NotOffered => "tool_not_allowed",
+        ErrorKind::NoTool => "tool_not_found",
+        ErrorKind::OutputTooLarge => "output_too_large",
+        ErrorKind::Timeout => "timeout",
+        ErrorKind::NotFound => "ENOENT",
+        ErrorKind::Permission => "EACCES",
+        ErrorKind::Exists => "EEXIST",
+        ErrorKind::IsDirectory => "EISDIR",
+        ErrorKind::NotDirectory => "ENOTDIR",
+        ErrorKind::Outside => "path_outside_sandbox",
+        ErrorKind::TooLarge => "size_exceeded",
+        ErrorKind::BadArgs => "invalid_arguments",
+        ErrorKind::Refused => "policy_denied",
+        kind => kind.as_str(),
+    }
+}
+
+/// Returns the contract's sentence for an error, and our own where the contract has none.
+fn message(tool: &str, error: &ToolError, number: impl Fn(&str) -> u64) -> String {
+    match error.kind {
+        ErrorKind::NotOffered => format!("Tool '{tool}' not in allowlist"),
+        ErrorKind::NoTool => format!("Tool '{tool}' not found"),
+        ErrorKind::OutputTooLarge => {
+            format!("Tool output exceeded {} bytes", number("limit_bytes"))
+        }
+        ErrorKind::Timeout => format!("Tool execution exceeded {}ms", number("limit_ms")),
+        ErrorKind::NotFound => "ENOENT: file not found".to_owned(),
+        ErrorKind::Permission => "EACCES: permission denied".to_owned(),
+        ErrorKind::Exists => "EEXIST: file already exists".to_owned(),
+        ErrorKind::IsDirectory => "EISDIR: is a directory".to_owned(),
+        ErrorKind::NotDirectory => "ENOTDIR: not a directory".to_owned(),
+        ErrorKind::Outside => {
+            format!("Path '{}' leads outside the sandbox", error.path_text())
+        }
+        _ => error.message.clone(),
+    }
+}
+
+/// Returns the text of a file or a card, and the fields of the result for every other reply.
+fn render(reply: &Value) -> Rendering<'_> {
+    let result = &reply["result"];
+    match result["content"].as_str().or_else(|| result["card"].as_str()) {
+        Some(text) => Rendering::Content { text, is_cut: result["truncated"] == true },
+        None => Rendering::Fields { data: result, exit_code: result["exit_code"].as_i64() },
+    }
+}
+
+fn render_error(reply: &Value) -> RenderedError<'_> {
+    RenderedError::at(reply, "/message", "/hint")
 }

@@ -1,4 +1,4 @@
-//! The catalogue `hikai`: reading a connected repository, a plan, and validation of what is made.
+//! The catalogue `hikai`: tools that read a connected repository, keep a plan and validate outputs.
 
 mod list_dirs;
 mod list_files;
@@ -10,12 +10,12 @@ mod validate_output;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolcrib_core::catalogue::Failure;
-use toolcrib_core::{Catalogue, Connection, Ctx, Declaration, ErrorKind, ToolError};
+use toolcrib_core::catalogue::{CatalogueSettings, Failure, RenderedError, Rendering};
+use toolcrib_core::{Catalogue, Declaration, ErrorKind};
 
 pub(crate) static CATALOGUE: Catalogue = Catalogue {
     name: "hikai",
-    about: "Reading a connected repository; a plan of at most 15 items; validation of outputs",
+    about: "Read a connected repository, keep a plan of at most 15 items, validate outputs",
     tools: &[
         &list_dirs::ListDirs,
         &list_files::ListFiles,
@@ -25,22 +25,30 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
         &validate_output::ValidateOutput,
     ],
     call_keys: &[],
-    source_hash: |tool| crate::source_hash("hikai", tool),
-    reply: wrap,
-    error_reply: word,
+    source_hashes: crate::source_hash::HIKAI,
+    settings: CatalogueSettings {
+        connection: Some("hikai.connection"),
+        output_types: Some("hikai.output_types"),
+        ..CatalogueSettings::NONE
+    },
+    reply,
+    error_reply,
+    error_code: None,
+    render,
+    render_error,
 };
 
-/// Replies are the tool's output as it is.
-fn wrap(_: &Declaration, reply: Value, _: Duration) -> Value {
+/// Returns a tool's reply as it is: the contract puts nothing around it.
+fn reply(_: &Declaration, reply: Value, _: Duration) -> Value {
     reply
 }
 
-fn word(failure: &Failure<'_>) -> Value {
+fn error_reply(failure: &Failure<'_>) -> Value {
     let error = failure.error;
     let path = error.path_text();
     let text = match error.kind {
         ErrorKind::NoTool | ErrorKind::NotOffered => {
-            // The one failure that the contract answers with the whole ToolResult.
+            // Only for this failure does the contract return the whole ToolResult.
             let text = format!("Unknown tool: {}", failure.tool);
             let mut result = json!({"name": failure.tool, "input": failure.args, "error": text});
             if let Some(hint) = &error.hint {
@@ -58,17 +66,14 @@ fn word(failure: &Failure<'_>) -> Value {
     json!({"error": text})
 }
 
-/// Returns the connected repository.
-fn connection(ctx: &Ctx) -> Result<&Connection, ToolError> {
-    ctx.connection
-        .as_ref()
-        .ok_or_else(|| ToolError::new(ErrorKind::NoConnection, "No active GitHub connection found"))
+/// Returns a file's text for `read_file`, and the reply's fields for every other tool.
+fn render(reply: &Value) -> Rendering<'_> {
+    match reply["content"].as_str() {
+        Some(text) => Rendering::Content { text, is_cut: reply["truncated"] == true },
+        None => Rendering::Fields { data: reply, exit_code: None },
+    }
 }
 
-/// Returns the path of `name` in the directory `base`.
-fn join(base: &str, name: &str) -> String {
-    match base.trim_end_matches('/') {
-        "" | "." => name.to_owned(),
-        base => format!("{}/{name}", base.trim_start_matches("./")),
-    }
+fn render_error(reply: &Value) -> RenderedError<'_> {
+    RenderedError::at(reply, "/error", "/hint")
 }

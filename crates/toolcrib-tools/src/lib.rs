@@ -1,4 +1,4 @@
-//! The five catalogues: one file a tool, and [`operation`], which holds what they do, written once.
+//! The five catalogues: one file for each tool, and [`operation`] for what several tools do.
 
 mod clemini;
 mod forgekeeper;
@@ -9,13 +9,10 @@ mod wink;
 
 use toolcrib_core::Catalogue;
 
-include!(concat!(env!("OUT_DIR"), "/code.rs"));
-
-/// Returns the hash of the file that a tool is in: its own, or that of tools which share one.
-fn source_hash(catalogue: &str, tool: &str) -> &'static str {
-    let own = CODE.iter().filter(|(of, ..)| *of == catalogue);
-    let begins = |name: &str| tool == name || tool.starts_with(&format!("{name}_"));
-    own.filter(|(_, name, _)| begins(name)).map(|(.., hash)| *hash).max().unwrap_or_default()
+/// The hashes of the tools' source code, one table for each catalogue. `build.rs` writes them: a
+/// catalogue without a folder of its own has no table, and does not compile.
+mod source_hash {
+    include!(concat!(env!("OUT_DIR"), "/source_hash.rs"));
 }
 
 /// Every catalogue.

@@ -1,4 +1,4 @@
-//! The catalogue `nachos`: tools as isolated workers, with security tiers and one result form.
+//! The catalogue `nachos`: tools as isolated workers, with security tiers and one result format.
 
 mod calculator;
 mod filesystem;
@@ -6,32 +6,37 @@ mod filesystem;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use toolcrib_core::catalogue::{Failure, millis};
+use toolcrib_core::catalogue::{CatalogueSettings, Failure, RenderedError, Rendering, millis};
 use toolcrib_core::{Catalogue, Declaration, ErrorKind, ToolError};
 
 pub(crate) static CATALOGUE: Catalogue = Catalogue {
     name: "nachos",
-    about: "Tools as isolated workers with security tiers 0-4; one form for every result",
+    about: "Tools as isolated workers with security tiers 0-4; one format for every result",
     tools: &[&calculator::Calculator, &filesystem::Filesystem],
     call_keys: &["sessionId", "callId"],
-    source_hash: |tool| crate::source_hash("nachos", tool),
-    reply: wrap,
-    error_reply: word,
+    source_hashes: crate::source_hash::NACHOS,
+    settings: CatalogueSettings::NONE,
+    reply,
+    error_reply,
+    error_code: None,
+    render,
+    render_error,
 };
 
-fn wrap(_: &Declaration, reply: Value, elapsed: Duration) -> Value {
+fn reply(_: &Declaration, reply: Value, elapsed: Duration) -> Value {
     json!({"success": true, "result": reply, "metadata": {"duration": millis(elapsed)}})
 }
 
-fn word(failure: &Failure<'_>) -> Value {
+fn error_reply(failure: &Failure<'_>) -> Value {
     let error = failure.error;
     let mut body = Map::new();
     body.insert("code".to_owned(), code(error.kind).into());
-    body.insert("message".to_owned(), say(error).into());
+    body.insert("message".to_owned(), message(error).into());
     let mut details = error.context.clone();
     details.insert("kind".to_owned(), error.kind.as_str().into());
-    if let Some(message) = validation(failure) {
-        // The contract has words of its own for this; ours say what was wrong with it.
+    if let Some(message) = expression_message(failure) {
+        // The contract fixes this message. Our own message names the mistake, so it is kept as the
+        // reason.
         details.shift_remove("arguments");
         details.insert("reason".to_owned(), error.message.as_str().into());
         body.insert("message".to_owned(), message.into());
@@ -47,15 +52,28 @@ fn word(failure: &Failure<'_>) -> Value {
     })
 }
 
-/// Returns what the contract says of an expression that is missing or not a string.
-fn validation(failure: &Failure<'_>) -> Option<&'static str> {
-    let is_type = failure.error.context.contains_key("arguments");
+/// Returns the contract's message for an expression that is missing or not a string.
+fn expression_message(failure: &Failure<'_>) -> Option<&'static str> {
+    let is_type_error = failure.error.context.contains_key("arguments");
     let expression = &failure.args["expression"];
-    let is_it = failure.tool == "calculator" && is_type && !expression.is_string();
-    is_it.then_some("expression must be a string")
+    let is_meant = failure.tool == "calculator" && is_type_error && !expression.is_string();
+    is_meant.then_some("expression must be a string")
 }
 
-fn say(error: &ToolError) -> String {
+/// Returns a file's text, and the fields of the result for every other reply.
+fn render(reply: &Value) -> Rendering<'_> {
+    match &reply["result"] {
+        Value::String(text) => Rendering::Content { text, is_cut: false },
+        data => Rendering::Fields { data, exit_code: None },
+    }
+}
+
+fn render_error(reply: &Value) -> RenderedError<'_> {
+    RenderedError::at(reply, "/error/message", "/error/details/hint")
+}
+
+/// Returns the contract's sentence for an error.
+fn message(error: &ToolError) -> String {
     let path = error.path_text();
     match error.kind {
         ErrorKind::Outside => format!("Path {path} is not in allowed directories"),
@@ -67,6 +85,7 @@ fn say(error: &ToolError) -> String {
     }
 }
 
+/// Returns the contract's code for a kind of failure.
 fn code(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::NoTool => "TOOL_NOT_FOUND",

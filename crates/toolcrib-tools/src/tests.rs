@@ -1,9 +1,12 @@
 //! What holds for every tool of every catalogue. Adding a tool adds no test here.
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::time::Duration;
 
-use serde_json::Value;
-use toolcrib_core::{AnyTool, Catalogue, Declaration, json};
+use serde_json::{Value, json as value};
+use toolcrib_core::catalogue::Failure;
+use toolcrib_core::{AnyTool, Catalogue, Declaration, ErrorKind, ToolError, json};
 
 use crate::CATALOGUES;
 
@@ -88,15 +91,48 @@ fn every_example_is_json_and_a_sentence() {
 }
 
 #[test]
+fn every_tool_has_a_source_hash() {
+    each(|catalogue, _, declaration| {
+        let what = format!("{}/{}", catalogue.name, declaration.name);
+        assert_eq!(catalogue.source_hash(declaration.name).len(), 16, "{what}");
+    });
+}
+
+#[test]
 fn no_tool_file_is_forgotten() {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
     for catalogue in CATALOGUES {
-        #[expect(clippy::disallowed_methods, reason = "the test looks at its own source")]
+        #[expect(clippy::disallowed_methods, reason = "the test reads its own source")]
         let files = std::fs::read_dir(format!("{source}/{}", catalogue.name)).unwrap();
         let files: BTreeSet<String> = files
             .map(|file| file.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
             .collect();
         let tools = catalogue.tools.iter().map(|tool| tool.declaration().name.to_owned());
         assert_eq!(files, tools.collect(), "{}", catalogue.name);
+    }
+}
+
+/// Every kind of failure in every catalogue's format, and a success beside them.
+#[test]
+fn replies_have_these_formats() {
+    let elapsed = Duration::from_millis(7);
+    for catalogue in CATALOGUES {
+        let declaration = catalogue.tools[0].declaration();
+        let reply =
+            value!({"output": "done", "files_affected": ["a.txt"], "metadata": {"lines": 2}});
+        let mut all = format!("success: {}\n", (catalogue.reply)(declaration, reply, elapsed));
+        for kind in ErrorKind::ALL {
+            let error = ToolError::new(kind, "what went wrong")
+                .hint("what to do next")
+                .at("a.txt")
+                .with("limit_ms", 500)
+                .with("limit_bytes", 100)
+                .with("actual_bytes", 200);
+            let args = value!({"path": "a.txt"});
+            let failure = Failure { tool: declaration.name, args: &args, error: &error, elapsed };
+            let reply = (catalogue.error_reply)(&failure);
+            let _ = writeln!(all, "{}: {reply}", kind.as_str());
+        }
+        insta::assert_snapshot!(format!("replies_of_{}", catalogue.name), all);
     }
 }

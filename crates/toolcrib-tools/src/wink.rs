@@ -1,4 +1,4 @@
-//! The catalogue `wink`: tools of a CLI agent, with risk levels and errors that suggest.
+//! The catalogue `wink`: tools for a command-line agent. Its errors suggest what to do next.
 
 mod create_directory;
 mod create_file;
@@ -12,14 +12,13 @@ mod terminal_last_command;
 
 use std::time::Duration;
 
-use serde::Serialize;
 use serde_json::{Map, Value, json};
-use toolcrib_core::catalogue::{Failure, millis};
+use toolcrib_core::catalogue::{CatalogueSettings, Failure, RenderedError, Rendering, millis};
 use toolcrib_core::{Catalogue, Declaration, ErrorKind, ToolError};
 
 pub(crate) static CATALOGUE: Catalogue = Catalogue {
     name: "wink",
-    about: "Files, search, terminal and web for a CLI agent; risk levels; errors that suggest",
+    about: "Files, search and terminal for a command-line agent; errors suggest the next step",
     tools: &[
         &create_file::CreateFile,
         &read_file::ReadFile,
@@ -32,27 +31,16 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
         &create_directory::CreateDirectory,
     ],
     call_keys: &[],
-    source_hash: |tool| crate::source_hash("wink", tool),
-    reply: wrap,
-    error_reply: word,
+    source_hashes: crate::source_hash::WINK,
+    settings: CatalogueSettings::NONE,
+    reply,
+    error_reply,
+    error_code: None,
+    render,
+    render_error,
 };
 
-/// The directory that is meant when none is named.
-#[expect(clippy::unnecessary_wraps, reason = "serde wants the field's type")]
-fn here() -> Option<String> {
-    Some(".".to_owned())
-}
-
-/// What a wink tool answers.
-#[derive(Serialize)]
-pub(crate) struct Reply<M> {
-    output: String,
-    files_affected: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    metadata: Option<M>,
-}
-
-fn wrap(declaration: &Declaration, mut reply: Value, elapsed: Duration) -> Value {
+fn reply(declaration: &Declaration, mut reply: Value, elapsed: Duration) -> Value {
     let mut take = |key: &str| reply.as_object_mut().and_then(|reply| reply.shift_remove(key));
     let mut wrapped = Map::new();
     wrapped.insert("tool".to_owned(), declaration.name.into());
@@ -66,10 +54,10 @@ fn wrap(declaration: &Declaration, mut reply: Value, elapsed: Duration) -> Value
     Value::Object(wrapped)
 }
 
-fn word(failure: &Failure<'_>) -> Value {
-    let said = say(failure.tool, failure.error);
-    let mut output = format!("Error: {}", said.message);
-    // What a command had printed before its time was up.
+fn error_reply(failure: &Failure<'_>) -> Value {
+    let error = in_contract(failure.tool, failure.error);
+    let mut output = format!("Error: {}", error.message);
+    // What a command printed before it timed out.
     for stream in ["stdout", "stderr"] {
         if let Some(printed) = failure.error.context.get(stream).and_then(Value::as_str)
             && !printed.is_empty()
@@ -81,20 +69,35 @@ fn word(failure: &Failure<'_>) -> Value {
         "tool": failure.tool,
         "success": false,
         "output": output,
-        "error": {"code": said.code, "message": said.message, "suggestion": said.suggestion},
+        "error": {"code": error.code, "message": error.message, "suggestion": error.suggestion},
         "files_affected": [],
         "execution_time_ms": millis(failure.elapsed),
     })
 }
 
-/// A failure in this catalogue's words.
-struct Said {
+/// Returns the output as content if it is a listing: several lines, of a call that changed nothing.
+fn render(reply: &Value) -> Rendering<'_> {
+    let text = reply["output"].as_str().unwrap_or_default();
+    let is_unchanged = reply["files_affected"].as_array().is_some_and(Vec::is_empty);
+    if is_unchanged && text.contains('\n') {
+        return Rendering::Content { text, is_cut: false };
+    }
+    Rendering::Message(text)
+}
+
+fn render_error(reply: &Value) -> RenderedError<'_> {
+    RenderedError::at(reply, "/error/message", "/error/suggestion")
+}
+
+/// An error in the contract's words.
+struct WinkError {
     code: &'static str,
     message: String,
     suggestion: String,
 }
 
-fn say(tool: &str, error: &ToolError) -> Said {
+/// Returns an error in the contract's words.
+fn in_contract(tool: &str, error: &ToolError) -> WinkError {
     let path = error.path_text();
     let (code, message, suggestion) = match error.kind {
         ErrorKind::Outside => (
@@ -106,7 +109,7 @@ fn say(tool: &str, error: &ToolError) -> Said {
             ("command_not_found", error.message.clone(), "Check the spelling")
         }
         ErrorKind::Failed if tool == "run_in_terminal" => {
-            ("command_failed", error.message.clone(), "Read what it printed")
+            ("command_failed", error.message.clone(), "Read the output")
         }
         ErrorKind::NotFound if tool == "terminal_last_command" => {
             ("no_command_history", error.message.clone(), "Run a command first")
@@ -114,7 +117,7 @@ fn say(tool: &str, error: &ToolError) -> Said {
         ErrorKind::NotFound if matches!(tool, "list_dir" | "file_search") => (
             "directory_not_found",
             format!("Directory '{path}' not found"),
-            "Check the name, or list the directory above it",
+            "Check the name, or list the parent directory",
         ),
         ErrorKind::NotFound => (
             "file_not_found",
@@ -124,40 +127,41 @@ fn say(tool: &str, error: &ToolError) -> Said {
         ErrorKind::Exists => (
             "file_exists",
             format!("File '{path}' already exists. Use replace_string_in_file to modify"),
-            "Use replace_string_in_file to change it, or choose another name",
+            "Use replace_string_in_file to change the file, or choose another name",
         ),
         ErrorKind::Permission => (
             "permission_denied",
             format!("{} - permission denied", cannot(tool, path)),
-            "Change the permissions yourself if this is wanted, or choose another path",
+            "Choose another path, or ask a person to change the permissions",
         ),
         ErrorKind::NotDirectory if tool == "create_directory" => (
             "path_is_file",
             format!("Path '{path}' exists as a file, cannot create directory"),
-            "Choose another name, or a directory that does not go through a file",
+            "Choose another name, or a path without a file among its parents",
         ),
         ErrorKind::NotDirectory if matches!(tool, "list_dir" | "file_search") => (
             "not_a_directory",
             format!("Path '{path}' is not a directory"),
-            "Use read_file for a file, or list the directory it is in",
+            "Use read_file for a file, or list its parent directory",
         ),
         ErrorKind::BadRange => {
-            ("invalid_line_range", error.message.clone(), "Ask for lines that the file has")
+            ("invalid_line_range", error.message.clone(), "Request lines within the file")
         }
         ErrorKind::NoMatch => (
             "string_not_found",
             error.message.clone(),
-            "Read the file again and copy the text exactly, spaces included",
+            "Read the file again and copy the text exactly, including spaces",
         ),
-        kind => (code(kind), sentence(&error.message).replace('`', "'"), fallback(kind)),
+        kind => (code(kind), sentence(&error.message).replace('`', "'"), default_suggestion(kind)),
     };
     let suggestion = match &error.hint {
         Some(hint) if !matches!(error.kind, ErrorKind::Outside) => sentence(hint),
         _ => suggestion.to_owned(),
     };
-    Said { code, message, suggestion }
+    WinkError { code, message, suggestion }
 }
 
+/// Returns which operation of a tool was denied.
 fn cannot(tool: &str, path: &str) -> String {
     match tool {
         "list_dir" => "Cannot list directory".to_owned(),
@@ -169,6 +173,7 @@ fn cannot(tool: &str, path: &str) -> String {
     }
 }
 
+/// Returns the contract's code for a kind of failure that needs no knowledge of the tool.
 fn code(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::NoTool => "tool_not_found",
@@ -182,20 +187,23 @@ fn code(kind: ErrorKind) -> &'static str {
     }
 }
 
-fn fallback(kind: ErrorKind) -> &'static str {
+/// Returns the suggestion for an error that brings no hint.
+fn default_suggestion(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::BadArgs => "Correct the parameters and call again",
-        ErrorKind::TooLarge | ErrorKind::OutputTooLarge => "Ask for less, or split it",
+        ErrorKind::TooLarge | ErrorKind::OutputTooLarge => {
+            "Request less at a time, or split the content"
+        }
         ErrorKind::IsDirectory => "Use list_dir for a directory",
         ErrorKind::NotRegular | ErrorKind::NotText => "Choose a text file",
-        ErrorKind::Timeout => "Try again, or ask for less",
-        ErrorKind::NotDirectory => "Choose a path that does not go through a file",
-        ErrorKind::Cancelled => "Call again if it is still wanted",
+        ErrorKind::Timeout => "Try again, or request less",
+        ErrorKind::NotDirectory => "Choose a path without a file among its parents",
+        ErrorKind::Cancelled => "Call again if you still need it",
         _ => "Report this if it happens again",
     }
 }
 
-/// Begins with a capital, as sentences here do.
+/// Returns the text with a capital first letter, as the contract writes its sentences.
 fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     match chars.next() {

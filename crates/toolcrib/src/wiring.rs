@@ -4,6 +4,7 @@
 //! opened. `Diagnosis` opens each part on its own, for `toolcrib doctor`.
 
 mod capabilities;
+mod catalogue;
 mod config;
 mod crib;
 mod diagnosis;

@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolcrib::wiring::{Crib, OpenOptions, session};
+use toolcrib_core::catalogue::{CatalogueSettings, RenderedError, Rendering};
 use toolcrib_core::{
     Call, Cancel, Catalogue, Ctx, Declaration, Effect, Limits, Tier, Tool, ToolError, Toolset,
 };
@@ -66,9 +67,13 @@ static CATALOGUE: Catalogue = Catalogue {
     about: "A tool that does nothing",
     tools: &[&Nothing],
     call_keys: &[],
-    source_hash: |_| "",
+    source_hashes: &[],
+    settings: CatalogueSettings::NONE,
     reply: |_, reply, _| reply,
     error_reply: |failure| json!({"error": failure.error.message}),
+    error_code: None,
+    render: |reply| Rendering::Fields { data: reply, exit_code: None },
+    render_error: |_| RenderedError::default(),
 };
 
 static SHELF: &[&Catalogue] = &[&CATALOGUE];

@@ -6,7 +6,7 @@ use toolcrib_core::command::{CommandRequest, OnTimeout, Ran, Shell};
 use toolcrib_core::schema::Within;
 use toolcrib_core::{Ctx, Declaration, Effect, Example, Limits, Plan, Tier, Tool, ToolError};
 
-use crate::operation::command::{self, Struck};
+use crate::operation::command::{self, StruckLimit};
 
 pub(crate) struct Bash;
 
@@ -16,18 +16,18 @@ pub(crate) struct Args {
     /// Command to run (e.g., `cargo test`, `gh issue view 42`)
     command: String,
     /// What this command does (for logging)
-    #[expect(dead_code, reason = "it is for the record, which has all arguments")]
+    #[expect(dead_code, reason = "only the record, which holds all arguments, needs it")]
     description: Option<String>,
     /// Directory to run in. (default: cwd)
     working_directory: Option<String>,
     /// Maximum time to wait for the command. (default: 120)
     timeout_seconds: Option<Within<1, 86_400>>,
     /// Skip confirmation for destructive commands. (default: false)
-    #[expect(dead_code, reason = "whoever decides looks at it, and no tool does")]
+    #[expect(dead_code, reason = "policy reads it; the tool does not")]
     confirmed: Option<bool>,
     /// Return immediately with `task_id`. (default: false)
     run_in_background: Option<bool>,
-    /// When the time is up: `kill` the command, or `keep` it as a background task. (default: kill)
+    /// What to do at the timeout: `kill` the command, or `keep` it running as a background task. (default: kill)
     on_timeout: Option<TimeoutAction>,
 }
 
@@ -46,10 +46,10 @@ pub(crate) enum Reply {
         stderr: String,
         exit_code: i32,
         #[serde(skip_serializing_if = "Option::is_none")]
-        limit: Option<Struck>,
+        limit: Option<StruckLimit>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         notes: Vec<String>,
-        /// For reading what was left out.
+        /// Set when output was cut, so that `task_output` can read the rest.
         #[serde(skip_serializing_if = "Option::is_none")]
         task_id: Option<String>,
     },
@@ -65,14 +65,13 @@ pub(crate) enum Reply {
     },
 }
 
-/// How long a command may take if nobody says.
-const DEFAULT_SECONDS: u64 = 120;
+/// The timeout of a command when the call sets none.
+const DEFAULT_TIMEOUT_SECONDS: u64 = 120;
 
 static DECLARATION: Declaration = Declaration {
     name: "bash",
-    summary: "Execute a shell command in a sandbox: the workspace can be written, the rest of the \
-              system is read-only or not there, and there is no network unless the operator opened \
-              it. Returns: {stdout, stderr, exit_code, limit?, notes?, task_id?} or {task_id, status} \
+    summary: "Execute a shell command in a sandbox: it can write to the workspace, the rest of the system \
+              is read-only or hidden, and there is no network unless the operator allows it. Returns: {stdout, stderr, exit_code, limit?, notes?, task_id?} or {task_id, status} \
               when run_in_background=true",
     tier: Tier::Restricted,
     effect: Effect::Write,
@@ -87,7 +86,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "Run in different directory.",
+            about: "Run in a different directory.",
             files: &[("frontend/package.json", "{}")],
             before: &[],
             args: r#"{"command": "ls; touch built", "working_directory": "frontend"}"#,
@@ -95,7 +94,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[("frontend/built", "")],
         },
         Example {
-            about: "Command failure.",
+            about: "A failed command returns its exit code.",
             files: &[],
             before: &[],
             args: r#"{"command": "echo mismatched types >&2; exit 101"}"#,
@@ -103,23 +102,23 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "A directory that is not there.",
+            about: "A missing directory is an error.",
             files: &[],
             before: &[],
             args: r#"{"command": "ls", "working_directory": "nowhere"}"#,
             reply: r#"{"error": "Directory not found: nowhere", "error_code": "NOT_FOUND",
                 "context": {"file_path": "nowhere",
-                    "hint": "give a directory of the workspace, or leave `working_directory` out"}}"#,
+                    "hint": "name a directory in the workspace, or leave out `working_directory`"}}"#,
             leaves: &[],
         },
         Example {
-            about: "A command that takes too long is ended, and what it printed comes back.",
+            about: "A command that times out is killed, and its output so far is returned.",
             files: &[],
             before: &[],
             args: r#"{"command": "echo begun; sleep 60", "timeout_seconds": 1}"#,
             reply: r#"{"error": "Command timed out after 1 seconds", "error_code": "TIMEOUT",
                 "context": {"limit_ms": 1000, "stdout": "begun\n", "stderr": "",
-                    "hint": "give it more time, or do less at once"}}"#,
+                    "hint": "raise the timeout, or split the work into smaller commands"}}"#,
             leaves: &[],
         },
     ],
@@ -127,7 +126,7 @@ static DECLARATION: Declaration = Declaration {
 
 impl Args {
     fn request(&self, ctx: &Ctx) -> CommandRequest {
-        let seconds = self.timeout_seconds.map_or(DEFAULT_SECONDS, Within::get);
+        let seconds = self.timeout_seconds.map_or(DEFAULT_TIMEOUT_SECONDS, Within::get);
         let keeps = self.on_timeout == Some(TimeoutAction::Keep);
         CommandRequest {
             directory: self.working_directory.clone(),
@@ -160,7 +159,7 @@ impl Tool for Bash {
             return Ok(Reply::Started { task_id, status: "running" });
         }
         let finished = match ctx.commands.run(&request, &ctx.cancel)? {
-            Ran::Over(finished) => command::settle(ctx, &request, *finished)?,
+            Ran::Over(finished) => command::finish(ctx, &request, *finished)?,
             Ran::Kept(task) => {
                 let (stdout, stderr) = (task.stdout.text, task.stderr.text);
                 return Ok(Reply::Kept { task_id, status: "running", stdout, stderr });
@@ -169,7 +168,7 @@ impl Tool for Bash {
         let is_cut = finished.stdout.is_cut || finished.stderr.is_cut;
         Ok(Reply::Over {
             exit_code: finished.exit_code(),
-            limit: Struck::of(finished.strike.as_ref()),
+            limit: StruckLimit::of(finished.strike.as_ref()),
             stdout: finished.stdout.text,
             stderr: finished.stderr.text,
             notes: finished.notes,

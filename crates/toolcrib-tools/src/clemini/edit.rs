@@ -8,7 +8,7 @@ use toolcrib_core::{
     Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
-use crate::operation::edit::{self, Miss, Replacement, Which};
+use crate::operation::edit::{self, Miss, Occurrences, Replacement};
 use crate::operation::{lines, similar};
 
 pub(crate) struct Edit;
@@ -18,7 +18,7 @@ pub(crate) struct Edit;
 pub(crate) struct Args {
     /// Path to file
     file_path: String,
-    /// Exact string to find and replace. Only optional when `create_if_not_exists` is true and the
+    /// Exact string to find and replace. Optional only when `create_if_not_exists` is true and the
     /// file does not exist.
     old_string: Option<String>,
     /// Replacement string
@@ -38,8 +38,8 @@ pub(crate) struct Reply {
     created: Option<bool>,
 }
 
-/// The most characters of a line that a suggestion shows.
-const SHOWN: usize = 200;
+/// The most bytes of one line in a suggestion.
+const MOST_SUGGESTION_BYTES: usize = 200;
 
 static DECLARATION: Declaration = Declaration {
     name: "edit",
@@ -50,7 +50,7 @@ static DECLARATION: Declaration = Declaration {
     limits: Limits::DEFAULT,
     examples: &[
         Example {
-            about: "A simple replacement.",
+            about: "Replace one occurrence.",
             files: &[("src/lib.rs", "let x = 5;\n")],
             before: &[],
             args: r#"{"file_path": "src/lib.rs", "old_string": "let x = 5;", "new_string": "let x = 10;"}"#,
@@ -58,7 +58,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[("src/lib.rs", "let x = 10;\n")],
         },
         Example {
-            about: "All occurrences.",
+            about: "Replace all occurrences.",
             files: &[("src/main.rs", "println!(1); println!(2);")],
             before: &[],
             args: r#"{"file_path": "src/main.rs", "old_string": "println!", "new_string": "eprintln!",
@@ -67,7 +67,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[("src/main.rs", "eprintln!(1); eprintln!(2);")],
         },
         Example {
-            about: "A file that is missing is made, if that is wanted.",
+            about: "Create the file if it is missing.",
             files: &[],
             before: &[],
             args: r#"{"file_path": "new_module.rs", "new_string": "pub fn init() {}",
@@ -76,7 +76,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[("new_module.rs", "pub fn init() {}")],
         },
         Example {
-            about: "A string that is there several times is not guessed at.",
+            about: "A string with several matches is an error that lists them.",
             files: &[("src/lib.rs", "let x = 5;\nlet x = foo();\nlet x: i32\n")],
             before: &[],
             args: r#"{"file_path": "src/lib.rs", "old_string": "let x", "new_string": "let y"}"#,
@@ -84,18 +84,18 @@ static DECLARATION: Declaration = Declaration {
                 "error_code": "NOT_UNIQUE",
                 "suggestions": ["let x = 5;", "let x = foo();", "let x: i32"],
                 "context": {"occurrences": 3, "lines": [1, 2, 3], "file_path": "src/lib.rs",
-                    "hint": "add lines around the one you mean, or set replace_all"}}"#,
+                    "hint": "include surrounding lines to make it unique, or set replace_all"}}"#,
             leaves: &[("src/lib.rs", "let x = 5;\nlet x = foo();\nlet x: i32\n")],
         },
         Example {
-            about: "A string that is not there comes with the nearest text.",
+            about: "A string without a match is an error that shows the most similar text.",
             files: &[("src/lib.rs", "fn a() {}\nlet total = 5;\n")],
             before: &[],
             args: r#"{"file_path": "src/lib.rs", "old_string": "let totals = 5;", "new_string": "x"}"#,
             reply: r#"{"error": "String not found in file", "error_code": "NOT_FOUND",
                 "suggestions": [{"line": 2, "text": "let total = 5;", "similarity": "93%"}],
                 "context": {"file_path": "src/lib.rs",
-                    "hint": "read the file again and copy the text exactly, spaces included"}}"#,
+                    "hint": "read the file again and copy the text exactly, including spaces"}}"#,
             leaves: &[],
         },
     ],
@@ -133,7 +133,7 @@ impl Tool for Edit {
     }
 }
 
-/// Whether the call is to make a file that is not there.
+/// Returns whether the call creates its file, because the file is missing and the call asks for that.
 fn is_new(ctx: &Ctx, args: &Args) -> Result<bool, ToolError> {
     if args.create_if_not_exists != Some(true) {
         return Ok(false);
@@ -148,15 +148,17 @@ fn is_new(ctx: &Ctx, args: &Args) -> Result<bool, ToolError> {
 fn replacement(args: &Args) -> Result<Replacement<'_>, ToolError> {
     let refuse = |message: &str| ToolError::new(ErrorKind::BadArgs, message).at(&args.file_path);
     let old = args.old_string.as_deref().filter(|old| !old.is_empty()).ok_or_else(|| {
-        refuse("`old_string` is needed: it may be left out only to make a file that does not exist")
+        refuse("`old_string` is required unless `create_if_not_exists` creates a new file")
     })?;
     if old == args.new_string {
-        return Err(refuse("`old_string` and `new_string` are the same, so nothing would change"));
+        return Err(refuse("`old_string` and `new_string` are identical, so nothing would change"));
     }
-    let which = if args.replace_all == Some(true) { Which::All } else { Which::Only };
-    Ok(Replacement { old, new: &args.new_string, which })
+    let occurrences =
+        if args.replace_all == Some(true) { Occurrences::All } else { Occurrences::Only };
+    Ok(Replacement { old, new: &args.new_string, occurrences })
 }
 
+/// Returns the error for a replacement that was not made, with the passages the caller may have meant.
 fn missed(args: &Args, text: &str, miss: &Miss) -> ToolError {
     let path = &args.file_path;
     match miss {
@@ -164,11 +166,11 @@ fn missed(args: &Args, text: &str, miss: &Miss) -> ToolError {
             let all = lines::of(text);
             let line = |number: &usize| {
                 let line = all.get(number - 1).copied().unwrap_or_default().trim();
-                Value::from(lines::cut(line, SHOWN))
+                Value::from(lines::cut(line, MOST_SUGGESTION_BYTES))
             };
             let message = format!("String matches {count} locations. Provide more context.");
             ToolError::new(ErrorKind::NotUnique, message)
-                .hint("add lines around the one you mean, or set replace_all")
+                .hint("include surrounding lines to make it unique, or set replace_all")
                 .at(path)
                 .with("suggestions", numbers.iter().take(10).map(line).collect::<Vec<_>>())
                 .with("occurrences", *count)
@@ -181,7 +183,7 @@ fn missed(args: &Args, text: &str, miss: &Miss) -> ToolError {
                 .into_iter()
                 .map(|passage| {
                     let similarity = format!("{:.0}%", passage.similarity * 100.0);
-                    let text = lines::cut(&passage.text, 10 * SHOWN);
+                    let text = lines::cut(&passage.text, 10 * MOST_SUGGESTION_BYTES);
                     json!({"line": passage.line, "text": text, "similarity": similarity})
                 })
                 .collect();

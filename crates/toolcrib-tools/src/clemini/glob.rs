@@ -1,4 +1,4 @@
-//! `glob`: files whose path matches a pattern.
+//! `glob`: finds files whose path matches a pattern.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,8 +15,8 @@ pub(crate) struct Args {
     pattern: String,
     /// Search directory. (default: cwd)
     directory: Option<String>,
-    /// `name`, `modified` (latest first), or `size` (largest first). (default: name)
-    sort: Option<Order>,
+    /// Sort order: `name`, `modified` (latest first), or `size` (largest first). (default: name)
+    sort: Option<GlobSort>,
     /// Max results. (default: no limit)
     head_limit: Option<Within<1, 1_000_000_000>>,
     /// Skip first N results. (default: 0)
@@ -25,7 +25,7 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Order {
+enum GlobSort {
     Name,
     Modified,
     Size,
@@ -39,13 +39,13 @@ pub(crate) struct Reply {
     truncated: bool,
 }
 
-/// What a reply may hold beside its paths.
-const ROOM: usize = 4 << 10;
+/// The bytes of a reply that are not paths.
+const REPLY_OVERHEAD_BYTES: usize = 4 << 10;
 
 static DECLARATION: Declaration = Declaration {
     name: "glob",
-    summary: "Find files matching a pattern, by ripgrep's rules: hidden files and what .gitignore \
-              hides are passed over. Returns: {matches[], count, total_found, truncated}",
+    summary: "Find files matching a pattern. Like ripgrep, it skips hidden files and files that .gitignore \
+              excludes. Returns: {matches[], count, total_found, truncated}",
     tier: Tier::Standard,
     effect: Effect::Read,
     limits: Limits { output_bytes: 512 << 10, ..Limits::DEFAULT },
@@ -65,7 +65,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "Find in specific directory, sorted by size.",
+            about: "Find in a specific directory, sorted by size.",
             files: &[("docs/A.md", "a"), ("docs/B.md", "bb"), ("docs/sub/C.md", ""), ("D.md", "")],
             before: &[],
             args: r#"{"pattern": "*.md", "directory": "docs", "sort": "size"}"#,
@@ -82,7 +82,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "No matches.",
+            about: "No matches return an empty list.",
             files: &[("a.ts", "")],
             before: &[],
             args: r#"{"pattern": "**/*.xyz"}"#,
@@ -90,7 +90,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "A pattern that is none.",
+            about: "An invalid pattern is an error.",
             files: &[],
             before: &[],
             args: r#"{"pattern": "src/{a,b"}"#,
@@ -118,14 +118,14 @@ impl Tool for Glob {
         let ask = Ask {
             scope: scope(&args),
             sort: match args.sort {
-                None | Some(Order::Name) => Sort::Name,
-                Some(Order::Modified) => Sort::Modified,
-                Some(Order::Size) => Sort::Size,
+                None | Some(GlobSort::Name) => Sort::Name,
+                Some(GlobSort::Modified) => Sort::Modified,
+                Some(GlobSort::Size) => Sort::Size,
             },
             page: Page {
                 skip: args.offset.map_or(0, Within::get) as usize,
                 most: args.head_limit.map_or(usize::MAX, |limit| limit.get() as usize),
-                most_bytes: DECLARATION.limits.output_bytes - ROOM,
+                most_bytes: DECLARATION.limits.output_bytes - REPLY_OVERHEAD_BYTES,
             },
         };
         let names = ctx.search.glob(&ask, &ctx.cancel)?;

@@ -1,4 +1,4 @@
-//! `grep`: lines of files that match a regular expression.
+//! `grep`: finds lines that match a regular expression.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,9 +17,9 @@ pub(crate) struct Args {
     pattern: String,
     /// Search directory. (default: cwd)
     directory: Option<String>,
-    /// File glob filter; without a slash it is about names at any depth. (default: `**/*`)
+    /// File glob filter; a glob without a slash matches file names at any depth. (default: `**/*`)
     file_pattern: Option<String>,
-    /// File type filter: ripgrep's type names, or an extension (`rs`, `ts`, `py`, etc.)
+    /// File type filter: a type name of ripgrep, or a file extension (`rs`, `ts`, `py`, etc.)
     #[serde(rename = "type")]
     kind: Option<String>,
     /// `content`, `files_with_matches`, `count`. (default: content)
@@ -76,13 +76,13 @@ enum Match {
     },
 }
 
-/// What a reply may hold beside its text: the fields around it.
-const ROOM: usize = 4 << 10;
+/// The bytes of a reply that are not matched text.
+const REPLY_OVERHEAD_BYTES: usize = 4 << 10;
 
 static DECLARATION: Declaration = Declaration {
     name: "grep",
-    summary: "Search file contents with regex, by ripgrep's rules: what .gitignore hides, hidden and \
-              binary files are passed over. Returns: {matches[], count, total_found, truncated?, \
+    summary: "Search file contents with regex. Like ripgrep, it skips binary files, hidden files and files \
+              that .gitignore excludes. Returns: {matches[], count, total_found, truncated?, \
               warnings?}",
     tier: Tier::Standard,
     effect: Effect::Read,
@@ -116,7 +116,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "Count matches per file, one page of them.",
+            about: "Count matches per file, with a limit on the results.",
             files: &[("a.rs", "x.unwrap()\nx.unwrap()\n"), ("b.rs", "y.unwrap()\n"), ("c.py", "")],
             before: &[],
             args: r#"{"pattern": "unwrap\\(\\)", "type": "rs", "output_mode": "count", "head_limit": 1}"#,
@@ -125,7 +125,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "Nothing found is an empty list.",
+            about: "No matches return an empty list.",
             files: &[("src/components/a.tsx", "import x\n"), ("src/b.tsx", "export\n")],
             before: &[],
             args: r#"{"pattern": "export", "directory": "src/components", "file_pattern": "*.tsx"}"#,
@@ -133,7 +133,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "A pattern that is none: where, and how to search for the text itself.",
+            about: "An invalid pattern is an error that shows where, and how to search for the literal text.",
             files: &[],
             before: &[],
             args: r#"{"pattern": "main("}"#,
@@ -166,10 +166,11 @@ impl Tool for Grep {
     }
 }
 
+/// Returns the search that the arguments describe.
 fn ask(ctx: &Ctx, args: &Args) -> Result<Ask, ToolError> {
     if args.pattern.is_empty() {
         return Err(ToolError::new(ErrorKind::BadArgs, "`pattern` is empty")
-            .hint("give a regex; `.` matches every line that is not empty"));
+            .hint("give a regex; `.` matches every non-empty line"));
     }
     let context = args.context.map_or(0, Within::get);
     let want = match args.output_mode.unwrap_or(OutputMode::Content) {
@@ -196,7 +197,7 @@ fn ask(ctx: &Ctx, args: &Args) -> Result<Ask, ToolError> {
         page: Page {
             skip: args.offset.map_or(0, Within::get) as usize,
             most: args.head_limit.map_or(usize::MAX, |limit| limit.get() as usize),
-            most_bytes: DECLARATION.limits.output_bytes - ROOM,
+            most_bytes: DECLARATION.limits.output_bytes - REPLY_OVERHEAD_BYTES,
         },
         stops_early: false,
         counts_files: false,

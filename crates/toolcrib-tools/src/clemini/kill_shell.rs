@@ -1,4 +1,4 @@
-//! `kill_shell`: ends a background task and everything it started.
+//! `kill_shell`: kills a background task and every process it started.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ pub(crate) struct Reply {
 
 static DECLARATION: Declaration = Declaration {
     name: "kill_shell",
-    summary: "Kill a background task (bash or subagent) and everything it started. Returns: {task_id, \
+    summary: "Kill a background task (bash or subagent) and every process it started. Returns: {task_id, \
               status, success}",
     tier: Tier::Standard,
     effect: Effect::Write,
@@ -37,7 +37,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "Task already completed.",
+            about: "A task that has already completed stays as it is.",
             files: &[],
             before: &[
                 ("clemini/bash", r#"{"command": "true", "run_in_background": true}"#),
@@ -48,7 +48,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "Task not found.",
+            about: "An unknown task is an error.",
             files: &[],
             before: &[],
             args: r#"{"task_id": "nonexistent"}"#,

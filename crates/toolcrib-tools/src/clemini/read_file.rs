@@ -1,4 +1,4 @@
-//! `read_file`: shows a file with line numbers.
+//! `read_file`: returns a file with line numbers.
 
 use std::fmt::Write;
 use std::num::NonZeroUsize;
@@ -9,7 +9,7 @@ use toolcrib_core::{
     Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
-use crate::operation::text::{self, MAX_FILE};
+use crate::operation::text::{self, MAX_FILE_BYTES};
 use crate::operation::{check, lines};
 
 pub(crate) struct ReadFile;
@@ -33,9 +33,11 @@ pub(crate) struct Reply {
     truncated: Option<bool>,
 }
 
-/// Lines shown if the caller does not say, and the most bytes of them.
-const LINES: usize = 2000;
-const BYTES: usize = 100 << 10;
+/// The number of lines returned when the call sets no limit.
+const DEFAULT_READ_LINES: usize = 2000;
+
+/// The most bytes of file content in one reply.
+const MOST_CONTENT_BYTES: usize = 100 << 10;
 
 static DECLARATION: Declaration = Declaration {
     name: "read_file",
@@ -43,11 +45,11 @@ static DECLARATION: Declaration = Declaration {
               truncated?}",
     tier: Tier::Standard,
     effect: Effect::Read,
-    // The contents as JSON, every byte perhaps an escape of six.
+    // JSON can escape every byte of the contents as six.
     limits: Limits { output_bytes: 1 << 20, ..Limits::DEFAULT },
     examples: &[
         Example {
-            about: "A whole file.",
+            about: "Read a whole file.",
             files: &[("src/main.rs", "fn main() {\n    println!(\"Hello\");\n}\n")],
             before: &[],
             args: r#"{"file_path": "src/main.rs"}"#,
@@ -55,7 +57,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "Some lines of it.",
+            about: "Read a range of lines.",
             files: &[("a.txt", "one\ntwo\nthree\nfour\n")],
             before: &[],
             args: r#"{"file_path": "a.txt", "offset": 2, "limit": 2}"#,
@@ -63,7 +65,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "A file that is not there.",
+            about: "A missing file is an error.",
             files: &[],
             before: &[],
             args: r#"{"file_path": "nonexistent.rs"}"#,
@@ -88,7 +90,7 @@ impl Tool for ReadFile {
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {
-        let file = text::read(&*ctx.files, &args.file_path, MAX_FILE)?;
+        let file = text::read(&*ctx.files, &args.file_path, MAX_FILE_BYTES)?;
         let all = lines::of(&file.text);
         let offset = args.offset.map_or(1, NonZeroUsize::get);
         if offset > all.len().max(1) {
@@ -96,13 +98,13 @@ impl Tool for ReadFile {
                 format!("offset {offset} is past the end: the file has {} lines", all.len());
             return Err(ToolError::new(ErrorKind::BadRange, message).at(&args.file_path));
         }
-        let limit = args.limit.map_or(LINES, NonZeroUsize::get);
+        let limit = args.limit.map_or(DEFAULT_READ_LINES, NonZeroUsize::get);
         let mut contents = String::new();
         let mut shown = 0;
         for (line, number) in all.iter().zip(1_usize..).skip(offset - 1).take(limit) {
-            let room = BYTES.saturating_sub(contents.len());
+            let room = MOST_CONTENT_BYTES.saturating_sub(contents.len());
             if line.len() > room {
-                // A first line longer than all there may be is cut rather than never shown.
+                // A first line that exceeds the limit is cut: otherwise it could never be read.
                 if shown == 0 {
                     let _ = write!(contents, "{number}: {} … [cut]", lines::cut(line, room));
                     shown += 1;
@@ -112,7 +114,8 @@ impl Tool for ReadFile {
             if shown > 0 {
                 contents.push('\n');
             }
-            // Pushed piece by piece: this is the hottest loop of the most used tool.
+            // The pieces are pushed without formatting, because this is the hottest loop of the most
+            // used tool.
             contents.push_str(&number.to_string());
             contents.push_str(": ");
             contents.push_str(line);

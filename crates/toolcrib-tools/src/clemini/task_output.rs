@@ -1,4 +1,4 @@
-//! `task_output`: what a background task printed, and where it stands.
+//! `task_output`: returns the output and the status of a background task.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use toolcrib_core::command::{End, Lines, Stream, Task, TaskStatus};
 use toolcrib_core::schema::Within;
 use toolcrib_core::{Ctx, Declaration, Effect, ErrorKind, Example, Limits, Tier, Tool, ToolError};
 
-use crate::operation::command::{DEFAULT_LINES, Struck, Which};
+use crate::operation::command::{DEFAULT_OUTPUT_LINES, StreamChoice, StruckLimit};
 
 pub(crate) struct TaskOutput;
 
@@ -21,12 +21,12 @@ pub(crate) struct Args {
     wait: Option<bool>,
     /// Max wait time in seconds if wait=true. (default: 30)
     timeout: Option<Within<0, 86_400>>,
-    /// Read saved output from this line on, counted from 1; any `bash` call's id will do
+    /// Read the saved output from this line on, counted from 1; works with the id of any `bash` call
     from_line: Option<Within<1, 1_000_000_000>>,
     /// How many lines to read with `from_line`. (default: 200)
     line_count: Option<Within<1, 1_000_000>>,
-    /// Which output to read with `from_line`: `stdout` or `stderr`. (default: stdout)
-    stream: Option<Which>,
+    /// Which stream to read with `from_line`: `stdout` or `stderr`. (default: stdout)
+    stream: Option<StreamChoice>,
 }
 
 #[derive(Serialize)]
@@ -38,32 +38,33 @@ pub(crate) struct Reply {
     stdout: String,
     stderr: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    limit: Option<Struck>,
+    limit: Option<StruckLimit>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    lines: Option<Read>,
+    lines: Option<LinesRead>,
 }
 
-/// Which lines were read.
+/// The lines that a reply holds.
 #[derive(Serialize)]
-struct Read {
+struct LinesRead {
     stream: &'static str,
     from: u64,
     count: u64,
     total: u64,
 }
 
-const DEFAULT_SECONDS: u64 = 30;
+/// How long `wait` waits when the call sets no timeout.
+const DEFAULT_WAIT_SECONDS: u64 = 30;
 
 static DECLARATION: Declaration = Declaration {
     name: "task_output",
-    summary: "Get the output and status of a background task, or lines of what any command printed. \
-              Returns: {task_id, status, exit_code?, stdout, stderr, limit?, lines?}",
+    summary: "Get the output and status of a background task, or a range of lines that any command \
+              printed. Returns: {task_id, status, exit_code?, stdout, stderr, limit?, lines?}",
     tier: Tier::Standard,
     effect: Effect::Read,
     limits: Limits { deadline_ms: 86_400_000, output_bytes: 64 << 10 },
     examples: &[
         Example {
-            about: "Check status of a running task.",
+            about: "Check the status of a running task.",
             files: &[],
             before: &[("clemini/bash", r#"{"command": "sleep 1000", "run_in_background": true}"#)],
             args: r#"{"task_id": "$task_id"}"#,
@@ -83,7 +84,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "Wait with custom timeout.",
+            about: "Wait with a custom timeout.",
             files: &[],
             before: &[(
                 "clemini/bash",
@@ -95,7 +96,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "Read lines of what a task printed.",
+            about: "Read a range of lines that a task printed.",
             files: &[],
             before: &[
                 ("clemini/bash", r#"{"command": "seq 1000", "run_in_background": true}"#),
@@ -107,7 +108,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "A task that never was.",
+            about: "An unknown task is an error.",
             files: &[],
             before: &[],
             args: r#"{"task_id": "xyz789"}"#,
@@ -129,29 +130,33 @@ impl Tool for TaskOutput {
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {
         let task = if args.wait == Some(true) {
-            let seconds = args.timeout.map_or(DEFAULT_SECONDS, Within::get);
+            let seconds = args.timeout.map_or(DEFAULT_WAIT_SECONDS, Within::get);
             let most = Duration::from_millis(ctx.limits.deadline_ms.saturating_sub(1000));
             ctx.commands.wait(&args.task_id, Duration::from_secs(seconds).min(most), &ctx.cancel)
         } else {
             ctx.commands.task(&args.task_id)
         };
         let Some(from_line) = args.from_line else { return Ok(reply(task?)) };
-        let stream = Which::stream(args.stream);
+        let stream = StreamChoice::stream(args.stream);
         let most = ctx.limits.output_bytes / 3;
-        let count = args.line_count.map_or(DEFAULT_LINES, Within::get);
+        let count = args.line_count.map_or(DEFAULT_OUTPUT_LINES, Within::get);
         let read = ctx.commands.read(
             &args.task_id,
             stream,
             Lines { from: from_line.get(), count, most },
         )?;
-        // A call in the foreground is over when it can be read, and is no task.
+        // A foreground call is not a task, and it has ended by the time its output can be read.
         let (status, exit_code) = match task {
-            Ok(task) => tell(task.status),
+            Ok(task) => status_word(task.status),
             Err(err) if err.kind == ErrorKind::NotFound => ("completed", None),
             Err(err) => return Err(err),
         };
-        let lines =
-            Read { stream: stream.as_str(), from: read.from, count: read.count, total: read.total };
+        let lines = LinesRead {
+            stream: stream.as_str(),
+            from: read.from,
+            count: read.count,
+            total: read.total,
+        };
         let (stdout, stderr) = match stream {
             Stream::Stdout => (read.text, String::new()),
             Stream::Stderr => (String::new(), read.text),
@@ -162,20 +167,20 @@ impl Tool for TaskOutput {
 }
 
 fn reply(task: Task) -> Reply {
-    let (status, exit_code) = tell(task.status);
+    let (status, exit_code) = status_word(task.status);
     Reply {
         task_id: task.id,
         status,
         exit_code,
         stdout: task.stdout.text,
         stderr: task.stderr.text,
-        limit: Struck::of(task.strike.as_ref()),
+        limit: StruckLimit::of(task.strike.as_ref()),
         lines: None,
     }
 }
 
-/// How this catalogue says where a task stands.
-fn tell(status: TaskStatus) -> (&'static str, Option<i32>) {
+/// Returns the contract's word for a task's status, and the exit code of one that ended.
+fn status_word(status: TaskStatus) -> (&'static str, Option<i32>) {
     match status {
         TaskStatus::Running => ("running", None),
         TaskStatus::Lost => ("ended, unknown", None),

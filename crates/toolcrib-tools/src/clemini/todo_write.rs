@@ -1,10 +1,10 @@
-//! `todo_write`: keeps the list of things to do.
+//! `todo_write`: keeps the todo list.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolcrib_core::{Ctx, Declaration, Effect, Example, Limits, Plan, Tier, Tool, ToolError};
 
-use crate::operation::todo::{self, Item};
+use crate::operation::todo::{self, TodoItem};
 
 pub(crate) struct TodoWrite;
 
@@ -12,7 +12,7 @@ pub(crate) struct TodoWrite;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
     /// Array of todo items
-    todos: Vec<Item>,
+    todos: Vec<TodoItem>,
 }
 
 #[derive(Serialize)]
@@ -23,14 +23,14 @@ pub(crate) struct Reply {
 
 static DECLARATION: Declaration = Declaration {
     name: "todo_write",
-    summary: "Track progress on multi-step tasks; the list replaces the one before. Returns: \
+    summary: "Track progress on multi-step tasks. The list replaces the previous one. Returns: \
               {success, count}",
     tier: Tier::Safe,
     effect: Effect::None,
     limits: Limits::DEFAULT,
     examples: &[
         Example {
-            about: "A new list.",
+            about: "Write a new list.",
             files: &[],
             before: &[],
             args: r#"{"todos": [
@@ -40,7 +40,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "An item must say what is to be done.",
+            about: "An item without content is an error.",
             files: &[],
             before: &[],
             args: r#"{"todos": [{"content": " ", "activeForm": "x", "status": "pending"}]}"#,

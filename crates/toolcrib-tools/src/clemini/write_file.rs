@@ -1,4 +1,4 @@
-//! `write_file`: makes or overwrites a file.
+//! `write_file`: creates or overwrites a file.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use toolcrib_core::{
 };
 
 use crate::operation::check;
-use crate::operation::text::MAX_FILE;
+use crate::operation::text::MAX_FILE_BYTES;
 
 pub(crate) struct WriteFile;
 
@@ -45,7 +45,7 @@ static DECLARATION: Declaration = Declaration {
     limits: Limits::DEFAULT,
     examples: &[
         Example {
-            about: "A new file.",
+            about: "Create a new file.",
             files: &[],
             before: &[],
             args: r#"{"file_path": "new_file.txt", "content": "Hello, world!"}"#,
@@ -53,7 +53,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[("new_file.txt", "Hello, world!")],
         },
         Example {
-            about: "An old one overwritten, with a backup.",
+            about: "Overwrite a file and keep a backup.",
             files: &[("config.toml", "old")],
             before: &[],
             args: r#"{"file_path": "config.toml", "content": "[settings]\nkey = \"value\"",
@@ -63,7 +63,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[("config.toml", "[settings]\nkey = \"value\""), ("config.toml.bak", "old")],
         },
         Example {
-            about: "A path outside the allowed directories.",
+            about: "A path outside the allowed directories is refused.",
             files: &[],
             before: &[],
             args: r#"{"file_path": "/etc/passwd", "content": "malicious"}"#,
@@ -85,12 +85,12 @@ impl Tool for WriteFile {
     }
 
     fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
-        let mut plan = check::write(&*ctx.files, &args.file_path, &args.content, MAX_FILE)?;
+        let mut plan = check::write(&*ctx.files, &args.file_path, &args.content, MAX_FILE_BYTES)?;
         if args.backup == Some(true)
             && let Some(old) = plan.edits.first().and_then(|edit| edit.before.clone())
         {
             let backup =
-                check::write(&*ctx.files, &beside(&args.file_path, ".bak"), &old, MAX_FILE)?;
+                check::write(&*ctx.files, &beside(&args.file_path, ".bak"), &old, MAX_FILE_BYTES)?;
             plan.edits.extend(backup.edits);
         }
         Ok(plan)
@@ -111,14 +111,14 @@ impl Tool for WriteFile {
     }
 }
 
-/// Copies the file to its name with `.bak` added, if it is there.
+/// Copies the file to its name with `.bak` added. Returns whether there was a file to copy.
 fn back_up(ctx: &Ctx, path: &str) -> Result<bool, ToolError> {
-    match ctx.files.copy(path, &beside(path, ".bak"), MAX_FILE) {
+    match ctx.files.copy(path, &beside(path, ".bak"), MAX_FILE_BYTES) {
         Ok(_) => Ok(true),
         Err(err) if err.kind == ErrorKind::NotFound => Ok(false),
         Err(err) if err.kind == ErrorKind::TooLarge => {
             Err(err
-                .hint("call without backup; `toolcrib undo` can take the write back in any case"))
+                .hint("call it without `backup`; `toolcrib undo` can revert the write in any case"))
         }
         Err(err) => Err(err),
     }

@@ -13,21 +13,21 @@ pub(crate) struct CreateTaskCard;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// What is to be done, in a line
+    /// What is to be done, in one line
     title: String,
-    /// What was seen, and why it matters
+    /// What was observed and why it matters
     description: Option<String>,
-    /// How urgent it is (default: medium)
-    severity: Option<Severity>,
-    /// Facts that show it: files, measurements, messages
+    /// How urgent the task is (default: medium)
+    severity: Option<CardSeverity>,
+    /// Facts that support the observation: files, measurements, messages
     evidence: Option<Vec<String>>,
-    /// What must hold when it is done
+    /// What must be true when the task is done
     acceptance: Option<Vec<String>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Severity {
+pub(crate) enum CardSeverity {
     Low,
     Medium,
     High,
@@ -37,15 +37,15 @@ pub(crate) enum Severity {
 pub(crate) struct Reply {
     id: String,
     title: String,
-    severity: Severity,
+    severity: CardSeverity,
     status: &'static str,
     #[serde(rename = "createdAt")]
     created_at: String,
     card: String,
 }
 
-/// The longest title.
-const MAX_TITLE: usize = 200;
+/// The most characters of a title.
+const MAX_TITLE_CHARS: usize = 200;
 
 static DECLARATION: Declaration = Declaration {
     name: "create_task_card",
@@ -56,7 +56,7 @@ static DECLARATION: Declaration = Declaration {
     limits: Limits::DEFAULT,
     examples: &[
         Example {
-            about: "A card.",
+            about: "Create a card.",
             files: &[],
             before: &[],
             args: r#"{"title": "Reads are slow", "severity": "high",
@@ -67,7 +67,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "A card without a title is none.",
+            about: "A card without a title is an error.",
             files: &[],
             before: &[],
             args: r#"{"title": ""}"#,
@@ -90,14 +90,16 @@ impl Tool for CreateTaskCard {
         if args.title.trim().is_empty() {
             return refuse("`title` is empty".to_owned());
         }
-        if args.title.chars().count() > MAX_TITLE || args.title.contains('\n') {
-            return refuse(format!("`title` must be one line of at most {MAX_TITLE} characters"));
+        if args.title.chars().count() > MAX_TITLE_CHARS || args.title.contains('\n') {
+            return refuse(format!(
+                "`title` must be one line of at most {MAX_TITLE_CHARS} characters"
+            ));
         }
         Ok(Plan::default())
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {
-        let severity = args.severity.unwrap_or(Severity::Medium);
+        let severity = args.severity.unwrap_or(CardSeverity::Medium);
         let id = format!("TGT-{}", ctx.call);
         let card = card(&id, &args, severity);
         Ok(Reply {
@@ -111,11 +113,11 @@ impl Tool for CreateTaskCard {
     }
 }
 
-fn card(id: &str, args: &Args, severity: Severity) -> String {
+fn card(id: &str, args: &Args, severity: CardSeverity) -> String {
     let severity = match severity {
-        Severity::Low => "low",
-        Severity::Medium => "medium",
-        Severity::High => "high",
+        CardSeverity::Low => "low",
+        CardSeverity::Medium => "medium",
+        CardSeverity::High => "high",
     };
     let mut card =
         format!("# {}\n\n- id: {id}\n- severity: {severity}\n- status: proposed\n", args.title);

@@ -1,4 +1,4 @@
-//! `echo`: says what it is told.
+//! `echo`: returns its argument.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ static DECLARATION: Declaration = Declaration {
     limits: Limits::DEFAULT,
     examples: &[
         Example {
-            about: "What goes in comes out.",
+            about: "The text comes back unchanged.",
             files: &[],
             before: &[],
             args: r#"{"text": "héllo"}"#,
@@ -34,7 +34,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "Something must go in.",
+            about: "The text is required.",
             files: &[],
             before: &[],
             args: "{}",

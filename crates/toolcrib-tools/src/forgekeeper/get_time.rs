@@ -1,4 +1,4 @@
-//! `get_time`: the time.
+//! `get_time`: returns the current time.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ static DECLARATION: Declaration = Declaration {
     limits: Limits::DEFAULT,
     examples: &[
         Example {
-            about: "The time.",
+            about: "Get the current time.",
             files: &[],
             before: &[],
             args: "{}",
@@ -33,7 +33,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "There is nothing to say about it.",
+            about: "The tool takes no arguments.",
             files: &[],
             before: &[],
             args: r#"{"zone": "UTC"}"#,

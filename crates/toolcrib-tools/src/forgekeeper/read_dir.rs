@@ -1,4 +1,4 @@
-//! `read_dir`: a directory of the sandbox.
+//! `read_dir`: lists a directory of the sandbox root.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,14 +20,14 @@ pub(crate) struct Args {
 #[derive(Serialize)]
 pub(crate) struct Reply {
     path: String,
-    entries: Vec<Listed>,
+    entries: Vec<DirectoryEntry>,
     total: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     truncated: Option<bool>,
 }
 
 #[derive(Serialize)]
-pub(crate) struct Listed {
+pub(crate) struct DirectoryEntry {
     name: String,
     #[serde(rename = "type")]
     kind: &'static str,
@@ -42,7 +42,7 @@ static DECLARATION: Declaration = Declaration {
     limits: Limits { output_bytes: 1 << 30, ..Limits::DEFAULT },
     examples: &[
         Example {
-            about: "A directory.",
+            about: "List a directory.",
             files: &[("src/a.txt", ""), ("src/sub/b.txt", "")],
             before: &[],
             args: r#"{"path": "src"}"#,
@@ -52,7 +52,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "A file is none.",
+            about: "A file is not a directory.",
             files: &[("a.txt", "")],
             before: &[],
             args: r#"{"path": "a.txt"}"#,
@@ -80,17 +80,18 @@ impl Tool for ReadDir {
         let most = ctx.settings.max_output_lines;
         let listing = ctx.files.list(&path, most)?;
         let total = listing.total();
-        let entries: Vec<Listed> = listing
+        let entries: Vec<DirectoryEntry> = listing
             .entries
             .into_iter()
-            .map(|entry| Listed { name: entry.name, kind: word(entry.kind) })
+            .map(|entry| DirectoryEntry { name: entry.name, kind: kind_word(entry.kind) })
             .collect();
         let truncated = (entries.len() < total).then_some(true);
         Ok(Reply { path, entries, total, truncated })
     }
 }
 
-fn word(kind: EntryKind) -> &'static str {
+/// Returns the contract's word for a kind of entry.
+fn kind_word(kind: EntryKind) -> &'static str {
     match kind {
         EntryKind::File => "file",
         EntryKind::Directory => "directory",

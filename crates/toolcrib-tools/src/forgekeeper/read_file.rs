@@ -1,4 +1,4 @@
-//! `read_file`: a text file of the sandbox.
+//! `read_file`: reads a text file of the sandbox root.
 
 use std::num::NonZeroUsize;
 
@@ -8,7 +8,7 @@ use toolcrib_core::{
     Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
-use crate::operation::text::{self, MAX_FILE};
+use crate::operation::text::{self, MAX_FILE_BYTES};
 use crate::operation::{check, lines};
 
 pub(crate) struct ReadFile;
@@ -20,7 +20,7 @@ pub(crate) struct Args {
     path: String,
     /// Line to start from (default: 1)
     offset: Option<NonZeroUsize>,
-    /// Most lines to read (default: all that may be shown)
+    /// Maximum number of lines to read (default: as many as fit into a reply)
     limit: Option<NonZeroUsize>,
 }
 
@@ -45,7 +45,7 @@ static DECLARATION: Declaration = Declaration {
     limits: Limits { output_bytes: 1 << 30, ..Limits::DEFAULT },
     examples: &[
         Example {
-            about: "A file.",
+            about: "Read a file.",
             files: &[("README.md", "# Forgekeeper\n")],
             before: &[],
             args: r#"{"path": "README.md"}"#,
@@ -54,7 +54,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "A file that is not there.",
+            about: "A missing file is an error.",
             files: &[],
             before: &[],
             args: r#"{"path": "nonexistent/file.txt"}"#,
@@ -78,11 +78,14 @@ impl Tool for ReadFile {
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {
-        let file = text::read(&*ctx.files, &args.path, MAX_FILE)?;
+        let file = text::read(&*ctx.files, &args.path, MAX_FILE_BYTES)?;
         let total = lines::of(&file.text).len();
         let from = args.offset.map_or(0, |offset| offset.get() - 1);
         if from > 0 && from >= total {
-            let message = format!("offset {} is past the end: there are {total} lines", from + 1);
+            let message = format!(
+                "`offset` {} is past the end of the file, which has {total} lines",
+                from + 1
+            );
             return Err(ToolError::new(ErrorKind::BadRange, message).at(&args.path));
         }
         let most = ctx.settings.max_output_lines;
@@ -92,7 +95,7 @@ impl Tool for ReadFile {
         let mut shown = 0;
         for line in file.text.split_inclusive('\n').skip(from).take(count) {
             if content.len() + line.len() > room {
-                // A first line longer than all there may be is cut rather than never shown.
+                // A first line that exceeds the limit is cut: otherwise it could never be read.
                 if shown == 0 {
                     content.push_str(lines::cut(line, room));
                     shown += 1;

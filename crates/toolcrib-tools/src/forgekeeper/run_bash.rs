@@ -3,7 +3,7 @@
 use toolcrib_core::command::Shell;
 use toolcrib_core::{Ctx, Declaration, Effect, Example, Limits, Plan, Tier, Tool, ToolError};
 
-use super::{CommandArgs, CommandReply};
+use crate::operation::shell::{ShellArgs, ShellReply};
 
 pub(crate) struct RunBash;
 
@@ -16,7 +16,7 @@ static DECLARATION: Declaration = Declaration {
     limits: Limits { deadline_ms: 600_000, output_bytes: 64 << 10 },
     examples: &[
         Example {
-            about: "What it printed, and how it ended.",
+            about: "A command's output and exit code are returned.",
             files: &[],
             before: &[],
             args: r#"{"command": "echo out; echo err >&2; exit 3"}"#,
@@ -25,7 +25,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "An empty command.",
+            about: "An empty command is an error.",
             files: &[],
             before: &[],
             args: r#"{"command": " "}"#,
@@ -37,18 +37,18 @@ static DECLARATION: Declaration = Declaration {
 };
 
 impl Tool for RunBash {
-    type Args = CommandArgs;
-    type Reply = CommandReply;
+    type Args = ShellArgs;
+    type Reply = ShellReply;
 
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
     }
 
-    fn check(&self, ctx: &Ctx, args: &CommandArgs) -> Result<Plan, ToolError> {
+    fn check(&self, ctx: &Ctx, args: &ShellArgs) -> Result<Plan, ToolError> {
         args.check(ctx, Shell::Bash)
     }
 
-    async fn run(&self, ctx: &Ctx, args: CommandArgs) -> Result<CommandReply, ToolError> {
+    async fn run(&self, ctx: &Ctx, args: ShellArgs) -> Result<ShellReply, ToolError> {
         args.run(ctx, Shell::Bash)
     }
 }

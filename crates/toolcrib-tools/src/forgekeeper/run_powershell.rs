@@ -3,7 +3,7 @@
 use toolcrib_core::command::Shell;
 use toolcrib_core::{Ctx, Declaration, Effect, Example, Limits, Plan, Tier, Tool, ToolError};
 
-use super::{CommandArgs, CommandReply};
+use crate::operation::shell::{ShellArgs, ShellReply};
 
 pub(crate) struct RunPowershell;
 
@@ -15,7 +15,7 @@ static DECLARATION: Declaration = Declaration {
     effect: Effect::Write,
     limits: Limits { deadline_ms: 600_000, output_bytes: 64 << 10 },
     examples: &[Example {
-        about: "An empty command.",
+        about: "An empty command is an error.",
         files: &[],
         before: &[],
         args: r#"{"command": " "}"#,
@@ -26,18 +26,18 @@ static DECLARATION: Declaration = Declaration {
 };
 
 impl Tool for RunPowershell {
-    type Args = CommandArgs;
-    type Reply = CommandReply;
+    type Args = ShellArgs;
+    type Reply = ShellReply;
 
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
     }
 
-    fn check(&self, ctx: &Ctx, args: &CommandArgs) -> Result<Plan, ToolError> {
+    fn check(&self, ctx: &Ctx, args: &ShellArgs) -> Result<Plan, ToolError> {
         args.check(ctx, Shell::PowerShell)
     }
 
-    async fn run(&self, ctx: &Ctx, args: CommandArgs) -> Result<CommandReply, ToolError> {
+    async fn run(&self, ctx: &Ctx, args: ShellArgs) -> Result<ShellReply, ToolError> {
         args.run(ctx, Shell::PowerShell)
     }
 }

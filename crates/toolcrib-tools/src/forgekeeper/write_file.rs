@@ -1,4 +1,4 @@
-//! `write_file`: writes a file of the sandbox.
+//! `write_file`: writes a text file of the sandbox root.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ pub(crate) struct Args {
     path: String,
     /// Text to write
     content: String,
-    /// Whether a file that exists is replaced (default: true)
+    /// Whether to replace an existing file (default: true)
     overwrite: Option<bool>,
 }
 
@@ -36,7 +36,7 @@ static DECLARATION: Declaration = Declaration {
     limits: Limits::DEFAULT,
     examples: &[
         Example {
-            about: "A new file.",
+            about: "Create a new file.",
             files: &[],
             before: &[],
             args: r#"{"path": "notes/a.txt", "content": "hello"}"#,
@@ -45,7 +45,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[("notes/a.txt", "hello")],
         },
         Example {
-            about: "A file that is there stays, if that is wanted.",
+            about: "With overwrite=false, an existing file is an error.",
             files: &[("a.txt", "old")],
             before: &[],
             args: r#"{"path": "a.txt", "content": "new", "overwrite": false}"#,

@@ -1,4 +1,4 @@
-//! `list_dirs`: the directories below a path.
+//! `list_dirs`: lists the directories below a path.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,8 +7,8 @@ use toolcrib_core::{
     Ctx, Declaration, Effect, EntryKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
-use super::{connection, join};
 use crate::operation::check;
+use crate::operation::repository::{connection, join};
 
 pub(crate) struct ListDirs;
 
@@ -17,9 +17,9 @@ pub(crate) struct ListDirs;
 pub(crate) struct Args {
     /// Directory to start from (default: the repository's root)
     path: Option<String>,
-    /// How many levels down to go (default: 2)
+    /// How many levels deep to list (default: 2)
     depth: Option<Within<1, 3>>,
-    /// Most directories to return (default: 50)
+    /// Maximum number of directories to return (default: 50)
     limit: Option<Within<1, 100>>,
 }
 
@@ -35,19 +35,19 @@ pub(crate) struct DirEntry {
     depth: u64,
 }
 
-/// The most entries of one directory that are looked at.
-const MAX_ENTRIES: usize = 100_000;
+/// The most entries of one directory that are read.
+const MAX_DIRECTORY_ENTRIES: usize = 100_000;
 
 static DECLARATION: Declaration = Declaration {
     name: "list_dirs",
-    summary: "List the directories below a path of the connected repository, the nearest levels \
-              first. Returns: {dirs[{path, depth}], truncated}",
+    summary: "List the directories below a path of the connected repository, level by \
+              level. Returns: {dirs[{path, depth}], truncated}",
     tier: Tier::Standard,
     effect: Effect::Read,
     limits: Limits::DEFAULT,
     examples: &[
         Example {
-            about: "Two levels down.",
+            about: "List two levels.",
             files: &[
                 ("apps/webapp/src/domains/", ""),
                 ("apps/webapp/src/routes/", ""),
@@ -60,7 +60,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "Nearer levels come first, and a limit says that there is more.",
+            about: "Upper levels come first, and `truncated` says that the limit left some out.",
             files: &[("a/b/c/", ""), ("d/", "")],
             before: &[],
             args: r#"{"limit": 2}"#,
@@ -69,7 +69,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "A path that is not there.",
+            about: "A missing path is an error.",
             files: &[],
             before: &[],
             args: r#"{"path": "nowhere"}"#,
@@ -100,14 +100,15 @@ impl Tool for ListDirs {
         for depth in 1..=depth {
             let mut next = Vec::new();
             for base in &level {
-                let entries = match tree.list(base, MAX_ENTRIES) {
+                let entries = match tree.list(base, MAX_DIRECTORY_ENTRIES) {
                     Ok(listing) => listing.entries,
-                    // Only the directory asked for must be readable; others are named all the same.
+                    // Only the requested directory must be readable. Directories below it are listed
+                    // even if they cannot be opened.
                     Err(err) if depth == 1 => return Err(err),
                     Err(_) => continue,
                 };
                 let below = entries.iter().filter(|it| it.kind == EntryKind::Directory);
-                // The repository's own bookkeeping is no part of it.
+                // `.git` holds git's own files, not the project's.
                 for entry in below.filter(|entry| entry.name != ".git") {
                     if dirs.len() == limit {
                         return Ok(Reply { dirs, truncated: true });

@@ -1,4 +1,4 @@
-//! `list_files`: the files of one directory.
+//! `list_files`: lists the files of one directory.
 
 use globset::GlobBuilder;
 use schemars::JsonSchema;
@@ -8,8 +8,8 @@ use toolcrib_core::{
     Ctx, Declaration, Effect, EntryKind, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
-use super::{connection, join};
 use crate::operation::check;
+use crate::operation::repository::{connection, join};
 
 pub(crate) struct ListFiles;
 
@@ -18,9 +18,9 @@ pub(crate) struct ListFiles;
 pub(crate) struct Args {
     /// Directory to list (default: the repository's root)
     path: Option<String>,
-    /// Glob that names must match, such as `*.tsx`; case does not matter (default: all)
+    /// Glob that file names must match, such as `*.tsx`; case is ignored (default: all files)
     pattern: Option<String>,
-    /// Most files to return (default: 50)
+    /// Maximum number of files to return (default: 50)
     limit: Option<Within<1, 100>>,
 }
 
@@ -37,9 +37,11 @@ pub(crate) struct FileEntry {
     size: u64,
 }
 
-/// The most entries of one directory that are looked at, and the longest pattern.
-const MAX_ENTRIES: usize = 100_000;
-const MAX_PATTERN: usize = 1000;
+/// The most entries of one directory that are read.
+const MAX_DIRECTORY_ENTRIES: usize = 100_000;
+
+/// The most bytes of a pattern.
+const MAX_PATTERN_BYTES: usize = 1000;
 
 static DECLARATION: Declaration = Declaration {
     name: "list_files",
@@ -50,7 +52,7 @@ static DECLARATION: Declaration = Declaration {
     limits: Limits::DEFAULT,
     examples: &[
         Example {
-            about: "Files that match a pattern.",
+            about: "List files that match a pattern.",
             files: &[
                 ("apps/webapp/src/main.tsx", "render()\n"),
                 ("apps/webapp/src/style.css", ""),
@@ -63,7 +65,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "A pattern that is none.",
+            about: "An invalid pattern is an error.",
             files: &[],
             before: &[],
             args: r#"{"pattern": "[a"}"#,
@@ -91,7 +93,7 @@ impl Tool for ListFiles {
         let matcher = matcher(&args)?;
         let limit = args.limit.map_or(50, Within::get) as usize;
         let base = args.path.as_deref().unwrap_or(".");
-        let listing = tree.list(base, MAX_ENTRIES)?;
+        let listing = tree.list(base, MAX_DIRECTORY_ENTRIES)?;
         let is_wanted = |name: &str| matcher.as_ref().is_none_or(|glob| glob.is_match(name));
         let mut names = listing
             .entries
@@ -101,7 +103,7 @@ impl Tool for ListFiles {
         let mut files = Vec::new();
         for name in names.by_ref().take(limit) {
             let path = join(base, &name);
-            // A file that may not be read is still there.
+            // A file that cannot be read is listed all the same.
             let size = tree.stat(&path).map_or(0, |meta| meta.size);
             files.push(FileEntry { path, name, size });
         }
@@ -109,6 +111,7 @@ impl Tool for ListFiles {
     }
 }
 
+/// Returns the compiled pattern, if the call has one.
 fn matcher(args: &Args) -> Result<Option<globset::GlobMatcher>, ToolError> {
     let Some(pattern) = &args.pattern else { return Ok(None) };
     let refuse = |why: &dyn std::fmt::Display| {
@@ -116,10 +119,10 @@ fn matcher(args: &Args) -> Result<Option<globset::GlobMatcher>, ToolError> {
     };
     if pattern.is_empty() {
         return Err(ToolError::new(ErrorKind::BadArgs, "`pattern` is empty")
-            .hint("leave it out to list all files"));
+            .hint("leave out `pattern` to list all files"));
     }
-    if pattern.len() > MAX_PATTERN {
-        let message = format!("`pattern` is over {MAX_PATTERN} bytes");
+    if pattern.len() > MAX_PATTERN_BYTES {
+        let message = format!("`pattern` is longer than {MAX_PATTERN_BYTES} bytes");
         return Err(ToolError::new(ErrorKind::BadArgs, message));
     }
     let glob = GlobBuilder::new(pattern).case_insensitive(true).literal_separator(true).build();

@@ -1,10 +1,10 @@
-//! `read_file`: a file of the repository.
+//! `read_file`: reads a file of the connected repository.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolcrib_core::{Ctx, Declaration, Effect, Example, Limits, Plan, Tier, Tool, ToolError};
 
-use super::connection;
+use crate::operation::repository::connection;
 use crate::operation::{check, text};
 
 pub(crate) struct ReadFile;
@@ -25,20 +25,20 @@ pub(crate) struct Reply {
     truncated: Option<bool>,
 }
 
-/// The most of a file that is returned.
-const MOST: u64 = 100 << 10;
+/// The most bytes of a file in one reply.
+const MOST_CONTENT_BYTES: u64 = 100 << 10;
 
 static DECLARATION: Declaration = Declaration {
     name: "read_file",
-    summary: "Read a file of the connected repository; past 100 KB the content is cut. Returns: \
+    summary: "Read a file of the connected repository. Content beyond 100 KB is cut. Returns: \
               {path, content, size, truncated?}",
     tier: Tier::Standard,
     effect: Effect::Read,
-    // The content as JSON, every byte perhaps an escape of six.
+    // JSON can escape every byte of the content as six.
     limits: Limits { output_bytes: 1 << 20, ..Limits::DEFAULT },
     examples: &[
         Example {
-            about: "A file.",
+            about: "Read a file.",
             files: &[("src/components/button.tsx", "export function Button() { ... }")],
             before: &[],
             args: r#"{"path": "src/components/button.tsx"}"#,
@@ -47,7 +47,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "A path that leads outside.",
+            about: "A path outside the repository is refused.",
             files: &[],
             before: &[],
             args: r#"{"path": "../secret"}"#,
@@ -70,7 +70,7 @@ impl Tool for ReadFile {
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {
-        let file = text::read(&*connection(ctx)?.files, &args.path, MOST)?;
+        let file = text::read(&*connection(ctx)?.files, &args.path, MOST_CONTENT_BYTES)?;
         Ok(Reply {
             path: args.path,
             content: file.text,

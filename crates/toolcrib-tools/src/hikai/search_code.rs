@@ -1,4 +1,4 @@
-//! `search_code`: lines of the repository's files that hold a text.
+//! `search_code`: finds lines of the connected repository that contain a text.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,18 +8,18 @@ use toolcrib_core::{
     Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
-use super::connection;
+use crate::operation::repository::connection;
 
 pub(crate) struct SearchCode;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct Args {
-    /// Text to search for; case does not matter
+    /// Text to search for; case is ignored
     query: String,
-    /// Glob that paths must match; without a slash it is about names, such as `*.ts` (default: all)
+    /// Glob that paths must match; a glob without a slash, such as `*.ts`, matches file names (default: all files)
     file_pattern: Option<String>,
-    /// Most lines to return (default: 20)
+    /// Maximum number of lines to return (default: 20)
     limit: Option<Within<1, 50>>,
 }
 
@@ -29,19 +29,19 @@ pub(crate) struct SearchMatch {
     snippet: String,
 }
 
-/// The most characters of a line that are shown.
-const MAX_SNIPPET: usize = 200;
+/// The most characters of a line in a reply.
+const MAX_SNIPPET_CHARS: usize = 200;
 
 static DECLARATION: Declaration = Declaration {
     name: "search_code",
-    summary: "Search the files of the connected repository for a text; hidden and binary files and \
-              what .gitignore hides are passed over. Returns: [{path, snippet}]",
+    summary: "Search the files of the connected repository for a text. It skips binary files, hidden files \
+              and files that .gitignore excludes. Returns: [{path, snippet}]",
     tier: Tier::Standard,
     effect: Effect::Read,
     limits: Limits { deadline_ms: 40_000, ..Limits::DEFAULT },
     examples: &[
         Example {
-            about: "A text in files of one kind.",
+            about: "Search files of one type.",
             files: &[
                 ("src/auth/login.ts", "import x\n  export function AuthForm() {\n"),
                 ("src/auth/login.css", ".auth {}\n"),
@@ -52,7 +52,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "An empty query.",
+            about: "An empty query is an error.",
             files: &[],
             before: &[],
             args: r#"{"query": ""}"#,
@@ -84,23 +84,24 @@ impl Tool for SearchCode {
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Vec<SearchMatch>, ToolError> {
         let found = connection(ctx)?.search.grep(&ask(ctx, &args), &ctx.cancel)?;
         if found.files.is_empty() && found.is_partial {
-            // A list has no place for a warning, and an empty one would say that nothing is there.
-            let message = "the search ran out of time before it found anything";
-            return Err(
-                ToolError::new(ErrorKind::Timeout, message).hint("narrow it with `filePattern`")
-            );
+            // The contract's list cannot carry a warning, and an empty list would mean that nothing
+            // matches.
+            let message = "the search timed out before it found a match";
+            return Err(ToolError::new(ErrorKind::Timeout, message)
+                .hint("narrow the search with `filePattern`"));
         }
         let lines = found.files.into_iter().flat_map(|file| {
             let path = file.path;
             file.lines.into_iter().map(move |line| SearchMatch {
                 path: path.clone(),
-                snippet: line.text.trim().chars().take(MAX_SNIPPET).collect(),
+                snippet: line.text.trim().chars().take(MAX_SNIPPET_CHARS).collect(),
             })
         });
         Ok(lines.collect())
     }
 }
 
+/// Returns the search that the arguments describe.
 fn ask(ctx: &Ctx, args: &Args) -> Grep {
     Grep {
         pattern: Pattern { text: args.query.clone(), is_literal: true, ignores_case: true },

@@ -1,4 +1,4 @@
-//! `todo_manager`: keeps a plan of at most fifteen items.
+//! `todo_manager`: keeps a plan of at most 15 items.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,36 +6,36 @@ use toolcrib_core::{
     Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
-use crate::operation::todo::{self, Item, Status};
+use crate::operation::todo::{self, TodoItem, TodoStatus};
 
 pub(crate) struct TodoManager;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// The whole plan; it replaces the one before
-    items: Vec<Wish>,
+    /// The whole plan; it replaces the previous one
+    items: Vec<PlanItemArgs>,
 }
 
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct Wish {
-    /// Ignored: items are numbered anew
+pub(crate) struct PlanItemArgs {
+    /// Ignored: the reply numbers the items again
     #[serde(rename = "id")]
     _id: Option<String>,
     /// What is to be done ("Gather context")
     content: String,
-    /// The same, in the present ("Gathering context")
+    /// The same as an ongoing activity ("Gathering context")
     active_form: String,
-    /// How far it has got
-    status: Status,
+    /// `pending`, `in_progress`, or `completed`
+    status: TodoStatus,
 }
 
 #[derive(Clone, Serialize)]
 pub(crate) struct PlanItem {
     id: String,
     #[serde(flatten)]
-    item: Item,
+    item: TodoItem,
 }
 
 #[derive(Serialize)]
@@ -46,18 +46,19 @@ pub(crate) struct Reply {
     current_item: Option<PlanItem>,
 }
 
-const MAX_ITEMS: usize = 15;
+/// The most items of a plan, as the contract has it.
+const MAX_PLAN_ITEMS: usize = 15;
 
 static DECLARATION: Declaration = Declaration {
     name: "todo_manager",
-    summary: "Keep the plan: at most 15 items, one of them in progress. Returns: {items[{id, \
+    summary: "Write the plan: at most 15 items, at most one of them in progress. Returns: {items[{id, \
               content, activeForm, status}], maxItems, currentItem}",
     tier: Tier::Safe,
     effect: Effect::None,
     limits: Limits::DEFAULT,
     examples: &[
         Example {
-            about: "When nothing is in progress, the first pending item begins.",
+            about: "If no item is in progress, the first pending item becomes it.",
             files: &[],
             before: &[],
             args: r#"{"items": [
@@ -74,13 +75,13 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "One thing at a time.",
+            about: "Two items in progress are an error.",
             files: &[],
             before: &[],
             args: r#"{"items": [
                 {"content": "A", "activeForm": "A-ing", "status": "in_progress"},
                 {"content": "B", "activeForm": "B-ing", "status": "in_progress"}]}"#,
-            reply: r#"{"error": "only one item can be in_progress, and 2 are"}"#,
+            reply: r#"{"error": "only one item can be in_progress, but 2 are"}"#,
             leaves: &[],
         },
     ],
@@ -96,15 +97,15 @@ impl Tool for TodoManager {
 
     fn check(&self, _: &Ctx, args: &Args) -> Result<Plan, ToolError> {
         let refuse = |message: String| Err(ToolError::new(ErrorKind::BadArgs, message));
-        if args.items.len() > MAX_ITEMS {
+        if args.items.len() > MAX_PLAN_ITEMS {
             return refuse(format!(
-                "a plan has at most {MAX_ITEMS} items, and this has {}",
+                "a plan can have at most {MAX_PLAN_ITEMS} items, but this one has {}",
                 args.items.len()
             ));
         }
-        let begun = args.items.iter().filter(|item| item.status == Status::InProgress).count();
+        let begun = args.items.iter().filter(|item| item.status == TodoStatus::InProgress).count();
         if begun > 1 {
-            return refuse(format!("only one item can be in_progress, and {begun} are"));
+            return refuse(format!("only one item can be in_progress, but {begun} are"));
         }
         todo::check(&items(args), "items")?;
         Ok(Plan::default())
@@ -112,26 +113,27 @@ impl Tool for TodoManager {
 
     async fn run(&self, _: &Ctx, args: Args) -> Result<Reply, ToolError> {
         let mut items = items(&args);
-        let is_idle = items.iter().all(|item| item.status != Status::InProgress);
-        if let Some(first) = items.iter_mut().find(|item| is_idle && item.status == Status::Pending)
+        let none_in_progress = items.iter().all(|item| item.status != TodoStatus::InProgress);
+        if let Some(first) =
+            items.iter_mut().find(|item| none_in_progress && item.status == TodoStatus::Pending)
         {
-            first.status = Status::InProgress;
+            first.status = TodoStatus::InProgress;
         }
         let items: Vec<PlanItem> = items
             .into_iter()
             .zip(1..)
             .map(|(item, number)| PlanItem { id: format!("step-{number}"), item })
             .collect();
-        let current = items.iter().find(|plan| plan.item.status == Status::InProgress).cloned();
-        Ok(Reply { items, max_items: MAX_ITEMS, current_item: current })
+        let current = items.iter().find(|plan| plan.item.status == TodoStatus::InProgress).cloned();
+        Ok(Reply { items, max_items: MAX_PLAN_ITEMS, current_item: current })
     }
 }
 
-fn items(args: &Args) -> Vec<Item> {
-    let item = |wish: &Wish| Item {
-        content: wish.content.clone(),
-        active_form: wish.active_form.clone(),
-        status: wish.status,
+fn items(args: &Args) -> Vec<TodoItem> {
+    let item = |args: &PlanItemArgs| TodoItem {
+        content: args.content.clone(),
+        active_form: args.active_form.clone(),
+        status: args.status,
     };
     args.items.iter().map(item).collect()
 }

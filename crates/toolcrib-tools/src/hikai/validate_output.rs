@@ -1,4 +1,4 @@
-//! `validate_output`: says whether an output is what its type asks for.
+//! `validate_output`: checks an output against the schema of its type.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,9 +13,9 @@ pub(crate) struct ValidateOutput;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct Args {
-    /// What kind of output it is, such as `domain_map`
+    /// Type of the output, such as `domain_map`
     output_type: String,
-    /// The output
+    /// The output to validate
     data: Value,
 }
 
@@ -26,19 +26,19 @@ pub(crate) struct Reply {
     warnings: Vec<String>,
 }
 
-/// The most faults that are listed.
-const MOST: usize = 50;
+/// The most errors that are listed.
+const MOST_LISTED_ERRORS: usize = 50;
 
 static DECLARATION: Declaration = Declaration {
     name: "validate_output",
-    summary: "Validate an output against its type: `domain_map`, or a type that the operator \
+    summary: "Validate an output against its type: `domain_map`, or a type that the operator has \
               registered. Returns: {valid, errors[], warnings[]}",
     tier: Tier::Safe,
     effect: Effect::Compute,
     limits: Limits::DEFAULT,
     examples: &[
         Example {
-            about: "A map without domains is none.",
+            about: "A domain map without domains is invalid.",
             files: &[],
             before: &[],
             args: r#"{"outputType": "domain_map", "data": {"domains": [], "layout": {}, "summary": {}}}"#,
@@ -46,7 +46,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "A map that is one.",
+            about: "Validate a domain map.",
             files: &[],
             before: &[],
             args: r#"{"outputType": "domain_map", "data": {
@@ -56,11 +56,11 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "A type that is not known.",
+            about: "An unknown type is an error that lists the known ones.",
             files: &[],
             before: &[],
             args: r#"{"outputType": "poem", "data": {}}"#,
-            reply: r#"{"error": "Unknown output type: poem; known are `domain_map`"}"#,
+            reply: r#"{"error": "Unknown output type: poem; the known types are `domain_map`"}"#,
             leaves: &[],
         },
     ],
@@ -82,7 +82,7 @@ impl Tool for ValidateOutput {
         let mut known = vec!["domain_map"];
         known.extend(registered.keys().map(String::as_str));
         let shown: String = args.output_type.chars().take(100).collect();
-        let message = format!("Unknown output type: {shown}; known are {}", each(&known));
+        let message = format!("Unknown output type: {shown}; the known types are {}", each(&known));
         Err(ToolError::new(ErrorKind::BadArgs, message))
     }
 
@@ -95,19 +95,20 @@ impl Tool for ValidateOutput {
     }
 }
 
-/// Returns what is wrong with an output by its registered schema.
+/// Returns the errors that an output has by its registered schema.
 fn against(schema: &Value, args: &Args) -> Result<Vec<String>, ToolError> {
     let validator = jsonschema::validator_for(schema).map_err(|err| {
-        let message = format!("the schema of `{}` is not one: {err}", args.output_type);
+        let message = format!("the registered schema of `{}` is invalid: {err}", args.output_type);
         ToolError::new(ErrorKind::Failed, message)
-            .hint("the operator's setting `hikai.output_types` must be mended")
+            .hint("ask the operator to correct the setting `hikai.output_types`")
     })?;
-    let faults = validator.iter_errors(&args.data).take(MOST);
-    Ok(faults
-        .map(|fault| format!("{}: {fault}", place(&fault.instance_path().to_string())))
+    let errors = validator.iter_errors(&args.data).take(MOST_LISTED_ERRORS);
+    Ok(errors
+        .map(|error| format!("{}: {error}", place(&error.instance_path().to_string())))
         .collect())
 }
 
+/// Returns a JSON pointer for an error message; the empty pointer is the whole output.
 fn place(pointer: &str) -> &str {
     if pointer.is_empty() { "output" } else { pointer }
 }
@@ -117,10 +118,10 @@ fn domain_map(data: &Value) -> (Vec<String>, Vec<String>) {
     let (mut errors, mut warnings) = (Vec::new(), Vec::new());
     let domains = data["domains"].as_array().filter(|domains| !domains.is_empty());
     let Some(domains) = domains else {
-        // Nothing else can be said of a map without domains.
+        // Without domains there is nothing else to check.
         return (vec!["Missing 'domains' array".to_owned()], warnings);
     };
-    for (index, domain) in domains.iter().enumerate().take(MOST) {
+    for (index, domain) in domains.iter().enumerate().take(MOST_LISTED_ERRORS) {
         if domain["name"].as_str().is_none_or(|name| name.trim().is_empty()) {
             errors.push(format!("Domain {index}: missing 'name'"));
         }
@@ -136,7 +137,7 @@ fn domain_map(data: &Value) -> (Vec<String>, Vec<String>) {
     match data["summary"]["totalDomains"].as_u64() {
         None => errors.push("Missing 'summary.totalDomains'".to_owned()),
         Some(total) if total != domains.len() as u64 => warnings.push(format!(
-            "'summary.totalDomains' is {total}, and there are {} domains",
+            "'summary.totalDomains' is {total}, but there are {} domains",
             domains.len()
         )),
         Some(_) => {}

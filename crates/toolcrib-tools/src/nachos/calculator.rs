@@ -1,4 +1,4 @@
-//! `calculator`: arithmetic.
+//! `calculator`: evaluates an arithmetic expression.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use toolcrib_core::{
     Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
-use crate::operation::arithmetic::{Fault, evaluate};
+use crate::operation::arithmetic::evaluate;
 
 pub(crate) struct Calculator;
 
@@ -27,14 +27,14 @@ pub(crate) struct Reply {
 
 static DECLARATION: Declaration = Declaration {
     name: "calculator",
-    summary: "Perform arithmetic calculations. Takes numbers, + - * / % ^ and parentheses. Returns: {success, \
+    summary: "Perform arithmetic calculations. An expression has numbers, + - * / % ^ and parentheses. Returns: {success, \
               result{expression, answer}, metadata{duration}}",
     tier: Tier::Safe,
     effect: Effect::None,
     limits: Limits::DEFAULT,
     examples: &[
         Example {
-            about: "Fractions are exact.",
+            about: "Decimal fractions are exact.",
             files: &[],
             before: &[],
             args: r#"{"expression": "0.1 + 0.2"}"#,
@@ -43,7 +43,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "Ids of the session and the call may come along.",
+            about: "The arguments may include the ids of the session and the call.",
             files: &[],
             before: &[],
             args: r#"{"sessionId": "test", "callId": "test", "expression": "10 * 5"}"#,
@@ -52,7 +52,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "Only numbers and operators.",
+            about: "Only numbers and operators are allowed.",
             files: &[],
             before: &[],
             args: r#"{"expression": "evil()"}"#,
@@ -62,7 +62,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "The expression is a string.",
+            about: "The expression must be a string.",
             files: &[],
             before: &[],
             args: r#"{"expression": 5}"#,
@@ -74,7 +74,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "An expression without a value.",
+            about: "An expression without a value is an error.",
             files: &[],
             before: &[],
             args: r#"{"expression": "1 / 0"}"#,
@@ -109,7 +109,7 @@ impl Tool for Calculator {
     async fn run(&self, _: &Ctx, args: Args) -> Result<Reply, ToolError> {
         match evaluate(&args.expression) {
             Ok(answer) => Ok(Reply { expression: args.expression, answer }),
-            Err(Fault(why)) => Err(ToolError::new(ErrorKind::Failed, why)),
+            Err(err) => Err(ToolError::new(ErrorKind::Failed, err.to_string())),
         }
     }
 }

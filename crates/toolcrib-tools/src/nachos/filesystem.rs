@@ -1,4 +1,4 @@
-//! `filesystem`: reads, writes, lists and deletes.
+//! `filesystem`: reads, writes, lists or deletes a path.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use toolcrib_core::{
 };
 
 use crate::operation::check;
-use crate::operation::text::{self, MAX_FILE};
+use crate::operation::text::{self, MAX_FILE_BYTES};
 
 pub(crate) struct Filesystem;
 
@@ -16,7 +16,7 @@ pub(crate) struct Filesystem;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
     /// What to do
-    action: Action,
+    action: FileAction,
     /// File or directory path
     path: String,
     /// Content to write (for write action)
@@ -25,7 +25,7 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Action {
+pub(crate) enum FileAction {
     Read,
     Write,
     List,
@@ -41,12 +41,12 @@ pub(crate) enum Reply {
     Deleted { deleted: bool },
 }
 
-/// The most names a listing has.
-const MAX_NAMES: usize = 100_000;
+/// The most names in one listing.
+const MAX_LISTED_NAMES: usize = 100_000;
 
 static DECLARATION: Declaration = Declaration {
     name: "filesystem",
-    summary: "Read and write files. Reads, writes, lists or deletes a path. Returns: {success, result, \
+    summary: "Read and write files; also list a directory or delete a path. Returns: {success, result, \
               metadata{duration}}; result is the text, {written}, the names, or {deleted}",
     tier: Tier::Elevated,
     effect: Effect::Write,
@@ -61,7 +61,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[("notes/a.txt", "hello")],
         },
         Example {
-            about: "Read it.",
+            about: "Read a file.",
             files: &[("notes/a.txt", "hello")],
             before: &[],
             args: r#"{"action": "read", "path": "notes/a.txt"}"#,
@@ -85,7 +85,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "A write says what to write.",
+            about: "A write needs content.",
             files: &[],
             before: &[],
             args: r#"{"action": "write", "path": "a.txt"}"#,
@@ -95,7 +95,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "A path that is not allowed.",
+            about: "A path outside the allowed directories is refused.",
             files: &[],
             before: &[],
             args: r#"{"action": "read", "path": "/etc/passwd"}"#,
@@ -120,37 +120,37 @@ impl Tool for Filesystem {
     fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
         let files = &*ctx.files;
         match args.action {
-            Action::Read => check::file(files, &args.path),
-            Action::List => check::directory(files, &args.path),
-            Action::Write => check::write(files, &args.path, content(args)?, MAX_FILE),
-            Action::Delete => check::remove(files, &args.path),
+            FileAction::Read => check::file(files, &args.path),
+            FileAction::List => check::directory(files, &args.path),
+            FileAction::Write => check::write(files, &args.path, content(args)?, MAX_FILE_BYTES),
+            FileAction::Delete => check::remove(files, &args.path),
         }
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {
         let files = &*ctx.files;
         match args.action {
-            Action::Read => {
-                let file = text::read(files, &args.path, MAX_FILE)?;
+            FileAction::Read => {
+                let file = text::read(files, &args.path, MAX_FILE_BYTES)?;
                 if file.is_cut {
                     let message = format!(
-                        "{} has {} bytes, and the limit is {MAX_FILE}",
+                        "{} has {} bytes, but the limit is {MAX_FILE_BYTES}",
                         args.path, file.size
                     );
                     return Err(ToolError::new(ErrorKind::TooLarge, message).at(&args.path));
                 }
                 Ok(Reply::Read(file.text))
             }
-            Action::Write => {
+            FileAction::Write => {
                 let content = content(&args)?;
                 files.write(&args.path, content.as_bytes(), WriteMode::Replace)?;
                 Ok(Reply::Written { written: true })
             }
-            Action::List => {
-                let listing = files.list(&args.path, MAX_NAMES)?;
-                if listing.total() > MAX_NAMES {
+            FileAction::List => {
+                let listing = files.list(&args.path, MAX_LISTED_NAMES)?;
+                if listing.total() > MAX_LISTED_NAMES {
                     let message = format!(
-                        "{} has {} entries, and the limit is {MAX_NAMES}",
+                        "{} has {} entries, but the limit is {MAX_LISTED_NAMES}",
                         args.path,
                         listing.total()
                     );
@@ -158,7 +158,7 @@ impl Tool for Filesystem {
                 }
                 Ok(Reply::Names(listing.entries.into_iter().map(|entry| entry.name).collect()))
             }
-            Action::Delete => {
+            FileAction::Delete => {
                 files.remove(&args.path)?;
                 Ok(Reply::Deleted { deleted: true })
             }
@@ -170,7 +170,7 @@ impl Tool for Filesystem {
     }
 }
 
-/// Returns what to write. Nothing to write is nothing given, as in the contract.
+/// Returns the content to write. The contract treats empty content as missing.
 fn content(args: &Args) -> Result<&str, ToolError> {
     let content = args.content.as_deref().filter(|content| !content.is_empty());
     content

@@ -1,11 +1,15 @@
-//! Arithmetic on exact fractions, so that `0.1 + 0.2` is `0.3`; numbers too large for that go on as
-//! floating point.
+//! Evaluates arithmetic on exact fractions, so that `0.1 + 0.2` is `0.3`. A number that does not fit
+//! into a fraction becomes floating point.
+
+use std::fmt;
 
 use serde_json::Value;
 
-/// The most characters an expression may have, and the deepest it may be nested.
-const MAX_LENGTH: usize = 10_000;
-const MAX_DEPTH: usize = 200;
+/// The most characters of an expression.
+const MAX_EXPRESSION_CHARS: usize = 10_000;
+
+/// The most levels that an expression may be nested.
+const MAX_NESTING: usize = 200;
 
 /// A number: a fraction in lowest terms with a positive denominator, or a float.
 #[derive(Clone, Copy, Debug)]
@@ -16,27 +20,68 @@ enum Number {
 
 /// Why an expression has no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault(pub(crate) String);
+pub(crate) enum ArithmeticError {
+    /// The expression has more than [`MAX_EXPRESSION_CHARS`] characters.
+    TooLong,
+    /// The expression is nested deeper than [`MAX_NESTING`] levels.
+    TooDeep,
+    /// This character stands where an operator or the end should be.
+    Unexpected(char),
+    /// A parenthesis is not closed.
+    Unclosed,
+    /// A number is missing before this character, or at the end.
+    MissingNumber(Option<char>),
+    /// These digits and dots are not a number.
+    NotNumber(String),
+    /// The divisor is zero.
+    DivisionByZero,
+    /// The divisor of a remainder is zero.
+    RemainderByZero,
+    /// The value is infinite, or no real number.
+    NotFinite,
+}
 
-/// Returns the value of an expression of numbers, `+ - * / % ^` and parentheses.
-pub(crate) fn evaluate(expression: &str) -> Result<Value, Fault> {
-    if expression.chars().count() > MAX_LENGTH {
-        return Err(Fault(format!("expression is over {MAX_LENGTH} characters")));
-    }
-    let mut reader = Reader { rest: expression, depth: 0 };
-    let number = reader.sum()?;
-    match reader.peek() {
-        None => number.to_json(),
-        Some(c) => Err(Fault(format!("unexpected `{c}` in expression"))),
+impl fmt::Display for ArithmeticError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLong => write!(f, "expression is over {MAX_EXPRESSION_CHARS} characters"),
+            Self::TooDeep => write!(f, "expression is nested over {MAX_NESTING} levels"),
+            Self::Unexpected(c) => write!(f, "unexpected `{c}` in expression"),
+            Self::Unclosed => f.write_str("a `(` is not closed in expression"),
+            Self::MissingNumber(Some(c)) => {
+                write!(f, "a number is missing before `{c}` in expression")
+            }
+            Self::MissingNumber(None) => {
+                f.write_str("a number is missing at the end of expression")
+            }
+            Self::NotNumber(digits) => write!(f, "`{digits}` is not a number"),
+            Self::DivisionByZero => f.write_str("division by zero"),
+            Self::RemainderByZero => f.write_str("remainder by zero"),
+            Self::NotFinite => f.write_str("the result is not a finite number"),
+        }
     }
 }
 
-struct Reader<'a> {
+/// Returns the value of an expression of numbers, `+ - * / % ^` and parentheses.
+pub(crate) fn evaluate(expression: &str) -> Result<Value, ArithmeticError> {
+    if expression.chars().count() > MAX_EXPRESSION_CHARS {
+        return Err(ArithmeticError::TooLong);
+    }
+    let mut parser = ExpressionParser { rest: expression, depth: 0 };
+    let number = parser.sum()?;
+    match parser.peek() {
+        None => number.to_json(),
+        Some(c) => Err(ArithmeticError::Unexpected(c)),
+    }
+}
+
+/// A recursive-descent parser that evaluates as it reads.
+struct ExpressionParser<'a> {
     rest: &'a str,
     depth: usize,
 }
 
-impl Reader<'_> {
+impl ExpressionParser<'_> {
     fn peek(&mut self) -> Option<char> {
         self.rest = self.rest.trim_start();
         self.rest.chars().next()
@@ -48,7 +93,7 @@ impl Reader<'_> {
         Some(c)
     }
 
-    fn sum(&mut self) -> Result<Number, Fault> {
+    fn sum(&mut self) -> Result<Number, ArithmeticError> {
         let mut left = self.product()?;
         while let Some(sign) = self.take(&['+', '-']) {
             let right = self.product()?;
@@ -57,7 +102,7 @@ impl Reader<'_> {
         Ok(left)
     }
 
-    fn product(&mut self) -> Result<Number, Fault> {
+    fn product(&mut self) -> Result<Number, ArithmeticError> {
         let mut left = self.signed()?;
         while let Some(sign) = self.take(&['*', '/', '%']) {
             let right = self.signed()?;
@@ -70,7 +115,7 @@ impl Reader<'_> {
         Ok(left)
     }
 
-    fn signed(&mut self) -> Result<Number, Fault> {
+    fn signed(&mut self) -> Result<Number, ArithmeticError> {
         let mut is_negative = false;
         while let Some(sign) = self.take(&['+', '-']) {
             is_negative ^= sign == '-';
@@ -79,7 +124,7 @@ impl Reader<'_> {
         Ok(if is_negative { number.negate() } else { number })
     }
 
-    fn power(&mut self) -> Result<Number, Fault> {
+    fn power(&mut self) -> Result<Number, ArithmeticError> {
         let base = self.atom()?;
         if self.take(&['^']).is_none() {
             return Ok(base);
@@ -87,9 +132,12 @@ impl Reader<'_> {
         self.nested(Self::signed).and_then(|exponent| base.power(exponent))
     }
 
-    fn nested(&mut self, read: fn(&mut Self) -> Result<Number, Fault>) -> Result<Number, Fault> {
-        if self.depth >= MAX_DEPTH {
-            return Err(Fault(format!("expression is nested over {MAX_DEPTH} levels")));
+    fn nested(
+        &mut self,
+        read: fn(&mut Self) -> Result<Number, ArithmeticError>,
+    ) -> Result<Number, ArithmeticError> {
+        if self.depth >= MAX_NESTING {
+            return Err(ArithmeticError::TooDeep);
         }
         self.depth += 1;
         let number = read(self);
@@ -97,12 +145,12 @@ impl Reader<'_> {
         number
     }
 
-    fn atom(&mut self) -> Result<Number, Fault> {
+    fn atom(&mut self) -> Result<Number, ArithmeticError> {
         if self.take(&['(']).is_some() {
             let number = self.nested(Self::sum)?;
             return match self.take(&[')']) {
                 Some(_) => Ok(number),
-                None => Err(Fault("a `(` is not closed in expression".to_owned())),
+                None => Err(ArithmeticError::Unclosed),
             };
         }
         self.peek();
@@ -110,13 +158,10 @@ impl Reader<'_> {
             self.rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(self.rest.len());
         let (digits, rest) = self.rest.split_at(end);
         if digits.is_empty() {
-            return Err(Fault(match self.rest.chars().next() {
-                Some(c) => format!("a number is missing before `{c}` in expression"),
-                None => "a number is missing at the end of expression".to_owned(),
-            }));
+            return Err(ArithmeticError::MissingNumber(self.rest.chars().next()));
         }
         self.rest = rest;
-        Number::parse(digits).ok_or_else(|| Fault(format!("`{digits}` is not a number")))
+        Number::parse(digits).ok_or_else(|| ArithmeticError::NotNumber(digits.to_owned()))
     }
 }
 
@@ -134,7 +179,7 @@ impl Number {
         exact().or_else(|| format!("0{whole}.{part}0").parse().ok().map(Self::Float))
     }
 
-    /// Returns a fraction in lowest terms, or nothing if it does not fit.
+    /// Returns a fraction in lowest terms, or nothing if it does not fit into the integers.
     fn fraction(numerator: i128, denominator: i128) -> Option<Self> {
         let (mut a, mut b) = (numerator.unsigned_abs(), denominator.unsigned_abs());
         while b != 0 {
@@ -171,7 +216,7 @@ impl Number {
         }
     }
 
-    /// Works on fractions, and on floats where a fraction would not fit.
+    /// Combines two numbers as fractions, or as floats where the result does not fit into a fraction.
     fn combine(
         self,
         other: Self,
@@ -201,9 +246,9 @@ impl Number {
         self.combine(other, exact, |a, b| a * b)
     }
 
-    fn divide(self, other: Self) -> Result<Self, Fault> {
+    fn divide(self, other: Self) -> Result<Self, ArithmeticError> {
         if other.is_zero() {
-            return Err(Fault("division by zero".to_owned()));
+            return Err(ArithmeticError::DivisionByZero);
         }
         let exact = |a: i128, b: i128, c: i128, d: i128| {
             Self::fraction(a.checked_mul(d)?, b.checked_mul(c)?)
@@ -211,10 +256,10 @@ impl Number {
         Ok(self.combine(other, exact, |a, b| a / b))
     }
 
-    /// The remainder has the sign of the dividend.
-    fn remainder(self, other: Self) -> Result<Self, Fault> {
+    /// Returns the remainder, which has the sign of the dividend.
+    fn remainder(self, other: Self) -> Result<Self, ArithmeticError> {
         if other.is_zero() {
-            return Err(Fault("remainder by zero".to_owned()));
+            return Err(ArithmeticError::RemainderByZero);
         }
         let exact = |a: i128, b: i128, c: i128, d: i128| {
             let (left, right) = (a.checked_mul(d)?, c.checked_mul(b)?);
@@ -223,7 +268,7 @@ impl Number {
         Ok(self.combine(other, exact, |a, b| a % b))
     }
 
-    fn power(self, exponent: Self) -> Result<Self, Fault> {
+    fn power(self, exponent: Self) -> Result<Self, ArithmeticError> {
         let exact = match (self, exponent) {
             (Self::Exact(a, b), Self::Exact(times, 1)) => {
                 let power = u32::try_from(times.unsigned_abs()).ok();
@@ -234,7 +279,7 @@ impl Number {
             _ => None,
         };
         match exact {
-            Some((0, _, true)) => Err(Fault("division by zero".to_owned())),
+            Some((0, _, true)) => Err(ArithmeticError::DivisionByZero),
             Some((a, b, is_inverse)) => {
                 let (a, b) = if is_inverse { (b, a) } else { (a, b) };
                 Ok(Self::fraction(a, b).unwrap_or(Self::Float(a as f64 / b as f64)))
@@ -243,16 +288,14 @@ impl Number {
         }
     }
 
-    fn to_json(self) -> Result<Value, Fault> {
+    fn to_json(self) -> Result<Value, ArithmeticError> {
         if let Self::Exact(numerator, 1) = self
             && let Ok(whole) = i64::try_from(numerator)
         {
             return Ok(Value::from(whole));
         }
         let float = self.float();
-        serde_json::Number::from_f64(float)
-            .map(Value::Number)
-            .ok_or_else(|| Fault("the result is not a finite number".to_owned()))
+        serde_json::Number::from_f64(float).map(Value::Number).ok_or(ArithmeticError::NotFinite)
     }
 }
 
@@ -294,7 +337,7 @@ mod tests {
             ("9^9^9^9", "not a finite number"),
             ("(-8)^0.5", "not a finite number"),
         ] {
-            let Err(Fault(why)) = evaluate(expression) else { panic!("{expression}") };
+            let why = evaluate(expression).expect_err(expression).to_string();
             assert!(why.contains(expect), "{expression}: {why}");
         }
         for (expression, expect) in [
@@ -309,7 +352,7 @@ mod tests {
             (&"2^".repeat(4999), "nested over"),
             (&"1+".repeat(9000), "over 10000 characters"),
         ] {
-            let Err(Fault(why)) = evaluate(expression) else { panic!("{expression}") };
+            let why = evaluate(expression).expect_err(expression).to_string();
             assert!(why.contains(expect), "{expression}: {why}");
         }
     }

@@ -1,8 +1,8 @@
-//! What tools check before they run, in the same words whichever catalogue they are of.
+//! Checks that tools of all catalogues make before they run, with the same messages.
 
 use toolcrib_core::{EntryKind, ErrorKind, Files, Plan, ToolError, Tree};
 
-use super::text::{MAX_FILE, Text};
+use super::text::{MAX_FILE_BYTES, Text};
 
 /// Fails if `path` is not a directory.
 pub(crate) fn directory(tree: &dyn Tree, path: &str) -> Result<Plan, ToolError> {
@@ -22,8 +22,8 @@ pub(crate) fn file(tree: &dyn Tree, path: &str) -> Result<Plan, ToolError> {
     Err(ToolError::new(ErrorKind::IsDirectory, message).at(path))
 }
 
-/// Fails if `content` is too much or cannot be written to `path`; returns the difference it would
-/// make.
+/// Fails if `content` is too large or cannot be written to `path`. Returns the change that writing
+/// would make.
 pub(crate) fn write(
     files: &dyn Files,
     path: &str,
@@ -31,14 +31,14 @@ pub(crate) fn write(
     most: u64,
 ) -> Result<Plan, ToolError> {
     if content.len() as u64 > most {
-        let message = format!("`content` has {} bytes, and the limit is {most}", content.len());
+        let message = format!("`content` has {} bytes, but the limit is {most}", content.len());
         return Err(ToolError::new(ErrorKind::TooLarge, message).at(path));
     }
     files.check_write(path)?;
     Ok(Plan::edit(path, text(files, path), Some(content.to_owned())))
 }
 
-/// Fails as [`write`] does, and if there is something at `path` already.
+/// Fails as [`write`] does, and also if `path` already exists.
 pub(crate) fn create(
     files: &dyn Files,
     path: &str,
@@ -55,14 +55,14 @@ pub(crate) fn create(
     }
 }
 
-/// Fails if `path` cannot be removed; returns the difference it would make.
+/// Fails if `path` cannot be removed. Returns the change that removing would make.
 pub(crate) fn remove(files: &dyn Files, path: &str) -> Result<Plan, ToolError> {
     files.check_remove(path)?;
     Ok(Plan::edit(path, text(files, path), None))
 }
 
-/// Returns the text of a file, if it is there and is text.
+/// Returns the text of a file, if the file exists and is text.
 fn text(files: &dyn Files, path: &str) -> Option<String> {
-    let content = files.read(path, MAX_FILE).ok().filter(|content| !content.is_cut())?;
+    let content = files.read(path, MAX_FILE_BYTES).ok().filter(|content| !content.is_cut())?;
     Text::decode(&content.bytes).map(|text| text.text)
 }

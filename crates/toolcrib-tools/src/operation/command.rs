@@ -1,4 +1,4 @@
-//! Running commands for tools: what comes back is bounded, and says what was left out.
+//! Runs commands for tools. The output in a reply is bounded, and says what was cut.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,48 +9,53 @@ use toolcrib_core::{Ctx, ErrorKind, ToolError};
 
 use std::time::Duration;
 
-/// Of each stream, at most this much comes back.
-const KEEP: usize = 25_000;
+/// The most bytes of each stream in a reply.
+const MOST_STREAM_BYTES: usize = 25_000;
 
-/// What is left of a call's time when its command's is up.
-const SPARE_MS: u64 = 500;
+/// The time that a call keeps for its reply when its command times out.
+const REPLY_RESERVE_MS: u64 = 500;
 
-/// What is in a reply beside the two streams.
-const OVERHEAD: usize = 2_000;
+/// The bytes of a reply that belong to neither stream.
+const REPLY_OVERHEAD_BYTES: usize = 2_000;
 
-/// Puts an order together for a call.
+/// Returns the request for a call's command.
 pub(crate) fn request(ctx: &Ctx, shell: Shell, text: &str, seconds: u64) -> CommandRequest {
     CommandRequest {
         call: ctx.call.clone(),
         shell,
         text: text.to_owned(),
         directory: None,
-        // Its own time is up before the call's, so that the answer is a command's and not a call's.
+        // The command times out before its call does, so that the reply is the command's and has its
+        // output.
         time: Duration::from_secs(seconds)
-            .min(Duration::from_millis(ctx.limits.deadline_ms.saturating_sub(SPARE_MS))),
+            .min(Duration::from_millis(ctx.limits.deadline_ms.saturating_sub(REPLY_RESERVE_MS))),
         on_timeout: OnTimeout::Kill,
-        keep: KEEP.min(room(ctx)),
+        keep: MOST_STREAM_BYTES.min(stream_room(ctx)),
         rest_hint: "read it with `toolcrib output {id}`",
         is_read_only: ctx.is_read_only,
     }
 }
 
-/// How many bytes of each stream have room in the reply.
-fn room(ctx: &Ctx) -> usize {
-    ctx.limits.output_bytes.saturating_sub(OVERHEAD).max(512) / 2
+/// Returns how many bytes of each stream fit into the reply.
+fn stream_room(ctx: &Ctx) -> usize {
+    ctx.limits.output_bytes.saturating_sub(REPLY_OVERHEAD_BYTES).max(512) / 2
 }
 
-/// Runs an order to its end. A command whose time was up, or that was not wanted any more, is an error
-/// that carries what it had printed.
+/// Runs a command to its end. A command that timed out or was cancelled is an error with its output
+/// so far.
 pub(crate) fn run(ctx: &Ctx, request: &CommandRequest) -> Result<Finished, ToolError> {
     match ctx.commands.run(request, &ctx.cancel)? {
-        Ran::Over(finished) => settle(ctx, request, *finished),
-        Ran::Kept(_) => Err(ToolError::new(ErrorKind::Bug, "a command was kept against its order")),
+        Ran::Over(finished) => finish(ctx, request, *finished),
+        Ran::Kept(_) => Err(ToolError::new(
+            ErrorKind::Bug,
+            "a command was detached although its request said to kill it",
+        )),
     }
 }
 
-/// Counts what a command used, and makes an error of one that did not come to its end.
-pub(crate) fn settle(
+/// Adds what a command used to its call, and returns an error for a command that did not end by
+/// itself.
+pub(crate) fn finish(
     ctx: &Ctx,
     request: &CommandRequest,
     finished: Finished,
@@ -62,41 +67,44 @@ pub(crate) fn settle(
             let seconds = request.time.as_secs();
             (ErrorKind::Timeout, format!("Command timed out after {seconds} seconds"))
         }
-        End::Killed => (ErrorKind::Cancelled, "the command was ended: its call was".to_owned()),
+        End::Killed => (
+            ErrorKind::Cancelled,
+            "the command was killed because its call was cancelled".to_owned(),
+        ),
         End::Exited(_) | End::Signalled(_) | End::Limited => return Ok(finished),
     };
     let limit_ms = u64::try_from(request.time.as_millis()).unwrap_or(u64::MAX);
     Err(ToolError::new(kind, message)
-        .hint("give it more time, or do less at once")
+        .hint("raise the timeout, or split the work into smaller commands")
         .with("limit_ms", limit_ms)
         .with("stdout", finished.stdout.text)
         .with("stderr", finished.stderr.text))
 }
 
-/// Which output a caller wants to read.
+/// The stream that a caller wants to read.
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Which {
+pub(crate) enum StreamChoice {
     Stdout,
     Stderr,
 }
 
-impl Which {
-    /// The stream that is meant: where results go, if nobody says.
-    pub(crate) fn stream(which: Option<Self>) -> Stream {
-        match which {
+impl StreamChoice {
+    /// Returns the chosen stream, which is stdout by default.
+    pub(crate) fn stream(choice: Option<Self>) -> Stream {
+        match choice {
             Some(Self::Stderr) => Stream::Stderr,
             Some(Self::Stdout) | None => Stream::Stdout,
         }
     }
 }
 
-/// How many lines are read if nobody says.
-pub(crate) const DEFAULT_LINES: u64 = 200;
+/// The number of saved output lines that are read by default.
+pub(crate) const DEFAULT_OUTPUT_LINES: u64 = 200;
 
-/// A limit that struck, for programs.
+/// A limit that ended or throttled a command, in a reply.
 #[derive(Serialize)]
-pub(crate) struct Struck {
+pub(crate) struct StruckLimit {
     name: &'static str,
     allowed: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,7 +112,7 @@ pub(crate) struct Struck {
     enforced_by: &'static str,
 }
 
-impl Struck {
+impl StruckLimit {
     pub(crate) fn of(strike: Option<&Strike>) -> Option<Self> {
         strike.map(|strike| Self {
             name: strike.limit.as_str(),

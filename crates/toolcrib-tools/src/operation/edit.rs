@@ -1,17 +1,17 @@
-//! Replaces a string in a text: exactly, or with the line ends of the file, and never by guess.
+//! Replaces a string in a text. The match is exact, except that line ends may be the file's.
 
 use toolcrib_core::{ErrorKind, Files, Plan, ToolError};
 
-use super::text::{MAX_FILE, Text, not_text};
+use super::text::{MAX_FILE_BYTES, Text, not_text};
 
 /// Which occurrences to replace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Which {
-    /// The only one; several are an error.
+pub(crate) enum Occurrences {
+    /// The only occurrence. Several are an error.
     Only,
-    /// The first.
+    /// The first occurrence.
     First,
-    /// Every one.
+    /// All occurrences.
     All,
 }
 
@@ -19,26 +19,26 @@ pub(crate) enum Which {
 pub(crate) struct Replacement<'a> {
     pub(crate) old: &'a str,
     pub(crate) new: &'a str,
-    pub(crate) which: Which,
+    pub(crate) occurrences: Occurrences,
 }
 
-/// What a replacement did.
+/// The result of a replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Replaced {
     pub(crate) text: String,
-    /// How often the old string was there.
+    /// The number of occurrences of the old string.
     pub(crate) found: usize,
     pub(crate) count: usize,
-    /// The lines that the replaced occurrences stood on, in the old text.
+    /// The line numbers of the replaced occurrences, in the old text.
     pub(crate) lines: Vec<usize>,
 }
 
 /// Why a replacement was not made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Miss {
-    /// The old string is not there.
+    /// The old string does not occur.
     None,
-    /// It is there this often, the first times on these lines.
+    /// The old string occurs this many times, first on these lines.
     Several(usize, Vec<usize>),
 }
 
@@ -46,27 +46,27 @@ impl Replacement<'_> {
     /// Makes the replacement in `text`.
     pub(crate) fn apply(&self, text: &str) -> Result<Replaced, Miss> {
         if text.contains(self.old) {
-            // Exactly there. New lines still end as the file's do, if it ends them all alike.
+            // An exact match. If all lines of the file end in CR LF, so do the new ones.
             let new = if ends_with_crlf(text) { with_crlf(self.new) } else { self.new.to_owned() };
-            return replace(text, self.old, &new, self.which);
+            return replace(text, self.old, &new, self.occurrences);
         }
-        // Models write plain line feeds whatever the file has.
+        // Models write plain line feeds, whatever line ends the file has.
         if ends_with_crlf(text) && self.old.contains('\n') {
-            return replace(text, &with_crlf(self.old), &with_crlf(self.new), self.which);
+            return replace(text, &with_crlf(self.old), &with_crlf(self.new), self.occurrences);
         }
         Err(Miss::None)
     }
 }
 
-fn replace(text: &str, old: &str, new: &str, which: Which) -> Result<Replaced, Miss> {
-    let places: Vec<usize> = text.match_indices(old).map(|(at, _)| at).collect();
-    let chosen = match (which, places.as_slice()) {
+fn replace(text: &str, old: &str, new: &str, occurrences: Occurrences) -> Result<Replaced, Miss> {
+    let offsets: Vec<usize> = text.match_indices(old).map(|(at, _)| at).collect();
+    let chosen = match (occurrences, offsets.as_slice()) {
         (_, []) => return Err(Miss::None),
-        (Which::Only, [_, _, ..]) => {
-            return Err(Miss::Several(places.len(), spanned(text, &places, "")));
+        (Occurrences::Only, [_, _, ..]) => {
+            return Err(Miss::Several(offsets.len(), spanned(text, &offsets, "")));
         }
-        (Which::Only | Which::First, [first, ..]) => std::slice::from_ref(first),
-        (Which::All, all) => all,
+        (Occurrences::Only | Occurrences::First, [first, ..]) => std::slice::from_ref(first),
+        (Occurrences::All, all) => all,
     };
     let mut out = String::with_capacity(text.len() + new.len());
     let mut from = 0;
@@ -78,33 +78,34 @@ fn replace(text: &str, old: &str, new: &str, which: Which) -> Result<Replaced, M
     out.push_str(&text[from..]);
     Ok(Replaced {
         text: out,
-        found: places.len(),
+        found: offsets.len(),
         count: chosen.len(),
         lines: spanned(text, chosen, old),
     })
 }
 
-/// Returns the lines that `old` stands on at these places, each once; of very many, the first.
-fn spanned(text: &str, places: &[usize], old: &str) -> Vec<usize> {
-    const MOST: usize = 1000;
-    // A line break at the end of it is still the end of its last line.
+/// Returns the numbers of the lines that `old` spans at these places, each once. Beyond a limit, the
+/// rest is left out.
+fn spanned(text: &str, offsets: &[usize], old: &str) -> Vec<usize> {
+    const MOST_LINE_NUMBERS: usize = 1000;
+    // A line break at the end of `old` belongs to its last line.
     let height = old.strip_suffix('\n').unwrap_or(old).matches('\n').count();
     let (mut line, mut from) = (1, 0);
     let mut spanned: Vec<usize> = Vec::new();
-    for at in places {
+    for at in offsets {
         line += text[from..*at].matches('\n').count();
         from = *at;
         spanned.extend(line..=line + height);
-        if spanned.len() >= MOST {
+        if spanned.len() >= MOST_LINE_NUMBERS {
             break;
         }
     }
     spanned.dedup();
-    spanned.truncate(MOST);
+    spanned.truncate(MOST_LINE_NUMBERS);
     spanned
 }
 
-/// Whether every line of the text ends in CR LF.
+/// Returns whether every line of the text ends in CR LF.
 fn ends_with_crlf(text: &str) -> bool {
     let feeds = text.matches('\n').count();
     feeds > 0 && text.matches("\r\n").count() == feeds
@@ -114,7 +115,7 @@ fn with_crlf(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\n', "\r\n")
 }
 
-/// Returns what the replacement would make of the file, without writing.
+/// Returns the change that the replacement would make, without writing.
 pub(crate) fn preview(
     files: &dyn Files,
     path: &str,
@@ -122,7 +123,7 @@ pub(crate) fn preview(
     word: impl Fn(&str, &Miss) -> ToolError,
 ) -> Result<Plan, ToolError> {
     files.check_write(path)?;
-    let content = files.read(path, MAX_FILE)?;
+    let content = files.read(path, MAX_FILE_BYTES)?;
     if content.is_cut() {
         return Err(too_large(path, content.size));
     }
@@ -133,8 +134,8 @@ pub(crate) fn preview(
     }
 }
 
-/// Makes the replacement in the file. Encoding, byte-order mark, line ends and mode stay. Returns
-/// what was done and the size of the file after.
+/// Makes the replacement in the file. The file keeps its encoding, byte-order mark, line ends and
+/// mode. Returns the result and the new size of the file.
 pub(crate) fn run(
     files: &dyn Files,
     path: &str,
@@ -142,7 +143,7 @@ pub(crate) fn run(
     word: impl Fn(&str, &Miss) -> ToolError,
 ) -> Result<(Replaced, u64), ToolError> {
     let mut done = None;
-    files.update(path, MAX_FILE, &mut |bytes| {
+    files.update(path, MAX_FILE_BYTES, &mut |bytes| {
         let text = Text::decode(bytes).ok_or_else(|| not_text(path))?;
         let replaced = replacement.apply(&text.text).map_err(|miss| word(&text.text, &miss))?;
         let bytes = Text::encode(text.encoding, &replaced.text);
@@ -153,7 +154,7 @@ pub(crate) fn run(
 }
 
 fn too_large(path: &str, size: u64) -> ToolError {
-    let message = format!("`{path}` has {size} bytes, and the limit is {MAX_FILE}");
+    let message = format!("`{path}` has {size} bytes, but the limit is {MAX_FILE_BYTES}");
     ToolError::new(ErrorKind::TooLarge, message).at(path)
 }
 
@@ -162,34 +163,42 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(text: &str, old: &str, new: &str, which: Which, expect: Result<&str, Miss>) {
-        let got = Replacement { old, new, which }.apply(text);
+    fn check(
+        text: &str,
+        old: &str,
+        new: &str,
+        occurrences: Occurrences,
+        expect: Result<&str, Miss>,
+    ) {
+        let got = Replacement { old, new, occurrences }.apply(text);
         assert_eq!(got.as_ref().map(|it| it.text.as_str()), expect.as_ref().map(|it| *it));
     }
 
     #[test]
     fn occurrences_are_chosen_as_asked() {
-        check("a b a", "a", "x", Which::First, Ok("x b a"));
-        check("a b a", "a", "x", Which::All, Ok("x b x"));
-        check("a\nb a", "a", "x", Which::Only, Err(Miss::Several(2, vec![1, 2])));
-        check("a b", "c", "x", Which::Only, Err(Miss::None));
+        check("a b a", "a", "x", Occurrences::First, Ok("x b a"));
+        check("a b a", "a", "x", Occurrences::All, Ok("x b x"));
+        check("a\nb a", "a", "x", Occurrences::Only, Err(Miss::Several(2, vec![1, 2])));
+        check("a b", "c", "x", Occurrences::Only, Err(Miss::None));
     }
 
     #[test]
     fn line_ends_of_the_file_stay() {
-        check("a\r\nb\r\n", "a\nb", "c\nd", Which::Only, Ok("c\r\nd\r\n"));
-        check("a\r\nb\r\n", "a", "c\nd", Which::Only, Ok("c\r\nd\r\nb\r\n"));
-        check("a\r\nb\r\n", "a\r\nb", "c\r\nd", Which::Only, Ok("c\r\nd\r\n"));
-        check("a\nb\r\n", "a\nb", "c\nd", Which::Only, Ok("c\nd\r\n"));
-        check("a\nb\n", "a\r\nb", "c", Which::Only, Err(Miss::None));
+        check("a\r\nb\r\n", "a\nb", "c\nd", Occurrences::Only, Ok("c\r\nd\r\n"));
+        check("a\r\nb\r\n", "a", "c\nd", Occurrences::Only, Ok("c\r\nd\r\nb\r\n"));
+        check("a\r\nb\r\n", "a\r\nb", "c\r\nd", Occurrences::Only, Ok("c\r\nd\r\n"));
+        check("a\nb\r\n", "a\nb", "c\nd", Occurrences::Only, Ok("c\nd\r\n"));
+        check("a\nb\n", "a\r\nb", "c", Occurrences::Only, Err(Miss::None));
     }
 
     #[test]
     fn lines_are_those_of_the_old_text() {
-        let got =
-            Replacement { old: "x", new: "\n\n", which: Which::All }.apply("x\ny\nx").unwrap();
+        let got = Replacement { old: "x", new: "\n\n", occurrences: Occurrences::All }
+            .apply("x\ny\nx")
+            .unwrap();
         assert_eq!((got.lines, got.found, got.count), (vec![1, 3], 2, 2));
-        let got = Replacement { old: "b\nc\n", new: "", which: Which::Only }.apply("a\nb\nc\nd");
+        let got = Replacement { old: "b\nc\n", new: "", occurrences: Occurrences::Only }
+            .apply("a\nb\nc\nd");
         assert_eq!(got.unwrap().lines, [2, 3]);
     }
 }

@@ -1,8 +1,8 @@
-//! What search tools say about what they found, in the same words whichever catalogue they are of.
+//! Warnings of search tools, the same for all catalogues.
 
 use std::time::Duration;
 
-/// Says that time ran out.
+/// Returns the contract's warning that a search timed out.
 pub(crate) fn out_of_time(time: Duration) -> String {
     let time = match time.subsec_millis() {
         0 => format!("{}s", time.as_secs()),

@@ -1,11 +1,11 @@
-//! Lines of a text by number.
+//! Splits text into lines, and cuts it to a size.
 
-/// Returns the lines of a text without their ends.
+/// Returns the lines of a text without their line ends.
 pub(crate) fn of(text: &str) -> Vec<&str> {
     text.lines().collect()
 }
 
-/// Cuts `text` to at most `most` bytes, at a character's end.
+/// Returns at most `most` bytes of `text`, without splitting a character.
 pub(crate) fn cut(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
 }

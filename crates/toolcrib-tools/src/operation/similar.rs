@@ -1,24 +1,24 @@
-//! Finds the passages of a text that are most like one that is not in it.
+//! Finds the passages of a text that are most similar to a text without an exact match.
 
 use toolcrib_core::nearest::distance;
 
-/// How like two passages must be to be worth showing.
-const ENOUGH: f64 = 0.6;
+/// The least similarity of a passage that is worth showing.
+const LEAST_SIMILARITY: f64 = 0.6;
 
-/// Work, in characters compared with characters, that a search may cost.
-const MOST_WORK: usize = 50_000_000;
+/// The most comparisons of two characters that one search may make.
+const MOST_COMPARISONS: usize = 50_000_000;
 
 /// A passage of a text.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Passage {
-    /// The number of its first line.
+    /// The number of the passage's first line.
     pub(crate) line: usize,
     pub(crate) text: String,
-    /// From 0 for nothing in common to 1 for the same.
+    /// The similarity, from 0 for nothing in common to 1 for identical.
     pub(crate) similarity: f64,
 }
 
-/// Returns up to three passages of `text`, of as many lines as `wanted` has, most alike first.
+/// Returns up to three passages of `text` with as many lines as `wanted`, the most similar first.
 pub(crate) fn passages(text: &str, wanted: &str) -> Vec<Passage> {
     let wanted_lines: Vec<&str> = wanted.lines().collect();
     let lines: Vec<&str> = text.lines().collect();
@@ -38,27 +38,27 @@ pub(crate) fn passages(text: &str, wanted: &str) -> Vec<Passage> {
         span += lengths.get(index + height).copied().unwrap_or_default();
         span -= lengths[index];
         work += 1;
-        // Lengths alone can rule a passage out, before anything is put together.
-        if (whole as f64) < ENOUGH * length as f64 {
+        // The length alone can rule out a passage, before its lines are joined.
+        if (whole as f64) < LEAST_SIMILARITY * length as f64 {
             continue;
         }
         work += whole;
-        if work > MOST_WORK {
+        if work > MOST_COMPARISONS {
             break;
         }
         let passage = window.join("\n");
         let compared = passage.trim();
         let other = compared.chars().count();
         let longest = length.max(other);
-        if longest == 0 || (length.min(other) as f64) < ENOUGH * longest as f64 {
+        if longest == 0 || (length.min(other) as f64) < LEAST_SIMILARITY * longest as f64 {
             continue;
         }
         work += length * other;
-        if work > MOST_WORK {
+        if work > MOST_COMPARISONS {
             break;
         }
         let similarity = 1.0 - distance(wanted, compared) as f64 / longest as f64;
-        if similarity >= ENOUGH {
+        if similarity >= LEAST_SIMILARITY {
             found.push(Passage { line: index + 1, text: passage, similarity });
         }
     }

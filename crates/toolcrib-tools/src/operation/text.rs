@@ -1,11 +1,11 @@
-//! Text as files hold it: decoded strictly, written back in the encoding it came in.
+//! Text in files: decoded strictly, and written back in the encoding that the file had.
 
 use toolcrib_core::{ErrorKind, ToolError, Tree};
 
 /// The most bytes of a file that a tool reads or edits as text.
-pub(crate) const MAX_FILE: u64 = 10 << 20;
+pub(crate) const MAX_FILE_BYTES: u64 = 10 << 20;
 
-/// How a file's bytes stand for text.
+/// The encoding of a text file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
     Utf8,
@@ -14,28 +14,29 @@ pub(crate) enum Encoding {
     Utf16Be,
 }
 
-/// A text file's content.
+/// The decoded content of a text file.
 #[derive(Clone, Debug)]
 pub(crate) struct Text {
     pub(crate) text: String,
     pub(crate) encoding: Encoding,
 }
 
-/// A text file as read, perhaps in part.
+/// A text file as it was read: whole, or cut at a limit.
 pub(crate) struct TextFile {
     pub(crate) text: String,
-    /// Bytes of the whole file.
+    /// The size of the whole file in bytes.
     pub(crate) size: u64,
     pub(crate) is_cut: bool,
 }
 
 impl Text {
-    /// Decodes a whole file. Nothing is guessed or repaired: what is not text is refused.
+    /// Decodes a whole file. Returns nothing for bytes that are not valid text: nothing is guessed or
+    /// repaired.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         decode(bytes, Tail::Whole)
     }
 
-    /// Encodes `text` as this file was.
+    /// Encodes `text`, with the byte-order mark that the encoding has.
     pub(crate) fn encode(encoding: Encoding, text: &str) -> Vec<u8> {
         match encoding {
             Encoding::Utf8 => text.as_bytes().to_vec(),
@@ -52,7 +53,7 @@ impl Text {
     }
 }
 
-/// Whether the last character may have been cut.
+/// Whether the bytes end with the file, or were cut, perhaps within a character.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tail {
     Whole,
@@ -82,7 +83,7 @@ fn utf8(bytes: &[u8], tail: Tail) -> Option<String> {
         }
         Err(_) => return None,
     };
-    // NUL is valid UTF-8 and never text.
+    // NUL is valid UTF-8 but never part of a text file.
     (!valid.contains('\0')).then(|| valid.to_owned())
 }
 
@@ -99,7 +100,7 @@ fn utf16(bytes: &[u8], tail: Tail, unit: fn([u8; 2]) -> u16) -> Option<String> {
     (!text.contains('\0')).then_some(text)
 }
 
-/// Reads a file as text, at most `most` bytes of it.
+/// Reads at most `most` bytes of a file as text.
 pub(crate) fn read(tree: &dyn Tree, path: &str, most: u64) -> Result<TextFile, ToolError> {
     let content = tree.read(path, most)?;
     let is_cut = content.is_cut();
@@ -112,7 +113,7 @@ pub(crate) fn read(tree: &dyn Tree, path: &str, most: u64) -> Result<TextFile, T
 
 /// Returns the error for a file that is not text.
 pub(crate) fn not_text(path: &str) -> ToolError {
-    let message = format!("`{path}` is not text in UTF-8 or UTF-16");
+    let message = format!("`{path}` is not UTF-8 or UTF-16 text");
     ToolError::new(ErrorKind::NotText, message).at(path)
 }
 

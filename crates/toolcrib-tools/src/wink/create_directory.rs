@@ -1,4 +1,4 @@
-//! `create_directory`: makes a directory and the ones it is in.
+//! `create_directory`: creates a directory and its missing parents.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use toolcrib_core::{
     Ctx, Declaration, Effect, EntryKind, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
-use super::Reply;
+use crate::operation::text_reply::TextReply;
 
 pub(crate) struct CreateDirectory;
 
@@ -22,8 +22,8 @@ pub(crate) struct Metadata {
     created_parents: Vec<String>,
 }
 
-/// The most parents that are named.
-const MAX_PARENTS: usize = 100;
+/// The most created parents that a reply names.
+const MOST_NAMED_PARENTS: usize = 100;
 
 static DECLARATION: Declaration = Declaration {
     name: "create_directory",
@@ -34,7 +34,7 @@ static DECLARATION: Declaration = Declaration {
     limits: Limits::DEFAULT,
     examples: &[
         Example {
-            about: "Parents are made as needed.",
+            about: "Missing parents are created.",
             files: &[],
             before: &[],
             args: r#"{"path": "src/models"}"#,
@@ -45,7 +45,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[("src/models/", "")],
         },
         Example {
-            about: "A directory that is there already is fine.",
+            about: "An existing directory is a success.",
             files: &[("src/", "")],
             before: &[],
             args: r#"{"path": "src"}"#,
@@ -56,7 +56,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[("src/", "")],
         },
         Example {
-            about: "A file of that name is not.",
+            about: "A file with that name is an error.",
             files: &[("test.txt", "")],
             before: &[],
             args: r#"{"path": "test.txt"}"#,
@@ -64,7 +64,7 @@ static DECLARATION: Declaration = Declaration {
                 "output": "Error: Path 'test.txt' exists as a file, cannot create directory",
                 "error": {"code": "path_is_file",
                     "message": "Path 'test.txt' exists as a file, cannot create directory",
-                    "suggestion": "Choose another name, or a directory that does not go through a file"},
+                    "suggestion": "Choose another name, or a path without a file among its parents"},
                 "files_affected": [], "execution_time_ms": 0}"#,
             leaves: &[("test.txt", "")],
         },
@@ -73,7 +73,7 @@ static DECLARATION: Declaration = Declaration {
 
 impl Tool for CreateDirectory {
     type Args = Args;
-    type Reply = Reply<Metadata>;
+    type Reply = TextReply<Metadata>;
 
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
@@ -94,19 +94,19 @@ impl Tool for CreateDirectory {
         }
     }
 
-    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<Metadata>, ToolError> {
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<TextReply<Metadata>, ToolError> {
         let mut made = ctx.files.make_directory(&args.path)?;
         let is_made = made.pop().is_some();
-        // A path can have thousands of directories; nobody reads past the first.
-        made.truncate(MAX_PARENTS);
+        // A path can have thousands of directories, and nobody reads that many names.
+        made.truncate(MOST_NAMED_PARENTS);
         if !is_made {
-            return Ok(Reply {
+            return Ok(TextReply {
                 output: format!("Directory already exists: {}", args.path),
                 files_affected: Vec::new(),
                 metadata: Some(Metadata { created_parents: Vec::new() }),
             });
         }
-        Ok(Reply {
+        Ok(TextReply {
             output: format!("Created directory: {}", args.path),
             files_affected: vec![args.path],
             metadata: Some(Metadata { created_parents: made }),

@@ -1,13 +1,13 @@
-//! `create_file`: makes a file that was not there.
+//! `create_file`: creates a new file.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolcrib_core::capability::WriteMode;
 use toolcrib_core::{Ctx, Declaration, Effect, Example, Limits, Plan, Tier, Tool, ToolError};
 
-use super::Reply;
 use crate::operation::check;
-use crate::operation::text::MAX_FILE;
+use crate::operation::text::MAX_FILE_BYTES;
+use crate::operation::text_reply::TextReply;
 
 pub(crate) struct CreateFile;
 
@@ -22,14 +22,14 @@ pub(crate) struct Args {
 
 static DECLARATION: Declaration = Declaration {
     name: "create_file",
-    summary: "Create a new file with specified content. Missing directories are made; a file that \
-              exists is an error. Returns: {success, output, files_affected, execution_time_ms}",
+    summary: "Create a new file with specified content. Missing directories are created; an existing file \
+              is an error. Returns: {success, output, files_affected, execution_time_ms}",
     tier: Tier::Elevated,
     effect: Effect::Write,
     limits: Limits::DEFAULT,
     examples: &[
         Example {
-            about: "A new file, its directory made on the way.",
+            about: "Create a file and its missing directory.",
             files: &[],
             before: &[],
             args: r#"{"path": "src/hello.py", "content": "print('hello')\n"}"#,
@@ -39,7 +39,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[("src/hello.py", "print('hello')\n")],
         },
         Example {
-            about: "A file that exists is not touched.",
+            about: "An existing file is an error and stays as it is.",
             files: &[("test.txt", "old")],
             before: &[],
             args: r#"{"path": "test.txt", "content": "new"}"#,
@@ -47,12 +47,12 @@ static DECLARATION: Declaration = Declaration {
                 "output": "Error: File 'test.txt' already exists. Use replace_string_in_file to modify",
                 "error": {"code": "file_exists",
                     "message": "File 'test.txt' already exists. Use replace_string_in_file to modify",
-                    "suggestion": "Use replace_string_in_file to change it, or choose another name"},
+                    "suggestion": "Use replace_string_in_file to change the file, or choose another name"},
                 "files_affected": [], "execution_time_ms": 0}"#,
             leaves: &[("test.txt", "old")],
         },
         Example {
-            about: "Nothing is written outside.",
+            about: "A path outside the working directory is refused.",
             files: &[],
             before: &[],
             args: r#"{"path": "../etc/passwd", "content": ""}"#,
@@ -69,19 +69,19 @@ static DECLARATION: Declaration = Declaration {
 
 impl Tool for CreateFile {
     type Args = Args;
-    type Reply = Reply<()>;
+    type Reply = TextReply<()>;
 
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
     }
 
     fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
-        check::create(&*ctx.files, &args.path, &args.content, MAX_FILE)
+        check::create(&*ctx.files, &args.path, &args.content, MAX_FILE_BYTES)
     }
 
-    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<()>, ToolError> {
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<TextReply<()>, ToolError> {
         ctx.files.write(&args.path, args.content.as_bytes(), WriteMode::New)?;
-        Ok(Reply {
+        Ok(TextReply {
             output: format!("Created file: {} ({} bytes)", args.path, args.content.len()),
             files_affected: vec![args.path],
             metadata: None,

@@ -1,4 +1,4 @@
-//! `file_search`: files whose path matches a glob.
+//! `file_search`: finds files whose path matches a glob.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use toolcrib_core::search::{Glob, Page, Scope, Sort};
 use toolcrib_core::{Ctx, Declaration, Effect, Example, Limits, Plan, Tier, Tool, ToolError};
 
-use super::Reply;
+use crate::operation::text_reply::TextReply;
 
 pub(crate) struct FileSearch;
 
@@ -17,7 +17,7 @@ pub(crate) struct Args {
     /// Glob pattern (e.g., '**/*.py', 'src/**/*.go')
     pattern: String,
     /// Base directory to search from (default: current directory)
-    #[serde(default = "super::here")]
+    #[serde(default = "crate::operation::directory::current")]
     base_path: Option<String>,
 }
 
@@ -29,21 +29,23 @@ pub(crate) struct Metadata {
     warnings: Vec<String>,
 }
 
-/// The most files that are shown, and how deep they may be.
-const MOST: usize = 1000;
-const DEPTH: usize = 20;
+/// The most files that a reply lists.
+const MOST_LISTED_FILES: usize = 1000;
+
+/// How many levels deep files are found.
+const MOST_DEPTH: usize = 20;
 
 static DECLARATION: Declaration = Declaration {
     name: "file_search",
-    summary: "Search for files matching a glob pattern, at most 20 levels deep; hidden files and what \
-              .gitignore hides are passed over. Returns: {success, output, files_affected, \
+    summary: "Search for files matching a glob pattern, at most 20 levels deep. It skips hidden files and \
+              files that .gitignore excludes. Returns: {success, output, files_affected, \
               execution_time_ms, metadata{matches, pattern, warnings?}}",
     tier: Tier::Standard,
     effect: Effect::Read,
     limits: Limits { output_bytes: 4 << 20, ..Limits::DEFAULT },
     examples: &[
         Example {
-            about: "All Go files.",
+            about: "Find all Go files.",
             files: &[("cmd/main.go", ""), ("internal/agent.go", ""), ("README.md", "")],
             before: &[],
             args: r#"{"pattern": "**/*.go"}"#,
@@ -54,7 +56,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "A pattern that is none.",
+            about: "An invalid pattern is an error.",
             files: &[],
             before: &[],
             args: r#"{"pattern": "**/*[.go"}"#,
@@ -70,7 +72,7 @@ static DECLARATION: Declaration = Declaration {
 
 impl Tool for FileSearch {
     type Args = Args;
-    type Reply = Reply<Metadata>;
+    type Reply = TextReply<Metadata>;
 
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
@@ -81,8 +83,8 @@ impl Tool for FileSearch {
         Ok(Plan::search(args.base_path.as_deref(), Some(&args.pattern)))
     }
 
-    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<Metadata>, ToolError> {
-        let page = Page { most: MOST, ..Page::ALL };
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<TextReply<Metadata>, ToolError> {
+        let page = Page { most: MOST_LISTED_FILES, ..Page::ALL };
         let ask = Glob { scope: scope(&args), sort: Sort::Name, page };
         let names = ctx.search.glob(&ask, &ctx.cancel)?;
         let mut output = format!("Found {} files matching '{}':\n", names.total, args.pattern);
@@ -91,12 +93,15 @@ impl Tool for FileSearch {
         }
         let mut warnings = Vec::new();
         if names.is_cut {
-            let warning = format!("Warning: Found {} matches, showing first {MOST}", names.total);
+            let warning = format!(
+                "Warning: Found {} matches, showing first {MOST_LISTED_FILES}",
+                names.total
+            );
             let _ = writeln!(output, "{warning}");
             warnings.push(warning);
         }
         let metadata = Metadata { matches: names.total, pattern: args.pattern, warnings };
-        Ok(Reply { output, files_affected: Vec::new(), metadata: Some(metadata) })
+        Ok(TextReply { output, files_affected: Vec::new(), metadata: Some(metadata) })
     }
 }
 
@@ -104,7 +109,7 @@ fn scope(args: &Args) -> Scope {
     Scope {
         directory: args.base_path.clone(),
         glob: Some(args.pattern.clone()),
-        depth: Some(DEPTH),
+        depth: Some(MOST_DEPTH),
         ..Scope::default()
     }
 }

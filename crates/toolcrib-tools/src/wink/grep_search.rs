@@ -1,4 +1,4 @@
-//! `grep_search`: lines of files that hold a text or match a regular expression.
+//! `grep_search`: finds lines that contain a text or match a regular expression.
 
 use std::fmt::Write;
 
@@ -10,8 +10,8 @@ use toolcrib_core::{
     Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
-use super::Reply;
 use crate::operation::found::out_of_time;
+use crate::operation::text_reply::TextReply;
 
 pub(crate) struct GrepSearch;
 
@@ -21,7 +21,7 @@ pub(crate) struct Args {
     /// Text or regex pattern to search for
     pattern: String,
     /// Whether pattern is regex (default: false)
-    #[serde(default = "no")]
+    #[serde(default = "default_is_regex")]
     is_regex: Option<bool>,
     /// Glob pattern to limit files searched (default: all files)
     file_pattern: Option<String>,
@@ -38,17 +38,20 @@ pub(crate) struct Metadata {
     warnings: Vec<String>,
 }
 
+/// The bytes of a reply that are not matched text.
+const REPLY_OVERHEAD_BYTES: usize = 64 << 10;
+
 static DECLARATION: Declaration = Declaration {
     name: "grep_search",
-    summary: "Search file contents for text or regex pattern; binary and hidden files and what \
-              .gitignore hides are passed over. Returns: {success, output, files_affected, \
+    summary: "Search file contents for text or regex pattern. It skips binary files, hidden files and files \
+              that .gitignore excludes. Returns: {success, output, files_affected, \
               execution_time_ms, metadata{total_matches, files_searched, pattern, warnings?}}",
     tier: Tier::Standard,
     effect: Effect::Read,
     limits: Limits { deadline_ms: 40_000, output_bytes: 4 << 20 },
     examples: &[
         Example {
-            about: "A text, taken as it stands.",
+            about: "Search for a literal text.",
             files: &[("app.py", "import os\n# TODO: (implement\n"), ("b.py", "todo\n")],
             before: &[],
             args: r#"{"pattern": "TODO: (impl"}"#,
@@ -59,7 +62,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "A regex that is none.",
+            about: "An invalid regex is an error.",
             files: &[],
             before: &[],
             args: r#"{"pattern": "(a", "is_regex": true}"#,
@@ -75,7 +78,7 @@ static DECLARATION: Declaration = Declaration {
 
 impl Tool for GrepSearch {
     type Args = Args;
-    type Reply = Reply<Metadata>;
+    type Reply = TextReply<Metadata>;
 
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
@@ -91,7 +94,7 @@ impl Tool for GrepSearch {
         Ok(Plan::search(None, args.file_pattern.as_deref()))
     }
 
-    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<Metadata>, ToolError> {
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<TextReply<Metadata>, ToolError> {
         let ask = ask(ctx, &args);
         let found = ctx.search.grep(&ask, &ctx.cancel)?;
         let mut output = format!("Found {} matches for '{}':\n", found.lines, args.pattern);
@@ -118,15 +121,16 @@ impl Tool for GrepSearch {
             pattern: args.pattern,
             warnings,
         };
-        Ok(Reply { output, files_affected: Vec::new(), metadata: Some(metadata) })
+        Ok(TextReply { output, files_affected: Vec::new(), metadata: Some(metadata) })
     }
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "serde wants the field's type")]
-fn no() -> Option<bool> {
+fn default_is_regex() -> Option<bool> {
     Some(false)
 }
 
+/// Returns the search that the arguments describe.
 fn ask(ctx: &Ctx, args: &Args) -> Grep {
     Grep {
         pattern: Pattern {
@@ -139,7 +143,7 @@ fn ask(ctx: &Ctx, args: &Args) -> Grep {
         page: Page {
             skip: 0,
             most: args.max_results.map_or(100, Within::get) as usize,
-            most_bytes: DECLARATION.limits.output_bytes - (64 << 10),
+            most_bytes: DECLARATION.limits.output_bytes - REPLY_OVERHEAD_BYTES,
         },
         stops_early: false,
         counts_files: true,

@@ -9,8 +9,8 @@ use toolcrib_core::{
     Ctx, Declaration, Effect, EntryKind, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
-use super::Reply;
 use crate::operation::check;
+use crate::operation::text_reply::TextReply;
 
 pub(crate) struct ListDir;
 
@@ -18,9 +18,9 @@ pub(crate) struct ListDir;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
     /// Relative path to directory (default: current directory)
-    #[serde(default = "super::here")]
+    #[serde(default = "crate::operation::directory::current")]
     path: Option<String>,
-    /// Which thousand entries to show, counted from 1 (default: 1)
+    /// Page to show, counted from 1; a page has 1000 entries (default: 1)
     page: Option<NonZeroUsize>,
 }
 
@@ -37,13 +37,15 @@ pub(crate) struct Metadata {
     warnings: Vec<String>,
 }
 
-/// Entries on one page, and the most that can be paged through.
-const PAGE: usize = 1000;
-const HELD: usize = 100_000;
+/// The number of entries on one page.
+const PAGE_ENTRIES: usize = 1000;
+
+/// The most entries that all pages of a directory hold.
+const MOST_ENTRIES: usize = 100_000;
 
 static DECLARATION: Declaration = Declaration {
     name: "list_dir",
-    summary: "List contents of a directory. A page has a thousand entries. Returns: {success, output, \
+    summary: "List contents of a directory. A page has 1000 entries. Returns: {success, output, \
               files_affected, execution_time_ms, metadata{total_entries, files, directories, page?, \
               pages?, warnings?}}",
     tier: Tier::Standard,
@@ -51,7 +53,7 @@ static DECLARATION: Declaration = Declaration {
     limits: Limits { output_bytes: 4 << 20, ..Limits::DEFAULT },
     examples: &[
         Example {
-            about: "Files come first, then directories.",
+            about: "Files are listed before directories.",
             files: &[("src/app.py", ""), ("src/utils.py", ""), ("src/models/a.py", "")],
             before: &[],
             args: r#"{"path": "src"}"#,
@@ -69,7 +71,7 @@ static DECLARATION: Declaration = Declaration {
             reply: r#"{"tool": "list_dir", "success": false,
                 "output": "Error: Path 'file.txt' is not a directory",
                 "error": {"code": "not_a_directory", "message": "Path 'file.txt' is not a directory",
-                    "suggestion": "Use read_file for a file, or list the directory it is in"},
+                    "suggestion": "Use read_file for a file, or list its parent directory"},
                 "files_affected": [], "execution_time_ms": 0}"#,
             leaves: &[],
         },
@@ -78,7 +80,7 @@ static DECLARATION: Declaration = Declaration {
 
 impl Tool for ListDir {
     type Args = Args;
-    type Reply = Reply<Metadata>;
+    type Reply = TextReply<Metadata>;
 
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
@@ -88,25 +90,29 @@ impl Tool for ListDir {
         check::directory(&*ctx.files, args.path.as_deref().unwrap_or("."))
     }
 
-    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<Metadata>, ToolError> {
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<TextReply<Metadata>, ToolError> {
         let path = args.path.as_deref().unwrap_or(".");
-        let mut listing = ctx.files.list(path, HELD)?;
+        let mut listing = ctx.files.list(path, MOST_ENTRIES)?;
         listing.entries.sort_by_key(|entry| entry.kind == EntryKind::Directory);
         let total = listing.total();
-        let pages = listing.entries.len().div_ceil(PAGE).max(1);
+        let pages = listing.entries.len().div_ceil(PAGE_ENTRIES).max(1);
         let page = args.page.map_or(1, NonZeroUsize::get);
         if page > pages {
-            let message = format!("`page` is {page}, and there are {pages}");
+            let message = format!("`page` is {page}, but there are only {pages} pages");
             return Err(ToolError::new(ErrorKind::BadArgs, message));
         }
         let mut output = format!("Contents of {}:\n", shown(path));
-        for entry in listing.entries.iter().skip((page - 1) * PAGE).take(PAGE) {
+        for entry in listing.entries.iter().skip((page - 1) * PAGE_ENTRIES).take(PAGE_ENTRIES) {
             let slash = if entry.kind == EntryKind::Directory { "/" } else { "" };
             let _ = writeln!(output, "  {}{slash}", entry.name);
         }
         let mut warnings = Vec::new();
         if pages > 1 {
-            let rest = if total > HELD { format!(" of the first {HELD}") } else { String::new() };
+            let rest = if total > MOST_ENTRIES {
+                format!(" of the first {MOST_ENTRIES}")
+            } else {
+                String::new()
+            };
             let next =
                 if page < pages { format!("; page {} has more", page + 1) } else { String::new() };
             let warning = format!(
@@ -123,11 +129,11 @@ impl Tool for ListDir {
             pages: (pages > 1).then_some(pages),
             warnings,
         };
-        Ok(Reply { output, files_affected: Vec::new(), metadata: Some(metadata) })
+        Ok(TextReply { output, files_affected: Vec::new(), metadata: Some(metadata) })
     }
 }
 
-/// Shows a relative path as one.
+/// Returns the path as the contract shows it: a relative one begins with `./`.
 fn shown(path: &str) -> String {
     if path.starts_with(['.', '/']) { path.to_owned() } else { format!("./{path}") }
 }

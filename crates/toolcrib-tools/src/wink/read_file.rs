@@ -1,4 +1,4 @@
-//! `read_file`: shows a file, or a range of its lines.
+//! `read_file`: returns a file, or a range of its lines.
 
 use std::fmt::Write;
 use std::num::NonZeroUsize;
@@ -9,9 +9,9 @@ use toolcrib_core::{
     Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
-use super::Reply;
 use crate::operation::lines;
-use crate::operation::text::{self, MAX_FILE};
+use crate::operation::text::{self, MAX_FILE_BYTES};
+use crate::operation::text_reply::TextReply;
 
 pub(crate) struct ReadFile;
 
@@ -35,8 +35,8 @@ pub(crate) struct Metadata {
     warnings: Vec<String>,
 }
 
-/// How much of a binary file is shown.
-const HEX: usize = 1024;
+/// The number of bytes of a binary file that are shown.
+const HEX_DUMP_BYTES: usize = 1024;
 
 static DECLARATION: Declaration = Declaration {
     name: "read_file",
@@ -45,11 +45,11 @@ static DECLARATION: Declaration = Declaration {
               file_size_bytes, warnings?}}",
     tier: Tier::Standard,
     effect: Effect::Read,
-    // A whole file of ten megabytes, each byte perhaps an escape of six.
+    // JSON can escape every byte of a file of ten megabytes as six.
     limits: Limits { output_bytes: 64 << 20, ..Limits::DEFAULT },
     examples: &[
         Example {
-            about: "A range of lines.",
+            about: "Read a range of lines.",
             files: &[("hello.py", "one\ntwo\nthree\n")],
             before: &[],
             args: r#"{"path": "hello.py", "start_line": 2, "end_line": 3}"#,
@@ -60,7 +60,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "A file that is not there.",
+            about: "A missing file is an error.",
             files: &[],
             before: &[],
             args: r#"{"path": "missing.txt"}"#,
@@ -72,7 +72,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "Lines that the file does not have.",
+            about: "A range beyond the end of the file is an error.",
             files: &[("a.txt", "1\n2\n3\n")],
             before: &[],
             args: r#"{"path": "a.txt", "start_line": 30, "end_line": 40}"#,
@@ -80,7 +80,7 @@ static DECLARATION: Declaration = Declaration {
                 "output": "Error: Line range invalid - file has 3 lines, requested 30-40",
                 "error": {"code": "invalid_line_range",
                     "message": "Line range invalid - file has 3 lines, requested 30-40",
-                    "suggestion": "Ask for lines that the file has"},
+                    "suggestion": "Request lines within the file"},
                 "files_affected": [], "execution_time_ms": 0}"#,
             leaves: &[],
         },
@@ -89,7 +89,7 @@ static DECLARATION: Declaration = Declaration {
 
 impl Tool for ReadFile {
     type Args = Args;
-    type Reply = Reply<Metadata>;
+    type Reply = TextReply<Metadata>;
 
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
@@ -107,9 +107,9 @@ impl Tool for ReadFile {
         Ok(Plan::read(&args.path))
     }
 
-    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<Metadata>, ToolError> {
-        let file = match text::read(&*ctx.files, &args.path, MAX_FILE) {
-            Err(err) if err.kind == ErrorKind::NotText => return hex(ctx, &args),
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<TextReply<Metadata>, ToolError> {
+        let file = match text::read(&*ctx.files, &args.path, MAX_FILE_BYTES) {
+            Err(err) if err.kind == ErrorKind::NotText => return hex_dump(ctx, &args),
             other => other?,
         };
         let all = lines::of(&file.text);
@@ -121,8 +121,11 @@ impl Tool for ReadFile {
                 Some(end) => format!("{start}-{end}"),
                 None => format!("{start} onwards"),
             };
-            let part =
-                if file.is_cut { format!(" in its first {MAX_FILE} bytes") } else { String::new() };
+            let part = if file.is_cut {
+                format!(" in its first {MAX_FILE_BYTES} bytes")
+            } else {
+                String::new()
+            };
             let message =
                 format!("Line range invalid - file has {total} lines{part}, requested {requested}");
             return Err(ToolError::new(ErrorKind::BadRange, message).at(&args.path));
@@ -136,8 +139,10 @@ impl Tool for ReadFile {
         output.push_str(&shown.join("\n"));
         let mut warnings = Vec::new();
         if file.is_cut {
-            let warning =
-                format!("Warning: File has {} bytes, showing the first {MAX_FILE} only", file.size);
+            let warning = format!(
+                "Warning: File has {} bytes, showing only the first {MAX_FILE_BYTES}",
+                file.size
+            );
             let _ = write!(output, "\n{warning}");
             warnings.push(warning);
         }
@@ -147,13 +152,13 @@ impl Tool for ReadFile {
             file_size_bytes: file.size,
             warnings,
         };
-        Ok(Reply { output, files_affected: Vec::new(), metadata: Some(metadata) })
+        Ok(TextReply { output, files_affected: Vec::new(), metadata: Some(metadata) })
     }
 }
 
-/// Shows the beginning of a file that is not text, sixteen bytes a line.
-fn hex(ctx: &Ctx, args: &Args) -> Result<Reply<Metadata>, ToolError> {
-    let content = ctx.files.read(&args.path, HEX as u64)?;
+/// Returns the beginning of a binary file as hexadecimal numbers, sixteen bytes a line.
+fn hex_dump(ctx: &Ctx, args: &Args) -> Result<TextReply<Metadata>, ToolError> {
+    let content = ctx.files.read(&args.path, HEX_DUMP_BYTES as u64)?;
     let warning = "Warning: File appears to be binary, displaying first 1KB as hex".to_owned();
     let mut output = format!("{warning}\n");
     for (index, bytes) in content.bytes.chunks(16).enumerate() {
@@ -169,5 +174,5 @@ fn hex(ctx: &Ctx, args: &Args) -> Result<Reply<Metadata>, ToolError> {
         file_size_bytes: content.size,
         warnings: vec![warning],
     };
-    Ok(Reply { output, files_affected: Vec::new(), metadata: Some(metadata) })
+    Ok(TextReply { output, files_affected: Vec::new(), metadata: Some(metadata) })
 }

@@ -6,8 +6,8 @@ use toolcrib_core::{
     Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
-use super::Reply;
-use crate::operation::edit::{self, Miss, Replacement, Which};
+use crate::operation::edit::{self, Miss, Occurrences, Replacement};
+use crate::operation::text_reply::TextReply;
 use crate::operation::{lines, similar};
 
 pub(crate) struct ReplaceStringInFile;
@@ -34,15 +34,15 @@ pub(crate) struct Metadata {
 
 static DECLARATION: Declaration = Declaration {
     name: "replace_string_in_file",
-    summary: "Replace a specific string in a file with new content; of several occurrences, the \
-              first. Returns: {success, output, files_affected, execution_time_ms, \
+    summary: "Replace a specific string in a file with new content. Only the first occurrence is replaced. \
+              Returns: {success, output, files_affected, execution_time_ms, \
               metadata{occurrences_found, occurrences_replaced, lines_changed, warnings?}}",
     tier: Tier::Restricted,
     effect: Effect::Write,
     limits: Limits::DEFAULT,
     examples: &[
         Example {
-            about: "One occurrence.",
+            about: "Replace the only occurrence.",
             files: &[("hello.py", "a = 1\nprint(a)\n")],
             before: &[],
             args: r#"{"path": "hello.py", "old_string": "print(a)", "new_string": "print(a + 1)"}"#,
@@ -53,7 +53,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[("hello.py", "a = 1\nprint(a + 1)\n")],
         },
         Example {
-            about: "Of several occurrences the first is replaced, with a warning.",
+            about: "With several occurrences, the first is replaced and the reply warns.",
             files: &[("a.txt", "\n\n\n\nx\nx\nx\n")],
             before: &[],
             args: r#"{"path": "a.txt", "old_string": "x", "new_string": "y"}"#,
@@ -65,14 +65,14 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[("a.txt", "\n\n\n\ny\nx\nx\n")],
         },
         Example {
-            about: "A string that is not there.",
+            about: "A string without a match is an error.",
             files: &[("a.txt", "something else\n")],
             before: &[],
             args: r#"{"path": "a.txt", "old_string": "old_text", "new_string": "new"}"#,
             reply: r#"{"tool": "replace_string_in_file", "success": false,
                 "output": "Error: String 'old_text' not found in file",
                 "error": {"code": "string_not_found", "message": "String 'old_text' not found in file",
-                    "suggestion": "Read the file again and copy the text exactly, spaces included"},
+                    "suggestion": "Read the file again and copy the text exactly, including spaces"},
                 "files_affected": [], "execution_time_ms": 0}"#,
             leaves: &[("a.txt", "something else\n")],
         },
@@ -81,7 +81,7 @@ static DECLARATION: Declaration = Declaration {
 
 impl Tool for ReplaceStringInFile {
     type Args = Args;
-    type Reply = Reply<Metadata>;
+    type Reply = TextReply<Metadata>;
 
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
@@ -92,7 +92,7 @@ impl Tool for ReplaceStringInFile {
             return Err(ToolError::new(ErrorKind::BadArgs, "`old_string` must not be empty"));
         }
         if args.old_string == args.new_string {
-            let message = "`old_string` and `new_string` are the same, so nothing would change";
+            let message = "`old_string` and `new_string` are identical, so nothing would change";
             return Err(ToolError::new(ErrorKind::BadArgs, message));
         }
         edit::preview(&*ctx.files, &args.path, &replacement(args), |text, miss| {
@@ -100,7 +100,7 @@ impl Tool for ReplaceStringInFile {
         })
     }
 
-    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<Metadata>, ToolError> {
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<TextReply<Metadata>, ToolError> {
         let word = |text: &str, miss: &Miss| missed(&args, text, miss);
         let (done, _) = edit::run(&*ctx.files, &args.path, &replacement(&args), word)?;
         let mut output = format!("Replaced 1 occurrence in {}", args.path);
@@ -120,14 +120,15 @@ impl Tool for ReplaceStringInFile {
             lines_changed: done.lines,
             warnings,
         };
-        Ok(Reply { output, files_affected: vec![args.path], metadata: Some(metadata) })
+        Ok(TextReply { output, files_affected: vec![args.path], metadata: Some(metadata) })
     }
 }
 
 fn replacement(args: &Args) -> Replacement<'_> {
-    Replacement { old: &args.old_string, new: &args.new_string, which: Which::First }
+    Replacement { old: &args.old_string, new: &args.new_string, occurrences: Occurrences::First }
 }
 
+/// Returns the error for a string without a match, with the most similar text as its hint.
 fn missed(args: &Args, text: &str, _: &Miss) -> ToolError {
     let shown = lines::cut(&args.old_string, 200);
     let dots = if shown.len() < args.old_string.len() { "…" } else { "" };
@@ -135,7 +136,7 @@ fn missed(args: &Args, text: &str, _: &Miss) -> ToolError {
     let error = ToolError::new(ErrorKind::NoMatch, message).at(&args.path);
     match similar::passages(text, &args.old_string).first() {
         Some(near) => error.hint(format!(
-            "the nearest text is at line {}: {}",
+            "the most similar text is at line {}: {}",
             near.line,
             lines::cut(&near.text, 400)
         )),

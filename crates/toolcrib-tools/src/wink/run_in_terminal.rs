@@ -8,8 +8,8 @@ use toolcrib_core::{
     Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
-use super::Reply;
-use crate::operation::command::{self, Struck};
+use crate::operation::command::{self, StruckLimit};
+use crate::operation::text_reply::TextReply;
 
 pub(crate) struct RunInTerminal;
 
@@ -35,23 +35,22 @@ pub(crate) struct Metadata {
     #[serde(skip_serializing_if = "String::is_empty")]
     stderr: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    limit: Option<Struck>,
+    limit: Option<StruckLimit>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }
 
 static DECLARATION: Declaration = Declaration {
     name: "run_in_terminal",
-    summary: "Execute a shell command in a sandbox: the workspace can be written, the rest of the \
-              system is read-only or not there, and there is no network unless the operator opened \
-              it. Returns: {success, output, files_affected, execution_time_ms, metadata{exit_code, \
+    summary: "Execute a shell command in a sandbox: it can write to the workspace, the rest of the system \
+              is read-only or hidden, and there is no network unless the operator allows it. Returns: {success, output, files_affected, execution_time_ms, metadata{exit_code, \
               stdout_lines, stderr_lines, stderr?, limit?, warnings?}}",
     tier: Tier::Restricted,
     effect: Effect::Write,
     limits: Limits { deadline_ms: 305_000, output_bytes: 64 << 10 },
     examples: &[
         Example {
-            about: "What it printed.",
+            about: "Run a command and read its output.",
             files: &[],
             before: &[],
             args: r#"{"command": "seq 5"}"#,
@@ -62,19 +61,19 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "Command not found.",
+            about: "A missing program is an error.",
             files: &[],
             before: &[],
             args: r#"{"command": "invalid_cmd --now"}"#,
             reply: r#"{"tool": "run_in_terminal", "success": false,
                 "output": "Error: Command 'invalid_cmd' not found",
                 "error": {"code": "command_not_found", "message": "Command 'invalid_cmd' not found",
-                    "suggestion": "Check the spelling, or use a program that is installed here"},
+                    "suggestion": "Check the spelling, or use an installed program"},
                 "files_affected": [], "execution_time_ms": 0}"#,
             leaves: &[],
         },
         Example {
-            about: "Non-zero exit.",
+            about: "A non-zero exit code is an error.",
             files: &[],
             before: &[],
             args: r#"{"command": "echo no such thing >&2; exit 1"}"#,
@@ -82,19 +81,19 @@ static DECLARATION: Declaration = Declaration {
                 "output": "Error: Command failed with exit code 1:\nno such thing\n",
                 "error": {"code": "command_failed",
                     "message": "Command failed with exit code 1:\nno such thing\n",
-                    "suggestion": "Read what it printed, correct the command and call again"},
+                    "suggestion": "Read the output, correct the command and call again"},
                 "files_affected": [], "execution_time_ms": 0}"#,
             leaves: &[],
         },
         Example {
-            about: "Timeout.",
+            about: "A command that times out is an error.",
             files: &[],
             before: &[],
             args: r#"{"command": "sleep 60", "timeout_seconds": 1}"#,
             reply: r#"{"tool": "run_in_terminal", "success": false,
                 "output": "Error: Command timed out after 1 seconds",
                 "error": {"code": "timeout", "message": "Command timed out after 1 seconds",
-                    "suggestion": "Give it more time, or do less at once"},
+                    "suggestion": "Raise the timeout, or split the work into smaller commands"},
                 "files_affected": [], "execution_time_ms": 0}"#,
             leaves: &[],
         },
@@ -113,7 +112,7 @@ impl Args {
 
 impl Tool for RunInTerminal {
     type Args = Args;
-    type Reply = Reply<Metadata>;
+    type Reply = TextReply<Metadata>;
 
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
@@ -125,7 +124,7 @@ impl Tool for RunInTerminal {
         Ok(Plan::command(&request))
     }
 
-    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<Metadata>, ToolError> {
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<TextReply<Metadata>, ToolError> {
         let finished = command::run(ctx, &args.request(ctx))?;
         if finished.exit_code() != 0 {
             return Err(failed(finished));
@@ -134,7 +133,7 @@ impl Tool for RunInTerminal {
         if !output.ends_with('\n') {
             output.push('\n');
         }
-        Ok(Reply {
+        Ok(TextReply {
             output,
             files_affected: Vec::new(),
             metadata: Some(Metadata {
@@ -142,7 +141,7 @@ impl Tool for RunInTerminal {
                 stdout_lines: finished.stdout.lines,
                 stderr_lines: finished.stderr.lines,
                 stderr: finished.stderr.text,
-                limit: Struck::of(finished.strike.as_ref()),
+                limit: StruckLimit::of(finished.strike.as_ref()),
                 warnings: finished.notes,
             }),
         })
@@ -151,14 +150,14 @@ impl Tool for RunInTerminal {
 
 fn failed(finished: Finished) -> ToolError {
     let (code, stderr) = (finished.exit_code(), finished.stderr.text);
-    // With something printed before it, the answer is what was printed.
+    // If the command printed something first, the output says more than this error would.
     if code == 127
         && finished.stdout.text.is_empty()
         && let Some(name) = missing_program(&stderr)
     {
         let message = format!("Command '{name}' not found");
         return ToolError::new(ErrorKind::NotFound, message)
-            .hint("check the spelling, or use a program that is installed here");
+            .hint("check the spelling, or use an installed program");
     }
     let mut message = format!("Command failed with exit code {code}:\n{stderr}");
     for note in &finished.notes {
@@ -168,18 +167,18 @@ fn failed(finished: Finished) -> ToolError {
         message = format!("{}\nCommand output:\n{}", message.trim_end(), finished.stdout.text);
     }
     ToolError::new(ErrorKind::Failed, message)
-        .hint("read what it printed, correct the command and call again")
+        .hint("read the output, correct the command and call again")
         .with("exit_code", code)
 }
 
-/// The program that a shell says it did not find.
+/// Returns the program that the shell did not find, from the shell's error message.
 fn missing_program(stderr: &str) -> Option<&str> {
     let line = stderr.lines().last()?;
     let before =
         line.strip_suffix(": command not found").or_else(|| line.strip_suffix(": not found"));
     match before {
         Some(before) => before.rsplit(": ").next(),
-        // The way zsh says it.
+        // zsh puts the name last.
         None => line.split_once("command not found: ").map(|(_, name)| name),
     }
 }

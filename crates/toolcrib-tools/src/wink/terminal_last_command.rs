@@ -1,4 +1,4 @@
-//! `terminal_last_command`: the last command of this session, and what it printed.
+//! `terminal_last_command`: returns the last command of this session and its output.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,20 +6,20 @@ use toolcrib_core::command::Lines;
 use toolcrib_core::schema::Within;
 use toolcrib_core::{Ctx, Declaration, Effect, ErrorKind, Example, Limits, Tier, Tool, ToolError};
 
-use super::Reply;
-use crate::operation::command::{DEFAULT_LINES, Which};
+use crate::operation::command::{DEFAULT_OUTPUT_LINES, StreamChoice};
+use crate::operation::text_reply::TextReply;
 
 pub(crate) struct TerminalLastCommand;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// Show its saved output from this line on, counted from 1
+    /// Show the saved output from this line on, counted from 1
     from_line: Option<Within<1, 1_000_000_000>>,
     /// How many lines to show with `from_line` (default: 200)
     line_count: Option<Within<1, 1_000_000>>,
-    /// Which output to show with `from_line`: `stdout` or `stderr` (default: stdout)
-    stream: Option<Which>,
+    /// Which stream to show with `from_line`: `stdout` or `stderr` (default: stdout)
+    stream: Option<StreamChoice>,
 }
 
 #[derive(Serialize)]
@@ -33,7 +33,7 @@ pub(crate) struct Metadata {
 
 static DECLARATION: Declaration = Declaration {
     name: "terminal_last_command",
-    summary: "Retrieve the last shell command that was executed, with its output or lines of it. \
+    summary: "Retrieve the last shell command that was executed, with its output or a range of its lines. \
               Returns: {success, output, files_affected, execution_time_ms, metadata{command, \
               exit_code, executed_at, total_lines?}}",
     tier: Tier::Standard,
@@ -41,7 +41,7 @@ static DECLARATION: Declaration = Declaration {
     limits: Limits { output_bytes: 64 << 10, ..Limits::DEFAULT },
     examples: &[
         Example {
-            about: "The last command and what it printed.",
+            about: "Get the last command and its output.",
             files: &[],
             before: &[("wink/run_in_terminal", r#"{"command": "echo clean"}"#)],
             args: "{}",
@@ -52,7 +52,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "Lines of it.",
+            about: "Get a range of lines.",
             files: &[],
             before: &[("wink/run_in_terminal", r#"{"command": "seq 100"}"#)],
             args: r#"{"from_line": 50, "line_count": 2}"#,
@@ -63,7 +63,7 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
-            about: "No command history.",
+            about: "A session without commands is an error.",
             files: &[],
             before: &[],
             args: "{}",
@@ -80,35 +80,35 @@ static DECLARATION: Declaration = Declaration {
 
 impl Tool for TerminalLastCommand {
     type Args = Args;
-    type Reply = Reply<Metadata>;
+    type Reply = TextReply<Metadata>;
 
     fn declaration(&self) -> &'static Declaration {
         &DECLARATION
     }
 
-    async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply<Metadata>, ToolError> {
-        let Some(past) = ctx.commands.last() else {
+    async fn run(&self, ctx: &Ctx, args: Args) -> Result<TextReply<Metadata>, ToolError> {
+        let Some(last) = ctx.commands.last() else {
             let message = "No previous command in this session";
             return Err(ToolError::new(ErrorKind::NotFound, message)
                 .hint("run a command with run_in_terminal first"));
         };
-        let exit_code = past.finished.exit_code();
+        let exit_code = last.finished.exit_code();
         let (printed, total_lines) = if let Some(from) = args.from_line {
-            let count = args.line_count.map_or(DEFAULT_LINES, Within::get);
+            let count = args.line_count.map_or(DEFAULT_OUTPUT_LINES, Within::get);
             let lines = Lines { from: from.get(), count, most: ctx.limits.output_bytes / 3 };
-            let stream = Which::stream(args.stream);
-            let read = ctx.commands.read(&past.id, stream, lines)?;
+            let stream = StreamChoice::stream(args.stream);
+            let read = ctx.commands.read(&last.id, stream, lines)?;
             (read.text, Some(read.total))
         } else {
-            (past.finished.stdout.text + &past.finished.stderr.text, None)
+            (last.finished.stdout.text + &last.finished.stderr.text, None)
         };
-        Ok(Reply {
-            output: format!("Last command: {}\nOutput: {printed}", past.text),
+        Ok(TextReply {
+            output: format!("Last command: {}\nOutput: {printed}", last.text),
             files_affected: Vec::new(),
             metadata: Some(Metadata {
-                command: past.text,
+                command: last.text,
                 exit_code,
-                executed_at: format!("{:.0}", past.at),
+                executed_at: format!("{:.0}", last.at),
                 total_lines,
             }),
         })

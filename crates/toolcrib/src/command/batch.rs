@@ -1,4 +1,4 @@
-//! `toolcrib call --batch`: many calls from one process, a line each.
+//! `toolcrib call --batch`: makes many calls in one process, one for each line of stdin.
 
 use std::io::BufRead;
 use std::sync::Arc;
@@ -20,12 +20,12 @@ use crate::exit::Exit;
 use crate::terminal::{Terminal, is_result_lost, print_json};
 use crate::wiring::session;
 
-/// A line of stdin.
-struct Line {
-    /// As it was written: the caller knows it by its spelling.
+/// One line of stdin.
+struct BatchLine {
+    /// The id as JSON, in the caller's own spelling.
     id: String,
     tool: String,
-    /// The arguments, or why there are none.
+    /// The arguments, or why they cannot be read.
     args: Result<Value, ToolError>,
 }
 
@@ -42,8 +42,7 @@ struct CallParams<'a> {
 
 pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Result<Exit, CliError> {
     let crib = open_long_lived(global, terminal)?;
-    // Stdin holds the calls, so nobody can answer there.
-    // Stdin is where calls come from: nobody can be asked there.
+    // Stdin holds the calls, so nobody can be asked there.
     let approver = approver(global, None, &crib, args);
     let runtime = Arc::new(crib.runtime(approver)?);
     let jobs = usize::from(args.jobs);
@@ -58,12 +57,12 @@ async fn serve(runtime: Arc<Runtime>, jobs: usize, terminal: Terminal) -> Exit {
     let cancel = Cancel::default();
     let session = session();
     let slots = Arc::new(Semaphore::new(jobs));
-    let (done, mut ended) = mpsc::unbounded_channel::<Option<bool>>();
+    let (done, mut ended) = mpsc::unbounded_channel::<ReplyState>();
     let mut exit = Exit::Done;
     let stop = interrupted();
     tokio::pin!(stop);
     loop {
-        // A slot first, then a line: no more is read than can be worked on.
+        // The slot comes before the line, so that no more lines are read than can run.
         let slot = tokio::select! {
             slot = Arc::clone(&slots).acquire_owned() => slot,
             () = &mut stop => { cancel.cancel(); break }
@@ -73,8 +72,8 @@ async fn serve(runtime: Arc<Runtime>, jobs: usize, terminal: Terminal) -> Exit {
             () = &mut stop => { cancel.cancel(); break }
         };
         let Some(line) = line else { break };
-        while let Ok(answered) = ended.try_recv() {
-            exit = fold(exit, answered);
+        while let Ok(reply) = ended.try_recv() {
+            exit = fold(exit, reply);
         }
         if is_result_lost() {
             break;
@@ -86,24 +85,26 @@ async fn serve(runtime: Arc<Runtime>, jobs: usize, terminal: Terminal) -> Exit {
             if let Some(reason) = &outcome.unrecorded {
                 terminal.warn(&unrecorded(reason));
             }
-            let answered = tell(&id, &outcome);
-            let _ = done.send(answered);
+            let _ = done.send(print_reply(&id, &outcome));
             drop(slot);
         });
     }
     drop(done);
-    while let Some(answered) = ended.recv().await {
-        exit = fold(exit, answered);
+    while let Some(reply) = ended.recv().await {
+        exit = fold(exit, reply);
     }
     if cancel.is_cancelled() { Exit::Interrupted } else { exit }
 }
 
-/// One call that failed makes the batch one that did.
-fn fold(exit: Exit, answered: Option<bool>) -> Exit {
-    if answered == Some(true) { exit } else { Exit::Failed }
+/// Returns the exit code of the batch after one more reply: one failed call fails the batch.
+fn fold(exit: Exit, reply: ReplyState) -> Exit {
+    match reply {
+        ReplyState::Succeeded => exit,
+        ReplyState::Failed | ReplyState::Unread => Exit::Failed,
+    }
 }
 
-/// Returns a token for one call that ends when `parent` does, and not the other way round.
+/// Returns a token for one call that is cancelled with `parent`, but does not cancel `parent`.
 fn child(parent: &Cancel) -> Cancel {
     let child = Cancel::default();
     let (watched, ended) = (parent.clone(), child.clone());
@@ -119,7 +120,7 @@ fn child(parent: &Cancel) -> Cancel {
 /// Makes the call of one line.
 async fn answer(
     runtime: &Runtime,
-    line: Line,
+    line: BatchLine,
     session: SessionId,
     cancel: Cancel,
 ) -> (String, Outcome) {
@@ -132,20 +133,35 @@ async fn answer(
         }
         Err(reason) => runtime.reject(&call, &reason),
     };
-    // Lets the watcher of this call's token go.
+    // This ends the task that watches the call's token.
     cancel.cancel();
     (line.id, outcome)
 }
 
-/// Tells what came of a call. Returns whether it succeeded, and nothing if nobody reads the answers.
-fn tell(id: &str, outcome: &Outcome) -> Option<bool> {
-    let elapsed = outcome.elapsed.as_micros();
-    let text = format!(r#"{{"id":{id},"reply":{},"elapsed_us":{elapsed}}}"#, outcome.text);
-    print_json(&text).then_some(outcome.error.is_none())
+/// What became of the reply to a call.
+#[derive(Clone, Copy)]
+enum ReplyState {
+    /// The reply of a successful call was printed.
+    Succeeded,
+    /// The reply of a failed call was printed.
+    Failed,
+    /// Nobody reads the replies any more.
+    Unread,
 }
 
-/// Reads calls from stdin on a thread of their own.
-fn read_lines(ahead: usize) -> mpsc::Receiver<Line> {
+/// Prints the reply to a call.
+fn print_reply(id: &str, outcome: &Outcome) -> ReplyState {
+    let elapsed = outcome.elapsed.as_micros();
+    let text = format!(r#"{{"id":{id},"reply":{},"elapsed_us":{elapsed}}}"#, outcome.text);
+    match (print_json(&text), &outcome.error) {
+        (false, _) => ReplyState::Unread,
+        (true, None) => ReplyState::Succeeded,
+        (true, Some(_)) => ReplyState::Failed,
+    }
+}
+
+/// Reads calls from stdin on a thread of its own.
+fn read_lines(ahead: usize) -> mpsc::Receiver<BatchLine> {
     let (send, receive) = mpsc::channel(ahead);
     std::thread::spawn(move || {
         let mut input = std::io::stdin().lock();
@@ -163,7 +179,7 @@ fn read_lines(ahead: usize) -> mpsc::Receiver<Line> {
     receive
 }
 
-/// Reads one line, holding no more of it than a call may have.
+/// Reads one line, and keeps no more of it than the longest call may have.
 fn read_line(input: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
     let most = strict_json::MAX_BYTES + 1;
     let mut line = Vec::new();
@@ -184,31 +200,31 @@ fn read_line(input: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
     }
 }
 
-fn parse(bytes: &[u8]) -> Line {
+fn parse(bytes: &[u8]) -> BatchLine {
     let wrong =
         |what: &str, reason: &str| ToolError::new(ErrorKind::BadArgs, format!("{what}: {reason}"));
     if bytes.len() > strict_json::MAX_BYTES {
-        return unreadable(bytes, wrong("this line", "it is longer than a call may be"));
+        return unreadable(bytes, wrong("invalid line", "it is longer than a call may be"));
     }
     let params: CallParams<'_> = match serde_json::from_slice(bytes) {
         Ok(params) => params,
         Err(err) => {
-            let error = wrong("this line", &err.to_string())
-                .hint(r#"a line is one call, {"id": …, "tool": "…", "args": {…}}"#);
+            let error = wrong("invalid line", &err.to_string())
+                .hint(r#"write one call on each line: {"id": …, "tool": "…", "args": {…}}"#);
             return unreadable(bytes, error);
         }
     };
     let args = params.args.map_or("{}", RawValue::get);
     let args = strict_json::parse(args.as_bytes())
-        .map_err(|reason| wrong("the arguments", &reason.message).hint("send one JSON object"));
-    Line { id: params.id.map_or("null", RawValue::get).to_owned(), tool: params.tool, args }
+        .map_err(|reason| wrong("invalid arguments", &reason.message).hint("send one JSON object"));
+    BatchLine { id: params.id.map_or("null", RawValue::get).to_owned(), tool: params.tool, args }
 }
 
-/// Returns the line for a call that cannot be read, with its id and tool if a lenient reader finds
-/// them: whoever waits for the answer knows it by that.
-fn unreadable(bytes: &[u8], error: ToolError) -> Line {
+/// Returns the line for a call that cannot be read, with its id and tool if a lenient parser finds
+/// them, because the caller tells replies apart by the id.
+fn unreadable(bytes: &[u8], error: ToolError) -> BatchLine {
     let value: Value = serde_json::from_slice(bytes).unwrap_or_default();
-    Line {
+    BatchLine {
         id: value["id"].to_string(),
         tool: value["tool"].as_str().unwrap_or_default().to_owned(),
         args: Err(error),

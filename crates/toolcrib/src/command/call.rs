@@ -1,4 +1,4 @@
-//! `toolcrib call`: one call.
+//! `toolcrib call`: makes one call.
 
 use std::io::Read;
 
@@ -8,7 +8,7 @@ use toolcrib_runtime::Preview;
 
 use super::approver::approver;
 use super::event_loop::{block_on, interrupted};
-use super::render;
+use super::render::{self, PriorApproval};
 use super::setup::open;
 use crate::cli::{CallArgs, Global};
 use crate::error::CliError;
@@ -18,7 +18,7 @@ use crate::wiring::{Crib, session};
 
 pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Result<Exit, CliError> {
     if args.jobs > 1 {
-        return Err(CliError::usage("--jobs is for --batch: one call is one job"));
+        return Err(CliError::usage("--jobs needs --batch: a single call is one job"));
     }
     let crib = open(global, terminal)?;
     let runtime = crib.runtime(approver(global, Some(terminal), &crib, args))?;
@@ -31,9 +31,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Resul
     };
     match arguments(&args.args) {
         Ok(parsed) => call.args = parsed,
-        Err(reason) => {
-            return Ok(show(terminal, args, &crib, &runtime.reject(&call, &unreadable(&reason))));
-        }
+        Err(error) => return Ok(show(terminal, args, &crib, &runtime.reject(&call, &error))),
     }
     let cancel = Cancel::default();
     let stop = cancel.clone();
@@ -44,7 +42,11 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Resul
         });
         if args.dry_run {
             return match runtime.preview(call, cancel).await {
-                Ok(preview) => show_preview(terminal, args, &preview, global.yes),
+                Ok(preview) => {
+                    let yes = global.yes;
+                    let approval = if yes { PriorApproval::Given } else { PriorApproval::NotGiven };
+                    show_preview(terminal, args, &preview, approval)
+                }
                 Err(outcome) => show(terminal, args, &crib, &outcome),
             };
         }
@@ -53,10 +55,11 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Resul
     })
 }
 
+/// Prints the outcome of a call. Returns the exit code.
 fn show(terminal: Terminal, args: &CallArgs, crib: &Crib, outcome: &Outcome) -> Exit {
     if terminal.verbosity > 0 {
         let decision =
-            outcome.decision.as_ref().map_or("not decided".to_owned(), ToString::to_string);
+            outcome.decision.as_ref().map_or("no decision".to_owned(), ToString::to_string);
         terminal.note(&format!("call {} of {}: {decision}", outcome.call, outcome.tool));
     }
     if terminal.verbosity > 1 {
@@ -73,7 +76,13 @@ fn show(terminal: Terminal, args: &CallArgs, crib: &Crib, outcome: &Outcome) -> 
     outcome.error.as_ref().map_or(Exit::Done, |err| Exit::of(err.kind))
 }
 
-fn show_preview(terminal: Terminal, args: &CallArgs, preview: &Preview, is_answered: bool) -> Exit {
+/// Prints what a call would do. Returns success, because nothing was run.
+fn show_preview(
+    terminal: Terminal,
+    args: &CallArgs,
+    preview: &Preview,
+    approval: PriorApproval,
+) -> Exit {
     if args.json {
         let files: Vec<&str> =
             preview.question.plan.edits.iter().map(|edit| edit.path.as_str()).collect();
@@ -82,31 +91,32 @@ fn show_preview(terminal: Terminal, args: &CallArgs, preview: &Preview, is_answe
             "dry_run": true,
             "decision": preview.decision.verdict().as_str(),
             "rule": preview.decision.rule,
-            "answered": is_answered,
+            "answered": approval == PriorApproval::Given,
             "files_affected": files,
         });
         print_json(&reply.to_string());
     } else {
-        render::preview(terminal, preview, is_answered);
+        render::preview(terminal, preview, approval);
     }
     Exit::Done
 }
 
-/// Words that a call is not on the record.
+/// Returns the warning that a call could not be recorded.
 pub(super) fn unrecorded(reason: &str) -> String {
     format!(
-        "the record cannot be written: {reason}; calls that read go on without it, those that change \
-         something are refused until it can"
+        "the record cannot be written: {reason}; until it can, calls that change something are \
+         refused, and calls that only read run unrecorded"
     )
 }
 
-pub(super) fn unreadable(reason: &str) -> ToolError {
-    ToolError::new(ErrorKind::BadArgs, format!("the arguments: {reason}"))
+/// Returns the error for arguments that cannot be parsed.
+fn unreadable(reason: &str) -> ToolError {
+    ToolError::new(ErrorKind::BadArgs, format!("invalid arguments: {reason}"))
         .hint("write one JSON object, or KEY=TEXT and KEY:=JSON pairs")
 }
 
-/// Reads the arguments of a call from the command line.
-pub(super) fn arguments(words: &[String]) -> Result<Value, String> {
+/// Parses the arguments of a call, from the words of the command line or from stdin.
+pub(super) fn arguments(words: &[String]) -> Result<Value, ToolError> {
     match words {
         [] => Ok(Value::Object(Map::new())),
         [dash] if dash == "-" => {
@@ -116,18 +126,18 @@ pub(super) fn arguments(words: &[String]) -> Result<Value, String> {
                 .lock()
                 .take(most)
                 .read_to_end(&mut bytes)
-                .map_err(|err| format!("stdin cannot be read: {err}"))?;
-            Ok(strict_json::parse(&bytes)?)
+                .map_err(|err| unreadable(&format!("cannot read stdin: {err}")))?;
+            strict_json::parse(&bytes).map_err(|reason| unreadable(&reason.message))
         }
         [text] if text.trim_start().starts_with(['{', '[']) => {
-            Ok(strict_json::parse(text.as_bytes())?)
+            strict_json::parse(text.as_bytes()).map_err(|reason| unreadable(&reason.message))
         }
         pairs => {
             let mut object = Map::new();
             for pair in pairs {
                 let (key, value) = argument(pair)?;
                 if object.insert(key.clone(), value).is_some() {
-                    return Err(format!("`{key}` is given twice"));
+                    return Err(unreadable(&format!("`{key}` is given twice")));
                 }
             }
             Ok(Value::Object(object))
@@ -135,15 +145,16 @@ pub(super) fn arguments(words: &[String]) -> Result<Value, String> {
     }
 }
 
-/// Reads `key=text` or `key:=json`.
-fn argument(pair: &str) -> Result<(String, Value), String> {
+/// Parses `key=text` or `key:=json`.
+fn argument(pair: &str) -> Result<(String, Value), ToolError> {
     let Some((key, text)) = pair.split_once('=') else {
-        return Err(format!("`{pair}` is neither a JSON object nor KEY=TEXT nor KEY:=JSON"));
+        let reason = format!("`{pair}` is neither a JSON object nor KEY=TEXT nor KEY:=JSON");
+        return Err(unreadable(&reason));
     };
     match key.strip_suffix(':') {
         Some(key) => {
             let value = strict_json::parse(text.as_bytes())
-                .map_err(|reason| format!("`{key}:=`: {reason}"))?;
+                .map_err(|reason| unreadable(&format!("`{key}:=`: {reason}")))?;
             Ok((key.to_owned(), value))
         }
         None => Ok((key.to_owned(), Value::String(text.to_owned()))),
@@ -159,7 +170,9 @@ mod tests {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         match (arguments(&words), expect) {
             (Ok(got), Ok(expect)) => assert_eq!(got.to_string(), expect),
-            (Err(got), Err(expect)) => assert!(got.contains(expect), "{got}"),
+            (Err(got), Err(expect)) => {
+                assert!(got.message.contains(expect), "{}", got.message);
+            }
             (got, _) => panic!("{words:?}: {got:?}"),
         }
     }

@@ -1,24 +1,20 @@
-//! Codes of failures as a contract has them.
-
-use std::time::Duration;
+//! Error codes in statistics, as a tool's contract names them.
 
 use serde_json::Value;
-use toolcrib_core::catalogue::Failure;
-use toolcrib_core::{ErrorKind, ToolError};
+use toolcrib_core::ErrorKind;
 use toolcrib_tools::CATALOGUES;
 
-/// Puts the codes that callers of a tool are answered with in the place of ours, where its contract has them.
+/// Replaces our error codes in the statistics of a tool by those of the tool's contract. Statistics of
+/// a catalogue whose contract has no such codes stay as they are.
 pub(super) fn in_contract(tool: &str, stats: &mut Value) {
-    let Some((catalogue, name)) = tool.split_once('/').filter(|it| it.0 == "forgekeeper") else {
-        return;
-    };
-    let Some(catalogue) = CATALOGUES.iter().find(|it| it.name == catalogue) else { return };
+    let catalogue = tool
+        .split_once('/')
+        .and_then(|(catalogue, _)| CATALOGUES.iter().find(|it| it.name == catalogue));
+    let Some(contract_code) = catalogue.and_then(|catalogue| catalogue.error_code) else { return };
     let code = |ours: &str| {
         let kind = ErrorKind::ALL.iter().find(|kind| kind.as_str() == ours);
-        let error = ToolError::new(*kind.unwrap_or(&ErrorKind::Failed), "");
-        let failure =
-            Failure { tool: name, args: &Value::Null, error: &error, elapsed: Duration::ZERO };
-        (catalogue.error_reply)(&failure)["error"].as_str().unwrap_or(ours).to_owned()
+        // A code that is not ours any more stands in a record of another version.
+        contract_code(*kind.unwrap_or(&ErrorKind::Failed)).to_owned()
     };
     if let Some(types) = stats["errorTypes"].as_object() {
         stats["errorTypes"] =

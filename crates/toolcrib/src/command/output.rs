@@ -1,4 +1,4 @@
-//! `toolcrib output`: what a command printed, as it was saved.
+//! `toolcrib output`: prints the saved output of a command.
 
 use toolcrib_core::Commands;
 use toolcrib_core::command::{Lines, Stream};
@@ -10,8 +10,8 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::terminal::{Terminal, print};
 
-/// How much is printed at most in one go.
-const MOST: usize = 256 << 20;
+/// The most bytes that are printed at once.
+const MOST_PRINTED_BYTES: usize = 256 << 20;
 
 pub(super) fn run(
     global: &Global,
@@ -25,11 +25,11 @@ pub(super) fn run(
         None => (1, u64::MAX),
     };
     let commands = crib.sandbox().commands_for(TaskOwner::nobody());
-    match commands.read(&args.call, stream, Lines { from, count, most: MOST }) {
+    match commands.read(&args.call, stream, Lines { from, count, most: MOST_PRINTED_BYTES }) {
         Ok(excerpt) => {
             print(&excerpt.text);
             if excerpt.count == 0 && from > 1 {
-                terminal.warn(&format!("there are only {} lines", excerpt.total));
+                terminal.warn(&format!("the output has only {} lines", excerpt.total));
             }
             Ok(Exit::Done)
         }
@@ -40,9 +40,10 @@ pub(super) fn run(
     }
 }
 
-/// Reads `FROM-TO`, `FROM-` or `FROM`.
+/// Parses `FROM-TO`, `FROM-` or `FROM` into a first line and a count.
 fn lines(range: &str) -> Result<(u64, u64), CliError> {
-    let bad = || CliError::usage(format!("--lines: `{range}` is not FROM-TO, such as 100-200"));
+    let bad =
+        || CliError::usage(format!("invalid --lines `{range}`: write FROM-TO, such as 100-200"));
     let number = |text: &str| text.trim().parse::<u64>().ok().filter(|number| *number > 0);
     let (from, to) = match range.split_once('-') {
         Some((from, "")) => (number(from).ok_or_else(bad)?, u64::MAX),

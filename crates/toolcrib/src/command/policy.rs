@@ -10,7 +10,7 @@ use toolcrib_ledger::{RecordedCall, recorded_calls};
 use toolcrib_runtime::{Nobody, Preview};
 use toolcrib_shell::BashReader;
 
-use super::call::{arguments, unreadable};
+use super::call::arguments;
 use super::event_loop::block_on;
 use super::render;
 use super::setup::open;
@@ -55,7 +55,7 @@ pub(super) fn explain(
             call.args = args;
             block_on(runtime.explain(call, Cancel::default()))?
         }
-        Err(reason) => Err(runtime.reject(&call, &unreadable(&reason))),
+        Err(error) => Err(runtime.reject(&call, &error)),
     };
     match explained {
         Ok(preview) if as_json => {

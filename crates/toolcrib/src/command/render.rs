@@ -1,10 +1,11 @@
-//! Replies for people: a mark, what happened, where, and the difference it made.
+//! Shows a call's outcome to a person: what happened, where, and the difference it made.
 
 use std::fmt::Write;
 
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
-use toolcrib_core::{Change, ChangeKind, Outcome, escape};
+use toolcrib_core::catalogue::{RenderedError, Rendering};
+use toolcrib_core::{Catalogue, Change, ChangeKind, Outcome, Verdict, escape};
 use toolcrib_ledger::{Journal, Redactor};
 use toolcrib_runtime::Preview;
 
@@ -12,46 +13,45 @@ use crate::terminal::{Paint, Terminal, print};
 use crate::wiring::Crib;
 
 /// The most lines of one difference that are shown.
-const MOST_LINES: usize = 200;
+const MOST_DIFF_LINES: usize = 200;
 
-/// The longest line of a difference that is shown whole.
-const MOST_COLUMNS: usize = 1000;
+/// The most bytes of one line of a difference that are shown.
+const MOST_LINE_BYTES: usize = 1000;
 
-/// What stands in a difference for what is not shown.
+/// The words that mark a part of a difference that is not shown.
 pub(super) const LEFT_OUT: &str = "left out";
 
-/// The largest text whose difference is worked out.
-const MOST_BYTES: usize = 1 << 20;
+/// The largest text whose difference is computed, in bytes.
+const MOST_DIFF_BYTES: usize = 1 << 20;
 
-/// Shows what came of a call.
+/// Prints the outcome of a call.
 pub(super) fn outcome(terminal: Terminal, crib: &Crib, outcome: &Outcome) {
+    let toolset = crib.toolset().ok();
+    let catalogue = toolset.and_then(|toolset| toolset.catalogue(&outcome.tool));
     if let Some(error) = &outcome.error {
-        // What a command had printed before its time was up.
+        // What a command printed before its time was up.
         for stream in ["stdout", "stderr"] {
             let printed = error.context.get(stream).and_then(Value::as_str);
             if let Some(printed) = printed.filter(|printed| !printed.is_empty()) {
-                print(&format!("{}\n", escape::lines(printed).trim_end_matches('\n')));
+                print(&content(printed));
             }
         }
-        failure(terminal, outcome);
+        failure(terminal, catalogue, &outcome.reply);
         return;
     }
-    let mut text = String::new();
-    if let Some(content) = content(&outcome.reply) {
-        // Content is what was asked for, and nothing else belongs among it.
-        let _ = writeln!(text, "{}", escape::lines(content).trim_end_matches('\n'));
+    let rendering = catalogue
+        .map_or(Rendering::Fields { data: &outcome.reply, exit_code: None }, |catalogue| {
+            (catalogue.render)(&outcome.reply)
+        });
+    let mut text = success(terminal, &outcome.tool, rendering);
+    if let Rendering::Content { is_cut, .. } = rendering {
+        // Nothing else is printed among the text that the call asked for.
         print(&text);
-        if is_cut(&outcome.reply) {
-            terminal.note("(cut: this is not all of it; ask for another range of lines)");
+        if is_cut {
+            terminal.note("(cut: there is more; request another range of lines)");
         }
         return;
     }
-    let code = outcome.reply.pointer("/exit_code").or(outcome.reply.pointer("/result/exit_code"));
-    let mark = match code.and_then(Value::as_i64) {
-        None | Some(0) => terminal.paint(Paint::Good, "✓"),
-        Some(_) => terminal.paint(Paint::Bad, "✗"),
-    };
-    let _ = writeln!(text, "{mark} {}", news(outcome));
     if !terminal.is_quiet {
         for change in &outcome.changes {
             if !change.kind.is_of_directory() || outcome.changes.len() == 1 {
@@ -63,63 +63,66 @@ pub(super) fn outcome(terminal: Terminal, crib: &Crib, outcome: &Outcome) {
             text.push_str(&difference(terminal, &crib.journal, &crib.redactor, change));
         }
         if !outcome.changes.is_empty() {
-            let undo = format!("  take it back: toolcrib undo {}", outcome.call);
+            let undo = format!("  Undo: toolcrib undo {}", outcome.call);
             let _ = writeln!(text, "{}", terminal.paint(Paint::Dim, &undo));
         }
     }
     print(&text);
 }
 
-/// Shows why a call failed, in its catalogue's words.
-fn failure(terminal: Terminal, outcome: &Outcome) {
-    let reply = &outcome.reply;
-    let first = |places: &[&str]| {
-        places.iter().find_map(|place| reply.pointer(place)?.as_str().map(str::to_owned))
+/// Returns the reply of a successful call as text.
+fn success(terminal: Terminal, tool: &str, rendering: Rendering<'_>) -> String {
+    match rendering {
+        Rendering::Content { text, .. } => content(text),
+        Rendering::Message(text) => message(terminal, text),
+        Rendering::Fields { data, exit_code } => fields(terminal, tool, data, exit_code),
+    }
+}
+
+/// Prints why a call failed, in its catalogue's words.
+fn failure(terminal: Terminal, catalogue: Option<&Catalogue>, reply: &Value) {
+    let RenderedError { message, hint, suggestions } = catalogue.map_or_else(
+        // A call of no known catalogue is answered in our own format.
+        || RenderedError::at(reply, "/error/message", "/error/hint"),
+        |catalogue| (catalogue.render_error)(reply),
+    );
+    terminal.fail(message, hint);
+    for suggestion in suggestions.iter().filter_map(suggestion) {
+        terminal.note(&suggestion);
+    }
+}
+
+/// Returns the line that shows a passage of a file which the caller may have meant.
+fn suggestion(suggestion: &Value) -> Option<String> {
+    if let Some(line) = suggestion.as_str() {
+        return Some(format!("       {line}"));
+    }
+    let line = suggestion["line"].as_u64()?;
+    let near = suggestion["text"].as_str().unwrap_or_default();
+    let similarity = suggestion["similarity"].as_str().unwrap_or_default();
+    Some(format!("       line {line} ({similarity} alike): {near}"))
+}
+
+/// Returns the text that a call asked for, ending in one line end.
+fn content(text: &str) -> String {
+    format!("{}\n", escape::lines(text).trim_end_matches('\n'))
+}
+
+/// Returns a tool's own words behind a mark for success.
+fn message(terminal: Terminal, text: &str) -> String {
+    let mark = terminal.paint(Paint::Good, "✓");
+    format!("{mark} {}\n", escape::lines(text).trim_end().replace('\n', "\n  "))
+}
+
+/// Returns the fields of a reply below the tool's name, behind a mark that tells whether the command
+/// succeeded.
+fn fields(terminal: Terminal, tool: &str, data: &Value, exit_code: Option<i64>) -> String {
+    let mark = match exit_code {
+        None | Some(0) => terminal.paint(Paint::Good, "✓"),
+        Some(_) => terminal.paint(Paint::Bad, "✗"),
     };
-    let message = first(&["/error/message", "/message", "/error"]).unwrap_or_default();
-    let hint = first(&[
-        "/error/suggestion",
-        "/context/hint",
-        "/error/details/hint",
-        "/error/hint",
-        "/hint",
-    ]);
-    terminal.fail(&message, hint.as_deref());
-    for suggestion in reply["suggestions"].as_array().into_iter().flatten() {
-        match (suggestion.as_str(), suggestion["line"].as_u64()) {
-            (Some(line), _) => terminal.note(&format!("       {line}")),
-            (None, Some(line)) => {
-                let near = suggestion["text"].as_str().unwrap_or_default();
-                let similarity = suggestion["similarity"].as_str().unwrap_or_default();
-                terminal.note(&format!("       line {line} ({similarity} alike): {near}"));
-            }
-            (None, None) => {}
-        }
-    }
-}
-
-/// Returns the text that a reply consists of, if it is one.
-fn content(reply: &Value) -> Option<&str> {
-    if let Some(output) = reply["output"].as_str() {
-        let is_listing = reply["files_affected"].as_array().is_some_and(Vec::is_empty);
-        return (is_listing && output.contains('\n')).then_some(output);
-    }
-    let places = ["/contents", "/content", "/result/content", "/result/card", "/result"];
-    places.iter().find_map(|place| reply.pointer(place)?.as_str())
-}
-
-fn is_cut(reply: &Value) -> bool {
-    [reply, &reply["result"]].iter().any(|part| part["truncated"] == true)
-}
-
-/// Returns what happened, on as few lines as it takes.
-fn news(outcome: &Outcome) -> String {
-    if let Some(output) = outcome.reply["output"].as_str() {
-        return escape::lines(output).trim_end().replace('\n', "\n  ");
-    }
-    let mut text = outcome.tool.clone();
-    let result = outcome.reply.get("result").unwrap_or(&outcome.reply);
-    match result {
+    let mut text = format!("{mark} {tool}");
+    match data {
         Value::Object(fields) => {
             for (key, value) in fields.iter().filter(|(key, _)| *key != "success") {
                 let value = match value {
@@ -143,10 +146,11 @@ fn news(outcome: &Outcome) -> String {
             let _ = write!(text, "\n  {other}");
         }
     }
+    text.push('\n');
     text
 }
 
-/// What was done to a file, in a word.
+/// Returns the word for what a change did to a file.
 pub(super) fn done(kind: ChangeKind) -> &'static str {
     match kind {
         ChangeKind::Created => "created",
@@ -157,15 +161,24 @@ pub(super) fn done(kind: ChangeKind) -> &'static str {
     }
 }
 
-/// Shows what would come of a call.
-pub(super) fn preview(terminal: Terminal, preview: &Preview, is_answered: bool) {
-    let verdict = match preview.decision.verdict() {
-        toolcrib_core::Verdict::Allow => terminal.paint(Paint::Good, "would run"),
-        toolcrib_core::Verdict::Ask if is_answered => {
-            terminal.paint(Paint::Good, "would run, since --yes answers")
+/// Whether `--yes` approves a call before anybody is asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum PriorApproval {
+    Given,
+    NotGiven,
+}
+
+/// Prints what a call would do, for `--dry-run`.
+pub(super) fn preview(terminal: Terminal, preview: &Preview, approval: PriorApproval) {
+    let verdict = match (preview.decision.verdict(), approval) {
+        (Verdict::Allow, _) => terminal.paint(Paint::Good, "would run"),
+        (Verdict::Ask, PriorApproval::Given) => {
+            terminal.paint(Paint::Good, "would run, because --yes approves it")
         }
-        toolcrib_core::Verdict::Ask => terminal.paint(Paint::Warn, "would ask a person"),
-        toolcrib_core::Verdict::Deny => terminal.paint(Paint::Bad, "would be refused"),
+        (Verdict::Ask, PriorApproval::NotGiven) => {
+            terminal.paint(Paint::Warn, "would ask a person")
+        }
+        (Verdict::Deny, _) => terminal.paint(Paint::Bad, "would be refused"),
     };
     let mut text = format!("{} {verdict}: {}\n", preview.tool, preview.decision.rule);
     for (edit, place) in preview.question.plan.edits.iter().zip(&preview.question.places) {
@@ -176,60 +189,61 @@ pub(super) fn preview(terminal: Terminal, preview: &Preview, is_answered: bool) 
     print(&text);
 }
 
-/// Returns the difference that a change made, if both sides are text.
+/// Returns the difference that a change made to a file. It is empty for a directory, for a new or removed
+/// file, and for a change whose result is not known.
 pub(super) fn difference(
     terminal: Terminal,
     journal: &Journal,
     redactor: &Redactor,
     change: &Change,
 ) -> String {
-    // What it is after may not be known.
+    // The result of a change is not always known.
     if change.kind.is_of_directory() || change.after.is_none() {
         return String::new();
     }
     let load = |hash: &str| journal.content(hash).ok();
     let before = match &change.before {
-        Some(image) if image.size <= MOST_BYTES as u64 => load(&image.sha256),
+        Some(image) if image.size <= MOST_DIFF_BYTES as u64 => load(&image.sha256),
         Some(_) => None,
         None => Some(Vec::new()),
     };
     let path = toolcrib_host::root_path(&change.place());
     let after = match &change.after {
-        // It may have been changed again: then that change has kept it.
-        Some(image) if image.size <= MOST_BYTES as u64 => std::fs::read(path)
+        // If the file was changed again, the later change holds a copy of this content.
+        Some(image) if image.size <= MOST_DIFF_BYTES as u64 => std::fs::read(path)
             .ok()
             .filter(|bytes| toolcrib_ledger::hash_of(bytes) == image.sha256)
             .or_else(|| load(&image.sha256)),
         Some(_) => None,
         None => Some(Vec::new()),
     };
-    // A new file is its own difference; it was in the arguments already.
+    // The content of a new file needs no difference: the arguments of the call show it.
     if change.kind != ChangeKind::Replaced {
         return String::new();
     }
     let path = escape::line(&change.path);
     let (Some(before), Some(after)) = (before, after) else {
-        return format!("  {path} (what it held is not at hand, or too large to compare)\n");
+        return format!("  {path} (no copy of the old content, or too large to compare)\n");
     };
     if before == after {
-        return format!("  {path} (the same content)\n");
+        return format!("  {path} (content unchanged)\n");
     }
     let (Ok(before), Ok(after)) = (String::from_utf8(before), String::from_utf8(after)) else {
         return format!("  {path} (not text)\n");
     };
     let difference = texts(terminal, &redactor.clean(&before), &redactor.clean(&after));
     if difference.is_empty() {
-        return format!("  {path} (differs only in what is left out as a secret)\n");
+        return format!("  {path} (differs only in redacted secrets)\n");
     }
     format!("  {path}{}", difference.replacen("  ", " ", 1))
 }
 
-/// Returns the difference of two texts, three lines of context around each change.
+/// Returns the difference of two texts, with three lines of context around each change.
 pub(super) fn texts(terminal: Terminal, before: &str, after: &str) -> String {
-    if before.len() + after.len() > 2 * MOST_BYTES {
-        return "  (a difference too large to show is left out)\n".to_owned();
+    if before.len() + after.len() > 2 * MOST_DIFF_BYTES {
+        return "  (difference left out: too large to show)\n".to_owned();
     }
-    // Split at line feeds alone: a carriage return is a character like any other, and shown as one.
+    // Lines end at line feeds alone, so that a carriage return shows like any other character.
     let (old, new): (Vec<&str>, Vec<&str>) =
         (before.split_inclusive('\n').collect(), after.split_inclusive('\n').collect());
     let diff = TextDiff::from_slices(&old, &new);
@@ -246,19 +260,19 @@ pub(super) fn texts(terminal: Terminal, before: &str, after: &str) -> String {
         }
         for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
             shown += 1;
-            if shown > MOST_LINES {
+            if shown > MOST_DIFF_LINES {
                 continue;
             }
             let number = change.new_index().or(change.old_index()).unwrap_or_default() + 1;
             let (line, end) = match change.value().strip_suffix('\n') {
                 Some(line) => (line, ""),
-                None => (change.value(), " (no line end)"),
+                None => (change.value(), " (no newline at end)"),
             };
-            // The usual end of a line is worth showing only where it changes.
+            // A carriage return at the end of a line matters only where the line changes.
             let line =
                 if change.tag() == ChangeTag::Equal { line.trim_end_matches('\r') } else { line };
             let line = escape::line(line);
-            let cut = line.floor_char_boundary(MOST_COLUMNS);
+            let cut = line.floor_char_boundary(MOST_LINE_BYTES);
             let more = match line.len() - cut {
                 0 => String::new(),
                 more => format!(" [… {more} bytes {LEFT_OUT}]"),
@@ -272,8 +286,66 @@ pub(super) fn texts(terminal: Terminal, before: &str, after: &str) -> String {
             let _ = writeln!(text, "{line}");
         }
     }
-    if shown > MOST_LINES {
-        let _ = writeln!(text, "      … {} more lines left out", shown - MOST_LINES);
+    if shown > MOST_DIFF_LINES {
+        let _ = writeln!(text, "      … {} more lines left out", shown - MOST_DIFF_LINES);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use toolcrib_tools::CATALOGUES;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    fn terminal() -> Terminal {
+        Terminal::new(&Cli::parse_from(["toolcrib", "--color", "never", "tour"]).global)
+    }
+
+    /// Returns what a person is shown of a reply, an error with its hint and its suggestions.
+    fn shown(catalogue: &Catalogue, tool: &str, reply: &Value) -> String {
+        let RenderedError { message, hint, suggestions } = (catalogue.render_error)(reply);
+        if message.is_empty() {
+            return success(terminal(), tool, (catalogue.render)(reply));
+        }
+        let mut text = format!("error: {message}\n");
+        if let Some(hint) = hint {
+            let _ = writeln!(text, " hint: {hint}");
+        }
+        for suggestion in suggestions.iter().filter_map(suggestion) {
+            let _ = writeln!(text, "{suggestion}");
+        }
+        text
+    }
+
+    #[test]
+    fn replies_are_shown_as_these() {
+        for catalogue in CATALOGUES {
+            let mut all = String::new();
+            for declaration in catalogue.tools.iter().map(|tool| tool.declaration()) {
+                let tool = format!("{}/{}", catalogue.name, declaration.name);
+                for example in declaration.examples {
+                    let reply = serde_json::from_str(example.reply).unwrap();
+                    let _ = writeln!(all, "# {tool}: {}", example.about);
+                    let _ = writeln!(all, "{}", shown(catalogue, &tool, &reply));
+                }
+            }
+            insta::assert_snapshot!(format!("replies_of_{}", catalogue.name), all);
+        }
+    }
+
+    #[test]
+    fn differences_are_shown_as_these() {
+        let all = [
+            ("a line changed", "one\ntwo\nthree\n", "one\n2\nthree\n"),
+            ("the last line end removed", "one\ntwo\n", "one\ntwo"),
+            ("carriage returns", "a\r\nb\r\n", "a\nb\r\n"),
+            ("a control character", "a\n", "a\u{1b}[31m\n"),
+            ("nothing", "same\n", "same\n"),
+        ]
+        .map(|(about, before, after)| format!("# {about}\n{}", texts(terminal(), before, after)));
+        insta::assert_snapshot!("differences", all.concat());
+    }
 }

@@ -1,4 +1,4 @@
-//! `toolcrib tools`: what is on offer.
+//! `toolcrib tools`: lists the tools on offer, or describes one.
 
 use std::fmt::Write;
 
@@ -34,7 +34,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ToolsArgs) -> Resu
             return Ok(Exit::Done);
         }
         ToolsFormat::Json => {
-            let tools: Value = offers.iter().map(all).collect();
+            let tools: Value = offers.iter().map(whole).collect();
             print_pretty(&tools);
             return Ok(Exit::Done);
         }
@@ -47,8 +47,8 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ToolsArgs) -> Resu
         None => Names::Plain,
         Some((one, other)) => {
             terminal.note(&format!(
-                "`{one}` and `{other}` share a name, so all names have their catalogue before them; \
-                 --toolset chooses one"
+                "`{one}` and `{other}` share a name, so every name begins with its catalogue; choose one \
+                 catalogue with --toolset for plain names"
             ));
             Names::Full
         }
@@ -57,7 +57,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ToolsArgs) -> Resu
     Ok(Exit::Done)
 }
 
-/// Returns the tools of a catalogue, or the tools of that name.
+/// Returns the tools that `name` means: those of a catalogue, or those with that name.
 fn chosen(toolset: &Toolset, name: &str) -> Result<Vec<Offer>, ToolError> {
     let is_meant = |offer: &&Offer| {
         offer.catalogue.name == name
@@ -75,6 +75,7 @@ fn chosen(toolset: &Toolset, name: &str) -> Result<Vec<Offer>, ToolError> {
     Ok(offers)
 }
 
+/// Returns the full names of two tools that share a bare name, if there are such.
 fn twins(offers: &[Offer]) -> Option<(String, String)> {
     offers.iter().enumerate().find_map(|(index, one)| {
         let name = one.tool.declaration().name;
@@ -83,7 +84,8 @@ fn twins(offers: &[Offer]) -> Option<(String, String)> {
     })
 }
 
-fn all(offer: &Offer) -> Value {
+/// Returns everything that is known of a tool, as JSON.
+fn whole(offer: &Offer) -> Value {
     let declaration = offer.tool.declaration();
     let examples: Vec<Value> = declaration
         .examples
@@ -109,6 +111,7 @@ fn all(offer: &Offer) -> Value {
     })
 }
 
+/// Returns the list of tools by catalogue, or the description of the one that was named.
 fn text(terminal: Terminal, args: &ToolsArgs, offers: &[Offer]) -> String {
     if let (Some(_), [one]) = (&args.name, offers) {
         return describe(one);
@@ -129,11 +132,35 @@ fn text(terminal: Terminal, args: &ToolsArgs, offers: &[Offer]) -> String {
         let risk = terminal.paint(Paint::Dim, &risk);
         let _ = writeln!(text, "  {:<width$}  {risk}  {first}", offer.full_name());
     }
-    let _ = writeln!(text, "\nAll about one: toolcrib tools NAME");
+    let _ = writeln!(text, "\nDetails of one tool: toolcrib tools NAME");
     text
 }
 
 fn print_pretty(value: &Value) {
     let text = serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string());
     print(&format!("{}\n", toolcrib_core::escape::json(&text)));
+}
+
+#[cfg(test)]
+mod tests {
+    use toolcrib_tools::CATALOGUES;
+
+    use super::*;
+
+    #[test]
+    fn tools_are_declared_to_model_providers_as_these() {
+        for catalogue in CATALOGUES {
+            let offers = Toolset::choose(CATALOGUES, &[catalogue.name.to_owned()]).unwrap();
+            for (name, dialect) in [
+                ("openai", Dialect::OpenAi),
+                ("anthropic", Dialect::Anthropic),
+                ("gemini", Dialect::Gemini),
+                ("mcp", Dialect::Mcp),
+            ] {
+                let declared = declare(dialect, Names::Plain, offers.offers());
+                let declared = serde_json::to_string_pretty(&declared).unwrap();
+                insta::assert_snapshot!(format!("{}_for_{name}", catalogue.name), declared);
+            }
+        }
+    }
 }

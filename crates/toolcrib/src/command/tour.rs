@@ -1,4 +1,4 @@
-//! `toolcrib tour`: a few real calls in a scratch workspace, each shown as it would be typed.
+//! `toolcrib tour`: makes a few real calls in a scratch workspace and shows each as it would be typed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,10 +7,10 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::terminal::{Paint, Terminal, print};
 
-/// What is shown, and the words that are typed after `toolcrib`.
-const STOPS: [(&str, &[&str]); 10] = [
+/// What each step shows, and the words typed after `toolcrib`.
+const STEPS: [(&str, &[&str]); 10] = [
     (
-        "A file is made. Tier 2 asks in mode standard; --yes is the answer.",
+        "Create a file. In mode standard, tools of tier 2 need approval; --yes gives it.",
         &[
             "--yes",
             "call",
@@ -20,11 +20,11 @@ const STOPS: [(&str, &[&str]); 10] = [
         ],
     ),
     (
-        "Reading is free. The same file through another catalogue.",
+        "Reading needs no approval. This is the same file through another catalogue.",
         &["call", "clemini/read_file", "file_path=src/greet.py"],
     ),
     (
-        "An edit, with its difference.",
+        "Edit the file and see the difference.",
         &[
             "--yes",
             "call",
@@ -35,7 +35,7 @@ const STOPS: [(&str, &[&str]); 10] = [
         ],
     ),
     (
-        "What would happen, without doing it.",
+        "See what a call would do, without doing it.",
         &[
             "call",
             "wink/replace_string_in_file",
@@ -46,36 +46,43 @@ const STOPS: [(&str, &[&str]); 10] = [
         ],
     ),
     (
-        "A path that leads outside is refused, the same whether or not anything is there.",
+        "A path outside the workspace is refused, whether or not the file exists.",
         &["call", "wink/read_file", "path=../../etc/passwd"],
     ),
-    ("So is a link that leads there.", &["call", "clemini/read_file", "file_path=escape"]),
     (
-        "Without --yes and without a terminal, a call that needs approval ends at once.",
+        "A link that leads outside is refused too.",
+        &["call", "clemini/read_file", "file_path=escape"],
+    ),
+    (
+        "Without --yes and without a terminal, a call that needs approval fails at once.",
         &["call", "nachos/filesystem", "action=delete", "path=src/greet.py", "--json"],
     ),
     (
-        "Five contracts, one engine.",
+        "Every catalogue has its own reply format.",
         &["call", "nachos/calculator", "expression=0.1 + 0.2", "--json"],
     ),
-    ("What was changed can be taken back.", &["undo"]),
-    ("And nothing was hidden: this is what holds here.", &["config", "show", "--origin"]),
+    ("Every change can be undone. This lists the calls that changed files.", &["undo"]),
+    (
+        "These settings are in effect, and this is where each comes from.",
+        &["config", "show", "--origin"],
+    ),
 ];
 
 pub(super) fn run(terminal: Terminal) -> Result<Exit, CliError> {
     let scratch = Scratch::new()?;
     let program = std::env::current_exe()?;
     std::os::unix::fs::symlink("/etc/passwd", scratch.workspace().join("escape"))?;
-    for (about, words) in STOPS {
-        stop(terminal, &scratch, &program, about, words)?;
+    for (about, words) in STEPS {
+        step(terminal, &scratch, &program, about, words)?;
     }
-    let last = format!("{} That was all real: ", terminal.paint(Paint::Good, "✓"));
-    print(&format!("\n{last}the calls above ran in a scratch workspace, now gone.\n"));
+    let last = format!("{} All of this was real: ", terminal.paint(Paint::Good, "✓"));
+    print(&format!("\n{last}the calls ran in a scratch workspace, which is deleted now.\n"));
     print("Next: toolcrib tools\n");
     Ok(Exit::Done)
 }
 
-fn stop(
+/// Prints one step: what it shows, the command, and the command's output.
+fn step(
     terminal: Terminal,
     scratch: &Scratch,
     program: &Path,
@@ -84,7 +91,7 @@ fn stop(
 ) -> Result<(), CliError> {
     print(&format!("\n{}\n", terminal.paint(Paint::Strong, about)));
     print(&format!("{}\n", terminal.paint(Paint::Dim, &typed(words))));
-    // Its output goes through us, so that it finds no terminal to ask questions on.
+    // The output goes through this process, so that the call finds no terminal to ask on.
     let output = Command::new(program)
         .args(["--color", if terminal.has_colour() { "always" } else { "never" }])
         .args(words)
@@ -100,7 +107,7 @@ fn stop(
     Ok(())
 }
 
-/// Shows a command as it would be typed.
+/// Returns a command as it would be typed.
 fn typed(words: &[&str]) -> String {
     let mut line = String::from("$ toolcrib");
     for word in words {
@@ -115,7 +122,7 @@ fn typed(words: &[&str]) -> String {
     line
 }
 
-/// A folder for the tour, gone when it ends.
+/// A temporary folder for the tour. It is removed when it is dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {

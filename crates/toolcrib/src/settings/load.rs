@@ -137,6 +137,12 @@ impl Settings {
         settings().zip(&self.values).map(|(setting, (value, origin))| (setting, value, origin))
     }
 
+    /// Returns the value of the setting with this name. Catalogues name their settings by text;
+    /// everybody else reads a setting by its key.
+    pub fn named(&self, name: &str) -> Option<&Value> {
+        self.all().find(|(setting, ..)| setting.name == name).map(|(_, value, _)| value)
+    }
+
     /// Returns the value of a setting.
     pub fn get<T>(&self, key: SettingKey<T>) -> T {
         key.read(&self.values[key.setting.position].0)

@@ -10,7 +10,8 @@ use super::error::{SettingsError, SettingsErrorKind};
 pub struct SchemaTable(Table);
 
 impl SchemaTable {
-    pub(super) fn new(table: Table) -> Self {
+    /// Makes the table from a setting's value.
+    pub(crate) fn new(table: Table) -> Self {
         Self(table)
     }
 

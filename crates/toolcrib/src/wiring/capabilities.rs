@@ -3,16 +3,17 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::Map;
-use toolcrib_core::{Call, Cancel, Clock, Commands, Ctx, Limits, Meter, ToolSettings};
+use toolcrib_core::{Call, Cancel, Catalogue, Clock, Commands, Ctx, Limits, Meter, ToolSettings};
 use toolcrib_host::{Root, Sandbox, TaskOwner, Workspace};
 use toolcrib_runtime::World;
+use toolcrib_tools::CATALOGUES;
 
+use super::catalogue;
 use super::file_area::FileArea;
 use super::locations::absolute;
 use super::roots::RootOpener;
 use crate::error::CliError;
-use crate::settings::{Settings, key};
+use crate::settings::Settings;
 
 /// Makes the sandbox of a workspace.
 pub(super) type SandboxFor<'a> = dyn Fn(&Arc<Workspace>) -> Result<Arc<Sandbox>, CliError> + 'a;
@@ -24,15 +25,20 @@ struct WorkArea {
     commands: Arc<Sandbox>,
 }
 
+/// What the calls of one catalogue are handed.
+struct CatalogueArea {
+    work: WorkArea,
+    /// The repository that the tools read, if their catalogue has such a setting.
+    connection: Option<FileArea>,
+    settings: Arc<ToolSettings>,
+}
+
 /// The capabilities that calls are handed.
 pub(super) struct Capabilities {
     workspace: WorkArea,
-    /// Where forgekeeper's tools work: the workspace, or a root of their own.
-    forgekeeper: WorkArea,
-    /// The repository that hikai's tools read.
-    connection: Option<FileArea>,
+    /// The area of each catalogue, by the catalogue's name.
+    catalogues: Vec<(&'static str, CatalogueArea)>,
     clock: Arc<dyn Clock>,
-    settings: Arc<ToolSettings>,
 }
 
 /// Opens the areas that tools work in.
@@ -58,17 +64,35 @@ impl AreaOpener<'_> {
         files.map(|files| self.area(files)).map_err(|err| err.at(&format!("`{setting}`")))
     }
 
-    /// Returns the repository that hikai's tools read, if they have one.
-    fn connection(&self, workspace: &FileArea, warnings: &mut Vec<String>) -> Option<FileArea> {
-        match self.settings().get(key::HIKAI_CONNECTION).as_str() {
-            "none" | "" => None,
-            "workspace" => Some(workspace.clone()),
+    /// Opens the directories that the settings of a catalogue name.
+    fn catalogue(
+        &self,
+        catalogue: &Catalogue,
+        workspace: &WorkArea,
+        warnings: &mut Vec<String>,
+    ) -> Result<CatalogueArea, CliError> {
+        let path = |name: Option<&'static str>| {
+            let named = name.map(|name| (name, catalogue::text(self.settings(), name)));
+            named.filter(|(_, path)| !path.is_empty())
+        };
+        let work = match path(catalogue.settings.root) {
+            None => workspace.clone(),
+            Some((name, path)) => {
+                let area = self.area_at(name, path)?;
+                let commands = (self.sandbox_for)(&area.files)?;
+                WorkArea { area, commands }
+            }
+        };
+        let connection = match path(catalogue.settings.connection) {
+            None | Some((_, "none")) => None,
+            Some((_, "workspace")) => Some(workspace.area.clone()),
             // A repository that cannot be opened counts as not connected.
-            path => self
-                .area_at("hikai.connection", path)
-                .map_err(|err| warnings.push(err.to_string()))
-                .ok(),
-        }
+            Some((name, path)) => {
+                self.area_at(name, path).map_err(|err| warnings.push(err.to_string())).ok()
+            }
+        };
+        let settings = Arc::new(catalogue::tool_settings(self.settings(), catalogue)?);
+        Ok(CatalogueArea { work, connection, settings })
     }
 
     /// Opens every area that the settings name, beginning with the workspace.
@@ -79,31 +103,12 @@ impl AreaOpener<'_> {
     ) -> Result<Capabilities, CliError> {
         let commands = (self.sandbox_for)(workspace)?;
         let workspace = WorkArea { area: self.area(Arc::clone(workspace)), commands };
-        let settings = self.settings();
-        let forgekeeper = match settings.get(key::FORGEKEEPER_ROOT).as_str() {
-            "" => workspace.clone(),
-            path => {
-                let area = self.area_at("forgekeeper.root", path)?;
-                let commands = (self.sandbox_for)(&area.files)?;
-                WorkArea { area, commands }
-            }
-        };
-        let connection = self.connection(&workspace.area, warnings);
-        let schemas = settings.get(key::HIKAI_OUTPUT_TYPES);
-        let output_types: Map<_, _> = schemas.load("hikai.output_types")?.into_iter().collect();
-        Ok(Capabilities {
-            workspace,
-            forgekeeper,
-            connection,
-            clock: Arc::clone(self.roots.clock),
-            settings: Arc::new(ToolSettings {
-                search_time: settings.get(key::SEARCH_TIME_MS),
-                max_read_bytes: settings.get(key::FORGEKEEPER_MAX_READ_BYTES),
-                max_write_bytes: settings.get(key::FORGEKEEPER_MAX_WRITE_BYTES),
-                max_output_lines: settings.get(key::FORGEKEEPER_MAX_OUTPUT_LINES) as usize,
-                output_types,
-            }),
-        })
+        let mut catalogues = Vec::with_capacity(CATALOGUES.len());
+        for catalogue in CATALOGUES {
+            let area = self.catalogue(catalogue, &workspace, warnings)?;
+            catalogues.push((catalogue.name, area));
+        }
+        Ok(Capabilities { workspace, catalogues, clock: Arc::clone(self.roots.clock) })
     }
 }
 
@@ -121,25 +126,29 @@ impl Capabilities {
     /// Ends everything that commands left running.
     pub(super) fn close(&self) {
         self.workspace.commands.close();
-        self.forgekeeper.commands.close();
+        for (_, catalogue) in &self.catalogues {
+            catalogue.work.commands.close();
+        }
     }
 }
 
 impl World for Capabilities {
     fn enter(&self, catalogue: &str, tool: &str, call: &Call, cancel: &Cancel) -> Ctx {
-        let WorkArea { area, commands } =
-            if catalogue == "forgekeeper" { &self.forgekeeper } else { &self.workspace };
-        let asker = TaskOwner { session: call.conversation().clone(), tool: tool.to_owned() };
-        let commands = Arc::new(commands.commands_for(asker)) as Arc<dyn Commands>;
+        let own = self.catalogues.iter().find(|(name, _)| *name == catalogue).map(|(_, area)| area);
+        let WorkArea { area, commands } = own.map_or(&self.workspace, |own| &own.work);
+        let owner = TaskOwner { session: call.conversation().clone(), tool: tool.to_owned() };
+        let commands = Arc::new(commands.commands_for(owner)) as Arc<dyn Commands>;
         Ctx {
             call: call.id.clone(),
             files: area.files_for(call, tool, cancel),
             search: area.search(),
             commands,
-            connection: self.connection.as_ref().map(|area| area.connect(call, tool, cancel)),
+            connection: own
+                .and_then(|own| own.connection.as_ref())
+                .map(|area| area.connect(call, tool, cancel)),
             clock: Arc::clone(&self.clock),
             cancel: cancel.clone(),
-            settings: Arc::clone(&self.settings),
+            settings: own.map(|own| Arc::clone(&own.settings)).unwrap_or_default(),
             limits: Limits::DEFAULT,
             meter: Meter::default(),
             is_read_only: false,

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use toolcrib_host::{Root, real_place};
 use toolcrib_ledger::StateFolder;
+use toolcrib_tools::CATALOGUES;
 
+use super::catalogue;
 use super::options::OpenOptions;
 use crate::error::{CliError, CliErrorKind};
-use crate::settings::key;
-use crate::settings::{Settings, SettingsFiles};
+use crate::settings::{SchemaTable, Settings, SettingsFiles};
 
 /// Returns the environment of this process, except for variables whose names are not UTF-8.
 pub(super) fn environment() -> BTreeMap<String, OsString> {
@@ -44,9 +45,11 @@ pub(super) fn own_paths(
     let files = [files.user.as_deref(), Some(files.machine.as_path())];
     let files = files.into_iter().flatten();
     let folders = files.clone().filter_map(Path::parent).chain([state.folder()]);
-    let schemas = settings.get(key::HIKAI_OUTPUT_TYPES);
+    let registered = CATALOGUES.iter().filter_map(|catalogue| catalogue.settings.output_types);
+    let schemas: Vec<SchemaTable> =
+        registered.map(|name| catalogue::schemas(settings, name)).collect();
     let mut own: Vec<PathBuf> = folders.chain(files).map(real_place).collect();
-    own.extend(schemas.files().map(|path| real_place(Path::new(path))));
+    own.extend(schemas.iter().flat_map(SchemaTable::files).map(|path| real_place(Path::new(path))));
     own
 }
 

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use toolcrib_core::Toolset;
-use toolcrib_core::toolset::Offer;
 use toolcrib_tools::CATALOGUES;
 
+use super::catalogue;
 use crate::error::CliError;
 use crate::settings::{SettingKey, Settings, key};
 
@@ -16,30 +16,8 @@ pub fn toolset(settings: &Settings) -> Result<Toolset, CliError> {
     } else {
         Toolset::choose(CATALOGUES, &choices)?
     };
-    let allowed = settings.get(key::FORGEKEEPER_ALLOW);
-    toolset.adjust(|offer| {
-        lower(offer, settings.get(key::LIMITS_DEADLINE_MS), settings.get(key::LIMITS_OUTPUT_BYTES));
-        if offer.catalogue.name != "forgekeeper" {
-            return true;
-        }
-        let deadline_ms = settings.get(key::FORGEKEEPER_TIMEOUT_MS);
-        lower(offer, deadline_ms, settings.get(key::FORGEKEEPER_MAX_OUTPUT_BYTES));
-        let name = offer.tool.declaration().name;
-        let is_open = match name {
-            "run_bash" => settings.get(key::FORGEKEEPER_BASH),
-            "run_powershell" => settings.get(key::FORGEKEEPER_POWERSHELL),
-            _ => true,
-        };
-        is_open && (allowed.is_empty() || allowed.iter().any(|allowed| allowed == name))
-    });
+    toolset.adjust(|offer| catalogue::narrow(settings, offer));
     Ok(toolset)
-}
-
-/// Lowers the limits of a tool to these, where they are higher.
-fn lower(offer: &mut Offer, deadline_ms: u64, output_bytes: u64) {
-    let limits = &mut offer.limits;
-    limits.deadline_ms = limits.deadline_ms.min(deadline_ms);
-    limits.output_bytes = (limits.output_bytes as u64).min(output_bytes) as usize;
 }
 
 /// The limits of a command: the name that reports have for each, and the setting.
@@ -61,10 +39,7 @@ pub(super) fn limits_of(settings: &Settings, toolset: Option<&Toolset>, tool: &s
         "timeoutMs": offer.limits.deadline_ms,
         "maxOutputBytes": offer.limits.output_bytes,
     });
-    if offer.catalogue.name == "forgekeeper" {
-        limits["maxReadBytes"] = json!(settings.get(key::FORGEKEEPER_MAX_READ_BYTES));
-        limits["maxWriteBytes"] = json!(settings.get(key::FORGEKEEPER_MAX_WRITE_BYTES));
-    }
+    catalogue::report_limits(settings, offer.catalogue, &mut limits);
     if offer.keys().iter().any(|key| key == "command" || key == "script") {
         for (name, setting) in COMMAND_LIMITS {
             limits[name] = json!(settings.get(setting));

@@ -120,9 +120,12 @@ fn a_difference_shows_line_ends_that_change() {
         "--dry-run",
     ];
     let ran = scratch.run(words);
-    for line in
-        ["    1 - a\\r\n", "    1 + a\n", "    2   safe\\rEVIL\n", "    3   same (no line end)\n"]
-    {
+    for line in [
+        "    1 - a\\r\n",
+        "    1 + a\n",
+        "    2   safe\\rEVIL\n",
+        "    3   same (no newline at end)\n",
+    ] {
         assert!(ran.stdout.contains(line), "{line:?}: {}", ran.stdout);
     }
     assert!(ran.stdout.contains("(+1 -1)"), "{}", ran.stdout);

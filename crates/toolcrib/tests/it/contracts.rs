@@ -1,4 +1,4 @@
-//! The examples of the five contracts, as they stand there, against the real thing.
+//! Makes the calls of the five contracts' examples through the binary, and compares the replies.
 
 mod others;
 mod search;

@@ -1,4 +1,4 @@
-//! Every example of every tool, run through the real binary on real files.
+//! Runs every example of every tool through the real binary on real files.
 
 use serde_json::Value;
 use toolcrib_core::Example;
@@ -6,10 +6,10 @@ use toolcrib_core::Example;
 use crate::scratch::{Scratch, Session, assert_reply};
 use toolcrib_tools::CATALOGUES;
 
-/// Switches on what is off unless the operator wants it.
+/// Offers the tools that are off by default.
 const ALL_ON: [&str; 4] = ["-c", "forgekeeper.bash=on", "-c", "forgekeeper.powershell=on"];
 
-/// Makes an example's call, after those that come before it.
+/// Makes an example's call, after the calls that the example makes first.
 fn call(scratch: &Scratch, name: &str, example: &Example) -> Value {
     if example.before.is_empty() {
         let words = ["--yes", "call", name, example.args, "--json"];

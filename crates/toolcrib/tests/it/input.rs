@@ -1,4 +1,4 @@
-//! Bad input: a clear error in the catalogue's own form, an exit code of its own, and no harm done.
+//! Bad input gets a clear error in the catalogue's format and an exit code of its own, and does no harm.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn check(scratch: &Scratch, words: &[&str], code: i32, says: &str) {
     let ran = scratch.run(words);
     let all = format!("{}{}", ran.stdout, ran.stderr);
     assert_eq!(ran.code, code, "{words:?}: {all}");
-    // Catalogues begin sentences and quote names in ways of their own.
+    // Catalogues differ in how they capitalise sentences and quote names.
     let level = |text: &str| text.to_lowercase().replace('`', "'");
     assert!(level(&all).contains(&level(says)), "{words:?}: {all}");
     assert!(!all.contains("panicked"), "{words:?}: {all}");
@@ -39,7 +39,7 @@ fn arguments_that_do_not_fit_are_told_with_their_place() {
     call(&format!("{}1{}", r#"{"path":"#.repeat(5000), "}".repeat(5000)), 6, "nested deeper");
     call(r#"{"path": 18446744073709551616}"#, 6, "too large to keep exactly");
     call(r#"{"path": ""}"#, 6, "the path is empty");
-    // The control: what looks odd and is fine.
+    // The positive control: arguments that look odd but are valid.
     scratch.put("a", "fine\n");
     call(r#"{"path": "a", "start_line": 1.0, "end_line": null}"#, 0, "fine");
     check(

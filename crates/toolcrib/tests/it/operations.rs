@@ -1,8 +1,9 @@
-//! The page for operators: what it shows is what is printed, ids, times and sizes aside.
+//! Runs the commands of `docs/operations.md`. They print what the page shows, except for ids, times and
+//! sizes.
 
 use crate::scratch::{Ran, Scratch};
 
-/// A line without what is another one every time.
+/// Returns the words of a line, without those that differ from run to run.
 fn words(line: &str) -> Vec<String> {
     let is_number = |word: &str| {
         let word = word.trim_matches(|c: char| "+,%>|".contains(c));
@@ -53,7 +54,7 @@ fn the_page_for_operators_is_true() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operations.md");
     let page = std::fs::read_to_string(page).unwrap();
     let (mut expected, mut got, mut commands, mut is_in) = (Vec::new(), Vec::new(), 0, false);
-    // The calls that the page shows, in the order it shows them in.
+    // The ids of the calls, in the order in which the page shows them.
     let mut ids = ids.iter();
     for line in page.lines() {
         if line.starts_with("```") {

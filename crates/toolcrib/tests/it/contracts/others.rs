@@ -1,4 +1,4 @@
-//! The examples of the contracts of clemini, nachos, hikai and forgekeeper.
+//! The examples in the contracts of clemini, nachos, hikai and forgekeeper.
 
 use std::fs;
 
@@ -252,7 +252,7 @@ fn forgekeeper_times_out_as_shown() {
         scratch.call("forgekeeper/write_file", r#"{"path": "a", "content": "1"}"#).json()["ok"],
         true
     );
-    // Whoever holds the directory's lock keeps every write in it waiting.
+    // While the test holds the directory's lock, every write in the directory waits.
     let held = fs::File::open(scratch.work()).unwrap();
     held.lock().unwrap();
     let output = scratch

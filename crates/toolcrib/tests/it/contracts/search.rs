@@ -36,7 +36,7 @@ fn clemini_grep() {
     scratch.put("src/main.rs", "x.unwrap()\n".repeat(5));
     scratch.put("src/lib.rs", "x.unwrap()\n".repeat(2));
     let args = json!({"pattern": "unwrap\\(\\)", "type": "rs", "output_mode": "count"});
-    // Sorted by path, where the contract shows the order of a walk.
+    // The reply is sorted by path. The contract shows the order of a directory walk.
     let expect = json!({"matches": [{"file": "src/lib.rs", "count": 2},
         {"file": "src/main.rs", "count": 5}], "count": 2, "total_found": 7});
     check(&scratch, "clemini/grep", &args, &expect);
@@ -126,7 +126,7 @@ fn wink_search_limits() {
         let got = scratch.call("wink/grep_search", &args.to_string()).json();
         assert_eq!(got["error"]["code"], "invalid_parameters", "{got}");
     }
-    // Twenty levels, and no deeper.
+    // The search goes twenty levels deep, and no deeper.
     let deep = |levels: usize| format!("{}/file.deep", vec!["d"; levels - 1].join("/"));
     scratch.put(&deep(20), "");
     scratch.put(&deep(21), "");
@@ -151,7 +151,7 @@ fn a_search_that_runs_out_of_time_says_so() {
     assert!(got["metadata"]["total_matches"].as_u64().unwrap() < 150_000);
     let got = call("clemini/grep", "search.time_ms=1");
     assert_eq!((&got["truncated"], &got["warnings"][0]), (&json!(true), &json!(warning)));
-    // With time enough, everything is there.
+    // With enough time, the reply is complete.
     let got = call("wink/grep_search", "search.time_ms=35000");
     assert_eq!(got["metadata"]["total_matches"], 150_000);
 }
@@ -169,7 +169,7 @@ fn hikai_search_code() {
     ]);
     assert_eq!(ran.json(), json!({"error": "No active GitHub connection found"}));
     // The contract's example answers a query for `auth` in `*.ts` with a line of a `.tsx` file that
-    // has no `auth` in it; what holds is its form.
+    // has no `auth` in it, so only the format of the reply is checked.
     scratch.put("src/auth/login.ts", "export function AuthForm() {\n");
     let args = json!({"query": "auth", "filePattern": "*.ts", "limit": 20});
     let expect = json!([{"path": "src/auth/login.ts", "snippet": "export function AuthForm() {"}]);

@@ -1,4 +1,4 @@
-//! The examples of wink's contract.
+//! The examples in the contract of wink.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::check;
 use crate::scratch::{Scratch, users};
 
-/// The error of a wink tool, as its contract writes it.
+/// Returns the error reply of a wink tool, as the contract writes it.
 #[track_caller]
 fn check_wink_error(scratch: &Scratch, tool: &str, args: &Value, code: &str, text: &str) {
     let got = scratch.call(tool, &args.to_string()).json();
@@ -86,7 +86,7 @@ fn wink_permission_denied() {
             "permission_denied",
             "Error: Cannot create directory - permission denied",
         );
-        // The control: the same calls where nothing forbids them.
+        // The positive control: the same calls succeed where nothing forbids them.
         mode("closed", 0o755);
         mode("hidden", 0o755);
         check(
