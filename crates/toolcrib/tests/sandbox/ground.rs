@@ -51,6 +51,20 @@ pub(crate) fn plain(scratch: &Scratch, program: &str) -> Command {
     command
 }
 
+/// Returns the words that run a shell script in a mount namespace of its own, as the same user. An
+/// ordinary user may mount in a user namespace of its own, and there alone.
+pub(crate) fn mounting(scratch: &Scratch) -> &'static [&'static str] {
+    let is_root = scratch.user == User::Own && users().len() > 1;
+    if is_root {
+        return &["unshare", "--mount", "sh", "-c"];
+    }
+    &["unshare", "--user", "--map-current-user", "--keep-caps", "--mount", "sh", "-c"]
+}
+
+/// Becomes a program without the rights that were only there for mounting, in a script of
+/// [`mounting`].
+pub(crate) const UNPRIVILEGED: &str = "exec setpriv --ambient-caps -all --inh-caps -all";
+
 /// Returns the processes whose command line holds `marker`, zombies left out.
 pub(crate) fn processes_with(marker: &str) -> Vec<u32> {
     let mut found = Vec::new();

@@ -1,7 +1,7 @@
 //! A mechanism that is missing is a refusal that names it, and never a weaker sandbox.
 
-use crate::ground::{for_all, plain};
-use crate::scratch::{Ran, Scratch, User, users};
+use crate::ground::{UNPRIVILEGED, for_all, mounting, plain};
+use crate::scratch::{Ran, Scratch};
 
 /// Runs `toolcrib sandbox run` with `before` in front of it.
 fn behind(scratch: &Scratch, before: &[&str], settings: &[&str]) -> Ran {
@@ -102,14 +102,12 @@ fn without_a_mechanism_nothing_runs() {
 
 #[test]
 fn without_bubblewrap_on_the_machine_nothing_runs() {
-    // Only the superuser can take it away, in a mount namespace of its own.
-    if users().len() == 1 {
-        return;
-    }
-    let scratch = Scratch::of(User::Own);
-    let hide = "mount --bind /dev/null /usr/bin/bwrap && exec \"$@\"";
-    let got = behind(&scratch, &["unshare", "-m", "sh", "-c", hide, "sh"], &[]);
-    check_refused(&scratch, &got, "bubblewrap", "install the package `bubblewrap`");
+    for_all(|scratch| {
+        let hide = format!("mount --bind /dev/null /usr/bin/bwrap && {UNPRIVILEGED} \"$@\"");
+        let words = [mounting(scratch), &[&hide, "sh"]].concat();
+        let got = behind(scratch, &words, &[]);
+        check_refused(scratch, &got, "bubblewrap", "install the package `bubblewrap`");
+    });
 }
 
 #[test]
@@ -173,34 +171,33 @@ fn neither_a_project_nor_the_environment_can_weaken_it() {
 
 #[test]
 fn the_superusers_degraded_profile_is_chosen_by_name() {
-    if users().len() == 1 {
-        return;
-    }
-    let scratch = Scratch::of(User::Own);
-    let settings = ["-c", "sandbox.profile=root-degraded"];
-    let run = |script: &str| {
-        scratch.run([&settings[..], &["sandbox", "run", "--", "bash", "-c", script]].concat())
-    };
-    let got = run("grep -c '^CapEff:.*0000000000000000' /proc/self/status; echo x > made");
-    assert_eq!(got.stdout, "1\n", "{}", got.stderr);
-    assert_eq!(scratch.text("made"), "x\n");
-    for attempt in [
-        "cat /etc/shadow",
-        "echo x > /proc/sys/kernel/core_pattern",
-        "touch /usr/x",
-        "echo $$ > /proc/1/oom_score_adj",
-    ] {
-        let got = run(&format!("{attempt} && echo REACHED"));
-        assert!(!got.stdout.contains("REACHED"), "{attempt}");
-    }
-    // The kernel does not count the superuser's processes; the watchdog does.
-    let bomb = "f() { f | f & }; f; sleep 5";
-    let got = scratch.run(
-        [
-            &settings[..],
-            &["-c", "sandbox.processes=40", "sandbox", "run", "--", "bash", "-c", bomb],
-        ]
-        .concat(),
-    );
-    assert!(got.stderr.contains("the limit on processes was reached"), "{}", got.stderr);
+    // For an ordinary user it changes nothing: there is nobody else to become.
+    for_all(|scratch| {
+        let settings = ["-c", "sandbox.profile=root-degraded"];
+        let run = |script: &str| {
+            scratch.run([&settings[..], &["sandbox", "run", "--", "bash", "-c", script]].concat())
+        };
+        let got = run("grep -c '^CapEff:.*0000000000000000' /proc/self/status; echo x > made");
+        assert_eq!(got.stdout, "1\n", "{}", got.stderr);
+        assert_eq!(scratch.text("made"), "x\n");
+        for attempt in [
+            "cat /etc/shadow",
+            "echo x > /proc/sys/kernel/core_pattern",
+            "touch /usr/x",
+            "echo $$ > /proc/1/oom_score_adj",
+        ] {
+            let got = run(&format!("{attempt} && echo REACHED"));
+            assert!(!got.stdout.contains("REACHED"), "{attempt}");
+        }
+        // The kernel does not count the superuser's processes; the watchdog does.
+        let bomb = "f() { f | f & }; f; sleep 5";
+        let got = scratch.run(
+            [
+                &settings[..],
+                &["-c", "sandbox.processes=40", "sandbox", "run", "--", "bash", "-c", bomb],
+            ]
+            .concat(),
+        );
+        assert!(got.stderr.contains("the limit on processes was reached"), "{}", got.stderr);
+    });
 }

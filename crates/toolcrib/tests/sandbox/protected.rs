@@ -4,8 +4,10 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::ground::{Session, eventually, for_all, inside, inside_with, outside};
-use crate::scratch::Scratch;
+use crate::ground::{
+    Session, UNPRIVILEGED, eventually, for_all, inside, inside_with, mounting, outside, plain,
+};
+use crate::scratch::{Ran, Scratch};
 
 /// A repository with one commit, made outside.
 fn repository(scratch: &Scratch, below: &str) {
@@ -265,23 +267,21 @@ fn a_repository_stays_protected_whatever_a_command_does_around_it() {
 
 #[test]
 fn a_repository_on_another_mount_is_protected_too() {
-    // Only the superuser can mount something into the workspace.
-    if crate::scratch::users().len() == 1 {
-        return;
-    }
-    let scratch = Scratch::of(crate::scratch::User::Own);
-    scratch.put("data/", "");
-    repository(&scratch, "../elsewhere/repo");
-    let program = env!("CARGO_BIN_EXE_toolcrib");
-    let script = format!(
-        "mount --bind ../elsewhere data && {program} sandbox run -- sh -c \
-         'cat data/repo/file; echo evil > data/repo/.git/hooks/post-commit'"
-    );
-    let mut command = crate::ground::plain(&scratch, "unshare");
-    command.args(["-m", "sh", "-c", &script]).env("TOOLCRIB_STATE", scratch.state());
-    let got: crate::scratch::Ran = command.output().unwrap().into();
-    assert_eq!(got.stdout, "one\n", "{}", got.stderr);
-    assert!(got.stderr.contains("Read-only file system"), "{}", got.stderr);
+    for_all(|scratch| {
+        scratch.put("data/", "");
+        repository(scratch, "../elsewhere/repo");
+        let program = env!("CARGO_BIN_EXE_toolcrib");
+        let script = format!(
+            "mount --bind ../elsewhere data && {UNPRIVILEGED} {program} sandbox run -- sh -c \
+             'cat data/repo/file; echo evil > data/repo/.git/hooks/post-commit'"
+        );
+        let words = mounting(scratch);
+        let mut command = plain(scratch, words[0]);
+        command.args(&words[1..]).arg(&script).env("TOOLCRIB_STATE", scratch.state());
+        let got: Ran = command.output().unwrap().into();
+        assert_eq!(got.stdout, "one\n", "{}", got.stderr);
+        assert!(got.stderr.contains("Read-only file system"), "{}", got.stderr);
+    });
 }
 
 #[test]
