@@ -38,6 +38,15 @@ pub(crate) fn outside(scratch: &Scratch, script: &str) -> Ran {
 /// A program outside, as the same user, with the same environment.
 pub(crate) fn plain(scratch: &Scratch, program: &str) -> Command {
     use std::os::unix::process::CommandExt;
+    let mut command = own(scratch, program);
+    if scratch.user == User::Nobody {
+        command.uid(65534).gid(65534);
+    }
+    command
+}
+
+/// A program outside, as whoever runs the tests, with the same environment.
+fn own(scratch: &Scratch, program: &str) -> Command {
     let mut command = Command::new(program);
     command
         .current_dir(scratch.work())
@@ -45,25 +54,22 @@ pub(crate) fn plain(scratch: &Scratch, program: &str) -> Command {
         .env("PATH", "/usr/bin:/bin")
         .env("HOME", scratch.path("home"))
         .stdin(Stdio::null());
-    if scratch.user == User::Nobody {
-        command.uid(65534).gid(65534);
-    }
     command
 }
 
-/// Returns the words that run a shell script in a mount namespace of its own, as the same user. An
-/// ordinary user may mount in a user namespace of its own, and there alone.
-pub(crate) fn mounting(scratch: &Scratch) -> &'static [&'static str] {
-    let is_root = scratch.user == User::Own && users().len() > 1;
-    if is_root {
-        return &["unshare", "--mount", "sh", "-c"];
-    }
-    &["unshare", "--user", "--map-current-user", "--keep-caps", "--mount", "sh", "-c"]
+/// What runs a program behind a mount, given as `mount --bind` takes it, as the user of `scratch`. Only
+/// root can do that: in a user namespace of its own an ordinary user may mount too, but there
+/// bubblewrap does not belong to root, so that the sandbox rightly refuses it.
+pub(crate) fn behind_mount(scratch: &Scratch, mount: &str) -> Command {
+    let become_user = match scratch.user {
+        User::Own => "",
+        User::Nobody => "setpriv --reuid 65534 --regid 65534 --clear-groups",
+    };
+    let script = format!("mount --bind {mount} && exec {become_user} \"$@\"");
+    let mut command = own(scratch, "unshare");
+    command.args(["--mount", "sh", "-c", &script, "sh"]);
+    command
 }
-
-/// Becomes a program without the rights that were only there for mounting, in a script of
-/// [`mounting`].
-pub(crate) const UNPRIVILEGED: &str = "exec setpriv --ambient-caps -all --inh-caps -all";
 
 /// Returns the processes whose command line holds `marker`, zombies left out.
 pub(crate) fn processes_with(marker: &str) -> Vec<u32> {

@@ -4,9 +4,8 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::ground::{
-    Session, UNPRIVILEGED, eventually, for_all, inside, inside_with, mounting, outside, plain,
-};
+use crate::ground::{Session, behind_mount, eventually, for_all, inside, inside_with, outside};
+use crate::privilege::{is_root, skip};
 use crate::scratch::{Ran, Scratch};
 
 /// A repository with one commit, made outside.
@@ -267,17 +266,17 @@ fn a_repository_stays_protected_whatever_a_command_does_around_it() {
 
 #[test]
 fn a_repository_on_another_mount_is_protected_too() {
+    if !is_root() {
+        let test = "protected::a_repository_on_another_mount_is_protected_too";
+        return skip(test, "only root can mount something into the workspace");
+    }
     for_all(|scratch| {
         scratch.put("data/", "");
         repository(scratch, "../elsewhere/repo");
-        let program = env!("CARGO_BIN_EXE_toolcrib");
-        let script = format!(
-            "mount --bind ../elsewhere data && {UNPRIVILEGED} {program} sandbox run -- sh -c \
-             'cat data/repo/file; echo evil > data/repo/.git/hooks/post-commit'"
-        );
-        let words = mounting(scratch);
-        let mut command = plain(scratch, words[0]);
-        command.args(&words[1..]).arg(&script).env("TOOLCRIB_STATE", scratch.state());
+        let script = "cat data/repo/file; echo evil > data/repo/.git/hooks/post-commit";
+        let mut command = behind_mount(scratch, "../elsewhere data");
+        command.arg(env!("CARGO_BIN_EXE_toolcrib")).args(["sandbox", "run", "--"]);
+        command.args(["sh", "-c", script]).env("TOOLCRIB_STATE", scratch.state());
         let got: Ran = command.output().unwrap().into();
         assert_eq!(got.stdout, "one\n", "{}", got.stderr);
         assert!(got.stderr.contains("Read-only file system"), "{}", got.stderr);
