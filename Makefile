@@ -1,22 +1,28 @@
 # A menu; whatever needs logic is in xtask.
-.PHONY: run test lint docs bench fmt
+.PHONY: run quick test lint docs bench fmt
 
 run:            ## set everything up, then take the tour: real calls in a scratch workspace
-	cargo run --quiet -- tour
+	@echo "==> building toolcrib; the first time this downloads its dependencies and takes minutes"
+	cargo run -- tour
 
-test: lint      ## set everything up, then check everything
-	cargo run --quiet -p xtask -- tools
-	cargo test --workspace --lib --bins --tests --quiet
+quick:          ## format, lints and every test that starts no process: half a minute after a build
+	@echo "==> building the chores (xtask)"
+	cargo run -p xtask -- quick
+
+test:           ## set everything up, then check everything: minutes
+	@echo "==> building the chores (xtask); the first time this takes minutes"
+	cargo run -p xtask -- test
 
 lint:
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	cargo clippy --workspace --all-targets -- -D warnings
 
 docs:           ## write docs/reference from the declarations
-	cargo run --quiet -p xtask -- docs
+	cargo run -p xtask -- docs
 
 bench:          ## compare with the peers in one run and print the ratios
-	cargo build --release --quiet -p toolcrib -p xtask
+	@echo "==> building for release; the first time this takes minutes"
+	cargo build --release -p toolcrib -p xtask
 	cargo run --quiet --release -p xtask -- bench
 
 fmt:

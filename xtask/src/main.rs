@@ -1,5 +1,5 @@
-//! `cargo xtask docs` writes the reference, `bench` compares with the peers, `tools` installs what the
-//! tests need of the machine.
+//! `cargo xtask CHORE`: `docs` writes the reference, `bench` compares with the peers, `tools` installs
+//! what the tests need of the machine, `quick` and `test` check the repository.
 
 #![expect(clippy::print_stderr, reason = "a chore talks to whoever runs it")]
 
@@ -10,7 +10,9 @@ fn main() -> ExitCode {
         Some("docs") => xtask::docs::write(),
         Some("bench") => xtask::bench::run(),
         Some("tools") => xtask::tools::install(),
-        _ => Err("usage: cargo xtask docs|bench|tools".into()),
+        Some("quick") => xtask::check::quick(),
+        Some("test") => xtask::check::all(),
+        _ => Err("usage: cargo xtask docs|bench|tools|quick|test".into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -18,7 +18,7 @@ use toolcrib_ledger::{
     find_calls, new_call_id, verify,
 };
 
-use super::median;
+use super::measure::median;
 
 /// How many calls the large record has.
 const MANY: u64 = 1_000_000;

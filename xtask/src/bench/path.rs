@@ -19,7 +19,7 @@ use toolcrib_core::{
 };
 use toolcrib_runtime::{AlwaysYes, Runtime};
 
-use super::median;
+use super::measure::median;
 
 /// How many rounds are measured, and how many calls a round has.
 const ROUNDS: usize = 41;

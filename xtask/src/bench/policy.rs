@@ -11,7 +11,7 @@ use toolcrib_core::reading::{ReadShell, Reading};
 use toolcrib_core::{Mode, Tier};
 use toolcrib_shell::BashReader;
 
-use super::median;
+use super::measure::median;
 
 /// How many rules there are at most.
 const RULES: usize = 10_000;

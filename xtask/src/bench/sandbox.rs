@@ -13,7 +13,7 @@ use toolcrib_core::command::{CommandRequest, OnTimeout, Ran, Shell};
 use toolcrib_core::{CallId, Cancel, Commands};
 use toolcrib_host::{SharedSandbox, TaskOwner};
 
-use super::median;
+use super::measure::{median, time};
 
 /// How often each is started.
 const STARTS: usize = 101;
@@ -72,9 +72,9 @@ fn starts(crib: &Crib, commands: &SharedSandbox, label: &str) -> Result<(), Box<
     ours(commands, &request)?;
     let mut times = [Vec::new(), Vec::new(), Vec::new(), Vec::new()];
     for _ in 0..STARTS {
-        times[0].push(super::time(&mut plain)?);
-        times[1].push(super::time(&mut alone)?);
-        times[2].push(super::time(&mut same_user)?);
+        times[0].push(time(&mut plain)?);
+        times[1].push(time(&mut alone)?);
+        times[2].push(time(&mut same_user)?);
         times[3].push(ours(commands, &request)?);
     }
     let [plain, alone, same_user, ours] =

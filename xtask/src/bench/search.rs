@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -11,8 +11,9 @@ use toolcrib_core::search::{Found, Glob, Grep, Page, Pattern, Scope, Search, Sor
 use toolcrib_core::{Cancel, ToolError};
 use toolcrib_search::{Engine, IndexStatus, Phase};
 
-use super::{corpus, median};
-use crate::docs::root;
+use super::corpus;
+use super::measure::median;
+use crate::tools::{FD, RIPGREP};
 
 /// How often each question is put to each.
 const ROUNDS: usize = 9;
@@ -31,7 +32,7 @@ struct Class {
 
 /// What was measured of one question.
 #[derive(Default)]
-struct Times {
+struct SearchTimes {
     rg: Vec<Duration>,
     cold: Vec<Duration>,
     page: Vec<Duration>,
@@ -40,8 +41,8 @@ struct Times {
 
 /// Runs the comparison and prints it.
 pub(super) fn run() -> Result<(), Box<dyn Error>> {
-    let rg = peer("rg", "ripgrep", "15.2.0")?;
-    let fd = peer("fd", "fd-find", "10.5.0")?;
+    let rg = RIPGREP.install()?;
+    let fd = FD.install()?;
     let scratch = tempfile::tempdir()?;
     let tree = if let Some(given) = std::env::var_os("BENCH_CORPUS") {
         std::fs::canonicalize(given)?
@@ -73,25 +74,6 @@ pub(super) fn run() -> Result<(), Box<dyn Error>> {
     globs(&fd, &tree, warm.search())?;
     print_index(&built, warm.search(), &tree)?;
     Ok(())
-}
-
-/// Returns a peer's program, installed beside the builds if it is not there.
-fn peer(name: &str, package: &str, version: &str) -> Result<PathBuf, Box<dyn Error>> {
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    let folder = target.join("tools");
-    let program = folder.join("bin").join(name);
-    if !program.exists() {
-        println!("installing {package} {version}, to compare with");
-        let done = Command::new("cargo")
-            .args(["install", "--quiet", "--locked", package, "--version", version, "--root"])
-            .arg(&folder)
-            .status()?;
-        if !done.success() {
-            return Err(format!("{package} could not be installed").into());
-        }
-    }
-    Ok(program)
 }
 
 fn describe(tree: &Path, rg: &Path) -> Result<String, Box<dyn Error>> {
@@ -210,7 +192,7 @@ fn compare(
     println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     let (mut pages, mut fulls, mut colds) = (Vec::new(), Vec::new(), Vec::new());
     for class in classes {
-        let mut times = Times::default();
+        let mut times = SearchTimes::default();
         let whole = ask(class);
         let page =
             Grep { page: Page { most: PAGE, ..Page::ALL }, stops_early: true, ..whole.clone() };

@@ -20,6 +20,7 @@ mod input;
 mod kill;
 mod operations;
 mod policy;
+mod privilege;
 mod prompt;
 mod race;
 mod record;

@@ -38,6 +38,15 @@ pub(crate) fn outside(scratch: &Scratch, script: &str) -> Ran {
 /// A program outside, as the same user, with the same environment.
 pub(crate) fn plain(scratch: &Scratch, program: &str) -> Command {
     use std::os::unix::process::CommandExt;
+    let mut command = own(scratch, program);
+    if scratch.user == User::Nobody {
+        command.uid(65534).gid(65534);
+    }
+    command
+}
+
+/// A program outside, as whoever runs the tests, with the same environment.
+fn own(scratch: &Scratch, program: &str) -> Command {
     let mut command = Command::new(program);
     command
         .current_dir(scratch.work())
@@ -45,9 +54,20 @@ pub(crate) fn plain(scratch: &Scratch, program: &str) -> Command {
         .env("PATH", "/usr/bin:/bin")
         .env("HOME", scratch.path("home"))
         .stdin(Stdio::null());
-    if scratch.user == User::Nobody {
-        command.uid(65534).gid(65534);
-    }
+    command
+}
+
+/// What runs a program behind a mount, given as `mount --bind` takes it, as the user of `scratch`. Only
+/// root can do that: in a user namespace of its own an ordinary user may mount too, but there
+/// bubblewrap does not belong to root, so that the sandbox rightly refuses it.
+pub(crate) fn behind_mount(scratch: &Scratch, mount: &str) -> Command {
+    let become_user = match scratch.user {
+        User::Own => "",
+        User::Nobody => "setpriv --reuid 65534 --regid 65534 --clear-groups",
+    };
+    let script = format!("mount --bind {mount} && exec {become_user} \"$@\"");
+    let mut command = own(scratch, "unshare");
+    command.args(["--mount", "sh", "-c", &script, "sh"]);
     command
 }
 

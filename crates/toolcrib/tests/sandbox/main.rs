@@ -13,6 +13,9 @@ mod missing;
 mod network;
 mod output;
 mod page;
+#[path = "../it/privilege.rs"]
+#[expect(dead_code, reason = "shared with other tests, which use all of it")]
+mod privilege;
 mod protected;
 mod races;
 mod reading;

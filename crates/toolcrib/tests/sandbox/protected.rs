@@ -4,8 +4,9 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::ground::{Session, eventually, for_all, inside, inside_with, outside};
-use crate::scratch::Scratch;
+use crate::ground::{Session, behind_mount, eventually, for_all, inside, inside_with, outside};
+use crate::privilege::{is_root, skip};
+use crate::scratch::{Ran, Scratch};
 
 /// A repository with one commit, made outside.
 fn repository(scratch: &Scratch, below: &str) {
@@ -265,23 +266,21 @@ fn a_repository_stays_protected_whatever_a_command_does_around_it() {
 
 #[test]
 fn a_repository_on_another_mount_is_protected_too() {
-    // Only the superuser can mount something into the workspace.
-    if crate::scratch::users().len() == 1 {
-        return;
+    if !is_root() {
+        let test = "protected::a_repository_on_another_mount_is_protected_too";
+        return skip(test, "only root can mount something into the workspace");
     }
-    let scratch = Scratch::of(crate::scratch::User::Own);
-    scratch.put("data/", "");
-    repository(&scratch, "../elsewhere/repo");
-    let program = env!("CARGO_BIN_EXE_toolcrib");
-    let script = format!(
-        "mount --bind ../elsewhere data && {program} sandbox run -- sh -c \
-         'cat data/repo/file; echo evil > data/repo/.git/hooks/post-commit'"
-    );
-    let mut command = crate::ground::plain(&scratch, "unshare");
-    command.args(["-m", "sh", "-c", &script]).env("TOOLCRIB_STATE", scratch.state());
-    let got: crate::scratch::Ran = command.output().unwrap().into();
-    assert_eq!(got.stdout, "one\n", "{}", got.stderr);
-    assert!(got.stderr.contains("Read-only file system"), "{}", got.stderr);
+    for_all(|scratch| {
+        scratch.put("data/", "");
+        repository(scratch, "../elsewhere/repo");
+        let script = "cat data/repo/file; echo evil > data/repo/.git/hooks/post-commit";
+        let mut command = behind_mount(scratch, "../elsewhere data");
+        command.arg(env!("CARGO_BIN_EXE_toolcrib")).args(["sandbox", "run", "--"]);
+        command.args(["sh", "-c", script]).env("TOOLCRIB_STATE", scratch.state());
+        let got: Ran = command.output().unwrap().into();
+        assert_eq!(got.stdout, "one\n", "{}", got.stderr);
+        assert!(got.stderr.contains("Read-only file system"), "{}", got.stderr);
+    });
 }
 
 #[test]

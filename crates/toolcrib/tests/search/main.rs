@@ -7,6 +7,8 @@ mod checkout;
 mod fixture;
 mod freshness;
 mod memory_limits;
+#[path = "../it/privilege.rs"]
+mod privilege;
 mod question;
 mod random;
 mod random_tree;

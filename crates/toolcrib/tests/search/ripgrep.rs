@@ -1,6 +1,9 @@
 //! The real ripgrep, to compare with. It is installed beside the build if it is not there.
 
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,48 +13,48 @@ use serde_json::Value;
 use toolcrib_core::escape::name;
 use toolcrib_core::search::Pattern;
 
+use crate::privilege::is_root;
+
 /// The version whose answers count as right: that of the crates we use.
 const VERSION: &str = "15.2.0";
 
 /// The user who reads the trees of these tests, so that root does not read by its privileges.
 const READER: u32 = 65534;
 
-/// Returns the path of the binary.
+/// Returns the binary, as a path that leads to an open file. Whoever runs it can reach it like that,
+/// wherever the build is, and no copy is left behind in the temporary folder.
 pub(crate) fn binary() -> &'static Path {
-    static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(|| {
-        // Beside the folders of the builds, so that it is installed once for all of them.
-        let build = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-        let folder = build.join("tools");
-        let binary = folder.join("bin/rg");
-        let is_right = Command::new(&binary).arg("--version").output().is_ok_and(|output| {
-            String::from_utf8_lossy(&output.stdout).starts_with(&format!("ripgrep {VERSION}"))
-        });
-        if !is_right {
-            let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-            let done = Command::new(cargo)
-                .args([
-                    "install",
-                    "--quiet",
-                    "--locked",
-                    "--force",
-                    "ripgrep",
-                    "--version",
-                    VERSION,
-                ])
-                .arg("--root")
-                .arg(&folder)
-                .env_remove("CARGO_TARGET_DIR")
-                .status()
-                .unwrap();
-            assert!(done.success(), "ripgrep could not be installed");
-        }
-        // The reader must be able to reach the binary.
-        let copy =
-            std::env::temp_dir().join(format!("toolcrib-rg-{VERSION}-{}", std::process::id()));
-        std::fs::copy(&binary, &copy).unwrap();
-        copy
-    })
+    static BINARY: OnceLock<(File, PathBuf)> = OnceLock::new();
+    let (_, path) = BINARY.get_or_init(|| {
+        let file = File::open(installed()).unwrap();
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        (file, path.into())
+    });
+    path
+}
+
+/// Returns where the binary is. It is beside the folders of the builds, so that it is installed once
+/// for all of them; `cargo xtask tools` installs it too.
+fn installed() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("tools");
+    let binary = folder.join("bin/rg");
+    let is_right = Command::new(&binary).arg("--version").output().is_ok_and(|output| {
+        String::from_utf8_lossy(&output.stdout).starts_with(&format!("ripgrep {VERSION}"))
+    });
+    if !is_right {
+        let line = format!("\ninstalling ripgrep {VERSION}, to compare with\n");
+        std::io::stderr().write_all(line.as_bytes()).unwrap();
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let done = Command::new(cargo)
+            .args(["install", "--quiet", "--locked", "--force", "ripgrep", "--version", VERSION])
+            .arg("--root")
+            .arg(&folder)
+            .env_remove("CARGO_TARGET_DIR")
+            .status()
+            .unwrap();
+        assert!(done.success(), "ripgrep could not be installed");
+    }
+    binary
 }
 
 /// A line that ripgrep found: path, number, text without its line break.
@@ -70,11 +73,6 @@ pub(crate) fn as_reader(command: &mut Command) {
     if is_root() {
         command.uid(READER).gid(READER);
     }
-}
-
-/// Whether root runs the tests.
-pub(crate) fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
 }
 
 /// Makes the reader the owner of what is at a path.
