@@ -83,9 +83,12 @@ impl BashReader {
     fn parse(&self, text: &str, budget: &Budget) -> Option<Tree> {
         let mut parser = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let parser = parser.as_mut()?;
-        let mut count = |_: &ParseState| match budget.spend(STEPS_PER_CALLBACK) {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
+        let mut count = |_: &ParseState| {
+            if budget.spend(STEPS_PER_CALLBACK) {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
         };
         let options = ParseOptions::new().progress_callback(&mut count);
         let mut read = |at: usize, _: Point| {

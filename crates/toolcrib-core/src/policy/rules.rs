@@ -197,9 +197,10 @@ impl Policy {
                                     subject,
                                     floor.verdict,
                                 );
-                            let confirmation = match suffices {
-                                true => Confirmation::MaySuffice,
-                                false => decision.confirmation,
+                            let confirmation = if suffices {
+                                Confirmation::MaySuffice
+                            } else {
+                                decision.confirmation
                             };
                             Decision { confirmation, ..decision }
                         },
@@ -362,9 +363,10 @@ impl Rule {
             because: self.because.clone(),
             source: Some(self.source.clone()),
             grant: is_grant.then(|| self.id.clone()),
-            confirmation: match self.confirm {
-                true => Confirmation::ThenAsk,
-                false => Confirmation::NotNeeded,
+            confirmation: if self.confirm {
+                Confirmation::ThenAsk
+            } else {
+                Confirmation::NotNeeded
             },
             reading: None,
             audited: Vec::new(),

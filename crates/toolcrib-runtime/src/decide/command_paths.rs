@@ -117,10 +117,8 @@ pub(crate) fn doubt_writers(
 fn named_by(reading: &Reading) -> impl Iterator<Item = &String> {
     let steps = reading.proven.iter().flat_map(|proven| &proven.steps);
     // What is printed into another program can be names for it.
-    let output = match steps.clone().any(|step| step.is_fed) {
-        true => PrintsTo::Program,
-        false => PrintsTo::Screen,
-    };
+    let is_fed = steps.clone().any(|step| step.is_fed);
+    let output = if is_fed { PrintsTo::Program } else { PrintsTo::Screen };
     let commands = reading.found.iter().chain(steps.map(|step| &step.words));
     commands.flat_map(move |words| path_words(words, output)).chain(&reading.reads)
 }
