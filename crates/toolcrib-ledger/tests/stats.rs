@@ -277,7 +277,7 @@ fn a_broken_database_is_set_aside_and_made_anew() {
     for damage in [&b"this is no database, and never was one"[..], &[0; 5000]] {
         std::fs::write(&path, damage).unwrap();
         let mut stats = place.stats();
-        assert!(stats.warnings[0].contains("set aside"), "{:?}", stats.warnings);
+        assert!(stats.warnings[0].contains("were moved to"), "{:?}", stats.warnings);
         stats.fold().unwrap();
         assert_eq!(stats.tools().unwrap(), before);
     }
@@ -300,7 +300,7 @@ fn a_broken_database_is_set_aside_and_made_anew() {
         drop(stats);
         rusqlite::Connection::open(&path).unwrap().execute_batch(damage).unwrap();
         stats = place.stats();
-        assert!(stats.warnings[0].contains("set aside"), "{damage}: {:?}", stats.warnings);
+        assert!(stats.warnings[0].contains("were moved to"), "{damage}: {:?}", stats.warnings);
         stats.fold().unwrap();
         assert_eq!(stats.tools().unwrap(), before, "{damage}");
     }
@@ -339,7 +339,7 @@ fn a_record_that_is_begun_anew_is_folded_anew() {
     call(&place.recorder(), 1, "wink/read_file", "a", 10, None);
     let mut stats = place.stats();
     stats.fold().unwrap();
-    assert!(stats.warnings[0].contains("begun anew"), "{:?}", stats.warnings);
+    assert!(stats.warnings[0].contains("was started anew"), "{:?}", stats.warnings);
     assert_eq!(stats.tools().unwrap()[0].1.errors.calls, 1);
 }
 

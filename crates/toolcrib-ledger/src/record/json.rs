@@ -18,6 +18,13 @@ pub(crate) struct JsonFields(Vec<u8>);
 /// What adding a field returns.
 type Added = serde_json::Result<()>;
 
+#[allow(
+    clippy::ref_option,
+    clippy::trivially_copy_pass_by_ref,
+    clippy::unnecessary_wraps,
+    clippy::unused_self,
+    reason = "the table of fields calls every kind with one signature"
+)]
 impl JsonFields {
     pub(crate) fn new() -> Self {
         Self(Vec::with_capacity(USUAL_ENTRY_BYTES))
@@ -34,14 +41,12 @@ impl JsonFields {
     }
 
     /// Adds a string.
-    #[expect(clippy::unnecessary_wraps, reason = "all kinds of fields have one signature")]
     pub(crate) fn text(&mut self, start: &str, text: &Cow<'_, str>) -> Added {
         self.push_text(start, text);
         Ok(())
     }
 
     /// Adds a string unless it is empty.
-    #[expect(clippy::unnecessary_wraps, reason = "all kinds of fields have one signature")]
     pub(crate) fn text_unless_empty(&mut self, start: &str, text: &Cow<'_, str>) -> Added {
         if !text.is_empty() {
             self.push_text(start, text);
@@ -50,7 +55,6 @@ impl JsonFields {
     }
 
     /// Adds a string if there is one.
-    #[expect(clippy::unnecessary_wraps, reason = "all kinds of fields have one signature")]
     pub(crate) fn optional_text(&mut self, start: &str, text: &Option<Cow<'_, str>>) -> Added {
         if let Some(text) = text {
             self.push_text(start, text);
@@ -59,21 +63,18 @@ impl JsonFields {
     }
 
     /// Adds the spelling of an act.
-    #[expect(clippy::unnecessary_wraps, reason = "all kinds of fields have one signature")]
     pub(crate) fn act(&mut self, start: &str, act: &Act) -> Added {
         self.push_text(start, act.as_str());
         Ok(())
     }
 
     /// Adds the spelling of an event.
-    #[expect(clippy::unnecessary_wraps, reason = "all kinds of fields have one signature")]
     pub(crate) fn event(&mut self, start: &str, event: &EventKind) -> Added {
         self.push_text(start, event.as_str());
         Ok(())
     }
 
     /// Adds a time as the contract writes it, to the millisecond.
-    #[expect(clippy::unnecessary_wraps, reason = "all kinds of fields have one signature")]
     pub(crate) fn time(&mut self, start: &str, at: &Timestamp) -> Added {
         thread_local! {
             /// The last time written on this thread: the times of one call are often the same.
@@ -89,7 +90,6 @@ impl JsonFields {
     }
 
     /// Adds a number.
-    #[expect(clippy::unnecessary_wraps, reason = "all kinds of fields have one signature")]
     pub(crate) fn number(&mut self, start: &str, number: &u32) -> Added {
         self.push_start_of_value(start);
         push_number(&mut self.0, u64::from(*number));
@@ -97,7 +97,6 @@ impl JsonFields {
     }
 
     /// Adds a number if there is one.
-    #[expect(clippy::unnecessary_wraps, reason = "all kinds of fields have one signature")]
     pub(crate) fn optional_number<N: Copy + Into<u64>>(
         &mut self,
         start: &str,
@@ -127,11 +126,6 @@ impl JsonFields {
     }
 
     /// Adds nothing: the appender writes this field, which is part of the hash chain.
-    #[expect(
-        clippy::unnecessary_wraps,
-        clippy::unused_self,
-        reason = "all kinds have one signature"
-    )]
     pub(crate) fn chained(&mut self, _start: &str, _seq: &u64) -> Added {
         Ok(())
     }

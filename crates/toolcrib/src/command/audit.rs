@@ -171,14 +171,10 @@ fn print_tail_json(line: &TailLine) -> bool {
 }
 
 fn print_tail_line(terminal: Terminal, line: &TailLine) -> bool {
-    let text = match RecordEntry::parse(&line.bytes).filter(|_| line.is_signed) {
-        Some(entry) => one_line(terminal, &entry),
-        None => {
-            let what =
-                "a torn line, or one that toolcrib did not write: run `toolcrib audit verify`";
-            terminal.paint(Paint::Bad, what)
-        }
-    };
+    let entry = RecordEntry::parse(&line.bytes).filter(|_| line.is_signed);
+    let foreign = "a torn line, or one that toolcrib did not write: run `toolcrib audit verify`";
+    let text = entry
+        .map_or_else(|| terminal.paint(Paint::Bad, foreign), |entry| one_line(terminal, &entry));
     print(&format!("{text}\n"))
 }
 
