@@ -302,9 +302,9 @@ settings_table! {
 /// Whether a very broad directory may be a root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BroadRoot {
-    /// It may not.
+    /// A broad root is refused.
     Refuse,
-    /// It may.
+    /// A broad root is allowed.
     Allow,
 }
 
