@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Map;
 use toolcrib_core::{Call, Cancel, Clock, Commands, Ctx, Limits, Meter, ToolSettings};
-use toolcrib_host::{Asker, Root, Sandbox, Workspace};
+use toolcrib_host::{Root, Sandbox, TaskOwner, Workspace};
 use toolcrib_runtime::World;
 
 use super::file_area::FileArea;
@@ -129,8 +129,8 @@ impl World for Capabilities {
     fn enter(&self, catalogue: &str, tool: &str, call: &Call, cancel: &Cancel) -> Ctx {
         let WorkArea { area, commands } =
             if catalogue == "forgekeeper" { &self.forgekeeper } else { &self.workspace };
-        let asker = Asker { session: call.conversation().clone(), tool: tool.to_owned() };
-        let commands = Arc::new(commands.commands_for(asker)) as Arc<dyn Commands>;
+        let owner = TaskOwner { session: call.conversation().clone(), tool: tool.to_owned() };
+        let commands = Arc::new(commands.commands_for(owner)) as Arc<dyn Commands>;
         Ctx {
             call: call.id.clone(),
             files: area.files_for(call, tool, cancel),

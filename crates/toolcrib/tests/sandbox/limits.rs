@@ -284,7 +284,7 @@ fn a_limit_that_struck_before_the_end_is_told() {
         let setting = "sandbox.memory_bytes=300000000";
         let reply = call(scratch, setting, "python3 -c 'bytearray(50 << 30)'; true");
         let told = reply["notes"].to_string();
-        assert!(told.contains("may have run into the limit on memory"), "{reply}");
+        assert!(told.contains("may have hit the limit on memory"), "{reply}");
         assert_eq!((reply.get("limit"), &reply["exit_code"]), (None, &0.into()), "{reply}");
         let reply = call(scratch, setting, "python3 -c 'bytearray(5 << 20)'; true");
         assert!(reply.get("notes").is_none(), "{reply}");

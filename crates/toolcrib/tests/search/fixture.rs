@@ -9,7 +9,7 @@ use toolcrib_core::change::{ConcurrentChanges, Snapshot};
 use toolcrib_core::{
     Call, CallId, Cancel, Change, ChangeJournal, Files, SearchableTree, SessionId, Snapshots,
 };
-use toolcrib_host::{Hardlinks, Root, Rules, SystemClock, UndoStore, Workspace};
+use toolcrib_host::{FileRules, Hardlinks, Root, SystemClock, UndoStore, Workspace};
 use toolcrib_search::{Engine, IndexOptions, IndexStatus, Phase};
 
 /// An undo store that keeps nothing, because a search undoes nothing.
@@ -119,7 +119,8 @@ pub(crate) fn wait_until_ready(engine: &Engine) -> IndexStatus {
 }
 
 pub(crate) fn workspace(root: &Path) -> Arc<Workspace> {
-    let rules = Rules { hardlinks: Hardlinks::Allow, protected: Vec::new(), undo_bytes: 1 << 30 };
+    let rules =
+        FileRules { hardlinks: Hardlinks::Allow, protected: Vec::new(), undo_bytes: 1 << 30 };
     let clock = Arc::new(SystemClock::default());
     let root = Root::open(root).unwrap();
     let undo = UndoStore { journal: Arc::new(NoUndo), snapshots: Arc::new(NoUndo) };

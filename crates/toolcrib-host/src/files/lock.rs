@@ -7,15 +7,15 @@ use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, openat};
 use rustix::io::Errno;
 use toolcrib_core::{Cancel, ToolError};
 
-use crate::fault::{changed, fault};
-use crate::target::Target;
+use crate::files::errno::{changed, errno_error};
+use crate::files::target::Target;
 
 /// A directory in which nobody else of us changes anything; let go when dropped.
-pub(crate) struct Held {
+pub(crate) struct DirectoryLock {
     directory: Option<OwnedFd>,
 }
 
-impl Held {
+impl DirectoryLock {
     /// Fails if `target` is in another directory than the one that is held.
     pub(crate) fn check(&self, target: &Target<'_>) -> Result<(), ToolError> {
         let Some(directory) = &self.directory else { return Ok(()) };
@@ -31,19 +31,19 @@ impl Held {
 
 /// Waits until nobody else changes anything in the directory of `target`, or the call is cancelled. The lock is on
 /// the directory itself, so that runtimes of different users with different state folders meet.
-pub(crate) fn hold(target: &Target<'_>, cancel: &Cancel) -> Result<Held, ToolError> {
+pub(crate) fn hold(target: &Target<'_>, cancel: &Cancel) -> Result<DirectoryLock, ToolError> {
     let shown = target.shown;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let handle = match openat(&target.parent, ".", flags, Mode::empty()) {
         Ok(handle) => handle,
         // It may be written and not read: changes by others are still noticed.
-        Err(Errno::ACCESS) => return Ok(Held { directory: None }),
-        Err(errno) => return Err(fault(errno, shown)),
+        Err(Errno::ACCESS) => return Ok(DirectoryLock { directory: None }),
+        Err(errno) => return Err(errno_error(errno, shown)),
     };
     let mut pause = Duration::from_micros(50);
     loop {
         match flock(&handle, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(Held { directory: Some(handle) }),
+            Ok(()) => return Ok(DirectoryLock { directory: Some(handle) }),
             Err(Errno::AGAIN | Errno::INTR) => {
                 cancel.check().map_err(|err| {
                     err.hint(format!(
@@ -55,9 +55,9 @@ pub(crate) fn hold(target: &Target<'_>, cancel: &Cancel) -> Result<Held, ToolErr
             }
             // A file system that cannot lock: changes by others are still noticed.
             Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::NOLCK) => {
-                return Ok(Held { directory: None });
+                return Ok(DirectoryLock { directory: None });
             }
-            Err(errno) => return Err(fault(errno, shown)),
+            Err(errno) => return Err(errno_error(errno, shown)),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use toolcrib_core::escape::{name, unname};
 
-use crate::root::Root;
+use crate::files::root::Root;
 
 /// Spells a path below a root so that any name in it can be kept as text.
 pub(crate) fn spelt(below: &Path) -> String {

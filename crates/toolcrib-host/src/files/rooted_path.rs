@@ -7,22 +7,22 @@ use std::path::{Component, Path, PathBuf};
 use toolcrib_core::escape::unname;
 use toolcrib_core::{ErrorKind, ToolError};
 
-use crate::fault::outside;
-use crate::root::Root;
+use crate::files::errno::outside;
+use crate::files::root::Root;
 
 /// The most bytes a path may have, and the most one name of it may have.
 const MAX_PATH: usize = 4095;
 const MAX_NAME: usize = 255;
 
 /// Where a path points.
-pub(crate) struct Place<'a> {
+pub(crate) struct RootedPath<'a> {
     pub(crate) root: &'a Root,
     /// Relative to the root; `.` for the root itself.
     pub(crate) below: PathBuf,
     pub(crate) shown: &'a str,
 }
 
-impl<'a> Place<'a> {
+impl<'a> RootedPath<'a> {
     /// Reads `shown`. Nothing is expanded or cleaned up: no `~`, no `$HOME`, no `%2e`.
     pub(crate) fn parse(roots: &'a [Root], shown: &'a str) -> Result<Self, ToolError> {
         let refuse = |why: &str| {

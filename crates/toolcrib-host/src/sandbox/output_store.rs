@@ -1,5 +1,4 @@
-//! What commands printed, saved by call, and what became of tasks: both outlive the process that ran
-//! them.
+//! The store of saved output, by call, and of the state of tasks. Both outlive the process that ran the commands.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
@@ -12,27 +11,27 @@ use toolcrib_core::{ErrorKind, ToolError, Usage};
 use super::job::Job;
 use super::output::show;
 
-/// How many calls' output is kept; the oldest go first.
-const MOST_KEPT: usize = 1000;
+/// How many calls' output is kept. The oldest is removed first.
+const MOST_KEPT_CALLS: usize = 1000;
 
-/// After how many commands it is looked again whether there are too many.
-const BETWEEN_LOOKS: usize = 100;
+/// How many commands are started between two removals of old output.
+const STARTS_BETWEEN_REMOVALS: usize = 100;
 
-/// How much of an ended task's output is shown again.
-const SHOWN: u64 = 32 << 10;
+/// How many bytes of an ended task's output are shown again.
+const SHOWN_AGAIN_BYTES: u64 = 32 << 10;
 
 /// The folder of saved output.
-pub(crate) struct Store {
+pub(crate) struct OutputStore {
     folder: PathBuf,
     starts: std::sync::atomic::AtomicUsize,
 }
 
-/// What is noted of a task.
+/// The record of a task, kept in `task.json`.
 #[derive(Serialize, Deserialize)]
-struct Note {
+struct TaskRecord {
     command: String,
     started: String,
-    /// The process that runs it, and when that was started: numbers are used again.
+    /// The process that runs the task, and when that process was started: the kernel reuses process numbers.
     process: (u32, u64),
     #[serde(skip_serializing_if = "Option::is_none")]
     end: Option<End>,
@@ -40,66 +39,68 @@ struct Note {
     used: Option<Usage>,
 }
 
-impl Store {
+impl OutputStore {
     pub(crate) fn new(folder: PathBuf) -> Self {
         Self { folder, starts: std::sync::atomic::AtomicUsize::new(0) }
     }
 
-    /// Where a call's output is saved.
+    /// Returns the folder where a call's output is saved.
     pub(crate) fn folder(&self, id: &str) -> PathBuf {
         self.folder.join(id)
     }
 
-    /// Makes room now and then: what is oldest by its id, which begins with its time, goes.
+    /// Removes the oldest output now and then. The id of a call begins with its time, so the smallest id is the
+    /// oldest.
     pub(crate) fn make_room(&self) {
         use std::sync::atomic::Ordering;
-        if !self.starts.fetch_add(1, Ordering::Relaxed).is_multiple_of(BETWEEN_LOOKS) {
+        if !self.starts.fetch_add(1, Ordering::Relaxed).is_multiple_of(STARTS_BETWEEN_REMOVALS) {
             return;
         }
         let Ok(entries) = fs::read_dir(&self.folder) else { return };
         let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
-        if names.len() <= MOST_KEPT {
+        if names.len() <= MOST_KEPT_CALLS {
             return;
         }
         names.sort_unstable();
-        for name in &names[..names.len() - MOST_KEPT] {
+        for name in &names[..names.len() - MOST_KEPT_CALLS] {
             let _ = fs::remove_dir_all(self.folder.join(name));
         }
     }
 
-    pub(crate) fn note_started(&self, job: &Job) {
-        self.write(&job.id, &note(job, None));
+    /// Records that a command which may become a task was started.
+    pub(crate) fn record_start(&self, job: &Job) {
+        self.write(&job.id, &task_record(job, None));
     }
 
-    /// Notes how a command ended, if anything of it is kept here.
-    pub(crate) fn note_over(&self, job: &Job, finished: &Finished) {
+    /// Records how a command ended, if the store has anything of the command.
+    pub(crate) fn record_end(&self, job: &Job, finished: &Finished) {
         if self.folder(&job.id).is_dir() {
-            self.write(&job.id, &note(job, Some(finished)));
+            self.write(&job.id, &task_record(job, Some(finished)));
         }
     }
 
-    fn write(&self, id: &str, note: &Note) {
+    fn write(&self, id: &str, record: &TaskRecord) {
         let folder = self.folder(id);
-        let Ok(text) = serde_json::to_string(note) else { return };
+        let Ok(text) = serde_json::to_string(record) else { return };
         let fresh = folder.join("task.new");
         let _ = fs::create_dir_all(&folder);
         let _ = fs::write(&fresh, text).and_then(|()| fs::rename(&fresh, folder.join("task.json")));
     }
 
-    fn read_note(&self, id: &str) -> Option<Note> {
-        let text = fs::read_to_string(self.folder(known(id)?).join("task.json")).ok()?;
+    fn read_record(&self, id: &str) -> Option<TaskRecord> {
+        let text = fs::read_to_string(self.folder(valid_id(id)?).join("task.json")).ok()?;
         serde_json::from_str(&text).ok()
     }
 
-    /// Returns what is known of a task that this process did not start, or has forgotten.
+    /// Returns the state of a task that this process did not start, or has forgotten.
     pub(crate) fn task(&self, id: &str) -> Result<Task, ToolError> {
-        let note = self.read_note(id).ok_or_else(|| {
+        let record = self.read_record(id).ok_or_else(|| {
             ToolError::new(ErrorKind::NotFound, format!("Task not found: {id}"))
                 .hint("task ids come from a call with run_in_background")
                 .with("task_id", id)
         })?;
-        let status = match note.end {
-            None if started_at(note.process.0) == Some(note.process.1) => TaskStatus::Running,
+        let status = match record.end {
+            None if started_at(record.process.0) == Some(record.process.1) => TaskStatus::Running,
             None => TaskStatus::Lost,
             Some(end) => TaskStatus::Ended(end),
         };
@@ -108,7 +109,7 @@ impl Store {
         Ok(Task { id: id.to_owned(), status, stdout, stderr, strike: None })
     }
 
-    /// Reads lines of saved output.
+    /// Reads some lines of saved output.
     pub(crate) fn read(
         &self,
         id: &str,
@@ -119,7 +120,7 @@ impl Store {
             ToolError::new(ErrorKind::NotFound, format!("no output is saved under `{id}`"))
                 .hint("the id is that of the call whose output was cut; old output is removed")
         };
-        let folder = self.folder(known(id).ok_or_else(none)?);
+        let folder = self.folder(valid_id(id).ok_or_else(none)?);
         let file = match File::open(folder.join(stream.as_str())) {
             Ok(file) => file,
             Err(_) if folder.is_dir() => {
@@ -142,7 +143,7 @@ fn excerpt(file: File, lines: Lines) -> std::io::Result<Excerpt> {
         if chunk.is_empty() {
             break;
         }
-        // A line can be as long as all that is saved: it is taken in pieces.
+        // A line can be as long as all of the saved output, so it is taken in pieces.
         let end = memchr::memchr(b'\n', chunk).map(|end| end + 1);
         let piece = &chunk[..end.unwrap_or(chunk.len())];
         if number >= lines.from && number - lines.from < lines.count && bytes.len() < lines.most {
@@ -160,9 +161,9 @@ fn excerpt(file: File, lines: Lines) -> std::io::Result<Excerpt> {
     Ok(Excerpt { text, from: lines.from, count, total })
 }
 
-fn note(job: &Job, finished: Option<&Finished>) -> Note {
+fn task_record(job: &Job, finished: Option<&Finished>) -> TaskRecord {
     let own = std::process::id();
-    Note {
+    TaskRecord {
         command: job.text.clone(),
         started: job.at.to_string(),
         process: (own, started_at(own).unwrap_or(0)),
@@ -171,32 +172,32 @@ fn note(job: &Job, finished: Option<&Finished>) -> Note {
     }
 }
 
-/// When a process was started, in ticks since the machine was; nothing if there is none.
+/// Returns when a process was started, in ticks since boot, or `None` if there is no such process.
 fn started_at(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }
 
-/// Returns an id that can only be the name of a folder of ours.
-fn known(id: &str) -> Option<&str> {
+/// Returns the id if it is safe as the name of a folder.
+fn valid_id(id: &str) -> Option<&str> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     ((1..=64).contains(&id.len()) && id.bytes().all(is_plain)).then_some(id)
 }
 
-/// The end of a saved stream.
+/// Returns the end of a saved stream.
 fn last_of(path: &Path) -> Printed {
     use std::io::{Seek, SeekFrom};
     let Ok(mut file) = File::open(path) else { return Printed::default() };
     let size = file.metadata().map_or(0, |meta| meta.len());
     let mut bytes = Vec::new();
-    let from = size.saturating_sub(SHOWN);
+    let from = size.saturating_sub(SHOWN_AGAIN_BYTES);
     if file.seek(SeekFrom::Start(from)).is_err() || file.read_to_end(&mut bytes).is_err() {
         return Printed::default();
     }
     let lines = memchr::memchr_iter(b'\n', &bytes).count() as u64;
     let mut text = String::new();
     if from > 0 {
-        text.push_str("[what came before this is left out; read it with from_line]\n");
+        text.push_str("[earlier output is left out here; read it with from_line]\n");
     }
     show(&bytes, &mut text);
     Printed { text, bytes: size, lines, is_cut: from > 0 }

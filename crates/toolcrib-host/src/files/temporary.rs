@@ -1,35 +1,36 @@
 //! New content on its way into the tree: written and on disk first, then put in place in one step.
 
-use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid, fchmod, fchown, fstat,
-    fsync, linkat, openat, renameat_with, statat, unlinkat,
+    AtFlags, CWD, Gid, Mode, OFlags, RenameFlags, Stat, Uid, fchmod, fchown, fstat, fsync, linkat,
+    openat, renameat_with, statat, unlinkat,
 };
 use rustix::io::Errno;
-use toolcrib_core::canonical::hex;
 use toolcrib_core::{Image, ToolError};
 
-use crate::attribute;
-use crate::fault::{changed, fault};
-use crate::sight::Fingerprint;
-use crate::target::Target;
+use crate::files::attribute;
+use crate::files::errno::{changed, errno_error};
+use crate::files::image::image_without_content;
+use crate::files::stamp::stamp_of;
+use crate::files::target::Target;
+use crate::files::temporary_name::random_name;
+use crate::files::workspace::NewFileOwner;
 
 /// Content and looks of a file to be put in place.
-pub(crate) struct Fresh<'a> {
+pub(crate) struct NewContent<'a> {
     pub(crate) bytes: &'a [u8],
-    pub(crate) looks: Looks,
+    pub(crate) metadata: NewMetadata,
 }
 
 /// Whose a new file is, and what may be done with it.
 #[derive(Clone)]
-pub(crate) enum Looks {
+pub(crate) enum NewMetadata {
     /// Those of the file it replaces, or the usual ones.
-    AsBefore,
+    Inherited,
     /// Those of this image: mode, owner, attributes.
     Like(Image),
 }
@@ -38,36 +39,36 @@ pub(crate) enum Looks {
 pub(crate) struct Temporary {
     file: OwnedFd,
     /// The random name, if the file system has no nameless files.
-    aside: Option<OsString>,
+    name: Option<OsString>,
     pub(crate) meta: Stat,
 }
 
 impl Temporary {
     pub(crate) fn create(
         target: &Target<'_>,
-        fresh: &Fresh<'_>,
-        as_root: bool,
+        fresh: &NewContent<'_>,
+        owner: NewFileOwner,
     ) -> Result<Self, ToolError> {
-        let failed = |errno: Errno| fault(errno, target.shown);
+        let failed = |errno: Errno| errno_error(errno, target.shown);
         let parent = target.parent.as_fd();
         // What is to be private is never anything else, not even for a moment.
-        let is_new = target.existing.is_none() && matches!(fresh.looks, Looks::AsBefore);
+        let is_new = target.existing.is_none() && matches!(fresh.metadata, NewMetadata::Inherited);
         let mode = Mode::from_raw_mode(if is_new { 0o666 } else { 0o600 });
         let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-        let (file, aside) = match openat(parent, ".", flags | OFlags::TMPFILE, mode) {
+        let (file, name) = match openat(parent, ".", flags | OFlags::TMPFILE, mode) {
             Ok(file) => (file, None),
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => {
-                let aside = random_name();
+                let name = random_name();
                 let flags = flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-                (openat(parent, &aside, flags, mode).map_err(failed)?, Some(aside))
+                (openat(parent, &name, flags, mode).map_err(failed)?, Some(name))
             }
             Err(errno) => return Err(failed(errno)),
         };
-        match fill(file.as_fd(), target, fresh, as_root) {
-            Ok(meta) => Ok(Self { file, aside, meta }),
+        match fill(file.as_fd(), target, fresh, owner) {
+            Ok(meta) => Ok(Self { file, name, meta }),
             Err(errno) => {
-                if let (Some(aside), Ok(meta)) = (&aside, fstat(&file)) {
-                    discard(parent, aside, &meta);
+                if let (Some(name), Ok(meta)) = (&name, fstat(&file)) {
+                    discard(parent, name, &meta);
                 }
                 Err(failed(errno))
             }
@@ -82,59 +83,57 @@ impl Temporary {
     /// Gives the content its name, which must be free.
     pub(crate) fn link_as(self, target: &Target<'_>) -> Result<(), ToolError> {
         let parent = target.parent.as_fd();
-        let linked = match &self.aside {
-            Some(aside) => {
-                renameat_with(parent, aside, parent, &target.name, RenameFlags::NOREPLACE)
-            }
+        let linked = match &self.name {
+            Some(name) => renameat_with(parent, name, parent, &target.name, RenameFlags::NOREPLACE),
             None => self.link(parent, &target.name),
         };
         linked.map_err(|errno| {
-            self.drop_aside(parent);
-            fault(errno, target.shown)
+            self.discard_name(parent);
+            errno_error(errno, target.shown)
         })
     }
 
     /// Takes the place of the file that was there, if it still holds what was read from it.
     pub(crate) fn swap_for(mut self, target: &Target<'_>, read: &Stat) -> Result<(), ToolError> {
         let parent = target.parent.as_fd();
-        let failed = |errno: Errno| fault(errno, target.shown);
-        let aside = if let Some(aside) = self.aside.take() {
-            aside
+        let failed = |errno: Errno| errno_error(errno, target.shown);
+        let name = if let Some(name) = self.name.take() {
+            name
         } else {
-            let aside = random_name();
-            self.link(parent, &aside).map_err(failed)?;
-            aside
+            let name = random_name();
+            self.link(parent, &name).map_err(failed)?;
+            name
         };
-        self.aside = Some(aside.clone());
-        let read = Fingerprint::of(read);
-        let print = |name: &OsStr| look(parent, name).as_ref().map(Fingerprint::of);
+        self.name = Some(name.clone());
+        let read = stamp_of(read);
+        let print = |name: &OsStr| stat_entry(parent, name).as_ref().map(stamp_of);
         if print(&target.name).as_ref() != Some(&read) {
-            self.drop_aside(parent);
+            self.discard_name(parent);
             return Err(changed(target.shown));
         }
-        match renameat_with(parent, &aside, parent, &target.name, RenameFlags::EXCHANGE) {
+        match renameat_with(parent, &name, parent, &target.name, RenameFlags::EXCHANGE) {
             Ok(()) => {
-                let came_out = look(parent, &aside);
+                let came_out = stat_entry(parent, &name);
                 let is_what_was_read =
-                    came_out.as_ref().is_some_and(|it| Fingerprint::of(it).is_same_content(&read));
+                    came_out.as_ref().is_some_and(|it| stamp_of(it).has_same_content(&read));
                 match came_out {
                     Some(old) if is_what_was_read && self.is_at(parent, &target.name) => {
-                        discard(parent, &aside, &old);
+                        discard(parent, &name, &old);
                         Ok(())
                     }
-                    _ => Err(self.swap_back(target, &aside)),
+                    _ => Err(self.swap_back(target, &name)),
                 }
             }
             Err(Errno::INVAL | Errno::NOSYS) => {
                 // A file system without exchange: it was looked at just now, and is renamed over.
                 let over = RenameFlags::empty();
-                renameat_with(parent, &aside, parent, &target.name, over).map_err(|errno| {
-                    self.drop_aside(parent);
+                renameat_with(parent, &name, parent, &target.name, over).map_err(|errno| {
+                    self.discard_name(parent);
                     failed(errno)
                 })
             }
             Err(errno) => {
-                self.drop_aside(parent);
+                self.discard_name(parent);
                 let is_gone = errno == Errno::NOENT;
                 Err(if is_gone { changed(target.shown) } else { failed(errno) })
             }
@@ -143,29 +142,29 @@ impl Temporary {
 
     /// What was there was not what was read: it goes back, and our content goes. Whatever turns up
     /// in its stead is somebody's work too, and is left where it is.
-    fn swap_back(&self, target: &Target<'_>, aside: &OsStr) -> ToolError {
+    fn swap_back(&self, target: &Target<'_>, name: &OsStr) -> ToolError {
         let parent = target.parent.as_fd();
         if self.is_at(parent, &target.name) {
-            let _ = renameat_with(parent, aside, parent, &target.name, RenameFlags::EXCHANGE);
+            let _ = renameat_with(parent, name, parent, &target.name, RenameFlags::EXCHANGE);
         }
-        if self.is_at(parent, aside) {
-            self.drop_aside(parent);
+        if self.is_at(parent, name) {
+            self.discard_name(parent);
             return changed(target.shown);
         }
         changed(target.shown).hint(format!(
             "another program was saving it at the same moment; its version may be in `{}`",
-            aside.display()
+            name.display()
         ))
     }
 
     /// Whether our content has this name.
     fn is_at(&self, parent: BorrowedFd<'_>, name: &OsStr) -> bool {
-        look(parent, name).is_some_and(|now| is_same_file(&now, &self.meta))
+        stat_entry(parent, name).is_some_and(|now| is_same_file(&now, &self.meta))
     }
 
-    fn drop_aside(&self, parent: BorrowedFd<'_>) {
-        if let Some(aside) = &self.aside {
-            discard(parent, aside, &self.meta);
+    fn discard_name(&self, parent: BorrowedFd<'_>) {
+        if let Some(name) = &self.name {
+            discard(parent, name, &self.meta);
         }
     }
 
@@ -175,30 +174,15 @@ impl Temporary {
     }
 }
 
-/// Returns a name for the moment of being put in place or taken away.
-pub(crate) fn random_name() -> OsString {
-    let mut bytes = [0_u8; 12];
-    let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
-    let mut name = String::from(".toolcrib-");
-    let _ = hex(&bytes, &mut name);
-    OsString::from(name + "~")
-}
-
-/// Whether a name is one of those.
-pub(crate) fn is_aside(name: &OsStr) -> bool {
-    let name = name.as_encoded_bytes();
-    name.starts_with(b".toolcrib-") && name.ends_with(b"~")
-}
-
 /// Removes a name if it still leads to this very file.
 pub(crate) fn discard(parent: BorrowedFd<'_>, name: &OsStr, file: &Stat) {
-    if look(parent, name).is_some_and(|now| is_same_file(&now, file)) {
+    if stat_entry(parent, name).is_some_and(|now| is_same_file(&now, file)) {
         let _ = unlinkat(parent, name, AtFlags::empty());
     }
 }
 
 /// Returns what a name leads to, a link itself if it is one.
-pub(crate) fn look(parent: BorrowedFd<'_>, name: &OsStr) -> Option<Stat> {
+pub(crate) fn stat_entry(parent: BorrowedFd<'_>, name: &OsStr) -> Option<Stat> {
     statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).ok()
 }
 
@@ -210,19 +194,21 @@ fn is_same_file(a: &Stat, b: &Stat) -> bool {
 fn fill(
     file: BorrowedFd<'_>,
     target: &Target<'_>,
-    fresh: &Fresh<'_>,
-    as_root: bool,
+    fresh: &NewContent<'_>,
+    owner: NewFileOwner,
 ) -> Result<Stat, Errno> {
     let replaced = target.existing.as_ref().filter(|_| !target.is_link());
-    let given = match (&fresh.looks, replaced) {
-        (Looks::Like(image), _) => Some(image.clone()),
-        (Looks::AsBefore, Some((old, meta))) => Some(looks(old.as_fd(), meta)),
-        (Looks::AsBefore, None) if as_root => {
+    let given = match (&fresh.metadata, replaced) {
+        (NewMetadata::Like(image), _) => Some(image.clone()),
+        (NewMetadata::Inherited, Some((old, meta))) => {
+            Some(image_without_content(old.as_fd(), meta))
+        }
+        (NewMetadata::Inherited, None) if owner == NewFileOwner::ParentDirectory => {
             let parent = fstat(&target.parent)?;
             fchown(file, Some(Uid::from_raw(parent.st_uid)), Some(Gid::from_raw(parent.st_gid)))?;
             None
         }
-        (Looks::AsBefore, None) => None,
+        (NewMetadata::Inherited, None) => None,
     };
     if let Some(image) = given {
         keep_owner(file, image.uid, image.gid)?;
@@ -244,18 +230,4 @@ fn keep_owner(file: BorrowedFd<'_>, uid: u32, gid: u32) -> Result<(), Errno> {
         return Ok(());
     }
     if fstat(file)?.st_gid == gid { Ok(()) } else { fchown(file, None, group) }
-}
-
-/// Returns the image of a file without its content.
-pub(crate) fn looks(file: BorrowedFd<'_>, meta: &Stat) -> Image {
-    let is_link = FileType::from_raw_mode(meta.st_mode) == FileType::Symlink;
-    Image {
-        sha256: String::new(),
-        size: 0,
-        mode: meta.st_mode & 0o7777,
-        uid: meta.st_uid,
-        gid: meta.st_gid,
-        is_link,
-        attributes: if is_link { BTreeMap::new() } else { attribute::read(file) },
-    }
 }

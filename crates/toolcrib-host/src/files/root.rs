@@ -34,7 +34,7 @@ impl fmt::Display for RootError {
 impl std::error::Error for RootError {}
 
 /// How often an open is tried again when the tree moves under it.
-const TRIES: usize = 128;
+const MOST_LOOKUPS: usize = 128;
 
 impl Root {
     /// Opens the directory at `given`, an absolute path.
@@ -162,7 +162,7 @@ pub(crate) fn open_below(
     loop {
         match openat2(handle, path, flags | OFlags::CLOEXEC, mode, resolve) {
             // The kernel says so when a directory was renamed while `..` was being resolved.
-            Err(Errno::AGAIN) if tries < TRIES => tries += 1,
+            Err(Errno::AGAIN) if tries < MOST_LOOKUPS => tries += 1,
             Err(Errno::INTR) => {}
             other => return other,
         }

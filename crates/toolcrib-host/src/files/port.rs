@@ -9,20 +9,21 @@ use rustix::io::Errno;
 use toolcrib_core::capability::{EditFn, Resolved, WriteMode, Written};
 use toolcrib_core::{Change, ErrorKind, Files, ToolError};
 
-use crate::confine::{CallFiles, Purpose};
-use crate::fault::{changed, fault};
-use crate::lock::{Held, hold};
-use crate::resolve::resolve;
-use crate::spelling::{spelt, spelt_root};
-use crate::target::{TRIES, Target, deepest};
-use crate::temporary::{Fresh, Looks, looks};
+use crate::files::errno::{changed, errno_error};
+use crate::files::image::image_without_content;
+use crate::files::lock::{DirectoryLock, hold};
+use crate::files::resolve::resolve;
+use crate::files::spelling::{spelt, spelt_root};
+use crate::files::target::{MOST_LOOKUPS, Target, deepest_existing};
+use crate::files::temporary::{NewContent, NewMetadata};
+use crate::files::workspace::{CallFiles, Purpose};
 
 impl CallFiles {
     /// Finds the target of a write and holds its lock. Missing parents are made.
-    fn lock_target<'a>(&'a self, path: &'a str) -> Result<(Target<'a>, Held), ToolError> {
-        for _ in 0..TRIES {
+    fn lock_target<'a>(&'a self, path: &'a str) -> Result<(Target<'a>, DirectoryLock), ToolError> {
+        for _ in 0..MOST_LOOKUPS {
             let Some(target) = self.target(path)? else {
-                let place = self.workspace.place(path)?;
+                let place = self.workspace.locate(path)?;
                 let parent = place.below.parent().unwrap_or(Path::new("")).to_owned();
                 self.make_directories(&place, &parent)?;
                 continue;
@@ -43,7 +44,7 @@ impl CallFiles {
     fn check_pin(&self, target: &Target<'_>) -> Result<(), ToolError> {
         let pinned = self.pinned.lock().unwrap_or_else(PoisonError::into_inner);
         match pinned.get(target.shown) {
-            Some(sights) if !sights.contains(&target.sight()) => {
+            Some(states) if !states.contains(&target.pinned_state()) => {
                 let message = format!("`{}` is not what it was when it was approved", target.shown);
                 Err(ToolError::new(ErrorKind::Changed, message)
                     .hint("look at it again and repeat the call")
@@ -55,13 +56,13 @@ impl CallFiles {
     }
 
     fn count_changes(&self) -> usize {
-        self.made.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 }
 
 impl Files for CallFiles {
     fn absolute(&self, path: &str) -> Result<String, ToolError> {
-        let place = self.workspace.place(path)?;
+        let place = self.workspace.locate(path)?;
         let below = match self.target(path) {
             Ok(Some(target)) => target.below,
             _ => place.below.clone(),
@@ -79,16 +80,16 @@ impl Files for CallFiles {
         let parent = if let Some(target) = self.target(path)? {
             target.parent
         } else {
-            let place = self.workspace.place(path)?;
-            let (at, handle, missing) = deepest(&place, &place.below)?;
-            self.workspace.admit(place.root, &handle, path)?;
+            let place = self.workspace.locate(path)?;
+            let (at, handle, missing) = deepest_existing(&place, &place.below)?;
+            self.workspace.check_reachable(place.root, &handle, path)?;
             self.workspace.check_change(place.root, &at.join(&missing), path)?;
             if missing.components().any(|part| !matches!(part, Component::Normal(_))) {
-                return Err(fault(Errno::NOENT, path));
+                return Err(errno_error(Errno::NOENT, path));
             }
             handle
         };
-        let meta = fstat(&parent).map_err(|errno| fault(errno, path))?;
+        let meta = fstat(&parent).map_err(|errno| errno_error(errno, path))?;
         self.workspace.check_access(&parent, &meta, path, Purpose::Write)
     }
 
@@ -97,54 +98,56 @@ impl Files for CallFiles {
         let written = (|| {
             let (target, _held) = self.lock_target(path)?;
             if mode == WriteMode::New && target.existing.is_some() {
-                return Err(fault(Errno::EXIST, path));
+                return Err(errno_error(Errno::EXIST, path));
             }
             self.check_pin(&target)?;
-            self.commit(&target, &Fresh { bytes, looks: Looks::AsBefore }, mode)
+            self.commit(&target, &NewContent { bytes, metadata: NewMetadata::Inherited }, mode)
         })();
         if written.is_err() {
-            self.forget_directories(before);
+            self.remove_made_directories(before);
         }
         written
     }
 
     fn copy(&self, from: &str, to: &str, most: u64) -> Result<Written, ToolError> {
-        let place = self.workspace.place(from)?;
+        let place = self.workspace.locate(from)?;
         let (file, meta) = self.workspace.open_file(&place, Purpose::Read)?;
-        let content = self.drain(&file, &meta, most, from)?;
+        let content = self.read_up_to(&file, &meta, most, from)?;
         if content.is_cut() {
             let message = format!("`{from}` has {} bytes, and the limit is {most}", content.size);
             return Err(ToolError::new(ErrorKind::TooLarge, message).at(from));
         }
         let (target, _held) = self.lock_target(to)?;
         self.check_pin(&target)?;
-        let looks = Looks::Like(looks(file.as_fd(), &meta));
-        self.commit(&target, &Fresh { bytes: &content.bytes, looks }, WriteMode::Replace)
+        let metadata = NewMetadata::Like(image_without_content(file.as_fd(), &meta));
+        self.commit(&target, &NewContent { bytes: &content.bytes, metadata }, WriteMode::Replace)
     }
 
     fn update(&self, path: &str, most: u64, edit: &mut EditFn<'_>) -> Result<(), ToolError> {
-        let Some(_) = self.target(path)? else { return Err(fault(Errno::NOENT, path)) };
+        let Some(_) = self.target(path)? else { return Err(errno_error(Errno::NOENT, path)) };
         let (target, _held) = self.lock_target(path)?;
         self.check_pin(&target)?;
-        let Some((file, meta)) = &target.existing else { return Err(fault(Errno::NOENT, path)) };
-        let content = self.drain(file, meta, most, path)?;
+        let Some((file, meta)) = &target.existing else {
+            return Err(errno_error(Errno::NOENT, path));
+        };
+        let content = self.read_up_to(file, meta, most, path)?;
         if content.is_cut() {
             let message = format!("`{path}` has {} bytes, and the limit is {most}", content.size);
             return Err(ToolError::new(ErrorKind::TooLarge, message).at(path));
         }
         let bytes = edit(&content.bytes)?;
         if bytes != content.bytes {
-            let fresh = Fresh { bytes: &bytes, looks: Looks::AsBefore };
+            let fresh = NewContent { bytes: &bytes, metadata: NewMetadata::Inherited };
             self.commit(&target, &fresh, WriteMode::Replace)?;
         }
         Ok(())
     }
 
     fn make_directory(&self, path: &str) -> Result<Vec<String>, ToolError> {
-        let place = self.workspace.place(path)?;
+        let place = self.workspace.locate(path)?;
         match place.root.open_below(&place.below, OFlags::PATH, Mode::empty()) {
             Ok(there) => {
-                let meta = fstat(&there).map_err(|errno| fault(errno, path))?;
+                let meta = fstat(&there).map_err(|errno| errno_error(errno, path))?;
                 if FileType::from_raw_mode(meta.st_mode) == FileType::Directory {
                     return Ok(Vec::new());
                 }
@@ -152,23 +155,23 @@ impl Files for CallFiles {
                 return Err(ToolError::new(ErrorKind::NotDirectory, message).at(path));
             }
             Err(Errno::NOENT) => {}
-            Err(errno) => return Err(fault(errno, path)),
+            Err(errno) => return Err(errno_error(errno, path)),
         }
         let before = self.count_changes();
         let made = self.make_directories(&place, &place.below);
         if made.is_err() {
-            self.forget_directories(before);
+            self.remove_made_directories(before);
         }
         Ok(made?.iter().map(|below| spelt(below)).collect())
     }
 
     fn check_remove(&self, path: &str) -> Result<(), ToolError> {
-        self.removal(path).map(|_| ())
+        self.removal_target(path).map(|_| ())
     }
 
     fn remove(&self, path: &str) -> Result<(), ToolError> {
-        let held = hold(&self.removal(path)?, &self.cancel)?;
-        let target = self.removal(path)?;
+        let held = hold(&self.removal_target(path)?, &self.cancel)?;
+        let target = self.removal_target(path)?;
         held.check(&target)?;
         self.check_pin(&target)?;
         let removed = self.remove_target(&target);
@@ -178,14 +181,14 @@ impl Files for CallFiles {
 
     fn pin(&self, paths: &[String]) -> Result<(), ToolError> {
         for path in paths {
-            let sights = self.sights(path);
-            self.pinned.lock().unwrap_or_else(PoisonError::into_inner).insert(path.clone(), sights);
+            let states = self.pinned_states(path);
+            self.pinned.lock().unwrap_or_else(PoisonError::into_inner).insert(path.clone(), states);
         }
         Ok(())
     }
 
     fn changes(&self) -> Vec<Change> {
-        self.made.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn take_snapshots(&self, paths: &[String], known: usize) -> u64 {

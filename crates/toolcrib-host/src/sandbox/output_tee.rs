@@ -1,4 +1,4 @@
-//! Hands what a command prints to a reader as it comes, without ever waiting for the reader.
+//! Passes a command's output to a reader as it is printed, without ever waiting for the reader.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,44 +6,49 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use toolcrib_core::command::Stream;
 
-/// How much may wait for the reader before no more is read.
-const ROOM: usize = 4 << 20;
+/// How many bytes may wait for the reader. Beyond that the command's output is not read any more.
+const MOST_WAITING_BYTES: usize = 4 << 20;
 
-/// The end that what is printed goes into.
-pub struct Tee {
+/// The end that output is written to.
+pub struct OutputTee {
     queue: Sender<(Stream, Vec<u8>)>,
     waiting: Arc<AtomicUsize>,
 }
 
-/// The end that it comes out of.
-pub struct TeeReader {
+/// The end that output is read from.
+pub struct OutputTeeReader {
     queue: Receiver<(Stream, Vec<u8>)>,
     waiting: Arc<AtomicUsize>,
 }
 
-impl Tee {
+impl OutputTee {
     /// Returns both ends.
-    pub fn pair() -> (Self, TeeReader) {
+    pub fn pair() -> (Self, OutputTeeReader) {
         let (send, receive) = channel();
         let waiting = Arc::new(AtomicUsize::new(0));
-        (Self { queue: send, waiting: Arc::clone(&waiting) }, TeeReader { queue: receive, waiting })
+        (
+            Self { queue: send, waiting: Arc::clone(&waiting) },
+            OutputTeeReader { queue: receive, waiting },
+        )
     }
 
+    /// Whether the reader keeps up.
     pub(crate) fn has_room(&self) -> bool {
-        self.waiting.load(Ordering::Acquire) < ROOM
+        self.waiting.load(Ordering::Acquire) < MOST_WAITING_BYTES
     }
 
+    /// Passes a piece of output on.
     pub(crate) fn pass(&self, stream: Stream, bytes: &[u8]) {
         self.waiting.fetch_add(bytes.len(), Ordering::AcqRel);
-        // A reader that is gone has no use for it.
+        // The reader is gone, so nothing waits for it.
         if self.queue.send((stream, bytes.to_vec())).is_err() {
             self.waiting.store(0, Ordering::Release);
         }
     }
 }
 
-impl TeeReader {
-    /// Waits for the next piece; nothing when the command is over.
+impl OutputTeeReader {
+    /// Waits for the next piece of output. Returns `None` when the command has ended.
     pub fn next(&self) -> Option<(Stream, Vec<u8>)> {
         let (stream, bytes) = self.queue.recv().ok()?;
         self.waiting.fetch_sub(bytes.len(), Ordering::AcqRel);

@@ -1,4 +1,5 @@
-//! Finds out which files a command changed: by looking, after its end, for what is newer than its beginning.
+//! Finds out which files a command changed: after its end, a scan of the workspace finds every file whose change
+//! time is not older than the beginning of the command.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CString, OsStr};
@@ -15,39 +16,42 @@ use rustix::time::{ClockId, clock_gettime};
 use toolcrib_core::command::ChangedFiles;
 
 use super::cover;
-use super::walk::{Found, walk};
-use crate::spelling::spelt;
-use crate::{Root, Workspace};
+use super::state_folder::SandboxFolder;
+use super::walk::{WalkedEntry, walk};
+use crate::files::root::Root;
+use crate::files::spelling::spelt;
+use crate::files::workspace::Workspace;
 
-/// How long it is looked.
-const LONGEST: Duration = Duration::from_millis(50);
+/// How long a scan may take.
+const LONGEST_SCAN: Duration = Duration::from_millis(50);
 
-/// After so many things it is looked at the clock.
-const STRIDE: usize = 128;
+/// After this many entries the scan checks the time.
+const ENTRIES_BETWEEN_CLOCK_CHECKS: usize = 128;
 
-/// How many are gathered, and how many of them are named.
-const MOST_GATHERED: usize = 4096;
-const MOST_NAMED: usize = 40;
+/// How many files of each kind of change are gathered, and how many are named in all.
+const MOST_GATHERED_FILES: usize = 4096;
+const MOST_NAMED_FILES: usize = 40;
 
-/// How far the clock that files are stamped by may be behind ours.
+/// How far the clock of file times may be behind the system clock.
 const CLOCK_LAG: Duration = Duration::from_millis(10);
 
-/// What was seen to have changed after the last command, and when it had. The clock that files are stamped by stands
-/// still for milliseconds, so that what changed just before a command looks like its own.
-pub(crate) type Seen = HashMap<PathBuf, Duration>;
+/// The change time of each file that the last scan found changed. The clock of file times stands still for
+/// milliseconds, so a file that changed just before a command looks as if the command had changed it.
+pub(crate) type ChangeTimes = HashMap<PathBuf, Duration>;
 
-/// How things were when a command began.
-pub(crate) struct Began {
-    /// By the clock that files are stamped by: what the command does is not older.
+/// The state of the roots when a command began.
+pub(crate) struct Baseline {
+    /// The time by the clock of file times. What the command changes is not older.
     at: Duration,
-    /// What is in each root, unless that is too much. What covers protected names comes and goes there with every
-    /// command, so that its time tells nothing.
+    /// The names in each root, or `None` if there are too many. Covers come and go in a root with every command, so
+    /// the change time of a root tells nothing.
     names: Vec<Option<HashSet<CString>>>,
-    /// What covered them before.
+    /// The covers that were in place before.
     covers: HashSet<PathBuf>,
 }
 
-impl Began {
+impl Baseline {
+    /// Records the state of `roots` now. `covers` is the folder of the files that list the covers.
     pub(crate) fn now(roots: &[Root], covers: &Path) -> Self {
         let covers = covered(roots, covers);
         let names = roots.iter().map(|root| names(root.handle())).collect();
@@ -56,93 +60,96 @@ impl Began {
         Self { at: Duration::new(seconds, u32::try_from(now.tv_nsec).unwrap_or(0)), names, covers }
     }
 
-    /// What has changed in these roots since. What covers protected names is no command's doing.
-    pub(crate) fn touched(
+    /// Returns the files that changed in `roots` since. Covers are left out: no command made them.
+    pub(crate) fn changes(
         &self,
         roots: &[Root],
         covers: &Path,
-        last: &Mutex<Seen>,
+        last: &Mutex<ChangeTimes>,
     ) -> ChangedFiles {
         let mut covers = covered(roots, covers);
         covers.extend(self.covers.iter().cloned());
-        let mut news = News::since(self.at, covers);
-        news.known.clone_from(&last.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut scan = ChangeScan::since(self.at, covers);
+        scan.known.clone_from(&last.lock().unwrap_or_else(PoisonError::into_inner));
         for (root, before) in roots.iter().zip(&self.names) {
-            news.look(root);
+            scan.scan(root);
             let (Some(before), Some(now)) = (before, names(root.handle())) else {
-                news.is_partial = true;
+                scan.is_partial = true;
                 continue;
             };
             let gone = before.difference(&now).map(|name| OsStr::from_bytes(name.to_bytes()));
             let gone = gone.map(|name| root.path().join(name));
-            news.removed.extend(gone.filter(|path| !news.covers.contains(path)));
-            // One that has the name of another before it was put in its place.
+            scan.removed.extend(gone.filter(|path| !scan.covers.contains(path)));
+            // A new file with the name of an old one replaced it.
             let was_there = |path: &PathBuf| {
                 let name = path.strip_prefix(root.path()).ok().map(|it| it.as_os_str().as_bytes());
                 name.is_some_and(|name| before.iter().any(|it| it.to_bytes() == name))
             };
-            let (replaced, made) = std::mem::take(&mut news.made).into_iter().partition(was_there);
-            news.made = made;
-            news.changed.extend::<Vec<PathBuf>>(replaced);
+            let (replaced, made) = std::mem::take(&mut scan.made).into_iter().partition(was_there);
+            scan.made = made;
+            scan.changed.extend::<Vec<PathBuf>>(replaced);
         }
-        *last.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::take(&mut news.seen_now);
-        news.told()
+        *last.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::take(&mut scan.found_now);
+        scan.into_changed_files()
     }
 }
 
-/// What changed in a workspace since a command began there, of which nobody saw the end. `state` is our own folder.
+/// Returns what changed in a workspace since a command began there that nobody saw the end of. `state` is
+/// Toolcrib's state folder.
 pub fn changed_since(workspace: &Workspace, state: &Path, began: Timestamp) -> ChangedFiles {
-    let covers = covered(&workspace.roots, &state.join(super::FOLDER).join(super::COVERS));
+    let covers = covered(&workspace.roots, &SandboxFolder::new(state).covers());
     let began = Duration::try_from(began.as_duration()).unwrap_or_default();
-    let mut news = News::since(began.saturating_sub(CLOCK_LAG), covers);
+    let mut scan = ChangeScan::since(began.saturating_sub(CLOCK_LAG), covers);
     for root in &workspace.roots {
-        news.look(root);
+        scan.scan(root);
     }
-    news.told()
+    scan.into_changed_files()
 }
 
-/// What covers protected names, as it is noted in a folder.
+/// Returns the whole paths of the covers in `roots`, as the files in `folder` list them.
 fn covered(roots: &[Root], folder: &Path) -> HashSet<PathBuf> {
-    let noted = |root: &Root| {
-        let noted = cover::noted(root, folder).into_iter();
-        noted.map(|path| root.path().join(path)).collect::<Vec<_>>()
+    let whole = |root: &Root| {
+        let listed = cover::listed(root, folder).into_iter();
+        listed.map(|path| root.path().join(path)).collect::<Vec<_>>()
     };
-    roots.iter().flat_map(noted).collect()
+    roots.iter().flat_map(whole).collect()
 }
 
+/// Returns the names in a folder, or `None` if there are too many.
 fn names(folder: BorrowedFd<'_>) -> Option<HashSet<CString>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let folder = openat(folder, ".", flags, Mode::empty()).ok()?;
-    let entries = Dir::new(folder).ok()?.flatten().take(MOST_GATHERED);
+    let entries = Dir::new(folder).ok()?.flatten().take(MOST_GATHERED_FILES);
     let names: HashSet<CString> = entries.map(|entry| entry.file_name().to_owned()).collect();
-    (names.len() < MOST_GATHERED).then_some(names)
+    (names.len() < MOST_GATHERED_FILES).then_some(names)
 }
 
-struct News {
+/// A scan of the roots for files that changed since a moment.
+struct ChangeScan {
     covers: HashSet<PathBuf>,
-    known: Seen,
-    seen_now: Seen,
+    known: ChangeTimes,
+    found_now: ChangeTimes,
     since: Duration,
     until: Instant,
-    seen: usize,
+    entries: usize,
     made: Vec<PathBuf>,
     changed: Vec<PathBuf>,
     removed: Vec<PathBuf>,
-    /// Folders whose entries came or went.
+    /// Folders that something was added to or removed from.
     folders: Vec<PathBuf>,
     more: u64,
     is_partial: bool,
 }
 
-impl News {
+impl ChangeScan {
     fn since(since: Duration, covers: HashSet<PathBuf>) -> Self {
         Self {
             covers,
-            known: Seen::new(),
-            seen_now: Seen::new(),
+            known: ChangeTimes::new(),
+            found_now: ChangeTimes::new(),
             since,
-            until: Instant::now() + LONGEST,
-            seen: 0,
+            until: Instant::now() + LONGEST_SCAN,
+            entries: 0,
             made: Vec::new(),
             changed: Vec::new(),
             removed: Vec::new(),
@@ -152,7 +159,7 @@ impl News {
         }
     }
 
-    fn look(&mut self, root: &Root) {
+    fn scan(&mut self, root: &Root) {
         match root.handle().try_clone_to_owned() {
             Ok(handle) => {
                 let has_gaps = walk(handle, &mut |found| self.add(root.path(), found));
@@ -162,28 +169,29 @@ impl News {
         }
     }
 
-    fn add(&mut self, root: &Path, found: &Found<'_>) -> ControlFlow<()> {
-        self.seen += 1;
-        if self.seen.is_multiple_of(STRIDE) && Instant::now() >= self.until {
+    fn add(&mut self, root: &Path, found: &WalkedEntry<'_>) -> ControlFlow<()> {
+        self.entries += 1;
+        if self.entries.is_multiple_of(ENTRIES_BETWEEN_CLOCK_CHECKS) && Instant::now() >= self.until
+        {
             self.is_partial = true;
             return ControlFlow::Break(());
         }
-        // One that was moved here has its old times but for this.
+        // A moved file keeps its other times: only its change time is new.
         if found.changed() < self.since {
             return ControlFlow::Continue(());
         }
         let path = found.path();
         let whole = root.join(&path);
         let is_known = self.known.get(&whole) == Some(&found.changed());
-        if self.seen_now.len() < MOST_GATHERED {
-            self.seen_now.insert(whole.clone(), found.changed());
+        if self.found_now.len() < MOST_GATHERED_FILES {
+            self.found_now.insert(whole.clone(), found.changed());
         }
         if is_known || self.covers.contains(&whole) {
             return ControlFlow::Continue(());
         }
         let is_folder = found.kind == FileType::Directory;
         if let Some(repository) = repository(&path) {
-            // Of git's own files it is enough that there are some.
+            // One entry stands for all of git's own files.
             let repository = root.join(repository);
             if !is_folder && !self.changed.contains(&repository) {
                 self.changed.push(repository);
@@ -194,12 +202,12 @@ impl News {
         let list = if is_new {
             &mut self.made
         } else if is_folder && found.written() >= self.since {
-            // A mode that was set is no entry that came or went.
+            // A change of a folder's mode does not change its modification time.
             &mut self.folders
         } else {
             &mut self.changed
         };
-        if list.len() < MOST_GATHERED {
+        if list.len() < MOST_GATHERED_FILES {
             list.push(whole);
         } else {
             self.more += 1;
@@ -207,14 +215,14 @@ impl News {
         ControlFlow::Continue(())
     }
 
-    fn told(mut self) -> ChangedFiles {
-        // A folder that something came into is explained by that.
+    fn into_changed_files(mut self) -> ChangedFiles {
+        // A new file explains why its folder changed.
         let parents: HashSet<&Path> = self.made.iter().filter_map(|path| path.parent()).collect();
         self.folders.retain(|folder| !parents.contains(folder.as_path()));
-        let (mut room, mut more) = (MOST_NAMED, self.more);
+        let (mut room, mut more) = (MOST_NAMED_FILES, self.more);
         let mut named = |paths: Vec<PathBuf>| {
             let all = paths.len();
-            // What is high up says most.
+            // The paths nearest to the root are the most telling.
             let mut paths: Vec<(usize, PathBuf)> =
                 paths.into_iter().map(|path| (path.components().count(), path)).collect();
             paths.sort_unstable();
@@ -224,12 +232,12 @@ impl News {
             paths.iter().map(|(_, path)| format!("/{}", spelt(path))).collect()
         };
         let (changed, removed) = (named(self.changed), named(self.removed));
-        let (made, thinned) = (named(self.made), named(self.folders));
+        let (made, folders_with_removals) = (named(self.made), named(self.folders));
         ChangedFiles {
             made,
             changed,
             removed,
-            thinned,
+            thinned: folders_with_removals,
             unkept: 0,
             more,
             is_partial: self.is_partial,
@@ -237,7 +245,7 @@ impl News {
     }
 }
 
-/// The folder of git's that a path is in or is.
+/// Returns the outermost `.git` that a path is, or is inside of.
 fn repository(path: &Path) -> Option<&Path> {
     path.ancestors().filter(|above| above.file_name() == Some(OsStr::new(".git"))).last()
 }

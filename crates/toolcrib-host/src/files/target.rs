@@ -8,15 +8,15 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, sta
 use rustix::io::Errno;
 use toolcrib_core::{ErrorKind, ToolError};
 
-use crate::confine::{CallFiles, Purpose};
-use crate::fault::{changed, fault};
-use crate::place::Place;
-use crate::root::{Root, open_below};
-use crate::sight::{Fingerprint, Sight};
-use crate::temporary::is_aside;
+use crate::files::errno::{changed, errno_error};
+use crate::files::root::{Root, open_below};
+use crate::files::rooted_path::RootedPath;
+use crate::files::stamp::{PinnedState, stamp_of};
+use crate::files::temporary_name::is_temporary;
+use crate::files::workspace::{CallFiles, Purpose};
 
 /// How often a target is looked up again when the tree moves under it.
-pub(crate) const TRIES: usize = 32;
+pub(crate) const MOST_LOOKUPS: usize = 32;
 
 /// Where a change goes: a directory by handle, and a name in it.
 pub(crate) struct Target<'a> {
@@ -31,9 +31,9 @@ pub(crate) struct Target<'a> {
 }
 
 impl Target<'_> {
-    pub(crate) fn sight(&self) -> Sight {
-        let file = self.existing.as_ref().map(|(_, meta)| Fingerprint::of(meta));
-        Sight { below: self.below.clone(), file }
+    pub(crate) fn pinned_state(&self) -> PinnedState {
+        let file = self.existing.as_ref().map(|(_, meta)| stamp_of(meta));
+        PinnedState { below: self.below.clone(), file }
     }
 
     pub(crate) fn is_link(&self) -> bool {
@@ -45,12 +45,12 @@ impl Target<'_> {
 impl CallFiles {
     /// Finds the target of a write, following links that stay inside. `None` if parents are missing.
     pub(crate) fn target<'a>(&'a self, path: &'a str) -> Result<Option<Target<'a>>, ToolError> {
-        let place = self.workspace.place(path)?;
+        let place = self.workspace.locate(path)?;
         if place.is_written_as_directory() || place.below.file_name().is_none() {
             let message = format!("`{path}` names a directory, and a file is needed");
             return Err(ToolError::new(ErrorKind::IsDirectory, message).at(path));
         }
-        for _ in 0..TRIES {
+        for _ in 0..MOST_LOOKUPS {
             let found = match self.workspace.open_file(&place, Purpose::Write) {
                 Ok(existing) => existing_target(&place, existing)?,
                 Err(err) if err.kind == ErrorKind::NotFound => match new_target(&place)? {
@@ -61,7 +61,7 @@ impl CallFiles {
                 Err(err) => return Err(err),
             };
             if let Some(target) = found {
-                self.admit_target(&target)?;
+                self.check_target(&target)?;
                 return Ok(Some(target));
             }
         }
@@ -69,32 +69,37 @@ impl CallFiles {
     }
 
     /// Finds the file or link that is to be removed, and fails if it may not be.
-    pub(crate) fn removal<'a>(&'a self, path: &'a str) -> Result<Target<'a>, ToolError> {
-        let place = self.workspace.place(path)?;
+    pub(crate) fn removal_target<'a>(&'a self, path: &'a str) -> Result<Target<'a>, ToolError> {
+        let place = self.workspace.locate(path)?;
         if place.is_written_as_directory() || place.below.file_name().is_none() {
             let message = format!("`{path}` is a directory, and only files can be deleted");
             return Err(ToolError::new(ErrorKind::IsDirectory, message).at(path));
         }
-        let Some((parent, at)) = parent_of(&place)? else { return Err(fault(Errno::NOENT, path)) };
-        let target = self.unfollowed(&place, parent, at, Purpose::Write)?;
-        self.admit_target(&target)?;
+        let Some((parent, at)) = parent_of(&place)? else {
+            return Err(errno_error(Errno::NOENT, path));
+        };
+        let target = self.target_unfollowed(&place, parent, at, Purpose::Write)?;
+        self.check_target(&target)?;
         self.check_parent(&target)?;
         if target.existing.is_none() {
-            return Err(fault(Errno::NOENT, path));
+            return Err(errno_error(Errno::NOENT, path));
         }
         Ok(target)
     }
 
     /// Finds what is at a path that was resolved before, following no link at all. `None` if the
     /// directory it was in is gone.
-    pub(crate) fn resolved<'a>(&self, place: &Place<'a>) -> Result<Option<Target<'a>>, ToolError> {
-        self.resolved_for(place, Purpose::Write)
+    pub(crate) fn writable_target_at<'a>(
+        &self,
+        place: &RootedPath<'a>,
+    ) -> Result<Option<Target<'a>>, ToolError> {
+        self.target_at(place, Purpose::Write)
     }
 
     /// The same of a file that need not be writable.
-    pub(crate) fn resolved_for<'a>(
+    pub(crate) fn target_at<'a>(
         &self,
-        place: &Place<'a>,
+        place: &RootedPath<'a>,
         purpose: Purpose,
     ) -> Result<Option<Target<'a>>, ToolError> {
         let at = place.below.parent().unwrap_or(Path::new(""));
@@ -103,10 +108,10 @@ impl CallFiles {
             Err(Errno::NOENT) => return Ok(None),
             // A link stands where a directory was: this is another place now.
             Err(Errno::LOOP | Errno::NOTDIR | Errno::XDEV) => return Err(changed(place.shown)),
-            Err(errno) => return Err(fault(errno, place.shown)),
+            Err(errno) => return Err(errno_error(errno, place.shown)),
         };
-        let target = self.unfollowed(place, parent, at.to_owned(), purpose)?;
-        self.admit_target(&target)?;
+        let target = self.target_unfollowed(place, parent, at.to_owned(), purpose)?;
+        self.check_target(&target)?;
         if purpose == Purpose::Write {
             self.check_parent(&target)?;
         }
@@ -115,20 +120,20 @@ impl CallFiles {
 
     /// Fails if nothing may be added to or taken from the directory of `target`.
     fn check_parent(&self, target: &Target<'_>) -> Result<(), ToolError> {
-        let meta = fstat(&target.parent).map_err(|errno| fault(errno, target.shown))?;
+        let meta = fstat(&target.parent).map_err(|errno| errno_error(errno, target.shown))?;
         self.workspace.check_access(&target.parent, &meta, target.shown, Purpose::Write)
     }
 
     /// Fails if nothing may be changed at `target`.
-    fn admit_target(&self, target: &Target<'_>) -> Result<(), ToolError> {
-        self.workspace.admit(target.root, &target.parent, target.shown)?;
+    fn check_target(&self, target: &Target<'_>) -> Result<(), ToolError> {
+        self.workspace.check_reachable(target.root, &target.parent, target.shown)?;
         self.workspace.check_change(target.root, &target.below, target.shown)
     }
 
-    /// Looks at a name in a directory without following a link there.
-    fn unfollowed<'a>(
+    /// NewMetadata at a name in a directory without following a link there.
+    fn target_unfollowed<'a>(
         &self,
-        place: &Place<'a>,
+        place: &RootedPath<'a>,
         parent: OwnedFd,
         at: PathBuf,
         purpose: Purpose,
@@ -140,7 +145,7 @@ impl CallFiles {
         let meta = match statat(&target.parent, &target.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(meta) => meta,
             Err(Errno::NOENT) => return Ok(target),
-            Err(errno) => return Err(fault(errno, shown)),
+            Err(errno) => return Err(errno_error(errno, shown)),
         };
         let flags = match FileType::from_raw_mode(meta.st_mode) {
             FileType::Symlink => OFlags::PATH | OFlags::NOFOLLOW,
@@ -158,8 +163,8 @@ impl CallFiles {
         // With NOFOLLOW and PATH the kernel opens the link itself, so NO_SYMLINKS must be off.
         let resolve = ResolveFlags::empty();
         let file = open_below(target.parent.as_fd(), name, flags, Mode::empty(), resolve)
-            .map_err(|errno| fault(errno, shown))?;
-        let now = fstat(&file).map_err(|errno| fault(errno, shown))?;
+            .map_err(|errno| errno_error(errno, shown))?;
+        let now = fstat(&file).map_err(|errno| errno_error(errno, shown))?;
         if (now.st_dev, now.st_ino) != (meta.st_dev, meta.st_ino) {
             return Err(changed(shown));
         }
@@ -171,21 +176,21 @@ impl CallFiles {
     }
 
     /// Returns what a path leads to, for comparison later: with a link at its end followed, and not.
-    pub(crate) fn sights(&self, path: &str) -> Vec<Sight> {
-        let mut sights = Vec::new();
+    pub(crate) fn pinned_states(&self, path: &str) -> Vec<PinnedState> {
+        let mut states = Vec::new();
         match self.target(path) {
-            Ok(Some(target)) => sights.push(target.sight()),
+            Ok(Some(target)) => states.push(target.pinned_state()),
             Ok(None) => {
-                if let Ok(place) = self.workspace.place(path)
-                    && let Ok((at, _, missing)) = deepest(&place, &place.below)
+                if let Ok(place) = self.workspace.locate(path)
+                    && let Ok((at, _, missing)) = deepest_existing(&place, &place.below)
                 {
-                    sights.push(Sight { below: at.join(missing), file: None });
+                    states.push(PinnedState { below: at.join(missing), file: None });
                 }
             }
             Err(_) => {}
         }
-        sights.extend(self.removal(path).ok().map(|target| target.sight()));
-        sights
+        states.extend(self.removal_target(path).ok().map(|target| target.pinned_state()));
+        states
     }
 }
 
@@ -199,14 +204,14 @@ enum Lookup<'a> {
 
 /// Returns the target for a file that is there, or nothing if it moved away meanwhile.
 fn existing_target<'a>(
-    place: &Place<'a>,
+    place: &RootedPath<'a>,
     existing: (OwnedFd, Stat),
 ) -> Result<Option<Target<'a>>, ToolError> {
     let (file, meta) = existing;
     let Some(below) = place.root.below(file.as_fd()) else { return Ok(None) };
     let Some(name) = below.file_name().map(OsStr::to_owned) else { return Ok(None) };
     // Opened in the very moment in which another call puts a new file in its place.
-    if is_aside(&name) && place.below.file_name() != Some(&name) {
+    if is_temporary(&name) && place.below.file_name() != Some(&name) {
         return Ok(None);
     }
     let Ok(parent) = place.root.open_resolved(below.parent().unwrap_or(Path::new(""))) else {
@@ -215,14 +220,14 @@ fn existing_target<'a>(
     match statat(&parent, &name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(now) if (now.st_dev, now.st_ino) == (meta.st_dev, meta.st_ino) => {}
         Ok(_) | Err(Errno::NOENT) => return Ok(None),
-        Err(errno) => return Err(fault(errno, place.shown)),
+        Err(errno) => return Err(errno_error(errno, place.shown)),
     }
     let existing = Some((file, meta));
     Ok(Some(Target { root: place.root, parent, name, below, shown: place.shown, existing }))
 }
 
 /// Returns the target for a file that is not there yet.
-fn new_target<'a>(place: &Place<'a>) -> Result<Lookup<'a>, ToolError> {
+fn new_target<'a>(place: &RootedPath<'a>) -> Result<Lookup<'a>, ToolError> {
     let Some((parent, at)) = parent_of(place)? else { return Ok(Lookup::NoParent) };
     let name = place.below.file_name().map(OsStr::to_owned).unwrap_or_default();
     let (root, shown, below) = (place.root, place.shown, at.join(&name));
@@ -237,29 +242,29 @@ fn new_target<'a>(place: &Place<'a>) -> Result<Lookup<'a>, ToolError> {
                 .at(shown))
         }
         Ok(_) => Ok(Lookup::Moved),
-        Err(errno) => Err(fault(errno, shown)),
+        Err(errno) => Err(errno_error(errno, shown)),
     }
 }
 
 /// Opens the directory that a place is in, and returns where it really is.
-fn parent_of(place: &Place<'_>) -> Result<Option<(OwnedFd, PathBuf)>, ToolError> {
+fn parent_of(place: &RootedPath<'_>) -> Result<Option<(OwnedFd, PathBuf)>, ToolError> {
     let parent = place.below.parent().filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new("."));
     let flags = OFlags::PATH | OFlags::DIRECTORY;
     let handle = match place.root.open_below(parent, flags, Mode::empty()) {
         Ok(handle) => handle,
         Err(Errno::NOENT) => return Ok(None),
-        Err(Errno::NOTDIR) => return Err(in_the_way(place.shown)),
-        Err(errno) => return Err(fault(errno, place.shown)),
+        Err(Errno::NOTDIR) => return Err(file_in_the_way(place.shown)),
+        Err(errno) => return Err(errno_error(errno, place.shown)),
     };
     let at = place.root.below(handle.as_fd()).ok_or_else(|| changed(place.shown))?;
     Ok(Some((handle, at)))
 }
 
-/// Opens the deepest directory on the way to `wanted` that is there. Returns where it is, its
+/// Opens the deepest_existing directory on the way to `wanted` that is there. Returns where it is, its
 /// handle, and what is missing below it.
-pub(crate) fn deepest(
-    place: &Place<'_>,
+pub(crate) fn deepest_existing(
+    place: &RootedPath<'_>,
     wanted: &Path,
 ) -> Result<(PathBuf, OwnedFd, PathBuf), ToolError> {
     let flags = OFlags::PATH | OFlags::DIRECTORY;
@@ -273,13 +278,13 @@ pub(crate) fn deepest(
                 return Ok((at, handle, missing));
             }
             Err(Errno::NOENT) if there.pop() => {}
-            Err(Errno::NOTDIR) => return Err(in_the_way(place.shown)),
-            Err(errno) => return Err(fault(errno, place.shown)),
+            Err(Errno::NOTDIR) => return Err(file_in_the_way(place.shown)),
+            Err(errno) => return Err(errno_error(errno, place.shown)),
         }
     }
 }
 
-fn in_the_way(shown: &str) -> ToolError {
+fn file_in_the_way(shown: &str) -> ToolError {
     let message = format!("a file stands where `{shown}` needs a directory");
     ToolError::new(ErrorKind::NotDirectory, message).at(shown)
 }

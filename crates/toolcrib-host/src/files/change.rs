@@ -11,42 +11,43 @@ use rustix::fs::{
     mkdirat, openat, readlinkat, renameat_with, unlinkat,
 };
 use rustix::io::Errno;
-use sha2::{Digest, Sha256};
-use toolcrib_core::canonical::hex;
 use toolcrib_core::capability::{WriteMode, Written};
 use toolcrib_core::{Cancel, Change, ChangeKind, ErrorKind, Image, ToolError};
 
-use crate::confine::{CallFiles, Purpose};
-use crate::fault::{changed, fault};
-use crate::place::Place;
-use crate::root::{Root, identify, open_below};
-use crate::sight::Fingerprint;
-use crate::spelling::{spelt, spelt_root, unspelt};
-use crate::target::{Target, deepest};
-use crate::temporary::{Fresh, Temporary, discard, look, looks, random_name};
+use crate::files::errno::{changed, errno_error};
+use crate::files::image::{image_without_content, sha256};
+use crate::files::root::{Root, identify, open_below};
+use crate::files::rooted_path::RootedPath;
+use crate::files::spelling::{spelt, spelt_root, unspelt};
+use crate::files::stamp::stamp_of;
+use crate::files::target::{Target, deepest_existing};
+use crate::files::temporary::{NewContent, Temporary, discard, stat_entry};
+use crate::files::temporary_name::random_name;
+use crate::files::workspace::{CallFiles, Purpose};
 
 impl CallFiles {
     /// Puts new content in place of what `target` holds. Its directory's lock is held.
     pub(crate) fn commit(
         &self,
         target: &Target<'_>,
-        fresh: &Fresh<'_>,
+        fresh: &NewContent<'_>,
         mode: WriteMode,
     ) -> Result<Written, ToolError> {
         self.cancel.check()?;
         let shown = target.shown;
-        let before = target.existing.as_ref().map(|(file, meta)| self.keep(target, file, meta));
+        let before =
+            target.existing.as_ref().map(|(file, meta)| self.store_before(target, file, meta));
         let before = before.transpose()?;
-        let temporary = Temporary::create(target, fresh, self.workspace.is_root_user)?;
+        let temporary = Temporary::create(target, fresh, self.workspace.new_file_owner())?;
         let temporary_file = temporary.as_fd();
         let after = Image {
             sha256: sha256(fresh.bytes),
             size: fresh.bytes.len() as u64,
-            ..looks(temporary_file, &temporary.meta)
+            ..image_without_content(temporary_file, &temporary.meta)
         };
         let kind = if before.is_some() { ChangeKind::Replaced } else { ChangeKind::Created };
         let change = self.change(kind, target.root, &target.below, before, Some(after));
-        self.noted(change, shown, || match (&target.existing, mode) {
+        self.journaled(change, shown, || match (&target.existing, mode) {
             (None, WriteMode::New) => temporary.link_as(target),
             // Someone made it since we looked: their file is not ours to replace unseen.
             (None, WriteMode::Replace) => temporary
@@ -62,20 +63,22 @@ impl CallFiles {
     pub(crate) fn remove_target(&self, target: &Target<'_>) -> Result<(), ToolError> {
         self.cancel.check()?;
         let shown = target.shown;
-        let Some((file, meta)) = &target.existing else { return Err(fault(Errno::NOENT, shown)) };
-        let before = self.keep(target, file, meta)?;
+        let Some((file, meta)) = &target.existing else {
+            return Err(errno_error(Errno::NOENT, shown));
+        };
+        let before = self.store_before(target, file, meta)?;
         let change =
             self.change(ChangeKind::Removed, target.root, &target.below, Some(before), None);
         let parent = target.parent.as_fd();
-        self.noted(change, shown, || {
+        self.journaled(change, shown, || {
             // Taken aside first, and only what was kept is thrown away.
             let aside = random_name();
             let free = RenameFlags::NOREPLACE;
             renameat_with(parent, &target.name, parent, &aside, free)
-                .map_err(|errno| fault(errno, shown))?;
-            let kept = Fingerprint::of(meta);
-            match look(parent, &aside) {
-                Some(old) if kept.is_same_content(&Fingerprint::of(&old)) => {
+                .map_err(|errno| errno_error(errno, shown))?;
+            let kept = stamp_of(meta);
+            match stat_entry(parent, &aside) {
+                Some(old) if kept.has_same_content(&stamp_of(&old)) => {
                     discard(parent, &aside, &old);
                     Ok(())
                 }
@@ -93,7 +96,7 @@ impl CallFiles {
     /// Makes `wanted`, a directory below a root, and its missing parents. Returns those it made.
     pub(crate) fn make_directories(
         &self,
-        place: &Place<'_>,
+        place: &RootedPath<'_>,
         wanted: &Path,
     ) -> Result<Vec<PathBuf>, ToolError> {
         self.make_directories_as(place, wanted, Mode::from_raw_mode(0o777))
@@ -102,41 +105,41 @@ impl CallFiles {
     /// The same with this mode, as far as the process may give it.
     pub(crate) fn make_directories_as(
         &self,
-        place: &Place<'_>,
+        place: &RootedPath<'_>,
         wanted: &Path,
         mode: Mode,
     ) -> Result<Vec<PathBuf>, ToolError> {
-        let (mut at, mut handle, missing) = deepest(place, wanted)?;
-        self.workspace.admit(place.root, &handle, place.shown)?;
+        let (mut at, mut handle, missing) = deepest_existing(place, wanted)?;
+        self.workspace.check_reachable(place.root, &handle, place.shown)?;
         self.workspace.check_change(place.root, &at.join(&missing), place.shown)?;
         let mut made = Vec::new();
         for component in missing.components() {
             let Component::Normal(name) = component else {
-                return Err(fault(Errno::NOENT, place.shown));
+                return Err(errno_error(Errno::NOENT, place.shown));
             };
             self.cancel.check()?;
             at.push(name);
-            let parent = fstat(&handle).map_err(|errno| fault(errno, place.shown))?;
+            let parent = fstat(&handle).map_err(|errno| errno_error(errno, place.shown))?;
             self.workspace.check_access(&handle, &parent, place.shown, Purpose::Write)?;
             let is_made = match mkdirat(&handle, name, mode) {
                 Ok(()) => true,
                 // Made by somebody else since: just as good.
                 Err(Errno::EXIST) => false,
-                Err(errno) => return Err(fault(errno, place.shown)),
+                Err(errno) => return Err(errno_error(errno, place.shown)),
             };
             let flags = OFlags::PATH | OFlags::DIRECTORY;
             let resolve = ResolveFlags::NO_SYMLINKS;
             let below = open_below(handle.as_fd(), Path::new(name), flags, Mode::empty(), resolve)
-                .map_err(|errno| fault(errno, place.shown))?;
+                .map_err(|errno| errno_error(errno, place.shown))?;
             if is_made {
                 if self.workspace.is_root_user {
-                    own_like(below.as_fd(), &parent);
+                    inherit_owner(below.as_fd(), &parent);
                 }
                 let mut change =
                     self.change(ChangeKind::MadeDirectory, place.root, &at, None, None);
                 change.made = identify(&below).ok();
-                self.announce(&change, place.shown)?;
-                self.add(change);
+                self.append_to_journal(&change, place.shown)?;
+                self.remember_change(change);
                 sync_directory(handle.as_fd());
                 made.push(at.clone());
             }
@@ -146,9 +149,9 @@ impl CallFiles {
     }
 
     /// Takes back directories that were made for a write that then failed.
-    pub(crate) fn forget_directories(&self, from: usize) {
+    pub(crate) fn remove_made_directories(&self, from: usize) {
         let made: Vec<Change> = {
-            let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut made = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
             let from = from.min(made.len());
             made.split_off(from)
         };
@@ -166,12 +169,17 @@ impl CallFiles {
     }
 
     /// Keeps what is at `target` and returns its image.
-    fn keep(&self, target: &Target<'_>, file: &OwnedFd, meta: &Stat) -> Result<Image, ToolError> {
+    fn store_before(
+        &self,
+        target: &Target<'_>,
+        file: &OwnedFd,
+        meta: &Stat,
+    ) -> Result<Image, ToolError> {
         let shown = target.shown;
         let unkept = |err: &std::io::Error| unkept(shown, err);
         let kept = if target.is_link() {
             let link = readlinkat(&target.parent, &target.name, Vec::new())
-                .map_err(|errno| fault(errno, shown))?;
+                .map_err(|errno| errno_error(errno, shown))?;
             self.workspace.undo.journal.store(&mut link.as_bytes())
         } else {
             let most = self.workspace.rules.undo_bytes;
@@ -186,11 +194,14 @@ impl CallFiles {
             }
             let mut copy = File::from(file.try_clone().map_err(|err| unkept(&err))?);
             copy.rewind().map_err(|err| unkept(&err))?;
-            self.workspace.undo.journal.store(&mut Wanted { inner: copy, cancel: &self.cancel })
+            self.workspace
+                .undo
+                .journal
+                .store(&mut CancellableReader { inner: copy, cancel: &self.cancel })
         };
         self.cancel.check()?;
         let (sha256, size) = kept.map_err(|err| unkept(&err))?;
-        Ok(Image { sha256, size, ..looks(file.as_fd(), meta) })
+        Ok(Image { sha256, size, ..image_without_content(file.as_fd(), meta) })
     }
 
     pub(crate) fn change(
@@ -217,16 +228,16 @@ impl CallFiles {
     }
 
     /// Makes a change that is noted first, and noted as not made if it fails.
-    pub(crate) fn noted(
+    pub(crate) fn journaled(
         &self,
         change: Change,
         shown: &str,
         make: impl FnOnce() -> Result<(), ToolError>,
     ) -> Result<(), ToolError> {
-        self.announce(&change, shown)?;
+        self.append_to_journal(&change, shown)?;
         match make() {
             Ok(()) => {
-                self.add(change);
+                self.remember_change(change);
                 Ok(())
             }
             Err(err) => {
@@ -236,17 +247,17 @@ impl CallFiles {
         }
     }
 
-    pub(crate) fn announce(&self, change: &Change, shown: &str) -> Result<(), ToolError> {
+    pub(crate) fn append_to_journal(&self, change: &Change, shown: &str) -> Result<(), ToolError> {
         self.workspace.undo.journal.append(change).map_err(|err| unkept(shown, &err))
     }
 
-    pub(crate) fn add(&self, change: Change) {
-        self.made.lock().unwrap_or_else(PoisonError::into_inner).push(change);
+    pub(crate) fn remember_change(&self, change: Change) {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner).push(change);
     }
 }
 
 /// Gives a new directory the owner of the one it is in.
-fn own_like(directory: BorrowedFd<'_>, like: &Stat) {
+fn inherit_owner(directory: BorrowedFd<'_>, like: &Stat) {
     let owner = (Uid::from_raw(like.st_uid), Gid::from_raw(like.st_gid));
     let _ = chownat(directory, "", Some(owner.0), Some(owner.1), AtFlags::EMPTY_PATH);
 }
@@ -259,12 +270,6 @@ pub(crate) fn sync_directory(directory: BorrowedFd<'_>) {
     }
 }
 
-pub(crate) fn sha256(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(64);
-    let _ = hex(&Sha256::digest(bytes), &mut text);
-    text
-}
-
 fn unkept(shown: &str, err: &std::io::Error) -> ToolError {
     let message = format!("`{shown}` was left alone: its undo copy could not be kept: {err}");
     ToolError::new(ErrorKind::Unrecorded, message)
@@ -273,12 +278,12 @@ fn unkept(shown: &str, err: &std::io::Error) -> ToolError {
 }
 
 /// Reads on only while the call is wanted.
-struct Wanted<'a> {
+struct CancellableReader<'a> {
     inner: File,
     cancel: &'a Cancel,
 }
 
-impl std::io::Read for Wanted<'_> {
+impl std::io::Read for CancellableReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         if self.cancel.is_cancelled() {
             return Err(std::io::Error::other("cancelled"));

@@ -9,9 +9,9 @@ use rustix::fs::FileType;
 use toolcrib_core::search::AccessMeta;
 use toolcrib_core::{ErrorKind, SearchableTree, ToolError, Usage};
 
-use crate::confine::{Hardlinks, Purpose, Workspace};
-use crate::fault::outside;
-use crate::root::{Root, is_special};
+use crate::files::errno::outside;
+use crate::files::root::{Root, is_special};
+use crate::files::workspace::{Hardlinks, Purpose, Workspace};
 use crate::usage;
 
 /// One root of a workspace, to be searched.
@@ -53,7 +53,7 @@ impl SearchableTree for SearchRoot {
 
     fn directory(&self, path: &str) -> Result<Option<PathBuf>, ToolError> {
         let workspace = &self.workspace;
-        let place = workspace.place(path)?;
+        let place = workspace.locate(path)?;
         if !std::ptr::eq(place.root, self.root()) {
             return Ok(None);
         }

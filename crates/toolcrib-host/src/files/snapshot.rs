@@ -10,10 +10,9 @@ use rustix::fs::readlinkat;
 use toolcrib_core::change::{ConcurrentChanges, Snapshot};
 use toolcrib_core::{Cancel, Change, ChangeKind, Doubt, ErrorKind, Image, ToolError};
 
-use crate::alter::sha256;
-use crate::confine::{CallFiles, Purpose, Workspace};
-use crate::target::Target;
-use crate::temporary::looks;
+use crate::files::image::{image_without_content, is_same_image, sha256};
+use crate::files::target::Target;
+use crate::files::workspace::{CallFiles, Purpose, Workspace};
 
 /// Of more files than this, the rest are not kept; nor are more places noted where there is none yet.
 const MOST_FILES: usize = 256;
@@ -76,11 +75,11 @@ impl CallFiles {
 
     /// What is at a path that no link leads to; nothing if it is no file, an error if it is one that cannot be kept.
     fn held(&self, path: &str, room: u64) -> Result<Option<Snapshot>, ToolError> {
-        let Ok(place) = self.workspace.place(path) else { return Ok(None) };
+        let Ok(place) = self.workspace.locate(path) else { return Ok(None) };
         if place.is_written_as_directory() || place.below.file_name().is_none() {
             return Ok(None);
         }
-        let target = match self.resolved_for(&place, Purpose::Read) {
+        let target = match self.target_at(&place, Purpose::Read) {
             Ok(Some(target)) => target,
             Ok(None) => {
                 // Its folder may come to be, and it in there.
@@ -130,8 +129,8 @@ impl CallFiles {
                 // It is as somebody else left it, who found it as it was before.
                 Ok(Theirs::From(found, left))
                     if left.is_some()
-                        && is_same(left.as_ref(), change.after.as_ref())
-                        && is_same(found.as_ref(), held.change.before.as_ref()) =>
+                        && is_same_image(left.as_ref(), change.after.as_ref())
+                        && is_same_image(found.as_ref(), held.change.before.as_ref()) =>
                 {
                     continue;
                 }
@@ -176,8 +175,8 @@ impl CallFiles {
 
     /// What is at the place of a change by now; an error if that is nothing to look at.
     fn now_at(&self, change: &Change, left: &mut u64) -> Result<Option<Image>, ToolError> {
-        let place = self.place_of(change)?;
-        let target = match self.resolved_for(&place, Purpose::Read) {
+        let place = self.rooted_path_of(change)?;
+        let target = match self.target_at(&place, Purpose::Read) {
             Ok(Some(target)) => target,
             // A link or a file stands where its directory was.
             Err(err) if err.kind == ErrorKind::Changed => return Ok(None),
@@ -205,7 +204,8 @@ fn content_of(target: &Target<'_>, room: u64) -> Result<Option<(Image, Vec<u8>)>
         return Err(too_large());
     }
     let size = content.len() as u64;
-    let image = Image { sha256: sha256(&content), size, ..looks(file.as_fd(), meta) };
+    let image =
+        Image { sha256: sha256(&content), size, ..image_without_content(file.as_fd(), meta) };
     Ok(Some((image, content)))
 }
 
@@ -233,14 +233,6 @@ fn theirs(others: &ConcurrentChanges, change: &Change) -> Theirs {
     };
     let last = here.next_back().unwrap_or(first);
     Theirs::From(first.before.clone(), last.after.clone())
-}
-
-fn is_same(a: Option<&Image>, b: Option<&Image>) -> bool {
-    match (a, b) {
-        (Some(a), Some(b)) => a.is_same(b),
-        (None, None) => true,
-        _ => false,
-    }
 }
 
 fn too_large() -> ToolError {

@@ -7,8 +7,8 @@ use std::path::{Component, Path, PathBuf};
 
 use toolcrib_core::capability::Resolved;
 
-use crate::root::Root;
-use crate::spelling::{spelt, spelt_root};
+use crate::files::root::Root;
+use crate::files::spelling::{spelt, spelt_root};
 
 /// More links than this lead in a circle.
 const MOST_LINKS: usize = 40;

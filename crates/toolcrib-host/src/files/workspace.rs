@@ -1,35 +1,26 @@
-//! Reading beneath the roots: every path is opened by the kernel below a handle, then looked at, and
-//! never the other way round.
+//! The workspace: the roots that calls are confined to, and the checks that every opened file passes. A path is opened
+//! by the kernel below a handle and checked afterwards, never the other way round.
 
-use std::collections::{BinaryHeap, HashMap};
-use std::ffi::OsString;
+use std::collections::HashMap;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use rustix::fs::{
-    Access, AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, accessat, fstat, statat,
-};
-use toolcrib_core::escape::name;
+use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags, Stat, accessat, fstat, statat};
 use toolcrib_core::{
-    CallId, Cancel, Change, ChangeJournal, Clock, Content, Entry, EntryKind, ErrorKind, Listing,
-    Meta, Snapshots, ToolError, Tree,
+    CallId, Cancel, Change, ChangeJournal, Clock, EntryKind, ErrorKind, Snapshots, ToolError,
 };
 
-use crate::fault::{fault, outside};
-use crate::place::Place;
-use crate::protect;
-use crate::root::{Root, is_special, real_path};
-use crate::sight::Sight;
-
-/// How much of a file is read at once, between two looks at whether the call is still wanted.
-const CHUNK: usize = 256 << 10;
+use crate::files::errno::{errno_error, outside};
+use crate::files::protect;
+use crate::files::root::{Root, is_special, real_path};
+use crate::files::rooted_path::RootedPath;
+use crate::files::stamp::PinnedState;
 
 /// The roots that calls are confined to, and what holds inside them. Shared by all calls.
 pub struct Workspace {
     pub(crate) roots: Vec<Root>,
-    pub(crate) rules: Rules,
+    pub(crate) rules: FileRules,
     pub(crate) undo: UndoStore,
     pub(crate) clock: Arc<dyn Clock>,
     /// Folders below a root that no call may reach: our own state and settings.
@@ -48,7 +39,7 @@ pub struct UndoStore {
 
 /// What the operator set for files.
 #[derive(Clone, Debug)]
-pub struct Rules {
+pub struct FileRules {
     /// What to do with a file that has several names.
     pub hardlinks: Hardlinks,
     /// Names that no tool may change, beside the built-in ones.
@@ -67,6 +58,15 @@ pub enum Hardlinks {
     Allow,
 }
 
+/// Who owns a file that has no predecessor.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NewFileOwner {
+    /// The user of this process.
+    Process,
+    /// The owner of the directory that the file is made in.
+    ParentDirectory,
+}
+
 /// What opening a file is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
@@ -79,7 +79,7 @@ impl Workspace {
     /// reach even if they lie below a root.
     pub fn new(
         roots: Vec<Root>,
-        rules: Rules,
+        rules: FileRules,
         hidden: &[PathBuf],
         undo: UndoStore,
         clock: Arc<dyn Clock>,
@@ -103,32 +103,37 @@ impl Workspace {
             call,
             tool: tool.to_owned(),
             cancel,
-            made: Mutex::default(),
+            changes: Mutex::default(),
             pinned: Mutex::default(),
         }
     }
 
-    pub(crate) fn place<'a>(&'a self, path: &'a str) -> Result<Place<'a>, ToolError> {
-        let place = Place::parse(&self.roots, path)?;
+    pub(crate) fn locate<'a>(&'a self, path: &'a str) -> Result<RootedPath<'a>, ToolError> {
+        let place = RootedPath::parse(&self.roots, path)?;
         place.root.verify()?;
         Ok(place)
     }
 
     /// Opens what is at `place`, a file or a directory.
-    pub(crate) fn open(&self, place: &Place<'_>) -> Result<(OwnedFd, Stat), ToolError> {
-        let failed = |errno| fault(errno, place.shown);
-        peek(place)?;
+    pub(crate) fn open(&self, place: &RootedPath<'_>) -> Result<(OwnedFd, Stat), ToolError> {
+        let failed = |errno| errno_error(errno, place.shown);
+        open_path(place)?;
         // Without NONBLOCK a pipe put there since would hold the call until somebody writes to it.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = place.root.open_below(&place.below, flags, Mode::empty()).map_err(failed)?;
         let meta = fstat(&file).map_err(failed)?;
-        self.admit(place.root, &file, place.shown)?;
+        self.check_reachable(place.root, &file, place.shown)?;
         Ok((file, meta))
     }
 
     /// Fails if an open file or directory is one that calls may not have whatever its path.
-    pub(crate) fn admit(&self, root: &Root, file: &OwnedFd, shown: &str) -> Result<(), ToolError> {
-        let meta = fstat(file).map_err(|errno| fault(errno, shown))?;
+    pub(crate) fn check_reachable(
+        &self,
+        root: &Root,
+        file: &OwnedFd,
+        shown: &str,
+    ) -> Result<(), ToolError> {
+        let meta = fstat(file).map_err(|errno| errno_error(errno, shown))?;
         if meta.st_dev != root.id().device && is_special(file) {
             let message = format!("`{shown}` is on a special file system of the kernel");
             return Err(ToolError::new(ErrorKind::NotRegular, message).at(shown));
@@ -141,9 +146,14 @@ impl Workspace {
             return Err(outside(shown));
         }
         match path.strip_prefix(root.path()) {
-            Ok(below) if self.is_root_user => check_way(root, below, shown),
+            Ok(below) if self.is_root_user => check_passable(root, below, shown),
             _ => Ok(()),
         }
+    }
+
+    /// Returns who owns new files. What the superuser makes belongs to the owner of the directory.
+    pub(crate) fn new_file_owner(&self) -> NewFileOwner {
+        if self.is_root_user { NewFileOwner::ParentDirectory } else { NewFileOwner::Process }
     }
 
     /// Whether some of our own folders are below a root.
@@ -172,7 +182,7 @@ impl Workspace {
     /// Opens a regular file.
     pub(crate) fn open_file(
         &self,
-        place: &Place<'_>,
+        place: &RootedPath<'_>,
         purpose: Purpose,
     ) -> Result<(OwnedFd, Stat), ToolError> {
         let (file, meta) = self.open(place)?;
@@ -236,8 +246,8 @@ impl Workspace {
 }
 
 /// Finds what is at `place` without opening it: opening a pipe or a device is an act in itself.
-fn peek(place: &Place<'_>) -> Result<(OwnedFd, Stat), ToolError> {
-    let failed = |errno| fault(errno, place.shown);
+pub(crate) fn open_path(place: &RootedPath<'_>) -> Result<(OwnedFd, Stat), ToolError> {
+    let failed = |errno| errno_error(errno, place.shown);
     let there = place.root.open_below(&place.below, OFlags::PATH, Mode::empty()).map_err(failed)?;
     let meta = fstat(&there).map_err(failed)?;
     if kind_of(FileType::from_raw_mode(meta.st_mode)) == EntryKind::Special {
@@ -257,11 +267,11 @@ pub fn real_place(path: &Path) -> PathBuf {
 }
 
 /// Holds root to directories that their owners could pass through.
-fn check_way(root: &Root, below: &Path, shown: &str) -> Result<(), ToolError> {
+fn check_passable(root: &Root, below: &Path, shown: &str) -> Result<(), ToolError> {
     for directory in below.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty()) {
         let meta = statat(root.handle(), directory, AtFlags::SYMLINK_NOFOLLOW);
         if meta.is_ok_and(|meta| meta.st_mode & 0o100 == 0) {
-            return Err(fault(rustix::io::Errno::ACCESS, shown));
+            return Err(errno_error(rustix::io::Errno::ACCESS, shown));
         }
     }
     Ok(())
@@ -277,115 +287,8 @@ pub struct CallFiles {
     pub(crate) call: CallId,
     pub(crate) tool: String,
     pub(crate) cancel: Cancel,
-    pub(crate) made: Mutex<Vec<Change>>,
-    pub(crate) pinned: Mutex<HashMap<String, Vec<Sight>>>,
-}
-
-impl CallFiles {
-    /// Reads an open file up to `most` bytes, however large it says it is.
-    pub(crate) fn drain(
-        &self,
-        file: &OwnedFd,
-        meta: &Stat,
-        most: u64,
-        shown: &str,
-    ) -> Result<Content, ToolError> {
-        let size = u64::try_from(meta.st_size).unwrap_or(0);
-        let most = usize::try_from(most).unwrap_or(usize::MAX);
-        // One byte past the stated size tells a file that ended from one that grew.
-        let stated = usize::try_from(size).unwrap_or(usize::MAX).saturating_add(1);
-        let mut bytes: Vec<u8> = Vec::with_capacity(stated.min(most).min(CHUNK));
-        while bytes.len() < most {
-            let want = (most - bytes.len()).min(CHUNK);
-            bytes.reserve(want.min(stated.saturating_sub(bytes.len()).max(4096)));
-            let room = want.min(bytes.capacity() - bytes.len());
-            let start = bytes.len();
-            bytes.resize(start + room, 0);
-            let got = match rustix::io::read(file, &mut bytes[start..]) {
-                Ok(got) => got,
-                Err(rustix::io::Errno::INTR) => {
-                    bytes.truncate(start);
-                    continue;
-                }
-                Err(errno) => return Err(fault(errno, shown)),
-            };
-            bytes.truncate(start + got);
-            if got == 0 {
-                break;
-            }
-            self.cancel.check()?;
-        }
-        let size = size.max(bytes.len() as u64);
-        // A short file that says it is long (a truncated one) ends where its bytes end.
-        let size = if bytes.len() < most { bytes.len() as u64 } else { size };
-        Ok(Content { bytes, size })
-    }
-}
-
-impl Tree for CallFiles {
-    fn stat(&self, path: &str) -> Result<Meta, ToolError> {
-        let place = self.workspace.place(path)?;
-        let (file, meta) = peek(&place)?;
-        self.workspace.admit(place.root, &file, path)?;
-        let kind = kind_of(FileType::from_raw_mode(meta.st_mode));
-        if kind == EntryKind::File {
-            self.workspace.check_file(&file, &meta, path, Purpose::Read)?;
-        }
-        Ok(Meta { kind, size: u64::try_from(meta.st_size).unwrap_or(0) })
-    }
-
-    fn read(&self, path: &str, most: u64) -> Result<Content, ToolError> {
-        let place = self.workspace.place(path)?;
-        let (file, meta) = self.workspace.open_file(&place, Purpose::Read)?;
-        self.drain(&file, &meta, most, path)
-    }
-
-    fn list(&self, path: &str, most: usize) -> Result<Listing, ToolError> {
-        let place = self.workspace.place(path)?;
-        let (file, meta) = self.workspace.open(&place)?;
-        if FileType::from_raw_mode(meta.st_mode) != FileType::Directory {
-            let message = format!("`{path}` is not a directory");
-            return Err(ToolError::new(ErrorKind::NotDirectory, message).at(path));
-        }
-        self.workspace.check_access(&file, &meta, path, Purpose::Read)?;
-        let directory = Dir::read_from(&file).map_err(|errno| fault(errno, path))?;
-        let mut first: BinaryHeap<(OsString, u8)> = BinaryHeap::new();
-        let mut listing = Listing::default();
-        for (index, entry) in directory.enumerate() {
-            if index % 1024 == 0 {
-                self.cancel.check()?;
-            }
-            let entry = entry.map_err(|errno| fault(errno, path))?;
-            let bytes = entry.file_name().to_bytes();
-            if bytes == b"." || bytes == b".." {
-                continue;
-            }
-            let kind = match entry.file_type() {
-                FileType::Unknown => statat(&file, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)
-                    .map_or(FileType::Unknown, |meta| FileType::from_raw_mode(meta.st_mode)),
-                known => known,
-            };
-            let kind = kind_of(kind);
-            match kind {
-                EntryKind::Directory => listing.directories += 1,
-                EntryKind::File | EntryKind::Link | EntryKind::Special => listing.files += 1,
-            }
-            first.push((OsString::from_vec(bytes.to_vec()), kind as u8));
-            if first.len() > most {
-                first.pop();
-            }
-        }
-        let kinds = [EntryKind::File, EntryKind::Directory, EntryKind::Link, EntryKind::Special];
-        listing.entries = first
-            .into_sorted_vec()
-            .into_iter()
-            .map(|(bytes, kind)| Entry {
-                name: name(bytes.as_encoded_bytes()).into_owned(),
-                kind: kinds[usize::from(kind)],
-            })
-            .collect();
-        Ok(listing)
-    }
+    pub(crate) changes: Mutex<Vec<Change>>,
+    pub(crate) pinned: Mutex<HashMap<String, Vec<PinnedState>>>,
 }
 
 pub(crate) fn kind_of(kind: FileType) -> EntryKind {

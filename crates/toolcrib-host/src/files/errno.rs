@@ -4,7 +4,7 @@ use rustix::io::Errno;
 use toolcrib_core::{ErrorKind, ToolError};
 
 /// Returns the error for a system call about `path` that failed.
-pub(crate) fn fault(errno: Errno, path: &str) -> ToolError {
+pub(crate) fn errno_error(errno: Errno, path: &str) -> ToolError {
     let (kind, what) = match errno {
         Errno::NOENT | Errno::NOTDIR => (ErrorKind::NotFound, "does not exist"),
         Errno::XDEV => return outside(path),
