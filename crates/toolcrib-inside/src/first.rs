@@ -124,25 +124,25 @@ fn verify_shield(path: &str, shield: &Shield) -> Result<(), StartFailure> {
     use rustix::fs::{
         AtFlags, CWD, Mode, OFlags, ResolveFlags, StatVfsMountFlags, StatxAttributes, StatxFlags,
     };
-    let odd = |what: &str| {
+    let fail = |what: &str| {
         StartFailure::new(StartStep::Verify, format!("`{path}` is not protected: {what}"))
     };
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let handle = rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
-        .map_err(|errno| odd(&io::Error::from(errno).to_string()))?;
+        .map_err(|errno| fail(&io::Error::from(errno).to_string()))?;
     let meta = rustix::fs::statx(&handle, "", AtFlags::EMPTY_PATH, StatxFlags::INO)
-        .map_err(|errno| odd(&io::Error::from(errno).to_string()))?;
+        .map_err(|errno| fail(&io::Error::from(errno).to_string()))?;
     let device = rustix::fs::makedev(meta.stx_dev_major, meta.stx_dev_minor);
     if (device, meta.stx_ino) != shield.is {
-        return Err(odd("another file took its place"));
+        return Err(fail("another file took its place"));
     }
     if !meta.stx_attributes.contains(StatxAttributes::MOUNT_ROOT) {
-        return Err(odd("nothing is mounted there"));
+        return Err(fail("nothing is mounted there"));
     }
     let mount =
-        rustix::fs::fstatvfs(&handle).map_err(|errno| odd(&io::Error::from(errno).to_string()))?;
+        rustix::fs::fstatvfs(&handle).map_err(|errno| fail(&io::Error::from(errno).to_string()))?;
     if shield.is_read_only && !mount.f_flag.contains(StatVfsMountFlags::RDONLY) {
-        return Err(odd("it is writable"));
+        return Err(fail("it is writable"));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Extended attributes: a file's own and its access list, kept and given back.
+//! Extended attributes of files, access control lists included: saved and restored.
 
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
@@ -6,10 +6,10 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fremovexattr, fsetxattr};
 use toolcrib_core::canonical::hex;
 
-/// The access list.
-const ACCESS: &str = "system.posix_acl_access";
+/// The attribute that holds the access control list.
+const ACCESS_LIST: &str = "system.posix_acl_access";
 
-/// Returns a file's attributes. Those that lend powers, or that only the system may set, are left
+/// Returns the attributes of a file. Attributes that grant privileges, or that only the system may set, are left
 /// out: they do not pass to new content.
 pub(crate) fn read(file: BorrowedFd<'_>) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
@@ -17,7 +17,7 @@ pub(crate) fn read(file: BorrowedFd<'_>) -> BTreeMap<String, String> {
     let Ok(length) = flistxattr(file, &mut names) else { return found };
     for name in names[..length].split(|byte| *byte == 0) {
         let Ok(name) = std::str::from_utf8(name) else { continue };
-        if !name.starts_with("user.") && name != ACCESS {
+        if !name.starts_with("user.") && name != ACCESS_LIST {
             continue;
         }
         let mut value = vec![0_u8; 64 << 10];
@@ -30,10 +30,10 @@ pub(crate) fn read(file: BorrowedFd<'_>) -> BTreeMap<String, String> {
     found
 }
 
-/// Gives a new file these attributes and no access list but theirs: a default of the directory's must
-/// not give what the old file did not.
+/// Gives a new file these attributes, and no access control list but the one among them: a default list of the
+/// directory must not grant what the old file did not.
 pub(crate) fn write(file: BorrowedFd<'_>, attributes: &BTreeMap<String, String>) {
-    let _ = fremovexattr(file, ACCESS);
+    let _ = fremovexattr(file, ACCESS_LIST);
     for (name, text) in attributes {
         let digits = text.as_bytes().chunks_exact(2);
         let bytes: Option<Vec<u8>> = digits

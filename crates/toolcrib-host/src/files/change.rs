@@ -1,4 +1,4 @@
-//! Altering the tree: one change at a time, with what was there kept first and the change noted.
+//! Changing the tree: before each change, the old content is stored and the change is journaled.
 
 use std::fs::File;
 use std::io::Seek;
@@ -26,7 +26,7 @@ use crate::files::temporary_name::random_name;
 use crate::files::workspace::{CallFiles, Purpose};
 
 impl CallFiles {
-    /// Puts new content in place of what `target` holds. Its directory's lock is held.
+    /// Puts new content in the place of `target`. The caller holds the lock of its directory.
     pub(crate) fn commit(
         &self,
         target: &Target<'_>,
@@ -49,7 +49,7 @@ impl CallFiles {
         let change = self.change(kind, target.root, &target.below, before, Some(after));
         self.journaled(change, shown, || match (&target.existing, mode) {
             (None, WriteMode::New) => temporary.link_as(target),
-            // Someone made it since we looked: their file is not ours to replace unseen.
+            // Another program made the file since the check. It must not be replaced unseen.
             (None, WriteMode::Replace) => temporary
                 .link_as(target)
                 .map_err(|err| if err.kind == ErrorKind::Exists { changed(shown) } else { err }),
@@ -59,7 +59,7 @@ impl CallFiles {
         Ok(if kind == ChangeKind::Created { Written::Created } else { Written::Replaced })
     }
 
-    /// Removes a file or link. Its directory's lock is held.
+    /// Removes a file or link. The caller holds the lock of its directory.
     pub(crate) fn remove_target(&self, target: &Target<'_>) -> Result<(), ToolError> {
         self.cancel.check()?;
         let shown = target.shown;
@@ -71,21 +71,21 @@ impl CallFiles {
             self.change(ChangeKind::Removed, target.root, &target.below, Some(before), None);
         let parent = target.parent.as_fd();
         self.journaled(change, shown, || {
-            // Taken aside first, and only what was kept is thrown away.
-            let aside = random_name();
+            // The file is renamed first, and only the content that was stored is removed.
+            let temporary = random_name();
             let free = RenameFlags::NOREPLACE;
-            renameat_with(parent, &target.name, parent, &aside, free)
+            renameat_with(parent, &target.name, parent, &temporary, free)
                 .map_err(|errno| errno_error(errno, shown))?;
-            let kept = stamp_of(meta);
-            match stat_entry(parent, &aside) {
-                Some(old) if kept.has_same_content(&stamp_of(&old)) => {
-                    discard(parent, &aside, &old);
+            let stored = stamp_of(meta);
+            match stat_entry(parent, &temporary) {
+                Some(old) if stored.has_same_content(&stamp_of(&old)) => {
+                    discard(parent, &temporary, &old);
                     Ok(())
                 }
-                _ => match renameat_with(parent, &aside, parent, &target.name, free) {
+                _ => match renameat_with(parent, &temporary, parent, &target.name, free) {
                     Ok(()) => Err(changed(shown)),
                     Err(_) => Err(changed(shown)
-                        .hint(format!("what was there is in `{}` now", aside.display()))),
+                        .hint(format!("the file is now named `{}`", temporary.display()))),
                 },
             }
         })?;
@@ -93,7 +93,7 @@ impl CallFiles {
         Ok(())
     }
 
-    /// Makes `wanted`, a directory below a root, and its missing parents. Returns those it made.
+    /// Makes the directory `wanted` below a root, and its missing parents. Returns the paths of those it made.
     pub(crate) fn make_directories(
         &self,
         place: &RootedPath<'_>,
@@ -102,7 +102,7 @@ impl CallFiles {
         self.make_directories_as(place, wanted, Mode::from_raw_mode(0o777))
     }
 
-    /// The same with this mode, as far as the process may give it.
+    /// Makes the directory `wanted` and its missing parents with this mode, as far as the process may.
     pub(crate) fn make_directories_as(
         &self,
         place: &RootedPath<'_>,
@@ -123,7 +123,7 @@ impl CallFiles {
             self.workspace.check_access(&handle, &parent, place.shown, Purpose::Write)?;
             let is_made = match mkdirat(&handle, name, mode) {
                 Ok(()) => true,
-                // Made by somebody else since: just as good.
+                // Another program made it since, which is just as good.
                 Err(Errno::EXIST) => false,
                 Err(errno) => return Err(errno_error(errno, place.shown)),
             };
@@ -148,7 +148,8 @@ impl CallFiles {
         Ok(made)
     }
 
-    /// Takes back directories that were made for a write that then failed.
+    /// Removes the directories that were made for a write that then failed: all changes of the call from the number
+    /// `from` on.
     pub(crate) fn remove_made_directories(&self, from: usize) {
         let made: Vec<Change> = {
             let mut made = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -160,7 +161,7 @@ impl CallFiles {
             let root = self.workspace.roots.iter().find(|root| root.id() == change.root_id);
             if let (Some(root), Some(name)) = (root, below.file_name())
                 && let Ok(parent) = root.open_resolved(below.parent().unwrap_or(Path::new("")))
-                // Not empty any more means someone uses it: then it stays, and stays noted.
+                // A directory that is not empty any more is in use. It stays, and stays in the journal.
                 && unlinkat(&parent, name, AtFlags::REMOVEDIR).is_ok()
             {
                 let _ = self.workspace.undo.journal.retract(change);
@@ -168,7 +169,7 @@ impl CallFiles {
         }
     }
 
-    /// Keeps what is at `target` and returns its image.
+    /// Stores what is at `target` for undo, and returns its image.
     fn store_before(
         &self,
         target: &Target<'_>,
@@ -176,8 +177,8 @@ impl CallFiles {
         meta: &Stat,
     ) -> Result<Image, ToolError> {
         let shown = target.shown;
-        let unkept = |err: &std::io::Error| unkept(shown, err);
-        let kept = if target.is_link() {
+        let failed = |err: &std::io::Error| no_undo_copy(shown, err);
+        let stored = if target.is_link() {
             let link = readlinkat(&target.parent, &target.name, Vec::new())
                 .map_err(|errno| errno_error(errno, shown))?;
             self.workspace.undo.journal.store(&mut link.as_bytes())
@@ -185,25 +186,26 @@ impl CallFiles {
             let most = self.workspace.rules.undo_bytes;
             if u64::try_from(meta.st_size).unwrap_or(0) > most {
                 let message = format!(
-                    "`{shown}` has {} bytes, and undo copies are kept up to {most}",
+                    "`{shown}` has {} bytes, and undo copies are limited to {most} bytes",
                     meta.st_size
                 );
                 return Err(ToolError::new(ErrorKind::TooLarge, message)
                     .hint("change it yourself, or raise `undo.max_bytes` in your own settings")
                     .at(shown));
             }
-            let mut copy = File::from(file.try_clone().map_err(|err| unkept(&err))?);
-            copy.rewind().map_err(|err| unkept(&err))?;
+            let mut copy = File::from(file.try_clone().map_err(|err| failed(&err))?);
+            copy.rewind().map_err(|err| failed(&err))?;
             self.workspace
                 .undo
                 .journal
                 .store(&mut CancellableReader { inner: copy, cancel: &self.cancel })
         };
         self.cancel.check()?;
-        let (sha256, size) = kept.map_err(|err| unkept(&err))?;
+        let (sha256, size) = stored.map_err(|err| failed(&err))?;
         Ok(Image { sha256, size, ..image_without_content(file.as_fd(), meta) })
     }
 
+    /// Returns the journal entry for a change of this call.
     pub(crate) fn change(
         &self,
         kind: ChangeKind,
@@ -227,7 +229,7 @@ impl CallFiles {
         }
     }
 
-    /// Makes a change that is noted first, and noted as not made if it fails.
+    /// Journals a change, makes it, and retracts it from the journal if it fails.
     pub(crate) fn journaled(
         &self,
         change: Change,
@@ -247,22 +249,24 @@ impl CallFiles {
         }
     }
 
+    /// Journals a change.
     pub(crate) fn append_to_journal(&self, change: &Change, shown: &str) -> Result<(), ToolError> {
-        self.workspace.undo.journal.append(change).map_err(|err| unkept(shown, &err))
+        self.workspace.undo.journal.append(change).map_err(|err| no_undo_copy(shown, &err))
     }
 
+    /// Adds a change to those that the call has made.
     pub(crate) fn remember_change(&self, change: Change) {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner).push(change);
     }
 }
 
-/// Gives a new directory the owner of the one it is in.
+/// Gives a new directory the owner of its parent.
 fn inherit_owner(directory: BorrowedFd<'_>, like: &Stat) {
     let owner = (Uid::from_raw(like.st_uid), Gid::from_raw(like.st_gid));
     let _ = chownat(directory, "", Some(owner.0), Some(owner.1), AtFlags::EMPTY_PATH);
 }
 
-/// Makes a directory's entries durable, as far as the file system lets us.
+/// Makes the entries of a directory durable, as far as the file system allows.
 pub(crate) fn sync_directory(directory: BorrowedFd<'_>) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     if let Ok(directory) = openat(directory, ".", flags, Mode::empty()) {
@@ -270,14 +274,15 @@ pub(crate) fn sync_directory(directory: BorrowedFd<'_>) {
     }
 }
 
-fn unkept(shown: &str, err: &std::io::Error) -> ToolError {
-    let message = format!("`{shown}` was left alone: its undo copy could not be kept: {err}");
+fn no_undo_copy(shown: &str, err: &std::io::Error) -> ToolError {
+    let message =
+        format!("`{shown}` was not changed, because its undo copy could not be saved: {err}");
     ToolError::new(ErrorKind::Unrecorded, message)
-        .hint("check that the state folder can be written and its disk is not full")
+        .hint("check that the state folder is writable and its disk is not full")
         .at(shown)
 }
 
-/// Reads on only while the call is wanted.
+/// A reader that fails once the call is cancelled.
 struct CancellableReader<'a> {
     inner: File,
     cancel: &'a Cancel,

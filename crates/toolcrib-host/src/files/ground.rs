@@ -1,4 +1,4 @@
-//! A root as a search sees it: by handle, under the same rules that hold for reading.
+//! A root as a search sees it: by handle, under the same rules as for reading.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,14 +14,14 @@ use crate::files::root::{Root, is_special};
 use crate::files::workspace::{Hardlinks, Purpose, Workspace};
 use crate::usage;
 
-/// One root of a workspace, to be searched.
+/// One root of a workspace, for searches.
 pub struct SearchRoot {
     workspace: Arc<Workspace>,
     index: usize,
 }
 
 impl Workspace {
-    /// Returns the roots, the first of them the one that relative paths start from.
+    /// Returns the roots. Relative paths start from the first one.
     pub fn search_roots(self: &Arc<Self>) -> Vec<SearchRoot> {
         let root = |index| SearchRoot { workspace: Arc::clone(self), index };
         (0..self.roots.len()).map(root).collect()
@@ -67,7 +67,7 @@ impl SearchableTree for SearchRoot {
     }
 
     fn may_enter(&self, directory: BorrowedFd<'_>, access: AccessMeta) -> bool {
-        // Root is held to what the owner could do.
+        // The superuser is held to what the owner could do.
         let may = !self.workspace.is_root_user || access.mode & 0o500 == 0o500;
         may && !self.is_foreign(directory, access)
     }
@@ -90,7 +90,9 @@ impl SearchableTree for SearchRoot {
             return Some("permission denied");
         }
         if access.links > 1 && self.workspace.rules.hardlinks == Hardlinks::Refuse {
-            return Some("it has several names (hard links), and one of them may be outside");
+            return Some(
+                "it has several names (hard links), and one of them may be outside the workspace",
+            );
         }
         self.is_foreign(file, access).then_some("it is on a special file system of the kernel")
     }

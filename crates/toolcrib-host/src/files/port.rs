@@ -1,4 +1,4 @@
-//! The files of a workspace as tools change them.
+//! The port through which tools change the files of a workspace.
 
 use std::os::fd::AsFd;
 use std::path::{Component, Path};
@@ -11,7 +11,7 @@ use toolcrib_core::{Change, ErrorKind, Files, ToolError};
 
 use crate::files::errno::{changed, errno_error};
 use crate::files::image::image_without_content;
-use crate::files::lock::{DirectoryLock, hold};
+use crate::files::lock::DirectoryLock;
 use crate::files::resolve::resolve;
 use crate::files::spelling::{spelt, spelt_root};
 use crate::files::target::{MOST_LOOKUPS, Target, deepest_existing};
@@ -19,7 +19,7 @@ use crate::files::temporary::{NewContent, NewMetadata};
 use crate::files::workspace::{CallFiles, Purpose};
 
 impl CallFiles {
-    /// Finds the target of a write and holds its lock. Missing parents are made.
+    /// Finds the target of a write and locks its directory. Missing parents are made.
     fn lock_target<'a>(&'a self, path: &'a str) -> Result<(Target<'a>, DirectoryLock), ToolError> {
         for _ in 0..MOST_LOOKUPS {
             let Some(target) = self.target(path)? else {
@@ -28,11 +28,11 @@ impl CallFiles {
                 self.make_directories(&place, &parent)?;
                 continue;
             };
-            let held = hold(&target, &self.cancel)?;
+            let lock = DirectoryLock::acquire(&target, &self.cancel)?;
             // Whoever held the lock before may have put another file there.
             match self.target(path)? {
-                Some(now) if now.below == target.below && held.check(&now).is_ok() => {
-                    return Ok((now, held));
+                Some(now) if now.below == target.below && lock.check_covers(&now).is_ok() => {
+                    return Ok((now, lock));
                 }
                 _ => {}
             }
@@ -40,14 +40,14 @@ impl CallFiles {
         Err(changed(path))
     }
 
-    /// Fails if `target` is not what a person saw when they were asked about it.
+    /// Fails if `target` is not what a person saw when they approved the call.
     fn check_pin(&self, target: &Target<'_>) -> Result<(), ToolError> {
         let pinned = self.pinned.lock().unwrap_or_else(PoisonError::into_inner);
         match pinned.get(target.shown) {
             Some(states) if !states.contains(&target.pinned_state()) => {
-                let message = format!("`{}` is not what it was when it was approved", target.shown);
+                let message = format!("`{}` changed after the call was approved", target.shown);
                 Err(ToolError::new(ErrorKind::Changed, message)
-                    .hint("look at it again and repeat the call")
+                    .hint("read the file again and repeat the call")
                     .at(target.shown)
                     .with("reason", "changed_since_approval"))
             }
@@ -96,7 +96,7 @@ impl Files for CallFiles {
     fn write(&self, path: &str, bytes: &[u8], mode: WriteMode) -> Result<Written, ToolError> {
         let before = self.count_changes();
         let written = (|| {
-            let (target, _held) = self.lock_target(path)?;
+            let (target, _lock) = self.lock_target(path)?;
             if mode == WriteMode::New && target.existing.is_some() {
                 return Err(errno_error(Errno::EXIST, path));
             }
@@ -117,7 +117,7 @@ impl Files for CallFiles {
             let message = format!("`{from}` has {} bytes, and the limit is {most}", content.size);
             return Err(ToolError::new(ErrorKind::TooLarge, message).at(from));
         }
-        let (target, _held) = self.lock_target(to)?;
+        let (target, _lock) = self.lock_target(to)?;
         self.check_pin(&target)?;
         let metadata = NewMetadata::Like(image_without_content(file.as_fd(), &meta));
         self.commit(&target, &NewContent { bytes: &content.bytes, metadata }, WriteMode::Replace)
@@ -125,7 +125,7 @@ impl Files for CallFiles {
 
     fn update(&self, path: &str, most: u64, edit: &mut EditFn<'_>) -> Result<(), ToolError> {
         let Some(_) = self.target(path)? else { return Err(errno_error(Errno::NOENT, path)) };
-        let (target, _held) = self.lock_target(path)?;
+        let (target, _lock) = self.lock_target(path)?;
         self.check_pin(&target)?;
         let Some((file, meta)) = &target.existing else {
             return Err(errno_error(Errno::NOENT, path));
@@ -151,7 +151,7 @@ impl Files for CallFiles {
                 if FileType::from_raw_mode(meta.st_mode) == FileType::Directory {
                     return Ok(Vec::new());
                 }
-                let message = format!("`{path}` is there already, and is not a directory");
+                let message = format!("`{path}` already exists and is not a directory");
                 return Err(ToolError::new(ErrorKind::NotDirectory, message).at(path));
             }
             Err(Errno::NOENT) => {}
@@ -170,12 +170,12 @@ impl Files for CallFiles {
     }
 
     fn remove(&self, path: &str) -> Result<(), ToolError> {
-        let held = hold(&self.removal_target(path)?, &self.cancel)?;
+        let lock = DirectoryLock::acquire(&self.removal_target(path)?, &self.cancel)?;
         let target = self.removal_target(path)?;
-        held.check(&target)?;
+        lock.check_covers(&target)?;
         self.check_pin(&target)?;
         let removed = self.remove_target(&target);
-        drop(held);
+        drop(lock);
         removed
     }
 

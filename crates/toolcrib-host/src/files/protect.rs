@@ -6,26 +6,28 @@ use std::path::Path;
 use toolcrib_core::escape::fold;
 use toolcrib_core::{ErrorKind, ToolError};
 
-/// Protected wherever they stand, with everything below them.
-const ALWAYS: [&str; 2] = [".git", ".toolcrib"];
+use crate::files::temporary_name;
 
-/// Fails if a name on `resolved`, a path with no link in it, is protected. Spellings that only look
-/// different, or that a file system without letter case would take for the same, count as the same.
+/// Names that are protected wherever they are, with everything below them.
+const ALWAYS_PROTECTED: [&str; 2] = [".git", ".toolcrib"];
+
+/// Fails if a name on `resolved`, a path without links, is protected. Names that look the same, or that a file
+/// system without letter case would take for the same, count as the same.
 pub(crate) fn check(resolved: &Path, extra: &[String], shown: &str) -> Result<(), ToolError> {
     for component in resolved.components() {
         let name = fold(&String::from_utf8_lossy(component.as_os_str().as_bytes()));
         let name = name.trim_end_matches(['.', ' ']);
-        if name.starts_with(".toolcrib-") && name.ends_with('~') {
-            let message = format!("`{shown}` has a name that is kept for files on their way");
+        if name.starts_with(temporary_name::PREFIX) && name.ends_with(temporary_name::SUFFIX) {
+            let message = format!("`{shown}` has a name that is reserved for temporary files");
             return Err(ToolError::new(ErrorKind::Protected, message)
                 .hint("choose another name")
                 .at(shown));
         }
-        let protected = ALWAYS.iter().copied().chain(extra.iter().map(String::as_str));
+        let protected = ALWAYS_PROTECTED.iter().copied().chain(extra.iter().map(String::as_str));
         if let Some(name) = protected.into_iter().find(|protected| fold(protected) == name) {
             let message = format!("`{shown}` is protected: no tool may change what is in `{name}`");
             return Err(ToolError::new(ErrorKind::Protected, message)
-                .hint("make this change yourself if it is wanted")
+                .hint("make this change yourself if you want it")
                 .at(shown));
         }
     }
@@ -36,10 +38,8 @@ pub(crate) fn check(resolved: &Path, extra: &[String], shown: &str) -> Result<()
 mod tests {
     use super::*;
 
-    #[track_caller]
-    fn check_path(path: &str, is_protected: bool) {
-        let extra = ["Secrets".to_owned()];
-        assert_eq!(check(Path::new(path), &extra, path).is_err(), is_protected, "{path}");
+    fn is_protected(path: &str) -> bool {
+        check(Path::new(path), &["Secrets".to_owned()], path).is_err()
     }
 
     #[test]
@@ -56,14 +56,14 @@ mod tests {
             ".toolcrib-0123~",
             "secrets/key",
         ] {
-            check_path(path, true);
+            assert!(is_protected(path), "{path}");
         }
     }
 
     #[test]
     fn neighbours_are_not_protected() {
         for path in [".gitignore", ".github/workflows/ci.yml", "git/config", "src/.gitkeep"] {
-            check_path(path, false);
+            assert!(!is_protected(path), "{path}");
         }
     }
 }

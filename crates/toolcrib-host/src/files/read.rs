@@ -16,7 +16,7 @@ use crate::files::workspace::{CallFiles, Purpose, kind_of, open_path};
 const READ_CHUNK_BYTES: usize = 256 << 10;
 
 impl CallFiles {
-    /// Reads an open file up to `most` bytes, however large it says it is.
+    /// Reads up to `most` bytes of an open file, whatever its stated size.
     pub(crate) fn read_up_to(
         &self,
         file: &OwnedFd,
@@ -50,7 +50,7 @@ impl CallFiles {
             self.cancel.check()?;
         }
         let size = size.max(bytes.len() as u64);
-        // A short file that says it is long (a truncated one) ends where its bytes end.
+        // A file that was truncated since ends where its bytes end.
         let size = if bytes.len() < most { bytes.len() as u64 } else { size };
         Ok(Content { bytes, size })
     }

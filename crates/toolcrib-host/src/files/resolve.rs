@@ -1,5 +1,4 @@
-//! Where a path leads for someone who follows every link, as commands do. Nothing is opened by this: it is for
-//! those who decide.
+//! Resolves a path for those who decide about a call: follows every link, as commands do, and opens nothing.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -10,11 +9,11 @@ use toolcrib_core::capability::Resolved;
 use crate::files::root::Root;
 use crate::files::spelling::{spelt, spelt_root};
 
-/// More links than this lead in a circle.
+/// More links than this count as a circle.
 const MOST_LINKS: usize = 40;
 
-/// Follows `path` from the first of `roots`, or from `/`. Links are followed below the roots; what is outside is
-/// not looked at.
+/// Resolves `path` from the first of `roots`, or from `/`. Links are followed below the roots. Paths outside are
+/// not inspected.
 pub(crate) fn resolve(roots: &[Root], path: &str) -> Resolved {
     let start = roots.first().map_or_else(PathBuf::new, |root| root.path().to_owned());
     let mut parts: VecDeque<OsString> = VecDeque::new();

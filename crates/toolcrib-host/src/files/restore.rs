@@ -1,4 +1,4 @@
-//! Taking a change back: the place is found without following any link, and made what it was.
+//! Undoing a change: the file is found without following any link, and made what it was.
 
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -12,7 +12,7 @@ use toolcrib_core::{Change, ChangeKind, ErrorKind, Image, ToolError};
 use crate::files::change::sync_directory;
 use crate::files::errno::{changed, errno_error};
 use crate::files::image::is_same_image;
-use crate::files::lock::hold;
+use crate::files::lock::DirectoryLock;
 use crate::files::root::{Root, identify};
 use crate::files::rooted_path::RootedPath;
 use crate::files::spelling::unspelt;
@@ -36,7 +36,7 @@ impl Restore for CallFiles {
         match change.kind {
             ChangeKind::MadeDirectory => return self.unmake_directory(&place, change),
             ChangeKind::RemovedDirectory => {
-                // Its own directory must be there as it was, not a link that has its name.
+                // The parent directory must be the one it was, not a link with its name.
                 if self.writable_target_at(&place)?.is_none_or(|target| target.existing.is_some()) {
                     return Err(changed(place.shown));
                 }
@@ -46,10 +46,10 @@ impl Restore for CallFiles {
             ChangeKind::Created | ChangeKind::Replaced | ChangeKind::Removed => {}
         }
         let target = self.target_of(&place, change)?;
-        let held = hold(&target, &self.cancel)?;
-        // Looked at again under the lock: this is what will be replaced.
+        let lock = DirectoryLock::acquire(&target, &self.cancel)?;
+        // Found again under the lock, because this is what will be replaced.
         let target = self.writable_target_at(&place)?.ok_or_else(|| changed(place.shown))?;
-        held.check(&target)?;
+        lock.check_covers(&target)?;
         let now = self.image(&target)?;
         if let Expected::Exactly(image) = expected
             && !is_same_image(now.as_ref(), image)
@@ -59,7 +59,7 @@ impl Restore for CallFiles {
         match (&change.before, content) {
             (Some(before), Some(bytes)) if before.is_link => self.relink(&target, before, bytes)?,
             (Some(before), Some(bytes)) => {
-                // A mode that somebody set since is theirs.
+                // A mode that somebody set since is kept.
                 let mut image = before.clone();
                 if let (Some(now), Some(after)) = (now, &change.after)
                     && now.is_same(after)
@@ -79,6 +79,7 @@ impl Restore for CallFiles {
 }
 
 impl CallFiles {
+    /// Returns the path of a change below the root that it was made in.
     pub(crate) fn rooted_path_of<'a>(
         &'a self,
         change: &'a Change,
@@ -87,17 +88,20 @@ impl CallFiles {
         Ok(RootedPath { root, below: unspelt(&change.path), shown: &change.path })
     }
 
+    /// Returns the root that a change was made in. Fails if another directory has its name now.
     pub(crate) fn root_of(&self, change: &Change) -> Result<&Root, ToolError> {
         let root = self.workspace.roots.iter().find(|root| root.id() == change.root_id);
         let root = root.ok_or_else(|| {
-            let message = format!("`{}` is not the directory it was then", change.root);
+            let message =
+                format!("`{}` is not the directory that the change was made in", change.root);
             ToolError::new(ErrorKind::Unavailable, message).at(change.root.as_str())
         })?;
         root.verify()?;
         Ok(root)
     }
 
-    /// Finds the place of a change; its directory is made again if it is gone and was not empty.
+    /// Finds the target of a change. If its directory is gone and a file has to be put back, the directory is made
+    /// again.
     fn target_of<'a>(
         &self,
         place: &RootedPath<'a>,
@@ -108,13 +112,13 @@ impl CallFiles {
         }
         if change.before.is_some() {
             let parent = place.below.parent().unwrap_or(Path::new("")).to_owned();
-            // What it was open to is not known: to its owner alone, then.
+            // The old mode is not known, so only the owner gets access.
             self.make_directories_as(place, &parent, Mode::RWXU)?;
         }
         self.writable_target_at(place)?.ok_or_else(|| changed(place.shown))
     }
 
-    /// Makes a link that was there again.
+    /// Makes a removed link again.
     fn relink(&self, target: &Target<'_>, before: &Image, to: &[u8]) -> Result<(), ToolError> {
         if target.existing.is_some() {
             self.remove_target(target)?;
@@ -129,7 +133,7 @@ impl CallFiles {
         Ok(())
     }
 
-    /// Removes a directory that a call made, if it is still that one and holds nothing.
+    /// Removes a directory that a call made, if it is still that directory and is empty.
     fn unmake_directory(
         &self,
         place: &RootedPath<'_>,
@@ -155,7 +159,7 @@ impl CallFiles {
         });
         match removed {
             Ok(()) => Ok(PutBack::Done),
-            // Something else was put into it since, so it is not ours to take away.
+            // Something was put into the directory since, so it is not ours to remove.
             Err(err) if err.kind == ErrorKind::Exists => Ok(PutBack::Kept),
             Err(err) => Err(err),
         }

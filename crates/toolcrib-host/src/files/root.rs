@@ -1,7 +1,8 @@
-//! A root: a directory held by handle, below which everything is opened.
+//! A root: a directory held by a handle, below which everything is opened.
 
 use std::ffi::OsStr;
 use std::fmt;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -12,8 +13,8 @@ use rustix::fs::{
 use rustix::io::Errno;
 use toolcrib_core::{ErrorKind, FileId, ToolError};
 
-/// A directory that calls are confined to. Opened once, at start; never looked up by name again
-/// except to notice that the name now means something else.
+/// A directory that calls are confined to. It is opened once, at the start. Its name is resolved again only to
+/// detect that it now leads elsewhere.
 pub struct Root {
     handle: OwnedFd,
     path: PathBuf,
@@ -23,75 +24,97 @@ pub struct Root {
 
 /// Why a directory cannot be a root.
 #[derive(Debug)]
-pub struct RootError(pub String);
+pub enum RootError {
+    /// The directory cannot be opened.
+    NotOpened {
+        /// Its path.
+        path: PathBuf,
+        /// The error of the operating system.
+        error: io::Error,
+    },
+    /// The directory is on a special file system of the kernel.
+    SpecialFileSystem {
+        /// Its path.
+        path: PathBuf,
+    },
+}
 
 impl fmt::Display for RootError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        match self {
+            Self::NotOpened { path, error } => {
+                write!(f, "`{}` cannot be a root: {error}", path.display())
+            }
+            Self::SpecialFileSystem { path } => write!(
+                f,
+                "`{}` cannot be a root: it is on a special file system of the kernel",
+                path.display()
+            ),
+        }
     }
 }
 
 impl std::error::Error for RootError {}
 
-/// How often an open is tried again when the tree moves under it.
-const MOST_LOOKUPS: usize = 128;
+/// How often an open is tried again when a directory is renamed meanwhile.
+const MOST_OPEN_ATTEMPTS: usize = 128;
 
 impl Root {
     /// Opens the directory at `given`, an absolute path.
     pub fn open(given: &Path) -> Result<Self, RootError> {
-        let shown = given.display();
-        let refuse = |why: &str| RootError(format!("`{shown}` cannot be a root: {why}"));
-        let path = std::fs::canonicalize(given).map_err(|err| refuse(&err.to_string()))?;
+        let failed = |error: io::Error| RootError::NotOpened { path: given.to_owned(), error };
+        let path = std::fs::canonicalize(given).map_err(failed)?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let handle = rustix::fs::open(&path, flags, Mode::empty())
-            .map_err(|errno| refuse(&std::io::Error::from(errno).to_string()))?;
-        let id =
-            identify(&handle).map_err(|errno| refuse(&std::io::Error::from(errno).to_string()))?;
+        let handle =
+            rustix::fs::open(&path, flags, Mode::empty()).map_err(|errno| failed(errno.into()))?;
+        let id = identify(&handle).map_err(|errno| failed(errno.into()))?;
         if is_special(&handle) {
-            return Err(refuse("it is on a special file system of the kernel"));
+            return Err(RootError::SpecialFileSystem { path: given.to_owned() });
         }
         Ok(Self { handle, path, given: given.to_owned(), id })
     }
 
-    /// Its real path.
+    /// Returns the real path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Reads a small regular file below this root, following no link at all. Nothing if it is not
-    /// there.
-    pub fn read_small(&self, path: &Path, most: u64) -> std::io::Result<Option<Vec<u8>>> {
+    /// Reads a small regular file below this root, following no link at all. Returns `None` if the file does not
+    /// exist.
+    pub fn read_small(&self, path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
         use std::io::Read;
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let handle = self.handle.as_fd();
         let file = match open_below(handle, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
             Ok(file) => std::fs::File::from(file),
             Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
-            Err(Errno::LOOP) => return Err(std::io::Error::other("a link, which is not followed")),
+            Err(Errno::LOOP) => {
+                return Err(io::Error::other("it is a link, and links are not followed"));
+            }
             Err(errno) => return Err(errno.into()),
         };
         if !file.metadata()?.is_file() {
-            return Err(std::io::Error::other("not a regular file"));
+            return Err(io::Error::other("it is not a regular file"));
         }
         let mut bytes = Vec::new();
         file.take(most + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > most {
-            return Err(std::io::Error::other(format!("over {most} bytes")));
+            return Err(io::Error::other(format!("it has over {most} bytes")));
         }
         Ok(Some(bytes))
     }
 
-    /// Its path as the operator wrote it.
+    /// Returns the path as the operator wrote it.
     pub(crate) fn given(&self) -> &Path {
         &self.given
     }
 
-    /// Which directory it is, whatever has its name by now.
+    /// Returns the identity of the directory, whatever has its name by now.
     pub fn id(&self) -> FileId {
         self.id
     }
 
-    /// The handle that everything below is opened from.
+    /// Returns the handle that everything below is opened from.
     pub(crate) fn handle(&self) -> BorrowedFd<'_> {
         self.handle.as_fd()
     }
@@ -103,7 +126,7 @@ impl Root {
                 ErrorKind::Unavailable,
                 format!("the workspace `{}` {what}", self.path.display()),
             )
-            .hint("put it back, or start again in the right place")
+            .hint("put the directory back, or start again in the right place")
             .with("reason", "root_replaced")
         };
         match stat(&self.path) {
@@ -123,7 +146,7 @@ impl Root {
         open_below(self.handle.as_fd(), path, flags, mode, ResolveFlags::empty())
     }
 
-    /// Opens a directory that [`Root::below`] named: no link may stand in it any more.
+    /// Opens a directory that [`Root::below`] returned, following no link at all.
     pub(crate) fn open_resolved(&self, path: &Path) -> Result<OwnedFd, Errno> {
         let flags = OFlags::PATH | OFlags::DIRECTORY;
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
@@ -131,14 +154,14 @@ impl Root {
         open_below(handle, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
     }
 
-    /// Returns where an open file is below this root, with no link in the path.
+    /// Returns the path of an open file below this root, without links.
     pub(crate) fn below(&self, file: BorrowedFd<'_>) -> Option<PathBuf> {
         let path = real_path(file)?;
         path.strip_prefix(&self.path).ok().map(Path::to_owned)
     }
 }
 
-/// Returns which file or directory a handle holds.
+/// Returns the identity of the file or directory of a handle.
 pub(crate) fn identify(file: &impl AsFd) -> Result<FileId, Errno> {
     let meta = fstat(file)?;
     let flags = AtFlags::EMPTY_PATH;
@@ -161,25 +184,25 @@ pub(crate) fn open_below(
     let mut tries = 0;
     loop {
         match openat2(handle, path, flags | OFlags::CLOEXEC, mode, resolve) {
-            // The kernel says so when a directory was renamed while `..` was being resolved.
-            Err(Errno::AGAIN) if tries < MOST_LOOKUPS => tries += 1,
+            // The kernel answers EAGAIN when a directory was renamed while it resolved `..`.
+            Err(Errno::AGAIN) if tries < MOST_OPEN_ATTEMPTS => tries += 1,
             Err(Errno::INTR) => {}
             other => return other,
         }
     }
 }
 
-/// Returns the path that the kernel knows an open file by.
+/// Returns the path by which the kernel knows an open file.
 pub(crate) fn real_path(file: BorrowedFd<'_>) -> Option<PathBuf> {
     use std::os::fd::AsRawFd;
     let link = readlink(format!("/proc/self/fd/{}", file.as_raw_fd()), Vec::new()).ok()?;
     Some(PathBuf::from(OsStr::from_bytes(link.as_bytes())))
 }
 
-/// Whether a file lives on a file system of the kernel's own, where reading can block or tell
-/// secrets although everything calls itself a regular file.
+/// Whether a file is on a file system of the kernel's own, where reading can block or reveal secrets although every
+/// file calls itself regular.
 pub(crate) fn is_special(file: &impl AsFd) -> bool {
-    const SPECIAL: [i64; 19] = [
+    const SPECIAL_FILE_SYSTEMS: [i64; 19] = [
         0x9fa0,      // proc
         0x6265_6572, // sysfs
         0x1cd1,      // devpts
@@ -200,7 +223,7 @@ pub(crate) fn is_special(file: &impl AsFd) -> bool {
         0x4249_4e4d, // binfmt_misc
         0x6759_6969, // rpc_pipefs
     ];
-    // What cannot be asked is not trusted.
+    // A file system that cannot be queried is not trusted.
     #[expect(clippy::useless_conversion, reason = "the field's type differs between machines")]
-    fstatfs(file).map_or(true, |fs| SPECIAL.contains(&i64::from(fs.f_type)))
+    fstatfs(file).map_or(true, |fs| SPECIAL_FILE_SYSTEMS.contains(&i64::from(fs.f_type)))
 }

@@ -1,4 +1,4 @@
-//! What a caller's path means: a root, and names below it.
+//! What a caller's path means: a root, and a path below it.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -10,20 +10,21 @@ use toolcrib_core::{ErrorKind, ToolError};
 use crate::files::errno::outside;
 use crate::files::root::Root;
 
-/// The most bytes a path may have, and the most one name of it may have.
-const MAX_PATH: usize = 4095;
-const MAX_NAME: usize = 255;
+/// The longest path, and the longest name in a path, in bytes.
+const LONGEST_PATH_BYTES: usize = 4095;
+const LONGEST_NAME_BYTES: usize = 255;
 
-/// Where a path points.
+/// A path below a root.
 pub(crate) struct RootedPath<'a> {
     pub(crate) root: &'a Root,
     /// Relative to the root; `.` for the root itself.
     pub(crate) below: PathBuf,
+    /// The path as the caller wrote it.
     pub(crate) shown: &'a str,
 }
 
 impl<'a> RootedPath<'a> {
-    /// Reads `shown`. Nothing is expanded or cleaned up: no `~`, no `$HOME`, no `%2e`.
+    /// Parses `shown`. Nothing is expanded or cleaned up: no `~`, no `$HOME`, no `%2e`.
     pub(crate) fn parse(roots: &'a [Root], shown: &'a str) -> Result<Self, ToolError> {
         let refuse = |why: &str| {
             let path: String = shown.chars().take(200).collect();
@@ -33,25 +34,28 @@ impl<'a> RootedPath<'a> {
             return refuse("is empty");
         }
         if shown.contains('\0') {
-            return refuse("has a NUL character in it");
+            return refuse("contains a NUL character");
         }
-        if shown.len() > MAX_PATH {
-            return refuse(&format!("has {} bytes, and the limit is {MAX_PATH}", shown.len()));
+        if shown.len() > LONGEST_PATH_BYTES {
+            return refuse(&format!(
+                "has {} bytes, and the limit is {LONGEST_PATH_BYTES}",
+                shown.len()
+            ));
         }
         let mut names: Vec<OsString> = Vec::new();
         for name in shown.split('/').filter(|name| !name.is_empty() && *name != ".") {
             let bytes = unname(name);
-            if bytes.len() > MAX_NAME {
-                return refuse(&format!("has a name longer than {MAX_NAME} bytes"));
+            if bytes.len() > LONGEST_NAME_BYTES {
+                return refuse(&format!("has a name longer than {LONGEST_NAME_BYTES} bytes"));
             }
             if bytes.is_empty() || *bytes == *b"." || bytes.contains(&b'/') || bytes.contains(&0) {
-                return refuse("has a name that no file can have");
+                return refuse("contains a name that no file can have");
             }
             names.push(OsString::from_vec(bytes.into_owned()));
         }
         let place = |root: &'a Root, names: &[OsString]| {
             let below: PathBuf = names.iter().collect();
-            // LastCommand the root in writing is past the root, whatever stands on the way.
+            // A path whose `..` leave the root is outside, whatever exists on the way.
             if leaves(names) {
                 return Err(outside(shown));
             }
@@ -67,7 +71,7 @@ impl<'a> RootedPath<'a> {
         let best = roots
             .iter()
             .flat_map(|root| [(root, root.path()), (root, root.given())])
-            // A root that was given with `..` in it has no such name to be known by.
+            // A root that was given with `..` in its path is not known by that path.
             .filter(|(_, prefix)| prefix.components().all(|it| it != Component::ParentDir))
             .filter(|(_, prefix)| starts_with(&names, prefix))
             .max_by_key(|(_, prefix)| prefix.components().count());
@@ -77,7 +81,7 @@ impl<'a> RootedPath<'a> {
         }
     }
 
-    /// Whether the caller wrote it as a directory.
+    /// Whether the caller wrote the path as a directory.
     pub(crate) fn is_written_as_directory(&self) -> bool {
         self.shown.ends_with('/') || self.shown.ends_with("/.") || self.below == Path::new(".")
     }

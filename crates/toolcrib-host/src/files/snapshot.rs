@@ -1,4 +1,5 @@
-//! Files that a command may change: what they hold is kept before it runs, and what became of them noted after.
+//! Snapshots of the files that a command may change: taken before it runs, and compared with the files after it.
+//! Changes go into the journal.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -14,19 +15,19 @@ use crate::files::image::{image_without_content, is_same_image, sha256};
 use crate::files::target::Target;
 use crate::files::workspace::{CallFiles, Purpose, Workspace};
 
-/// Of more files than this, the rest are not kept; nor are more places noted where there is none yet.
-const MOST_FILES: usize = 256;
+/// How many files, and how many paths without a file, are in the snapshots of one command.
+const MOST_SNAPSHOT_FILES: usize = 256;
 
-/// Nor is a larger file, or more than this of all of them.
-const LARGEST: u64 = 1 << 20;
-const MOST_BYTES: u64 = 8 << 20;
+/// The largest file in a snapshot, and how many bytes all snapshots of a command may have.
+const LARGEST_SNAPSHOT_BYTES: u64 = 1 << 20;
+const MOST_SNAPSHOT_BYTES: u64 = 8 << 20;
 
-/// How much is read of what they have become.
-const LARGEST_AFTER: u64 = 16 << 20;
-const MOST_AFTER: u64 = 64 << 20;
+/// The largest file, and how many bytes in all, that are read for the comparison after the command.
+const LARGEST_COMPARED_BYTES: u64 = 16 << 20;
+const MOST_COMPARED_BYTES: u64 = 64 << 20;
 
 impl Workspace {
-    /// Sees to what was set aside by processes that are gone.
+    /// Resolves the snapshots of processes that are gone.
     pub fn resolve_orphaned_snapshots(self: &Arc<Self>) {
         for call in self.undo.snapshots.orphaned() {
             self.for_call(call, "", Cancel::default()).resolve_snapshots_as(Some(Doubt::Lost));
@@ -35,46 +36,48 @@ impl Workspace {
 }
 
 impl CallFiles {
-    /// Keeps what is at these paths, as far as there is room. What cannot be kept is no reason not to run. Returns
-    /// how many files are not.
+    /// Takes snapshots of the files at these paths, as far as there is room. The first `known` paths are known to
+    /// be written; the others are only named. A command runs even if snapshots fail. Returns how many files have
+    /// none.
     pub(crate) fn snapshot_files(&self, paths: &[String], known: usize) -> u64 {
-        // Before anything is read: what others do from here on is seen later.
+        // The position is taken before any file is read, so that later changes by others are seen.
         let mark = self.workspace.undo.journal.position();
-        let mut held: Vec<Snapshot> = Vec::new();
+        let mut snapshots: Vec<Snapshot> = Vec::new();
         let mut seen = HashSet::new();
-        let (mut files, mut room, mut unkept) = (0, MOST_BYTES, 0);
+        let (mut files, mut room, mut missing) = (0, MOST_SNAPSHOT_BYTES, 0);
         for (at, path) in paths.iter().enumerate() {
-            let room_here = if files < MOST_FILES { room } else { 0 };
-            let mut one = match self.held(path, room_here) {
+            let room_here = if files < MOST_SNAPSHOT_FILES { room } else { 0 };
+            let mut one = match self.snapshot(path, room_here) {
                 Ok(Some(one)) => one,
                 Ok(None) => continue,
                 Err(_) => {
-                    unkept += 1;
+                    missing += 1;
                     continue;
                 }
             };
-            // Two names may lead to the same.
+            // Two paths may lead to the same file.
             if !seen.insert(one.change.place()) {
                 continue;
             }
             if one.change.before.is_some() {
                 files += 1;
                 room -= one.content.len() as u64;
-            } else if held.len() - files >= MOST_FILES {
+            } else if snapshots.len() - files >= MOST_SNAPSHOT_FILES {
                 continue;
             }
             one.change.doubt = (at >= known).then_some(Doubt::Named);
-            held.push(one);
+            snapshots.push(one);
         }
-        if !held.is_empty() && self.workspace.undo.snapshots.take(&self.call, &held, mark).is_err()
-        {
-            unkept += files as u64;
+        let store = &self.workspace.undo.snapshots;
+        if !snapshots.is_empty() && store.take(&self.call, &snapshots, mark).is_err() {
+            missing += files as u64;
         }
-        unkept
+        missing
     }
 
-    /// What is at a path that no link leads to; nothing if it is no file, an error if it is one that cannot be kept.
-    fn held(&self, path: &str, room: u64) -> Result<Option<Snapshot>, ToolError> {
+    /// Takes a snapshot of the file at a path that no link leads to. Returns `None` if there is something else than
+    /// a file, and an error if there is a file that cannot be kept.
+    fn snapshot(&self, path: &str, room: u64) -> Result<Option<Snapshot>, ToolError> {
         let Ok(place) = self.workspace.locate(path) else { return Ok(None) };
         if place.is_written_as_directory() || place.below.file_name().is_none() {
             return Ok(None);
@@ -82,7 +85,7 @@ impl CallFiles {
         let target = match self.target_at(&place, Purpose::Read) {
             Ok(Some(target)) => target,
             Ok(None) => {
-                // Its folder may come to be, and it in there.
+                // The command may make the folder, and the file in it.
                 let change =
                     self.change(ChangeKind::Replaced, place.root, &place.below, None, None);
                 return Ok(Some(Snapshot { change, content: Vec::new() }));
@@ -98,58 +101,59 @@ impl CallFiles {
         Ok(Some(Snapshot { change, content }))
     }
 
-    /// Notes which files are no longer what they were when they were set aside. `doubt` is why it is not sure that
-    /// the command did it. What is in another workspace than ours is left to whoever has that.
+    /// Journals which files differ from their snapshots. `doubt` is why it is not certain that the command changed
+    /// them. Snapshots of files in another workspace are left to a process with that workspace.
     pub(crate) fn resolve_snapshots_as(&self, doubt: Option<Doubt>) {
         let (journal, snapshots) = (&self.workspace.undo.journal, &self.workspace.undo.snapshots);
-        // That the call was cancelled does not make its command undone.
+        // A cancelled call may have changed files all the same.
         let here = self.workspace.for_call(self.call.clone(), &self.tool, Cancel::default());
-        let (mut left, mut noted, mut unsettled) = (MOST_AFTER, Vec::new(), Vec::new());
+        let (mut left, mut journaled, mut unresolved) =
+            (MOST_COMPARED_BYTES, Vec::new(), Vec::new());
         let mut changed = Vec::new();
-        for held in snapshots.load(&self.call).unwrap_or_default() {
-            if here.root_of(&held.change).is_err() {
-                unsettled.push(held);
-            } else if let Some(change) = here.came_of(held.change.clone(), &mut left) {
-                changed.push((held, change));
+        for snapshot in snapshots.load(&self.call).unwrap_or_default() {
+            if here.root_of(&snapshot.change).is_err() {
+                unresolved.push(snapshot);
+            } else if let Some(change) = here.change_since(snapshot.change.clone(), &mut left) {
+                changed.push((snapshot, change));
             }
         }
-        // After the files: what somebody does from here on is none of this.
+        // Read after the files, so that later changes by others do not count.
         let others = if changed.is_empty() {
             Ok(ConcurrentChanges::default())
         } else {
             snapshots.concurrent(&self.call)
         };
-        for (held, mut change) in changed {
+        for (snapshot, mut change) in changed {
             let is_it = |own: &Change| own.place() == change.place() && own.after == change.after;
             if others.as_ref().is_ok_and(|others| others.own.iter().any(is_it)) {
                 continue;
             }
-            match others.as_ref().map(|others| theirs(others, &change)) {
-                Ok(Theirs::Nothing) => {}
-                // It is as somebody else left it, who found it as it was before.
-                Ok(Theirs::From(found, left))
+            match others.as_ref().map(|others| changes_by_others(others, &change)) {
+                Ok(OthersChange::None) => {}
+                // Another call left the file as it is, and had found it as it is in the snapshot.
+                Ok(OthersChange::Made(found, left))
                     if left.is_some()
                         && is_same_image(left.as_ref(), change.after.as_ref())
-                        && is_same_image(found.as_ref(), held.change.before.as_ref()) =>
+                        && is_same_image(found.as_ref(), snapshot.change.before.as_ref()) =>
                 {
                     continue;
                 }
-                Ok(Theirs::From(..) | Theirs::Perhaps) | Err(_) => {
+                Ok(OthersChange::Made(..) | OthersChange::Possible) | Err(_) => {
                     change.doubt = Some(Doubt::Others);
                 }
             }
             change.doubt = doubt.or(change.doubt);
-            if change.before.is_none() || journal.store(&mut &held.content[..]).is_ok() {
-                noted.push(change);
+            if change.before.is_none() || journal.store(&mut &snapshot.content[..]).is_ok() {
+                journaled.push(change);
             } else {
-                unsettled.push(held);
+                unresolved.push(snapshot);
             }
         }
-        let is_noted = noted.is_empty() || journal.append_all(&noted).is_ok();
-        let is_over = match (is_noted, unsettled.is_empty()) {
+        let is_journaled = journaled.is_empty() || journal.append_all(&journaled).is_ok();
+        let is_over = match (is_journaled, unresolved.is_empty()) {
             (true, true) => snapshots.discard(&self.call).is_ok(),
             (true, false) => {
-                let _ = snapshots.replace(&self.call, &unsettled);
+                let _ = snapshots.replace(&self.call, &unresolved);
                 false
             }
             (false, _) => false,
@@ -159,9 +163,10 @@ impl CallFiles {
         }
     }
 
-    /// What was done to a file by now; nothing if it is what it was. So much more may be read.
-    fn came_of(&self, change: Change, left: &mut u64) -> Option<Change> {
-        let now = self.now_at(&change, left);
+    /// Returns the change to a file since its snapshot, or `None` if there is none. `left` is how many bytes may
+    /// still be read.
+    fn change_since(&self, change: Change, left: &mut u64) -> Option<Change> {
+        let now = self.current_image(&change, left);
         let kind = match (&change.before, &now) {
             (None, Ok(None) | Err(_)) => return None,
             (Some(before), Ok(Some(now))) if before.is_same(now) => return None,
@@ -173,34 +178,35 @@ impl CallFiles {
         Some(Change { kind, after: now.ok().flatten(), doubt, ..change })
     }
 
-    /// What is at the place of a change by now; an error if that is nothing to look at.
-    fn now_at(&self, change: &Change, left: &mut u64) -> Result<Option<Image>, ToolError> {
+    /// Returns the image of the file at the place of a change now, or an error if it cannot be read.
+    fn current_image(&self, change: &Change, left: &mut u64) -> Result<Option<Image>, ToolError> {
         let place = self.rooted_path_of(change)?;
         let target = match self.target_at(&place, Purpose::Read) {
             Ok(Some(target)) => target,
-            // A link or a file stands where its directory was.
+            // A link or a file stands where the directory was.
             Err(err) if err.kind == ErrorKind::Changed => return Ok(None),
             Ok(None) => return Ok(None),
             Err(err) => return Err(err),
         };
-        *left -= check_size(&target, LARGEST_AFTER.min(*left))?;
+        *left -= check_size(&target, LARGEST_COMPARED_BYTES.min(*left))?;
         self.image(&target)
     }
 }
 
+/// Returns the image and the content of a target, or `None` if there is no file.
 fn content_of(target: &Target<'_>, room: u64) -> Result<Option<(Image, Vec<u8>)>, ToolError> {
     let Some((file, meta)) = &target.existing else { return Ok(None) };
-    let lost = |_| ToolError::new(ErrorKind::Io, "it cannot be read");
+    let unreadable = |_| ToolError::new(ErrorKind::Io, "the file cannot be read");
     let mut content = Vec::new();
     if target.is_link() {
         let link = readlinkat(&target.parent, &target.name, Vec::new());
-        content = link.map_err(|errno| lost(errno.into()))?.into_bytes();
+        content = link.map_err(|errno| unreadable(errno.into()))?.into_bytes();
     } else {
-        check_size(target, LARGEST.min(room))?;
-        let reader = File::from(file.try_clone().map_err(lost)?);
-        reader.take(LARGEST + 1).read_to_end(&mut content).map_err(lost)?;
+        check_size(target, LARGEST_SNAPSHOT_BYTES.min(room))?;
+        let reader = File::from(file.try_clone().map_err(unreadable)?);
+        reader.take(LARGEST_SNAPSHOT_BYTES + 1).read_to_end(&mut content).map_err(unreadable)?;
     }
-    if content.len() as u64 > LARGEST.min(room) {
+    if content.len() as u64 > LARGEST_SNAPSHOT_BYTES.min(room) {
         return Err(too_large());
     }
     let size = content.len() as u64;
@@ -215,26 +221,26 @@ fn check_size(target: &Target<'_>, most: u64) -> Result<u64, ToolError> {
     if size > most { Err(too_large()) } else { Ok(size) }
 }
 
-/// What others did to the place of a change.
-enum Theirs {
-    Nothing,
-    /// They found the one there, and left the other.
-    From(Option<Image>, Option<Image>),
-    /// A command of theirs that runs may change it.
-    Perhaps,
+/// What other calls did to the file of a change.
+enum OthersChange {
+    None,
+    /// They found the first image there, and left the second.
+    Made(Option<Image>, Option<Image>),
+    /// A running command of another call may change it.
+    Possible,
 }
 
-fn theirs(others: &ConcurrentChanges, change: &Change) -> Theirs {
+fn changes_by_others(others: &ConcurrentChanges, change: &Change) -> OthersChange {
     let place = change.place();
     let mut here = others.others.iter().filter(|other| other.place() == place);
     let Some(first) = here.next() else {
-        let is_held = others.in_progress.contains(&place);
-        return if is_held { Theirs::Perhaps } else { Theirs::Nothing };
+        let may_change = others.in_progress.contains(&place);
+        return if may_change { OthersChange::Possible } else { OthersChange::None };
     };
     let last = here.next_back().unwrap_or(first);
-    Theirs::From(first.before.clone(), last.after.clone())
+    OthersChange::Made(first.before.clone(), last.after.clone())
 }
 
 fn too_large() -> ToolError {
-    ToolError::new(ErrorKind::TooLarge, "it is too large to be kept")
+    ToolError::new(ErrorKind::TooLarge, "the file is too large for a snapshot")
 }

@@ -1,4 +1,4 @@
-//! Paths as text: any name a file can have, kept and read back.
+//! Paths as text: any name that a file can have, written and parsed back.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -18,17 +18,17 @@ pub(crate) fn spelt(below: &Path) -> String {
     names.join("/")
 }
 
-/// Spells a root's own path.
+/// Spells the path of a root.
 pub(crate) fn spelt_root(root: &Root) -> String {
     format!("/{}", spelt(root.path()))
 }
 
-/// Reads a path that was spelt by [`spelt`].
+/// Parses a path that [`spelt`] wrote.
 pub(crate) fn unspelt(path: &str) -> PathBuf {
     path.split('/').map(|name| OsString::from_vec(unname(name).into_owned())).collect()
 }
 
-/// Reads the path of a root that was spelt for a change.
+/// Parses the path of a root that was spelt for a change.
 pub fn root_path(root: &str) -> PathBuf {
     Path::new("/").join(unspelt(root.trim_start_matches('/')))
 }

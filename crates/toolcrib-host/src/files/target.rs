@@ -1,4 +1,4 @@
-//! Where a change goes: found by handle, so that what is checked is what is changed.
+//! The target of a change: found by handle, so that what is checked is what is changed.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,22 +15,24 @@ use crate::files::stamp::{PinnedState, stamp_of};
 use crate::files::temporary_name::is_temporary;
 use crate::files::workspace::{CallFiles, Purpose};
 
-/// How often a target is looked up again when the tree moves under it.
+/// How often a target is looked up again when the tree changes meanwhile.
 pub(crate) const MOST_LOOKUPS: usize = 32;
 
-/// Where a change goes: a directory by handle, and a name in it.
+/// The target of a change: a directory by handle, and a name in it.
 pub(crate) struct Target<'a> {
     pub(crate) root: &'a Root,
     pub(crate) parent: OwnedFd,
     pub(crate) name: OsString,
-    /// The path below the root with no link in it.
+    /// The path below the root, without links.
     pub(crate) below: PathBuf,
+    /// The path as the caller wrote it.
     pub(crate) shown: &'a str,
-    /// What is there, opened for reading, or a link opened as itself.
+    /// The file there, opened for reading, or the link there, opened with `O_PATH`.
     pub(crate) existing: Option<(OwnedFd, Stat)>,
 }
 
 impl Target<'_> {
+    /// Returns the state to compare with what a person approved.
     pub(crate) fn pinned_state(&self) -> PinnedState {
         let file = self.existing.as_ref().map(|(_, meta)| stamp_of(meta));
         PinnedState { below: self.below.clone(), file }
@@ -43,11 +45,11 @@ impl Target<'_> {
 }
 
 impl CallFiles {
-    /// Finds the target of a write, following links that stay inside. `None` if parents are missing.
+    /// Finds the target of a write, following links that stay inside. Returns `None` if parents are missing.
     pub(crate) fn target<'a>(&'a self, path: &'a str) -> Result<Option<Target<'a>>, ToolError> {
         let place = self.workspace.locate(path)?;
         if place.is_written_as_directory() || place.below.file_name().is_none() {
-            let message = format!("`{path}` names a directory, and a file is needed");
+            let message = format!("`{path}` names a directory; a file is needed");
             return Err(ToolError::new(ErrorKind::IsDirectory, message).at(path));
         }
         for _ in 0..MOST_LOOKUPS {
@@ -68,11 +70,11 @@ impl CallFiles {
         Err(changed(path))
     }
 
-    /// Finds the file or link that is to be removed, and fails if it may not be.
+    /// Finds the file or link to remove, and fails if it may not be removed.
     pub(crate) fn removal_target<'a>(&'a self, path: &'a str) -> Result<Target<'a>, ToolError> {
         let place = self.workspace.locate(path)?;
         if place.is_written_as_directory() || place.below.file_name().is_none() {
-            let message = format!("`{path}` is a directory, and only files can be deleted");
+            let message = format!("`{path}` is a directory; only files can be deleted");
             return Err(ToolError::new(ErrorKind::IsDirectory, message).at(path));
         }
         let Some((parent, at)) = parent_of(&place)? else {
@@ -87,8 +89,8 @@ impl CallFiles {
         Ok(target)
     }
 
-    /// Finds what is at a path that was resolved before, following no link at all. `None` if the
-    /// directory it was in is gone.
+    /// Finds the target at a path that was resolved before, to be written, following no link at all. Returns `None`
+    /// if its directory is gone.
     pub(crate) fn writable_target_at<'a>(
         &self,
         place: &RootedPath<'a>,
@@ -96,7 +98,8 @@ impl CallFiles {
         self.target_at(place, Purpose::Write)
     }
 
-    /// The same of a file that need not be writable.
+    /// Finds the target at a path that was resolved before, for a purpose, following no link at all. Returns `None`
+    /// if its directory is gone.
     pub(crate) fn target_at<'a>(
         &self,
         place: &RootedPath<'a>,
@@ -106,7 +109,7 @@ impl CallFiles {
         let parent = match place.root.open_resolved(at) {
             Ok(parent) => parent,
             Err(Errno::NOENT) => return Ok(None),
-            // A link stands where a directory was: this is another place now.
+            // A link stands where a directory was, so this is another place now.
             Err(Errno::LOOP | Errno::NOTDIR | Errno::XDEV) => return Err(changed(place.shown)),
             Err(errno) => return Err(errno_error(errno, place.shown)),
         };
@@ -118,7 +121,7 @@ impl CallFiles {
         Ok(Some(target))
     }
 
-    /// Fails if nothing may be added to or taken from the directory of `target`.
+    /// Fails if nothing may be added to or removed from the directory of `target`.
     fn check_parent(&self, target: &Target<'_>) -> Result<(), ToolError> {
         let meta = fstat(&target.parent).map_err(|errno| errno_error(errno, target.shown))?;
         self.workspace.check_access(&target.parent, &meta, target.shown, Purpose::Write)
@@ -130,7 +133,7 @@ impl CallFiles {
         self.workspace.check_change(target.root, &target.below, target.shown)
     }
 
-    /// NewMetadata at a name in a directory without following a link there.
+    /// Finds the target for a name in a directory, without following a link there.
     fn target_unfollowed<'a>(
         &self,
         place: &RootedPath<'a>,
@@ -151,7 +154,7 @@ impl CallFiles {
             FileType::Symlink => OFlags::PATH | OFlags::NOFOLLOW,
             FileType::RegularFile => OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW,
             FileType::Directory => {
-                let message = format!("`{shown}` is a directory, and only files can be deleted");
+                let message = format!("`{shown}` is a directory; only files can be deleted");
                 return Err(ToolError::new(ErrorKind::IsDirectory, message).at(shown));
             }
             _ => {
@@ -175,7 +178,8 @@ impl CallFiles {
         Ok(target)
     }
 
-    /// Returns what a path leads to, for comparison later: with a link at its end followed, and not.
+    /// Returns the states that a path leads to, for a later comparison: with a link at its end followed, and not
+    /// followed.
     pub(crate) fn pinned_states(&self, path: &str) -> Vec<PinnedState> {
         let mut states = Vec::new();
         match self.target(path) {
@@ -194,7 +198,7 @@ impl CallFiles {
     }
 }
 
-/// What came of looking a target up.
+/// The result of looking up a target that does not exist yet.
 #[expect(clippy::large_enum_variant, reason = "made and taken apart at once")]
 enum Lookup<'a> {
     Found(Target<'a>),
@@ -202,7 +206,7 @@ enum Lookup<'a> {
     Moved,
 }
 
-/// Returns the target for a file that is there, or nothing if it moved away meanwhile.
+/// Returns the target for an existing file, or `None` if the file was moved meanwhile.
 fn existing_target<'a>(
     place: &RootedPath<'a>,
     existing: (OwnedFd, Stat),
@@ -210,7 +214,7 @@ fn existing_target<'a>(
     let (file, meta) = existing;
     let Some(below) = place.root.below(file.as_fd()) else { return Ok(None) };
     let Some(name) = below.file_name().map(OsStr::to_owned) else { return Ok(None) };
-    // Opened in the very moment in which another call puts a new file in its place.
+    // The file was opened in the very moment in which another call put a new file in its place.
     if is_temporary(&name) && place.below.file_name() != Some(&name) {
         return Ok(None);
     }
@@ -226,7 +230,7 @@ fn existing_target<'a>(
     Ok(Some(Target { root: place.root, parent, name, below, shown: place.shown, existing }))
 }
 
-/// Returns the target for a file that is not there yet.
+/// Returns the target for a file that does not exist yet.
 fn new_target<'a>(place: &RootedPath<'a>) -> Result<Lookup<'a>, ToolError> {
     let Some((parent, at)) = parent_of(place)? else { return Ok(Lookup::NoParent) };
     let name = place.below.file_name().map(OsStr::to_owned).unwrap_or_default();
@@ -236,9 +240,9 @@ fn new_target<'a>(place: &RootedPath<'a>) -> Result<Lookup<'a>, ToolError> {
             Ok(Lookup::Found(Target { root, parent, name, below, shown, existing: None }))
         }
         Ok(meta) if FileType::from_raw_mode(meta.st_mode) == FileType::Symlink => {
-            let message = format!("`{shown}` is a link to nothing");
+            let message = format!("`{shown}` is a link to a path that does not exist");
             Err(ToolError::new(ErrorKind::NotRegular, message)
-                .hint("delete the link, or write to the place it leads to")
+                .hint("delete the link, or write to the path that it leads to")
                 .at(shown))
         }
         Ok(_) => Ok(Lookup::Moved),
@@ -246,7 +250,7 @@ fn new_target<'a>(place: &RootedPath<'a>) -> Result<Lookup<'a>, ToolError> {
     }
 }
 
-/// Opens the directory that a place is in, and returns where it really is.
+/// Opens the directory of a path, and returns its real path below the root. Returns `None` if it does not exist.
 fn parent_of(place: &RootedPath<'_>) -> Result<Option<(OwnedFd, PathBuf)>, ToolError> {
     let parent = place.below.parent().filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new("."));
@@ -261,8 +265,8 @@ fn parent_of(place: &RootedPath<'_>) -> Result<Option<(OwnedFd, PathBuf)>, ToolE
     Ok(Some((handle, at)))
 }
 
-/// Opens the deepest_existing directory on the way to `wanted` that is there. Returns where it is, its
-/// handle, and what is missing below it.
+/// Opens the deepest existing directory on the way to `wanted`. Returns its path, its handle, and the missing rest
+/// of the path.
 pub(crate) fn deepest_existing(
     place: &RootedPath<'_>,
     wanted: &Path,
@@ -285,6 +289,6 @@ pub(crate) fn deepest_existing(
 }
 
 fn file_in_the_way(shown: &str) -> ToolError {
-    let message = format!("a file stands where `{shown}` needs a directory");
+    let message = format!("`{shown}` needs a directory where a file is");
     ToolError::new(ErrorKind::NotDirectory, message).at(shown)
 }

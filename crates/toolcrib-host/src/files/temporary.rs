@@ -1,4 +1,4 @@
-//! New content on its way into the tree: written and on disk first, then put in place in one step.
+//! Atomic writes: new content is written to a temporary file and to disk first, then put in place in one step.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -20,30 +20,31 @@ use crate::files::target::Target;
 use crate::files::temporary_name::random_name;
 use crate::files::workspace::NewFileOwner;
 
-/// Content and looks of a file to be put in place.
+/// The content and metadata of a new file.
 pub(crate) struct NewContent<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) metadata: NewMetadata,
 }
 
-/// Whose a new file is, and what may be done with it.
+/// The mode, owner and attributes of a new file.
 #[derive(Clone)]
 pub(crate) enum NewMetadata {
-    /// Those of the file it replaces, or the usual ones.
+    /// Those of the file that it replaces, or the usual ones.
     Inherited,
-    /// Those of this image: mode, owner, attributes.
+    /// Those of this image.
     Like(Image),
 }
 
-/// New content, complete and on disk, that no name in the tree leads to yet, or only a random one.
+/// New content, complete and on disk, that has no name in the tree yet, or only a temporary one.
 pub(crate) struct Temporary {
     file: OwnedFd,
-    /// The random name, if the file system has no nameless files.
+    /// The temporary name, if the file system has no nameless files.
     name: Option<OsString>,
     pub(crate) meta: Stat,
 }
 
 impl Temporary {
+    /// Writes new content to a temporary file and to disk.
     pub(crate) fn create(
         target: &Target<'_>,
         fresh: &NewContent<'_>,
@@ -51,7 +52,7 @@ impl Temporary {
     ) -> Result<Self, ToolError> {
         let failed = |errno: Errno| errno_error(errno, target.shown);
         let parent = target.parent.as_fd();
-        // What is to be private is never anything else, not even for a moment.
+        // A private file is never readable for others, not even for a moment.
         let is_new = target.existing.is_none() && matches!(fresh.metadata, NewMetadata::Inherited);
         let mode = Mode::from_raw_mode(if is_new { 0o666 } else { 0o600 });
         let flags = OFlags::WRONLY | OFlags::CLOEXEC;
@@ -75,12 +76,12 @@ impl Temporary {
         }
     }
 
-    /// The file itself.
+    /// Returns the handle of the file.
     pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
 
-    /// Gives the content its name, which must be free.
+    /// Gives the content its name, which must not exist yet.
     pub(crate) fn link_as(self, target: &Target<'_>) -> Result<(), ToolError> {
         let parent = target.parent.as_fd();
         let linked = match &self.name {
@@ -93,7 +94,7 @@ impl Temporary {
         })
     }
 
-    /// Takes the place of the file that was there, if it still holds what was read from it.
+    /// Replaces the old file, if it still has the content that was read from it.
     pub(crate) fn swap_for(mut self, target: &Target<'_>, read: &Stat) -> Result<(), ToolError> {
         let parent = target.parent.as_fd();
         let failed = |errno: Errno| errno_error(errno, target.shown);
@@ -106,8 +107,8 @@ impl Temporary {
         };
         self.name = Some(name.clone());
         let read = stamp_of(read);
-        let print = |name: &OsStr| stat_entry(parent, name).as_ref().map(stamp_of);
-        if print(&target.name).as_ref() != Some(&read) {
+        let stamp = |name: &OsStr| stat_entry(parent, name).as_ref().map(stamp_of);
+        if stamp(&target.name).as_ref() != Some(&read) {
             self.discard_name(parent);
             return Err(changed(target.shown));
         }
@@ -125,7 +126,7 @@ impl Temporary {
                 }
             }
             Err(Errno::INVAL | Errno::NOSYS) => {
-                // A file system without exchange: it was looked at just now, and is renamed over.
+                // A file system without exchange: the old file was checked just now, and is renamed over.
                 let over = RenameFlags::empty();
                 renameat_with(parent, &name, parent, &target.name, over).map_err(|errno| {
                     self.discard_name(parent);
@@ -140,8 +141,8 @@ impl Temporary {
         }
     }
 
-    /// What was there was not what was read: it goes back, and our content goes. Whatever turns up
-    /// in its stead is somebody's work too, and is left where it is.
+    /// Puts the old file back, because its content was not what had been read, and discards our content. A file
+    /// that turns up instead is somebody's work too, and is left where it is.
     fn swap_back(&self, target: &Target<'_>, name: &OsStr) -> ToolError {
         let parent = target.parent.as_fd();
         if self.is_at(parent, &target.name) {
@@ -152,7 +153,7 @@ impl Temporary {
             return changed(target.shown);
         }
         changed(target.shown).hint(format!(
-            "another program was saving it at the same moment; its version may be in `{}`",
+            "another program was saving the file at the same moment; its version may be in `{}`",
             name.display()
         ))
     }
@@ -174,14 +175,14 @@ impl Temporary {
     }
 }
 
-/// Removes a name if it still leads to this very file.
+/// Removes a name if it still leads to this file.
 pub(crate) fn discard(parent: BorrowedFd<'_>, name: &OsStr, file: &Stat) {
     if stat_entry(parent, name).is_some_and(|now| is_same_file(&now, file)) {
         let _ = unlinkat(parent, name, AtFlags::empty());
     }
 }
 
-/// Returns what a name leads to, a link itself if it is one.
+/// Returns what `stat` says of a name, without following a link.
 pub(crate) fn stat_entry(parent: BorrowedFd<'_>, name: &OsStr) -> Option<Stat> {
     statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).ok()
 }
@@ -190,7 +191,7 @@ fn is_same_file(a: &Stat, b: &Stat) -> bool {
     (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino)
 }
 
-/// Gives a new file its looks and its content, and brings both to disk.
+/// Writes metadata and content of a new file, and syncs both to disk.
 fn fill(
     file: BorrowedFd<'_>,
     target: &Target<'_>,
@@ -211,9 +212,9 @@ fn fill(
         (NewMetadata::Inherited, None) => None,
     };
     if let Some(image) = given {
-        keep_owner(file, image.uid, image.gid)?;
+        set_owner(file, image.uid, image.gid)?;
         attribute::write(file, &image.attributes);
-        // Powers that a file lends to whoever runs it do not pass to new content.
+        // The set-user and set-group bits do not pass to new content.
         fchmod(file, Mode::from_raw_mode(image.mode & 0o1777))?;
     }
     let mut writer = File::from(file.try_clone_to_owned().map_err(|_| Errno::MFILE)?);
@@ -222,9 +223,9 @@ fn fill(
     fstat(file)
 }
 
-/// Keeps a file's user and group. The user may change, as it does when git checks a file out; the
-/// group may not, since others work through it.
-fn keep_owner(file: BorrowedFd<'_>, uid: u32, gid: u32) -> Result<(), Errno> {
+/// Sets the user and group of a file. The user may differ if it cannot be set, as when git checks a file out. The
+/// group may not differ, because others work through it.
+fn set_owner(file: BorrowedFd<'_>, uid: u32, gid: u32) -> Result<(), Errno> {
     let group = Some(Gid::from_raw(gid));
     if fchown(file, Some(Uid::from_raw(uid)), group).is_ok() {
         return Ok(());

@@ -24,3 +24,22 @@ pub(crate) fn is_temporary(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
     name.starts_with(PREFIX.as_bytes()) && name.last() == Some(&(SUFFIX as u8))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn random_names_are_temporary_and_differ() {
+        let (one, other) = (random_name(), random_name());
+        assert!(is_temporary(&one) && is_temporary(&other));
+        assert_ne!(one, other);
+    }
+
+    #[test]
+    fn other_names_are_not_temporary() {
+        for name in ["", "~", ".toolcrib", ".toolcrib-0123", "a.toolcrib-0123~"] {
+            assert!(!is_temporary(OsStr::new(name)), "{name}");
+        }
+    }
+}

@@ -17,44 +17,44 @@ use crate::files::root::{Root, is_special, real_path};
 use crate::files::rooted_path::RootedPath;
 use crate::files::stamp::PinnedState;
 
-/// The roots that calls are confined to, and what holds inside them. Shared by all calls.
+/// The roots that calls are confined to, and the rules inside them. Shared by all calls.
 pub struct Workspace {
     pub(crate) roots: Vec<Root>,
     pub(crate) rules: FileRules,
     pub(crate) undo: UndoStore,
     pub(crate) clock: Arc<dyn Clock>,
-    /// Folders below a root that no call may reach: our own state and settings.
+    /// Folders below a root that no call may reach: Toolcrib's own state and settings.
     hidden: Vec<PathBuf>,
     pub(crate) is_root_user: bool,
 }
 
-/// Where calls keep what `undo` needs.
+/// The ports that keep what `undo` needs.
 #[derive(Clone)]
 pub struct UndoStore {
-    /// The changes of file tools.
+    /// The journal of the changes that file tools make.
     pub journal: Arc<dyn ChangeJournal>,
-    /// The files that running commands may change.
+    /// The snapshots of the files that running commands may change.
     pub snapshots: Arc<dyn Snapshots>,
 }
 
-/// What the operator set for files.
+/// The operator's settings for files.
 #[derive(Clone, Debug)]
 pub struct FileRules {
-    /// What to do with a file that has several names.
+    /// What to do with a file that has several hard links.
     pub hardlinks: Hardlinks,
     /// Names that no tool may change, beside the built-in ones.
     pub protected: Vec<String>,
-    /// The largest file that an undo copy is kept of.
+    /// The largest file that an undo copy is kept of, in bytes.
     pub undo_bytes: u64,
 }
 
-/// What to do with a file that has several names: one of them may be outside, and a handle cannot
-/// tell.
+/// What to do with a file that has several hard links: another name of it may be outside the roots, and a handle
+/// cannot tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hardlinks {
-    /// Does not open it.
+    /// The file is not opened.
     Refuse,
-    /// Opens it like any other.
+    /// The file is opened like any other.
     Allow,
 }
 
@@ -75,8 +75,7 @@ pub(crate) enum Purpose {
 }
 
 impl Workspace {
-    /// Puts roots, rules and the keeper of changes together. `hidden` are folders that no call can
-    /// reach even if they lie below a root.
+    /// Creates a workspace. No call can reach the folders in `hidden`, even if they are below a root.
     pub fn new(
         roots: Vec<Root>,
         rules: FileRules,
@@ -91,7 +90,7 @@ impl Workspace {
         Self { roots, rules, undo, clock, hidden, is_root_user }
     }
 
-    /// The first root, which relative paths start from.
+    /// Returns the first root, which relative paths start from.
     pub fn root(&self) -> Option<&Root> {
         self.roots.first()
     }
@@ -108,17 +107,18 @@ impl Workspace {
         }
     }
 
+    /// Finds the root and the path below it that a caller's path means.
     pub(crate) fn locate<'a>(&'a self, path: &'a str) -> Result<RootedPath<'a>, ToolError> {
         let place = RootedPath::parse(&self.roots, path)?;
         place.root.verify()?;
         Ok(place)
     }
 
-    /// Opens what is at `place`, a file or a directory.
+    /// Opens the file or directory at `place`.
     pub(crate) fn open(&self, place: &RootedPath<'_>) -> Result<(OwnedFd, Stat), ToolError> {
         let failed = |errno| errno_error(errno, place.shown);
         open_path(place)?;
-        // Without NONBLOCK a pipe put there since would hold the call until somebody writes to it.
+        // Without NONBLOCK, a pipe that was put there since would block the call until somebody writes to it.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = place.root.open_below(&place.below, flags, Mode::empty()).map_err(failed)?;
         let meta = fstat(&file).map_err(failed)?;
@@ -126,7 +126,7 @@ impl Workspace {
         Ok((file, meta))
     }
 
-    /// Fails if an open file or directory is one that calls may not have whatever its path.
+    /// Fails if calls may not reach an open file or directory, whatever its path.
     pub(crate) fn check_reachable(
         &self,
         root: &Root,
@@ -156,17 +156,17 @@ impl Workspace {
         if self.is_root_user { NewFileOwner::ParentDirectory } else { NewFileOwner::Process }
     }
 
-    /// Whether some of our own folders are below a root.
+    /// Whether some of Toolcrib's own folders are below a root.
     pub(crate) fn has_hidden(&self) -> bool {
         !self.hidden.is_empty()
     }
 
-    /// Whether a real path is one of our own.
+    /// Whether a real path is in one of Toolcrib's own folders.
     pub(crate) fn is_hidden(&self, path: &Path) -> bool {
         self.hidden.iter().any(|hidden| path.starts_with(hidden))
     }
 
-    /// Fails if nothing may be changed at `below`, a path under `root` with no link in it.
+    /// Fails if nothing may be changed at `below`, a path under `root` without links.
     pub(crate) fn check_change(
         &self,
         root: &Root,
@@ -190,7 +190,7 @@ impl Workspace {
         Ok((file, meta))
     }
 
-    /// Fails if a file is not one that a call may read or write.
+    /// Fails if a call may not read or write a file.
     pub(crate) fn check_file(
         &self,
         file: &OwnedFd,
@@ -208,7 +208,7 @@ impl Workspace {
         }
         if meta.st_nlink > 1 && self.rules.hardlinks == Hardlinks::Refuse {
             let message = format!(
-                "`{shown}` has {} names (hard links), and another of them may be outside",
+                "`{shown}` has {} names (hard links), and another one may be outside the workspace",
                 meta.st_nlink
             );
             return Err(ToolError::new(ErrorKind::Protected, message)
@@ -218,8 +218,8 @@ impl Workspace {
         self.check_access(file, meta, shown, purpose)
     }
 
-    /// Fails if a file or directory may not be read or written. The kernel knows, access lists
-    /// included; but root is held to what the owner could do: its power over modes is not the agent's.
+    /// Fails if a file or directory may not be read or written. The kernel decides, access control lists included.
+    /// The superuser is held to what the owner could do, because its power over modes is not the agent's.
     pub(crate) fn check_access(
         &self,
         file: &OwnedFd,
@@ -228,7 +228,7 @@ impl Workspace {
         purpose: Purpose,
     ) -> Result<(), ToolError> {
         let (bits, access, what) = match purpose {
-            Purpose::Read => (0o400, Access::READ_OK, "may not be read"),
+            Purpose::Read => (0o400, Access::READ_OK, "cannot be read"),
             Purpose::Write => (0o200, Access::WRITE_OK, "is read-only"),
         };
         let is_allowed = if self.is_root_user {
@@ -245,7 +245,7 @@ impl Workspace {
     }
 }
 
-/// Finds what is at `place` without opening it: opening a pipe or a device is an act in itself.
+/// Opens the file at `place` with `O_PATH`, which does not open a pipe or a device: that would be an act in itself.
 pub(crate) fn open_path(place: &RootedPath<'_>) -> Result<(OwnedFd, Stat), ToolError> {
     let failed = |errno| errno_error(errno, place.shown);
     let there = place.root.open_below(&place.below, OFlags::PATH, Mode::empty()).map_err(failed)?;
@@ -256,7 +256,7 @@ pub(crate) fn open_path(place: &RootedPath<'_>) -> Result<(OwnedFd, Stat), ToolE
     Ok((there, meta))
 }
 
-/// Returns where a path really is, whether or not all of it is there yet.
+/// Returns the path with all links resolved, as far as it exists.
 pub fn real_place(path: &Path) -> PathBuf {
     for there in path.ancestors() {
         if let (Ok(real), Ok(rest)) = (std::fs::canonicalize(there), path.strip_prefix(there)) {
@@ -266,7 +266,7 @@ pub fn real_place(path: &Path) -> PathBuf {
     path.to_owned()
 }
 
-/// Holds root to directories that their owners could pass through.
+/// Fails if the owner of a directory on the way could not pass through it. Only the superuser needs this check.
 fn check_passable(root: &Root, below: &Path, shown: &str) -> Result<(), ToolError> {
     for directory in below.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty()) {
         let meta = statat(root.handle(), directory, AtFlags::SYMLINK_NOFOLLOW);
@@ -287,10 +287,13 @@ pub struct CallFiles {
     pub(crate) call: CallId,
     pub(crate) tool: String,
     pub(crate) cancel: Cancel,
+    /// The changes that the call has made.
     pub(crate) changes: Mutex<Vec<Change>>,
+    /// The states of files that a person approved, by path.
     pub(crate) pinned: Mutex<HashMap<String, Vec<PinnedState>>>,
 }
 
+/// Returns the kind of an entry.
 pub(crate) fn kind_of(kind: FileType) -> EntryKind {
     match kind {
         FileType::RegularFile => EntryKind::File,

@@ -193,3 +193,48 @@ fn name_for(path: &Path) -> String {
     let _ = toolcrib_core::canonical::hex(&digest, &mut name);
     name
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn covers_stand_at_the_root_or_in_a_git_folder() {
+        for path in [".vscode", ".git/hooks", "libs/a/.git/config"] {
+            assert!(can_cover(Path::new(path)), "{path}");
+        }
+        for path in ["src/.vscode", "../x", "/x", "a\nb", ".git/hooks/pre-commit"] {
+            assert!(!can_cover(Path::new(path)), "{path}");
+        }
+    }
+
+    #[test]
+    fn last_holder_removes_the_covers() {
+        let folder = tempfile::tempdir().unwrap();
+        let (state, workspace) = (folder.path().join("state"), folder.path().join("workspace"));
+        fs::create_dir(&workspace).unwrap();
+        let root = Root::open(&workspace).unwrap();
+        let mut first = WorkspaceCovers::hold(&root, &state).unwrap();
+        let second = WorkspaceCovers::hold(&root, &state).unwrap();
+        assert!(first.add(Path::new(".vscode"), Cover::Folder).unwrap());
+        assert_eq!(listed(&root, &state), [PathBuf::from(".vscode")]);
+        drop(first);
+        assert!(workspace.join(".vscode").is_dir(), "the second holder still needs it");
+        drop(second);
+        assert!(!workspace.join(".vscode").exists());
+        assert!(listed(&root, &state).is_empty());
+    }
+
+    #[test]
+    fn cover_with_content_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let (state, workspace) = (folder.path().join("state"), folder.path().join("workspace"));
+        fs::create_dir(&workspace).unwrap();
+        let root = Root::open(&workspace).unwrap();
+        let mut covers = WorkspaceCovers::hold(&root, &state).unwrap();
+        assert!(covers.add(Path::new(".envrc"), Cover::File("")).unwrap());
+        fs::write(workspace.join(".envrc"), "somebody's work").unwrap();
+        drop(covers);
+        assert_eq!(fs::read_to_string(workspace.join(".envrc")).unwrap(), "somebody's work");
+    }
+}

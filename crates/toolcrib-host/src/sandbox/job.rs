@@ -17,7 +17,7 @@ pub(crate) struct Job {
     pub(crate) at: Timestamp,
     /// How a reader gets at the output that is left out of the answer.
     pub(crate) rest_hint: String,
-    progress: Mutex<Progress>,
+    progress: Mutex<JobProgress>,
     changed: Condvar,
     /// Cancelling it ends the command.
     pub(crate) cancel: Cancel,
@@ -59,7 +59,7 @@ pub struct TaskEnd {
 }
 
 /// The progress of a command.
-pub(crate) struct Progress {
+pub(crate) struct JobProgress {
     pub(crate) stdout: Collector,
     pub(crate) stderr: Collector,
     pub(crate) finished: Option<Result<Finished, ToolError>>,
@@ -72,7 +72,7 @@ impl Job {
         text: String,
         rest_hint: String,
         at: Timestamp,
-        progress: Progress,
+        progress: JobProgress,
     ) -> Self {
         let (progress, changed, cancel) = (Mutex::new(progress), Condvar::new(), Cancel::default());
         Self { id, text, at, rest_hint, progress, changed, cancel, owner: Mutex::default() }
@@ -94,7 +94,7 @@ impl Job {
     }
 
     /// Locks and returns the progress.
-    pub(crate) fn progress(&self) -> MutexGuard<'_, Progress> {
+    pub(crate) fn progress(&self) -> MutexGuard<'_, JobProgress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

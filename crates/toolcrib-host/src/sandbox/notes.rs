@@ -45,20 +45,20 @@ const WANTS_INPUT: [&str; 12] = [
 /// Adds the limit that a finished command hit, and notes for its reader.
 pub(crate) fn add_to(finished: &mut Finished, limits: &CommandLimits, most_processes: u64) {
     let code = finished.end.exit_code();
-    let said = |words: &[&str]| words.iter().any(|word| finished.stderr.text.contains(word));
+    let printed = |words: &[&str]| words.iter().any(|word| finished.stderr.text.contains(word));
     let has_failed = code != 0;
     if finished.strike.is_none() {
-        let (out_of_memory, no_more) = (said(&OUT_OF_MEMORY), said(&OUT_OF_PROCESSES));
+        let (out_of_memory, no_more) = (printed(&OUT_OF_MEMORY), printed(&OUT_OF_PROCESSES));
         let peak = finished.usage.peak_memory;
         let by = Mechanism::Rlimit;
         let cpu = finished.usage.cpu_us / 1_000_000;
         let is_signal = |signal: i32| finished.end == End::Signalled(signal);
         finished.strike = match code {
             // Bash ends with this code for a child of its own.
-            153 if is_signal(libc::SIGXFSZ) || said(&["File size limit exceeded"]) => {
+            153 if is_signal(libc::SIGXFSZ) || printed(&["File size limit exceeded"]) => {
                 Some(strike(Limit::FileSize, limits.file_size, None, by))
             }
-            _ if has_failed && said(&["File too large", "File size limit exceeded"])
+            _ if has_failed && printed(&["File too large", "File size limit exceeded"])
                 || was_ended_for_size(&finished.stderr.text) =>
             {
                 Some(strike(Limit::FileSize, limits.file_size, None, by))
@@ -66,7 +66,7 @@ pub(crate) fn add_to(finished: &mut Finished, limits: &CommandLimits, most_proce
             152 if cpu + 2 >= limits.cpu_seconds => {
                 Some(strike(Limit::Cpu, limits.cpu_seconds, Some(cpu), by))
             }
-            _ if has_failed && said(&["Too many open files"]) => {
+            _ if has_failed && printed(&["Too many open files"]) => {
                 Some(strike(Limit::OpenFiles, limits.open_files, None, by))
             }
             _ if has_failed && out_of_memory => {
@@ -98,13 +98,13 @@ pub(crate) fn add_to(finished: &mut Finished, limits: &CommandLimits, most_proce
             .notes
             .push(format!("the command was killed by signal {signal}{}", signal_name(signal)));
     }
-    if has_failed && said(&["No space left on device"]) {
+    if has_failed && printed(&["No space left on device"]) {
         let size = show_bytes(limits.scratch);
         finished.notes.push(format!(
             "no space left: /tmp and the home folder have {size} each in the sandbox"
         ));
     }
-    if has_failed && said(&WANTS_INPUT) {
+    if has_failed && printed(&WANTS_INPUT) {
         finished.notes.push(
             "the command wanted input: there is no terminal and no stdin in the sandbox; \
              pass what it needs as arguments or in files"
@@ -115,8 +115,12 @@ pub(crate) fn add_to(finished: &mut Finished, limits: &CommandLimits, most_proce
 
 /// Returns the limit that a part of the command may have hit although the whole succeeded, with what is allowed and
 /// what was used. It is only a hint, because any program can print such words.
-fn suspected_limit(said: &str, usage: &Usage, limits: &CommandLimits) -> Option<(Limit, u64, u64)> {
-    let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
+fn suspected_limit(
+    printed: &str,
+    usage: &Usage,
+    limits: &CommandLimits,
+) -> Option<(Limit, u64, u64)> {
+    let has = |words: &[&str]| words.iter().any(|word| printed.contains(word));
     if has(&OUT_OF_MEMORY) {
         return Some((Limit::Memory, limits.memory, usage.peak_memory));
     }
@@ -125,8 +129,8 @@ fn suspected_limit(said: &str, usage: &Usage, limits: &CommandLimits) -> Option<
 
 /// Whether bash reports that one of its processes was ended because of the size of a file. Bash prints the number
 /// of the process before the words. What ran after that may have succeeded.
-fn was_ended_for_size(said: &str) -> bool {
-    said.lines().any(|line| {
+fn was_ended_for_size(printed: &str) -> bool {
+    printed.lines().any(|line| {
         let before =
             line.split("File size limit exceeded").next().filter(|it| it.len() < line.len());
         let number = before.and_then(|it| it.split_whitespace().next_back());
@@ -201,16 +205,16 @@ pub(crate) fn no_handle() -> ToolError {
     .hint("raise the limit on open files (`ulimit -n`), or run fewer commands at once")
 }
 
-/// Returns the error for a bubblewrap that failed before our first process ran inside. `said` is what it printed.
-pub(crate) fn no_sandbox(said: &str) -> ToolError {
-    let said = said.trim();
-    let (mechanism, fix) = if said.contains("user namespace") || said.contains("uid map") {
+/// Returns the error for a bubblewrap that failed before our first process ran inside. `printed` is what it printed.
+pub(crate) fn no_sandbox(printed: &str) -> ToolError {
+    let printed = printed.trim();
+    let (mechanism, fix) = if printed.contains("user namespace") || printed.contains("uid map") {
         (
             "user namespaces",
             "allow ordinary users to make user namespaces: set sysctl user.max_user_namespaces above 0, \
              kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0",
         )
-    } else if said.contains("Creating new namespace failed") {
+    } else if printed.contains("Creating new namespace failed") {
         (
             "user namespaces",
             "allow ordinary users to make user namespaces: set sysctl user.max_user_namespaces above 0",
@@ -218,7 +222,7 @@ pub(crate) fn no_sandbox(said: &str) -> ToolError {
     } else {
         ("bubblewrap", "run `toolcrib doctor`")
     };
-    let why = if said.is_empty() { "bubblewrap ended without a message" } else { said };
+    let why = if printed.is_empty() { "bubblewrap ended without a message" } else { printed };
     unavailable(mechanism, why, fix)
 }
 
@@ -236,4 +240,89 @@ pub(crate) fn unavailable(mechanism: &str, why: &str, fix: &str) -> ToolError {
 /// Whether a step of starting belongs to the sandbox, not to the command.
 fn is_of_sandbox(step: StartStep) -> bool {
     !matches!(step, StartStep::Directory | StartStep::Exec)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use toolcrib_core::command::{ChangedFiles, Printed};
+
+    use super::*;
+
+    const LIMITS: CommandLimits = CommandLimits {
+        memory: 1 << 30,
+        processes: 64,
+        cpu_seconds: 10,
+        task_time: Duration::from_secs(60),
+        file_size: 1 << 20,
+        growth: 1 << 30,
+        files: 1000,
+        open_files: 256,
+        output: 1 << 20,
+        saved: 1 << 20,
+        scratch: 1 << 20,
+    };
+
+    /// Returns a command that ended so and printed `stderr`, with its limit and notes added.
+    fn finished(end: End, stderr: &str) -> Finished {
+        let stderr = Printed { text: stderr.to_owned(), ..Printed::default() };
+        let mut finished = Finished {
+            end,
+            stdout: Printed::default(),
+            stderr,
+            strike: None,
+            notes: Vec::new(),
+            usage: Usage::default(),
+            elapsed: Duration::ZERO,
+            touched: ChangedFiles::default(),
+        };
+        add_to(&mut finished, &LIMITS, 1);
+        finished
+    }
+
+    #[track_caller]
+    fn check_limit(end: End, stderr: &str, expect: Option<Limit>) {
+        let struck = finished(end, stderr).strike.map(|strike| strike.limit);
+        assert_eq!(struck, expect, "{end:?} {stderr}");
+    }
+
+    #[test]
+    fn failed_command_names_the_limit_it_hit() {
+        check_limit(End::Exited(1), "MemoryError", Some(Limit::Memory));
+        check_limit(End::Exited(1), "bash: fork: Cannot fork", Some(Limit::Processes));
+        check_limit(End::Exited(1), "Too many open files", Some(Limit::OpenFiles));
+        check_limit(End::Exited(1), "write: File too large", Some(Limit::FileSize));
+        check_limit(End::Signalled(libc::SIGXFSZ), "", Some(Limit::FileSize));
+        check_limit(End::Exited(1), "no such file", None);
+    }
+
+    #[test]
+    fn successful_command_only_gets_a_hint() {
+        let finished = finished(End::Exited(0), "MemoryError");
+        assert!(finished.strike.is_none());
+        assert!(finished.notes[0].contains("may have hit the limit on memory"));
+    }
+
+    #[test]
+    fn notes_explain_signals_missing_input_and_full_disks() {
+        for (end, stderr, expect) in [
+            (End::Signalled(libc::SIGSEGV), "", "killed by signal 11 (SIGSEGV"),
+            (End::Exited(1), "EOF when reading a line", "the command wanted input"),
+            (End::Exited(1), "No space left on device", "no space left"),
+        ] {
+            let notes = finished(end, stderr).notes;
+            assert!(notes.iter().any(|note| note.contains(expect)), "{notes:?}");
+        }
+        assert!(finished(End::Exited(0), "EOF when reading a line").notes.is_empty());
+    }
+
+    #[test]
+    fn errors_name_the_mechanism_and_the_fix() {
+        let err = no_sandbox("bwrap: No permissions to create new user namespace");
+        assert_eq!(err.context["missing"], "user namespaces");
+        assert!(err.hint.is_some_and(|hint| hint.contains("toolcrib doctor")));
+        let err = not_started(StartStep::Exec, "`nope`: not found", None);
+        assert_eq!(err.kind, ErrorKind::NotFound);
+    }
 }

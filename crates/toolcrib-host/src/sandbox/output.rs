@@ -236,8 +236,8 @@ fn json_bytes_of(byte: u8) -> usize {
 
 /// Returns how many bytes the text of `bytes` takes in a reply.
 fn json_bytes(bytes: &[u8]) -> usize {
-    let odd: usize = bytes.utf8_chunks().map(|chunk| chunk.invalid().len() * 4).sum();
-    odd + bytes.iter().map(|byte| json_bytes_of(*byte)).sum::<usize>()
+    let invalid: usize = bytes.utf8_chunks().map(|chunk| chunk.invalid().len() * 4).sum();
+    invalid + bytes.iter().map(|byte| json_bytes_of(*byte)).sum::<usize>()
 }
 
 /// Returns how much of the beginning fits into `room`: whole lines, unless the cut line makes up most of it.

@@ -202,3 +202,30 @@ fn last_of(path: &Path) -> Printed {
     show(&bytes, &mut text);
     Printed { text, bytes: size, lines, is_cut: from > 0 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_that_lead_elsewhere_are_not_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = OutputStore::new(folder.path().join("output"));
+        for id in ["", "..", "a/b", "a.b", "\0"] {
+            assert_eq!(store.task(id).unwrap_err().kind, ErrorKind::NotFound, "{id:?}");
+        }
+    }
+
+    #[test]
+    fn excerpt_counts_all_lines_and_shows_some() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = OutputStore::new(folder.path().to_owned());
+        fs::create_dir(store.folder("call")).unwrap();
+        fs::write(store.folder("call").join("stdout"), "one\ntwo\nthree\nfour").unwrap();
+        let lines = Lines { from: 2, count: 2, most: 100 };
+        let excerpt = store.read("call", Stream::Stdout, lines).unwrap();
+        assert_eq!(excerpt.text, "two\nthree\n");
+        assert_eq!((excerpt.from, excerpt.count, excerpt.total), (2, 2, 4));
+        assert!(store.read("other", Stream::Stdout, lines).is_err());
+    }
+}

@@ -16,7 +16,7 @@ use super::cover_cache::CoverCache;
 use super::egress::{BadHost, Egress, HostRule};
 use super::growth::Growth;
 use super::guard::Guard;
-use super::job::{Job, Progress, TaskEnd, TaskOwner};
+use super::job::{Job, JobProgress, TaskEnd, TaskOwner};
 use super::launch::{LaunchContext, Launched, ReadyLauncher};
 use super::output::Collector;
 use super::output_store::OutputStore;
@@ -272,7 +272,7 @@ impl Sandbox {
         let id = request.call.0.clone();
         let (folder, saved) = (self.store.folder(&id), self.context.rules.limits.saved);
         let collect = |stream| Collector::new(stream, request.keep, &folder, saved);
-        let progress = Progress {
+        let progress = JobProgress {
             stdout: collect(Stream::Stdout),
             stderr: collect(Stream::Stderr),
             finished: None,

@@ -333,7 +333,8 @@ fn environment(operator: &Operator, home: &Path, toolchains: &[PathBuf]) -> Vec<
         "PAGER=cat".to_owned(),
         "GIT_PAGER=cat".to_owned(),
         "GIT_EDITOR=true".to_owned(),
-        // Git runs no program that a folder names which only looks like a repository, nor a file system monitor.
+        // Git ignores folders that only look like a repository, and starts no file system monitor: the settings of
+        // either could name programs.
         "GIT_CONFIG_COUNT=2".to_owned(),
         "GIT_CONFIG_KEY_0=safe.bareRepository".to_owned(),
         "GIT_CONFIG_VALUE_0=explicit".to_owned(),

@@ -11,11 +11,14 @@ pub struct HostRule {
 
 /// A text that is not a host rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadHost(pub String);
+pub struct BadHost {
+    /// The text.
+    pub text: String,
+}
 
 impl fmt::Display for BadHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is not a host: write `host.example` or `*.host.example`", self.0)
+        write!(f, "`{}` is not a host: write `host.example` or `*.host.example`", self.text)
     }
 }
 
@@ -26,7 +29,7 @@ impl HostRule {
     pub fn parse(text: &str) -> Result<Self, BadHost> {
         let (name, is_below) = text.strip_prefix("*.").map_or((text, false), |name| (name, true));
         if !is_name(name) || (is_below && !name.contains('.')) {
-            return Err(BadHost(text.to_owned()));
+            return Err(BadHost { text: text.to_owned() });
         }
         Ok(Self { name: name.to_ascii_lowercase(), is_below })
     }
