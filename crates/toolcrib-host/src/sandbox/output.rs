@@ -205,10 +205,10 @@ impl SavedOutput {
     /// Returns the sentence that says how to read what is left out.
     fn rest_hint(&self, rest: &str) -> String {
         if self.has_failed {
-            return "saving them failed".to_owned();
+            return "saving the output failed".to_owned();
         }
         if self.bytes == self.most {
-            return format!("the first {} bytes of all are saved: {rest}", self.most);
+            return format!("only the first {} bytes are saved: {rest}", self.most);
         }
         rest.to_owned()
     }
