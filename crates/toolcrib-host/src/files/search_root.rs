@@ -67,7 +67,7 @@ impl SearchableTree for SearchRoot {
     }
 
     fn may_enter(&self, directory: BorrowedFd<'_>, access: AccessMeta) -> bool {
-        // Root is held to what the owner could do.
+        // The superuser is held to what the owner could do.
         let may = !self.workspace.is_root_user || access.mode & 0o500 == 0o500;
         may && !self.is_foreign(directory, access)
     }
