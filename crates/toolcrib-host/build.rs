@@ -1,12 +1,12 @@
-//! Builds the helpers of the sandbox as a program of their own, for the large one to carry: it is executed for every
-//! command, so it has to be small.
+//! Builds the sandbox's helper as a program of its own, which the toolcrib program carries. The helper is executed
+//! for every command, so it has to be small.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Without a loader and libraries to be found, where the system can link like that; else as usual.
-const LINKED: [&str; 2] = ["-Ctarget-feature=+crt-static", ""];
+/// The flags to try, in order: a static program needs no loader and no libraries, where the system can link one.
+const FLAGS_TO_TRY: [&str; 2] = ["-Ctarget-feature=+crt-static", ""];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let own = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?);
@@ -16,16 +16,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     println!("cargo::rerun-if-changed={}", own.join("../../Cargo.lock").display());
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
-    for flags in LINKED {
+    for flags in FLAGS_TO_TRY {
         if let Some(built) = build(&helper, &out.join("inside"), flags)? {
             std::fs::copy(built, out.join("toolcrib-inside"))?;
             return Ok(());
         }
     }
-    Err("the helpers of the sandbox cannot be built: see above".into())
+    Err("the sandbox's helper program cannot be built: see the messages above".into())
 }
 
-/// Builds the program with these flags; returns where it is, nothing if it cannot be built.
+/// Builds the program with these flags. Returns its path, or `None` if it cannot be built.
 fn build(helper: &Path, folder: &Path, flags: &str) -> Result<Option<PathBuf>, Box<dyn Error>> {
     let target = std::env::var("TARGET")?;
     let done = Command::new(std::env::var("CARGO")?)
@@ -34,7 +34,7 @@ fn build(helper: &Path, folder: &Path, flags: &str) -> Result<Option<PathBuf>, B
         .arg(helper.join("Cargo.toml"))
         .arg("--target-dir")
         .arg(folder)
-        // What is set for the large program, or by whoever checks it, is not for this one.
+        // Settings for the toolcrib program, or of a checker, do not apply to this one.
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .env_remove("RUSTC_WORKSPACE_WRAPPER")
         .env("RUSTFLAGS", flags)

@@ -1,16 +1,16 @@
-//! A call: who asks for which tool with what.
+//! A call: who asks for which tool, with which arguments.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Names one call, for ever. Made by the runtime; sorts by time.
+/// The id of a call, unique for ever. The runtime makes it; ids sort by time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CallId(pub String);
 
-/// Names the conversation that calls belong to.
+/// The id of the session that calls belong to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SessionId(pub String);
@@ -27,23 +27,23 @@ impl fmt::Display for SessionId {
     }
 }
 
-/// What a door hands to the runtime.
+/// A call as a door hands it to the runtime.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// This call.
+    /// The id of the call.
     pub id: CallId,
-    /// The conversation it belongs to.
+    /// The session that the call belongs to.
     pub session: SessionId,
-    /// What its caller calls the conversation, for the record: nothing is decided or counted by it.
+    /// The caller's own name for the conversation. It only goes into the record: nothing is decided or counted by it.
     pub conversation: Option<SessionId>,
-    /// The tool asked for: `catalogue/tool`, or `tool` where that is enough.
+    /// The tool: `catalogue/tool`, or `tool` where that is unambiguous.
     pub tool: String,
     /// The arguments, as parsed by [`crate::json::parse`].
     pub args: Value,
 }
 
 impl Call {
-    /// The conversation as the record names it.
+    /// Returns the conversation as the record names it: the caller's name, or else the session.
     pub fn conversation(&self) -> &SessionId {
         self.conversation.as_ref().unwrap_or(&self.session)
     }

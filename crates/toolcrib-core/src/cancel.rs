@@ -1,4 +1,4 @@
-//! The cancellation token of a call: cloned into everything that works for the call.
+//! The cancellation token of a call. Everything that works for the call has a clone of it.
 
 use std::future::{Future, poll_fn};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ struct CancelState {
 }
 
 impl Cancel {
-    /// Ends the call as soon as its work looks up.
+    /// Cancels the call. Its work ends when it next checks the token.
     pub fn cancel(&self) {
         self.0.is_cancelled.store(true, Ordering::Release);
         let mut wakers = self.0.wakers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -38,14 +38,14 @@ impl Cancel {
         Ok(())
     }
 
-    /// Ends when the call is cancelled.
+    /// Waits until the call is cancelled.
     pub fn cancelled(&self) -> impl Future<Output = ()> + Send {
         poll_fn(|context| {
             if self.is_cancelled() {
                 return Poll::Ready(());
             }
             let mut wakers = self.0.wakers.lock().unwrap_or_else(PoisonError::into_inner);
-            // Looked at again under the lock: `cancel` may have come in between.
+            // Checked again under the lock, because `cancel` may have run in between.
             if self.is_cancelled() {
                 return Poll::Ready(());
             }

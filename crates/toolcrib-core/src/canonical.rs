@@ -1,11 +1,11 @@
-//! One spelling for a call's arguments, and the digest that a permit is bound to.
+//! Canonical JSON: one spelling for the arguments of a call, and the digest that a permit is bound to.
 
 use std::fmt::{self, Write};
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-/// SHA-256 over a tool's name and its canonical arguments.
+/// The SHA-256 digest of a tool's name and its canonical arguments.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Digest([u8; 32]);
 
@@ -49,7 +49,7 @@ pub fn text(value: &Value) -> String {
     out
 }
 
-/// Returns arguments as compact JSON with their keys in the order of `keys`, others after them.
+/// Returns arguments as compact JSON. The keys in `keys` come first, in that order; other keys follow, sorted.
 pub fn in_order<'a>(args: &Value, keys: impl Iterator<Item = &'a str>) -> String {
     let Value::Object(object) = args else { return text(args) };
     let mut order: Vec<&str> = keys.filter(|key| object.contains_key(*key)).collect();

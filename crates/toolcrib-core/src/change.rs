@@ -1,4 +1,4 @@
-//! What a call did to a file, and the ports that keep what was there before and put it back.
+//! Changes that calls made to files, and the ports that store the content before a change and restore it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,62 +8,66 @@ use serde::{Deserialize, Serialize};
 use crate::call::CallId;
 use crate::error::ToolError;
 
-/// One change to one file or directory, as kept for undo.
+/// One change to one file or directory, as recorded for undo.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// The call that made it.
+    /// The call that made the change.
     pub call: CallId,
-    /// The tool, `catalogue/name`.
+    /// The tool, as `catalogue/name`.
     pub tool: String,
-    /// When, as RFC 3339.
+    /// The time of the change, as RFC 3339.
     pub at: String,
-    /// What was done.
+    /// The kind of change.
     pub kind: ChangeKind,
-    /// The root, absolute, each name spelt by [`crate::escape::name`].
+    /// The absolute path of the root, each name spelt by [`crate::escape::name`].
     pub root: String,
-    /// Which directory the root was, whatever has its name by now.
+    /// The identity of the root's directory, whatever has its path by now.
     pub root_id: FileId,
-    /// The path below the root with no link in it, each name spelt by [`crate::escape::name`].
+    /// The path below the root, with no link in it, each name spelt by [`crate::escape::name`].
     pub path: String,
-    /// What was there before.
+    /// The file before the change; nothing if there was none.
     pub before: Option<Image>,
-    /// What is there after.
+    /// The file after the change; nothing if there is none.
     pub after: Option<Image>,
-    /// The directory that was made.
+    /// The identity of the directory, if the change made one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<FileId>,
-    /// Why it is not sure that the call made this change, if so.
+    /// Why it is uncertain that the call made this change, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doubt: Option<Doubt>,
 }
 
-/// Why it is not sure that a call made a change, or all of it.
+/// Why it is uncertain that a call made a change, or all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Doubt {
-    /// Another call changed the same file while its command ran.
+    /// Another call changed the same file while the command ran.
     Others,
-    /// Nobody saw the end of its command.
+    /// Toolcrib did not see the command end.
     Lost,
-    /// What the file is now was not looked at.
+    /// The file was not looked at after the command.
     Unseen,
-    /// The words of its command name the file, and do not show that it is written.
+    /// The command line names the file, but does not show that the command writes it.
     Named,
 }
 
 impl Doubt {
-    /// It in words, behind what it is about.
+    /// Returns the reason as a clause that follows the file's path.
     pub fn words(self) -> &'static str {
         match self {
             Self::Others => "another call changed it at the same time",
-            Self::Lost => "nobody saw the end of the command, so someone else may have changed it",
-            Self::Unseen => "what it is since was not looked at",
-            Self::Named => "its command names it, which does not show who changed it",
+            Self::Lost => {
+                "Toolcrib did not see the command end, so another program may have changed it"
+            }
+            Self::Unseen => "nobody looked at it after the command",
+            Self::Named => {
+                "the command line names it, but does not show that the command changed it"
+            }
         }
     }
 }
 
-/// What was done to a file.
+/// A kind of change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
@@ -80,14 +84,14 @@ pub enum ChangeKind {
 }
 
 impl Change {
-    /// The whole path, spelt as its parts are.
+    /// Returns the absolute path, spelt as its parts are.
     pub fn place(&self) -> String {
         format!("{}/{}", self.root.trim_end_matches('/'), self.path)
     }
 }
 
 impl ChangeKind {
-    /// Whether it was done to a directory.
+    /// Whether the change is one of a directory.
     pub fn is_of_directory(self) -> bool {
         match self {
             Self::MadeDirectory | Self::RemovedDirectory => true,
@@ -96,42 +100,42 @@ impl ChangeKind {
     }
 }
 
-/// Tells one file or directory from every other on the machine, those that are gone included where
-/// the file system remembers when a file was made.
+/// The identity of a file or directory. It tells the file from every other on the machine. Where the file system
+/// stores when a file was made, it also tells it from files that are gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileId {
-    /// The device it is on.
+    /// The device that the file is on.
     pub device: u64,
-    /// Its number there, which another may get when it is gone.
+    /// The inode number, which another file may get when this one is gone.
     pub inode: u64,
-    /// When it was made, in nanoseconds; 0 if the file system does not know.
+    /// When the file was made, in nanoseconds since 1970; 0 if the file system does not know.
     #[serde(default)]
     pub born: i64,
 }
 
-/// A file's content, mode and owner; the content by hash.
+/// A file at one moment: its content (by hash), mode, owner and attributes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
     /// SHA-256 of the content, or of a link's target.
     pub sha256: String,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Permission bits.
+    /// The permission bits.
     pub mode: u32,
-    /// Its user.
+    /// The owner's user id.
     pub uid: u32,
-    /// Its group.
+    /// The owner's group id.
     pub gid: u32,
-    /// Whether it is a symbolic link.
+    /// Whether the file is a symbolic link.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_link: bool,
-    /// Extended attributes of its own and its access list, in hexadecimal.
+    /// The file's own extended attributes and its access control list, in hexadecimal.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attributes: BTreeMap<String, String>,
 }
 
 impl Image {
-    /// Whether both are the same kind of thing with the same content.
+    /// Whether both files are of the same kind and have the same content.
     pub fn is_same(&self, other: &Self) -> bool {
         (&self.sha256, self.is_link) == (&other.sha256, other.is_link)
     }
@@ -149,7 +153,7 @@ pub struct Snapshot {
 /// What other calls did to files since a snapshot was taken, and may still be doing.
 #[derive(Clone, Debug, Default)]
 pub struct ConcurrentChanges {
-    /// Changes already recorded for the call itself: whoever resolved its snapshots before us died half way.
+    /// Changes already recorded for the call itself: the process that resolved its snapshots before died half way.
     pub own: Vec<Change>,
     /// Changes by other calls, oldest first.
     pub others: Vec<Change>,
@@ -200,13 +204,13 @@ pub trait Snapshots: Send + Sync {
     fn concurrent(&self, call: &CallId) -> io::Result<ConcurrentChanges>;
 }
 
-/// Looks at and puts back what a change changed. Implemented by the host, used for undo.
+/// Restores files to what they were before a change. Implemented by the host, used for undo.
 pub trait Restore: Send + Sync {
-    /// Returns what is at the place of `change` now, for changes of files.
+    /// Returns the file that is at the path of `change` now, for changes of files.
     fn current(&self, change: &Change) -> Result<Option<Image>, ToolError>;
 
-    /// Makes the place of `change` what it was before; `content` is that of `change.before`.
-    /// Nothing is done if the place does not hold what is expected.
+    /// Restores the path of `change` to what it was before; `content` is the content of `change.before`. Does
+    /// nothing if the path does not hold what is expected.
     fn put_back(
         &self,
         change: &Change,
@@ -215,20 +219,20 @@ pub trait Restore: Send + Sync {
     ) -> Result<PutBack, ToolError>;
 }
 
-/// What a place must hold for a change to be put back.
+/// What a path must hold for a change to be undone.
 #[derive(Clone, Copy, Debug)]
 pub enum Expected<'a> {
-    /// This content, or nothing at all.
+    /// This content; with `None`, no file at all.
     Exactly(Option<&'a Image>),
-    /// Whatever it holds.
+    /// Anything.
     Anything,
 }
 
-/// What putting back came to.
+/// The result of restoring a file or directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PutBack {
-    /// It is as it was.
+    /// The path is as it was before the change.
     Done,
-    /// A directory was kept: it is another one, or holds something by now.
+    /// The directory was left in place: it is another one by now, or is not empty.
     Kept,
 }

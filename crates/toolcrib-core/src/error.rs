@@ -1,11 +1,11 @@
-//! What goes wrong with a call: a closed kind for programs, a sentence for readers, a hint for the
-//! next step, and context as data.
+//! Errors of calls: a closed kind for programs, a sentence for readers, a hint for the next step, and context as
+//! data.
 
 use std::fmt;
 
 use serde_json::{Map, Value};
 
-/// The kinds of failure. A catalogue maps each to a code of its own, a door to a status; nobody
+/// The kinds of errors. A catalogue maps each kind to an error code of its own, and a door maps it to a status. Nobody
 /// matches on sentences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
@@ -15,9 +15,9 @@ pub enum ErrorKind {
     NotOffered,
     /// The arguments do not fit the schema or a rule of the tool.
     BadArgs,
-    /// A regular expression that is none, or too large a one.
+    /// The regular expression is invalid or too large.
     BadRegex,
-    /// A glob that is none.
+    /// The glob is invalid.
     BadGlob,
     /// Policy refused the call.
     Refused,
@@ -25,7 +25,7 @@ pub enum ErrorKind {
     Declined,
     /// The call needs a person's approval and nobody could be asked.
     ApprovalNeeded,
-    /// The agent is first to confirm that it means it.
+    /// The agent must first confirm that it means the call.
     ConfirmationNeeded,
     /// The call ran past its deadline.
     Timeout,
@@ -41,37 +41,37 @@ pub enum ErrorKind {
     BadRange,
     /// The path leads outside every root.
     Outside,
-    /// The path is one that no tool may change.
+    /// No tool may change the path.
     Protected,
-    /// The operating system or the file's mode forbids it.
+    /// The operating system or the file's mode forbids the access.
     Permission,
-    /// Something is already there.
+    /// Something is already at the path.
     Exists,
-    /// Not a regular file: a pipe, a socket, a device, a special file system.
+    /// The path is not a regular file: a pipe, a socket, a device, a file of a special file system.
     NotRegular,
-    /// A directory where a file is needed.
+    /// The path is a directory, and a file is needed.
     IsDirectory,
-    /// Not a directory where one is needed.
+    /// The path is not a directory, and a directory is needed.
     NotDirectory,
     /// A file or an argument is over a limit.
     TooLarge,
     /// The reply is over the limit of its catalogue.
     OutputTooLarge,
-    /// The file is not text in an encoding that can be kept.
+    /// The file is not text in an encoding that a change could preserve.
     NotText,
-    /// The file is not what it was when it was read or approved.
+    /// The file has changed since it was read or approved.
     Changed,
     /// No repository is connected.
     NoConnection,
-    /// Part of the world is gone or missing: the workspace, a kernel feature.
+    /// Something that the call needs is missing: the workspace, a kernel feature.
     Unavailable,
-    /// The tool did its work, and the work came to nothing.
+    /// The tool ran, and its work failed.
     Failed,
     /// Reading or writing failed.
     Io,
-    /// The call could not be put on the record, so it was not run.
+    /// The call could not be recorded, so it was not run.
     Unrecorded,
-    /// A defect of the tool itself.
+    /// The tool itself has a defect.
     Bug,
 }
 
@@ -112,7 +112,7 @@ impl ErrorKind {
         Self::Bug,
     ];
 
-    /// The one spelling of this kind on wires, in records and in metrics.
+    /// The name of this kind on wires, in records and in metrics.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::NoTool => "no_tool",
@@ -150,8 +150,7 @@ impl ErrorKind {
         }
     }
 
-    /// Whether the call ended before its tool was entered: such a call says nothing about the
-    /// tool's health.
+    /// Whether the call ended before its tool ran. Such a call says nothing about the tool's health.
     pub fn is_refusal(self) -> bool {
         match self {
             Self::NoTool
@@ -193,43 +192,43 @@ impl ErrorKind {
 /// Why a call failed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolError {
-    /// For programs.
+    /// The kind of error, for programs.
     pub kind: ErrorKind,
-    /// For readers: what happened, to what.
+    /// The sentence for readers: what happened, to what.
     pub message: String,
-    /// What to do next.
+    /// The hint: what to do next.
     pub hint: Option<String>,
-    /// The path the failure is about, as the caller wrote it.
+    /// The path that the error is about, as the caller wrote it.
     pub path: Option<String>,
-    /// Whatever else a program could use.
+    /// Other facts for programs.
     pub context: Map<String, Value>,
 }
 
 impl ToolError {
-    /// Makes an error of this kind that says `message`.
+    /// Makes an error of this kind with this message.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), hint: None, path: None, context: Map::new() }
     }
 
-    /// Adds what to do next.
+    /// Adds a hint: what to do next.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Names the path this is about.
+    /// Adds the path that the error is about.
     pub fn at(mut self, path: impl Into<String>) -> Self {
         self.path = Some(path.into());
         self
     }
 
-    /// Adds a fact.
+    /// Adds a fact to the context.
     pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.context.insert(key.to_owned(), value.into());
         self
     }
 
-    /// The path this is about, or nothing.
+    /// Returns the path that the error is about; empty without one.
     pub fn path_text(&self) -> &str {
         self.path.as_deref().unwrap_or_default()
     }

@@ -1,13 +1,13 @@
-//! Text that cannot lie: control characters shown as escapes, and file names spelt so that any name
-//! can be shown, told apart and passed back.
+//! Escaping: control characters and other deceptive characters are shown as escapes, and any file name is spelt so
+//! that it can be shown, told from others, and passed back.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 use unicode_normalization::UnicodeNormalization;
 
-/// Whether a terminal or a reader could be misled by this character: controls, bidirectional marks,
-/// zero-width and tag characters, odd spaces.
+/// Whether a character could mislead a terminal or a reader: control, bidirectional, zero-width and tag characters,
+/// odd spaces.
 pub fn is_deceptive(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -18,12 +18,13 @@ pub fn is_deceptive(c: char) -> bool {
             | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Returns `text` for one line of a terminal: every deceptive character as `\u{…}`.
+/// Returns `text` for one line of a terminal, with every deceptive character as `\u{…}`.
 pub fn line(text: &str) -> Cow<'_, str> {
     escape(text, |c| is_deceptive(c) || c == '\u{a0}')
 }
 
-/// Returns `text` for a terminal, where line breaks and tabs are what they are.
+/// Returns `text` for several lines of a terminal, with every deceptive character but line breaks and tabs as
+/// `\u{…}`.
 pub fn lines(text: &str) -> Cow<'_, str> {
     escape(text, |c| (is_deceptive(c) || c == '\u{a0}') && c != '\n' && c != '\t')
 }
@@ -48,23 +49,22 @@ fn escape(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// More marks than this on one letter grow over the lines around it.
+/// The most combining marks on one letter: more of them cover the lines around it.
 const MOST_MARKS: usize = 2;
 
-/// Whether a character is drawn over the one before it.
+/// Whether a character is a combining mark, drawn over the character before it.
 fn is_mark(c: char) -> bool {
     c > '\u{2ff}' && unicode_normalization::char::is_combining_mark(c)
 }
 
-/// Returns JSON text in which every deceptive character is a `\uXXXX` escape: the same value, safe
-/// to show.
+/// Returns JSON text with every deceptive character as a `\uXXXX` escape: the same value, safe to show.
 pub fn json(text: &str) -> Cow<'_, str> {
     if !text.contains(is_deceptive) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
     for c in text.chars() {
-        // Line breaks and tabs stand between tokens only; inside strings they are escaped already.
+        // Line breaks and tabs only stand between tokens; inside strings they are escaped already.
         if is_deceptive(c) && c != '\n' && c != '\t' {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 let _ = write!(out, "\\u{unit:04x}");
@@ -76,7 +76,7 @@ pub fn json(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Spells a file name as text. A plain name is itself; any other is `$'…'` with escapes, as bash
+/// Spells a file name as text. A plain name stays as it is; any other name becomes `$'…'` with escapes, as bash
 /// writes it. [`unname`] is the inverse.
 pub fn name(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(bytes)
@@ -113,7 +113,40 @@ pub fn name(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Returns the path beside `path` whose name has `suffix` at its end.
+/// Spells a path, `prefix` and then the names of `bytes`, each as [`name`] spells it.
+pub fn path(prefix: &str, bytes: &[u8]) -> String {
+    let needs_care = |byte: u8| !(33..127).contains(&byte) || byte == b'$';
+    let mut spelt = String::with_capacity(prefix.len() + bytes.len());
+    spelt.push_str(prefix);
+    if !bytes.iter().fold(false, |any, byte| any | needs_care(*byte)) {
+        spelt.push_str(std::str::from_utf8(bytes).unwrap_or_default());
+        return spelt;
+    }
+    for (index, part) in bytes.split(|byte| *byte == b'/').enumerate() {
+        if index > 0 {
+            spelt.push('/');
+        }
+        spelt.push_str(&name(part));
+    }
+    spelt
+}
+
+/// Returns how many bytes `text` takes as a JSON string, without its quotes.
+pub fn json_length(text: &str) -> usize {
+    // A fold without a branch lets the compiler compare many bytes at once.
+    let is_special = |byte: u8| byte < 32 || byte == b'"' || byte == b'\\';
+    if !text.bytes().fold(false, |any, byte| any | is_special(byte)) {
+        return text.len();
+    }
+    let extra = text.bytes().map(|byte| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 1,
+        0..=31 => 5,
+        _ => 0,
+    });
+    text.len() + extra.sum::<usize>()
+}
+
+/// Returns the path with `suffix` added to its last name, which may be spelt with escapes.
 pub fn beside(path: &str, suffix: &str) -> String {
     let (folder, last) = path.rsplit_once('/').map_or(("", path), |(folder, last)| (folder, last));
     let bytes = [unname(last).as_ref(), suffix.as_bytes()].concat();
@@ -121,7 +154,7 @@ pub fn beside(path: &str, suffix: &str) -> String {
     format!("{folder}{slash}{}", name(&bytes))
 }
 
-/// Returns the bytes of a file name that [`name`] spelt; any other text is its own bytes.
+/// Returns the bytes of a file name that [`name`] spelt; any other text stands for its own bytes.
 pub fn unname(text: &str) -> Cow<'_, [u8]> {
     let quoted = text.strip_prefix("$'").and_then(|rest| rest.strip_suffix('\''));
     match quoted.and_then(unquote) {
@@ -135,7 +168,7 @@ fn unquote(quoted: &str) -> Option<Vec<u8>> {
     let mut rest = quoted;
     while let Some(at) = rest.find('\\') {
         let (plain, escaped) = rest.split_at(at);
-        // A bare quote cannot stand inside, so this text was not spelt by `name`.
+        // `name` escapes every quote, so a text with a bare quote was not spelt by it.
         if plain.contains('\'') {
             return None;
         }
@@ -169,14 +202,14 @@ fn unquote(quoted: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Reads hexadecimal digits, and only those: the parser of numbers would take a sign too.
+/// Parses hexadecimal digits only; the parser of the standard library would also accept a sign.
 fn hex_code(digits: &str) -> Option<u32> {
     let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_hex { u32::from_str_radix(digits, 16).ok() } else { None }
 }
 
-/// Folds a name for comparison with a protected one: compatibility forms, letter case and
-/// characters that are not seen do not make it another name.
+/// Folds a name for comparison with a protected name: compatibility forms, letter case and invisible characters
+/// make no difference.
 pub fn fold(name: &str) -> String {
     name.nfkc().filter(|c| !is_deceptive(*c)).flat_map(char::to_lowercase).collect()
 }
@@ -206,6 +239,20 @@ mod tests {
         assert_eq!(name(b"plain.txt"), "plain.txt");
         assert_eq!(name(b"\xff\xfe"), r"$'\xff\xfe'");
         assert_eq!(name("photo\u{202e}gpj.exe".as_bytes()), r"$'photo\u202egpj.exe'");
+    }
+
+    #[test]
+    fn paths_are_spelt_name_by_name() {
+        assert_eq!(path("", b"src/main.rs"), "src/main.rs");
+        assert_eq!(path("/root/", b"a b/c"), "/root/a b/c");
+        assert_eq!(path("", b"src/\xff/$'x"), r"src/$'\xff'/$'$\'x'");
+    }
+
+    #[test]
+    fn json_length_is_that_of_the_string_without_quotes() {
+        for text in ["plain", "a\"b\\c", "\u{1}\n\r\t", "日本", ""] {
+            assert_eq!(json_length(text), serde_json::to_string(text).unwrap().len() - 2, "{text}");
+        }
     }
 
     #[test]

@@ -1,36 +1,83 @@
-//! Reads JSON strictly: no duplicate keys, bounded nesting, no number that would be changed.
+//! A strict JSON parser: it refuses duplicate keys, deep nesting, and numbers that would be rounded.
 
 use std::fmt;
 
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// How deep arrays and objects may be nested.
+/// The deepest nesting of arrays and objects.
 pub const MAX_DEPTH: usize = 64;
 
-/// How many bytes of JSON one call may bring.
+/// The longest JSON text of one call, in bytes.
 pub const MAX_BYTES: usize = 32 << 20;
 
-/// The largest whole number a JSON reader may round, so whole floats above it are refused.
-const EXACT: f64 = 9_007_199_254_740_992.0;
+/// 2^53: whole floats from here on are refused, because a JSON parser may have rounded them.
+const FIRST_INEXACT: f64 = 9_007_199_254_740_992.0;
+
+/// Why a text is not JSON that can be accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JsonError {
+    /// What kind of error it is.
+    pub kind: JsonErrorKind,
+    /// What is wrong, and where.
+    pub message: String,
+}
+
+/// Kinds of errors in JSON text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JsonErrorKind {
+    /// The text is longer than [`MAX_BYTES`].
+    TooLong,
+    /// The text is not UTF-8.
+    NotUtf8,
+    /// The text is empty.
+    Empty,
+    /// The text is not JSON, or JSON that the parser refuses.
+    Syntax,
+}
+
+impl JsonError {
+    fn new(kind: JsonErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+}
+
+impl fmt::Display for JsonError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for JsonError {}
+
+impl From<JsonError> for String {
+    fn from(err: JsonError) -> Self {
+        err.message
+    }
+}
 
 /// Parses `text`, or says what is wrong with it and where.
-pub fn parse(text: &[u8]) -> Result<Value, String> {
+pub fn parse(text: &[u8]) -> Result<Value, JsonError> {
     if text.len() > MAX_BYTES {
-        return Err(format!("{} bytes of JSON, and the limit is {MAX_BYTES}", text.len()));
+        let message =
+            format!("the JSON is {} bytes long, and the limit is {MAX_BYTES}", text.len());
+        return Err(JsonError::new(JsonErrorKind::TooLong, message));
     }
-    let text = std::str::from_utf8(text)
-        .map_err(|err| format!("not UTF-8 at byte {}", err.valid_up_to()))?;
+    let text = std::str::from_utf8(text).map_err(|err| {
+        let message = format!("not UTF-8 at byte {}", err.valid_up_to());
+        JsonError::new(JsonErrorKind::NotUtf8, message)
+    })?;
     if text.trim().is_empty() {
-        return Err("empty where JSON was expected".to_owned());
+        return Err(JsonError::new(JsonErrorKind::Empty, "empty, and JSON is expected"));
     }
+    let syntax = |err: serde_json::Error| JsonError::new(JsonErrorKind::Syntax, err.to_string());
     let mut reader = serde_json::Deserializer::from_str(text);
-    let value = Strict { depth: 0 }.deserialize(&mut reader).map_err(|err| err.to_string())?;
-    reader.end().map_err(|err| err.to_string())?;
+    let value = Strict { depth: 0 }.deserialize(&mut reader).map_err(syntax)?;
+    reader.end().map_err(syntax)?;
     Ok(value)
 }
 
-/// Reads one value at `depth` levels below the top.
+/// Parses one value that is `depth` levels below the top.
 struct Strict {
     depth: usize,
 }
@@ -77,12 +124,12 @@ impl<'de> Visitor<'de> for Strict {
 
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<Value, E> {
         if value.fract() == 0.0 {
-            if value.abs() >= EXACT {
+            if value.abs() >= FIRST_INEXACT {
                 return Err(E::custom(
-                    "a whole number too large to keep exactly; send it as a string",
+                    "a whole number is too large to keep exactly; send it as a string",
                 ));
             }
-            // `5.0` and `5` are one number, so that they have one canonical form.
+            // `5.0` and `5` are the same number, so both get the same canonical form.
             #[expect(clippy::cast_possible_truncation, reason = "whole and below 2^53")]
             return Ok(Value::from(value as i64));
         }
@@ -126,7 +173,7 @@ mod tests {
     fn check(text: &str, expect: Result<&str, &str>) {
         match (parse(text.as_bytes()), expect) {
             (Ok(value), Ok(expect)) => assert_eq!(value.to_string(), expect, "{text}"),
-            (Err(err), Err(expect)) => assert!(err.contains(expect), "{text}: {err}"),
+            (Err(err), Err(expect)) => assert!(err.message.contains(expect), "{text}: {err}"),
             (got, _) => panic!("{text}: {got:?}"),
         }
     }
@@ -165,6 +212,10 @@ mod tests {
         check("{\"a\":}", Err("line 1 column 6"));
         check("{} x", Err("trailing characters"));
         check(r#""\ud800""#, Err("hex escape"));
-        assert_eq!(parse(b"\"\xff\""), Err("not UTF-8 at byte 1".to_owned()));
+        let err = parse(b"\"\xff\"").unwrap_err();
+        assert_eq!(
+            (err.kind, err.message.as_str()),
+            (JsonErrorKind::NotUtf8, "not UTF-8 at byte 1")
+        );
     }
 }

@@ -1,12 +1,12 @@
-//! Finds the names a person or a model probably meant.
+//! Suggestions for a misspelt name: the known names with the smallest edit distance.
 
-/// Returns up to `most` of `names`, nearest to `wanted` first, leaving out those that are not near.
+/// Returns up to `most` of `names` that are near `wanted`, the nearest first.
 pub fn nearest<'a>(
     wanted: &str,
     names: impl IntoIterator<Item = &'a str>,
     most: usize,
 ) -> Vec<&'a str> {
-    // Longer than any name of ours: a comparison would only cost time.
+    // No name is as long as this, so a comparison would only cost time.
     if wanted.len() > 128 {
         return Vec::new();
     }
@@ -24,7 +24,7 @@ pub fn nearest<'a>(
     near.into_iter().take(most).map(|(_, name)| name).collect()
 }
 
-/// Returns how many insertions, deletions and substitutions turn `a` into `b`.
+/// Returns the edit distance: how many insertions, deletions and substitutions turn `a` into `b`.
 pub fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -40,12 +40,12 @@ pub fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-/// Writes names as `a`, `b` or `c`, each in backticks.
+/// Joins names as "`a`, `b` or `c`", each in backticks.
 pub fn either(names: &[&str]) -> String {
     join(names, "or")
 }
 
-/// Writes names as `a`, `b` and `c`, each in backticks.
+/// Joins names as "`a`, `b` and `c`", each in backticks.
 pub fn each(names: &[&str]) -> String {
     join(names, "and")
 }

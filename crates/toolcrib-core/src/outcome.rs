@@ -1,4 +1,4 @@
-//! What came of a call.
+//! The outcome of a call.
 
 use std::time::Duration;
 
@@ -10,27 +10,27 @@ use crate::command::Usage;
 use crate::error::ToolError;
 use crate::policy::Decision;
 
-/// What a door gets back for a call.
+/// The outcome of a call, as a door gets it back.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The call.
+    /// The id of the call.
     pub call: CallId,
-    /// The tool, `catalogue/name` where it was found, else as asked for.
+    /// The tool: `catalogue/name` if it was found, and otherwise as the caller wrote it.
     pub tool: String,
     /// The catalogue's reply, success or failure.
     pub reply: Value,
-    /// The same as compact JSON.
+    /// The reply as compact JSON.
     pub text: String,
-    /// Why it failed, if it did.
+    /// Why the call failed, if it did.
     pub error: Option<ToolError>,
-    /// What was decided, if it came to that.
+    /// The decision, if the call got that far.
     pub decision: Option<Decision>,
-    /// What it changed.
+    /// The changes that the call made to files.
     pub changes: Vec<Change>,
-    /// From asked to ended.
+    /// The time from asked to ended.
     pub elapsed: Duration,
-    /// What it used.
+    /// The resources that the call used.
     pub usage: Usage,
-    /// Why it is not on the record, if it is not.
+    /// Why the call is not on the record, if it is not.
     pub unrecorded: Option<String>,
 }

@@ -1,5 +1,4 @@
-//! JSON Schemas derived from argument types, trimmed for models, and used to explain arguments that
-//! do not fit.
+//! JSON Schemas: derived from argument types, trimmed for models, and used to explain arguments that do not fit.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -11,29 +10,27 @@ use serde_json::{Map, Value};
 use crate::error::{ErrorKind, ToolError};
 use crate::nearest::{each, either, nearest};
 
-/// Returns the schema of `T` without what only costs a model tokens or trips a strict mode: no
-/// `$schema`, `title`, `format` or `$defs`, and an optional argument is plainly of its type.
+/// Returns the schema of `T` without the parts that only cost a model tokens or break a strict mode: no `$schema`,
+/// `title`, `format` or `$defs`. The type of an optional argument does not include `null`.
 pub fn of<T: JsonSchema>() -> Value {
     let settings = schemars::generate::SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
     });
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
-    trim(&mut schema, true);
+    trim(&mut schema);
     if let Value::Object(object) = &mut schema {
+        // The comment of the type is for its author; the tool's summary is for the caller.
+        object.remove("description");
         object.entry("properties").or_insert_with(|| Value::Object(Map::new()));
     }
     schema
 }
 
-fn trim(schema: &mut Value, is_root: bool) {
+fn trim(schema: &mut Value) {
     let Value::Object(object) = schema else { return };
     for key in ["$schema", "title", "format", "$defs"] {
         object.remove(key);
-    }
-    // The type's own comment is for its author; the tool's summary is for the caller.
-    if is_root {
-        object.remove("description");
     }
     if let Some(Value::String(text)) = object.get_mut("description") {
         *text = text.replace('\n', " ");
@@ -53,10 +50,10 @@ fn trim(schema: &mut Value, is_root: bool) {
     }
     unwrap_option(object);
     if let Some(Value::Object(properties)) = object.get_mut("properties") {
-        properties.values_mut().for_each(|property| trim(property, false));
+        properties.values_mut().for_each(|property| trim(property));
     }
     if let Some(items) = object.get_mut("items") {
-        trim(items, false);
+        trim(items);
     }
 }
 
@@ -72,15 +69,15 @@ fn unwrap_option(object: &mut Map<String, Value>) {
             object.entry(key).or_insert(value);
         }
         let mut whole = Value::Object(std::mem::take(object));
-        trim(&mut whole, false);
+        trim(&mut whole);
         if let Value::Object(trimmed) = whole {
             *object = trimmed;
         }
     }
 }
 
-/// Returns the error for arguments that do not fit: every fault found, each with its path.
-/// `reason` is what the parser said, for a fault that the schema cannot express.
+/// Returns the error for arguments that do not fit: every fault, with its path. `reason` is the parser's message, for a
+/// fault that the schema cannot express.
 pub fn explain(schema: &Value, args: &Value, reason: &str) -> ToolError {
     let mut faults = Vec::new();
     find_faults(schema, args, "", &mut faults);
@@ -167,7 +164,7 @@ fn find_faults_in_object(
     }
     for (name, value) in object {
         match properties.get(name) {
-            // An optional argument may be null: models send that for "not given".
+            // An optional argument may be null, because models send null for "not given".
             Some(_) if value.is_null() && !required.contains(&name.as_str()) => {}
             Some(schema) => find_faults(schema, value, &join(name), faults),
             None if schema.get("additionalProperties") == Some(&Value::Bool(false)) => {
@@ -175,11 +172,17 @@ fn find_faults_in_object(
                 let near = nearest(name, known.iter().copied(), 1);
                 let what = match (near.as_slice(), known.is_empty()) {
                     ([near], _) => {
-                        format!("no argument `{}`; did you mean `{near}`?", join(name))
+                        format!("there is no argument `{}`; did you mean `{near}`?", join(name))
                     }
-                    (_, true) => format!("no argument `{}`; there are none", join(name)),
+                    (_, true) => {
+                        format!("there is no argument `{}`; the tool takes none", join(name))
+                    }
                     (_, false) => {
-                        format!("no argument `{}`; there are {}", join(name), each(&known))
+                        format!(
+                            "there is no argument `{}`; the arguments are {}",
+                            join(name),
+                            each(&known)
+                        )
                     }
                 };
                 faults.push(Fault { path: join(name), what });
@@ -208,12 +211,12 @@ fn with_article(name: &str) -> String {
 }
 
 fn describe(value: &Value) -> String {
-    const MOST: usize = 40;
+    const MOST_SHOWN_CHARACTERS: usize = 40;
     match value {
         Value::Null => "null".to_owned(),
         Value::Bool(value) => format!("the boolean {value}"),
         Value::Number(value) => format!("the number {value}"),
-        Value::String(text) if text.chars().count() > MOST => {
+        Value::String(text) if text.chars().count() > MOST_SHOWN_CHARACTERS => {
             format!("a string of {} characters", text.chars().count())
         }
         Value::String(text) => format!("the string {}", Value::from(text.as_str())),
@@ -222,12 +225,12 @@ fn describe(value: &Value) -> String {
     }
 }
 
-/// A whole number between two bounds, which the schema states and the parser enforces.
+/// A whole number between two bounds. The schema states the bounds, and the parser enforces them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Within<const MIN: u64, const MAX: u64>(u64);
 
 impl<const MIN: u64, const MAX: u64> Within<MIN, MAX> {
-    /// The number, if it is within.
+    /// Returns the number, if it is within the bounds.
     pub fn of(number: u64) -> Option<Self> {
         (MIN..=MAX).contains(&number).then_some(Self(number))
     }
@@ -333,7 +336,7 @@ mod tests {
         );
         check(
             json!({"paht": "x", "path": "x", "items": []}),
-            "no argument `paht`; did you mean `path`?",
+            "there is no argument `paht`; did you mean `path`?",
         );
         check(json!({"path": "", "items": [], "depth": 9}), "`depth` must be at most 3, not 9");
         check(
@@ -344,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn several_faults_are_told_at_once() {
+    fn several_faults_are_reported_at_once() {
         check(json!({"path": 5}), "`items` is missing; `path` must be a string, not the number 5");
     }
 

@@ -1,4 +1,4 @@
-//! Search as a capability: what can be asked of a tree of files, and what comes back.
+//! Search as a capability: the questions that can be asked about a tree of files, and the answers.
 
 use std::ffi::OsStr;
 use std::os::fd::BorrowedFd;
@@ -9,95 +9,95 @@ use crate::cancel::Cancel;
 use crate::command::Usage;
 use crate::error::ToolError;
 
-/// Finds lines and files, as ripgrep would: its ignore rules, its hidden and binary files.
+/// Finds lines and files as ripgrep does, with its ignore rules and its handling of hidden and binary files.
 pub trait Search: Send + Sync {
-    /// Fails if the pattern, the filters or the directory are none.
+    /// Fails if the pattern, a filter or the directory is invalid.
     fn check(&self, pattern: Option<&Pattern>, scope: &Scope) -> Result<(), ToolError>;
 
     /// Finds the lines that match.
     fn grep(&self, ask: &Grep, cancel: &Cancel) -> Result<Found, ToolError>;
 
     /// Finds the files whose path matches.
-    fn glob(&self, ask: &Glob, cancel: &Cancel) -> Result<Names, ToolError>;
+    fn glob(&self, ask: &Glob, cancel: &Cancel) -> Result<FoundPaths, ToolError>;
 }
 
-/// What a line must hold.
+/// A pattern that lines are matched against.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pattern {
-    /// A regular expression, or text.
+    /// A regular expression, or literal text.
     pub text: String,
-    /// Whether it is text, every character standing for itself.
+    /// Whether the text is literal, so that every character stands for itself.
     pub is_literal: bool,
     /// Whether upper and lower case are the same.
     pub ignores_case: bool,
 }
 
-/// Which files are meant. Filters only narrow: what ignore rules hide stays hidden.
+/// The files that a question is about. Filters only narrow: files that ignore rules hide stay hidden.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
-    /// The directory to look in, as the caller wrote it; the root without it.
+    /// The directory to search, as the caller wrote it; the root without it.
     pub directory: Option<String>,
-    /// A glob. In [`Glob`], the path below the directory must match it; in [`Grep`], the name must
-    /// if the glob has no slash, and else the path.
+    /// A glob. In a [`Glob`] question, the path below the directory must match it. In a [`Grep`] question, the name
+    /// must match if the glob has no slash, and the path otherwise.
     pub glob: Option<String>,
-    /// A type of file, as ripgrep names it, or an extension.
+    /// A file type, as ripgrep names it, or an extension.
     pub kind: Option<String>,
-    /// How many names a path below the directory may have; any number without it.
+    /// The greatest depth: how many names a path below the directory may have.
     pub depth: Option<usize>,
 }
 
-/// A question about what is in files.
+/// A question about the content of files.
 #[derive(Clone, Debug)]
 pub struct Grep {
-    /// What a line must hold.
+    /// The pattern that lines must match.
     pub pattern: Pattern,
-    /// Which files are meant.
+    /// The files to search.
     pub scope: Scope,
-    /// What to return of them.
+    /// What to return of each file with matches.
     pub want: Want,
-    /// Which results to return.
+    /// The results to return.
     pub page: Page,
     /// Whether to stop when the page is full, which leaves the totals unknown.
     pub stops_early: bool,
     /// Whether to count the files that are searched.
     pub counts_files: bool,
-    /// After how long to answer with what there is.
+    /// The time limit, after which the answer holds what was found so far.
     pub time: Duration,
 }
 
 /// What to return of a file with matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
-    /// Its lines that match, and so many lines before and after each.
+    /// The lines that match, each with this many lines before and after it.
     Lines {
         /// Lines before.
         before: usize,
         /// Lines after.
         after: usize,
     },
-    /// Its path.
+    /// The path.
     Files,
-    /// Its path, and how many of its lines match.
+    /// The path, and the number of lines that match.
     Counts,
 }
 
-/// Which results to return.
+/// A page of the results.
 #[derive(Clone, Copy, Debug)]
 pub struct Page {
-    /// How many to pass over.
+    /// How many results to skip.
     pub skip: usize,
-    /// How many to return at most.
+    /// How many results to return at most.
     pub most: usize,
-    /// How many bytes of text to return at most; the last result may go over.
+    /// How many bytes of text to return at most; the last result may exceed it.
     pub most_bytes: usize,
 }
 
 impl Page {
-    /// Everything.
+    /// All results.
     pub const ALL: Self = Self { skip: 0, most: usize::MAX, most_bytes: usize::MAX };
 }
 
-/// What a [`Grep`] found.
+/// The answer to a [`Grep`] question.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Found {
     /// The page, in order of paths and then of lines.
@@ -108,51 +108,51 @@ pub struct Found {
     pub lines: u64,
     /// How many files have lines that match.
     pub files_matched: u64,
-    /// How many files were searched, if that was asked for.
+    /// How many files were searched, if the question asked for it.
     pub files_searched: u64,
     /// Whether there are results after this page.
     pub is_cut: bool,
-    /// Whether time ran out: totals are then of what was searched.
+    /// Whether time ran out; the totals then cover only what was searched.
     pub is_partial: bool,
-    /// Files that could not be searched.
+    /// The files that could not be searched.
     pub skipped: Skipped,
 }
 
 /// A file with matches.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FoundFile {
-    /// Its path, spelt by [`crate::escape::name`]: below the first root, or absolute in another.
+    /// The path, spelt by [`crate::escape::name`]: relative to the first root, or absolute in another root.
     pub path: String,
-    /// Its lines that match, those on the page.
+    /// The lines that match, as far as they are on the page.
     pub lines: Vec<Line>,
-    /// How many lines match in all; 1 if nobody wanted to know.
+    /// How many lines match in all; 1 if the question did not ask for it.
     pub count: u64,
 }
 
 /// A line that matches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
-    /// Its number, from 1.
+    /// The line number, counted from 1.
     pub number: u64,
-    /// The line without its end. Long ones are cut around the match.
+    /// The text, without the line break. A long line is cut around the match.
     pub text: String,
-    /// The lines before it.
+    /// The lines before the match.
     pub before: Vec<String>,
-    /// The lines after it.
+    /// The lines after the match.
     pub after: Vec<String>,
 }
 
-/// Files that could not be searched.
+/// The files that could not be searched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Skipped {
-    /// How many.
+    /// How many files.
     pub count: u64,
-    /// The first of them by path, and why.
+    /// The first file by path, and why it could not be searched.
     pub first: Option<(String, String)>,
 }
 
 impl Skipped {
-    /// Says so in a sentence; nothing if there are none.
+    /// Returns a sentence for readers; nothing if every file was searched.
     pub fn sentence(&self) -> Option<String> {
         let (path, why) = self.first.as_ref()?;
         Some(match self.count {
@@ -165,11 +165,11 @@ impl Skipped {
 /// A question about paths.
 #[derive(Clone, Debug)]
 pub struct Glob {
-    /// Which files are meant.
+    /// The files to find.
     pub scope: Scope,
-    /// In which order to return them.
+    /// The order to return them in.
     pub sort: Sort,
-    /// Which of them to return.
+    /// The results to return.
     pub page: Page,
 }
 
@@ -179,62 +179,62 @@ pub enum Sort {
     /// By path.
     #[default]
     Name,
-    /// By the time of the last change, latest first.
+    /// By the time of the last modification, the latest first.
     Modified,
-    /// By size, largest first.
+    /// By size, the largest first.
     Size,
 }
 
-/// What a [`Glob`] found.
+/// The answer to a [`Glob`] question.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Names {
-    /// The page: paths below the first root, or absolute in another, spelt by
-    /// [`crate::escape::name`].
+pub struct FoundPaths {
+    /// The page: paths relative to the first root, or absolute in another root, spelt by [`crate::escape::name`].
     pub paths: Vec<String>,
-    /// How many there are in all.
+    /// How many files match in all.
     pub total: usize,
     /// Whether there are more after this page.
     pub is_cut: bool,
 }
 
-/// A tree that may be searched: a directory held by handle, and the rules for what is in it.
-pub trait Ground: Send + Sync {
-    /// The directory that everything is below.
+/// A tree that can be searched: a directory held by handle, and the access rules for the files in it. The host
+/// implements it, so that search and reading obey the same rules without knowing each other.
+pub trait SearchableTree: Send + Sync {
+    /// The handle of the root directory.
     fn handle(&self) -> BorrowedFd<'_>;
 
-    /// Its real path.
+    /// The real path of the root directory.
     fn path(&self) -> &Path;
 
-    /// Fails if the root's name no longer leads to it.
+    /// Fails if the root's path leads to another directory by now.
     fn verify(&self) -> Result<(), ToolError>;
 
-    /// Returns where `path`, as a caller wrote it, is below the root, with no link in the way; nothing
-    /// if it is below another root. Fails if it is not a directory that may be listed.
+    /// Returns the path below the root, without links, of the directory that a caller wrote as `path`; nothing if
+    /// it is below another root. Fails if it is not a directory that may be listed.
     fn directory(&self, path: &str) -> Result<Option<PathBuf>, ToolError>;
 
     /// Whether a directory may be entered.
-    fn enters(&self, directory: BorrowedFd<'_>, owner: Owner) -> bool;
+    fn may_enter(&self, directory: BorrowedFd<'_>, access: AccessMeta) -> bool;
 
-    /// Whether `name` in a directory below the root is none of a caller's business.
-    fn hides(&self, directory: &Path, name: &OsStr) -> bool;
+    /// Whether `name` in a directory below the root is hidden from callers.
+    fn is_hidden(&self, directory: &Path, name: &OsStr) -> bool;
 
     /// Returns why an open file may not be read, if it may not.
-    fn bars(&self, file: BorrowedFd<'_>, owner: Owner) -> Option<&'static str>;
+    fn read_refusal(&self, file: BorrowedFd<'_>, access: AccessMeta) -> Option<&'static str>;
 
-    /// What the thread that asks has used so far.
-    fn used(&self) -> Usage;
+    /// Returns the resources that the calling thread has used so far.
+    fn usage(&self) -> Usage;
 
-    /// Counts what helpers of this thread used as used by it.
-    fn add_used(&self, part: &Usage);
+    /// Adds what other threads used for the calling thread to its usage.
+    fn add_usage(&self, part: &Usage);
 }
 
-/// What the file system says of a file or directory, as far as it matters to who may read it.
+/// The metadata of a file or directory that decides who may read it.
 #[derive(Clone, Copy, Debug)]
-pub struct Owner {
-    /// The file system it is on.
+pub struct AccessMeta {
+    /// The device.
     pub device: u64,
-    /// Its mode.
+    /// The mode.
     pub mode: u32,
-    /// How many names it has.
+    /// The number of hard links.
     pub links: u64,
 }

@@ -1,4 +1,4 @@
-//! The machine's clocks.
+//! The clocks of the machine.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use toolcrib_core::{Clock, Usage};
 
 use crate::usage;
 
-/// Tells the machine's time.
+/// The clock of the machine.
 pub struct SystemClock {
     start: Instant,
 }

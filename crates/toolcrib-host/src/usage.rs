@@ -1,5 +1,5 @@
-//! What a thread uses, by the same counts as a command's processes: processor time, memory, and the bytes
-//! that go through calls to the kernel.
+//! What a thread uses, by the same measures as for the processes of a command: processor time, memory, and the
+//! bytes that pass through system calls.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -13,20 +13,20 @@ thread_local! {
     static ACCOUNT: RefCell<Account> = RefCell::new(Account::open());
 }
 
-/// A thread's counts.
+/// The figures of a thread.
 struct Account {
-    /// The kernel's, held open: asking is cheap then.
+    /// The file with the kernel's figures, held open so that reading it is cheap.
     io: Option<File>,
-    /// Bytes of those that were read for asking.
-    asked: u64,
-    /// What helpers used.
+    /// How many bytes were read from that file: they are not the call's own.
+    own_reads: u64,
+    /// What helper threads used.
     helpers: Usage,
 }
 
 impl Account {
     fn open() -> Self {
         let io = File::open("/proc/thread-self/io").ok();
-        Self { io, asked: 0, helpers: Usage::default() }
+        Self { io, own_reads: 0, helpers: Usage::default() }
     }
 
     fn total(&mut self) -> Usage {
@@ -35,20 +35,20 @@ impl Account {
         let (read, written_bytes) =
             transferred(std::str::from_utf8(&text[..got]).unwrap_or_default());
         let (cpu_us, peak_memory) = thread_times();
-        let read_bytes = read.saturating_sub(self.asked);
-        self.asked += got as u64;
+        let read_bytes = read.saturating_sub(self.own_reads);
+        self.own_reads += got as u64;
         let mut all = Usage { cpu_us, peak_memory, read_bytes, written_bytes, ..Usage::default() };
         all.add(&self.helpers);
         all
     }
 }
 
-/// What this thread and its helpers have used so far; memory is that of the whole process.
+/// Returns what this thread and its helper threads have used so far. Memory is that of the whole process.
 pub(crate) fn of_thread() -> Usage {
     ACCOUNT.with_borrow_mut(Account::total)
 }
 
-/// Counts what helpers of this thread used as used by it.
+/// Adds what helper threads used to the figures of this thread.
 pub(crate) fn add(part: &Usage) {
     ACCOUNT.with_borrow_mut(|account| account.helpers.add(part));
 }

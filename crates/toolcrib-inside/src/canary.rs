@@ -1,5 +1,5 @@
-//! The canary: run in place of a command, with everything in force that holds for one, it tries to get
-//! out and says what it reached.
+//! The canary runs in the place of a command, with everything in force that holds for one. It tries to get out and
+//! reports what it reached.
 
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
@@ -9,28 +9,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::system;
 
-/// What the canary is not to read.
+/// The content of the file that the canary must not read.
 pub const SECRET: &str = "canary";
 
-/// What it says last.
+/// The last line of the canary's report.
 pub const DONE: &str = "done";
 
-/// What is put within its reach, if nothing stops it.
+/// What the canary tries to reach.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Canary {
-    /// A file with [`SECRET`] in it.
+    /// A file that contains [`SECRET`].
     pub secret: String,
-    /// A place to write to.
+    /// A path to write to.
     pub spot: String,
-    /// A port of the machine that answers.
+    /// A port of the machine that accepts connections.
     pub port: u16,
 }
 
 impl Canary {
-    /// Tries everything, and returns what it says.
-    pub fn sing(&self) -> String {
+    /// Tries everything, and returns the report: a line for each thing that was reached, and [`DONE`].
+    pub fn report(&self) -> String {
         let mut reached: Vec<&str> = Vec::new();
-        let mut tried = |name, has_succeeded: bool| {
+        let mut tried = |name, has_succeeded| {
             if has_succeeded {
                 reached.push(name);
             }
@@ -40,8 +40,8 @@ impl Canary {
         tried("the root of its own file system", fs::write("/canary", "x").is_ok());
         tried("a system folder", fs::write("/usr/canary", "x").is_ok());
         let address = SocketAddr::from(([127, 0, 0, 1], self.port));
-        let patience = Duration::from_millis(300);
-        tried("the machine's own ports", TcpStream::connect_timeout(&address, patience).is_ok());
+        let timeout = Duration::from_millis(300);
+        tried("the machine's own ports", TcpStream::connect_timeout(&address, timeout).is_ok());
         tried("processes outside", foreign_processes());
         let settings = "/proc/sys/kernel/core_pattern";
         tried("the kernel's settings", fs::OpenOptions::new().write(true).open(settings).is_ok());
@@ -50,17 +50,18 @@ impl Canary {
             tried(name, is_open);
         }
         tried("a descriptor from outside", spare_descriptors());
-        let mut said = reached.join("\n");
-        if !said.is_empty() {
-            said.push('\n');
+        let mut report = reached.join("\n");
+        if !report.is_empty() {
+            report.push('\n');
         }
-        said.push_str(DONE);
-        said.push('\n');
-        said
+        report.push_str(DONE);
+        report.push('\n');
+        report
     }
 }
 
-/// In a process namespace of its own there are two processes: the first, and this one.
+/// Whether there are more than two processes: in a process namespace of its own, the canary sees the first process
+/// and itself.
 fn foreign_processes() -> bool {
     let Ok(entries) = fs::read_dir("/proc") else { return false };
     let numbers = entries
@@ -69,8 +70,8 @@ fn foreign_processes() -> bool {
     numbers.count() > 2
 }
 
-/// Beside the three that everyone has, the line to the outside, which a command closes by starting,
-/// and the listing itself.
+/// Whether there are unexpected descriptors. Expected are the three standard ones, the control connection, which a
+/// command closes by starting, and the listing itself.
 fn spare_descriptors() -> bool {
     fs::read_dir("/proc/self/fd").is_ok_and(|entries| entries.count() > 5)
 }

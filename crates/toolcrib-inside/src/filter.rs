@@ -1,27 +1,28 @@
-//! Filters on calls to the kernel, in the language that it runs them in. Calls are found by halving: the
-//! kernel tries every number once when a filter is laid on, and a row of comparisons is slow at that.
+//! Seccomp filters in the kernel's own instruction set (classic BPF). A filter finds a system call by binary
+//! search: the kernel runs the filter for every call number when it is installed, and a row of comparisons is slow
+//! at that.
 
 use std::collections::BTreeMap;
 
 use libc::sock_filter;
 
-/// What is refused, and with which error.
-pub(crate) struct Rule {
-    /// Any of them refuses.
+/// Which calls of one number are refused, and with which error.
+pub(crate) struct SyscallRule {
+    /// The call is refused if any of these checks matches.
     pub(crate) checks: Vec<Check>,
     pub(crate) errno: i32,
 }
 
-/// A look at the lower half of an argument, which is all the kernel uses of those here.
+/// A check of the lower half of an argument, which is all that the kernel uses of the arguments checked here.
 #[derive(Clone)]
 pub(crate) enum Check {
-    /// Whatever the arguments are.
+    /// Matches whatever the arguments are.
     Always,
-    /// The argument has any of these bits.
+    /// Matches if the argument has any of these bits.
     AnyBit(u32, u32),
-    /// The argument is one of these.
+    /// Matches if the argument is one of these.
     OneOf(u32, &'static [u32]),
-    /// The argument is none of these.
+    /// Matches if the argument is none of these.
     NoneOf(u32, &'static [u32]),
 }
 
@@ -39,23 +40,24 @@ const ALLOW: u32 = 0x7fff_0000;
 const REFUSE: u32 = 0x0005_0000;
 const KILL: u32 = 0x8000_0000;
 
-/// Where the kernel shows the number of a call, its architecture and its arguments.
+/// Where a filter finds the number of a call, its architecture and its arguments.
 const NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
 const ARGUMENTS: u32 = 16;
 
-/// Set in the numbers of a second numbering, which would walk around the first.
+/// The bit of the x32 call numbers, a second numbering that would bypass the rules for the first.
 const X32: u32 = 0x4000_0000;
 
 impl Program {
-    /// This machine's architecture, as the kernel names it.
+    /// This machine's architecture, as the kernel numbers it.
     #[cfg(target_arch = "x86_64")]
     pub(crate) const ARCH: u32 = 0xc000_003e;
     #[cfg(target_arch = "aarch64")]
     pub(crate) const ARCH: u32 = 0xc000_00b7;
 
-    /// Lets every call through that no rule refuses. Another architecture's calls kill.
-    pub(crate) fn of(rules: &BTreeMap<u32, Rule>) -> Self {
+    /// Creates a filter that allows every call that no rule refuses. Calls of another architecture kill the
+    /// process.
+    pub(crate) fn of(rules: &BTreeMap<u32, SyscallRule>) -> Self {
         let mut lines = vec![
             line(LOAD, 0, 0, ARCHITECTURE),
             line(IF_EQUAL, 1, 0, Self::ARCH),
@@ -64,14 +66,15 @@ impl Program {
             line(IF_ANY_BIT, 0, 1, X32),
             line(RETURN, 0, 0, KILL),
         ];
-        let rules: Vec<(u32, &Rule)> = rules.iter().map(|(call, rule)| (*call, rule)).collect();
+        let rules: Vec<(u32, &SyscallRule)> =
+            rules.iter().map(|(call, rule)| (*call, rule)).collect();
         lines.extend(search(&rules));
         Self(lines)
     }
 }
 
-/// Finds the rule of a call among these, which are in order.
-fn search(rules: &[(u32, &Rule)]) -> Vec<sock_filter> {
+/// Returns the instructions that find and apply the rule of a call. `rules` are in order.
+fn search(rules: &[(u32, &SyscallRule)]) -> Vec<sock_filter> {
     match rules {
         [] => vec![line(RETURN, 0, 0, ALLOW)],
         [(call, rule)] => {
@@ -92,7 +95,7 @@ fn search(rules: &[(u32, &Rule)]) -> Vec<sock_filter> {
     }
 }
 
-fn apply(rule: &Rule) -> Vec<sock_filter> {
+fn apply(rule: &SyscallRule) -> Vec<sock_filter> {
     let refuse = line(RETURN, 0, 0, REFUSE | rule.errno.cast_unsigned());
     let mut lines = Vec::new();
     for check in &rule.checks {
@@ -108,7 +111,7 @@ fn apply(rule: &Rule) -> Vec<sock_filter> {
             }
             Check::NoneOf(argument, values) => {
                 lines.push(load(*argument));
-                // Each that is equal goes past those after it and the refusal.
+                // An equal value jumps past the values after it and past the refusal.
                 for (number, value) in values.iter().enumerate() {
                     let past = u8::try_from(values.len() - number).unwrap_or(u8::MAX);
                     lines.push(line(IF_EQUAL, past, 0, *value));
@@ -131,7 +134,7 @@ fn line(code: u16, jt: u8, jf: u8, k: u32) -> sock_filter {
 
 #[cfg(test)]
 impl Program {
-    /// What the kernel would answer.
+    /// Returns what the kernel would answer.
     pub(crate) fn run(&self, arch: u32, call: u32, arguments: [u32; 6]) -> u32 {
         let (mut at, mut value) = (0, 0);
         loop {

@@ -1,6 +1,5 @@
-//! The first process inside the sandbox: this same program, started by bubblewrap. It checks that
-//! everything is in force, locks the second locks, starts the command, and stays as the process that
-//! all others die with.
+//! The first process inside the sandbox: this same program, started by bubblewrap. It checks that everything is in
+//! force, applies Landlock and seccomp, starts the command, and stays as the process that all others die with.
 
 use std::ffi::CString;
 use std::fs;
@@ -16,39 +15,21 @@ use rustix::process::{
     set_dumpable_behavior, set_parent_process_death_signal, setrlimit,
 };
 
+use crate::descriptor::{CONTROL, PROGRAM};
+use crate::failure::StartFailure;
 use crate::shield::Shield;
-use crate::system::{self, Words};
+use crate::system::{self, CStringArray, WaitMode};
 use crate::transfer::transferred;
-use crate::wire::{self, Inside, Report, Rlimits, Step};
+use crate::wire::{self, Inside, Report, Rlimits, StartStep};
 use crate::{landlock, seccomp};
 
-/// Where the descriptors are that this process is started with.
-pub(crate) const CONTROL: i32 = 3;
-/// Bubblewrap's own options, which it reads and closes.
-pub(crate) const OPTIONS: i32 = 4;
-/// This program's file.
-pub(crate) const PROGRAM: i32 = 5;
-
-/// Where the way out listens, inside.
+/// The port that the proxy listens on, inside the sandbox.
 pub const PROXY_PORT: u16 = 3128;
-
-/// Why the command was not started.
-struct Failure {
-    step: Step,
-    why: String,
-    errno: Option<i32>,
-}
-
-impl Failure {
-    fn new(step: Step, why: impl Into<String>) -> Self {
-        Self { step, why: why.into(), errno: None }
-    }
-}
 
 /// Runs as the first process inside. Does not return.
 pub(crate) fn run() -> ! {
     let control = system::inherited(CONTROL);
-    // The line to the outside ends where the command begins.
+    // The command does not inherit the control connection.
     let _ = rustix::io::fcntl_setfd(&control, rustix::io::FdFlags::CLOEXEC);
     let code = match begin(control.as_fd()) {
         Ok((command, signals)) => reap(control.as_fd(), command, &signals),
@@ -57,154 +38,161 @@ pub(crate) fn run() -> ! {
             1
         }
     };
-    // Everything else in here ends with this process.
+    // Every other process in the sandbox ends with this one.
     system::leave(code)
 }
 
-fn report_failure(control: BorrowedFd<'_>, failure: Failure) {
-    let Failure { step, why, errno } = failure;
-    let _ = wire::send(control, &Report::Failed { step, why, errno }, &[]);
+fn report_failure(control: BorrowedFd<'_>, failure: StartFailure) {
+    let _ = wire::send(control, &failure.into_report(), &[]);
 }
 
-fn begin(control: BorrowedFd<'_>) -> Result<(Pid, OwnedFd), Failure> {
-    let verify = |why: String| Failure::new(Step::Verify, why);
-    // Nobody inside may look into this process: it holds the line to the outside.
+/// Checks the sandbox, applies Landlock and seccomp, and starts the command. Returns the command's process and the
+/// descriptor on which the ends of children show.
+fn begin(control: BorrowedFd<'_>) -> Result<(Pid, OwnedFd), StartFailure> {
+    let verify = |why: String| StartFailure::new(StartStep::Verify, why);
+    // No process inside may inspect this one, because it holds the control connection.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(|err| verify(err.to_string()))?;
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(|err| verify(err.to_string()))?;
     let (plan, _) = wire::receive::<Inside>(control)
         .map_err(|err| verify(err.to_string()))?
-        .ok_or_else(|| verify("nobody said what to run".to_owned()))?;
-    verify_place(&plan).map_err(verify)?;
+        .ok_or_else(|| verify("no plan was received".to_owned()))?;
+    verify_place(&plan)?;
     let listener = plan.has_egress.then(listen).transpose()?;
-    landlock::restrict(&plan.writable).map_err(|why| Failure::new(Step::Landlock, why))?;
-    seccomp::restrict().map_err(|why| Failure::new(Step::Seccomp, why))?;
+    landlock::restrict(&plan.writable)
+        .map_err(|err| StartFailure::new(StartStep::Landlock, err.to_string()))?;
+    seccomp::restrict().map_err(|err| StartFailure::new(StartStep::Seccomp, err.to_string()))?;
     let own = pidfd_open(getpid(), PidfdFlags::empty())
-        .map_err(|err| Failure::new(Step::Verify, err.to_string()))?;
-    let mut beside = vec![own.as_fd()];
-    beside.extend(listener.as_ref().map(AsFd::as_fd));
-    wire::send(control, &Report::Ready, &beside)
-        .map_err(|err| Failure::new(Step::Verify, err.to_string()))?;
+        .map_err(|err| StartFailure::new(StartStep::Verify, err.to_string()))?;
+    let mut attached = vec![own.as_fd()];
+    attached.extend(listener.as_ref().map(AsFd::as_fd));
+    wire::send(control, &Report::Ready, &attached)
+        .map_err(|err| StartFailure::new(StartStep::Verify, err.to_string()))?;
     drop((own, listener));
-    let signals =
-        system::child_signals().map_err(|err| Failure::new(Step::Verify, err.to_string()))?;
+    let signals = system::child_signals()
+        .map_err(|err| StartFailure::new(StartStep::Verify, err.to_string()))?;
     let command = system::start(&mut || {
         let _ = system::close_from(CONTROL.cast_unsigned() + 1);
-        // In a session of its own its processes share one part of the processor, however many they are,
-        // and this one has another: it has to run in order to end them.
+        // In a session of its own, the processes of the command share one part of the processor time, however many
+        // they are, and this process has another part: it has to run in order to end them.
         let _ = rustix::process::setsid();
         if let Some(canary) = &plan.canary {
-            try_out(&plan, canary);
+            run_canary(&plan, canary);
         }
         report_failure(control, become_command(&plan));
     });
-    Ok((command.map_err(|err| Failure::new(Step::Exec, err.to_string()))?, signals))
+    Ok((command.map_err(|err| StartFailure::new(StartStep::Exec, err.to_string()))?, signals))
 }
 
-/// Checks that this process has nothing it should not have.
-fn verify_place(plan: &Inside) -> Result<(), String> {
+/// Checks that this process has nothing that it should not have.
+fn verify_place(plan: &Inside) -> Result<(), StartFailure> {
+    let fail = |why: String| StartFailure::new(StartStep::Verify, why);
     if getpid().as_raw_nonzero().get() != 1 {
-        return Err("this is not the first process of a process namespace".to_owned());
+        return Err(fail("this is not the first process of a process namespace".to_owned()));
     }
     if rustix::process::getuid().is_root() {
-        return Err("this process is the superuser".to_owned());
+        return Err(fail("this process is the superuser".to_owned()));
     }
-    let status = fs::read_to_string("/proc/self/status").map_err(|err| err.to_string())?;
+    let status = fs::read_to_string("/proc/self/status").map_err(|err| fail(err.to_string()))?;
     for line in status.lines() {
         let Some((name, value)) = line.split_once(':') else { continue };
         let value = value.trim();
         if name.starts_with("Cap") && value.chars().any(|digit| digit != '0') {
-            return Err(format!("capabilities are left: {name} is {value}"));
+            return Err(fail(format!("capabilities are left: {name} is {value}")));
         }
         if name == "NoNewPrivs" && value != "1" {
-            return Err("new privileges could be gained".to_owned());
+            return Err(fail("new privileges could be gained".to_owned()));
         }
     }
     verify_descriptors()?;
-    let devices = fs::read_to_string("/proc/self/net/dev").map_err(|err| err.to_string())?;
+    let devices = fs::read_to_string("/proc/self/net/dev").map_err(|err| fail(err.to_string()))?;
     let names = devices.lines().skip(2).filter_map(|line| line.split(':').next());
     if let Some(name) = names.map(str::trim).find(|name| *name != "lo") {
-        return Err(format!("the network device `{name}` is within reach"));
+        return Err(fail(format!("the network device `{name}` is within reach")));
     }
     for (path, device, inode) in &plan.roots {
-        let meta = fs::metadata(path).map_err(|err| format!("`{path}`: {err}"))?;
+        let meta = fs::metadata(path).map_err(|err| fail(format!("`{path}`: {err}")))?;
         if (meta.dev(), meta.ino()) != (*device, *inode) {
-            return Err(format!("root_replaced: `{path}` is another directory than the one meant"));
+            let why = format!("root_replaced: `{path}` is not the expected directory");
+            return Err(fail(why));
         }
     }
     plan.shields.iter().try_for_each(|(path, shield)| verify_shield(path, shield))
 }
 
-/// Checks that a mount is where it should be, of what it should be, and as closed as it should be.
-fn verify_shield(path: &str, shield: &Shield) -> Result<(), String> {
+/// Checks that a mount exists, is of the expected file or folder, and is read-only if it has to be.
+fn verify_shield(path: &str, shield: &Shield) -> Result<(), StartFailure> {
     use rustix::fs::{
         AtFlags, CWD, Mode, OFlags, ResolveFlags, StatVfsMountFlags, StatxAttributes, StatxFlags,
     };
-    let odd = |what: &str| format!("`{path}` is not protected: {what}");
+    let fail = |what: &str| {
+        StartFailure::new(StartStep::Verify, format!("`{path}` is not protected: {what}"))
+    };
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let handle = rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
-        .map_err(|errno| odd(&io::Error::from(errno).to_string()))?;
+        .map_err(|errno| fail(&io::Error::from(errno).to_string()))?;
     let meta = rustix::fs::statx(&handle, "", AtFlags::EMPTY_PATH, StatxFlags::INO)
-        .map_err(|errno| odd(&io::Error::from(errno).to_string()))?;
+        .map_err(|errno| fail(&io::Error::from(errno).to_string()))?;
     let device = rustix::fs::makedev(meta.stx_dev_major, meta.stx_dev_minor);
     if (device, meta.stx_ino) != shield.is {
-        return Err(odd("something else took its place"));
+        return Err(fail("another file took its place"));
     }
     if !meta.stx_attributes.contains(StatxAttributes::MOUNT_ROOT) {
-        return Err(odd("nothing is mounted there"));
+        return Err(fail("nothing is mounted there"));
     }
     let mount =
-        rustix::fs::fstatvfs(&handle).map_err(|errno| odd(&io::Error::from(errno).to_string()))?;
+        rustix::fs::fstatvfs(&handle).map_err(|errno| fail(&io::Error::from(errno).to_string()))?;
     if shield.is_read_only && !mount.f_flag.contains(StatVfsMountFlags::RDONLY) {
-        return Err(odd("it can be written"));
+        return Err(fail("it is writable"));
     }
     Ok(())
 }
 
-fn verify_descriptors() -> Result<(), String> {
+/// Checks that no descriptors are open beside the expected ones.
+fn verify_descriptors() -> Result<(), StartFailure> {
+    let fail = |why: String| StartFailure::new(StartStep::Verify, why);
     drop(system::inherited(PROGRAM));
     let mut listing: Option<PathBuf> = None;
-    for entry in fs::read_dir("/proc/self/fd").map_err(|err| err.to_string())?.flatten() {
+    for entry in fs::read_dir("/proc/self/fd").map_err(|err| fail(err.to_string()))?.flatten() {
         let number: i32 = entry.file_name().to_string_lossy().parse().unwrap_or(-1);
         if (0..=CONTROL).contains(&number) {
             continue;
         }
-        // One of them is this listing itself.
+        // One descriptor belongs to this listing itself.
         if listing.is_none() {
             listing = Some(entry.path());
             continue;
         }
-        return Err(format!("the descriptor {number} was handed in"));
+        return Err(fail(format!("the descriptor {number} is open")));
     }
     Ok(())
 }
 
-fn listen() -> Result<OwnedFd, Failure> {
+fn listen() -> Result<OwnedFd, StartFailure> {
     TcpListener::bind(("127.0.0.1", PROXY_PORT))
         .map(Into::into)
-        .map_err(|err| Failure::new(Step::Egress, err.to_string()))
+        .map_err(|err| StartFailure::new(StartStep::Egress, err.to_string()))
 }
 
-/// Lets the canary sing in the place of a command.
-fn try_out(plan: &Inside, canary: &crate::canary::Canary) -> ! {
+/// Runs the canary in the place of a command.
+fn run_canary(plan: &Inside, canary: &crate::canary::Canary) -> ! {
     let code = i32::from(set_limits(&plan.limits).is_err());
-    let _ = rustix::io::write(rustix::stdio::stdout(), canary.sing().as_bytes());
+    let _ = rustix::io::write(rustix::stdio::stdout(), canary.report().as_bytes());
     system::leave(code)
 }
 
 /// Becomes the command. Returns only if that failed.
-fn become_command(plan: &Inside) -> Failure {
+fn become_command(plan: &Inside) -> StartFailure {
     if let Err(err) = set_limits(&plan.limits) {
-        return Failure::new(Step::Limits, err.to_string());
+        return StartFailure::new(StartStep::Limits, err.to_string());
     }
     if let Err(err) = std::env::set_current_dir(&plan.directory) {
-        let why = format!("`{}`: {err}", plan.directory);
-        return Failure { step: Step::Directory, why, errno: err.raw_os_error() };
+        return StartFailure::from_error(StartStep::Directory, &plan.directory, &err);
     }
     system::reset_signals();
-    let words = |texts: &[String]| Words::new(texts.iter().map(String::as_str));
-    let (Some(arguments), Some(environment)) = (words(&plan.arguments), words(&plan.environment))
+    let array = |texts: &[String]| CStringArray::new(texts.iter().map(String::as_str));
+    let (Some(arguments), Some(environment)) = (array(&plan.arguments), array(&plan.environment))
     else {
-        return Failure::new(Step::Exec, "the command holds a NUL");
+        return StartFailure::new(StartStep::Exec, "the command contains a NUL");
     };
     let program = plan.arguments.first().map_or("", String::as_str);
     let mut failed = io::Error::from_raw_os_error(libc::ENOENT);
@@ -215,11 +203,10 @@ fn become_command(plan: &Inside) -> Failure {
             failed = err;
         }
     }
-    let why = format!("`{program}`: {failed}");
-    Failure { step: Step::Exec, why, errno: failed.raw_os_error() }
+    StartFailure::from_error(StartStep::Exec, program, &failed)
 }
 
-/// Where a program could be: itself, if it is a path, else in each directory of PATH.
+/// Returns the paths that a program could have: its own, if it is a path, else one in each directory of `PATH`.
 fn candidates(program: &str, environment: &[String]) -> Vec<PathBuf> {
     if program.contains('/') {
         return vec![PathBuf::from(program)];
@@ -230,8 +217,8 @@ fn candidates(program: &str, environment: &[String]) -> Vec<PathBuf> {
 }
 
 fn set_limits(limits: &Rlimits) -> io::Result<()> {
-    // A little more at the top of processor time, so that the signal that names the limit comes before
-    // the kill; one process more, for this one.
+    // The hard limit on processor time is a little higher, so that the signal that names the limit comes before the
+    // kill. One process more is allowed, for this process.
     let cpu = limits.cpu_seconds;
     let processes = limits.processes.saturating_add(1);
     for (resource, current, maximum) in [
@@ -243,7 +230,7 @@ fn set_limits(limits: &Rlimits) -> io::Result<()> {
         (Resource::Core, 0, 0),
         (Resource::Msgqueue, 0, 0),
     ] {
-        // Whoever started us may have set a lower one, which cannot be raised.
+        // Whoever started us may have set a lower limit, which cannot be raised.
         let most = getrlimit(resource).maximum.unwrap_or(u64::MAX);
         let (current, maximum) = (Some(current.min(most)), Some(maximum.min(most)));
         setrlimit(resource, Rlimit { current, maximum })?;
@@ -251,17 +238,17 @@ fn set_limits(limits: &Rlimits) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits for whatever ends in here, until the command itself does, or until nobody is left outside to
-/// tell.
+/// Waits for processes that end, until the command itself does, or until the control connection is closed.
 fn reap(control: BorrowedFd<'_>, command: Pid, signals: &OwnedFd) -> i32 {
     use rustix::event::{PollFd, PollFlags, poll};
     loop {
-        while let Some(pid) = system::ended_child(false) {
+        while let Some(pid) = system::ended_child(WaitMode::Poll) {
             let Ok(ended) = system::take_child(pid) else { return 1 };
             if pid == command {
-                let report = Report::Exited { status: ended.status, processes: started() };
+                let report =
+                    Report::Exited { status: ended.status, processes: started_processes() };
                 let _ = wire::send(control, &report, &[]);
-                account(control);
+                report_usage(control);
                 return 0;
             }
         }
@@ -277,15 +264,15 @@ fn reap(control: BorrowedFd<'_>, command: Pid, signals: &OwnedFd) -> i32 {
     }
 }
 
-/// Ends everything that is left, waits for it, and tells what all of it read and wrote.
-fn account(control: BorrowedFd<'_>) {
+/// Ends every process that is left, waits for it, and reports what all of them read and wrote.
+fn report_usage(control: BorrowedFd<'_>) {
     system::kill_others();
-    while let Some(pid) = system::ended_child(true) {
+    while let Some(pid) = system::ended_child(WaitMode::Block) {
         if system::take_child(pid).is_err() {
             break;
         }
     }
-    // Nobody is left to look into this process, so it may look at itself.
+    // No process is left that could inspect this one, so it may read its own figures.
     let _ = set_dumpable_behavior(DumpableBehavior::Dumpable);
     let text = fs::read_to_string("/proc/self/io").unwrap_or_default();
     let (cpu_us, peak_memory) = system::children_usage();
@@ -294,8 +281,8 @@ fn account(control: BorrowedFd<'_>) {
     let _ = wire::send(control, &report, &[]);
 }
 
-/// How many processes and threads were started in here: numbers are given out in a row.
-fn started() -> u64 {
+/// Returns how many processes and threads were started in the sandbox: the kernel numbers them consecutively.
+fn started_processes() -> u64 {
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let last = load.split_whitespace().next_back().and_then(|last| last.parse::<u64>().ok());
     last.map_or(1, |last| last.saturating_sub(1))

@@ -1,5 +1,8 @@
-//! Landlock: the second lock on the files, laid on by the process inside before the command begins.
+//! Landlock: the second lock on the files, applied by the first process inside before the command begins.
 
+use std::error::Error;
+use std::fmt;
+use std::io;
 use std::path::Path;
 
 use landlock::{
@@ -9,25 +12,52 @@ use landlock::{
 
 use crate::system;
 
-/// The oldest version that can forbid every way of changing a file's content.
-pub(crate) const OLDEST: i32 = 3;
+/// The oldest version that can forbid every way to change the content of a file.
+pub(crate) const OLDEST_VERSION: i32 = 3;
 
-/// The newest version that was tried.
-const NEWEST: i32 = 7;
+/// The newest version that was tested.
+const NEWEST_VERSION: i32 = 7;
 
-/// Returns the version that is to be enforced here, whole: what the kernel has, up to the newest
-/// that was tried. Less than [`OLDEST`] is nothing.
-pub fn version() -> Result<i32, String> {
-    match system::landlock_version() {
-        Ok(version) if version >= OLDEST => Ok(version.min(NEWEST)),
-        Ok(version) => Err(format!("the kernel has version {version}, and {OLDEST} is needed")),
-        Err(err) => Err(format!("the kernel does not offer it: {err}")),
+/// Why Landlock cannot be enforced.
+#[derive(Debug)]
+pub enum LandlockError {
+    /// The kernel's version is too old.
+    TooOld(i32),
+    /// The kernel does not offer it.
+    NotOffered(io::Error),
+    /// The rules could not be made.
+    Rules(Box<dyn Error>),
+    /// The kernel enforces the rules only in part.
+    Partial(RulesetStatus),
+}
+
+impl fmt::Display for LandlockError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooOld(version) => {
+                write!(f, "the kernel has version {version}, and {OLDEST_VERSION} is needed")
+            }
+            Self::NotOffered(err) => write!(f, "the kernel does not offer it: {err}"),
+            Self::Rules(err) => write!(f, "{err}"),
+            Self::Partial(status) => write!(f, "the kernel enforces it only in part ({status:?})"),
+        }
     }
 }
 
-/// Lets this process, and everything it starts, read what it sees and write below `writable` alone.
-/// Anything less than all of it is a failure.
-pub(crate) fn restrict(writable: &[String]) -> Result<(), String> {
+impl Error for LandlockError {}
+
+/// Returns the version to enforce on this machine: what the kernel has, up to the newest version that was tested.
+pub fn version() -> Result<i32, LandlockError> {
+    match system::landlock_version() {
+        Ok(version) if version >= OLDEST_VERSION => Ok(version.min(NEWEST_VERSION)),
+        Ok(version) => Err(LandlockError::TooOld(version)),
+        Err(err) => Err(LandlockError::NotOffered(err)),
+    }
+}
+
+/// Lets this process, and everything it starts, read what it sees and write below `writable` alone. Fails if the
+/// kernel does not enforce all of it.
+pub(crate) fn restrict(writable: &[String]) -> Result<(), LandlockError> {
     let abi = match version()? {
         3 => ABI::V3,
         4 => ABI::V4,
@@ -35,17 +65,17 @@ pub(crate) fn restrict(writable: &[String]) -> Result<(), String> {
         6 => ABI::V6,
         _ => ABI::V7,
     };
-    restrict_to(abi, writable).map_err(|err| err.to_string()).and_then(|status| match status {
+    match restrict_to(abi, writable).map_err(LandlockError::Rules)? {
         RulesetStatus::FullyEnforced => Ok(()),
-        other => Err(format!("the kernel enforces it only in part ({other:?})")),
-    })
+        other => Err(LandlockError::Partial(other)),
+    }
 }
 
-fn restrict_to(abi: ABI, writable: &[String]) -> Result<RulesetStatus, Box<dyn std::error::Error>> {
+fn restrict_to(abi: ABI, writable: &[String]) -> Result<RulesetStatus, Box<dyn Error>> {
     let all = AccessFs::from_all(abi);
     let mut rules =
         Ruleset::default().set_compatibility(CompatLevel::HardRequirement).handle_access(all)?;
-    // Ports are not restricted: there is no network to use them on, or only the way out.
+    // Ports are not restricted, because there is no network to use them on, or only the proxy.
     let scopes = Scope::from_all(abi);
     if !scopes.is_empty() {
         rules = rules.scope(scopes)?;

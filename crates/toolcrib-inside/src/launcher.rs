@@ -1,6 +1,6 @@
-//! The launcher: a small process of one thread that starts every command, so that starting one costs
-//! the same however large the process is that wants it. It ends with that process, and every command
-//! ends with it.
+//! The launcher: a small process of one thread that starts every command, so that a start costs the same however
+//! large the process is that wants it. The launcher ends with that process, and every command ends with the
+//! launcher.
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -14,28 +14,28 @@ use rustix::process::{
     set_parent_process_death_signal,
 };
 
-use crate::first::{CONTROL, OPTIONS, PROGRAM};
+use crate::descriptor::{CONTROL, OPTIONS, PROGRAM};
 use crate::stage;
-use crate::system::{self, Words};
-use crate::wire::{self, Launch, Placed, Report, Setup, Step, User};
+use crate::system::{self, CStringArray, WaitMode};
+use crate::wire::{self, Launch, Placed, Report, Setup, StartStep, User};
 
-/// The first word of bubblewrap's last arguments: what this program is to be inside.
+/// The argument that starts this program as the first process inside.
 pub(crate) const INSIDE: &str = "__inside";
-/// What this program is to be when it is started as the launcher.
+/// The argument that starts this program as the launcher.
 pub const LAUNCHER: &str = "__launcher";
 
-/// Descriptors above this are ours for the time between fork and exec.
-const SPARE: i32 = 16;
+/// Descriptors from this number on are free for use between fork and exec.
+const FIRST_SPARE_DESCRIPTOR: i32 = 16;
 
 struct Launcher {
     socket: OwnedFd,
     signals: OwnedFd,
     program: fs::File,
     bubblewrap: CString,
-    words: Words,
-    environment: Words,
+    arguments: CStringArray,
+    environment: CStringArray,
     user: Option<User>,
-    /// The lines to whoever wants to know about a command, by the process that runs it.
+    /// The control connections of the commands, by the process of their bubblewrap.
     commands: HashMap<Pid, OwnedFd>,
 }
 
@@ -46,10 +46,10 @@ pub(crate) fn run() -> ! {
 }
 
 fn serve() -> io::Result<()> {
-    // Whoever started us may ignore the end of children, and that is inherited.
+    // Whoever started us may ignore the ends of children, and that setting is inherited.
     system::reset_signals();
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    // What a command leaves behind, should bubblewrap be killed, comes to us.
+    // If bubblewrap is killed, the processes of its command become our children.
     set_child_subreaper(Some(rustix::process::getpid()))?;
     let socket = system::inherited(0);
     let Some((setup, _)) = wire::receive::<Setup>(&socket)? else { return Ok(()) };
@@ -58,16 +58,16 @@ fn serve() -> io::Result<()> {
         Err((mechanism, why)) => Placed::Failed { mechanism: mechanism.to_owned(), why },
     };
     wire::send(socket.as_fd(), &placed, &[])?;
-    let nul = || io::Error::other("a word holds a NUL");
+    let nul = || io::Error::other("an argument contains a NUL");
     let program = format!("/proc/self/fd/{PROGRAM}");
-    let words = ["bwrap", "--args", &OPTIONS.to_string(), "--", &program, INSIDE];
+    let arguments = ["bwrap", "--args", &OPTIONS.to_string(), "--", &program, INSIDE];
     let mut launcher = Launcher {
         socket,
         signals: system::child_signals()?,
         program: fs::File::open("/proc/self/exe")?,
         bubblewrap: CString::new(setup.bubblewrap).unwrap_or_default(),
-        words: Words::new(words).ok_or_else(nul)?,
-        environment: Words::new::<&str>([]).ok_or_else(nul)?,
+        arguments: CStringArray::new(arguments).ok_or_else(nul)?,
+        environment: CStringArray::new::<&str>([]).ok_or_else(nul)?,
         user: setup.user,
         commands: HashMap::new(),
     };
@@ -77,7 +77,7 @@ fn serve() -> io::Result<()> {
 }
 
 impl Launcher {
-    /// Waits for something to do and does it; `false` when nobody wants anything any more.
+    /// Waits for the next event and handles it. Returns `false` when the runtime has closed its connection.
     fn turn(&mut self) -> io::Result<bool> {
         let mut waits =
             [PollFd::new(&self.socket, PollFlags::IN), PollFd::new(&self.signals, PollFlags::IN)];
@@ -89,7 +89,7 @@ impl Launcher {
         if ended {
             let mut drained = [0; 1024];
             let _ = rustix::io::read(&self.signals, &mut drained);
-            self.reap(false);
+            self.reap(WaitMode::Poll);
         }
         if !wanted {
             return Ok(true);
@@ -106,13 +106,12 @@ impl Launcher {
         let started = options_file(&launch.options).and_then(|options| {
             let given = [control.as_fd(), options.as_fd(), self.program.as_fd()];
             let pid = system::start(&mut || {
-                if let Err(why) = stage::shield(&launch) {
-                    let report = Report::Failed { step: Step::Shield, why, errno: None };
-                    let _ = wire::send(control.as_fd(), &report, &[]);
+                if let Err(failure) = stage::shield(&launch) {
+                    let _ = wire::send(control.as_fd(), &failure.into_report(), &[]);
                     return;
                 }
                 let err = self.become_bubblewrap(given, stdout.as_fd(), stderr.as_fd());
-                // By now the line to whoever asked has its number inside, if it has any.
+                // By now the control connection has its number inside, if any.
                 fail(system::inherited(CONTROL).as_fd(), &err);
             })?;
             Ok((pid, pidfd_open(pid, PidfdFlags::empty())?))
@@ -145,19 +144,19 @@ impl Launcher {
                 (options, OPTIONS),
                 (program, PROGRAM),
             ];
-            // First out of each other's way, then into place.
+            // First the descriptors are moved out of each other's way, then to their numbers.
             let mut lifted = Vec::new();
             for (fd, to) in places {
-                lifted.push((system::lift(fd, SPARE)?, to));
+                lifted.push((system::lift(fd, FIRST_SPARE_DESCRIPTOR)?, to));
             }
             for (from, to) in lifted {
                 system::place(from, to)?;
             }
             system::close_from(PROGRAM.cast_unsigned() + 1)?;
-            // Closed with the rest: what owned it must not close it again.
+            // The descriptor was closed with the rest, so its owner must not close it again.
             std::mem::forget(nothing);
             system::reset_signals();
-            // The first to go when the machine runs out of memory.
+            // The kernel kills this process first when the machine runs out of memory.
             let _ = fs::write("/proc/self/oom_score_adj", "1000");
             rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
             if let Some(user) = self.user {
@@ -168,11 +167,12 @@ impl Launcher {
         if let Err(err) = prepared {
             return err;
         }
-        system::exec(&self.bubblewrap, &self.words, &self.environment)
+        system::exec(&self.bubblewrap, &self.arguments, &self.environment)
     }
 
-    fn reap(&mut self, blocks: bool) {
-        while let Some(pid) = system::ended_child(blocks) {
+    /// Takes the children that ended, and reports the ends of commands.
+    fn reap(&mut self, wait: WaitMode) {
+        while let Some(pid) = system::ended_child(wait) {
             let Ok(ended) = system::take_child(pid) else { return };
             let Some(control) = self.commands.remove(&pid) else { continue };
             let report = Report::Ended { cpu_us: ended.cpu_us, peak_memory: ended.peak_memory };
@@ -181,7 +181,7 @@ impl Launcher {
         }
     }
 
-    /// Ends what a bubblewrap that was killed left to us: everything that is not one itself.
+    /// Ends the processes that a killed bubblewrap left to us: every child that is not a bubblewrap itself.
     fn end_orphans(&self) {
         let path =
             format!("/proc/self/task/{}/children", rustix::process::getpid().as_raw_nonzero());
@@ -199,10 +199,11 @@ impl Launcher {
         for pid in self.commands.keys() {
             let _ = kill_process(*pid, Signal::KILL);
         }
-        self.reap(true);
+        self.reap(WaitMode::Block);
     }
 }
 
+/// Returns a memory file with the options of bubblewrap.
 fn options_file(options: &[String]) -> io::Result<fs::File> {
     use std::io::{Seek, Write};
     let flags = rustix::fs::MemfdFlags::CLOEXEC;
@@ -217,5 +218,5 @@ fn options_file(options: &[String]) -> io::Result<fs::File> {
 
 fn fail(control: BorrowedFd<'_>, err: &io::Error) {
     let (why, errno) = (err.to_string(), err.raw_os_error());
-    let _ = wire::send(control, &Report::Failed { step: Step::Spawn, why, errno }, &[]);
+    let _ = wire::send(control, &Report::Failed { step: StartStep::Spawn, why, errno }, &[]);
 }

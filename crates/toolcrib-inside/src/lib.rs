@@ -1,7 +1,9 @@
-//! What runs around a command: the launcher that starts it, and the first process inside its sandbox. Small, so
-//! that it starts fast and can be read whole; nothing of it knows of tools, policy or settings.
+//! What runs around a command: the launcher that starts it, and the first process inside its sandbox. The crate is
+//! small, so that the program starts fast and can be read whole. It knows nothing of tools, policy or settings.
 
 pub mod canary;
+mod descriptor;
+mod failure;
 mod filter;
 mod first;
 mod landlock;
@@ -14,14 +16,15 @@ mod transfer;
 pub mod wire;
 
 pub use first::PROXY_PORT;
-pub use landlock::version as landlock_version;
+pub use landlock::{LandlockError, version as landlock_version};
 pub use launcher::LAUNCHER;
 pub use shield::Shield;
 pub use stage::place as staged_place;
 pub use system::thread_times;
 pub use transfer::{field, transferred};
 
-/// Does this process's work if it was started as one of our own helpers; else returns.
+/// Runs this process as the launcher or as the first process inside, if it was started as one of them. Returns
+/// otherwise.
 pub fn enter() {
     match std::env::args_os().nth(1) {
         Some(word) if word == launcher::INSIDE => first::run(),

@@ -1,4 +1,4 @@
-//! The helpers of the sandbox as a program of their own, which the large one carries within it.
+//! The sandbox's helper program, which the toolcrib program carries.
 
 fn main() {
     toolcrib_inside::enter();

@@ -1,11 +1,12 @@
-//! Seccomp: the calls to the kernel that no developer's command needs and an attacker would like.
+//! Seccomp: the system calls that no developer's command needs and an attacker would like.
 
 use std::collections::BTreeMap;
 
-use crate::filter::{Check, Program, Rule};
+use crate::filter::{Check, Program, SyscallRule};
 use crate::system;
+use std::io;
 
-/// Calls that fail whatever is asked of them.
+/// Calls that always fail.
 const FORBIDDEN: &[i64] = &[
     // Other processes.
     libc::SYS_ptrace,
@@ -58,7 +59,7 @@ const FORBIDDEN: &[i64] = &[
     libc::SYS_request_key,
     libc::SYS_open_by_handle_at,
     libc::SYS_name_to_handle_at,
-    // Memory that belongs to no process, so that nobody could count it.
+    // Memory that belongs to no process, so that it could not be counted.
     libc::SYS_shmget,
     libc::SYS_semget,
     libc::SYS_msgget,
@@ -67,12 +68,12 @@ const FORBIDDEN: &[i64] = &[
     467, // open_tree_attr
 ];
 
-/// Calls that are answered as by a kernel that does not have them: programs then use older ones, whose
-/// arguments can be looked at or whose effects can be counted.
-const UNKNOWN: [i64; 3] = [libc::SYS_clone3, libc::SYS_openat2, libc::SYS_memfd_create];
+/// Calls that fail as on a kernel without them. Programs then use older calls, whose arguments can be checked or
+/// whose effects can be counted.
+const NOT_IMPLEMENTED: [i64; 3] = [libc::SYS_clone3, libc::SYS_openat2, libc::SYS_memfd_create];
 
-/// Where calls take the mode of a file: call, argument.
-const MODES: &[(i64, u32)] = &[
+/// Calls that take the mode of a file: call, argument.
+const CALLS_WITH_MODE: &[(i64, u32)] = &[
     (libc::SYS_fchmod, 1),
     (libc::SYS_fchmodat, 2),
     (libc::SYS_fchmodat2, 2),
@@ -88,8 +89,8 @@ const MODES: &[(i64, u32)] = &[
     (libc::SYS_mknod, 1),
 ];
 
-/// Bits of a mode that let whoever runs a file be its owner or group.
-const BECOMES_OWNER: u32 = 0o6000;
+/// The set-user and set-group bits of a mode.
+const SET_ID_BITS: u32 = 0o6000;
 
 #[cfg(target_arch = "x86_64")]
 const FORBIDDEN_HERE: &[i64] =
@@ -97,7 +98,7 @@ const FORBIDDEN_HERE: &[i64] =
 #[cfg(not(target_arch = "x86_64"))]
 const FORBIDDEN_HERE: &[i64] = &[];
 
-/// Every kind of namespace that a new process could be given.
+/// Every kind of namespace that a new process could get.
 const NEW_NAMESPACES: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
@@ -106,8 +107,8 @@ const NEW_NAMESPACES: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWUTS
     | libc::CLONE_NEWCGROUP;
 
-/// A terminal's calls that type for the user or reach its console, and a file system's that set space aside.
-const CONTROLS: &[u32] = &[
+/// Terminal ioctls that type for the user or reach the console, and file system ioctls that reserve space.
+const FORBIDDEN_IOCTLS: &[u32] = &[
     0x5412,      // TIOCSTI
     0x541c,      // TIOCLINUX
     0x4030_5828, // FS_IOC_RESVSP
@@ -115,14 +116,14 @@ const CONTROLS: &[u32] = &[
     0x4030_5839, // FS_IOC_ZERO_RANGE
 ];
 
-/// Internet sockets go nowhere but the way out; every other family is a way around it.
-const FAMILIES: &[u32] = &[libc::AF_INET.cast_unsigned(), libc::AF_INET6.cast_unsigned()];
-const PAIRS: &[u32] = &[libc::AF_UNIX.cast_unsigned()];
-const MULTIPATH: &[u32] = &[262];
+/// Internet sockets reach nothing but the proxy. Every other family would bypass it.
+const ALLOWED_FAMILIES: &[u32] = &[libc::AF_INET.cast_unsigned(), libc::AF_INET6.cast_unsigned()];
+const ALLOWED_PAIR_FAMILIES: &[u32] = &[libc::AF_UNIX.cast_unsigned()];
+const MULTIPATH_PROTOCOL: &[u32] = &[262];
 
-/// The first process is not theirs to set limits for, nor to slow down: it ends all others.
-const FIRST: &[u32] = &[1];
-const FOR_ONE: &[i64] = &[
+/// Commands may neither set limits for the first process nor slow it down, because it ends all others.
+const FIRST_PROCESS: &[u32] = &[1];
+const CALLS_ON_A_PROCESS: &[i64] = &[
     libc::SYS_prlimit64,
     libc::SYS_sched_setaffinity,
     libc::SYS_sched_setattr,
@@ -130,47 +131,47 @@ const FOR_ONE: &[i64] = &[
     libc::SYS_sched_setscheduler,
 ];
 
-/// What `setpriority` and `ioprio_set` call all processes of a user.
+/// The values by which `setpriority` and `ioprio_set` mean all processes of a user.
 const OF_USER: (&[u32], &[u32]) = (&[2], &[3]);
 
-/// Lays the filter on this process and everything it will start.
-pub(crate) fn restrict() -> Result<(), String> {
+/// Applies the filter to this process and to everything it will start.
+pub(crate) fn restrict() -> io::Result<()> {
     let mut program = Program::of(&rules()).0;
-    system::filter_calls(&mut program).map_err(|err| err.to_string())
+    system::filter_calls(&mut program)
 }
 
-/// What becomes of each call that is not simply let through.
-fn rules() -> BTreeMap<u32, Rule> {
+/// Returns the rule of each call that is not simply allowed.
+fn rules() -> BTreeMap<u32, SyscallRule> {
     let always = vec![Check::Always];
     let mut rules = BTreeMap::new();
     let mut add = |call: i64, errno: i32, checks: Vec<Check>| {
         if let Ok(call) = u32::try_from(call) {
-            rules.insert(call, Rule { checks, errno });
+            rules.insert(call, SyscallRule { checks, errno });
         }
     };
     for call in FORBIDDEN.iter().chain(FORBIDDEN_HERE) {
         add(*call, libc::EPERM, always.clone());
     }
-    for call in UNKNOWN {
+    for call in NOT_IMPLEMENTED {
         add(call, libc::ENOSYS, always.clone());
     }
-    // Space that is set aside and not written would grow the workspace unseen.
+    // Space that is reserved and not written would grow the workspace unseen.
     add(libc::SYS_fallocate, libc::EOPNOTSUPP, always);
-    let sockets = vec![Check::NoneOf(0, FAMILIES), Check::OneOf(2, MULTIPATH)];
+    let sockets = vec![Check::NoneOf(0, ALLOWED_FAMILIES), Check::OneOf(2, MULTIPATH_PROTOCOL)];
     add(libc::SYS_socket, libc::EPERM, sockets);
-    add(libc::SYS_socketpair, libc::EPERM, vec![Check::NoneOf(0, PAIRS)]);
+    add(libc::SYS_socketpair, libc::EPERM, vec![Check::NoneOf(0, ALLOWED_PAIR_FAMILIES)]);
     let namespaces = vec![Check::AnyBit(0, NEW_NAMESPACES.cast_unsigned())];
     add(libc::SYS_clone, libc::EPERM, namespaces);
-    add(libc::SYS_ioctl, libc::EPERM, vec![Check::OneOf(1, CONTROLS)]);
-    for call in FOR_ONE {
-        add(*call, libc::EPERM, vec![Check::OneOf(0, FIRST)]);
+    add(libc::SYS_ioctl, libc::EPERM, vec![Check::OneOf(1, FORBIDDEN_IOCTLS)]);
+    for call in CALLS_ON_A_PROCESS {
+        add(*call, libc::EPERM, vec![Check::OneOf(0, FIRST_PROCESS)]);
     }
     let (of_user, io_of_user) = OF_USER;
-    let of_first = Check::OneOf(1, FIRST);
+    let of_first = Check::OneOf(1, FIRST_PROCESS);
     add(libc::SYS_setpriority, libc::EPERM, vec![Check::OneOf(0, of_user), of_first.clone()]);
     add(libc::SYS_ioprio_set, libc::EPERM, vec![Check::OneOf(0, io_of_user), of_first]);
-    for (call, argument) in MODES {
-        add(*call, libc::EPERM, vec![Check::AnyBit(*argument, BECOMES_OWNER)]);
+    for (call, argument) in CALLS_WITH_MODE {
+        add(*call, libc::EPERM, vec![Check::AnyBit(*argument, SET_ID_BITS)]);
     }
     rules
 }
@@ -193,14 +194,14 @@ mod tests {
         for call in 0..1000_i64 {
             let expect = if FORBIDDEN.iter().chain(FORBIDDEN_HERE).any(|it| *it == call) {
                 refused(libc::EPERM)
-            } else if UNKNOWN.contains(&call) {
+            } else if NOT_IMPLEMENTED.contains(&call) {
                 refused(libc::ENOSYS)
             } else if call == libc::SYS_fallocate {
                 refused(libc::EOPNOTSUPP)
             } else {
                 ALLOWED
             };
-            let has_checks = |rule: &Rule| !matches!(rule.checks[..], [Check::Always]);
+            let has_checks = |rule: &SyscallRule| !matches!(rule.checks[..], [Check::Always]);
             if !rules.get(&u32::try_from(call).unwrap()).is_some_and(has_checks) {
                 assert_eq!(run(call, [u32::MAX; 6]), expect, "{call}");
             }

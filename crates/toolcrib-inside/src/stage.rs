@@ -1,6 +1,6 @@
-//! Staging: what commands may reach is put in one place, in a mount namespace of the launcher's own, and
-//! shielded there for each command. Everything is mounted by handles: names can be exchanged by whoever
-//! may write, between a look and a mount, and handles cannot.
+//! Staging: everything that commands may reach is mounted in one place, in a mount namespace of the launcher's own,
+//! and shielded there for each command. All mounts are made by handles: whoever may write can exchange names
+//! between a check and a mount, and cannot exchange handles.
 
 use std::fs;
 use std::io;
@@ -14,24 +14,25 @@ use rustix::mount::{
 };
 use rustix::process::Signal;
 
+use crate::failure::StartFailure;
 use crate::shield::Shield;
 use crate::system::{self, Forked, MountAttributes};
-use crate::wire::{Launch, Nested, Setup, Staged, User};
+use crate::wire::{Launch, Nested, Setup, Staged, StartStep, User};
 
-/// Where the staged things are. Only the launcher and what it starts see this mount.
-const PLACE: &str = "/tmp";
+/// The folder of the staged mounts. Only the launcher and the processes it starts see it.
+const STAGE_FOLDER: &str = "/tmp";
 
-/// Returns where the thing with this number is.
+/// Returns the path of the staged mount with this number.
 pub fn place(number: usize) -> PathBuf {
-    Path::new(PLACE).join(number.to_string())
+    Path::new(STAGE_FOLDER).join(number.to_string())
 }
 
-/// A mechanism that is missing, and what was said.
-type Missing = (&'static str, String);
+/// The mechanism that is missing, and the message.
+type MissingMechanism = (&'static str, String);
 
-/// Stages everything. When we are the superuser, commands are not, and owners are mapped so that what a
-/// command writes belongs to the workspace's owner.
-pub(crate) fn stage(setup: &Setup) -> Result<(), Missing> {
+/// Stages everything. When we are the superuser, commands are not, and owners are mapped so that the files that a
+/// command writes belong to the owner of the workspace.
+pub(crate) fn stage(setup: &Setup) -> Result<(), MissingMechanism> {
     let namespace = |err: io::Error| ("mount namespace", err.to_string());
     if rustix::process::geteuid().is_root() {
         system::unshare(libc::CLONE_NEWNS).map_err(namespace)?;
@@ -51,11 +52,11 @@ pub(crate) fn stage(setup: &Setup) -> Result<(), Missing> {
         }
         clones.push(clone);
     }
-    leave_unused();
+    detach_unused();
     attach(setup, &clones).map_err(namespace)
 }
 
-/// Takes a user namespace of our own, in which we are who we were and may mount.
+/// Enters a user namespace of our own, in which we are the same user and may mount.
 fn own_users() -> io::Result<()> {
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
     system::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS)?;
@@ -64,21 +65,21 @@ fn own_users() -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("{0} {0} 1", gid.as_raw()))
 }
 
-/// Returns a mount of what is to be staged, attached to nothing yet. It has to be what was looked at when
-/// the sandbox was prepared.
+/// Returns a new mount of a staged file or folder, attached to nothing yet. Fails if it is not the one that was
+/// opened when the sandbox was prepared.
 fn clone_of(staged: &Staged) -> io::Result<OwnedFd> {
     let source = &staged.source;
-    let told = |err: io::Error| io::Error::new(err.kind(), format!("`{source}`: {err}"));
+    let failed = |err: io::Error| io::Error::new(err.kind(), format!("`{source}`: {err}"));
     let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let handle = rustix::fs::open(source.as_str(), flags, Mode::empty())
-        .map_err(|errno| told(errno.into()))?;
+        .map_err(|errno| failed(errno.into()))?;
     if identity(handle.as_fd())? != staged.is {
-        return Err(told(io::Error::other("it is another one than a moment ago")));
+        return Err(failed(io::Error::other("it was replaced meanwhile")));
     }
-    let clone = clone_mount(handle.as_fd()).map_err(told)?;
-    // What has these already is not mounted again by name.
+    let clone = clone_mount(handle.as_fd()).map_err(failed)?;
+    // Bubblewrap does not mount again, by name, what has these attributes already.
     let attributes = MountAttributes::NO_SUID | MountAttributes::NO_DEVICES;
-    system::set_mount(clone.as_fd(), attributes).map_err(told)?;
+    system::set_mount(clone.as_fd(), attributes).map_err(failed)?;
     Ok(clone)
 }
 
@@ -87,7 +88,7 @@ fn identity(handle: BorrowedFd<'_>) -> io::Result<(u64, u64)> {
     Ok((meta.st_dev, meta.st_ino))
 }
 
-/// Returns a new mount of what a handle stands for, and of what is mounted below it.
+/// Returns a new mount of what a handle stands for, with everything mounted below it.
 fn clone_mount(handle: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
@@ -96,9 +97,9 @@ fn clone_mount(handle: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     Ok(open_tree(handle, "", flags)?)
 }
 
-/// Takes leave of mounts that no command is shown: bubblewrap reads the list of all of them again and
-/// again. Those that are not ours to take leave of stay.
-fn leave_unused() {
+/// Detaches the mounts that no command sees, because bubblewrap reads the list of all mounts again and again.
+/// Mounts that we may not detach stay.
+fn detach_unused() {
     const USED: [&str; 9] =
         ["/proc", "/dev", "/usr", "/bin", "/sbin", "/lib", "/opt", "/nix", "/etc"];
     let Ok(list) = fs::read_to_string("/proc/self/mountinfo") else { return };
@@ -111,14 +112,14 @@ fn leave_unused() {
     }
 }
 
-/// Of the devices, only the folder itself is used.
+/// Whether a mount is below `/dev` or `/proc`: commands use only the folders themselves.
 fn is_below_dev(place: &str) -> bool {
     place.starts_with("/dev/") || place.starts_with("/proc/")
 }
 
 fn attach(setup: &Setup, clones: &[OwnedFd]) -> io::Result<()> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    mount("tmpfs", PLACE, "tmpfs", flags, Some(c"mode=0755,size=1m"))?;
+    mount("tmpfs", STAGE_FOLDER, "tmpfs", flags, Some(c"mode=0755,size=1m"))?;
     for (number, (staged, clone)) in setup.staged.iter().zip(clones).enumerate() {
         let place = place(number);
         if staged.is_directory {
@@ -131,22 +132,25 @@ fn attach(setup: &Setup, clones: &[OwnedFd]) -> io::Result<()> {
     Ok(())
 }
 
-/// Shields what is staged, by root, for the one command that this process is to become, and puts roots
-/// within roots into their places.
-pub(crate) fn shield(launch: &Launch) -> Result<(), String> {
+/// Mounts the shields below each staged root, for the one command that this process is about to become, and mounts
+/// roots within roots.
+pub(crate) fn shield(launch: &Launch) -> Result<(), StartFailure> {
     if launch.shields.iter().all(Vec::is_empty) && launch.nested.is_empty() {
         return Ok(());
     }
-    let told = |path: &Path, err: io::Error| format!("`{}`: {err}", path.display());
-    system::unshare(libc::CLONE_NEWNS).map_err(|err| err.to_string())?;
+    let failed = |err: io::Error| StartFailure::new(StartStep::Shield, err.to_string());
+    let failed_at = |path: &Path, err: io::Error| {
+        StartFailure::new(StartStep::Shield, format!("`{}`: {err}", path.display()))
+    };
+    system::unshare(libc::CLONE_NEWNS).map_err(failed)?;
     for (number, shields) in launch.shields.iter().enumerate() {
-        let root = staged_root(number).map_err(|err| err.to_string())?;
+        let root = staged_root(number).map_err(failed)?;
         for shield in shields {
-            mount_over_itself(root.as_fd(), shield).map_err(|err| told(&shield.path, err))?;
+            mount_over_itself(root.as_fd(), shield).map_err(|err| failed_at(&shield.path, err))?;
         }
     }
     for nested in &launch.nested {
-        mount_within(nested).map_err(|err| told(&nested.path, err))?;
+        mount_within(nested).map_err(|err| failed_at(&nested.path, err))?;
     }
     Ok(())
 }
@@ -156,18 +160,18 @@ fn staged_root(number: usize) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(place(number), flags, Mode::empty())?)
 }
 
-/// Opens what is below a root, no link on the way, if it is what it has to be.
+/// Opens a path below a root without following links. Fails if device and inode are not the expected ones.
 fn open_exactly(root: BorrowedFd<'_>, path: &Path, is: (u64, u64)) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
     let handle = rustix::fs::openat2(root, path, flags, Mode::empty(), resolve)?;
     if identity(handle.as_fd())? != is {
-        return Err(io::Error::other("something else took its place"));
+        return Err(io::Error::other("another file took its place"));
     }
     Ok(handle)
 }
 
-/// Mounts a root, as it is shielded, where it is within another one.
+/// Mounts a root, with its shields, at its place within another root.
 fn mount_within(nested: &Nested) -> io::Result<()> {
     let outer = staged_root(nested.outer)?;
     let handle = open_exactly(outer.as_fd(), &nested.path, nested.is)?;
@@ -180,8 +184,8 @@ fn mount_on(clone: &OwnedFd, handle: &OwnedFd) -> io::Result<()> {
     Ok(move_mount(clone, "", handle, "", flags)?)
 }
 
-/// Mounts a file or folder over itself. What it is was looked at before, and is looked at again through
-/// the handle that is both mounted and mounted on.
+/// Mounts a file or folder over itself. Its identity was checked before, and is checked again through the handle
+/// that is both mounted and mounted on.
 fn mount_over_itself(root: BorrowedFd<'_>, shield: &Shield) -> io::Result<()> {
     let handle = open_exactly(root, &shield.path, shield.is)?;
     let clone = clone_mount(handle.as_fd())?;
@@ -191,7 +195,7 @@ fn mount_over_itself(root: BorrowedFd<'_>, shield: &Shield) -> io::Result<()> {
     mount_on(&clone, &handle)
 }
 
-/// Returns a user namespace in which what `owner` owns on disk belongs to `user`, and nothing else to
+/// Returns a user namespace in which the files that `owner` owns on disk belong to `user`, and no other files to
 /// anyone.
 fn user_namespace(owner: User, user: User) -> io::Result<OwnedFd> {
     let (wait, go) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
@@ -221,7 +225,7 @@ fn user_namespace(owner: User, user: User) -> io::Result<OwnedFd> {
     made
 }
 
-/// Waits for the word that all went well, or what went wrong.
+/// Waits for the child's error number, and fails if it is not zero.
 fn wait_for(end: BorrowedFd<'_>) -> io::Result<()> {
     let mut errno = [0; 4];
     rustix::io::read(end, &mut errno)?;

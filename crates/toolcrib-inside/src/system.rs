@@ -1,4 +1,4 @@
-//! The calls to the kernel that no safe wrapper exists for, each as narrow as its caller needs.
+//! The system calls that have no safe wrapper, each as narrow as its caller needs.
 #![expect(unsafe_code, reason = "fork, exec and the newest mount calls have no safe form")]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -7,13 +7,13 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use rustix::process::Pid;
 
-/// Which of the two processes a fork returned in.
+/// The process in which a fork returned.
 pub(crate) enum Forked {
     Child,
     Parent(Pid),
 }
 
-/// Forks. For processes of one thread only: in any other, the child could not even allocate.
+/// Forks. For processes of one thread only: in any other process, the child could not even allocate.
 pub(crate) fn fork() -> io::Result<Forked> {
     // SAFETY: the callers are single-threaded processes of our own, so the child may do anything.
     match unsafe { libc::fork() } {
@@ -23,9 +23,9 @@ pub(crate) fn fork() -> io::Result<Forked> {
     }
 }
 
-/// Starts a process that runs `become_other` in this one's memory, while this one stands still until the
-/// other is another program or has ended: nothing of a large process needs to be copied. For processes of
-/// one thread only. What `become_other` allocates and has not given back by then is lost.
+/// Starts a process that runs `become_other` in the memory of this process, while this process waits until the
+/// child has become another program or has ended. Nothing of a large process needs to be copied. For processes of
+/// one thread only. Memory that `become_other` allocates and has not freed by then is lost.
 pub(crate) fn start(become_other: &mut dyn FnMut()) -> io::Result<Pid> {
     const STACK: usize = 256 << 10;
     extern "C" fn enter(run: *mut c_void) -> c_int {
@@ -46,7 +46,7 @@ pub(crate) fn start(become_other: &mut dyn FnMut()) -> io::Result<Pid> {
     Pid::from_raw(checked(pid)?).ok_or_else(|| io::Error::other("no pid"))
 }
 
-/// Lays a filter on the calls of this process and of everything it will start.
+/// Applies a seccomp filter to this process and to everything it will start.
 pub(crate) fn filter_calls(program: &mut [libc::sock_filter]) -> io::Result<()> {
     let filter = libc::sock_fprog {
         len: program.len().try_into().map_err(|_| io::Error::from_raw_os_error(libc::E2BIG))?,
@@ -59,14 +59,18 @@ pub(crate) fn filter_calls(program: &mut [libc::sock_filter]) -> io::Result<()> 
     checked(done as c_int).map(drop)
 }
 
-/// Ends this process at once, running nothing on the way out.
+/// Ends this process at once, without running any destructors.
 pub(crate) fn leave(code: i32) -> ! {
     // SAFETY: `_exit` has no preconditions.
     unsafe { libc::_exit(code) }
 }
 
 /// Becomes another program. Returns only if that failed.
-pub(crate) fn exec(program: &CStr, arguments: &Words, environment: &Words) -> io::Error {
+pub(crate) fn exec(
+    program: &CStr,
+    arguments: &CStringArray,
+    environment: &CStringArray,
+) -> io::Error {
     // SAFETY: both arrays end in null, and what they point to lives as long as they do.
     unsafe {
         libc::execve(program.as_ptr(), arguments.pointers.as_ptr(), environment.pointers.as_ptr());
@@ -74,23 +78,23 @@ pub(crate) fn exec(program: &CStr, arguments: &Words, environment: &Words) -> io
     io::Error::last_os_error()
 }
 
-/// Words as the kernel takes them.
-pub(crate) struct Words {
+/// An array of strings as `execve` takes it.
+pub(crate) struct CStringArray {
     pointers: Vec<*const c_char>,
     _texts: Vec<CString>,
 }
 
-impl Words {
-    /// Returns nothing if one of them holds a NUL.
-    pub(crate) fn new<T: Into<Vec<u8>>>(words: impl IntoIterator<Item = T>) -> Option<Self> {
+impl CStringArray {
+    /// Creates the array. Returns `None` if a string contains a NUL.
+    pub(crate) fn new<T: Into<Vec<u8>>>(texts: impl IntoIterator<Item = T>) -> Option<Self> {
         let texts: Vec<CString> =
-            words.into_iter().map(CString::new).collect::<Result<_, _>>().ok()?;
+            texts.into_iter().map(CString::new).collect::<Result<_, _>>().ok()?;
         let pointers = texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect();
         Some(Self { pointers, _texts: texts })
     }
 }
 
-/// Makes `to` another name of `from`, one that a program started later inherits.
+/// Makes `to` a duplicate of `from` that a program started later inherits.
 pub(crate) fn place(from: RawFd, to: RawFd) -> io::Result<()> {
     // SAFETY: only numbers are passed; what `to` was before is meant to go.
     let done = if from == to {
@@ -107,7 +111,7 @@ pub(crate) fn lift(fd: BorrowedFd<'_>, least: RawFd) -> io::Result<RawFd> {
     checked(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, least) })
 }
 
-/// Takes a descriptor that this process was started with.
+/// Takes ownership of a descriptor that this process was started with.
 pub(crate) fn inherited(fd: RawFd) -> OwnedFd {
     // SAFETY: the number is part of the protocol between our own processes; nobody else owns it.
     unsafe { OwnedFd::from_raw_fd(fd) }
@@ -120,10 +124,22 @@ pub(crate) fn close_from(first: u32) -> io::Result<()> {
     checked(done as c_int).map(drop)
 }
 
-/// Returns a child that ended, and leaves it there: what it transferred can still be read. Nothing if
-/// there is none yet, or none at all.
-pub(crate) fn ended_child(blocks: bool) -> Option<Pid> {
-    let wait = if blocks { 0 } else { libc::WNOHANG };
+/// Whether a function waits for a child to end.
+#[derive(Clone, Copy)]
+pub(crate) enum WaitMode {
+    /// Waits until one has ended.
+    Block,
+    /// Returns at once.
+    Poll,
+}
+
+/// Returns a child that ended, without taking it: its I/O figures can still be read. Returns `None` if no child has
+/// ended yet, or there is none.
+pub(crate) fn ended_child(wait: WaitMode) -> Option<Pid> {
+    let wait = match wait {
+        WaitMode::Block => 0,
+        WaitMode::Poll => libc::WNOHANG,
+    };
     // SAFETY: an all-zero siginfo is a valid one and lives through the call; its pid is the field
     // that this call fills.
     unsafe {
@@ -138,22 +154,22 @@ pub(crate) fn ended_child(blocks: bool) -> Option<Pid> {
     }
 }
 
-/// Takes a child away that [`ended_child`] named.
-pub(crate) fn take_child(pid: Pid) -> io::Result<Ended> {
+/// Takes a child that [`ended_child`] returned, so that the kernel forgets it.
+pub(crate) fn take_child(pid: Pid) -> io::Result<EndedChild> {
     let mut status = 0;
     // SAFETY: an all-zero rusage is a valid one, and both places live through the call.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     let raw = pid.as_raw_nonzero().get();
     checked(unsafe { libc::wait4(raw, &raw mut status, libc::__WALL, &raw mut usage) })?;
-    Ok(Ended {
+    Ok(EndedChild {
         status,
         cpu_us: micros(usage.ru_utime) + micros(usage.ru_stime),
         peak_memory: u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024,
     })
 }
 
-/// A child that ended, and what it and all it waited for used.
-pub(crate) struct Ended {
+/// A child that ended, and what it and the children that it waited for used.
+pub(crate) struct EndedChild {
     pub(crate) status: i32,
     pub(crate) cpu_us: u64,
     pub(crate) peak_memory: u64,
@@ -206,13 +222,13 @@ pub(crate) fn become_user(uid: u32, gid: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Leaves a namespace for a new one.
+/// Moves this process to new namespaces.
 pub(crate) fn unshare(flags: c_int) -> io::Result<()> {
     // SAFETY: the callers are processes of one thread, which is the one that changes.
     checked(unsafe { libc::unshare(flags) }).map(drop)
 }
 
-/// What can be set on mounts.
+/// Attributes of a mount.
 #[derive(Clone, Copy)]
 pub(crate) struct MountAttributes(u64);
 
@@ -230,7 +246,7 @@ impl std::ops::BitOr for MountAttributes {
     }
 }
 
-/// Sets attributes of a mount and of every one below it.
+/// Sets attributes of a mount and of every mount below it.
 pub(crate) fn set_mount(mount: BorrowedFd<'_>, set: MountAttributes) -> io::Result<()> {
     let attributes =
         libc::mount_attr { attr_set: set.0, attr_clr: 0, propagation: 0, userns_fd: 0 };
@@ -256,7 +272,7 @@ fn mount_setattr(
     checked(done as c_int).map(drop)
 }
 
-/// Maps the owners of a mount that is not attached yet, as the user namespace maps users.
+/// Maps the owners of files in a mount that is not attached yet, as the user namespace maps users.
 pub(crate) fn map_owners(mount: BorrowedFd<'_>, users: BorrowedFd<'_>) -> io::Result<()> {
     let attributes = libc::mount_attr {
         attr_set: libc::MOUNT_ATTR_IDMAP,
@@ -267,7 +283,7 @@ pub(crate) fn map_owners(mount: BorrowedFd<'_>, users: BorrowedFd<'_>) -> io::Re
     mount_setattr(mount, 0, &attributes)
 }
 
-/// Returns which version of Landlock the kernel has; none if it has none, or has it off.
+/// Returns the kernel's version of Landlock, or an error if the kernel has none or has it off.
 pub(crate) fn landlock_version() -> io::Result<i32> {
     const VERSION: c_int = 1;
     let nothing = std::ptr::null::<c_void>();
@@ -276,7 +292,7 @@ pub(crate) fn landlock_version() -> io::Result<i32> {
     checked(done as c_int)
 }
 
-/// Makes calls that must be refused, and returns each with whether it was not.
+/// Makes system calls that must be refused. Returns the name of each, and whether it succeeded.
 pub(crate) fn try_forbidden() -> Vec<(&'static str, bool)> {
     // SAFETY: every call is harmless if it succeeds: sockets and namespaces end with this process.
     unsafe {
@@ -287,7 +303,7 @@ pub(crate) fn try_forbidden() -> Vec<(&'static str, bool)> {
         let nothing = std::ptr::null::<c_void>();
         vec![
             ("a user namespace", libc::unshare(libc::CLONE_NEWUSER) != -1),
-            // On what is no terminal it fails either way: only the filter says so with EPERM.
+            // On stdin that is no terminal the call fails either way, but only the filter answers with EPERM.
             (
                 "typing for the user",
                 libc::ioctl(0, libc::TIOCSTI, typed.as_ptr()) != -1 || !is_filtered(),
@@ -305,7 +321,8 @@ pub(crate) fn try_forbidden() -> Vec<(&'static str, bool)> {
     }
 }
 
-/// Processor time, and the most memory of one, of all children that were waited for.
+/// Returns processor time (in microseconds) and peak memory (of the largest child) of all children that were waited
+/// for.
 pub(crate) fn children_usage() -> (u64, u64) {
     // SAFETY: an all-zero rusage is a valid one.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -314,12 +331,12 @@ pub(crate) fn children_usage() -> (u64, u64) {
     (cpu, u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024)
 }
 
-/// Processor time of this thread, in microseconds, and the most memory of its process.
+/// Returns the processor time of this thread, in microseconds, and the peak memory of its process.
 pub fn thread_times() -> (u64, u64) {
     // SAFETY: an all-zero rusage is a valid one.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
-    // What that says of time is counted in ticks, and most calls are shorter than one.
+    // `getrusage` counts time in ticks, and most calls are shorter than a tick.
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     let part = |number: i64| u64::try_from(number).unwrap_or(0);
     let cpu = part(time.tv_sec) * 1_000_000 + part(time.tv_nsec) / 1000;

@@ -1,4 +1,4 @@
-//! Messages between our own processes: JSON in packets, descriptors beside them.
+//! Messages between our own processes: JSON in packets, with descriptors attached.
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read, Seek, Write};
@@ -16,69 +16,69 @@ use serde::{Deserialize, Serialize};
 use crate::shield::Shield;
 
 /// The largest message that goes through the socket itself.
-const MOST: usize = 64 << 10;
+const MOST_PACKET_BYTES: usize = 64 << 10;
 
-/// What is said when the message is in a file beside it.
+/// The packet that means: the message is in the file attached to this packet.
 const IN_FILE: &[u8] = b"@";
 
-/// The most descriptors beside one message.
+/// How many descriptors one message can carry.
 const MOST_FDS: usize = 64;
 
-/// What the launcher is told once, before the first command.
+/// What the launcher receives once, before the first command.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Setup {
-    /// Bubblewrap.
+    /// The path of bubblewrap.
     pub bubblewrap: String,
-    /// Who commands are to be, when the launcher is the superuser.
+    /// The user that commands run as, when the launcher is the superuser.
     pub user: Option<User>,
-    /// What commands may reach; the roots come first.
+    /// What commands may reach. The roots come first.
     pub staged: Vec<Staged>,
 }
 
-/// Who commands are.
+/// The user that commands run as.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct User {
-    /// The user's number.
+    /// The user id.
     pub uid: u32,
-    /// The group's.
+    /// The group id.
     pub gid: u32,
 }
 
-/// A directory or file that the launcher puts where commands are given it from.
+/// A directory or file that the launcher mounts where commands get it from.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Staged {
-    /// Its path.
+    /// The path.
     pub source: String,
-    /// Which one it has to be: device and inode.
+    /// The device and inode that it must have.
     pub is: (u64, u64),
     /// Whether it is a directory.
     pub is_directory: bool,
-    /// The owner on disk that commands write as; nothing if owners are shown as they are.
+    /// The owner on disk of what commands write; absent if owners are shown as they are.
     pub owner: Option<User>,
 }
 
-/// What the launcher answers to [`Setup`].
+/// The launcher's answer to [`Setup`].
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Placed {
-    /// Everything is in its place.
+    /// Everything is mounted.
     Done,
     /// There is no sandbox.
     Failed {
-        /// For want of which mechanism.
+        /// The mechanism that is missing.
         mechanism: String,
-        /// What was said.
+        /// The message.
         why: String,
     },
 }
 
-/// One command for the launcher. Beside it: control, stdout, stderr.
+/// One command for the launcher. Attached: control, stdout, stderr.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Launch {
     /// Bubblewrap's options.
     pub options: Vec<String>,
-    /// What is to be shielded below each root.
+    /// The shields below each root.
     pub shields: Vec<Vec<Shield>>,
-    /// Roots within roots, the innermost first.
+    /// The roots within other roots, the innermost first.
     pub nested: Vec<Nested>,
 }
 
@@ -87,41 +87,41 @@ pub struct Launch {
 pub struct Nested {
     /// The number of the root.
     pub inner: usize,
-    /// The number of the root that it is in.
+    /// The number of the root that contains it.
     pub outer: usize,
-    /// Where it is in that one.
+    /// Its path in the outer root.
     pub path: PathBuf,
-    /// Which directory it has to be: device and inode.
+    /// The device and inode that it must have.
     pub is: (u64, u64),
 }
 
-/// What the process inside is told about its command.
+/// What the first process inside is told about its command.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Inside {
-    /// Its words.
+    /// The program and its arguments.
     pub arguments: Vec<String>,
-    /// Its environment, `NAME=value`.
+    /// The environment, `NAME=value`.
     pub environment: Vec<String>,
-    /// Where it starts.
+    /// The directory that the command starts in.
     pub directory: String,
-    /// Directories that must be the ones that were meant: path, device, inode.
+    /// Directories that must be the expected ones: path, device, inode.
     pub roots: Vec<(String, u64, u64)>,
-    /// Mounts that must be there: the path, and what it must be.
+    /// Mounts that must exist: the path, and the shield that must be there.
     pub shields: Vec<(String, Shield)>,
-    /// Where the command may write.
+    /// The folders that the command may write to.
     pub writable: Vec<String>,
-    /// What it may use.
+    /// The resource limits of the command.
     pub limits: Rlimits,
-    /// Whether a listener for the way out is wanted.
+    /// Whether a listener for the proxy is wanted.
     pub has_egress: bool,
-    /// The canary, in the place of a command.
+    /// The canary, to run in the place of a command.
     pub canary: Option<crate::canary::Canary>,
 }
 
-/// Limits that the kernel holds a process to.
+/// Resource limits that the kernel enforces.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Rlimits {
-    /// Bytes of one process's data.
+    /// Bytes of data of one process.
     pub memory: u64,
     /// Processes of the user at once.
     pub processes: u64,
@@ -133,31 +133,31 @@ pub struct Rlimits {
     pub open_files: u64,
 }
 
-/// What the launcher and the process inside say about one command.
+/// What the launcher and the first process inside report about one command.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Report {
-    /// Bubblewrap was started. Beside it: its pidfd.
+    /// Bubblewrap was started. Attached: its pidfd.
     Started,
-    /// Everything is in force and the command begins. Beside it: the pidfd of the first process
-    /// inside, and the listener if one was wanted.
+    /// Everything is in force and the command begins. Attached: the pidfd of the first process inside, and the
+    /// listener if one was wanted.
     Ready,
-    /// It could not be started inside.
+    /// The command could not be started.
     Failed {
-        /// Where.
-        step: Step,
-        /// What was said.
+        /// The step that failed.
+        step: StartStep,
+        /// The message.
         why: String,
-        /// By the kernel, if it was.
+        /// The error number, if a system call failed.
         errno: Option<i32>,
     },
-    /// The command itself is over.
+    /// The command itself has ended.
     Exited {
-        /// As the kernel tells it.
+        /// The wait status from the kernel.
         status: i32,
-        /// How many were started.
+        /// How many processes were started.
         processes: u64,
     },
-    /// Everything it started is gone, and used this.
+    /// Every process of the command is gone. Together they used this.
     Gone {
         /// Microseconds of processor time.
         cpu_us: u64,
@@ -177,44 +177,44 @@ pub enum Report {
     },
 }
 
-/// Where a start can fail.
+/// The steps of a start that can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Step {
-    /// Bubblewrap could not be started.
+pub enum StartStep {
+    /// Starting bubblewrap.
     Spawn,
-    /// What is protected was moved meanwhile.
+    /// Mounting the shields: a protected file was moved meanwhile.
     Shield,
-    /// The process inside has more than it should, or less.
+    /// Checking the sandbox from inside: the process has more than it should, or less.
     Verify,
-    /// The listener for the way out.
+    /// Opening the listener for the proxy.
     Egress,
-    /// Landlock.
+    /// Applying Landlock.
     Landlock,
-    /// Seccomp.
+    /// Applying seccomp.
     Seccomp,
-    /// The limits.
+    /// Setting the resource limits.
     Limits,
-    /// The directory to start in.
+    /// Entering the directory to start in.
     Directory,
-    /// The program itself.
+    /// Executing the program.
     Exec,
 }
 
-/// Returns two ends of a new connection.
+/// Returns both ends of a new connection.
 pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = SocketFlags::CLOEXEC;
     let (a, b) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
     Ok((a, b))
 }
 
-/// Sends one message. A large one goes in a file beside a word that says so.
+/// Sends one message. A message that is too large for a packet goes in an attached file.
 pub fn send(
     socket: BorrowedFd<'_>,
     message: &impl Serialize,
     fds: &[BorrowedFd<'_>],
 ) -> io::Result<()> {
     let bytes = serde_json::to_vec(message)?;
-    if bytes.len() <= MOST {
+    if bytes.len() <= MOST_PACKET_BYTES {
         return send_bytes(socket, &bytes, fds);
     }
     let flags = rustix::fs::MemfdFlags::CLOEXEC;
@@ -228,31 +228,33 @@ pub fn send(
 
 fn send_bytes(socket: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
     if fds.len() > MOST_FDS {
-        return Err(io::Error::other("too many descriptors beside a message"));
+        return Err(io::Error::other("too many descriptors for one message"));
     }
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
-    let mut beside = SendAncillaryBuffer::new(&mut space);
+    let mut attached = SendAncillaryBuffer::new(&mut space);
     if !fds.is_empty() {
-        beside.push(SendAncillaryMessage::ScmRights(fds));
+        attached.push(SendAncillaryMessage::ScmRights(fds));
     }
     let slices = [IoSlice::new(bytes)];
-    retry(|| sendmsg(socket, &slices, &mut beside, SendFlags::NOSIGNAL)).map(drop)
+    retry(|| sendmsg(socket, &slices, &mut attached, SendFlags::NOSIGNAL)).map(drop)
 }
 
-/// Receives one message; nothing if the other side is gone.
+/// Receives one message. Returns `None` if the other end is closed.
 pub fn receive<T: DeserializeOwned>(socket: impl AsFd) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
-    let mut bytes = vec![0; MOST];
+    let mut bytes = vec![0; MOST_PACKET_BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
-    let mut beside = RecvAncillaryBuffer::new(&mut space);
+    let mut attached = RecvAncillaryBuffer::new(&mut space);
     let mut slices = [IoSliceMut::new(&mut bytes)];
-    let mut get = || retry(|| recvmsg(&socket, &mut slices, &mut beside, RecvFlags::CMSG_CLOEXEC));
+    let mut get =
+        || retry(|| recvmsg(&socket, &mut slices, &mut attached, RecvFlags::CMSG_CLOEXEC));
     let got = match get() {
-        // Said once, of an end that closed without hearing us out. What it had said itself comes after.
+        // The kernel reports this once if the other end closed before it read all of our messages. The messages
+        // that it had sent itself come after that.
         Err(err) if err.raw_os_error() == Some(libc::ECONNRESET) => get(),
         other => other,
     }?;
     let mut fds = Vec::new();
-    for message in beside.drain() {
+    for message in attached.drain() {
         if let RecvAncillaryMessage::ScmRights(received) = message {
             fds.extend(received);
         }
@@ -260,7 +262,7 @@ pub fn receive<T: DeserializeOwned>(socket: impl AsFd) -> io::Result<Option<(T, 
     bytes.truncate(got.bytes);
     if bytes == IN_FILE {
         bytes.clear();
-        let file = fds.pop().ok_or_else(|| io::Error::other("a message without its file"))?;
+        let file = fds.pop().ok_or_else(|| io::Error::other("the file of a message is missing"))?;
         File::from(file).read_to_end(&mut bytes)?;
     }
     if bytes.is_empty() {

@@ -18,7 +18,7 @@ use toolcrib_core::command::{self, CommandRequest};
 use toolcrib_core::policy::grant::{Grant, Grants};
 use toolcrib_core::policy::{Answer, Policy};
 use toolcrib_core::reading::{ReadShell, Reading};
-use toolcrib_core::search::{Found, Glob, Grep, Names, Pattern, Scope, Search};
+use toolcrib_core::search::{Found, FoundPaths, Glob, Grep, Pattern, Scope, Search};
 use toolcrib_core::{
     Call, CallId, Cancel, Catalogue, Change, Clock, Commands, Content, Ctx, Declaration,
     Durability, Effect, ErrorKind, Event, Files, Limits, Listing, Meta, Meter, Mode, Moment, Note,
@@ -180,7 +180,7 @@ impl Search for Nowhere {
     fn grep(&self, _: &Grep, _: &Cancel) -> Result<Found, ToolError> {
         Err(ToolError::new(ErrorKind::Outside, "nowhere"))
     }
-    fn glob(&self, _: &Glob, _: &Cancel) -> Result<Names, ToolError> {
+    fn glob(&self, _: &Glob, _: &Cancel) -> Result<FoundPaths, ToolError> {
         Err(ToolError::new(ErrorKind::Outside, "nowhere"))
     }
 }

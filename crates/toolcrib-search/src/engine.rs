@@ -1,4 +1,4 @@
-//! The engine: answers questions about one tree, from its index where it has one that is fresh, and
+//! The engine: answers questions about the roots of a workspace, from the index of a root where that is current, and
 //! else by a scan.
 
 use std::ffi::OsStr;
@@ -11,74 +11,71 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, FileType, statat};
-use toolcrib_core::search::{Found, Glob, Grep, Names, Page, Pattern, Scope, Search, Sort};
-use toolcrib_core::{Cancel, ErrorKind, Ground, ToolError};
+use toolcrib_core::search::{Found, FoundPaths, Glob, Grep, Page, Pattern, Scope, Search, Sort};
+use toolcrib_core::{Cancel, ErrorKind, SearchableTree, ToolError, escape};
 
-use crate::filter::{Against, Filter};
-use crate::gather::{self, Targets, json_length, spell};
-use crate::hits::Stop;
-use crate::index::Candidates;
-use crate::look::Kind;
+use crate::index::candidates::{CandidateFiles, RuledOutCount};
+use crate::index::error::{IndexError, IndexErrorKind};
+use crate::index::indexer::{IndexOptions, Indexer};
+use crate::index::status::{IndexStatus, Phase};
 use crate::paths::{Paths, split};
 use crate::pattern::Patterns;
 use crate::plan::Query;
-use crate::rules::{self, Level, RULE_FILES, RuleFiles, Rules};
-use crate::status::{Phase, Status};
-use crate::upkeep::{Ceiling, Shared};
-use crate::walk::{Walk, absolute, nobody, open_directory};
-
-/// Directories that could not be entered.
-type Barred = Vec<Box<[u8]>>;
+use crate::scan::filter::{Filter, GlobSubject};
+use crate::scan::ignore_rules::{self, IgnoreRules, Level, RULE_FILES, RuleFiles};
+use crate::scan::open::{absolute, open_directory};
+use crate::scan::parallel_search::{ParallelSearch, Targets};
+use crate::scan::stop::Stop;
+use crate::scan::text::TextKind;
+use crate::scan::walk::{TreeWalk, no_visitor};
 
 /// Answers questions about the files of a workspace: all its roots.
 pub struct Engine {
-    trees: Vec<Tree>,
+    roots: Vec<IndexedRoot>,
     patterns: Patterns,
 }
 
-/// One root.
-struct Tree {
-    ground: Arc<dyn Ground>,
-    /// What stands before a path of this tree when it is shown.
+/// One root of the workspace, with its index if it has one.
+struct IndexedRoot {
+    tree: Arc<dyn SearchableTree>,
+    /// What stands before a path of this root when it is shown.
     prefix: String,
     threads: usize,
-    /// The index, if one may be had.
-    shared: Option<Arc<Shared>>,
-    upkeep: OnceLock<Option<JoinHandle<()>>>,
+    /// The index, if the root may have one.
+    indexer: Option<Arc<Indexer>>,
+    thread: OnceLock<Option<JoinHandle<()>>>,
 }
 
 impl Engine {
-    /// Makes an engine that keeps nothing between two questions. Relative paths start from the first
-    /// of `grounds`.
-    pub fn new(grounds: Vec<Arc<dyn Ground>>) -> Self {
-        Self::with(grounds.into_iter().map(|ground| (ground, None)).collect())
+    /// Makes an engine that only scans. Relative paths start from the first of `trees`.
+    pub fn new(trees: Vec<Arc<dyn SearchableTree>>) -> Self {
+        Self::with(trees.into_iter().map(|tree| (tree, None)).collect())
     }
 
-    /// Makes an engine that keeps an index of each root that has a ceiling, from the first question
-    /// on.
-    pub fn with(grounds: Vec<(Arc<dyn Ground>, Option<Ceiling>)>) -> Self {
+    /// Makes an engine that keeps an index of each root that has options for one, from the first question on.
+    pub fn with(trees: Vec<(Arc<dyn SearchableTree>, Option<IndexOptions>)>) -> Self {
         let threads = std::thread::available_parallelism().map_or(2, usize::from);
-        let trees = grounds.into_iter().enumerate().map(|(index, (ground, ceiling))| {
+        let roots = trees.into_iter().enumerate().map(|(index, (tree, options))| {
             let prefix = match index {
                 0 => String::new(),
-                _ => format!("{}/", spell("", ground.path().as_os_str().as_bytes())),
+                _ => format!("{}/", escape::path("", tree.path().as_os_str().as_bytes())),
             };
-            let shared = ceiling.and_then(|it| Shared::new(Arc::clone(&ground), it).ok());
-            Tree { ground, prefix, threads, shared, upkeep: OnceLock::new() }
+            let indexer = options.and_then(|it| Indexer::new(Arc::clone(&tree), it).ok());
+            IndexedRoot { tree, prefix, threads, indexer, thread: OnceLock::new() }
         });
-        Self { trees: trees.collect(), patterns: Patterns::default() }
+        Self { roots: roots.collect(), patterns: Patterns::default() }
     }
 
-    /// Returns the tree that the scope's directory is in, and where it is there.
-    fn base(&self, scope: &Scope) -> Result<(&Tree, Vec<u8>), ToolError> {
+    /// Returns the root that the scope's directory is in, and the directory's path below it.
+    fn base(&self, scope: &Scope) -> Result<(&IndexedRoot, Vec<u8>), ToolError> {
         let directory = scope.directory.as_deref().unwrap_or(".");
-        for tree in &self.trees {
+        for root in &self.roots {
             if directory == "." {
-                tree.ground.verify()?;
-                return Ok((tree, Vec::new()));
+                root.tree.verify()?;
+                return Ok((root, Vec::new()));
             }
-            if let Some(below) = tree.ground.directory(directory)? {
-                return Ok((tree, below.into_os_string().into_vec()));
+            if let Some(below) = root.tree.directory(directory)? {
+                return Ok((root, below.into_os_string().into_vec()));
             }
         }
         Err(ToolError::new(ErrorKind::Unavailable, "there is no workspace to search"))
@@ -86,170 +83,178 @@ impl Engine {
 }
 
 impl Engine {
-    /// How the indexes are doing, by root.
-    pub fn statuses(&self) -> Vec<(PathBuf, Status)> {
-        let trees = self.trees.iter().filter_map(|tree| {
-            let shared = tree.shared.as_ref()?;
-            Some((tree.ground.path().to_owned(), shared.status().clone()))
+    /// The status of each index, with the path of its root.
+    pub fn statuses(&self) -> Vec<(PathBuf, IndexStatus)> {
+        let statuses = self.roots.iter().filter_map(|root| {
+            let indexer = root.indexer.as_ref()?;
+            Some((root.tree.path().to_owned(), indexer.status().clone()))
         });
-        trees.collect()
+        statuses.collect()
     }
 
-    /// Starts the upkeep without waiting for a question.
+    /// Starts the indexers without waiting for a question.
     pub fn start(&self) {
-        self.trees.iter().for_each(Tree::start);
+        self.roots.iter().for_each(IndexedRoot::start);
     }
 }
 
-impl Drop for Tree {
+impl Drop for IndexedRoot {
     fn drop(&mut self) {
-        if let Some(shared) = &self.shared {
-            shared.stop();
+        if let Some(indexer) = &self.indexer {
+            indexer.stop();
         }
-        if let Some(Some(upkeep)) = self.upkeep.take() {
-            let _ = upkeep.join();
+        if let Some(Some(thread)) = self.thread.take() {
+            let _ = thread.join();
         }
     }
 }
 
-impl Tree {
+impl IndexedRoot {
+    /// Starts the indexer's thread, if it does not run yet.
     fn start(&self) {
-        if let Some(shared) = &self.shared {
-            self.upkeep.get_or_init(|| {
-                let shared = Arc::clone(shared);
+        if let Some(indexer) = &self.indexer {
+            self.thread.get_or_init(|| {
                 let thread = std::thread::Builder::new().name("toolcrib-index".to_owned());
                 let spawned = thread.spawn({
-                    let shared = Arc::clone(&shared);
-                    move || shared.run()
+                    let indexer = Arc::clone(indexer);
+                    move || indexer.run()
                 });
                 if let Err(err) = &spawned {
-                    shared.status().phase = Phase::Off(format!("no thread for it: {err}"));
+                    let message = format!("the indexer's thread cannot be started: {err}");
+                    let why = IndexError::new(IndexErrorKind::System, message);
+                    indexer.status().phase = Phase::Off(why);
                 }
                 spawned.ok()
             });
         }
     }
 
-    /// Returns the files that a question has to look at, if the index knows for certain.
+    /// Returns the files that a question has to open, if the index is current.
     fn candidates(
         &self,
         query: &Query,
         base: &[u8],
         filter: &Filter,
-        counts: bool,
-    ) -> Option<Indexed<'_>> {
-        let shared = self.shared.as_ref()?;
+        count: RuledOutCount,
+    ) -> Option<IndexedFiles<'_>> {
+        let indexer = self.indexer.as_ref()?;
         self.start();
-        if !shared.is_swept() {
-            shared.status().scanned += 1;
+        if !indexer.is_swept() {
+            indexer.status().scanned += 1;
             return None;
         }
-        let mut held = shared.index();
+        let mut held = indexer.index();
         let index = held.as_mut();
         let candidates = index.filter(|index| index.covers(base)).and_then(|index| {
-            let is_true = index.refresh(&*self.ground);
-            if index.counts().dirty > 0 {
-                shared.wake();
+            let is_current = index.refresh(&*self.tree);
+            if index.dirty_len() > 0 {
+                indexer.wake();
             }
-            is_true.then(|| index.candidates(query, base, filter, counts))
+            is_current.then(|| index.candidates(query, base, filter, count))
         });
         drop(held);
         if candidates.is_some() {
-            shared.status().answered += 1;
+            indexer.status().answered += 1;
         } else {
-            shared.wake();
-            shared.status().scanned += 1;
+            indexer.wake();
+            indexer.status().scanned += 1;
         }
-        Some(Indexed { candidates: candidates?, shared })
+        Some(IndexedFiles { candidates: candidates?, indexer })
     }
 
-    fn filter(&self, scope: &Scope, base: &[u8], against: Against) -> Result<Filter, ToolError> {
-        Filter::new(scope, base, against, &absolute(&*self.ground, base))
+    fn filter(
+        &self,
+        scope: &Scope,
+        base: &[u8],
+        subject: GlobSubject,
+    ) -> Result<Filter, ToolError> {
+        Filter::new(scope, base, subject, &absolute(&*self.tree, base))
     }
 
-    /// Returns the files that pass a filter, if the index knows for certain.
-    fn names(&self, base: &[u8], filter: &Filter) -> Option<Candidates> {
-        let shared = self.shared.as_ref()?;
+    /// Returns the files that pass a filter, if the index is current.
+    fn names(&self, base: &[u8], filter: &Filter) -> Option<CandidateFiles> {
+        let indexer = self.indexer.as_ref()?;
         self.start();
-        if !shared.is_swept() {
+        if !indexer.is_swept() {
             return None;
         }
-        let mut held = shared.index();
+        let mut held = indexer.index();
         let index = held.as_mut().filter(|index| index.covers(base))?;
-        let is_true = index.refresh(&*self.ground);
-        if !is_true || index.counts().dirty > 0 {
-            shared.wake();
+        let is_current = index.refresh(&*self.tree);
+        if !is_current || index.dirty_len() > 0 {
+            indexer.wake();
         }
-        is_true.then(|| index.names(base, filter))
+        is_current.then(|| index.names(base, filter))
     }
 
-    /// Walks everything at or below `base`.
+    /// Walks everything at or below `base`; returns the files, and the directories that could not be entered.
     fn walk(
         &self,
         base: &[u8],
         depth: usize,
         stop: &Stop<'_>,
-    ) -> Result<(Paths, Barred), ToolError> {
-        let rules = Rules::read(self.ground.path());
-        let above = above(&*self.ground, &rules, base);
-        let walk = Walk {
-            ground: &*self.ground,
+    ) -> Result<(Paths, Vec<Box<[u8]>>), ToolError> {
+        let rules = IgnoreRules::read(self.tree.path());
+        let above = level_above(&*self.tree, &rules, base);
+        let walk = TreeWalk {
+            tree: &*self.tree,
             rules: &rules,
             threads: self.threads,
             depth,
-            stops: &|| stop.is_set(),
-            visit: &nobody,
+            is_stopped: &|| stop.is_set(),
+            visit: &no_visitor,
         };
         let walked = walk.run(base, above)?;
-        if walked.barred.iter().any(|path| **path == *base) {
-            let shown = if base.is_empty() { ".".to_owned() } else { spell(&self.prefix, base) };
-            let message = format!("`{shown}` may not be listed: permission denied");
+        if walked.unreadable.iter().any(|path| **path == *base) {
+            let shown =
+                if base.is_empty() { ".".to_owned() } else { escape::path(&self.prefix, base) };
+            let message = format!("`{shown}` cannot be searched: permission denied");
             return Err(ToolError::new(ErrorKind::Permission, message).at(shown));
         }
-        Ok((walked.paths(), walked.barred))
+        Ok((walked.paths(), walked.unreadable))
     }
 
-    /// Tells of directories that could not be entered.
-    fn tell_barred(&self, found: &mut Found, barred: &[Box<[u8]>]) {
-        found.skipped.count += barred.len() as u64;
-        if let (None, Some(first)) = (&found.skipped.first, barred.first()) {
-            let path = format!("{}/", spell(&self.prefix, first));
+    /// Adds directories that could not be entered to what was not searched.
+    fn add_unreadable(&self, found: &mut Found, unreadable: &[Box<[u8]>]) {
+        found.skipped.count += unreadable.len() as u64;
+        if let (None, Some(first)) = (&found.skipped.first, unreadable.first()) {
+            let path = format!("{}/", escape::path(&self.prefix, first));
             found.skipped.first = Some((path, "permission denied".to_owned()));
         }
     }
 }
 
 /// Returns the rules in force in the directory that `base` is in.
-fn above(ground: &dyn Ground, rules: &Rules, base: &[u8]) -> Option<Arc<Level>> {
-    let mut level = rules.top();
+fn level_above(tree: &dyn SearchableTree, rules: &IgnoreRules, base: &[u8]) -> Option<Arc<Level>> {
+    let mut level = rules.above_root();
     if base.is_empty() {
         return level;
     }
     let slashes = memchr::memchr_iter(b'/', base);
     for end in std::iter::once(0).chain(slashes) {
         let path = &base[..end];
-        let Ok(handle) = open_directory(ground, path) else { return level };
+        let Ok(handle) = open_directory(tree, path) else { return level };
         let mut files = RuleFiles::default();
         for name in RULE_FILES {
             if let Ok(meta) = statat(&handle, name, AtFlags::SYMLINK_NOFOLLOW) {
-                files.note(&handle, name, FileType::from_raw_mode(meta.st_mode));
+                files.add(&handle, name, FileType::from_raw_mode(meta.st_mode));
             }
         }
-        let absolute = absolute(ground, path);
+        let absolute = absolute(tree, path);
         let absolute = Path::new(OsStr::from_bytes(&absolute));
-        level = rules::enter(level, handle.as_fd(), absolute, files, &mut Vec::new());
+        level = ignore_rules::enter(level, handle.as_fd(), absolute, files, &mut Vec::new());
     }
     level
 }
 
-/// Files as a walk found them.
-struct Walked {
+/// Files that a walk found.
+struct WalkedFiles {
     paths: Paths,
-    /// Which of them are meant; all without it.
+    /// The places of the files that are meant; all without it.
     chosen: Option<Vec<usize>>,
 }
 
-impl Targets for Walked {
+impl Targets for WalkedFiles {
     fn len(&self) -> usize {
         self.chosen.as_ref().map_or(self.paths.len(), Vec::len)
     }
@@ -258,18 +263,18 @@ impl Targets for Walked {
         self.paths.get(self.chosen.as_ref().map_or(index, |chosen| chosen[index]))
     }
 
-    fn text(&self, _: usize) -> Option<(Arc<[u8]>, Kind)> {
+    fn text(&self, _: usize) -> Option<(Arc<[u8]>, TextKind)> {
         None
     }
 }
 
-/// Files that the index chose.
-struct Indexed<'a> {
-    candidates: Candidates,
-    shared: &'a Shared,
+/// Files that the index could not rule out.
+struct IndexedFiles<'a> {
+    candidates: CandidateFiles,
+    indexer: &'a Indexer,
 }
 
-impl Targets for Indexed<'_> {
+impl Targets for IndexedFiles<'_> {
     fn len(&self) -> usize {
         self.candidates.len()
     }
@@ -278,11 +283,11 @@ impl Targets for Indexed<'_> {
         self.candidates.path(index)
     }
 
-    fn text(&self, index: usize) -> Option<(Arc<[u8]>, Kind)> {
-        let held = self.shared.index();
+    fn text(&self, index: usize) -> Option<(Arc<[u8]>, TextKind)> {
+        let held = self.indexer.index();
         let candidates = &self.candidates;
         let text = held.as_ref()?.text(candidates.generation, candidates.slot(index))?;
-        Some((text, Kind::Plain))
+        Some((text, TextKind::Plain))
     }
 }
 
@@ -291,56 +296,57 @@ impl Search for Engine {
         if let Some(pattern) = pattern {
             self.patterns.compile(pattern)?;
         }
-        let (tree, base) = self.base(scope)?;
-        tree.filter(scope, &base, Against::Name)?;
+        let (root, base) = self.base(scope)?;
+        root.filter(scope, &base, GlobSubject::Name)?;
         Ok(())
     }
 
     fn grep(&self, ask: &Grep, cancel: &Cancel) -> Result<Found, ToolError> {
         let compiled = self.patterns.compile(&ask.pattern)?;
-        let (tree, base) = self.base(&ask.scope)?;
-        let filter = tree.filter(&ask.scope, &base, Against::Name)?;
+        let (root, base) = self.base(&ask.scope)?;
+        let filter = root.filter(&ask.scope, &base, GlobSubject::Name)?;
         let deadline = Instant::now() + ask.time;
         let stop = Stop { cancel, deadline, is_enough: AtomicBool::new(false) };
-        let search = gather::Search {
-            ground: &*tree.ground,
-            prefix: &tree.prefix,
+        let search = ParallelSearch {
+            tree: &*root.tree,
+            prefix: &root.prefix,
             compiled: &compiled,
             ask,
             stop: &stop,
-            threads: tree.threads,
+            threads: root.threads,
         };
-        if let Some(indexed) = tree.candidates(&compiled.query, &base, &filter, ask.counts_files) {
+        let count = if ask.counts_files { RuledOutCount::Exact } else { RuledOutCount::Skip };
+        if let Some(indexed) = root.candidates(&compiled.query, &base, &filter, count) {
             let mut found = search.run(&indexed);
             cancel.check()?;
             if ask.counts_files && !found.is_partial {
-                // Those that need not be looked at were searched as well.
-                found.files_searched += indexed.candidates.passed_over as u64;
+                // A file that the index rules out counts as searched.
+                found.files_searched += indexed.candidates.ruled_out as u64;
             }
-            tree.tell_barred(&mut found, &indexed.candidates.barred);
+            root.add_unreadable(&mut found, &indexed.candidates.unreadable);
             return Ok(found);
         }
         let depth = ask.scope.depth.unwrap_or(usize::MAX);
-        let (paths, barred) = tree.walk(&base, depth, &stop)?;
+        let (paths, unreadable) = root.walk(&base, depth, &stop)?;
         let is_late = stop.is_late();
-        let chosen = (!filter.is_open()).then(|| filter.select(&paths, 0, paths.len()));
-        let mut found = search.run(&Walked { paths, chosen });
+        let chosen = (!filter.is_unrestricted()).then(|| filter.select(&paths, 0, paths.len()));
+        let mut found = search.run(&WalkedFiles { paths, chosen });
         cancel.check()?;
         found.is_partial |= is_late;
-        tree.tell_barred(&mut found, &barred);
+        root.add_unreadable(&mut found, &unreadable);
         Ok(found)
     }
 
-    fn glob(&self, ask: &Glob, cancel: &Cancel) -> Result<Names, ToolError> {
-        let (tree, base) = self.base(&ask.scope)?;
-        let filter = tree.filter(&ask.scope, &base, Against::Path)?;
-        let named = tree.names(&base, &filter);
+    fn glob(&self, ask: &Glob, cancel: &Cancel) -> Result<FoundPaths, ToolError> {
+        let (root, base) = self.base(&ask.scope)?;
+        let filter = root.filter(&ask.scope, &base, GlobSubject::Path)?;
+        let named = root.names(&base, &filter);
         let paths = if named.is_some() {
             Paths::default()
         } else {
             let deadline = Instant::now() + Duration::from_hours(1);
             let stop = Stop { cancel, deadline, is_enough: AtomicBool::new(false) };
-            tree.walk(&base, ask.scope.depth.unwrap_or(usize::MAX), &stop)?.0
+            root.walk(&base, ask.scope.depth.unwrap_or(usize::MAX), &stop)?.0
         };
         cancel.check()?;
         let mut chosen: Vec<&[u8]> = if let Some(named) = &named {
@@ -350,15 +356,15 @@ impl Search for Engine {
             chosen.into_iter().map(|index| paths.get(index)).collect()
         };
         if ask.sort != Sort::Name {
-            sort(&*tree.ground, &mut chosen, ask.sort, cancel)?;
+            sort(&*root.tree, &mut chosen, ask.sort, cancel)?;
         }
-        Ok(page(&tree.prefix, &chosen, &ask.page))
+        Ok(page(&root.prefix, &chosen, &ask.page))
     }
 }
 
-/// Sorts files by what the file system says of them now; those that are gone come last.
+/// Sorts files by their size or time as `stat` reports it now; files that are gone come last.
 fn sort(
-    ground: &dyn Ground,
+    tree: &dyn SearchableTree,
     paths: &mut Vec<&[u8]>,
     by: Sort,
     cancel: &Cancel,
@@ -371,7 +377,7 @@ fn sort(
         }
         let (parent, name) = split(path);
         if directory.as_ref().is_none_or(|(known, _)| *known != parent) {
-            directory = open_directory(ground, parent).ok().map(|handle| (parent, handle));
+            directory = open_directory(tree, parent).ok().map(|handle| (parent, handle));
         }
         let meta = directory
             .as_ref()
@@ -382,24 +388,25 @@ fn sort(
         });
         keyed.push((std::cmp::Reverse(key), *path));
     }
-    // The sort is stable, so that equal ones stay in order of their paths.
+    // The sort is stable, so that files with equal keys stay in order of their paths.
     keyed.sort_by_key(|(key, _)| *key);
     *paths = keyed.into_iter().map(|(_, path)| path).collect();
     Ok(())
 }
 
-fn page(prefix: &str, paths: &[&[u8]], page: &Page) -> Names {
+/// Returns one page of the paths, spelt with their prefix.
+fn page(prefix: &str, paths: &[&[u8]], page: &Page) -> FoundPaths {
     let mut bytes = 0;
     let mut chosen = Vec::new();
     let mut rest = paths.iter().skip(page.skip);
     for path in rest.by_ref().take(page.most) {
-        let path = spell(prefix, path);
-        bytes += json_length(&path) + 3;
+        let path = escape::path(prefix, path);
+        bytes += escape::json_length(&path) + 3;
         chosen.push(path);
         if bytes >= page.most_bytes {
             break;
         }
     }
     let is_cut = page.skip.saturating_add(chosen.len()) < paths.len();
-    Names { paths: chosen, total: paths.len(), is_cut }
+    FoundPaths { paths: chosen, total: paths.len(), is_cut }
 }

@@ -1,28 +1,23 @@
-//! Grep and glob. Answers are those of a full scan by ripgrep's rules, index or not: the index only
-//! says which files need not be looked at.
+//! Grep and glob. An answer is always that of a full scan by ripgrep's rules. The index only says which
+//! files need not be opened for it.
 
-mod crew;
 mod engine;
-mod file;
-mod filter;
-mod gather;
-mod gram;
-mod hits;
 mod index;
-mod keep;
-mod look;
-mod pack;
+mod parallel;
 mod paths;
 mod pattern;
 mod plan;
-mod rules;
-mod segment;
-mod status;
-mod upkeep;
-mod walk;
-mod watch;
+mod scan;
+mod trigram;
 
 pub use engine::Engine;
-pub use keep::{Kept, folder_of, forget, is_off, kept, switch};
-pub use status::{Note, Phase, Status, notes};
-pub use upkeep::Ceiling;
+pub use index::disk::{
+    SavedIndex, delete_index, disable_index, enable_index, index_folder, is_index_disabled,
+    saved_index,
+};
+pub use index::error::{IndexError, IndexErrorKind};
+pub use index::indexer::IndexOptions;
+pub use index::status::{
+    IndexCounts, IndexMemory, IndexStatus, Phase, PublishedStatus, ReadProgress, Saving,
+    published_statuses,
+};

@@ -2,8 +2,7 @@
 
 use std::cmp::Ordering;
 
-/// Paths below a root, each after those that sort before it: names are compared one by one, so that
-/// what is in a directory stays together.
+/// Paths below a root, in order. Names are compared one by one, so that the files of a directory stay together.
 #[derive(Clone, Default)]
 pub(crate) struct Paths {
     blob: Vec<u8>,
@@ -17,7 +16,7 @@ impl Paths {
 
     pub(crate) fn get(&self, index: usize) -> &[u8] {
         let start = self.start_byte(index);
-        // Each path is followed by a line end, so that no text is found across two.
+        // Each path is followed by a line break, so that no text is found across two paths.
         &self.blob[start..self.ends[index] as usize - 1]
     }
 
@@ -40,22 +39,22 @@ impl Paths {
         (0..self.len()).map(|index| self.get(index))
     }
 
-    /// All paths, one after the other.
+    /// The block of all paths.
     pub(crate) fn blob(&self) -> &[u8] {
         &self.blob
     }
 
-    /// Returns where in the blob a path starts; past the last one, where the blob ends.
+    /// Returns where in the block a path starts; for the index after the last path, where the block ends.
     pub(crate) fn start_byte(&self, index: usize) -> usize {
         if index == 0 { 0 } else { self.ends[index - 1] as usize }
     }
 
-    /// Returns which path a byte of the blob is in.
+    /// Returns the index of the path that a byte of the block belongs to.
     pub(crate) fn at_byte(&self, byte: usize) -> usize {
         self.ends.partition_point(|end| *end as usize <= byte)
     }
 
-    /// Returns where `path` is, or where it would be.
+    /// Returns the index of `path`, or as an error the index where it would be.
     pub(crate) fn find(&self, path: &[u8]) -> Result<usize, usize> {
         let (mut low, mut high) = (0, self.len());
         while low < high {
@@ -74,12 +73,44 @@ impl Paths {
     }
 }
 
+/// A path that sorts as walks do.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct PathKey(Box<[u8]>);
+
+impl PathKey {
+    pub(crate) fn new(path: &[u8]) -> Self {
+        Self(path.into())
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl From<Box<[u8]>> for PathKey {
+    fn from(path: Box<[u8]>) -> Self {
+        Self(path)
+    }
+}
+
+impl Ord for PathKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        order(&self.0, &other.0)
+    }
+}
+
+impl PartialOrd for PathKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
 /// Compares two paths name by name.
 pub(crate) fn order(a: &[u8], b: &[u8]) -> Ordering {
     let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
     match (a.get(same), b.get(same)) {
         (None, None) => Ordering::Equal,
-        // A slash ends a name, and what ends sorts first.
+        // A slash ends a name, and the shorter name sorts first.
         (None | Some(b'/'), Some(_)) => Ordering::Less,
         (Some(_), None | Some(b'/')) => Ordering::Greater,
         (Some(a), Some(b)) => a.cmp(b),

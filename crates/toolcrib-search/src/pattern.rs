@@ -1,4 +1,4 @@
-//! Patterns: from what a caller wrote to a matcher, or to an error that says where the fault is.
+//! Patterns: compiled from what a caller wrote, or refused with the position of the fault.
 
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,30 +11,33 @@ use toolcrib_core::{ErrorKind, ToolError};
 
 use crate::plan::{Query, plan};
 
-/// The longest pattern, and the most memory that a compiled one and its states may take.
-const MAX_PATTERN: usize = 64 << 10;
-const MAX_COMPILED: usize = 10 << 20;
-const MAX_STATES: usize = 4 << 20;
+/// The longest pattern, in bytes.
+const MAX_PATTERN_BYTES: usize = 64 << 10;
 
-/// A pattern that was understood.
+/// The most memory for a compiled pattern.
+const MAX_COMPILED_BYTES: usize = 10 << 20;
+
+/// The most memory for the states that matching adds.
+const MAX_DFA_BYTES: usize = 4 << 20;
+
+/// A compiled pattern.
 pub(crate) struct Compiled {
     pub(crate) matcher: RegexMatcher,
-    /// What a file must have to be worth looking at.
+    /// The trigrams that a file must have to be worth opening.
     pub(crate) query: Query,
     /// Whether every line matches, so that counting lines is enough.
     pub(crate) is_every_line: bool,
 }
 
-/// How many patterns are kept compiled: a question is checked, then run, then asked for its next
-/// page.
-const KEPT: usize = 4;
+/// How many compiled patterns are cached: a question is checked, then run, then asked for its next page.
+const CACHED_PATTERNS: usize = 4;
 
-/// Patterns that were compiled lately, latest last.
+/// A cache of compiled patterns, the most recently used last.
 #[derive(Default)]
 pub(crate) struct Patterns(Mutex<Vec<(Pattern, Arc<Compiled>)>>);
 
 impl Patterns {
-    /// Compiles a pattern, or finds it among those compiled lately.
+    /// Compiles a pattern, or takes it from the cache.
     pub(crate) fn compile(&self, pattern: &Pattern) -> Result<Arc<Compiled>, ToolError> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = kept.iter().position(|(known, _)| known == pattern) {
@@ -46,7 +49,7 @@ impl Patterns {
         drop(kept);
         let compiled = Arc::new(compile(pattern)?);
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() == KEPT {
+        if kept.len() == CACHED_PATTERNS {
             kept.remove(0);
         }
         kept.push((pattern.clone(), Arc::clone(&compiled)));
@@ -54,19 +57,20 @@ impl Patterns {
     }
 }
 
-/// Parses a pattern: its syntax tree, or what is wrong with it.
+/// Parses a pattern into its syntax tree.
 fn parse(pattern: &Pattern) -> Result<Hir, ToolError> {
     let text = &pattern.text;
-    if text.len() > MAX_PATTERN {
-        let message =
-            format!("The pattern has {} bytes, and the limit is {MAX_PATTERN}", text.len());
-        return Err(
-            ToolError::new(ErrorKind::BadRegex, message).hint("search for a shorter part of it")
+    if text.len() > MAX_PATTERN_BYTES {
+        let message = format!(
+            "The pattern is {} bytes long, and the limit is {MAX_PATTERN_BYTES}",
+            text.len()
         );
+        return Err(ToolError::new(ErrorKind::BadRegex, message)
+            .hint("search for a shorter part of the text"));
     }
     if text.contains('\0') {
-        let message = "The pattern holds a NUL byte, and a file that does is not text";
-        return Err(ToolError::new(ErrorKind::BadRegex, message).hint("leave it out"));
+        let message = "The pattern contains a NUL byte, which no text file has";
+        return Err(ToolError::new(ErrorKind::BadRegex, message).hint("remove the NUL byte"));
     }
     if pattern.is_literal && text.contains('\n') {
         return Err(line_break());
@@ -91,14 +95,14 @@ fn compile(pattern: &Pattern) -> Result<Compiled, ToolError> {
         .case_insensitive(pattern.ignores_case)
         .line_terminator(Some(b'\n'))
         .ban_byte(Some(0))
-        .size_limit(MAX_COMPILED)
-        .dfa_size_limit(MAX_STATES)
+        .size_limit(MAX_COMPILED_BYTES)
+        .dfa_size_limit(MAX_DFA_BYTES)
         .build(&pattern.text)
         .map_err(|err| match err.kind() {
             grep_regex::ErrorKind::NotAllowed(_) | grep_regex::ErrorKind::Banned(_) => line_break(),
             _ => ToolError::new(
                 ErrorKind::BadRegex,
-                "The pattern is too large: compiled, it would take over 10 MB",
+                "The pattern is too large: it would take more than 10 MB of memory",
             )
             .hint("use smaller counts in `{m,n}`, fewer alternatives, or `[A-Za-z0-9_]` for `\\w`"),
         })?;
@@ -110,7 +114,7 @@ fn compile(pattern: &Pattern) -> Result<Compiled, ToolError> {
 fn line_break() -> ToolError {
     ToolError::new(
         ErrorKind::BadRegex,
-        "The pattern holds a line break, and a search goes line by line",
+        "The pattern contains a line break, and a search goes line by line",
     )
     .hint("search for the text of one line")
 }
@@ -123,18 +127,18 @@ fn refuse(text: &str, err: &regex_syntax::Error) -> ToolError {
     };
     let at = text.get(..span.start.offset).map_or(1, |before| before.chars().count() + 1);
     let message = format!("Invalid regex pattern: {what}");
-    let mut hint = format!("the fault is at character {at}");
+    let mut hint = format!("the error is at character {at}");
     if let Some(found) = text.get(span.start.offset..span.end.offset).filter(|it| !it.is_empty()) {
         let found: String = found.chars().take(40).collect();
         let _ = write!(hint, ", `{found}`");
     }
-    // A name with a bracket in it was most likely meant as it stands.
+    // A pattern with an unbalanced bracket was most likely meant as literal text.
     let literal = escape(text);
     let is_beyond = what.contains("look-around") || what.contains("backreferences");
     if is_beyond {
-        hint.push_str("; match more than is wanted, and look through what is found");
+        hint.push_str("; use a broader pattern and filter the results yourself");
     } else if literal.len() <= 200 {
-        let _ = write!(hint, "; to find the text as it stands, search for `{literal}`");
+        let _ = write!(hint, "; to search for this text literally, use `{literal}`");
     }
     ToolError::new(ErrorKind::BadRegex, message).hint(hint).with("position", at)
 }
@@ -159,12 +163,12 @@ mod tests {
         check(
             "foo(bar",
             "Invalid regex pattern: unclosed group",
-            "the fault is at character 4, `(`; to find the text as it stands, search for `foo\\(bar`",
+            "the error is at character 4, `(`; to search for this text literally, use `foo\\(bar`",
         );
         check(
             "é[z-a]",
             "Invalid regex pattern: invalid character class range, the start must be <= the end",
-            "the fault is at character 3, `z-a`; to find the text as it stands, search for `é\\[z\\-a\\]`",
+            "the error is at character 3, `z-a`; to search for this text literally, use `é\\[z\\-a\\]`",
         );
         assert!(compile(&regex("a\\nb")).err().unwrap().message.contains("line break"));
         assert!(compile(&regex("\\w{1,900}x")).err().unwrap().message.contains("too large"));

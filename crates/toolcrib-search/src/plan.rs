@@ -1,71 +1,73 @@
-//! The plan of a question: which trigrams every line that matches must have, read off the pattern's
-//! syntax tree. It may ask for too little, never for too much.
+//! The query plan of a pattern: the trigrams that every matching line must have, read off the pattern's syntax
+//! tree. The plan may ask for too few trigrams, never for one that a matching line lacks.
 
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 
-use crate::gram::{Gram, class, of_classes};
+use crate::trigram::{Trigram, class, of_classes};
 
-/// What a file must have to be worth looking at.
+/// The trigrams that a file must have to be worth opening.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Query {
-    /// Nothing: any file may match.
+    /// None: any file may match.
     All,
     /// This trigram.
-    Gram(Gram),
+    Trigram(Trigram),
     /// All of these.
     And(Vec<Query>),
     /// One of these.
     Or(Vec<Query>),
 }
 
-/// How many strings a set may have before it is only known by its ends.
-const MAX_SET: usize = 64;
-/// How many members a class may have to be spelt out.
-const MAX_CLASS: usize = 16;
+/// How many strings a set may have before only their first and last bytes are kept.
+const MAX_STRINGS: usize = 64;
+/// How many members a character class may have to be spelt out.
+const MAX_CLASS_MEMBERS: usize = 16;
 /// How deep a syntax tree is followed.
 const MAX_DEPTH: usize = 200;
 
-/// Strings as the classes of their bytes.
+/// Strings, as the classes of their bytes.
 type Strings = Vec<Vec<u8>>;
 
 /// What is known of the strings that a part of a pattern matches.
 #[derive(Clone)]
-struct Info {
-    /// All of them, if they are few.
+struct MatchedStrings {
+    /// All strings, if they are few.
     exact: Option<Strings>,
-    /// How they begin and end, if not. At most two bytes matter: a trigram has three.
+    /// How the strings begin and end, if they are not all known. Two bytes are enough, because a trigram has three.
     prefix: Strings,
     suffix: Strings,
     query: Query,
 }
 
-/// Returns what a file must have for a line of it to match.
+/// Returns the trigrams that a file must have for one of its lines to match.
 pub(crate) fn plan(hir: &Hir) -> Query {
-    let info = analyze(hir, 0).settle();
+    let info = analyze(hir, 0).summarize();
     info.query
 }
 
-fn analyze(hir: &Hir, depth: usize) -> Info {
+fn analyze(hir: &Hir, depth: usize) -> MatchedStrings {
     if depth > MAX_DEPTH {
-        return Info::anything();
+        return MatchedStrings::anything();
     }
     match hir.kind() {
-        HirKind::Empty | HirKind::Look(_) => Info::exact(vec![Vec::new()]),
+        HirKind::Empty | HirKind::Look(_) => MatchedStrings::exact(vec![Vec::new()]),
         HirKind::Literal(literal) => {
-            Info::exact(vec![literal.0.iter().copied().map(class).collect()])
+            MatchedStrings::exact(vec![literal.0.iter().copied().map(class).collect()])
         }
-        HirKind::Class(set) => members(set).map_or_else(Info::anything, Info::exact),
+        HirKind::Class(set) => {
+            members(set).map_or_else(MatchedStrings::anything, MatchedStrings::exact)
+        }
         HirKind::Capture(capture) => analyze(&capture.sub, depth + 1),
         HirKind::Repetition(repetition) => repeat(repetition, depth),
         HirKind::Concat(parts) => {
             let mut parts = parts.iter().map(|part| analyze(part, depth + 1));
-            let first = parts.next().unwrap_or_else(|| Info::exact(vec![Vec::new()]));
-            parts.fold(first, Info::then)
+            let first = parts.next().unwrap_or_else(|| MatchedStrings::exact(vec![Vec::new()]));
+            parts.fold(first, MatchedStrings::then)
         }
         HirKind::Alternation(parts) => {
             let mut parts = parts.iter().map(|part| analyze(part, depth + 1));
-            let first = parts.next().unwrap_or_else(Info::anything);
-            parts.fold(first, Info::or)
+            let first = parts.next().unwrap_or_else(MatchedStrings::anything);
+            parts.fold(first, MatchedStrings::or)
         }
     }
 }
@@ -76,12 +78,12 @@ fn members(set: &Class) -> Option<Strings> {
         if !members.contains(&bytes) {
             members.push(bytes);
         }
-        members.len() <= MAX_CLASS
+        members.len() <= MAX_CLASS_MEMBERS
     };
     match set {
         Class::Unicode(set) => {
             for range in set.ranges() {
-                if (range.end() as usize) - (range.start() as usize) > 4 * MAX_CLASS {
+                if (range.end() as usize) - (range.start() as usize) > 4 * MAX_CLASS_MEMBERS {
                     return None;
                 }
                 for c in range.start()..=range.end() {
@@ -106,22 +108,22 @@ fn members(set: &Class) -> Option<Strings> {
     (!members.is_empty()).then_some(members)
 }
 
-fn repeat(repetition: &Repetition, depth: usize) -> Info {
-    // Looked at once: each level of nesting would else double the work.
+fn repeat(repetition: &Repetition, depth: usize) -> MatchedStrings {
+    // The part is analyzed once: analyzing it again on each level of nesting would double the work each time.
     let sub = analyze(&repetition.sub, depth + 1);
     match (repetition.min, repetition.max) {
-        (0, Some(1)) => sub.or(Info::exact(vec![Vec::new()])),
-        (0, _) => Info::anything(),
+        (0, Some(1)) => sub.or(MatchedStrings::exact(vec![Vec::new()])),
+        (0, _) => MatchedStrings::anything(),
         (1, Some(1)) => sub,
         (min, max) => {
-            // A few of them in a row say all that trigrams can know.
+            // Three repetitions in a row say all that trigrams can know.
             let known = min.min(3);
             let mut info = sub.clone();
             for _ in 1..known {
                 info = info.then(sub.clone());
             }
             if max != Some(known) {
-                // What follows is unknown, but it ends as one of them does.
+                // More repetitions may follow, and the text ends as one of them does.
                 info = info.then(sub.open());
             }
             info
@@ -129,7 +131,7 @@ fn repeat(repetition: &Repetition, depth: usize) -> Info {
     }
 }
 
-impl Info {
+impl MatchedStrings {
     fn exact(strings: Strings) -> Self {
         Self { exact: Some(strings), prefix: Vec::new(), suffix: Vec::new(), query: Query::All }
     }
@@ -138,8 +140,8 @@ impl Info {
         Self { exact: None, prefix: vec![Vec::new()], suffix: vec![Vec::new()], query: Query::All }
     }
 
-    /// Forgets the strings but for their ends; what must be in them goes into the query.
-    fn settle(self) -> Self {
+    /// Keeps only how the strings begin and end; their trigrams go into the query.
+    fn summarize(self) -> Self {
         let Some(strings) = self.exact else { return self };
         let query = self.query.and(any_of(&strings));
         let prefix = ends(strings.iter().map(|it| it[..it.len().min(2)].to_vec()));
@@ -147,35 +149,35 @@ impl Info {
         Self { exact: None, prefix, suffix, query }
     }
 
-    /// What matches several in a row, of which only that it may go on is known: how it begins is lost.
+    /// Describes an unknown number of repetitions: how they begin is not known, only how they end.
     fn open(self) -> Self {
-        let settled = self.settle();
-        Self { exact: None, prefix: vec![Vec::new()], suffix: settled.suffix, query: Query::All }
+        let summary = self.summarize();
+        Self { exact: None, prefix: vec![Vec::new()], suffix: summary.suffix, query: Query::All }
     }
 
     fn then(self, next: Self) -> Self {
         if let (Some(a), Some(b)) = (&self.exact, &next.exact)
-            && a.len() * b.len() <= MAX_SET
+            && a.len() * b.len() <= MAX_STRINGS
         {
             let query = self.query.and(next.query);
             return Self { query, ..Self::exact(cross(a, b)) };
         }
         let begins = self.exact.clone();
         let ends_in = next.exact.clone();
-        let (a, b) = (self.settle(), next.settle());
+        let (a, b) = (self.summarize(), next.summarize());
         let mut query = a.query.and(b.query);
-        // Trigrams that lie across the two.
-        if a.suffix.len() * b.prefix.len() <= MAX_SET {
+        // Trigrams across the border of the two.
+        if a.suffix.len() * b.prefix.len() <= MAX_STRINGS {
             query = query.and(any_of(&cross(&a.suffix, &b.prefix)));
         }
         let prefix = match begins {
-            Some(strings) if strings.len() * b.prefix.len() <= MAX_SET => ends(
+            Some(strings) if strings.len() * b.prefix.len() <= MAX_STRINGS => ends(
                 cross(&strings, &b.prefix).into_iter().map(|it| it[..it.len().min(2)].to_vec()),
             ),
             _ => a.prefix,
         };
         let suffix = match ends_in {
-            Some(strings) if strings.len() * a.suffix.len() <= MAX_SET => {
+            Some(strings) if strings.len() * a.suffix.len() <= MAX_STRINGS => {
                 let whole = cross(&a.suffix, &strings).into_iter();
                 ends(whole.map(|it| it[it.len().saturating_sub(2)..].to_vec()))
             }
@@ -186,13 +188,13 @@ impl Info {
 
     fn or(self, other: Self) -> Self {
         if let (Some(a), Some(b)) = (&self.exact, &other.exact)
-            && a.len() + b.len() <= MAX_SET
+            && a.len() + b.len() <= MAX_STRINGS
             && self.query == Query::All
             && other.query == Query::All
         {
             return Self::exact(ends(a.iter().chain(b).cloned()));
         }
-        let (a, b) = (self.settle(), other.settle());
+        let (a, b) = (self.summarize(), other.summarize());
         let query = match (a.query, b.query) {
             (Query::All, _) | (_, Query::All) => Query::All,
             (Query::Or(mut all), Query::Or(more)) => {
@@ -211,12 +213,12 @@ impl Info {
     }
 }
 
-/// Sorts and thins out a set; one that is too large says nothing.
+/// Sorts a set of strings and removes duplicates; a set that is too large says nothing.
 fn ends(strings: impl Iterator<Item = Vec<u8>>) -> Strings {
     let mut strings: Strings = strings.collect();
     strings.sort_unstable();
     strings.dedup();
-    if strings.len() > MAX_SET {
+    if strings.len() > MAX_STRINGS {
         return vec![Vec::new()];
     }
     strings
@@ -230,17 +232,17 @@ fn cross(a: &Strings, b: &Strings) -> Strings {
     strings
 }
 
-/// What a file has that has one of these strings.
+/// Returns the trigrams of a file that contains one of these strings.
 fn any_of(strings: &Strings) -> Query {
     let mut alternatives = Vec::with_capacity(strings.len());
     for string in strings {
-        let mut grams: Vec<Gram> = string.windows(3).map(of_classes).collect();
-        grams.sort_unstable();
-        grams.dedup();
-        match grams.as_slice() {
+        let mut trigrams: Vec<Trigram> = string.windows(3).map(of_classes).collect();
+        trigrams.sort_unstable();
+        trigrams.dedup();
+        match trigrams.as_slice() {
             [] => return Query::All,
-            [one] => alternatives.push(Query::Gram(*one)),
-            _ => alternatives.push(Query::And(grams.into_iter().map(Query::Gram).collect())),
+            [one] => alternatives.push(Query::Trigram(*one)),
+            _ => alternatives.push(Query::And(trigrams.into_iter().map(Query::Trigram).collect())),
         }
     }
     match alternatives.len() {
@@ -266,11 +268,11 @@ impl Query {
         }
     }
 
-    /// Whether something with the trigrams that `has` knows may match.
-    pub(crate) fn admits(&self, has: &dyn Fn(Gram) -> bool) -> bool {
+    /// Whether a text may match that has the trigrams for which `has` returns true.
+    pub(crate) fn admits(&self, has: &dyn Fn(Trigram) -> bool) -> bool {
         match self {
             Self::All => true,
-            Self::Gram(gram) => has(*gram),
+            Self::Trigram(trigram) => has(*trigram),
             Self::And(all) => all.iter().all(|query| query.admits(has)),
             Self::Or(any) => any.iter().any(|query| query.admits(has)),
         }
@@ -285,11 +287,11 @@ mod tests {
     use toolcrib_core::search::Pattern;
 
     use super::*;
-    use crate::gram::gram;
     use crate::pattern::Patterns;
+    use crate::trigram::trigram;
 
-    fn grams(text: &str) -> HashSet<Gram> {
-        text.as_bytes().windows(3).map(gram).collect()
+    fn trigrams(text: &str) -> HashSet<Trigram> {
+        text.as_bytes().windows(3).map(trigram).collect()
     }
 
     fn planned(text: &str, ignores_case: bool) -> Query {
@@ -300,11 +302,14 @@ mod tests {
     #[track_caller]
     fn check(pattern: &str, has: &str, lacks: &[&str]) {
         let query = planned(pattern, false);
-        let known = grams(has);
-        assert!(query.admits(&|gram| known.contains(&gram)), "{pattern}: {query:?}");
+        let known = trigrams(has);
+        assert!(query.admits(&|trigram| known.contains(&trigram)), "{pattern}: {query:?}");
         for text in lacks {
-            let known = grams(text);
-            assert!(!query.admits(&|gram| known.contains(&gram)), "{pattern} in {text}: {query:?}");
+            let known = trigrams(text);
+            assert!(
+                !query.admits(&|trigram| known.contains(&trigram)),
+                "{pattern} in {text}: {query:?}"
+            );
         }
     }
 
@@ -330,10 +335,10 @@ mod tests {
     #[test]
     fn letters_that_fold_into_ascii_are_not_forgotten() {
         let query = planned("kelvin", true);
-        let known = grams("\u{212a}elvin");
-        assert!(query.admits(&|gram| known.contains(&gram)), "{query:?}");
-        let known = grams("celvin");
-        assert!(!query.admits(&|gram| known.contains(&gram)));
+        let known = trigrams("\u{212a}elvin");
+        assert!(query.admits(&|trigram| known.contains(&trigram)), "{query:?}");
+        let known = trigrams("celvin");
+        assert!(!query.admits(&|trigram| known.contains(&trigram)));
     }
 
     #[test]
@@ -345,7 +350,7 @@ mod tests {
         assert!(start.elapsed() < std::time::Duration::from_secs(10));
     }
 
-    /// A generator of numbers that are the same on every run.
+    /// A generator of pseudo-random numbers, the same on every run.
     struct Chance(u64);
 
     impl Chance {
@@ -401,8 +406,8 @@ mod tests {
             let query = &compiled.query;
             for _ in 0..8 {
                 let line = chance.text();
-                let known = grams(&line);
-                let is_admitted = query.admits(&|gram| known.contains(&gram));
+                let known = trigrams(&line);
+                let is_admitted = query.admits(&|trigram| known.contains(&trigram));
                 refused += u32::from(!is_admitted);
                 if compiled.matcher.is_match(line.as_bytes()).unwrap() {
                     matched += 1;

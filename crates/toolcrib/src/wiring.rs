@@ -23,7 +23,7 @@ mod toolset;
 pub use config::Config;
 pub use crib::{Crib, RulesInForce, session};
 pub use diagnosis::Diagnosis;
-pub use file_area::index_limits;
+pub use file_area::index_options;
 pub use maintenance::RecordMaintenance;
 pub use options::OpenOptions;
 pub use toolset::toolset;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use toolcrib::wiring::{Crib, OpenOptions};
 use toolcrib_core::command::{CommandRequest, OnTimeout, Ran, Shell};
 use toolcrib_core::{CallId, Cancel, Commands};
-use toolcrib_host::{Asker, SharedSandbox};
+use toolcrib_host::{SharedSandbox, TaskOwner};
 
 use super::median;
 
@@ -42,7 +42,7 @@ pub(super) fn run() -> Result<(), Box<dyn Error>> {
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(scratch.path().join(folder), open)?;
     }
-    let commands = crib.sandbox().commands_for(Asker::nobody());
+    let commands = crib.sandbox().commands_for(TaskOwner::nobody());
     println!(
         "one command, `sh -c true`, median of {STARTS} (goal: ours at most 1.25 x bubblewrap alone):"
     );

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use toolcrib::wiring::{Crib, OpenOptions};
 use toolcrib_core::search::{Found, Glob, Grep, Page, Pattern, Scope, Search, Sort, Want};
 use toolcrib_core::{Cancel, ToolError};
-use toolcrib_search::{Engine, Phase, Status};
+use toolcrib_search::{Engine, IndexStatus, Phase};
 
 use super::{corpus, median};
 use crate::docs::root;
@@ -112,7 +112,7 @@ fn describe(tree: &Path, rg: &Path) -> Result<String, Box<dyn Error>> {
 struct Built {
     ready: Duration,
     scan: Duration,
-    status: Status,
+    status: IndexStatus,
 }
 
 fn build(rg: &Path, tree: &Path, warm: &Engine) -> Result<Built, Box<dyn Error>> {
@@ -128,7 +128,7 @@ fn build(rg: &Path, tree: &Path, warm: &Engine) -> Result<Built, Box<dyn Error>>
     Ok(Built { ready: start.elapsed(), scan: median(&mut scans), status })
 }
 
-fn wait(warm: &Engine) -> Result<Status, Box<dyn Error>> {
+fn wait(warm: &Engine) -> Result<IndexStatus, Box<dyn Error>> {
     loop {
         let (_, status) = warm.statuses().pop().ok_or("there is no index")?;
         match status.phase {
@@ -402,7 +402,7 @@ fn globs(fd: &Path, tree: &Path, warm: &Engine) -> Result<(), Box<dyn Error>> {
 
 fn print_index(built: &Built, warm: &Engine, tree: &Path) -> Result<(), Box<dyn Error>> {
     let status = &built.status;
-    let text = status.texts.max(1) as f64;
+    let text = status.memory.texts.max(1) as f64;
     println!(
         "index: ready in {:.2} s, {:.1} × one rg scan (goal 10), by {} thread(s)",
         built.ready.as_secs_f64(),
@@ -411,8 +411,8 @@ fn print_index(built: &Built, warm: &Engine, tree: &Path) -> Result<(), Box<dyn 
     );
     println!(
         "postings: {:.1} MB, {:.1} % of the {:.0} MB of text that is kept (goal 15 %)",
-        status.postings as f64 / 1e6,
-        status.postings as f64 / text * 100.0,
+        status.memory.postings as f64 / 1e6,
+        status.memory.postings as f64 / text * 100.0,
         text / 1e6
     );
     if std::env::var_os("BENCH_CORPUS").is_none() {
@@ -438,7 +438,7 @@ fn one_file(warm: &Engine, tree: &Path) -> Result<f64, Box<dyn Error>> {
         ask.page = Page { most: 1, ..Page::ALL };
         warm.grep(&ask, &Cancel::default())?;
         std::thread::sleep(Duration::from_millis(60));
-        times.push(wait(warm)?.one_file);
+        times.push(wait(warm)?.last_update);
     }
     std::fs::remove_file(tree.join("bench_changed.rs"))?;
     Ok(median(&mut times).as_secs_f64() * 1e6)

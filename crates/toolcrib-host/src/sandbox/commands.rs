@@ -1,4 +1,4 @@
-//! The port that tools run commands through.
+//! The port through which tools run commands.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,48 +9,53 @@ use toolcrib_core::command::{
 };
 use toolcrib_core::{Cancel, Commands, ErrorKind, ToolError};
 
-use super::job::{Asker, Job};
-use super::{MOST_TEXT, SEND_OFF, Sandbox, lock, shell};
+use super::job::{Job, TaskOwner};
+use super::runner::{KILL_GRACE, Lifetime, Sandbox, lock};
+use super::shell;
 
-/// Commands of a workspace, as one asker has them.
+/// The commands of a workspace, as one session and tool use them.
 pub struct SharedSandbox {
-    /// The sandbox, shared by all.
+    /// The sandbox, shared by all sessions and tools.
     pub sandbox: Arc<Sandbox>,
-    /// Who asks.
-    pub asker: Asker,
+    /// Who starts tasks.
+    pub owner: TaskOwner,
 }
 
 impl Commands for SharedSandbox {
     fn check(&self, request: &CommandRequest) -> Result<(), ToolError> {
-        shell::check(request, MOST_TEXT)?;
-        shell::arguments(request, &self.sandbox.operator)?;
-        self.sandbox.directory(request.directory.as_deref())?;
+        shell::check(request)?;
+        shell::arguments(request, &self.sandbox.context.operator)?;
+        self.sandbox.context.directory(request.directory.as_deref())?;
         Ok(())
     }
 
     fn run(&self, request: &CommandRequest, cancel: &Cancel) -> Result<Ran, ToolError> {
         let sandbox = &self.sandbox;
-        shell::check(request, MOST_TEXT)?;
-        let keeps = request.on_timeout == OnTimeout::Detach;
-        if keeps {
+        shell::check(request)?;
+        let detaches = request.on_timeout == OnTimeout::Detach;
+        if detaches {
             sandbox.check_background()?;
         }
-        let time = if keeps { sandbox.rules.limits.task_time } else { request.time };
-        let job = sandbox.start_job(request, time, keeps, None)?;
-        if keeps && !job.wait(Instant::now() + request.time, cancel) && !cancel.is_cancelled() {
-            sandbox.see_off(Arc::clone(&job), &self.asker);
+        let (time, lifetime) = if detaches {
+            (sandbox.context.rules.limits.task_time, Lifetime::Task)
+        } else {
+            (request.time, Lifetime::Call)
+        };
+        let job = sandbox.start_job(request, time, lifetime, None)?;
+        if detaches && !job.wait(Instant::now() + request.time, cancel) && !cancel.is_cancelled() {
+            sandbox.await_task_end(Arc::clone(&job), &self.owner);
             return describe(&job).map(|task| Ran::Kept(Box::new(task)));
         }
         let finished = sandbox.finish(&job, request.time, cancel)?;
-        sandbox.remember(&job, &finished);
+        sandbox.remember_last(&job, &finished);
         Ok(Ran::Over(Box::new(finished)))
     }
 
     fn terms(&self) -> String {
-        let limits = &self.sandbox.rules.limits;
+        let limits = &self.sandbox.context.rules.limits;
         format!(
             "{}; memory {}, processes {}, cpu {} s, file {}, growth {}, files open {}, output {}",
-            self.sandbox.rules.profile.as_str(),
+            self.sandbox.context.rules.profile.as_str(),
             limits.memory,
             limits.processes,
             limits.cpu_seconds,
@@ -62,33 +67,34 @@ impl Commands for SharedSandbox {
     }
 
     fn reaches_network(&self) -> bool {
-        self.sandbox.egress.is_some()
+        self.sandbox.context.egress.is_some()
     }
 
     fn start(&self, request: &CommandRequest) -> Result<(), ToolError> {
         let sandbox = &self.sandbox;
-        shell::check(request, MOST_TEXT)?;
+        shell::check(request)?;
         sandbox.check_background()?;
-        let job = sandbox.start_job(request, sandbox.rules.limits.task_time, true, None)?;
-        sandbox.see_off(job, &self.asker);
+        let time = sandbox.context.rules.limits.task_time;
+        let job = sandbox.start_job(request, time, Lifetime::Task, None)?;
+        sandbox.await_task_end(job, &self.owner);
         Ok(())
     }
 
     fn tasks(&self) -> Vec<TaskSpent> {
         let now = self.sandbox.clock.now();
-        let spent = |asker: &Asker, time: Duration, bytes: u64, runs: bool| {
-            let (session, tool) = (asker.session.0.clone(), asker.tool.clone());
-            TaskSpent { session, tool, time, bytes, runs }
+        let spent = |owner: &TaskOwner, time: Duration, bytes: u64| {
+            let (session, tool) = (owner.session.0.clone(), owner.tool.clone());
+            TaskSpent { session, tool, time, bytes, runs: false }
         };
         let running = |job: &Arc<Job>| {
             let time = Duration::try_from(now.duration_since(job.at)).unwrap_or_default();
-            Some(spent(&job.task_of()?, time, 0, true))
+            Some(TaskSpent { runs: true, ..spent(&job.owner()?, time, 0) })
         };
-        // Under one lock: a task is in the one or in the other.
+        // Both are read under the lock of the jobs, so every task is in exactly one of them.
         let jobs = lock(&self.sandbox.jobs);
         let mut all: Vec<_> = jobs.values().filter_map(running).collect();
-        let over = lock(&self.sandbox.tasks);
-        all.extend(over.iter().map(|(asker, (time, bytes))| spent(asker, *time, *bytes, false)));
+        let ended = lock(&self.sandbox.spent);
+        all.extend(ended.iter().map(|(owner, (time, bytes))| spent(owner, *time, *bytes)));
         all
     }
 
@@ -117,7 +123,9 @@ impl Commands for SharedSandbox {
             if task.status == TaskStatus::Running {
                 return Err(ToolError::new(
                     ErrorKind::Unavailable,
-                    format!("the task {id} runs in another process, which alone can end it"),
+                    format!(
+                        "the task {id} runs in another process, and only that process can end it"
+                    ),
                 )
                 .hint("end it there, or end that process"));
             }
@@ -127,7 +135,7 @@ impl Commands for SharedSandbox {
             return Ok(false);
         }
         job.cancel.cancel();
-        job.wait(Instant::now() + SEND_OFF, &Cancel::default());
+        job.wait(Instant::now() + KILL_GRACE, &Cancel::default());
         Ok(true)
     }
 
@@ -141,21 +149,22 @@ impl Commands for SharedSandbox {
 }
 
 impl Sandbox {
-    /// Returns the commands as `asker` has them.
-    pub fn commands_for(self: &Arc<Self>, asker: Asker) -> SharedSandbox {
-        SharedSandbox { sandbox: Arc::clone(self), asker }
+    /// Returns the commands as `owner` uses them.
+    pub fn commands_for(self: &Arc<Self>, owner: TaskOwner) -> SharedSandbox {
+        SharedSandbox { sandbox: Arc::clone(self), owner }
     }
 
+    /// Fails if this process ends with its call, so that no task could outlive it.
     fn check_background(&self) -> Result<(), ToolError> {
-        if self.rules.lives_on {
+        if self.context.rules.lives_on {
             return Ok(());
         }
         Err(ToolError::new(
             ErrorKind::BadArgs,
-            "nothing can go on in the background: this process ends with its answer",
+            "a background task is not possible here: this process ends with its answer",
         )
         .hint(
-            "run it in the foreground, or call from a process that stays (`toolcrib call --batch`)",
+            "run the command in the foreground, or call from a process that stays (`toolcrib call --batch`)",
         ))
     }
 }
@@ -170,8 +179,8 @@ fn describe(job: &Job) -> Result<Task, ToolError> {
     Ok(Task {
         id: job.id.clone(),
         status,
-        stdout: progress.stdout.printed(&job.rest),
-        stderr: progress.stderr.printed(&job.rest),
+        stdout: progress.stdout.printed(&job.rest_hint),
+        stderr: progress.stderr.printed(&job.rest_hint),
         strike,
     })
 }

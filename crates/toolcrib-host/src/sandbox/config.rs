@@ -1,47 +1,47 @@
-//! What the operator set for commands.
+//! The operator's settings for commands.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What holds for every command.
+/// The rules for every command.
 #[derive(Clone, Debug)]
 pub struct SandboxRules {
-    /// How much is in force.
+    /// How much of the sandbox is in force.
     pub profile: Profile,
-    /// Bubblewrap, if it is not to be looked for in the system's folders.
+    /// The path of bubblewrap; if absent, it is searched in the system's folders.
     pub bubblewrap: Option<PathBuf>,
     /// How much a command may use.
     pub limits: CommandLimits,
-    /// The hosts a command may reach, `host` or `*.host`. None reaches nothing.
+    /// The hosts that a command may reach, `host` or `*.host`. If empty, a command reaches no host.
     pub egress: Vec<String>,
-    /// Ports at those hosts.
+    /// The ports that a command may reach at those hosts.
     pub egress_ports: Vec<u16>,
-    /// Folders of the operator's home that commands see and cannot change.
+    /// Folders of the operator's home that commands can read and not change.
     pub toolchains: Vec<String>,
-    /// Folders of the home that commands can change and that are kept from one to the next.
+    /// Folders of the home that commands can change and that are kept from one command to the next.
     pub caches: Vec<String>,
-    /// Names at a root that commands cannot change or make, beside git's own.
+    /// Names at a root that commands can neither change nor make, beside git's own.
     pub protected: Vec<String>,
-    /// Names among those above and git's that commands may change after all.
+    /// Names among `protected` and git's own that commands may change after all.
     pub unprotected: Vec<String>,
-    /// The user that commands are, when we are the superuser and the workspace is its own.
+    /// The user that commands run as when Toolcrib is the superuser and the superuser owns the workspace.
     pub user: u32,
-    /// Whether this process goes on after a call, so that tasks can.
+    /// Whether this process goes on after a call, so that tasks can too.
     pub lives_on: bool,
 }
 
-/// How much is in force for a command.
+/// How much of the sandbox is in force for a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
-    /// Everything, or the command is refused.
+    /// Every mechanism. If one is missing, the command is refused.
     Strict,
-    /// Everything but the change of user: a command of the superuser's is the superuser, without
-    /// capabilities, in namespaces of its own.
+    /// Every mechanism but the change of user: if Toolcrib is the superuser, the command is the superuser too,
+    /// without capabilities, in namespaces of its own.
     RootDegraded,
 }
 
 impl Profile {
-    /// The spelling in settings and replies.
+    /// Returns the spelling in settings and replies.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Strict => "strict",
@@ -53,7 +53,7 @@ impl Profile {
 /// How much one command may use.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandLimits {
-    /// Bytes of memory, all its processes together.
+    /// Bytes of memory, all processes of the command together.
     pub memory: u64,
     /// Processes at once.
     pub processes: u64,
@@ -71,21 +71,21 @@ pub struct CommandLimits {
     pub open_files: u64,
     /// Bytes printed.
     pub output: u64,
-    /// Bytes of each stream that are saved.
+    /// Bytes of each output stream that are saved.
     pub saved: u64,
     /// Bytes of the private `/tmp`, and of the private home.
     pub scratch: u64,
 }
 
-/// What commands take over from the operator's own environment.
+/// What commands inherit from the operator's environment.
 #[derive(Clone, Debug, Default)]
 pub struct Operator {
-    /// Their home.
+    /// The operator's home.
     pub home: Option<PathBuf>,
-    /// Their PATH.
+    /// The operator's `PATH`.
     pub path: String,
-    /// Their shell.
+    /// The operator's shell.
     pub shell: Option<PathBuf>,
-    /// Their language, time zone, and what else the settings let through, as `NAME=value`.
+    /// Language, time zone, and what else the settings let through, as `NAME=value`.
     pub environment: Vec<String>,
 }

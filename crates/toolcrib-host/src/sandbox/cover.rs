@@ -1,6 +1,6 @@
-//! Covers: something empty in the place of what is missing, so that a mount has something to stand on.
-//! They are made under a lock that every command of a workspace holds, noted in our own folder, and
-//! taken away by whoever is the last to hold it, a process that was killed before included.
+//! Covers: an empty file or folder where a protected name is missing, so that a mount has something to stand on.
+//! Covers are made under a lock that every command of a workspace holds, and are listed in a file in the state
+//! folder. Whoever is the last to hold the lock removes them, also those of a process that was killed before.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -14,55 +14,56 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::root::{Root, open_below};
+use crate::files::root::{Root, open_below};
 
 /// What covers a missing path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cover {
-    /// An empty folder, which git does not see.
+    /// An empty folder. Git does not see it.
     Folder,
-    /// A file that says nothing to whoever reads it.
+    /// A file with this content, which means nothing to whoever reads it.
     File(&'static str),
 }
 
-/// The covers of one workspace, as long as one command needs them.
-pub(crate) struct Covers {
-    note: File,
+/// The covers of one workspace. They stay in place as long as one of these exists.
+pub(crate) struct WorkspaceCovers {
+    list: File,
     root: OwnedFd,
-    noted: Vec<PathBuf>,
+    listed: Vec<PathBuf>,
 }
 
-impl Covers {
-    /// Keeps everyone from taking covers away.
+impl WorkspaceCovers {
+    /// Takes the shared lock that keeps every process from removing covers.
     pub(crate) fn hold(root: &Root, folder: &Path) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         let path = folder.join(name_for(root.path()));
         let mut options = OpenOptions::new();
-        let mut note = options.append(true).read(true).create(true).mode(0o600).open(path)?;
+        let mut list = options.append(true).read(true).create(true).mode(0o600).open(path)?;
         loop {
-            match flock(&note, FlockOperation::LockShared) {
+            match flock(&list, FlockOperation::LockShared) {
                 Err(Errno::INTR) => {}
                 other => break other?,
             }
         }
-        let noted = read(&mut note)?;
-        Ok(Self { note, root: root.handle().try_clone_to_owned()?, noted })
+        let listed = read(&mut list)?;
+        Ok(Self { list, root: root.handle().try_clone_to_owned()?, listed })
     }
 
-    /// Whether something at this path is a cover of ours, this command's or another's.
+    /// Whether the file or folder at this path is a cover, of this command or of another.
     pub(crate) fn has(&self, path: &Path) -> bool {
-        self.noted.iter().any(|noted| noted == path)
+        self.listed.iter().any(|listed| listed == path)
     }
 
-    /// Covers a path that is missing. Returns whether it could: nobody can make it where we cannot.
+    /// Covers a missing path. Returns whether that was possible: where we cannot make a file, a command cannot
+    /// either.
     pub(crate) fn add(&mut self, path: &Path, cover: Cover) -> io::Result<bool> {
-        // Noted first: after a kill in between, there is nothing to take away, which is no harm.
-        // In one piece: others add to the same note.
-        self.note.write_all(format!("{}\n", path.display()).as_bytes())?;
-        self.noted.push(path.to_owned());
-        let made = Spot::find(&self.root, path).and_then(|spot| spot.put(cover));
+        // The cover is listed first. If we are killed in between, there is nothing to remove, which does no harm.
+        // The line is written in one piece because other processes append to the same file.
+        self.list.write_all(format!("{}\n", path.display()).as_bytes())?;
+        self.listed.push(path.to_owned());
+        let made = CoverPlace::find(&self.root, path).and_then(|place| place.put(cover));
         match made {
-            // Or another command was a moment earlier.
+            // `EXIST`: another command was faster.
             Ok(()) | Err(Errno::EXIST) => Ok(true),
             Err(Errno::ACCESS | Errno::ROFS | Errno::PERM | Errno::NOENT | Errno::NOTDIR) => {
                 Ok(false)
@@ -72,43 +73,43 @@ impl Covers {
     }
 }
 
-impl Drop for Covers {
+impl Drop for WorkspaceCovers {
     fn drop(&mut self) {
-        let _ = self.take_away();
+        let _ = self.remove_all();
     }
 }
 
-impl Covers {
-    /// Takes every cover away if no command needs them any more: what is removed takes the mounts over
-    /// it with it, in every sandbox.
-    fn take_away(&mut self) -> io::Result<()> {
-        flock(&self.note, FlockOperation::NonBlockingUnlock)?;
-        if flock(&self.note, FlockOperation::NonBlockingLockExclusive).is_err() {
+impl WorkspaceCovers {
+    /// Removes every cover if no command needs them any more: removing a cover removes the mounts over it in every
+    /// sandbox.
+    fn remove_all(&mut self) -> io::Result<()> {
+        flock(&self.list, FlockOperation::NonBlockingUnlock)?;
+        if flock(&self.list, FlockOperation::NonBlockingLockExclusive).is_err() {
             return Ok(());
         }
-        // The innermost first. What someone else still needs stays noted.
+        // The innermost covers go first. Covers that another process still needs stay listed.
         let mut left = String::new();
-        for path in read(&mut self.note)?.iter().rev() {
-            let is_gone = match Spot::find(&self.root, path) {
-                Ok(spot) => spot.clear(),
+        for path in read(&mut self.list)?.iter().rev() {
+            let is_gone = match CoverPlace::find(&self.root, path) {
+                Ok(place) => place.clear(),
                 Err(errno) => is_absence(errno),
             };
             if !is_gone {
                 left = format!("{}\n{left}", path.display());
             }
         }
-        self.note.set_len(0)?;
-        self.note.write_all(left.as_bytes())
+        self.list.set_len(0)?;
+        self.list.write_all(left.as_bytes())
     }
 }
 
-/// A name in a folder that no link leads to.
-struct Spot<'a> {
+/// A name in a folder that was opened without following a link.
+struct CoverPlace<'a> {
     folder: OwnedFd,
     name: &'a OsStr,
 }
 
-impl<'a> Spot<'a> {
+impl<'a> CoverPlace<'a> {
     fn find(root: &OwnedFd, path: &'a Path) -> Result<Self, Errno> {
         let name = path.file_name().ok_or(Errno::INVAL)?;
         let above = path.parent().filter(|above| !above.as_os_str().is_empty());
@@ -128,8 +129,8 @@ impl<'a> Spot<'a> {
         rustix::io::write(&file, content.as_bytes()).map(drop)
     }
 
-    /// Takes away what is still as empty as a cover: anything else is not ours. Returns whether nobody
-    /// needs it any more: whoever relies on it holds a lock on it, whatever their state folder.
+    /// Removes the cover if it is still empty: anything else is not ours. Returns whether nobody needs it any more:
+    /// whoever relies on a cover holds a lock on it, whatever state folder they use.
     fn clear(&self) -> bool {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let handle = match openat(&self.folder, self.name, flags, Mode::empty()) {
@@ -140,14 +141,14 @@ impl<'a> Spot<'a> {
             return false;
         }
         if unlinkat(&self.folder, self.name, AtFlags::REMOVEDIR) == Err(Errno::NOTDIR)
-            && self.says_nothing()
+            && self.has_cover_content()
         {
             let _ = unlinkat(&self.folder, self.name, AtFlags::empty());
         }
         true
     }
 
-    fn says_nothing(&self) -> bool {
+    fn has_cover_content(&self) -> bool {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let Ok(file) = openat(&self.folder, self.name, flags, Mode::empty()) else { return false };
         let mut content = String::new();
@@ -156,12 +157,12 @@ impl<'a> Spot<'a> {
     }
 }
 
-/// Whether an error says that there is no cover, and not that we could not look.
+/// Whether an error means that there is no cover, and not that we could not find out.
 fn is_absence(errno: Errno) -> bool {
     !matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::INTR | Errno::IO)
 }
 
-/// Whether a path can be a cover: a name at the root, or in a git folder.
+/// Whether a path can be covered: a name at the root, or in a git folder.
 pub(crate) fn can_cover(path: &Path) -> bool {
     use std::path::Component;
     let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
@@ -170,25 +171,70 @@ pub(crate) fn can_cover(path: &Path) -> bool {
     is_plain && is_text && (path.components().count() == 1 || above.is_some_and(|it| it == ".git"))
 }
 
-/// The paths that are noted.
-fn read(note: &mut File) -> io::Result<Vec<PathBuf>> {
+/// Reads the listed paths.
+fn read(list: &mut File) -> io::Result<Vec<PathBuf>> {
     let mut text = String::new();
-    note.seek(SeekFrom::Start(0))?;
-    note.read_to_string(&mut text)?;
+    list.seek(SeekFrom::Start(0))?;
+    list.read_to_string(&mut text)?;
     Ok(text.lines().map(PathBuf::from).filter(|path| can_cover(path)).collect())
 }
 
-/// The covers of a workspace that are noted in `folder`, whoever needs them.
-pub(crate) fn noted(root: &Root, folder: &Path) -> Vec<PathBuf> {
-    let note = File::open(folder.join(name_for(root.path())));
-    note.and_then(|mut note| read(&mut note)).unwrap_or_default()
+/// Returns the covers of a workspace that are listed in `folder`, whoever needs them.
+pub(crate) fn listed(root: &Root, folder: &Path) -> Vec<PathBuf> {
+    let list = File::open(folder.join(name_for(root.path())));
+    list.and_then(|mut list| read(&mut list)).unwrap_or_default()
 }
 
-/// Returns a file name that stands for a path.
+/// Returns the name of the file that lists the covers of the root at `path`.
 fn name_for(path: &Path) -> String {
     use sha2::Digest;
     let mut name = String::new();
     let digest = sha2::Sha256::digest(path.as_os_str().as_encoded_bytes());
     let _ = toolcrib_core::canonical::hex(&digest, &mut name);
     name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn covers_stand_at_the_root_or_in_a_git_folder() {
+        for path in [".vscode", ".git/hooks", "libs/a/.git/config"] {
+            assert!(can_cover(Path::new(path)), "{path}");
+        }
+        for path in ["src/.vscode", "../x", "/x", "a\nb", ".git/hooks/pre-commit"] {
+            assert!(!can_cover(Path::new(path)), "{path}");
+        }
+    }
+
+    #[test]
+    fn last_holder_removes_the_covers() {
+        let folder = tempfile::tempdir().unwrap();
+        let (state, workspace) = (folder.path().join("state"), folder.path().join("workspace"));
+        fs::create_dir(&workspace).unwrap();
+        let root = Root::open(&workspace).unwrap();
+        let mut first = WorkspaceCovers::hold(&root, &state).unwrap();
+        let second = WorkspaceCovers::hold(&root, &state).unwrap();
+        assert!(first.add(Path::new(".vscode"), Cover::Folder).unwrap());
+        assert_eq!(listed(&root, &state), [PathBuf::from(".vscode")]);
+        drop(first);
+        assert!(workspace.join(".vscode").is_dir(), "the second holder still needs it");
+        drop(second);
+        assert!(!workspace.join(".vscode").exists());
+        assert!(listed(&root, &state).is_empty());
+    }
+
+    #[test]
+    fn cover_with_content_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let (state, workspace) = (folder.path().join("state"), folder.path().join("workspace"));
+        fs::create_dir(&workspace).unwrap();
+        let root = Root::open(&workspace).unwrap();
+        let mut covers = WorkspaceCovers::hold(&root, &state).unwrap();
+        assert!(covers.add(Path::new(".envrc"), Cover::File("")).unwrap());
+        fs::write(workspace.join(".envrc"), "somebody's work").unwrap();
+        drop(covers);
+        assert_eq!(fs::read_to_string(workspace.join(".envrc")).unwrap(), "somebody's work");
+    }
 }

@@ -1,5 +1,5 @@
-//! The way out: a proxy that opens the listed hosts to one sandbox and nothing else. The address that
-//! was checked is the one that is dialled, and what is said there is said to that host.
+//! Egress: a proxy that lets one sandbox reach the listed hosts and nothing else. The proxy dials the very address
+//! that it checked, and a TLS connection must name the host that was asked for.
 
 mod address;
 mod client_hello;
@@ -18,33 +18,33 @@ use std::time::{Duration, Instant};
 pub use host::{BadHost, HostRule};
 use request::{Refusal, Request};
 
-/// How long a client may take to say what it wants, and a server to be reached.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a connection may be silent.
-const IDLE: Duration = Duration::from_mins(2);
-/// How often a silent connection is looked at.
-const LOOK: Duration = Duration::from_secs(5);
-/// Connections of one sandbox at once.
+/// How long a client may take to send its request, and a server to accept the connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a connection may be idle.
+const IDLE_TIMEOUT: Duration = Duration::from_mins(2);
+/// How often an idle connection is checked.
+const IDLE_CHECK: Duration = Duration::from_secs(5);
+/// How many connections one sandbox may have open at once.
 const MOST_CONNECTIONS: usize = 64;
-/// Bytes through one connection in each direction.
-const MOST_BYTES: u64 = 8 << 30;
-/// Refusals that are remembered for the answer.
+/// How many bytes may pass one connection in each direction.
+const MOST_CONNECTION_BYTES: u64 = 8 << 30;
+/// How many refusals are listed in the answer.
 const MOST_REFUSALS: usize = 16;
 
-/// Looks a name up.
+/// A function that resolves a host name.
 pub type Resolver = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync;
 
-/// What may be reached.
+/// The hosts and ports that a sandbox may reach.
 pub struct Egress {
     hosts: Vec<HostRule>,
     ports: Vec<u16>,
     resolve: Box<Resolver>,
-    /// Addresses that count as of the open internet although they are not.
+    /// Addresses that count as part of the open internet although they are not.
     local: Vec<IpAddr>,
 }
 
 impl Egress {
-    /// Opens these hosts at these ports.
+    /// Creates a proxy for these hosts at these ports.
     pub fn new(hosts: Vec<HostRule>, ports: Vec<u16>) -> Self {
         let resolve = |name: &str, port: u16| {
             std::net::ToSocketAddrs::to_socket_addrs(&(name, port)).map(Iterator::collect)
@@ -52,26 +52,28 @@ impl Egress {
         Self { hosts, ports, resolve: Box::new(resolve), local: Vec::new() }
     }
 
-    /// The same with another way to look names up, and with local addresses it may lead to: for
-    /// trying it on one machine. No setting leads here.
+    /// Returns the proxy with another resolver, and with local addresses that it may connect to. For tests on one
+    /// machine: no setting leads here.
     pub fn with_resolver(self, resolve: Box<Resolver>, local: Vec<IpAddr>) -> Self {
         Self { resolve, local, ..self }
     }
 
     /// Serves one sandbox until the returned value is dropped.
-    pub(crate) fn serve(self: &Arc<Self>, listener: OwnedFd) -> Serving {
-        let line = Arc::new(Line::default());
+    pub(crate) fn serve(self: &Arc<Self>, listener: OwnedFd) -> ProxyServer {
+        let connections = Arc::new(Connections::default());
         let listener = Arc::new(TcpListener::from(listener));
-        let (egress, shared, door) = (Arc::clone(self), Arc::clone(&line), Arc::clone(&listener));
+        let egress = Arc::clone(self);
+        let (shared, accepting) = (Arc::clone(&connections), Arc::clone(&listener));
         let started = thread::Builder::new()
             .name("egress".to_owned())
-            .spawn(move || accept(&egress, &shared, &door));
-        // Without a thread nothing is accepted, so nothing gets out.
+            .spawn(move || accept(&egress, &shared, &accepting));
+        // Without a thread no connection is accepted, so nothing gets out.
         let thread = started.ok();
-        Serving { line, listener, thread }
+        ProxyServer { connections, listener, thread }
     }
 
-    fn reach(&self, request: &Request) -> Result<TcpStream, Refusal> {
+    /// Connects to the host of a request, if the rules allow it.
+    fn connect(&self, request: &Request) -> Result<TcpStream, Refusal> {
         let (host, port) = (request.host.as_str(), request.port);
         if !host::is_name(host) {
             return Err(Refusal::BadHost(host.to_owned()));
@@ -92,7 +94,7 @@ impl Egress {
         }
         let mut failed = io::Error::other("no address answered");
         for address in open {
-            match TcpStream::connect_timeout(&address, PATIENCE) {
+            match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
                 Ok(stream) => return Ok(stream),
                 Err(err) => failed = err,
             }
@@ -101,27 +103,28 @@ impl Egress {
     }
 }
 
-/// What is shared by the connections of one sandbox.
+/// The open connections of one sandbox, and its refusals.
 #[derive(Default)]
-struct Line {
+struct Connections {
     is_closed: AtomicBool,
     open: Mutex<HashMap<u64, Vec<TcpStream>>>,
     next: AtomicU64,
     refused: Mutex<Vec<String>>,
 }
 
-impl Line {
-    /// Makes room for a connection; nothing if there are too many.
-    fn enter(self: &Arc<Self>) -> Option<Place> {
+impl Connections {
+    /// Takes a slot for a connection, or returns `None` if there are too many.
+    fn enter(self: &Arc<Self>) -> Option<ConnectionSlot> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.len() >= MOST_CONNECTIONS || self.is_closed.load(Ordering::Acquire) {
             return None;
         }
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         open.insert(number, Vec::new());
-        Some(Place { line: Arc::clone(self), number })
+        Some(ConnectionSlot { connections: Arc::clone(self), number })
     }
 
+    /// Lists a refusal for the answer.
     fn refuse(&self, request: &Request, refusal: &Refusal) {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         let line = format!("{}:{}: {refusal}", request.host.escape_debug(), request.port);
@@ -131,51 +134,51 @@ impl Line {
     }
 }
 
-/// One connection's place, given back when it is dropped.
-struct Place {
-    line: Arc<Line>,
+/// The slot of one connection, given back when it is dropped.
+struct ConnectionSlot {
+    connections: Arc<Connections>,
     number: u64,
 }
 
-impl Place {
-    /// Keeps a stream within reach of whoever closes the line.
-    fn remember(&self, stream: &TcpStream) {
+impl ConnectionSlot {
+    /// Registers a stream, so that closing the proxy closes the stream too.
+    fn register(&self, stream: &TcpStream) {
         if let Ok(clone) = stream.try_clone() {
-            let mut open = self.line.open.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut open = self.connections.open.lock().unwrap_or_else(PoisonError::into_inner);
             open.entry(self.number).or_default().push(clone);
         }
-        // Whoever closes it all may have been here in between.
-        if self.line.is_closed.load(Ordering::Acquire) {
+        // The proxy may have been closed in between.
+        if self.connections.is_closed.load(Ordering::Acquire) {
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        self.line.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.number);
+        self.connections.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.number);
     }
 }
 
-/// A sandbox's way out, open until this is dropped.
-pub(crate) struct Serving {
-    line: Arc<Line>,
+/// The running proxy of one sandbox, closed when it is dropped.
+pub(crate) struct ProxyServer {
+    connections: Arc<Connections>,
     listener: Arc<TcpListener>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
-impl Serving {
-    /// What was refused, each in a line.
+impl ProxyServer {
+    /// Returns the refusals, a line each.
     pub(crate) fn refused(&self) -> Vec<String> {
-        self.line.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.connections.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-impl Drop for Serving {
+impl Drop for ProxyServer {
     fn drop(&mut self) {
-        self.line.is_closed.store(true, Ordering::Release);
+        self.connections.is_closed.store(true, Ordering::Release);
         let _ = rustix::net::shutdown(&*self.listener, rustix::net::Shutdown::Both);
-        let open = self.line.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = self.connections.open.lock().unwrap_or_else(PoisonError::into_inner);
         for stream in open.values().flatten() {
             let _ = stream.shutdown(Shutdown::Both);
         }
@@ -186,57 +189,70 @@ impl Drop for Serving {
     }
 }
 
-fn accept(egress: &Arc<Egress>, line: &Arc<Line>, listener: &TcpListener) {
-    while !line.is_closed.load(Ordering::Acquire) {
+fn accept(egress: &Arc<Egress>, connections: &Arc<Connections>, listener: &TcpListener) {
+    while !connections.is_closed.load(Ordering::Acquire) {
         let Ok((stream, _)) = listener.accept() else {
-            // Closed, or out of descriptors for a while.
+            // The listener is closed, or descriptors have run out for a while.
             thread::sleep(Duration::from_millis(20));
             continue;
         };
-        // One too many is closed at once; the others go on.
-        let Some(place) = line.enter() else { continue };
-        place.remember(&stream);
-        let (egress, line) = (Arc::clone(egress), Arc::clone(line));
+        // One connection too many is closed at once. The others go on.
+        let Some(slot) = connections.enter() else { continue };
+        slot.register(&stream);
+        let (egress, connections) = (Arc::clone(egress), Arc::clone(connections));
         let builder = thread::Builder::new().name("egress".to_owned());
         let _ = builder.spawn(move || {
-            let _ = answer(&egress, &line, &place, stream);
+            let _ = answer(&egress, &connections, &slot, stream);
         });
     }
 }
 
-fn answer(egress: &Egress, line: &Line, place: &Place, mut client: TcpStream) -> io::Result<()> {
-    let until = Instant::now() + PATIENCE;
+fn answer(
+    egress: &Egress,
+    connections: &Connections,
+    slot: &ConnectionSlot,
+    mut client: TcpStream,
+) -> io::Result<()> {
+    let until = Instant::now() + CONNECT_TIMEOUT;
     let request = match Request::read(&mut client, until)? {
         Ok(request) => request,
         Err(refusal) => return refuse(&mut client, &refusal),
     };
-    let mut server = match egress.reach(&request) {
+    let mut server = match egress.connect(&request) {
         Ok(server) => server,
         Err(refusal) => {
-            line.refuse(&request, &refusal);
+            connections.refuse(&request, &refusal);
             return refuse(&mut client, &refusal);
         }
     };
-    place.remember(&server);
+    slot.register(&server);
     if request.is_tunnel {
         client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?;
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + CONNECT_TIMEOUT;
         let hello = client_hello::read(&mut client, request.early.clone(), until)?;
         match client_hello::server_name(&hello) {
             Some(name) if name.eq_ignore_ascii_case(&request.host) => {}
-            // Not TLS, or TLS for someone else: there is no way to say so in words.
+            // Not TLS, or TLS for another server. The client cannot be told why.
             other => {
-                let refusal = Refusal::OtherName(other.unwrap_or_default());
-                line.refuse(&request, &refusal);
+                let refusal = Refusal::OtherServerName(other.unwrap_or_default());
+                connections.refuse(&request, &refusal);
                 return client.shutdown(Shutdown::Both);
             }
         }
         server.write_all(&hello)?;
     } else {
         server.write_all(&request.head)?;
-        request.forward_body(&mut client, &mut server, IDLE)?;
+        request.forward_body(&mut client, &mut server, IDLE_TIMEOUT)?;
     }
-    splice(client, server, request.is_tunnel)
+    let direction = if request.is_tunnel { Direction::BothWays } else { Direction::ServerToClient };
+    splice(client, server, direction)
+}
+
+/// The directions that bytes still have to pass.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    BothWays,
+    ServerToClient,
 }
 
 fn refuse(client: &mut TcpStream, refusal: &Refusal) -> io::Result<()> {
@@ -251,21 +267,22 @@ fn refuse(client: &mut TcpStream, refusal: &Refusal) -> io::Result<()> {
     client.shutdown(Shutdown::Both)
 }
 
-/// Passes bytes on until both sides are done or silent.
-fn splice(client: TcpStream, server: TcpStream, both_ways: bool) -> io::Result<()> {
+/// Passes bytes on until both sides are done or idle.
+fn splice(client: TcpStream, server: TcpStream, direction: Direction) -> io::Result<()> {
     for stream in [&client, &server] {
-        stream.set_read_timeout(Some(LOOK))?;
-        stream.set_write_timeout(Some(IDLE))?;
+        stream.set_read_timeout(Some(IDLE_CHECK))?;
+        stream.set_write_timeout(Some(IDLE_TIMEOUT))?;
     }
-    let pulse = Arc::new(Mutex::new(Instant::now()));
-    let (mut from, mut to, beats) = (client.try_clone()?, server.try_clone()?, Arc::clone(&pulse));
-    let up = if both_ways {
-        Some(thread::Builder::new().spawn(move || pass(&mut from, &mut to, &beats))?)
+    let last_active = Arc::new(Mutex::new(Instant::now()));
+    let (mut from, mut to) = (client.try_clone()?, server.try_clone()?);
+    let active = Arc::clone(&last_active);
+    let up = if direction == Direction::BothWays {
+        Some(thread::Builder::new().spawn(move || pass(&mut from, &mut to, &active))?)
     } else {
         None
     };
     let (mut from, mut to) = (server, client);
-    let done = pass(&mut from, &mut to, &pulse);
+    let done = pass(&mut from, &mut to, &last_active);
     let _ = from.shutdown(Shutdown::Both);
     let _ = to.shutdown(Shutdown::Both);
     if let Some(up) = up {
@@ -274,26 +291,26 @@ fn splice(client: TcpStream, server: TcpStream, both_ways: bool) -> io::Result<(
     done
 }
 
-/// Passes bytes on in one direction, for as long as anything moves in either.
-fn pass(from: &mut TcpStream, to: &mut TcpStream, pulse: &Mutex<Instant>) -> io::Result<()> {
+/// Passes bytes on in one direction, as long as bytes move in either direction.
+fn pass(from: &mut TcpStream, to: &mut TcpStream, last_active: &Mutex<Instant>) -> io::Result<()> {
     let mut buffer = vec![0; 32 << 10];
     let mut total = 0;
-    let last = || *pulse.lock().unwrap_or_else(PoisonError::into_inner);
+    let last = || *last_active.lock().unwrap_or_else(PoisonError::into_inner);
     loop {
         let count = match from.read(&mut buffer) {
             Err(err)
                 if matches!(err.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
-                    && last().elapsed() < IDLE =>
+                    && last().elapsed() < IDLE_TIMEOUT =>
             {
                 continue;
             }
             other => other?,
         };
         total += count as u64;
-        if count == 0 || total > MOST_BYTES {
+        if count == 0 || total > MOST_CONNECTION_BYTES {
             return to.shutdown(Shutdown::Write);
         }
         to.write_all(&buffer[..count])?;
-        *pulse.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *last_active.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 }

@@ -1,10 +1,10 @@
-//! The `/etc` that commands see: made once, of nothing but what programs need to run.
+//! The `/etc` that commands see: made once, with nothing but what programs need to run.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Copied as they are, where they exist.
+/// Files that are copied as they are, where they exist.
 const COPIED: [&str; 9] = [
     "ld.so.cache",
     "ld.so.conf",
@@ -17,13 +17,14 @@ const COPIED: [&str; 9] = [
     "debian_version",
 ];
 
-/// Mounted, where they exist: which program a name stands for, and what Java reads first.
+/// Beginnings of the names of folders that are mounted, where they exist: which program a name stands for, and what
+/// Java reads first.
 const MOUNTED: [&str; 2] = ["alternatives", "java-"];
 
-/// Mounted for whoever may reach the network: whom to trust there.
+/// Folders that are mounted if commands may reach the network: whom to trust there.
 const TRUST: [&str; 4] = ["ca-certificates", "crypto-policies", "pki", "ssl"];
 
-/// Made up: there is one user, and one host.
+/// Files that are made up: there is one user, and one host.
 const MADE_UP: [(&str, &str); 4] = [
     ("passwd", "toolcrib:x:1000:1000::/tmp:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n"),
     ("group", "toolcrib:x:1000:\nnogroup:x:65534:\n"),
@@ -31,20 +32,29 @@ const MADE_UP: [(&str, &str); 4] = [
     ("nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n"),
 ];
 
-/// Makes or renews the folder, and returns what is to be mounted into it.
-pub(crate) fn prepare(folder: &Path, home: &Path, has_egress: bool) -> io::Result<Vec<PathBuf>> {
+/// Whether commands may reach the network.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Network {
+    /// Commands reach nothing.
+    None,
+    /// Commands reach the listed hosts through the proxy.
+    Egress,
+}
+
+/// Makes or updates the folder, and returns the folders to mount into it.
+pub(crate) fn prepare(folder: &Path, home: &Path, network: Network) -> io::Result<Vec<PathBuf>> {
     fs::create_dir_all(folder)?;
     for (name, content) in MADE_UP {
         let content = content.replace(":/tmp:", &format!(":{}:", home.display()));
-        renew(&folder.join(name), content.as_bytes())?;
+        update(&folder.join(name), content.as_bytes())?;
     }
     for name in COPIED {
         if let Ok(content) = fs::read(Path::new("/etc").join(name)) {
-            renew(&folder.join(name), &content)?;
+            update(&folder.join(name), &content)?;
         }
     }
     let mut mounted = Vec::new();
-    let trust: &[&str] = if has_egress { &TRUST } else { &[] };
+    let trust: &[&str] = if network == Network::Egress { &TRUST } else { &[] };
     for entry in fs::read_dir("/etc")?.flatten() {
         let name = entry.file_name();
         let shown = name.to_string_lossy();
@@ -54,23 +64,23 @@ pub(crate) fn prepare(folder: &Path, home: &Path, has_egress: bool) -> io::Resul
             mounted.push(entry.path());
         }
     }
-    open_to_all(folder)?;
+    make_readable(folder)?;
     Ok(mounted)
 }
 
-/// Writes a file unless it already says so.
-fn renew(path: &Path, content: &[u8]) -> io::Result<()> {
+/// Writes a file unless it already has this content.
+fn update(path: &Path, content: &[u8]) -> io::Result<()> {
     if fs::read(path).is_ok_and(|now| now == content) {
         return Ok(());
     }
     let fresh = path.with_file_name(format!(".new-{}", std::process::id()));
     fs::write(&fresh, content)?;
-    open_to_all(&fresh)?;
+    make_readable(&fresh)?;
     fs::rename(&fresh, path)
 }
 
-/// Whoever a command is, it must be able to read this.
-fn open_to_all(path: &Path) -> io::Result<()> {
+/// Makes a file or folder readable for everyone, because commands may run as any user.
+fn make_readable(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     fs::set_permissions(path, fs::Permissions::from_mode(0o755))
 }

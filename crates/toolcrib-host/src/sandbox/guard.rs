@@ -1,7 +1,8 @@
-//! What a command may not change in the workspace although it may write there: what git, editors and
-//! agents would later execute. What exists is mounted read-only over itself, with every folder above
-//! it; what does not exist is covered by something empty for as long as commands run. Each mount is
-//! checked again from inside, before the command begins: names can change their meaning in between.
+//! The guard protects what a command may not change in the workspace although it may write there: what git, editors
+//! and agents would later execute. An existing file or folder is mounted read-only over itself, and every folder
+//! above it is mounted over itself too. A missing one gets an empty cover for as long as commands run. The first
+//! process inside checks each mount again before the command begins, because names can change their meaning in
+//! between.
 
 use std::fs;
 use std::io::{self, Read};
@@ -10,16 +11,17 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, OFlags, ResolveFlags, statat};
 use rustix::io::Errno;
-use toolcrib_core::{ErrorKind, ToolError};
+use toolcrib_core::{ErrorKind, FileStamp, ToolError};
 use toolcrib_inside::Shield;
 
-use super::cover::{Cover, Covers, can_cover};
-use super::repositories::Found;
-use crate::root::{Root, open_below};
+use super::config::SandboxRules;
+use super::cover::{Cover, WorkspaceCovers, can_cover};
+use super::repositories::FoundRepositories;
+use crate::files::root::{Root, open_below};
 
-/// Parts of a git folder that name programs to run or lead git elsewhere for its settings, and what
-/// covers each where it is missing.
-const IN_GIT: [(&str, Cover); 4] = [
+/// Parts of a git folder that name programs to run or lead git elsewhere for its settings, and the cover of each
+/// where it is missing.
+const PROTECTED_IN_GIT: [(&str, Cover); 4] = [
     ("hooks", Cover::Folder),
     ("config", Cover::File("")),
     ("config.worktree", Cover::File("")),
@@ -32,10 +34,10 @@ const GIT_FOLDERS_IN_GIT: [&str; 2] = ["modules", "worktrees"];
 /// The most repositories within the workspace that are protected.
 const MOST_REPOSITORIES: usize = 512;
 
-/// The most folders at a root that are looked at.
-const MOST_FOLDERS: usize = 3000;
+/// How many entries of a root are checked for repositories.
+const MOST_ROOT_ENTRIES: usize = 3000;
 
-/// Files at a root that commands may change, as developers do, and that other programs execute.
+/// Files at a root that commands may change, as developers do, and that other programs execute later.
 const EXECUTED_LATER: [&str; 13] = [
     ".pre-commit-config.yaml",
     "CMakeLists.txt",
@@ -52,116 +54,122 @@ const EXECUTED_LATER: [&str; 13] = [
     "setup.py",
 ];
 
-/// Keeps the workspace protected until it is released.
+/// Protects one root until it is released.
 pub(crate) struct Guard {
     root: PathBuf,
     shields: Vec<Shield>,
-    /// Held on what is as empty as a cover: it may be one of someone with another state folder. Let go
-    /// before our own covers are taken away.
+    /// Locks on files and folders that are as empty as a cover: each may be a cover of a process with another state
+    /// folder. They are released before our own covers are removed.
     locks: Vec<OwnedFd>,
-    covers: Covers,
-    /// What other programs execute, as it is now.
-    executed_later: Vec<Option<Stamp>>,
-    /// Folders at the root that are repositories now.
+    covers: WorkspaceCovers,
+    /// The stamps of [`EXECUTED_LATER`] when the command began.
+    executed_later: Vec<Option<FileStamp>>,
+    /// The folders at the root that were repositories when the command began.
     repositories: Vec<String>,
-    /// How many repositories are more than are protected.
+    /// How many repositories are not protected because there are too many.
     left_out: usize,
 }
 
-/// Which state of a file: device, inode, size, time of its last change.
-type Stamp = (u64, u64, u64, i64, i64);
+/// What a shield prevents.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shielding {
+    /// The file or folder can be neither changed nor moved.
+    ReadOnly,
+    /// The folder can be changed, but not moved or replaced.
+    InPlace,
+}
 
 impl Guard {
-    /// Works out what to shield below `root`, and covers what is missing. `repositories` are the
-    /// folders within it that have a git folder; `folder` is where we note which covers are ours.
+    /// Works out what to shield below `root`, and covers what is missing. `repositories` are the folders within the
+    /// root that have a git folder. `folder` has the files that list the covers.
     pub(crate) fn set(
         root: &Root,
-        names: &[String],
-        open: &[String],
-        repositories: &Found,
+        rules: &SandboxRules,
+        repositories: &FoundRepositories,
         folder: &Path,
     ) -> Result<Self, ToolError> {
         let failed = |err: io::Error| {
             ToolError::new(ErrorKind::Io, format!("the workspace cannot be protected: {err}"))
-                .hint("see to the state folder and the workspace, and try again")
+                .hint("check the state folder and the workspace, and try again")
         };
-        // Before anything is looked at: what another command covered must stay until we are done.
-        let covers = Covers::hold(root, folder).map_err(failed)?;
+        // The lock comes before any check: a cover of another command must stay until we are done.
+        let covers = WorkspaceCovers::hold(root, folder).map_err(failed)?;
         let mut guard = Self {
             root: root.path().to_owned(),
             shields: Vec::new(),
             locks: Vec::new(),
             covers,
-            executed_later: stamps(root.path()),
+            executed_later: executed_later_stamps(root.path()),
             repositories: repositories_at(root.path()),
             left_out: 0,
         };
-        let is_shut = |name: &str| !open.iter().any(|it| it == name);
-        if is_shut(".git") {
+        let is_protected = |name: &str| !rules.unprotected.iter().any(|it| it == name);
+        if is_protected(".git") {
             guard.shield_git(root)?;
             for repository in repositories.open.iter().take(MOST_REPOSITORIES) {
                 guard.shield_within(root, repository)?;
             }
             guard.left_out = repositories.open.len().saturating_sub(MOST_REPOSITORIES);
-            // Nobody can say what is in there, so nobody changes it.
+            // Nobody can tell what a closed folder holds, so no command may change it.
             for folder in repositories.closed.iter().take(MOST_REPOSITORIES) {
-                guard.hold_way(root, folder)?;
-                guard.push(root, folder, true)?;
+                guard.hold_ancestors(root, folder)?;
+                guard.push(root, folder, Shielding::ReadOnly)?;
             }
         }
         let own = [".toolcrib".to_owned()];
-        for name in own.iter().chain(names).filter(|name| is_shut(name)) {
+        for name in own.iter().chain(&rules.protected).filter(|name| is_protected(name)) {
             guard.shield_or_cover(root, Path::new(name), Cover::Folder)?;
         }
         Ok(guard)
     }
 
-    /// The mounts, in the order to make them in.
+    /// Returns the mounts, in the order in which they have to be made.
     pub(crate) fn shields(&self) -> &[Shield] {
         &self.shields
     }
 
-    /// Shields what is there, or covers its place and shields that.
+    /// Shields the file or folder at `path`; if it is missing, covers it and shields the cover.
     fn shield_or_cover(&mut self, root: &Root, path: &Path, cover: Cover) -> Result<(), ToolError> {
-        if look(root, path)?.is_none() {
+        if kind_at(root, path)?.is_none() {
             let covered = self.covers.add(path, cover);
             let is_covered = covered.map_err(|err| {
                 let message = format!("`{}` cannot be covered: {err}", path.display());
                 ToolError::new(ErrorKind::Io, message)
             })?;
-            // Where we cannot make it, neither can a command.
+            // Where we cannot make the cover, a command cannot make the file either.
             if !is_covered {
                 return Ok(());
             }
         }
-        self.push(root, path, true)
+        self.push(root, path, Shielding::ReadOnly)
     }
 
-    fn push(&mut self, root: &Root, path: &Path, is_read_only: bool) -> Result<(), ToolError> {
+    fn push(&mut self, root: &Root, path: &Path, shielding: Shielding) -> Result<(), ToolError> {
         let is = identity(root, path)?;
+        let is_read_only = shielding == Shielding::ReadOnly;
         if is_read_only {
             self.locks.extend(lock_if_empty(root, path, is));
         }
         match self.shields.iter_mut().find(|shield| shield.path == path) {
-            // What is only held for something within it may itself be protected.
+            // A folder that was only held in place for something within it may itself be protected.
             Some(shield) => shield.is_read_only |= is_read_only,
             None => self.shields.push(Shield { path: path.to_owned(), is_read_only, is }),
         }
         Ok(())
     }
 
-    /// The repository that the workspace itself is, or may not become.
+    /// Shields the repository that the root itself is; if it is none, prevents that it becomes one.
     fn shield_git(&mut self, root: &Root) -> Result<(), ToolError> {
         let git = Path::new(".git");
-        match look(root, git)? {
+        match kind_at(root, git)? {
             Some(FileType::Directory) if !self.covers.has(git) => self.shield_folder(root, git),
-            // A worktree's or submodule's pointer to its git folder.
+            // The pointer of a worktree or submodule to its git folder.
             Some(FileType::RegularFile) => {
-                self.push(root, git, true)?;
+                self.push(root, git, Shielding::ReadOnly)?;
                 let elsewhere = pointed_to(root, git);
-                match elsewhere.filter(|folder| look(root, folder).ok().flatten().is_some()) {
+                match elsewhere.filter(|folder| kind_at(root, folder).ok().flatten().is_some()) {
                     Some(folder) => {
-                        self.hold_way(root, &folder)?;
+                        self.hold_ancestors(root, &folder)?;
                         self.shield_folder(root, &folder)
                     }
                     None => Ok(()),
@@ -171,43 +179,46 @@ impl Guard {
         }
     }
 
-    /// A repository within the workspace.
+    /// Shields a repository within the workspace.
     fn shield_within(&mut self, root: &Root, repository: &Path) -> Result<(), ToolError> {
         let git = repository.join(".git");
-        let kind = match look(root, &git) {
+        let kind = match kind_at(root, &git) {
             Ok(Some(kind)) => kind,
-            // It is gone, or it is a link, which nobody can protect.
+            // The repository is gone, or its git folder is a link, which nobody can protect.
             Ok(None) => return Ok(()),
             Err(err) if err.kind == ErrorKind::Protected => return Ok(()),
-            Err(err) => return Err(err.hint("see to its folder: commands could have closed it")),
+            Err(err) => {
+                return Err(err
+                    .hint("check the permissions of its folder: a command may have changed them"));
+            }
         };
-        // With a link on the way to it, it is none of this place. A command that could put one there
-        // could change the repository anyhow: those that it cannot are held.
+        // Behind a link, the repository is not in this place. A command that could put a link there could change
+        // the repository anyway: the folders that it may not change are held in place.
         if is_behind_link(root, &git) {
             return Ok(());
         }
-        self.hold_way(root, repository)?;
+        self.hold_ancestors(root, repository)?;
         if kind != FileType::Directory {
-            return self.push(root, &git, true);
+            return self.push(root, &git, Shielding::ReadOnly);
         }
-        let held = self.shields.len();
+        let before = self.shields.len();
         if self.shield_folder(root, &git).is_err() {
-            // What is odd about it makes all of it read-only.
-            self.shields.truncate(held);
-            self.push(root, &git, true)?;
+            // An unusual git folder is made read-only as a whole.
+            self.shields.truncate(before);
+            self.push(root, &git, Shielding::ReadOnly)?;
         }
         Ok(())
     }
 
-    /// A git folder: held, with what names programs read-only. What is odd about it makes all of it
-    /// read-only.
+    /// Shields a git folder: the folder is held in place, and the parts that name programs are read-only. An
+    /// unusual git folder is made read-only as a whole.
     fn shield_folder(&mut self, root: &Root, git: &Path) -> Result<(), ToolError> {
-        let is_whole = matches!(look(root, &git.join("HEAD")), Ok(Some(FileType::RegularFile)));
+        let is_whole = matches!(kind_at(root, &git.join("HEAD")), Ok(Some(FileType::RegularFile)));
         if !is_whole || !can_cover(&git.join("hooks")) {
-            return self.push(root, git, true);
+            return self.push(root, git, Shielding::ReadOnly);
         }
-        self.push(root, git, false)?;
-        for (name, cover) in IN_GIT {
+        self.push(root, git, Shielding::InPlace)?;
+        for (name, cover) in PROTECTED_IN_GIT {
             self.shield_or_cover(root, &git.join(name), cover)?;
         }
         for name in GIT_FOLDERS_IN_GIT {
@@ -216,15 +227,16 @@ impl Guard {
         Ok(())
     }
 
-    /// Holds a folder and every one above it, outermost first.
-    fn hold_way(&mut self, root: &Root, folder: &Path) -> Result<(), ToolError> {
-        let mut way: Vec<&Path> = folder.ancestors().collect();
-        way.retain(|path| !path.as_os_str().is_empty());
-        way.into_iter().rev().try_for_each(|path| self.push(root, path, false))
+    /// Holds a folder and every folder above it in place, the outermost first.
+    fn hold_ancestors(&mut self, root: &Root, folder: &Path) -> Result<(), ToolError> {
+        let mut folders: Vec<&Path> = folder.ancestors().collect();
+        folders.retain(|path| !path.as_os_str().is_empty());
+        let mut hold = |path: &Path| self.push(root, path, Shielding::InPlace);
+        folders.into_iter().rev().try_for_each(&mut hold)
     }
 
-    /// Returns the first shield whose place has something else in it by now: a mount goes with what it
-    /// is on when someone outside replaces that.
+    /// Returns the path of the first shield whose file or folder was replaced: when a program outside replaces it,
+    /// the mount over it goes too.
     pub(crate) fn broken(&self) -> Option<&Path> {
         use std::os::unix::fs::MetadataExt;
         let is_broken = |shield: &&Shield| {
@@ -234,22 +246,22 @@ impl Guard {
         self.shields.iter().find(is_broken).map(|shield| shield.path.as_path())
     }
 
-    /// Lets go when the command is over, and returns what a reader should know.
+    /// Releases the root when the command has ended, and returns what its reader should know, each in a sentence.
     pub(crate) fn release(self) -> Vec<String> {
         let mut notes = Vec::new();
-        let now = stamps(&self.root);
+        let now = executed_later_stamps(&self.root);
         let changed = EXECUTED_LATER.iter().zip(self.executed_later.iter().zip(&now));
         let changed: Vec<&str> =
             changed.filter(|(_, (then, now))| then != now).map(|(name, _)| *name).collect();
         if !changed.is_empty() {
             let names = changed.join("`, `");
             notes.push(format!(
-                "changed what other programs execute: `{names}`; look before you run it"
+                "the command changed files that other programs execute: `{names}`; review them before you run them"
             ));
         }
         if self.left_out > 0 {
             notes.push(format!(
-                "{} repositories in the workspace were not protected: more than {MOST_REPOSITORIES}",
+                "{} repositories in the workspace were not protected, because Toolcrib protects at most {MOST_REPOSITORIES}",
                 self.left_out
             ));
         }
@@ -258,7 +270,7 @@ impl Guard {
         if !made.is_empty() {
             let names: Vec<&str> = made.into_iter().map(String::as_str).collect();
             notes.push(format!(
-                "made repositories: `{}`; git executes what their settings name",
+                "the command created git repositories: `{}`; git runs the programs that their settings name",
                 names.join("`, `")
             ));
         }
@@ -266,28 +278,25 @@ impl Guard {
     }
 }
 
-/// The state of each file that other programs execute.
-fn stamps(root: &Path) -> Vec<Option<Stamp>> {
-    use std::os::unix::fs::MetadataExt;
-    let stamp = |name: &&str| {
-        let meta = fs::symlink_metadata(root.join(name)).ok()?;
-        Some((meta.dev(), meta.ino(), meta.size(), meta.ctime(), meta.ctime_nsec()))
-    };
+/// Returns the stamp of each file of [`EXECUTED_LATER`] that exists.
+fn executed_later_stamps(root: &Path) -> Vec<Option<FileStamp>> {
+    let stamp =
+        |name: &&str| fs::symlink_metadata(root.join(name)).ok().map(|meta| FileStamp::of(&meta));
     EXECUTED_LATER.iter().map(stamp).collect()
 }
 
-/// The folders at a root that are repositories.
+/// Returns the names of the folders at a root that are repositories.
 fn repositories_at(root: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(root) else { return Vec::new() };
     let is_repository = |entry: &fs::DirEntry| {
         entry.file_type().is_ok_and(|kind| kind.is_dir())
             && fs::symlink_metadata(entry.path().join(".git")).is_ok()
     };
-    let found = entries.flatten().take(MOST_FOLDERS).filter(is_repository);
+    let found = entries.flatten().take(MOST_ROOT_ENTRIES).filter(is_repository);
     found.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// Returns which file or folder is at a path, no link on the way to it.
+/// Returns device and inode of the file or folder at a path, if no link is on the way to it.
 fn identity(root: &Root, path: &Path) -> Result<(u64, u64), ToolError> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW;
     let resolve = ResolveFlags::NO_SYMLINKS;
@@ -305,7 +314,7 @@ fn is_behind_link(root: &Root, path: &Path) -> bool {
     opened.is_err_and(|errno| errno == Errno::LOOP)
 }
 
-/// Returns a lock on what could be a cover, so that nobody takes it away.
+/// Returns a lock on an empty file or folder, which could be a cover, so that nobody removes it.
 fn lock_if_empty(root: &Root, path: &Path, is: (u64, u64)) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW;
     let (mode, resolve) = (rustix::fs::Mode::empty(), ResolveFlags::NO_SYMLINKS);
@@ -325,19 +334,19 @@ fn unprotected(path: &Path, errno: Errno) -> ToolError {
     ToolError::new(ErrorKind::Io, format!("`{}` cannot be protected: {why}", path.display()))
 }
 
-/// Returns what is at a path, no link followed. A link can be replaced by anyone who can write beside
-/// it, and nothing can be mounted over it: it cannot be protected.
-fn look(root: &Root, path: &Path) -> Result<Option<FileType>, ToolError> {
+/// Returns the kind of file at a path, or `None` if there is none. A link cannot be protected: anyone who can write
+/// beside it can replace it, and nothing can be mounted over it.
+fn kind_at(root: &Root, path: &Path) -> Result<Option<FileType>, ToolError> {
     let shown = path.display();
     let top = path.iter().next().map_or_else(String::new, |top| top.to_string_lossy().into_owned());
     match statat(root.handle(), path, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(meta) => match FileType::from_raw_mode(meta.st_mode) {
             FileType::Symlink => Err(ToolError::new(
                 ErrorKind::Protected,
-                format!("`{shown}` is a link, so commands cannot be kept from replacing it"),
+                format!("`{shown}` is a link, so a command could replace it"),
             )
             .hint(format!(
-                "make it a real file or folder, or let commands change it with \
+                "replace the link by a real file or folder, or let commands change it with \
                  `sandbox.unprotected`: [\"{top}\"]"
             ))),
             kind => Ok(Some(kind)),

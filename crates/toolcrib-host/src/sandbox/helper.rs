@@ -1,4 +1,4 @@
-//! The program of the launcher and of the first process inside, which this one carries within it.
+//! The helper program, which runs as the launcher and as the first process inside. This program carries it.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -10,24 +10,24 @@ use rustix::io::Errno;
 
 static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/toolcrib-inside"));
 
-/// A program that can be executed for as long as this is there.
+/// A program that can be executed for as long as this value lives.
 pub(crate) struct Helper {
     file: Option<File>,
 }
 
 impl Helper {
-    /// The helper in a file of memory that nobody can change. Where such files cannot be executed, this program
-    /// itself, which does the same and takes longer to start.
+    /// Returns the helper in a sealed memory file, which nobody can change. Where memory files cannot be executed,
+    /// returns this program itself, which does the same and takes longer to start.
     pub(crate) fn new() -> Self {
         Self { file: in_memory().ok() }
     }
 
-    /// This program itself.
+    /// Returns this program itself as the helper.
     pub(crate) fn own() -> Self {
         Self { file: None }
     }
 
-    /// Where it is, for this process and its children.
+    /// Returns the path of the program, for this process and its children.
     pub(crate) fn path(&self) -> PathBuf {
         match &self.file {
             Some(file) => PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd())),
@@ -39,7 +39,7 @@ impl Helper {
 fn in_memory() -> io::Result<File> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let made = match memfd_create("toolcrib-inside", flags | MemfdFlags::EXEC) {
-        // Kernels before 6.3 know no such flag, and execute any.
+        // Kernels before 6.3 do not know the flag, and execute any memory file.
         Err(Errno::INVAL) => memfd_create("toolcrib-inside", flags),
         other => other,
     };

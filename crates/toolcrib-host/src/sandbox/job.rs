@@ -1,4 +1,4 @@
-//! A command and how far it is: what those who wait for it share with the one who follows it.
+//! A running or ended command: the state that its supervisor shares with those who wait for it.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Wake, Waker};
@@ -10,55 +10,56 @@ use toolcrib_core::{CallId, Cancel, SessionId, ToolError, Usage};
 
 use super::output::Collector;
 
-/// A command and all that is known of it.
+/// A command, from its start until this process forgets it.
 pub(crate) struct Job {
     pub(crate) id: String,
     pub(crate) text: String,
     pub(crate) at: Timestamp,
-    pub(crate) rest: String,
-    progress: Mutex<Progress>,
+    /// How a reader gets at the output that is left out of the answer.
+    pub(crate) rest_hint: String,
+    progress: Mutex<JobProgress>,
     changed: Condvar,
-    /// Ends it.
+    /// Cancelling it ends the command.
     pub(crate) cancel: Cancel,
-    /// Who started it, while it is a task whose end nobody was told.
-    asker: Mutex<Option<Asker>>,
+    /// The owner of a task whose end was not reported yet.
+    owner: Mutex<Option<TaskOwner>>,
 }
 
-/// Who started a task.
+/// Who started a task: a session, through a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Asker {
-    /// The conversation.
+pub struct TaskOwner {
+    /// The session.
     pub session: SessionId,
     /// The tool, `catalogue/name`.
     pub tool: String,
 }
 
-impl Asker {
-    /// Returns one for commands that no call asks for.
+impl TaskOwner {
+    /// Returns the owner of commands that no call started.
     pub fn nobody() -> Self {
         Self { session: SessionId(String::new()), tool: String::new() }
     }
 }
 
-/// A task that is over.
+/// The end of a task.
 #[derive(Clone, Debug)]
 pub struct TaskEnd {
-    /// The call that started it, whose id is the task's.
+    /// The call that started the task. The id of the call is the id of the task.
     pub call: CallId,
     /// Who made that call.
-    pub asker: Asker,
-    /// How it ended.
+    pub owner: TaskOwner,
+    /// How the task ended.
     pub end: End,
-    /// What it used.
+    /// What the task used.
     pub usage: Usage,
-    /// How long it took.
+    /// How long the task took.
     pub elapsed: Duration,
-    /// What it was seen to have changed.
+    /// The files that it changed, as far as a scan found them.
     pub touched: ChangedFiles,
 }
 
-/// How far a command is.
-pub(crate) struct Progress {
+/// The progress of a command.
+pub(crate) struct JobProgress {
     pub(crate) stdout: Collector,
     pub(crate) stderr: Collector,
     pub(crate) finished: Option<Result<Finished, ToolError>>,
@@ -69,35 +70,35 @@ impl Job {
     pub(crate) fn new(
         id: String,
         text: String,
-        rest: String,
+        rest_hint: String,
         at: Timestamp,
-        progress: Progress,
+        progress: JobProgress,
     ) -> Self {
         let (progress, changed, cancel) = (Mutex::new(progress), Condvar::new(), Cancel::default());
-        Self { id, text, at, rest, progress, changed, cancel, asker: Mutex::default() }
+        Self { id, text, at, rest_hint, progress, changed, cancel, owner: Mutex::default() }
     }
 
-    /// Makes it a task of this asker.
-    pub(crate) fn keep_for(&self, asker: &Asker) {
-        *self.asker.lock().unwrap_or_else(PoisonError::into_inner) = Some(asker.clone());
+    /// Makes the command a task of `owner`.
+    pub(crate) fn detach_to(&self, owner: &TaskOwner) {
+        *self.owner.lock().unwrap_or_else(PoisonError::into_inner) = Some(owner.clone());
     }
 
-    /// Who started it, if it is a task that is not over.
-    pub(crate) fn task_of(&self) -> Option<Asker> {
-        self.asker.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Returns the owner, if the command is a task whose end was not reported yet.
+    pub(crate) fn owner(&self) -> Option<TaskOwner> {
+        self.owner.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns who is to be told of its end: once, and only of a task.
-    pub(crate) fn asker(&self) -> Option<Asker> {
-        self.asker.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// Takes the owner, so that the end of a task is reported once. `None` for a command that is no task.
+    pub(crate) fn take_owner(&self) -> Option<TaskOwner> {
+        self.owner.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// How far it is, now.
-    pub(crate) fn progress(&self) -> MutexGuard<'_, Progress> {
+    /// Locks and returns the progress.
+    pub(crate) fn progress(&self) -> MutexGuard<'_, JobProgress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until it is over, until `until`, or until `cancel`; returns whether it is over.
+    /// Waits until the command has ended, until `until`, or until `cancel`. Returns whether the command has ended.
     pub(crate) fn wait(self: &Arc<Self>, until: Instant, cancel: &Cancel) -> bool {
         let waker = Waker::from(Arc::new(Notify(Arc::clone(self))));
         let mut cancelled = std::pin::pin!(cancel.cancelled());
@@ -106,7 +107,7 @@ impl Job {
             if progress.finished.is_some() {
                 return true;
             }
-            // Asking may wake at once, and waking takes the same lock.
+            // Polling may call the waker at once, and the waker takes the same lock.
             drop(progress);
             if cancelled.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
                 return false;
@@ -123,19 +124,20 @@ impl Job {
         }
     }
 
+    /// Stores how the command ended and wakes those who wait for it.
     pub(crate) fn finish(&self, finished: Result<Finished, ToolError>) {
         self.progress().finished = Some(finished);
         self.changed.notify_all();
     }
 }
 
-/// Wakes whoever waits for a job.
+/// Wakes those who wait for a job.
 struct Notify(Arc<Job>);
 
 impl Wake for Notify {
     fn wake(self: Arc<Self>) {
-        // Under the lock, so that it cannot fall between a look and the wait.
-        let _held = self.0.progress();
+        // The lock is held so that the wakeup cannot fall between a check and the wait.
+        let _progress = self.0.progress();
         self.0.changed.notify_all();
     }
 }

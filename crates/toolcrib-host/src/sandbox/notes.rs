@@ -1,13 +1,13 @@
-//! What a reader should be told about a command beside what it printed: why it was not started, which
-//! limit it ran into, that it waited for someone to type.
+//! What the reader of a command's result should know beside its output: why it was not started, which limit it hit,
+//! that it waited for input.
 
 use toolcrib_core::command::{End, Finished, Limit, Mechanism, Strike, Usage, show_bytes};
 use toolcrib_core::{ErrorKind, ToolError};
 
 use super::config::CommandLimits;
-use toolcrib_inside::wire::Step;
+use toolcrib_inside::wire::StartStep;
 
-/// What programs say when they may not have more memory.
+/// What programs print when they get no more memory.
 const OUT_OF_MEMORY: [&str; 6] = [
     "Cannot allocate memory",
     "MemoryError",
@@ -17,8 +17,8 @@ const OUT_OF_MEMORY: [&str; 6] = [
     "out of memory",
 ];
 
-/// What programs say when they may not start another process.
-const NO_MORE_PROCESSES: [&str; 5] = [
+/// What programs print when they cannot start another process.
+const OUT_OF_PROCESSES: [&str; 5] = [
     "can't start new thread",
     "fork: retry: Resource temporarily unavailable",
     "fork: Resource temporarily unavailable",
@@ -26,8 +26,8 @@ const NO_MORE_PROCESSES: [&str; 5] = [
     "spawn EAGAIN",
 ];
 
-/// What programs say when they would have asked someone.
-const WOULD_ASK: [&str; 12] = [
+/// What programs print when they want a person to type something.
+const WANTS_INPUT: [&str; 12] = [
     "a terminal is required to read the password",
     "a password is required",
     "could not read Username",
@@ -42,23 +42,23 @@ const WOULD_ASK: [&str; 12] = [
     "Inappropriate ioctl for device",
 ];
 
-/// Adds to a finished command what can be told about it.
-pub(crate) fn add(finished: &mut Finished, limits: &CommandLimits, most_processes: u64) {
+/// Adds the limit that a finished command hit, and notes for its reader.
+pub(crate) fn add_to(finished: &mut Finished, limits: &CommandLimits, most_processes: u64) {
     let code = finished.end.exit_code();
-    let said = |words: &[&str]| words.iter().any(|word| finished.stderr.text.contains(word));
+    let printed = |words: &[&str]| words.iter().any(|word| finished.stderr.text.contains(word));
     let has_failed = code != 0;
     if finished.strike.is_none() {
-        let (out_of_memory, no_more) = (said(&OUT_OF_MEMORY), said(&NO_MORE_PROCESSES));
+        let (out_of_memory, no_more) = (printed(&OUT_OF_MEMORY), printed(&OUT_OF_PROCESSES));
         let peak = finished.usage.peak_memory;
         let by = Mechanism::Rlimit;
         let cpu = finished.usage.cpu_us / 1_000_000;
         let is_signal = |signal: i32| finished.end == End::Signalled(signal);
         finished.strike = match code {
-            // Bash says so for a child of its own.
-            153 if is_signal(libc::SIGXFSZ) || said(&["File size limit exceeded"]) => {
+            // Bash ends with this code for a child of its own.
+            153 if is_signal(libc::SIGXFSZ) || printed(&["File size limit exceeded"]) => {
                 Some(strike(Limit::FileSize, limits.file_size, None, by))
             }
-            _ if has_failed && said(&["File too large", "File size limit exceeded"])
+            _ if has_failed && printed(&["File too large", "File size limit exceeded"])
                 || was_ended_for_size(&finished.stderr.text) =>
             {
                 Some(strike(Limit::FileSize, limits.file_size, None, by))
@@ -66,7 +66,7 @@ pub(crate) fn add(finished: &mut Finished, limits: &CommandLimits, most_processe
             152 if cpu + 2 >= limits.cpu_seconds => {
                 Some(strike(Limit::Cpu, limits.cpu_seconds, Some(cpu), by))
             }
-            _ if has_failed && said(&["Too many open files"]) => {
+            _ if has_failed && printed(&["Too many open files"]) => {
                 Some(strike(Limit::OpenFiles, limits.open_files, None, by))
             }
             _ if has_failed && out_of_memory => {
@@ -78,12 +78,14 @@ pub(crate) fn add(finished: &mut Finished, limits: &CommandLimits, most_processe
             _ => None,
         };
     }
-    if let (None, false, Some((limit, allowed, used))) =
-        (&finished.strike, has_failed, hinted(&finished.stderr.text, &finished.usage, limits))
-    {
+    if let (None, false, Some((limit, allowed, used))) = (
+        &finished.strike,
+        has_failed,
+        suspected_limit(&finished.stderr.text, &finished.usage, limits),
+    ) {
         let (name, allowed, used) = (limit.as_str(), limit.show(allowed), limit.show(used));
         finished.notes.push(format!(
-            "a part of the command may have run into the limit on {name}, by what it printed: allowed {allowed}, \
+            "a part of the command may have hit the limit on {name}, judging by its output: allowed {allowed}, \
              used {used}"
         ));
     }
@@ -92,37 +94,43 @@ pub(crate) fn add(finished: &mut Finished, limits: &CommandLimits, most_processe
         finished.notes.push(strike.sentence());
     }
     if let End::Signalled(signal) = finished.end {
-        finished.notes.push(format!("the command died by signal {signal}{}", name_of(signal)));
-    }
-    if has_failed && said(&["No space left on device"]) {
-        let size = show_bytes(limits.scratch);
         finished
             .notes
-            .push(format!("there is no space left: /tmp and the home have {size} each here"));
+            .push(format!("the command was killed by signal {signal}{}", signal_name(signal)));
     }
-    if has_failed && said(&WOULD_ASK) {
+    if has_failed && printed(&["No space left on device"]) {
+        let size = show_bytes(limits.scratch);
+        finished.notes.push(format!(
+            "no space left: /tmp and the home folder have {size} each in the sandbox"
+        ));
+    }
+    if has_failed && printed(&WANTS_INPUT) {
         finished.notes.push(
-            "the command wanted someone to type: there is no terminal and nothing on stdin here; \
-             give it what it needs by arguments or files"
+            "the command wanted input: there is no terminal and no stdin in the sandbox; \
+             pass what it needs as arguments or in files"
                 .to_owned(),
         );
     }
 }
 
-/// The limit that a part of a command ran into, by what it printed, though the whole ended well: what is allowed,
-/// and what was used. Anyone can print that, so it is no more than a hint.
-fn hinted(said: &str, usage: &Usage, limits: &CommandLimits) -> Option<(Limit, u64, u64)> {
-    let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
+/// Returns the limit that a part of the command may have hit although the whole succeeded, with what is allowed and
+/// what was used. It is only a hint, because any program can print such words.
+fn suspected_limit(
+    printed: &str,
+    usage: &Usage,
+    limits: &CommandLimits,
+) -> Option<(Limit, u64, u64)> {
+    let has = |words: &[&str]| words.iter().any(|word| printed.contains(word));
     if has(&OUT_OF_MEMORY) {
         return Some((Limit::Memory, limits.memory, usage.peak_memory));
     }
-    has(&NO_MORE_PROCESSES).then_some((Limit::Processes, limits.processes, usage.processes))
+    has(&OUT_OF_PROCESSES).then_some((Limit::Processes, limits.processes, usage.processes))
 }
 
-/// Whether bash says that a process of its own was ended for the size of a file: its number stands before it. What
-/// came after that may have ended well.
-fn was_ended_for_size(said: &str) -> bool {
-    said.lines().any(|line| {
+/// Whether bash reports that one of its processes was ended because of the size of a file. Bash prints the number
+/// of the process before the words. What ran after that may have succeeded.
+fn was_ended_for_size(printed: &str) -> bool {
+    printed.lines().any(|line| {
         let before =
             line.split("File size limit exceeded").next().filter(|it| it.len() < line.len());
         let number = before.and_then(|it| it.split_whitespace().next_back());
@@ -134,13 +142,13 @@ fn strike(limit: Limit, allowed: u64, used: Option<u64>, by: Mechanism) -> Strik
     Strike { limit, allowed, used, by }
 }
 
-fn name_of(signal: i32) -> &'static str {
+fn signal_name(signal: i32) -> &'static str {
     match signal {
-        libc::SIGSEGV => " (SIGSEGV: it touched memory that is not its own)",
-        libc::SIGABRT => " (SIGABRT: it gave itself up)",
+        libc::SIGSEGV => " (SIGSEGV: invalid memory access)",
+        libc::SIGABRT => " (SIGABRT: it aborted)",
         libc::SIGKILL => " (SIGKILL: the kernel or another process ended it)",
         libc::SIGTERM => " (SIGTERM)",
-        libc::SIGSYS => " (SIGSYS: it made a call to the kernel that is forbidden here)",
+        libc::SIGSYS => " (SIGSYS: a system call that the sandbox forbids)",
         libc::SIGXFSZ => " (SIGXFSZ: a file grew past the limit)",
         libc::SIGXCPU => " (SIGXCPU: its processor time ran out)",
         libc::SIGPIPE => " (SIGPIPE)",
@@ -151,68 +159,78 @@ fn name_of(signal: i32) -> &'static str {
     }
 }
 
-/// Words why a command was not started.
-pub(crate) fn not_started(step: Step, why: &str, errno: Option<i32>) -> ToolError {
-    if step == Step::Shield {
+/// Returns the error for a command that could not be started.
+pub(crate) fn not_started(step: StartStep, why: &str, errno: Option<i32>) -> ToolError {
+    if step == StartStep::Shield {
         let message =
-            format!("the command was not run: what is protected was moved meanwhile: {why}");
+            format!("the command was not run: a protected file was moved meanwhile: {why}");
         return ToolError::new(ErrorKind::Io, message).hint("try again");
     }
-    if step == Step::Verify {
-        let message = format!("the command was not run: its sandbox is not as it should be: {why}");
+    if step == StartStep::Verify {
+        let message = format!("the command was not run: its sandbox failed its checks: {why}");
         return ToolError::new(ErrorKind::Unavailable, message)
             .hint("try again; `toolcrib doctor` shows what is in force")
             .with("reason", "sandbox_unavailable");
     }
     if is_of_sandbox(step) {
         let (mechanism, fix) = match step {
-            Step::Landlock => ("landlock", "use a kernel from 6.2 on with Landlock among its LSMs"),
-            Step::Seccomp => ("seccomp", "use a kernel with CONFIG_SECCOMP_FILTER"),
-            Step::Spawn => ("bubblewrap", "install the package `bubblewrap`"),
+            StartStep::Landlock => {
+                ("landlock", "use a kernel from 6.2 on with Landlock among its LSMs")
+            }
+            StartStep::Seccomp => ("seccomp", "use a kernel with CONFIG_SECCOMP_FILTER"),
+            StartStep::Spawn => ("bubblewrap", "install the package `bubblewrap`"),
             _ => ("sandbox", "run `toolcrib doctor`"),
         };
         return unavailable(mechanism, why, fix);
     }
     match (step, errno) {
-        (Step::Directory, _) => {
+        (StartStep::Directory, _) => {
             ToolError::new(ErrorKind::NotFound, format!("the command cannot start in {why}"))
         }
         (_, Some(libc::E2BIG)) => {
-            ToolError::new(ErrorKind::TooLarge, "the command is longer than the kernel takes")
-                .hint("write it to a file of the workspace and run that")
+            ToolError::new(ErrorKind::TooLarge, "the command is longer than the kernel accepts")
+                .hint("write the command to a file in the workspace and run that file")
         }
         _ => ToolError::new(ErrorKind::NotFound, format!("the command cannot be run: {why}"))
             .with("reason", "command_not_found"),
     }
 }
 
-/// Words that a command came without a handle to end it by.
+/// Returns the error for a command that we received no handle to end it with.
 pub(crate) fn no_handle() -> ToolError {
-    ToolError::new(ErrorKind::Unavailable, "the command was not run: too many files are open here")
-        .hint("let toolcrib open more files (`ulimit -n`), or run less at once")
+    ToolError::new(
+        ErrorKind::Unavailable,
+        "the command was not run: Toolcrib has too many files open",
+    )
+    .hint("raise the limit on open files (`ulimit -n`), or run fewer commands at once")
 }
 
-/// Words that bubblewrap failed before anything of ours ran inside.
-pub(crate) fn no_sandbox(said: &str) -> ToolError {
-    let said = said.trim();
-    let (mechanism, fix) = if said.contains("user namespace") || said.contains("uid map") {
+/// Returns the error for a bubblewrap that failed before our first process ran inside. `printed` is what it printed.
+pub(crate) fn no_sandbox(printed: &str) -> ToolError {
+    let printed = printed.trim();
+    let (mechanism, fix) = if printed.contains("user namespace") || printed.contains("uid map") {
         (
             "user namespaces",
-            "let ordinary users make them: sysctl user.max_user_namespaces above 0, \
+            "allow ordinary users to make user namespaces: set sysctl user.max_user_namespaces above 0, \
              kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0",
         )
-    } else if said.contains("Creating new namespace failed") {
-        ("user namespaces", "let ordinary users make them: sysctl user.max_user_namespaces above 0")
+    } else if printed.contains("Creating new namespace failed") {
+        (
+            "user namespaces",
+            "allow ordinary users to make user namespaces: set sysctl user.max_user_namespaces above 0",
+        )
     } else {
         ("bubblewrap", "run `toolcrib doctor`")
     };
-    let why = if said.is_empty() { "bubblewrap ended without a word" } else { said };
+    let why = if printed.is_empty() { "bubblewrap ended without a message" } else { printed };
     unavailable(mechanism, why, fix)
 }
 
-/// Words that a mechanism is missing, so that nothing is run.
+/// Returns the error for a command that is not run because a mechanism of the sandbox is missing.
 pub(crate) fn unavailable(mechanism: &str, why: &str, fix: &str) -> ToolError {
-    let message = format!("no sandbox, so the command was not run: {mechanism} is missing ({why})");
+    let message = format!(
+        "the command was not run, because the sandbox is not available: {mechanism} is missing ({why})"
+    );
     ToolError::new(ErrorKind::Unavailable, message)
         .hint(format!("{fix}; `toolcrib doctor` shows what is in force"))
         .with("reason", "sandbox_unavailable")
@@ -220,6 +238,91 @@ pub(crate) fn unavailable(mechanism: &str, why: &str, fix: &str) -> ToolError {
 }
 
 /// Whether a step of starting belongs to the sandbox, not to the command.
-fn is_of_sandbox(step: Step) -> bool {
-    !matches!(step, Step::Directory | Step::Exec)
+fn is_of_sandbox(step: StartStep) -> bool {
+    !matches!(step, StartStep::Directory | StartStep::Exec)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use toolcrib_core::command::{ChangedFiles, Printed};
+
+    use super::*;
+
+    const LIMITS: CommandLimits = CommandLimits {
+        memory: 1 << 30,
+        processes: 64,
+        cpu_seconds: 10,
+        task_time: Duration::from_secs(60),
+        file_size: 1 << 20,
+        growth: 1 << 30,
+        files: 1000,
+        open_files: 256,
+        output: 1 << 20,
+        saved: 1 << 20,
+        scratch: 1 << 20,
+    };
+
+    /// Returns a command that ended so and printed `stderr`, with its limit and notes added.
+    fn finished(end: End, stderr: &str) -> Finished {
+        let stderr = Printed { text: stderr.to_owned(), ..Printed::default() };
+        let mut finished = Finished {
+            end,
+            stdout: Printed::default(),
+            stderr,
+            strike: None,
+            notes: Vec::new(),
+            usage: Usage::default(),
+            elapsed: Duration::ZERO,
+            touched: ChangedFiles::default(),
+        };
+        add_to(&mut finished, &LIMITS, 1);
+        finished
+    }
+
+    #[track_caller]
+    fn check_limit(end: End, stderr: &str, expect: Option<Limit>) {
+        let struck = finished(end, stderr).strike.map(|strike| strike.limit);
+        assert_eq!(struck, expect, "{end:?} {stderr}");
+    }
+
+    #[test]
+    fn failed_command_names_the_limit_it_hit() {
+        check_limit(End::Exited(1), "MemoryError", Some(Limit::Memory));
+        check_limit(End::Exited(1), "bash: fork: Cannot fork", Some(Limit::Processes));
+        check_limit(End::Exited(1), "Too many open files", Some(Limit::OpenFiles));
+        check_limit(End::Exited(1), "write: File too large", Some(Limit::FileSize));
+        check_limit(End::Signalled(libc::SIGXFSZ), "", Some(Limit::FileSize));
+        check_limit(End::Exited(1), "no such file", None);
+    }
+
+    #[test]
+    fn successful_command_only_gets_a_hint() {
+        let finished = finished(End::Exited(0), "MemoryError");
+        assert!(finished.strike.is_none());
+        assert!(finished.notes[0].contains("may have hit the limit on memory"));
+    }
+
+    #[test]
+    fn notes_explain_signals_missing_input_and_full_disks() {
+        for (end, stderr, expect) in [
+            (End::Signalled(libc::SIGSEGV), "", "killed by signal 11 (SIGSEGV"),
+            (End::Exited(1), "EOF when reading a line", "the command wanted input"),
+            (End::Exited(1), "No space left on device", "no space left"),
+        ] {
+            let notes = finished(end, stderr).notes;
+            assert!(notes.iter().any(|note| note.contains(expect)), "{notes:?}");
+        }
+        assert!(finished(End::Exited(0), "EOF when reading a line").notes.is_empty());
+    }
+
+    #[test]
+    fn errors_name_the_mechanism_and_the_fix() {
+        let err = no_sandbox("bwrap: No permissions to create new user namespace");
+        assert_eq!(err.context["missing"], "user namespaces");
+        assert!(err.hint.is_some_and(|hint| hint.contains("toolcrib doctor")));
+        let err = not_started(StartStep::Exec, "`nope`: not found", None);
+        assert_eq!(err.kind, ErrorKind::NotFound);
+    }
 }

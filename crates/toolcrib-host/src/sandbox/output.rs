@@ -1,5 +1,5 @@
-//! What a command prints: read to the end whatever its length, head and tail kept, all of it saved up
-//! to a bound, lines that a terminal program overwrote folded into their last state.
+//! The output of a command: read to the end however long it is, head and tail kept for the answer, all of it saved
+//! up to a bound. Lines that a terminal program overwrote are folded into their last state.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -10,34 +10,34 @@ use std::path::{Path, PathBuf};
 
 use toolcrib_core::command::{Printed, Stream};
 
-/// A line longer than this is not held back to see whether it will be overwritten.
-const LONGEST_LINE: usize = 64 << 10;
+/// A line longer than this is not held back until it is known whether the program overwrites it.
+const LONGEST_HELD_LINE_BYTES: usize = 64 << 10;
 
-/// What is printed to one stream.
+/// Collects one output stream of a command.
 pub(crate) struct Collector {
-    kept: Kept,
+    kept: HeadAndTail,
     line: Vec<u8>,
-    /// The last byte was a carriage return: the next one tells what it meant.
+    /// The last byte was a carriage return. The next byte tells what it meant.
     is_returned: bool,
     bytes: u64,
     lines: u64,
     ends_line: bool,
-    /// Bytes that were overwritten on their line.
+    /// How many bytes were overwritten on their line.
     folded: u64,
-    saved: Saved,
+    saved: SavedOutput,
 }
 
 /// The beginning and the end of a stream.
-struct Kept {
+struct HeadAndTail {
     half: usize,
     head: Vec<u8>,
     tail: VecDeque<u8>,
-    /// Bytes that went through the tail and out of it.
+    /// How many bytes dropped out of the tail.
     lost: u64,
 }
 
-/// Where a stream is saved: nothing is on disk before there is something to save.
-struct Saved {
+/// The file that a stream is saved in. It is made when there is something to save.
+struct SavedOutput {
     path: PathBuf,
     file: Option<File>,
     bytes: u64,
@@ -46,11 +46,11 @@ struct Saved {
 }
 
 impl Collector {
-    /// Keeps `keep` bytes for the answer, and saves up to `most` in `folder`.
+    /// Creates a collector that keeps `keep` bytes for the answer, and saves up to `most` bytes in `folder`.
     pub(crate) fn new(stream: Stream, keep: usize, folder: &Path, most: u64) -> Self {
         let path = folder.join(stream.as_str());
         Self {
-            kept: Kept {
+            kept: HeadAndTail {
                 half: (keep / 2).max(1),
                 head: Vec::new(),
                 tail: VecDeque::new(),
@@ -62,11 +62,11 @@ impl Collector {
             lines: 0,
             ends_line: true,
             folded: 0,
-            saved: Saved { path, file: None, bytes: 0, most, has_failed: false },
+            saved: SavedOutput { path, file: None, bytes: 0, most, has_failed: false },
         }
     }
 
-    /// Takes what was read.
+    /// Takes the next bytes of the stream.
     pub(crate) fn take(&mut self, bytes: &[u8]) {
         let Some(last) = bytes.last() else { return };
         self.saved.write(bytes);
@@ -89,7 +89,7 @@ impl Collector {
             self.kept.push(&bytes[..whole]);
         }
         self.line.extend_from_slice(&bytes[whole..]);
-        if self.line.len() > LONGEST_LINE {
+        if self.line.len() > LONGEST_HELD_LINE_BYTES {
             self.flush();
         }
     }
@@ -97,10 +97,10 @@ impl Collector {
     fn take_byte(&mut self, byte: u8) {
         if self.is_returned {
             self.is_returned = false;
-            // A line end of the other system, or the start of the line over again.
+            // Either the line end of another system, or the line starts over.
             match byte {
                 b'\n' => self.line.push(b'\r'),
-                // Once more is no more than once.
+                // A second carriage return has no further effect.
                 b'\r' => self.folded += 1,
                 _ => {
                     self.folded += self.line.len() as u64 + 1;
@@ -116,7 +116,7 @@ impl Collector {
             }
             _ => self.line.push(byte),
         }
-        if self.line.len() > LONGEST_LINE {
+        if self.line.len() > LONGEST_HELD_LINE_BYTES {
             self.flush();
         }
     }
@@ -126,24 +126,24 @@ impl Collector {
         self.line.clear();
     }
 
-    /// How much was printed.
+    /// Returns how many bytes were printed.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Returns what was printed so far. `rest` says how what is left out can be read.
+    /// Returns what was printed so far. `rest` says how to read what is left out.
     pub(crate) fn printed(&self, rest: &str) -> Printed {
         let lines = self.lines + u64::from(!self.ends_line);
         let tail: Vec<u8> = self.kept.tail.iter().chain(&self.line).copied().collect();
         let (head, half) = (self.kept.head.as_slice(), self.kept.half);
         let mut text = String::new();
         let is_whole = self.kept.lost == 0;
-        if is_whole && weight(head) + weight(&tail) <= 2 * half {
-            // Together: a character may lie across the two.
+        if is_whole && json_bytes(head) + json_bytes(&tail) <= 2 * half {
+            // Shown together, because a character may be split between the two.
             show(&[head, &tail].concat(), &mut text);
             return Printed { text, bytes: self.bytes, lines, is_cut: false };
         }
-        // What was not long enough for a tail is cut in the middle all the same.
+        // Output that never filled the tail is cut in the middle all the same.
         let both = [head, &tail].concat();
         let (head, tail) = if is_whole { (&both[..], &both[..]) } else { (head, &tail[..]) };
         let head = &head[..whole_lines_head(head, half)];
@@ -152,7 +152,7 @@ impl Collector {
         let lost = (self.bytes - folded).saturating_sub((head.len() + tail.len()) as u64);
         let count = |bytes: &[u8]| memchr::memchr_iter(b'\n', bytes).count() as u64;
         let shown = count(head) + count(tail) + u64::from(!self.ends_line);
-        let (lost_lines, how) = (lines.saturating_sub(shown), self.saved.note(rest));
+        let (lost_lines, how) = (lines.saturating_sub(shown), self.saved.rest_hint(rest));
         show(head, &mut text);
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
@@ -163,7 +163,7 @@ impl Collector {
     }
 }
 
-impl Kept {
+impl HeadAndTail {
     fn push(&mut self, bytes: &[u8]) {
         let room = self.half.saturating_sub(self.head.len());
         let (first, rest) = bytes.split_at(room.min(bytes.len()));
@@ -185,7 +185,7 @@ impl Kept {
     }
 }
 
-impl Saved {
+impl SavedOutput {
     fn write(&mut self, bytes: &[u8]) {
         let room = usize::try_from(self.most.saturating_sub(self.bytes)).unwrap_or(usize::MAX);
         let bytes = &bytes[..bytes.len().min(room)];
@@ -197,17 +197,18 @@ impl Saved {
         }
         match self.file.as_mut().map(|file| file.write_all(bytes)) {
             Some(Ok(())) => self.bytes += bytes.len() as u64,
-            // A full disk must not end the command; the answer says what is missing.
+            // A full disk must not end the command. The answer says that saving failed.
             _ => self.has_failed = true,
         }
     }
 
-    fn note(&self, rest: &str) -> String {
+    /// Returns the sentence that says how to read what is left out.
+    fn rest_hint(&self, rest: &str) -> String {
         if self.has_failed {
-            return "saving them failed".to_owned();
+            return "saving the output failed".to_owned();
         }
         if self.bytes == self.most {
-            return format!("the first {} bytes of all are saved: {rest}", self.most);
+            return format!("only the first {} bytes are saved: {rest}", self.most);
         }
         rest.to_owned()
     }
@@ -223,28 +224,29 @@ fn create(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
 }
 
-/// How many bytes a byte takes in a reply, which is JSON.
-fn weight_of(byte: u8) -> usize {
+/// Returns how many bytes a byte takes in a reply, which is JSON.
+fn json_bytes_of(byte: u8) -> usize {
     match byte {
         b'\n' | b'\r' | b'\t' | b'"' | b'\\' => 2,
         0..0x20 => 6,
-        // Part of a character, or shown as `\xNN`; the dearer of the two is rare.
+        // Part of a character, or shown as `\xNN`. The latter takes more, and is rare.
         _ => 1,
     }
 }
 
-fn weight(bytes: &[u8]) -> usize {
-    let odd: usize = bytes.utf8_chunks().map(|chunk| chunk.invalid().len() * 4).sum();
-    odd + bytes.iter().map(|byte| weight_of(*byte)).sum::<usize>()
+/// Returns how many bytes the text of `bytes` takes in a reply.
+fn json_bytes(bytes: &[u8]) -> usize {
+    let invalid: usize = bytes.utf8_chunks().map(|chunk| chunk.invalid().len() * 4).sum();
+    invalid + bytes.iter().map(|byte| json_bytes_of(*byte)).sum::<usize>()
 }
 
-/// How much of a beginning has room: whole lines of it, unless the cut line is most of it.
+/// Returns how much of the beginning fits into `room`: whole lines, unless the cut line makes up most of it.
 fn whole_lines_head(bytes: &[u8], room: usize) -> usize {
     let mut end = bytes.len();
-    while weight(&bytes[..end]) > room {
-        end = end * room / weight(&bytes[..end]);
+    while json_bytes(&bytes[..end]) > room {
+        end = end * room / json_bytes(&bytes[..end]);
     }
-    // Not in the middle of a character.
+    // Do not cut in the middle of a character.
     while end > 0 && end < bytes.len() && bytes[end] & 0xc0 == 0x80 {
         end -= 1;
     }
@@ -252,11 +254,12 @@ fn whole_lines_head(bytes: &[u8], room: usize) -> usize {
     if lines < end / 2 { end } else { lines }
 }
 
-/// Where the part of an end begins that has room: at a line, unless the cut line is most of it.
+/// Returns where the part of the end begins that fits into `room`: at a line, unless the cut line makes up most of
+/// it.
 fn whole_lines_tail(bytes: &[u8], room: usize) -> usize {
     let mut start = 0;
-    while weight(&bytes[start..]) > room {
-        let keep = (bytes.len() - start) * room / weight(&bytes[start..]);
+    while json_bytes(&bytes[start..]) > room {
+        let keep = (bytes.len() - start) * room / json_bytes(&bytes[start..]);
         start = bytes.len() - keep;
     }
     while start < bytes.len() && start > 0 && bytes[start] & 0xc0 == 0x80 {
@@ -266,7 +269,7 @@ fn whole_lines_tail(bytes: &[u8], room: usize) -> usize {
     if line - start > (bytes.len() - start) / 2 { start } else { line }
 }
 
-/// Shows bytes as text; those that are none as `\xNN`.
+/// Appends bytes as text; bytes that are not UTF-8 become `\xNN`.
 pub(crate) fn show(bytes: &[u8], text: &mut String) {
     for chunk in bytes.utf8_chunks() {
         text.push_str(chunk.valid());

@@ -1,11 +1,11 @@
-//! What a running command uses, added up over every process below its first one.
+//! What a running command uses, summed over every process below its first one.
 
 use std::fs;
 
 use rustix::process::Pid;
 use toolcrib_inside::{field, transferred};
 
-/// What all processes of a command use together.
+/// The sums of all processes of a command.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sample {
     first: i32,
@@ -17,7 +17,7 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// Looks at `first` and everything below it, until there are more than `most`.
+    /// Sums up `first` and every process below it, until there are more than `most`.
     pub(crate) fn take(first: Pid, most: u64) -> Self {
         let first = first.as_raw_nonzero().get();
         let mut sample = Self { first, ..Self::default() };
@@ -28,7 +28,7 @@ impl Sample {
         sample
     }
 
-    /// The memory of the same processes, with what several of them share counted once. Costly.
+    /// Returns the memory of the same processes, with shared memory counted once. Costly.
     pub(crate) fn exact_memory(&self) -> u64 {
         let mut total = 0;
         walk(self.first, |pid| {
@@ -40,7 +40,7 @@ impl Sample {
 
     fn add(&mut self, pid: i32) {
         let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return };
-        // The name, in parentheses, can hold anything; what comes after it is numbers.
+        // The name, in parentheses, can contain anything. After it come numbers only.
         let Some((_, fields)) = stat.rsplit_once(')') else { return };
         let fields: Vec<&str> = fields.split_whitespace().collect();
         let field = |number: usize| {
@@ -57,7 +57,7 @@ impl Sample {
     }
 }
 
-/// Calls `visit` for a process and everything below it, for as long as it wants more.
+/// Calls `visit` for a process and every process below it, as long as `visit` returns true.
 fn walk(first: i32, mut visit: impl FnMut(i32) -> bool) {
     let mut open = vec![first];
     while let Some(pid) = open.pop() {
@@ -68,7 +68,7 @@ fn walk(first: i32, mut visit: impl FnMut(i32) -> bool) {
     }
 }
 
-/// A process's memory, of what it shares only its part. What cannot be asked counts in full.
+/// Returns the memory of a process with its share of shared memory. What the kernel does not tell counts in full.
 fn proportional_memory(pid: i32) -> u64 {
     let Ok(rollup) = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")) else {
         return private_memory(pid);
@@ -79,7 +79,7 @@ fn proportional_memory(pid: i32) -> u64 {
     (kib("Pss_Anon:") + kib("Pss_Shmem:") + kib("SwapPss:") + tables) * 1024
 }
 
-/// A process's memory that comes from no file; what it shares with others in full.
+/// Returns the memory of a process that is not backed by files, with shared memory in full.
 fn private_memory(pid: i32) -> u64 {
     let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else { return 0 };
     let kib = |name: &str| field(&status, name);

@@ -1,4 +1,4 @@
-//! Which program reads a command's text.
+//! The program that runs a command's text.
 
 use std::path::{Path, PathBuf};
 
@@ -8,11 +8,15 @@ use toolcrib_core::{ErrorKind, ToolError};
 use super::config::Operator;
 use toolcrib_inside::PROXY_PORT;
 
-/// Where shells are looked for: folders that commands see and no command can change.
-const FOLDERS: [&str; 4] = ["/usr/bin", "/bin", "/usr/local/bin", "/opt/microsoft/powershell/7"];
+/// The folders that shells are searched in: commands see them, and no command can change them.
+const SHELL_FOLDERS: [&str; 4] =
+    ["/usr/bin", "/bin", "/usr/local/bin", "/opt/microsoft/powershell/7"];
 
-/// Fails if the text cannot be handed to any program.
-pub(crate) fn check(request: &CommandRequest, most: usize) -> Result<(), ToolError> {
+/// The longest text of a command: the kernel takes no longer argument.
+const MOST_TEXT_BYTES: usize = (128 << 10) - 1;
+
+/// Fails if the text cannot be passed to any program.
+pub(crate) fn check(request: &CommandRequest) -> Result<(), ToolError> {
     let bad = |message: &str, hint: &str| {
         Err(ToolError::new(ErrorKind::BadArgs, message).hint(hint.to_owned()))
     };
@@ -23,13 +27,13 @@ pub(crate) fn check(request: &CommandRequest, most: usize) -> Result<(), ToolErr
         return bad("the command is empty", "give the command to run");
     }
     if request.text.contains('\0') {
-        return bad("the command holds a NUL character", "leave it out");
+        return bad("the command contains a NUL character", "remove it");
     }
-    if request.text.len() > most {
+    if request.text.len() > MOST_TEXT_BYTES {
         let message =
-            format!("the command has {} bytes, and {most} are the most", request.text.len());
+            format!("the command has {} bytes; the limit is {MOST_TEXT_BYTES}", request.text.len());
         return Err(ToolError::new(ErrorKind::TooLarge, message)
-            .hint("write it to a file of the workspace and run that"));
+            .hint("write the command to a file in the workspace and run that file"));
     }
     Ok(())
 }
@@ -51,7 +55,7 @@ pub(crate) fn arguments(
         Shell::Bash => find("bash").map(|bash| words(&bash, &["--noprofile", "--norc", "-c"])),
         Shell::Own => {
             let own = operator.shell.as_deref().filter(|shell| {
-                FOLDERS.iter().any(|folder| shell.parent() == Some(Path::new(folder)))
+                SHELL_FOLDERS.iter().any(|folder| shell.parent() == Some(Path::new(folder)))
                     && shell.is_file()
             });
             let shell =
@@ -61,7 +65,7 @@ pub(crate) fn arguments(
                 Some("zsh") => &["-f", "-c"],
                 Some("fish") => &["--no-config", "-c"],
                 Some("sh" | "dash" | "ksh" | "mksh" | "ash") => &["-c"],
-                // A shell whose options are not known might read a profile.
+                // A shell whose options we do not know might read a profile.
                 _ => return find("sh").map(|sh| words(&sh, &["-c"])),
             };
             Ok(words(&shell, options))
@@ -80,16 +84,17 @@ pub(crate) fn arguments(
     }
 }
 
+/// Returns the path of a shell in [`SHELL_FOLDERS`].
 fn find(name: &str) -> Result<PathBuf, ToolError> {
     let found =
-        FOLDERS.iter().map(|folder| Path::new(folder).join(name)).find(|path| path.is_file());
+        SHELL_FOLDERS.iter().map(|folder| Path::new(folder).join(name)).find(|path| path.is_file());
     found.ok_or_else(|| {
         ToolError::new(ErrorKind::Unavailable, format!("`{name}` is not installed on this machine"))
             .hint(format!("install `{name}`"))
     })
 }
 
-/// How programs find the way out.
+/// Returns the environment variables that lead programs to the proxy.
 pub(crate) fn proxy_environment() -> Vec<String> {
     let address = format!("http://127.0.0.1:{PROXY_PORT}");
     let mut all: Vec<String> =

@@ -1,5 +1,5 @@
-//! The way to the launcher: one process, started from one thread that lives as long as it does, since
-//! the kernel ends it with that thread.
+//! The connection to the launcher. One thread starts the launcher and lives as long as it does, because the kernel
+//! ends the launcher with that thread.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -19,7 +19,7 @@ pub(crate) struct Spawner {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Why there is no launcher: the mechanism that is missing, and what was said.
+/// Why there is no launcher: the mechanism that is missing, and the message.
 pub(crate) struct NoLauncher {
     pub(crate) mechanism: String,
     pub(crate) why: String,
@@ -32,11 +32,11 @@ impl NoLauncher {
 }
 
 impl Spawner {
-    /// Starts the launcher and hands it what it needs.
+    /// Starts the launcher and sends it what it needs.
     pub(crate) fn start(setup: &Setup) -> Result<Self, NoLauncher> {
         let failed = |err: io::Error| NoLauncher::new("launcher", err);
         let (socket, theirs) = wire::pair().map_err(failed)?;
-        let (told, hear) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let thread = thread::Builder::new()
             .name("spawner".to_owned())
             .spawn(move || {
@@ -50,16 +50,16 @@ impl Spawner {
                         .stderr(Stdio::null())
                         .spawn()
                 };
-                // Made and not executable, it is no more use than not made.
+                // A helper in memory may exist and still not be executable. Then our own program takes its place.
                 let started = spawn(&Helper::new()).or_else(|_| spawn(&Helper::own()));
                 drop(theirs);
                 let child = match started {
                     Ok(child) => {
-                        let _ = told.send(Ok(()));
+                        let _ = sender.send(Ok(()));
                         Some(child)
                     }
                     Err(err) => {
-                        let _ = told.send(Err(err));
+                        let _ = sender.send(Err(err));
                         None
                     }
                 };
@@ -68,7 +68,7 @@ impl Spawner {
                 }
             })
             .map_err(failed)?;
-        match hear.recv() {
+        match receiver.recv() {
             Ok(Ok(())) => {}
             Ok(Err(err)) => return Err(failed(err)),
             Err(err) => return Err(NoLauncher::new("launcher", err)),
@@ -82,7 +82,7 @@ impl Spawner {
         }
     }
 
-    /// Has a command started, with these far ends of control, stdout and stderr.
+    /// Asks the launcher to start a command. `ends` are the far ends of control, stdout and stderr.
     pub(crate) fn launch(&self, launch: &Launch, ends: [BorrowedFd<'_>; 3]) -> io::Result<()> {
         wire::send(self.socket.as_fd(), launch, &ends)
     }
@@ -90,7 +90,7 @@ impl Spawner {
 
 impl Drop for Spawner {
     fn drop(&mut self) {
-        // The launcher ends every command and goes; its thread sees it off.
+        // The launcher ends every command and itself; its thread waits for that.
         let _ = rustix::net::shutdown(&self.socket, Shutdown::Both);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

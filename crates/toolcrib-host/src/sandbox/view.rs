@@ -1,5 +1,5 @@
-//! What a command sees: a root of its own, with the system read-only, scratch space of fixed size, the
-//! operator's toolchains, and the workspace.
+//! The file system that a command sees: a root of its own, with the system read-only, scratch space of fixed size,
+//! the operator's toolchains, and the workspace.
 
 use std::fs;
 use std::io;
@@ -10,34 +10,35 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 
 use super::config::{Operator, Profile, SandboxRules};
-use super::etc;
+use super::etc::{self, Network};
+use super::state_folder::SandboxFolder;
 use toolcrib_inside::wire::{Nested, Staged, User};
 use toolcrib_inside::{Shield, staged_place};
 
-/// Folders of the system that commands read.
-const SYSTEM: [&str; 9] =
+/// Folders of the system that commands can read.
+const SYSTEM_FOLDERS: [&str; 9] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store"];
 
-/// Where programs are looked for, beside the operator's own places.
-const PATH: [&str; 6] =
+/// Folders that programs are searched in, after the operator's own.
+const PATH_FOLDERS: [&str; 6] =
     ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
-/// The home of commands whose operator has none that could be shown.
-const OTHER_HOME: &str = "/home/toolcrib";
+/// The home of commands if the operator has none that could be shown.
+const FALLBACK_HOME: &str = "/home/toolcrib";
 
-/// One mount that does not come from the system's own folders.
-struct Bind {
+/// A mount of something outside the system's folders.
+struct BindMount {
     handle: OwnedFd,
     source: PathBuf,
     target: PathBuf,
     is_directory: bool,
-    is_writable: bool,
+    access: Access,
     owner: Option<User>,
 }
 
-/// What every command of a sandbox sees.
-pub(crate) struct View {
-    binds: Vec<Bind>,
+/// What every command of a workspace sees.
+pub(crate) struct SandboxView {
+    binds: Vec<BindMount>,
     roots: usize,
     system: Vec<String>,
     scratch: u64,
@@ -46,19 +47,20 @@ pub(crate) struct View {
     pub(crate) environment: Vec<String>,
 }
 
-/// Where our own folders for commands are.
-pub(crate) struct Folders {
-    pub(crate) etc: PathBuf,
-    pub(crate) caches: PathBuf,
+/// What commands may do with a mount.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    ReadOnly,
+    Writable,
 }
 
-impl View {
-    /// Looks up everything that commands are to see.
+impl SandboxView {
+    /// Opens everything that commands are to see.
     pub(crate) fn new(
         rules: &SandboxRules,
         operator: &Operator,
         roots: &[(&Path, BorrowedFd<'_>)],
-        folders: &Folders,
+        folder: &SandboxFolder,
     ) -> io::Result<Self> {
         let is_root = rustix::process::geteuid().is_root();
         let user = match (is_root, rules.profile) {
@@ -67,7 +69,7 @@ impl View {
         };
         let home = match &operator.home {
             Some(home) if home.is_absolute() && home.parent().is_some() => home.clone(),
-            _ => PathBuf::from(OTHER_HOME),
+            _ => PathBuf::from(FALLBACK_HOME),
         };
         let mut view = Self {
             binds: Vec::new(),
@@ -81,25 +83,27 @@ impl View {
         for (path, handle) in roots {
             view.add_root(path, *handle)?;
         }
-        let mounted = etc::prepare(&folders.etc, &view.home, !rules.egress.is_empty())?;
-        view.add(&folders.etc, Path::new("/etc"), false)?;
+        let network = if rules.egress.is_empty() { Network::None } else { Network::Egress };
+        let etc = folder.etc();
+        let mounted = etc::prepare(&etc, &view.home, network)?;
+        view.add(&etc, Path::new("/etc"), Access::ReadOnly)?;
         for source in mounted {
-            view.add(&source, &source, false)?;
+            view.add(&source, &source, Access::ReadOnly)?;
         }
         let mut toolchains = Vec::new();
         for name in &rules.toolchains {
             let path = view.home.join(name);
-            // What is not there, or is a link to somewhere else, is not shown.
+            // A folder that is missing, or is a link to somewhere else, is not shown.
             if fs::symlink_metadata(&path).is_ok_and(|meta| !meta.is_symlink()) {
-                view.add(&path, &path, false)?;
+                view.add(&path, &path, Access::ReadOnly)?;
                 toolchains.push(path);
             }
         }
         for name in &rules.caches {
-            let source = folders.caches.join(name.replace('/', "%"));
+            let source = folder.caches().join(name.replace('/', "%"));
             fs::create_dir_all(&source)?;
             let target = view.home.join(name);
-            view.add(&source, &target, true)?;
+            view.add(&source, &target, Access::Writable)?;
         }
         view.environment = environment(operator, &view.home, &toolchains);
         Ok(view)
@@ -108,41 +112,41 @@ impl View {
     fn add_root(&mut self, path: &Path, handle: BorrowedFd<'_>) -> io::Result<()> {
         let meta = rustix::fs::fstat(handle)?;
         let owner = User { uid: meta.st_uid, gid: meta.st_gid };
-        self.binds.push(Bind {
+        self.binds.push(BindMount {
             handle: handle.try_clone_to_owned()?,
             source: path.to_owned(),
             target: path.to_owned(),
             is_directory: true,
-            is_writable: true,
+            access: Access::Writable,
             owner: self.mapped(owner),
         });
         Ok(())
     }
 
-    fn add(&mut self, source: &Path, target: &Path, is_writable: bool) -> io::Result<()> {
+    fn add(&mut self, source: &Path, target: &Path, access: Access) -> io::Result<()> {
         let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let handle = rustix::fs::open(source, flags, Mode::empty())?;
         let meta = fs::metadata(source)?;
         let owner = User { uid: meta.uid(), gid: meta.gid() };
-        self.binds.push(Bind {
+        self.binds.push(BindMount {
             handle,
             source: source.to_owned(),
             target: target.to_owned(),
             is_directory: meta.is_dir(),
-            is_writable,
-            owner: if is_writable { self.mapped(owner) } else { None },
+            access,
+            owner: if access == Access::Writable { self.mapped(owner) } else { None },
         });
         Ok(())
     }
 
-    /// Returns whose files a command's are to be: nothing if it is that user already.
+    /// Returns the owner that the files of a command are mapped to, or `None` if the command already is that user.
     fn mapped(&self, owner: User) -> Option<User> {
         self.user.filter(|user| user.uid != owner.uid).map(|_| owner)
     }
 
-    /// What the launcher is to stage.
+    /// Returns what the launcher has to stage.
     pub(crate) fn staged(&self) -> io::Result<Vec<Staged>> {
-        let staged = |bind: &Bind| {
+        let staged = |bind: &BindMount| {
             let meta = rustix::fs::fstat(&bind.handle)?;
             Ok(Staged {
                 source: bind.source.display().to_string(),
@@ -154,21 +158,25 @@ impl View {
         self.binds.iter().map(staged).collect()
     }
 
-    /// Where a command may write.
+    /// Returns the folders that a command may write to.
     pub(crate) fn writable(&self) -> Vec<String> {
-        let binds = self.binds.iter().filter(|bind| bind.is_writable).map(|bind| &bind.target);
+        let binds = self
+            .binds
+            .iter()
+            .filter(|bind| bind.access == Access::Writable)
+            .map(|bind| &bind.target);
         let scratch = [Path::new("/tmp"), Path::new("/dev/shm"), &self.home];
         let all = binds.map(PathBuf::as_path).chain(scratch);
         all.map(|path| path.display().to_string()).collect()
     }
 
-    /// Bubblewrap's options for one command. What is shielded comes with the roots, and roots within roots
-    /// with those.
+    /// Returns bubblewrap's options for one command. Shields, and roots within roots, are already mounted in the
+    /// staged roots.
     pub(crate) fn options(&self) -> Vec<String> {
         self.options_from(&[], staged_place, |number| self.outer(number).is_none())
     }
 
-    /// The root that a root is in.
+    /// Returns the innermost root that contains the root with this number.
     fn outer(&self, number: usize) -> Option<usize> {
         let target = &self.binds[number].target;
         let is_around = |other: &usize| {
@@ -179,7 +187,7 @@ impl View {
         around.max_by_key(|other| self.binds[*other].target.components().count())
     }
 
-    /// The roots that are in others, the innermost first.
+    /// Returns the roots that are within other roots, the innermost first.
     pub(crate) fn nested(&self) -> io::Result<Vec<Nested>> {
         let mut all = Vec::new();
         for inner in 0..self.roots {
@@ -194,7 +202,7 @@ impl View {
         Ok(all)
     }
 
-    /// The same by the paths that everything really has, with these shields on each root.
+    /// Returns the options with the real paths of everything, and with these shields on each root.
     pub(crate) fn plain_options(&self, shields: &[&[Shield]]) -> Vec<String> {
         self.options_from(shields, |number| self.binds[number].source.clone(), |_| true)
     }
@@ -212,22 +220,22 @@ impl View {
         options.add(["--size", "67108864", "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]);
         options.add(["--size", &scratch, "--tmpfs", "/tmp", "--symlink", "/tmp", "/var/tmp"]);
         options.add(["--size", &scratch, "--tmpfs", &home, "--dir", "/run"]);
-        // The workspace last, over whatever else is at its place.
+        // The workspace comes last, over whatever else is at its place.
         let (roots, others) = self.binds.split_at(self.roots);
         for (number, bind) in others.iter().enumerate() {
-            options.bind(bind.is_writable, &source(number + roots.len()), &bind.target);
+            options.bind(bind.access, &source(number + roots.len()), &bind.target);
         }
-        // An outer root before one within it, and what is shielded after all of them.
+        // An outer root comes before the roots within it, and the shields come after all roots.
         let mut order: Vec<usize> = (0..roots.len()).filter(|number| is_wanted(*number)).collect();
         order.sort_by_key(|number| roots[*number].target.components().count());
         for number in &order {
-            options.bind(true, &source(*number), &roots[*number].target);
+            options.bind(Access::Writable, &source(*number), &roots[*number].target);
         }
         for number in order {
             let (from, target) = (source(number), &roots[number].target);
             for shield in shields.get(number).copied().unwrap_or_default() {
-                let is_writable = !shield.is_read_only;
-                options.bind(is_writable, &from.join(&shield.path), &target.join(&shield.path));
+                let access = if shield.is_read_only { Access::ReadOnly } else { Access::Writable };
+                options.bind(access, &from.join(&shield.path), &target.join(&shield.path));
             }
         }
         options.add(["--remount-ro", "/"]);
@@ -235,6 +243,7 @@ impl View {
     }
 }
 
+/// Options of bubblewrap, word by word.
 struct Options(Vec<String>);
 
 impl Options {
@@ -242,13 +251,16 @@ impl Options {
         self.0.extend(words.map(str::to_owned));
     }
 
-    fn bind(&mut self, is_writable: bool, source: &Path, target: &Path) {
-        let how = if is_writable { "--bind" } else { "--ro-bind" };
-        self.add([how, &source.display().to_string(), &target.display().to_string()]);
+    fn bind(&mut self, access: Access, source: &Path, target: &Path) {
+        let option = match access {
+            Access::ReadOnly => "--ro-bind",
+            Access::Writable => "--bind",
+        };
+        self.add([option, &source.display().to_string(), &target.display().to_string()]);
     }
 }
 
-/// The namespaces, and the system's own folders.
+/// Returns the options for the namespaces and for the system's folders.
 fn system() -> Vec<String> {
     let mut options = Options(Vec::new());
     options.add([
@@ -271,7 +283,7 @@ fn system() -> Vec<String> {
         "--hostname",
         "toolcrib",
     ]);
-    for folder in SYSTEM {
+    for folder in SYSTEM_FOLDERS {
         match fs::read_link(folder) {
             Ok(target) => options.add(["--symlink", &target.display().to_string(), folder]),
             Err(_) if Path::new(folder).is_dir() => options.add(["--ro-bind", folder, folder]),
@@ -281,8 +293,8 @@ fn system() -> Vec<String> {
     options.0
 }
 
-/// Returns who commands are when we are the superuser: the workspace's owner, if that is someone else,
-/// so that nothing needs to be mapped; else the user from the settings.
+/// Returns the user that commands run as when Toolcrib is the superuser: the owner of the workspace, if that is
+/// another user, so that no owners need to be mapped; else the user from the settings.
 fn commands_user(roots: &[(&Path, BorrowedFd<'_>)], user: u32) -> io::Result<User> {
     if let Some((_, handle)) = roots.first() {
         let meta = rustix::fs::fstat(handle)?;
@@ -293,17 +305,17 @@ fn commands_user(roots: &[(&Path, BorrowedFd<'_>)], user: u32) -> io::Result<Use
     Ok(User { uid: user, gid: user })
 }
 
-/// The whole environment of a command.
+/// Returns the whole environment of a command.
 fn environment(operator: &Operator, home: &Path, toolchains: &[PathBuf]) -> Vec<String> {
     let mut path: Vec<String> = Vec::new();
-    // The operator's order, as far as commands can see it; then the system's.
-    let seen = |folder: &Path| {
+    // The operator's order comes first, as far as commands can see the folders, then the system's.
+    let is_visible = |folder: &Path| {
         folder.is_absolute()
             && (toolchains.iter().any(|toolchain| folder.starts_with(toolchain))
-                || SYSTEM.iter().any(|system| folder.starts_with(system)))
+                || SYSTEM_FOLDERS.iter().any(|system| folder.starts_with(system)))
     };
-    let own = operator.path.split(':').filter(|folder| seen(Path::new(folder)));
-    for folder in own.chain(PATH) {
+    let own = operator.path.split(':').filter(|folder| is_visible(Path::new(folder)));
+    for folder in own.chain(PATH_FOLDERS) {
         if !path.iter().any(|known| known == folder) {
             path.push(folder.to_owned());
         }
@@ -321,7 +333,8 @@ fn environment(operator: &Operator, home: &Path, toolchains: &[PathBuf]) -> Vec<
         "PAGER=cat".to_owned(),
         "GIT_PAGER=cat".to_owned(),
         "GIT_EDITOR=true".to_owned(),
-        // A folder that only looks like a repository, and a setting of one, run nothing.
+        // Git ignores folders that only look like a repository, and starts no file system monitor: the settings of
+        // either could name programs.
         "GIT_CONFIG_COUNT=2".to_owned(),
         "GIT_CONFIG_KEY_0=safe.bareRepository".to_owned(),
         "GIT_CONFIG_VALUE_0=explicit".to_owned(),

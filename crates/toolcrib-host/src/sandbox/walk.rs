@@ -1,4 +1,5 @@
-//! Everything below folders, by handles: names can be exchanged meanwhile, and be longer than a path may be.
+//! Walks everything below a folder by handles. Names can be exchanged meanwhile, and a path can be longer than the
+//! kernel takes.
 
 use std::ffi::{CStr, CString, OsStr};
 use std::ops::ControlFlow;
@@ -12,43 +13,43 @@ use rustix::fs::{
     AtFlags, Dir, FileType, Mode, OFlags, Statx, StatxFlags, StatxTimestamp, openat, statx,
 };
 
-/// Folders that hold what was made or fetched, and much of it: they come last.
-const BULKY: [&str; 5] = [".git", "node_modules", "target", ".venv", "__pycache__"];
+/// Folders that hold many built or downloaded files. They are walked last.
+const BULKY_FOLDERS: [&str; 5] = [".git", "node_modules", "target", ".venv", "__pycache__"];
 
-/// No more of them wait: each keeps a folder open.
-const MOST_WAITING: usize = 64;
+/// How many bulky folders may wait. Each one keeps a folder open.
+const MOST_WAITING_FOLDERS: usize = 64;
 
-/// One thing that is there.
-pub(crate) struct Found<'a> {
-    /// The folder it is in, below its root.
+/// One entry of a folder.
+pub(crate) struct WalkedEntry<'a> {
+    /// The folder of the entry, relative to the root.
     pub(crate) folder: &'a Path,
     pub(crate) name: &'a CStr,
     pub(crate) kind: FileType,
     meta: Statx,
 }
 
-impl Found<'_> {
-    /// Its path below its root.
+impl WalkedEntry<'_> {
+    /// Returns the path of the entry, relative to the root.
     pub(crate) fn path(&self) -> PathBuf {
         self.folder.join(OsStr::from_bytes(self.name.to_bytes()))
     }
 
-    /// Bytes that it takes.
+    /// Returns how many bytes the entry takes on disk.
     pub(crate) fn bytes(&self) -> u64 {
         self.meta.stx_blocks * 512
     }
 
-    /// When it was last changed in any way, since 1970.
+    /// Returns when content, mode, owner or names last changed (`ctime`), as the time since 1970.
     pub(crate) fn changed(&self) -> Duration {
         since_1970(self.meta.stx_ctime)
     }
 
-    /// When what is in it was last changed.
+    /// Returns when the content last changed (`mtime`).
     pub(crate) fn written(&self) -> Duration {
         since_1970(self.meta.stx_mtime)
     }
 
-    /// When it was made; where file systems do not know, when it was last changed.
+    /// Returns when the entry was made, or `ctime` where the file system does not know.
     pub(crate) fn made(&self) -> Duration {
         let is_known = self.meta.stx_mask & StatxFlags::BTIME.bits() != 0;
         if is_known { since_1970(self.meta.stx_btime) } else { self.changed() }
@@ -59,9 +60,11 @@ fn since_1970(time: StatxTimestamp) -> Duration {
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), time.tv_nsec)
 }
 
-/// Has `see` look at everything below `root`, until it has seen enough. Returns whether there were folders that
-/// could not be looked into.
-pub(crate) fn walk(root: OwnedFd, see: &mut dyn FnMut(&Found<'_>) -> ControlFlow<()>) -> bool {
+/// Calls `see` for everything below `root` until it breaks off. Returns whether some folders could not be read.
+pub(crate) fn walk(
+    root: OwnedFd,
+    see: &mut dyn FnMut(&WalkedEntry<'_>) -> ControlFlow<()>,
+) -> bool {
     let mut has_gaps = false;
     let mut open = vec![(Rc::new((root, PathBuf::new())), c".".to_owned())];
     let mut waiting: Vec<(Rc<(OwnedFd, PathBuf)>, CString)> = Vec::new();
@@ -89,14 +92,18 @@ pub(crate) fn walk(root: OwnedFd, see: &mut dyn FnMut(&Found<'_>) -> ControlFlow
             let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
             if let Ok(meta) = statx(&here.0, name, flags, wanted) {
                 let kind = FileType::from_raw_mode(meta.stx_mode.into());
-                if see(&Found { folder: &here.1, name, kind, meta }).is_break() {
+                if see(&WalkedEntry { folder: &here.1, name, kind, meta }).is_break() {
                     return has_gaps;
                 }
             }
             if entry.file_type() == FileType::Directory {
-                let is_bulky = BULKY.iter().any(|bulky| name.to_bytes() == bulky.as_bytes());
-                let queue =
-                    if is_bulky && waiting.len() < MOST_WAITING { &mut waiting } else { &mut open };
+                let is_bulky =
+                    BULKY_FOLDERS.iter().any(|bulky| name.to_bytes() == bulky.as_bytes());
+                let queue = if is_bulky && waiting.len() < MOST_WAITING_FOLDERS {
+                    &mut waiting
+                } else {
+                    &mut open
+                };
                 queue.push((Rc::clone(&here), name.to_owned()));
             }
         }

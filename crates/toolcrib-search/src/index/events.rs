@@ -1,4 +1,4 @@
-//! What happens to the tree, as file events tell it.
+//! File events applied to an index: what came, went and changed in the tree.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -6,52 +6,63 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, FileType, statat};
-use toolcrib_core::Ground;
+use toolcrib_core::SearchableTree;
 
-use super::{Index, Name, State};
-use crate::paths::{is_below, split};
-use crate::rules::{RULE_FILES, Source};
-use crate::walk::{Walk, absolute, is_gone, open_directory};
-use crate::watch::{Event, What, unwatch, watch_over};
+use crate::index::tree_index::Index;
+use crate::index::watcher::{FileEvent, FileEventKind, watch_directory};
+use crate::paths::{PathKey, is_below, split};
+use crate::scan::ignore_rules::{PathKind, RULE_FILES};
+use crate::scan::open::{absolute, is_gone, open_directory};
+use crate::scan::walk::TreeWalk;
 
-/// How many files new directories may bring, and how long one may take to be walked while everyone
-/// waits, before the whole tree is walked again instead.
-const MAX_NEW: usize = 5000;
-const MAX_TIME: Duration = Duration::from_millis(50);
+/// How many files new directories may bring before the whole tree is swept instead.
+const MAX_NEW_FILES: usize = 5000;
+
+/// How long the walk of a new directory may take, while every question waits, before the tree is swept instead.
+const MAX_NEW_WALK_TIME: Duration = Duration::from_millis(50);
+
+/// A name in a directory, of which an event tells.
+struct EventTarget<'a> {
+    directory: &'a [u8],
+    name: &'a [u8],
+    /// The path of the name.
+    path: &'a [u8],
+}
 
 impl Index {
-    /// Takes the events that have happened by now; returns whether the index is true.
-    pub(crate) fn refresh(&mut self, ground: &dyn Ground) -> bool {
-        for event in self.watch.take() {
-            if self.is_in_doubt {
-                // All will be walked again; but the queue must not fill up meanwhile.
+    /// Applies the events that have happened by now; returns whether the index is current.
+    pub(crate) fn refresh(&mut self, tree: &dyn SearchableTree) -> bool {
+        for event in self.watcher.take() {
+            if self.needs_sweep {
+                // The sweep will see everything; but the kernel's queue must not fill up meanwhile.
                 continue;
             }
-            self.apply(ground, &event);
+            self.apply(tree, &event);
         }
-        if !self.rules.are_fresh() || !self.sources.iter().all(Source::is_same) {
-            self.is_in_doubt = true;
+        if !self.rules.are_fresh() {
+            self.needs_sweep = true;
         }
-        !self.is_in_doubt
+        !self.needs_sweep
     }
 
-    fn apply(&mut self, ground: &dyn Ground, event: &Event) {
-        if event.what == What::Doubt {
-            self.is_in_doubt = true;
+    fn apply(&mut self, tree: &dyn SearchableTree, event: &FileEvent) {
+        if event.kind == FileEventKind::Lost {
+            self.needs_sweep = true;
             return;
         }
-        if event.what == What::Ended {
-            self.watched.remove(event.watch);
+        if event.kind == FileEventKind::WatchEnded {
+            self.watcher.forget(event.watch);
             return;
         }
-        let Some(directory) = self.watched.path(event.watch).map(<[u8]>::to_vec) else { return };
+        let directory = self.watcher.directories().path(event.watch);
+        let Some(directory) = directory.map(<[u8]>::to_vec) else { return };
         if event.name.is_empty() {
-            // The directory itself: its mode may have changed.
-            self.is_in_doubt = true;
+            // The event is about the directory itself: its mode may have changed.
+            self.needs_sweep = true;
             return;
         }
         if RULE_FILES.contains(&&*event.name) {
-            self.is_in_doubt |= !event.is_directory || event.what != What::Changed;
+            self.needs_sweep |= !event.is_directory || event.kind != FileEventKind::Modified;
             return;
         }
         let mut path = directory.clone();
@@ -59,155 +70,154 @@ impl Index {
             path.push(b'/');
         }
         path.extend_from_slice(&event.name);
-        let is_known_directory = self.directories.contains_key(&Name(path.as_slice().into()));
-        match (event.is_directory, event.what) {
-            // Its mode may have changed, and with it what can be seen in it.
-            (true, What::Changed) if is_known_directory => self.is_in_doubt = true,
-            (false, What::Changed) if self.find(&path).is_some() => {
+        let target = EventTarget { directory: &directory, name: &event.name, path: &path };
+        match (event.is_directory, event.kind) {
+            // The directory's mode may have changed, and with it what can be seen in it.
+            (true, FileEventKind::Modified) if self.covers(&path) => self.needs_sweep = true,
+            (false, FileEventKind::Modified) if self.find(&path).is_some() => {
                 if let Some(slot) = self.find(&path) {
-                    self.soil(slot);
+                    self.mark_dirty(slot);
                 }
             }
-            // A file that was made without a name goes by its number for ever, whatever it is called by
-            // now: it can be any of those in the directory.
-            (false, What::Changed) if is_number(&event.name) => self.soil_all_in(&directory),
-            _ => self.reconsider(ground, &directory, &event.name, &path, is_known_directory),
+            // The kernel calls a file that was made without a name by its inode number for ever, also after it got a
+            // name: it can be any file in the directory.
+            (false, FileEventKind::Modified) if is_inode_name(&event.name) => {
+                self.mark_all_dirty_in(&directory);
+            }
+            _ => self.reconsider(tree, &target),
         }
     }
 
-    /// Makes every file in a directory dirty.
-    fn soil_all_in(&mut self, directory: &[u8]) {
-        let (from, to) = self.listed_below(directory);
-        let listed = (from..to).filter(|slot| split(self.names.get(*slot)).0 == directory);
-        let added = self.added.iter().filter(|(name, _)| split(&name.0).0 == directory);
-        let slots: Vec<u32> =
-            listed.map(|slot| slot as u32).chain(added.map(|(_, slot)| *slot)).collect();
+    /// Marks every file in a directory dirty.
+    fn mark_all_dirty_in(&mut self, directory: &[u8]) {
+        let (from, to) = self.names.listed_below(directory);
+        let listed = (from..to).map(|slot| slot as u32);
+        let listed = listed.filter(|slot| split(self.names.path(*slot)).0 == directory);
+        let added = self.names.added().filter(|(path, _)| split(path.bytes()).0 == directory);
+        let slots: Vec<u32> = listed.chain(added.map(|(_, slot)| slot)).collect();
         for slot in slots {
-            if self.files[slot as usize].state != State::Gone {
-                self.soil(slot);
+            if self.is_there(slot) {
+                self.mark_dirty(slot);
             }
         }
     }
 
-    /// Looks at what has a name now, whatever an event says of it: of two that change places, both are
-    /// told to have come and then to have gone.
-    fn reconsider(
-        &mut self,
-        ground: &dyn Ground,
-        directory: &[u8],
-        name: &[u8],
-        path: &[u8],
-        is_known_directory: bool,
-    ) {
-        if is_known_directory {
+    /// Looks at what has a name now, whatever the event says: when two names are exchanged, the kernel reports both as
+    /// created and then as removed.
+    fn reconsider(&mut self, tree: &dyn SearchableTree, target: &EventTarget<'_>) {
+        let path = target.path;
+        if self.covers(path) {
             self.leave(path);
         }
-        self.barred.remove(&Name(path.into()));
-        let there = open_directory(ground, directory)
-            .and_then(|handle| statat(&handle, name, AtFlags::SYMLINK_NOFOLLOW));
+        self.unreadable.remove(&PathKey::new(path));
+        let there = open_directory(tree, target.directory)
+            .and_then(|handle| statat(&handle, target.name, AtFlags::SYMLINK_NOFOLLOW));
         match there.map(|meta| FileType::from_raw_mode(meta.st_mode)) {
             Ok(FileType::Directory) => {
                 self.remove(path);
-                self.enter(ground, directory, name, path);
+                self.enter(tree, target);
             }
             Ok(FileType::RegularFile) => {
                 if let Some(slot) = self.find(path) {
-                    self.soil(slot);
-                } else if !self.is_hidden(ground, directory, name, false) {
+                    self.mark_dirty(slot);
+                } else if !self.is_hidden(tree, target, PathKind::File) {
                     self.add(path);
                 }
             }
             Ok(_) => self.remove(path),
             Err(errno) if is_gone(errno) => self.remove(path),
-            // It may be there all the same.
-            Err(_) => self.is_in_doubt = true,
+            // The file may be there all the same.
+            Err(_) => self.needs_sweep = true,
         }
     }
 
     fn is_hidden(
         &self,
-        ground: &dyn Ground,
-        directory: &[u8],
-        name: &[u8],
-        is_directory: bool,
+        tree: &dyn SearchableTree,
+        target: &EventTarget<'_>,
+        kind: PathKind,
     ) -> bool {
-        let Some(known) = self.directories.get(&Name(directory.into())) else { return true };
-        let mut path = absolute(ground, directory);
+        let directory = target.directory;
+        let Some(known) = self.directories.get(&PathKey::new(directory)) else { return true };
+        let mut path = absolute(tree, directory);
         if path.last() != Some(&b'/') {
             path.push(b'/');
         }
-        path.extend_from_slice(name);
-        self.rules.hide(known.level.as_deref(), &path, is_directory)
-            || ground.hides(Path::new(OsStr::from_bytes(directory)), OsStr::from_bytes(name))
+        path.extend_from_slice(target.name);
+        let (directory, name) = (OsStr::from_bytes(directory), OsStr::from_bytes(target.name));
+        self.rules.hide(known.level.as_deref(), &path, kind)
+            || tree.is_hidden(Path::new(directory), name)
     }
 
-    /// A directory came, with all that is in it.
-    fn enter(&mut self, ground: &dyn Ground, directory: &[u8], name: &[u8], path: &[u8]) {
-        if self.is_hidden(ground, directory, name, true) {
+    /// Adds a directory that came, with everything in it.
+    fn enter(&mut self, tree: &dyn SearchableTree, target: &EventTarget<'_>) {
+        if self.is_hidden(tree, target, PathKind::Directory) {
             return;
         }
-        let level = self.directories.get(&Name(directory.into())).and_then(|it| it.level.clone());
-        let inotify = self.watch.handle();
-        let root = self.device;
+        let parent = self.directories.get(&PathKey::new(target.directory));
+        let level = parent.and_then(|it| it.level.clone());
+        let inotify = self.watcher.handle();
+        let device = self.device;
         let start = Instant::now();
-        let walk = Walk {
-            ground,
+        let walk = TreeWalk {
+            tree,
             rules: &self.rules,
             threads: 1,
             depth: usize::MAX,
-            stops: &|| start.elapsed() > MAX_TIME,
-            visit: &|handle| watch_over(inotify, handle, root),
+            is_stopped: &|| start.elapsed() > MAX_NEW_WALK_TIME,
+            visit: &|handle| Ok(watch_directory(inotify, handle, device)?),
         };
-        let Ok(walked) = walk.run(path, level) else {
-            self.is_in_doubt = true;
+        let Ok(walked) = walk.run(target.path, level) else {
+            self.needs_sweep = true;
             return;
         };
         let files = walked.paths();
-        if files.len() > MAX_NEW || self.added.len() > MAX_NEW || start.elapsed() > MAX_TIME {
-            self.is_in_doubt = true;
+        if files.len() > MAX_NEW_FILES
+            || self.names.added_len() > MAX_NEW_FILES
+            || start.elapsed() > MAX_NEW_WALK_TIME
+        {
+            self.needs_sweep = true;
             return;
         }
-        self.sources.extend(walked.sources);
-        self.barred.extend(walked.barred.into_iter().map(Name));
+        self.rules.add_sources(walked.sources);
+        self.unreadable.extend(walked.unreadable.into_iter().map(PathKey::from));
         for directory in walked.directories.into_iter().flatten() {
-            self.note_directory(&directory.path, directory.level, directory.mark);
+            self.add_directory(&directory.path, directory.level, directory.visitor_answer);
         }
         for path in files.iter() {
             self.add(path);
         }
     }
 
-    /// A directory went, with all that was in it.
+    /// Removes a directory that went, with everything that was in it.
     fn leave(&mut self, path: &[u8]) {
-        let from = Name(path.into());
-        let gone: Vec<Name> = self
+        let gone: Vec<PathKey> = self
             .directories
-            .range(from.clone()..)
-            .take_while(|(name, _)| is_below(&name.0, path))
-            .map(|(name, _)| name.clone())
+            .range(PathKey::new(path)..)
+            .map(|(key, _)| key)
+            .take_while(|key| is_below(key.bytes(), path))
+            .cloned()
             .collect();
-        for name in &gone {
-            if let Some(directory) = self.directories.remove(name) {
-                unwatch(self.watch.handle(), directory.watch);
-                self.watched.remove(directory.watch);
+        for key in &gone {
+            if let Some(directory) = self.directories.remove(key) {
+                self.watcher.remove(directory.watch);
             }
         }
         if gone.is_empty() {
             return;
         }
-        self.barred.retain(|name| !is_below(&name.0, path));
-        let (start, end) = self.listed_below(path);
-        let listed = (start..end).map(|slot| self.names.get(slot).to_vec());
-        let added = self.added.range(from..).map(|(name, _)| &*name.0);
-        let added = added.take_while(|name| is_below(name, path)).map(<[u8]>::to_vec);
+        self.unreadable.retain(|key| !is_below(key.bytes(), path));
+        let (start, end) = self.names.listed_below(path);
+        let listed = (start..end).map(|slot| self.names.path(slot as u32).to_vec());
+        let added = self.names.added_below(path).map(<[u8]>::to_vec);
         for path in listed.chain(added).collect::<Vec<_>>() {
             self.remove(&path);
         }
     }
 }
 
-/// Whether a name is what the kernel calls a file that has none.
-fn is_number(name: &[u8]) -> bool {
+/// Whether a name is what the kernel calls a file that has none: `#` and its inode number.
+fn is_inode_name(name: &[u8]) -> bool {
     name.strip_prefix(b"#")
         .is_some_and(|rest| !rest.is_empty() && rest.iter().all(u8::is_ascii_digit))
 }

@@ -139,7 +139,7 @@ static DECLARATION: Declaration = Declaration {
             args: r#"{"pattern": "main("}"#,
             reply: r#"{"error": "Invalid regex pattern: unclosed group",
                 "error_code": "INVALID_ARGUMENT", "context": {"position": 5, "hint":
-                "the fault is at character 5, `(`; to find the text as it stands, search for `main\\(`"}}"#,
+                "the error is at character 5, `(`; to search for this text literally, use `main\\(`"}}"#,
             leaves: &[],
         },
     ],

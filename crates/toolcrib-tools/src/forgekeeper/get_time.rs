@@ -38,7 +38,7 @@ static DECLARATION: Declaration = Declaration {
             before: &[],
             args: r#"{"zone": "UTC"}"#,
             reply: r#"{"ok": false, "error": "invalid_arguments",
-                "message": "no argument `zone`; there are none"}"#,
+                "message": "there is no argument `zone`; the tool takes none"}"#,
             leaves: &[],
         },
     ],

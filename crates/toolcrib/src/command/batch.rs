@@ -216,7 +216,7 @@ fn parse(bytes: &[u8]) -> BatchLine {
     };
     let args = params.args.map_or("{}", RawValue::get);
     let args = strict_json::parse(args.as_bytes())
-        .map_err(|reason| wrong("invalid arguments", &reason).hint("send one JSON object"));
+        .map_err(|error| wrong("invalid arguments", &error.message).hint("send one JSON object"));
     BatchLine { id: params.id.map_or("null", RawValue::get).to_owned(), tool: params.tool, args }
 }
 

@@ -127,10 +127,10 @@ pub(super) fn arguments(words: &[String]) -> Result<Value, ToolError> {
                 .take(most)
                 .read_to_end(&mut bytes)
                 .map_err(|err| unreadable(&format!("cannot read stdin: {err}")))?;
-            strict_json::parse(&bytes).map_err(|reason| unreadable(&reason))
+            strict_json::parse(&bytes).map_err(|error| unreadable(&error.message))
         }
         [text] if text.trim_start().starts_with(['{', '[']) => {
-            strict_json::parse(text.as_bytes()).map_err(|reason| unreadable(&reason))
+            strict_json::parse(text.as_bytes()).map_err(|error| unreadable(&error.message))
         }
         pairs => {
             let mut object = Map::new();
@@ -154,7 +154,7 @@ fn argument(pair: &str) -> Result<(String, Value), ToolError> {
     match key.strip_suffix(':') {
         Some(key) => {
             let value = strict_json::parse(text.as_bytes())
-                .map_err(|reason| unreadable(&format!("`{key}:=`: {reason}")))?;
+                .map_err(|error| unreadable(&format!("`{key}:=`: {}", error.message)))?;
             Ok((key.to_owned(), value))
         }
         None => Ok((key.to_owned(), Value::String(text.to_owned()))),

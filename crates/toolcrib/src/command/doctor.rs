@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 use toolcrib_core::escape;
-use toolcrib_host::{Enforced, Finding};
+use toolcrib_host::{Enforcement, SandboxFinding};
 
 use super::search::Facts;
 use super::setup::{open_options, warn};
@@ -17,15 +17,15 @@ use crate::wiring::{Diagnosis, toolset};
 /// The result of one check, as a line shows it.
 struct DoctorCheck {
     name: &'static str,
-    state: Enforced,
+    state: Enforcement,
     says: String,
 }
 
 impl DoctorCheck {
     fn of(name: &'static str, result: Result<String, &CliError>) -> Self {
         match result {
-            Ok(says) => Self { name, state: Enforced::Enforced, says },
-            Err(err) => Self { name, state: Enforced::Failed, says: err.to_string() },
+            Ok(says) => Self { name, state: Enforcement::Enforced, says },
+            Err(err) => Self { name, state: Enforcement::Failed, says: err.to_string() },
         }
     }
 
@@ -36,11 +36,11 @@ impl DoctorCheck {
     /// A check that cannot be made before the settings can be loaded.
     fn unknown(name: &'static str) -> Self {
         let says = "not checked, because it needs the settings".to_owned();
-        Self { name, state: Enforced::Unknown, says }
+        Self { name, state: Enforcement::Unknown, says }
     }
 
     fn is_good(&self) -> bool {
-        self.state == Enforced::Enforced
+        self.state == Enforcement::Enforced
     }
 }
 
@@ -54,7 +54,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &DoctorArgs) -> Exi
     };
     let sandbox = sandbox(&diagnosis);
     let is_well = checks.iter().all(DoctorCheck::is_good)
-        && sandbox.iter().all(|it| it.state == Enforced::Enforced);
+        && sandbox.iter().all(|it| it.state == Enforcement::Enforced);
     if args.json {
         let mut all: Map<String, Value> = checks
             .iter()
@@ -117,10 +117,10 @@ fn checks(diagnosis: &Diagnosis) -> Vec<DoctorCheck> {
 }
 
 /// Returns what was found out about the sandbox, or the one finding that it cannot be examined.
-fn sandbox(diagnosis: &Diagnosis) -> Vec<Finding> {
-    let unusable = |err: &CliError| Finding {
+fn sandbox(diagnosis: &Diagnosis) -> Vec<SandboxFinding> {
+    let unusable = |err: &CliError| SandboxFinding {
         name: "sandbox".to_owned(),
-        state: Enforced::Failed,
+        state: Enforcement::Failed,
         says: err.to_string(),
         fix: None,
     };
@@ -130,11 +130,11 @@ fn sandbox(diagnosis: &Diagnosis) -> Vec<Finding> {
     }
 }
 
-fn mark(terminal: Terminal, state: Enforced) -> String {
+fn mark(terminal: Terminal, state: Enforcement) -> String {
     match state {
-        Enforced::Enforced => terminal.paint(Paint::Good, "✓"),
-        Enforced::Missing | Enforced::Failed => terminal.paint(Paint::Bad, "✗"),
-        Enforced::Unknown => terminal.paint(Paint::Warn, "?"),
+        Enforcement::Enforced => terminal.paint(Paint::Good, "✓"),
+        Enforcement::Missing | Enforcement::Failed => terminal.paint(Paint::Bad, "✗"),
+        Enforcement::Unknown => terminal.paint(Paint::Warn, "?"),
     }
 }
 
@@ -142,7 +142,7 @@ fn line(terminal: Terminal, check: &DoctorCheck) -> String {
     format!("{} {:<10} {}", mark(terminal, check.state), check.name, escape::line(&check.says))
 }
 
-fn mechanism(terminal: Terminal, it: &Finding) -> Vec<String> {
+fn mechanism(terminal: Terminal, it: &SandboxFinding) -> Vec<String> {
     let mut lines = vec![format!("  {} {:<26} {}", mark(terminal, it.state), it.name, it.says)];
     if let Some(fix) = &it.fix {
         lines.push(format!("    {:<26} fix: {fix}", ""));

@@ -2,7 +2,7 @@
 
 use toolcrib_core::Commands;
 use toolcrib_core::command::{Lines, Stream};
-use toolcrib_host::Asker;
+use toolcrib_host::TaskOwner;
 
 use super::setup::open;
 use crate::cli::{Global, OutputArgs};
@@ -24,7 +24,7 @@ pub(super) fn run(
         Some(range) => lines(range)?,
         None => (1, u64::MAX),
     };
-    let commands = crib.sandbox().commands_for(Asker::nobody());
+    let commands = crib.sandbox().commands_for(TaskOwner::nobody());
     match commands.read(&args.call, stream, Lines { from, count, most: MOST_PRINTED_BYTES }) {
         Ok(excerpt) => {
             print(&excerpt.text);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use toolcrib_core::command::{CommandRequest, End, Finished, OnTimeout, Shell, Stream, show_bytes};
 use toolcrib_core::{Cancel, escape};
-use toolcrib_host::Tee;
+use toolcrib_host::OutputTee;
 
 use super::event_loop::{block_on, interrupted};
 use super::setup::open;
@@ -58,7 +58,7 @@ fn follow(crib: &Crib, request: CommandRequest) -> Result<RunResult, CliError> {
     let (sandbox, cancel) = (Arc::clone(crib.sandbox()), Cancel::default());
     let wanted = cancel.clone();
     block_on(async move {
-        let (tee, printed) = Tee::pair();
+        let (tee, printed) = OutputTee::pair();
         let unread = cancel.clone();
         // A slow reader of our output must not stop the supervision of the command.
         let writer = std::thread::spawn(move || {

@@ -1,12 +1,12 @@
-//! `toolcrib search`: the index of the workspace, seen and seen to.
+//! `toolcrib search`: shows, rebuilds and removes the search index of the workspace.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Value, json};
-use toolcrib_core::Ground;
-use toolcrib_search::{Ceiling, Engine, Phase, Status};
+use toolcrib_core::SearchableTree;
+use toolcrib_search::{Engine, IndexOptions, IndexStatus, Phase};
 
 use super::setup::{open, read_config};
 use crate::cli::{Global, SearchArgs, SearchCommand};
@@ -14,7 +14,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::settings::{Settings, key};
 use crate::terminal::{Terminal, complain, print_json, print_lines};
-use crate::wiring::index_limits;
+use crate::wiring::index_options;
 
 pub(super) fn run(
     global: &Global,
@@ -35,14 +35,14 @@ pub(super) fn run(
         }
         SearchCommand::Off => {
             let plans = read_config(global, terminal)?;
-            let folder = toolcrib_search::folder_of(&plans.state?, plans.root.path());
-            toolcrib_search::forget(&folder)
-                .and_then(|()| toolcrib_search::switch(&folder, false))
+            let folder = toolcrib_search::index_folder(&plans.state?, plans.root.path());
+            toolcrib_search::delete_index(&folder)
+                .and_then(|()| toolcrib_search::disable_index(&folder))
                 .map_err(|err| unwritable(&folder, &err))?;
             let root = plans.root.path().display();
             print_lines(&[format!(
-                "{root} has no search index any more; `toolcrib search rebuild` makes one. Processes \
-                 that run already keep theirs until they end."
+                "Removed the search index of {root}. `toolcrib search rebuild` makes a new one. Running \
+                 processes keep theirs until they end."
             )]);
             Ok(Exit::Done)
         }
@@ -54,42 +54,48 @@ fn rebuild(global: &Global, terminal: Terminal) -> Result<Exit, CliError> {
     let crib = open(global, terminal)?;
     let root = crib.workspace().search_roots().into_iter().next();
     let root = root.ok_or_else(|| CliError::usage("there is no workspace to index"))?;
-    let folder = toolcrib_search::folder_of(crib.state.folder(), root.path());
-    let Some(ceiling) = index_limits(&crib.settings, folder.clone()) else {
+    let folder = toolcrib_search::index_folder(crib.state.folder(), root.path());
+    let Some(options) = index_options(&crib.settings, folder.clone()) else {
         return Err(CliError::usage(
-            "the setting `search.index` is off; set it to `on` to have an index",
+            "the setting `search.index` is `off`, so no index is built; set it to `on`",
         ));
     };
-    let ceiling = Ceiling { starts_anew: true, ..ceiling };
+    let options = IndexOptions { ignores_saved: true, ..options };
     let start = Instant::now();
-    let engine = Engine::with(vec![(Arc::new(root) as Arc<dyn Ground>, Some(ceiling))]);
+    let engine = Engine::with(vec![(Arc::new(root) as Arc<dyn SearchableTree>, Some(options))]);
     engine.start();
     let status = watch(&engine, terminal);
     if let Phase::Off(why) = &status.phase {
-        terminal.fail(&format!("no index can be kept: {why}"), Some("search works by scanning"));
-        return Ok(Exit::Failed);
-    }
-    drop(engine);
-    if let Some(why) = &status.save_error {
-        let folder = folder.display();
         terminal.fail(
-            &format!("the index was built and could not be written to `{folder}`: {why}"),
-            Some("make room there, or set TOOLCRIB_STATE to another folder"),
+            &format!("the index cannot be built: {why}"),
+            Some("searches work without it, but each one scans all files"),
         );
         return Ok(Exit::Failed);
     }
-    toolcrib_search::switch(&folder, true).map_err(|err| unwritable(&folder, &err))?;
-    let kept = match status.kept_bytes {
-        0 => "nothing on disk: so few files are read in no time".to_owned(),
+    drop(engine);
+    if let Some(why) = &status.saving.error {
+        let folder = folder.display();
+        terminal.fail(
+            &format!("the index was built, but cannot be written to `{folder}`: {why}"),
+            Some("free some disk space, or set TOOLCRIB_STATE to another folder"),
+        );
+        return Ok(Exit::Failed);
+    }
+    toolcrib_search::enable_index(&folder).map_err(|err| unwritable(&folder, &err))?;
+    let saved = match status.saving.saved_bytes {
+        0 => "not saved, because so few files are read again quickly".to_owned(),
         bytes => format!("{} on disk", size(bytes)),
     };
-    let note =
-        if status.has_postings { "" } else { " (no room for them: every file is looked at)" };
+    let note = if status.has_postings {
+        ""
+    } else {
+        " (over the memory limit: each search opens every file)"
+    };
     print_lines(&[format!(
-        "Indexed {} files in {:.1} s: {} of postings{note}, {kept}",
-        grouped(status.files as u64),
+        "Indexed {} files in {:.1} s: {} of postings{note}, {saved}",
+        grouped(status.counts.files as u64),
         start.elapsed().as_secs_f64(),
-        size(status.postings as u64),
+        size(status.memory.postings as u64),
     )]);
     Ok(Exit::Done)
 }
@@ -97,73 +103,74 @@ fn rebuild(global: &Global, terminal: Terminal) -> Result<Exit, CliError> {
 fn unwritable(folder: &Path, err: &std::io::Error) -> CliError {
     let folder = folder.display();
     CliError::usage(format!(
-        "`{folder}` cannot be changed: {err}; set TOOLCRIB_STATE to a folder that can be written"
+        "`{folder}` cannot be written: {err}; set TOOLCRIB_STATE to a folder that you can write to"
     ))
 }
 
-/// Waits until an index is ready, showing how far it is.
-fn watch(engine: &Engine, terminal: Terminal) -> Status {
+/// Waits until the index is ready, and shows its progress.
+fn watch(engine: &Engine, terminal: Terminal) -> IndexStatus {
     let mut shown = Instant::now();
     loop {
-        let Some((_, status)) = engine.statuses().pop() else { return Status::default() };
-        if matches!(status.phase, Phase::Ready | Phase::Off(_)) && !status.is_saving {
+        let Some((_, status)) = engine.statuses().pop() else { return IndexStatus::default() };
+        if matches!(status.phase, Phase::Ready | Phase::Off(_)) && !status.saving.is_saving {
             return status;
         }
         if !terminal.is_quiet && shown.elapsed() > Duration::from_secs(1) {
             shown = Instant::now();
-            let done = status.done.min(status.to_do);
+            let progress = status.progress;
+            let done = progress.done.min(progress.to_do);
             complain(&match status.phase {
                 Phase::Reading => format!(
-                    "reading: {} of {} files",
+                    "reading files: {} of {}",
                     grouped(done as u64),
-                    grouped(status.to_do as u64)
+                    grouped(progress.to_do as u64)
                 ),
-                Phase::Ready => "writing it to disk".to_owned(),
-                _ => "walking the directories".to_owned(),
+                Phase::Ready => "writing the index to disk".to_owned(),
+                _ => "listing directories".to_owned(),
             });
         }
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
-/// What can be said of an index from outside the processes that use it.
+/// What is known of an index outside of the processes that use it.
 pub(super) struct Facts {
     root: PathBuf,
-    /// Why there is to be none, if so.
+    /// Why there is no index, if it is switched off.
     off: Option<&'static str>,
-    ceiling: u64,
-    kept: Option<toolcrib_search::Kept>,
-    live: Vec<toolcrib_search::Note>,
+    memory_limit: u64,
+    saved: Option<toolcrib_search::SavedIndex>,
+    live: Vec<toolcrib_search::PublishedStatus>,
     max_watches: Option<u64>,
 }
 
 impl Facts {
     pub(super) fn gather(settings: &Settings, state: &Path, root: &Path) -> Self {
-        let folder = toolcrib_search::folder_of(state, root);
+        let folder = toolcrib_search::index_folder(state, root);
         let off = if !settings.get(key::SEARCH_INDEX) {
             Some("by the setting `search.index`")
         } else {
-            toolcrib_search::is_off(&folder).then_some("by `toolcrib search off`")
+            toolcrib_search::is_index_disabled(&folder).then_some("by `toolcrib search off`")
         };
         let limit = std::fs::read_to_string("/proc/sys/fs/inotify/max_user_watches");
         Self {
             root: root.to_owned(),
             off,
-            ceiling: settings.get(key::SEARCH_MEMORY_BYTES),
-            kept: toolcrib_search::kept(&folder),
-            live: toolcrib_search::notes(&folder),
+            memory_limit: settings.get(key::SEARCH_MEMORY_BYTES),
+            saved: toolcrib_search::saved_index(&folder),
+            live: toolcrib_search::published_statuses(&folder),
             max_watches: limit.ok().and_then(|limit| limit.trim().parse().ok()),
         }
     }
 
     pub(super) fn json(&self) -> Value {
-        let age = |kept: &toolcrib_search::Kept| age(kept.written).as_secs();
+        let age = |saved: &toolcrib_search::SavedIndex| age(saved.written).as_secs();
         json!({
             "workspace": self.root.display().to_string(),
             "index": if self.off.is_some() { "off" } else { "on" },
             "off": self.off,
-            "memory_ceiling_bytes": self.ceiling,
-            "kept": self.kept.as_ref().map(|it| json!({"bytes": it.bytes, "age_s": age(it)})),
+            "memory_ceiling_bytes": self.memory_limit,
+            "kept": self.saved.as_ref().map(|it| json!({"bytes": it.bytes, "age_s": age(it)})),
             "live": self.live.iter().map(|it| json!({
                 "pid": it.pid, "phase": it.phase, "reason": it.reason, "files": it.files,
                 "directories": it.directories, "memory_bytes": it.memory,
@@ -177,27 +184,30 @@ impl Facts {
         let mut lines = vec![
             format!("workspace  {}", self.root.display()),
             match self.off {
-                Some(why) => format!("index      off, {why}; every search scans"),
+                Some(why) => format!("index      off, {why}; every search scans all files"),
                 None => {
-                    "index      on, in processes that answer many calls; one call on its own scans"
+                    "index      on, in processes that serve many calls; a single call scans all files"
                         .to_owned()
                 }
             },
-            match &self.kept {
-                Some(kept) => format!(
+            match &self.saved {
+                Some(saved) => format!(
                     "on disk    {}, written {} ago",
-                    size(kept.bytes),
-                    span(age(kept.written))
+                    size(saved.bytes),
+                    span(age(saved.written))
                 ),
                 None => "on disk    nothing".to_owned(),
             },
         ];
         if self.live.is_empty() {
-            lines.push("in memory  no process uses it now".to_owned());
+            lines.push("in memory  no process uses the index now".to_owned());
         }
         lines.extend(self.live.iter().map(|live| {
             if live.phase == "off" {
-                return format!("in memory  process {}: none, {}", live.pid, live.reason);
+                return format!(
+                    "in memory  process {}: no index, because {}",
+                    live.pid, live.reason
+                );
             }
             format!(
                 "in memory  process {}: {}, {} files, {} ({} postings, {} texts)",
@@ -209,23 +219,28 @@ impl Facts {
                 size(live.texts),
             )
         }));
-        lines.push(format!("ceiling    {} (search.memory_bytes)", size(self.ceiling)));
+        lines.push(format!(
+            "limit      {} of memory (search.memory_bytes)",
+            size(self.memory_limit)
+        ));
         let watched = self.live.iter().map(|live| live.directories).sum();
         let limit = self.max_watches.map_or_else(String::new, |limit| {
-            format!(", of at most {} (fs.inotify.max_user_watches)", grouped(limit))
+            format!(" of at most {} (fs.inotify.max_user_watches)", grouped(limit))
         });
         lines.push(format!(
-            "freshness  file events, taken before each answer; {} directories watched{limit}",
+            "freshness  file events are applied before each answer; {} directories watched{limit}",
             grouped(watched)
         ));
         lines
     }
 }
 
+/// Returns how long ago a time is.
 fn age(time: SystemTime) -> Duration {
     time.elapsed().unwrap_or_default()
 }
 
+/// Formats a duration in its largest unit.
 fn span(time: Duration) -> String {
     match time.as_secs() {
         seconds @ 0..=119 => format!("{seconds} s"),
@@ -235,6 +250,7 @@ fn span(time: Duration) -> String {
     }
 }
 
+/// Formats a size in bytes.
 fn size(bytes: u64) -> String {
     match bytes {
         0..=9_999 => format!("{bytes} B"),
@@ -243,7 +259,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// A number with a comma between thousands.
+/// Formats a number with a comma between thousands.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();

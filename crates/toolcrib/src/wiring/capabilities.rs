@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use toolcrib_core::{Call, Cancel, Catalogue, Clock, Commands, Ctx, Limits, Meter, ToolSettings};
-use toolcrib_host::{Asker, Root, Sandbox, Workspace};
+use toolcrib_host::{Root, Sandbox, TaskOwner, Workspace};
 use toolcrib_runtime::World;
 use toolcrib_tools::CATALOGUES;
 
@@ -136,7 +136,7 @@ impl World for Capabilities {
     fn enter(&self, catalogue: &str, tool: &str, call: &Call, cancel: &Cancel) -> Ctx {
         let own = self.catalogues.iter().find(|(name, _)| *name == catalogue).map(|(_, area)| area);
         let WorkArea { area, commands } = own.map_or(&self.workspace, |own| &own.work);
-        let asker = Asker { session: call.conversation().clone(), tool: tool.to_owned() };
+        let asker = TaskOwner { session: call.conversation().clone(), tool: tool.to_owned() };
         let commands = Arc::new(commands.commands_for(asker)) as Arc<dyn Commands>;
         Ctx {
             call: call.id.clone(),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use toolcrib_core::Clock;
-use toolcrib_host::{Finding, Root, SystemClock};
+use toolcrib_host::{Root, SandboxFinding, SystemClock};
 use toolcrib_ledger::{Journal, StateFolder};
 use toolcrib_shell::BashReader;
 
@@ -32,7 +32,7 @@ pub struct Diagnosis {
     /// How many rules are in force.
     pub rules: Result<usize, CliError>,
     /// What was found out about the sandbox.
-    pub sandbox: Result<Vec<Finding>, CliError>,
+    pub sandbox: Result<Vec<SandboxFinding>, CliError>,
     /// Whether a call could begin: everything opened together, as for a call.
     pub start: Result<(), CliError>,
 }
@@ -96,7 +96,7 @@ impl Opened<'_> {
         &self,
         root: Root,
         options: &OpenOptions,
-    ) -> (Result<PathBuf, CliError>, Result<Vec<Finding>, CliError>) {
+    ) -> (Result<PathBuf, CliError>, Result<Vec<SandboxFinding>, CliError>) {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
         let opener = RootOpener {
             settings: self.settings,

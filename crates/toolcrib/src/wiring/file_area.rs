@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use toolcrib_core::{Call, Cancel, Connection, Files, Ground, Search};
+use toolcrib_core::{Call, Cancel, Connection, Files, Search, SearchableTree};
 use toolcrib_host::Workspace;
-use toolcrib_search::{Ceiling, Engine};
+use toolcrib_search::{Engine, IndexOptions};
 
 use crate::settings::{Settings, key};
 
@@ -23,17 +23,17 @@ impl FileArea {
         settings: &Settings,
         index_state: Option<&Path>,
     ) -> Self {
-        let grounds = files.search_roots().into_iter().map(|root| {
-            let ground = Arc::new(root) as Arc<dyn Ground>;
-            let ceiling = index_state.and_then(|state| {
-                let folder = toolcrib_search::folder_of(state, ground.path());
-                index_limits(settings, folder).filter(|ceiling| {
-                    !ceiling.folder.as_deref().is_some_and(toolcrib_search::is_off)
+        let trees = files.search_roots().into_iter().map(|root| {
+            let tree = Arc::new(root) as Arc<dyn SearchableTree>;
+            let options = index_state.and_then(|state| {
+                let folder = toolcrib_search::index_folder(state, tree.path());
+                index_options(settings, folder).filter(|options| {
+                    !options.folder.as_deref().is_some_and(toolcrib_search::is_index_disabled)
                 })
             });
-            (ground, ceiling)
+            (tree, options)
         });
-        let search = Arc::new(Engine::with(grounds.collect()));
+        let search = Arc::new(Engine::with(trees.collect()));
         Self { files, search }
     }
 
@@ -53,16 +53,16 @@ impl FileArea {
     }
 }
 
-/// Returns the limits of an index that is kept in `folder`; nothing if the settings want no index.
-pub fn index_limits(settings: &Settings, folder: PathBuf) -> Option<Ceiling> {
+/// Returns the options of an index that is kept in `folder`; nothing if the settings want no index.
+pub fn index_options(settings: &Settings, folder: PathBuf) -> Option<IndexOptions> {
     if !settings.get(key::SEARCH_INDEX) {
         return None;
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    Some(Ceiling {
-        memory: settings.get(key::SEARCH_MEMORY_BYTES) as usize,
+    Some(IndexOptions {
+        max_memory_bytes: settings.get(key::SEARCH_MEMORY_BYTES) as usize,
         folder: Some(folder),
         threads: (cores / 2).max(1),
-        starts_anew: false,
+        ignores_saved: false,
     })
 }

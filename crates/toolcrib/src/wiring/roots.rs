@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolcrib_core::Clock;
-use toolcrib_host::{Root, Rules, UndoStore, Workspace};
+use toolcrib_host::{FileRules, Root, UndoStore, Workspace};
 
 use crate::error::{CliError, CliErrorKind};
 use crate::settings::Settings;
@@ -46,7 +46,7 @@ impl RootOpener<'_> {
 
     /// Returns a workspace of these roots, which are not checked.
     pub(super) fn workspace(&self, roots: Vec<Root>) -> Workspace {
-        let rules = Rules {
+        let rules = FileRules {
             hardlinks: self.settings.get(key::FILES_HARDLINKS),
             protected: self.settings.get(key::FILES_PROTECTED),
             undo_bytes: self.settings.get(key::UNDO_MAX_BYTES),

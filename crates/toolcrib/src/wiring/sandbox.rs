@@ -71,15 +71,15 @@ pub(super) fn record_tasks(
         if let Some(quota) = &quota {
             quota.spend(ended.usage.written_bytes, ended.elapsed, clock.now());
         }
-        let (call, tool) = (ended.call.clone(), &ended.asker.tool);
+        let (call, tool) = (ended.call.clone(), &ended.owner.tool);
         workspace.for_call(call, tool, Cancel::default()).resolve_snapshots();
         let elapsed_us = ended.elapsed.as_micros() as u64;
         // Nobody waits for a task, so nobody can be told that the record failed.
         let event = Event {
             at: clock.now(),
             call: &ended.call,
-            session: &ended.asker.session,
-            tool: &ended.asker.tool,
+            session: &ended.owner.session,
+            tool: &ended.owner.tool,
             moment: Moment::TaskEnded {
                 end: ended.end,
                 elapsed_us,

@@ -352,7 +352,7 @@ fn a_file_of_any_name_survives_its_neighbours_write() {
     for name in [".toolcrib-new~", ".toolcrib-0123456789ab~", ".toolcrib-x"] {
         assert_eq!(scratch.text(name), "precious");
     }
-    assert_eq!(write(&scratch, ".toolcrib-new~", "x").code, 1, "kept for files on their way");
+    assert_eq!(write(&scratch, ".toolcrib-new~", "x").code, 1, "reserved for temporary files");
     assert_eq!(scratch.text(".toolcrib-new~"), "precious");
 }
 

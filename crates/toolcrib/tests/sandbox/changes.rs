@@ -177,7 +177,7 @@ fn what_a_lost_command_did_is_told_and_can_be_taken_back() {
         // Somebody else may have changed it since, so that this is for a person to say.
         let id = told["call"].as_str().unwrap();
         let refused = scratch.run(["undo", id]);
-        assert!(refused.stderr.contains("nobody saw the end"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("did not see the command end"), "{}", refused.stderr);
         assert_eq!(scratch.text("a"), "after\n");
         assert_eq!(scratch.run(["undo", id, "--force"]).code, 0);
         assert_eq!(scratch.text("a"), "before");

@@ -132,7 +132,7 @@ fn a_death_by_signal_is_told_as_one() {
         ] {
             let reply = call(scratch, command, 60);
             assert_eq!(reply["exit_code"], code, "{command}: {reply}");
-            assert!(reply["notes"][0].as_str().unwrap().contains("died by signal"), "{reply}");
+            assert!(reply["notes"][0].as_str().unwrap().contains("killed by signal"), "{reply}");
         }
         // An exit code that only looks like one is not told as one.
         let reply = call(scratch, "exit 139", 60);
@@ -161,7 +161,7 @@ fn what_would_ask_someone_ends_at_once() {
             let reply = call(scratch, command, 60);
             assert!(reply["exit_code"].is_i64(), "{command}: {reply}");
             assert!(started.elapsed() < Duration::from_secs(20), "{command}: it waited");
-            let told = reply["notes"].to_string().contains("wanted someone to type");
+            let told = reply["notes"].to_string().contains("wanted input");
             assert_eq!(told, is_told, "{command}: {reply}");
         }
     });

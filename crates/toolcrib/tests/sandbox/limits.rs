@@ -18,7 +18,7 @@ fn check(setting: &str, command: &str, name: &str) {
         assert_eq!(reply["limit"]["name"], name, "{command}: {reply}");
         assert_ne!(reply["exit_code"], 0, "{command}: {reply}");
         let told = reply["notes"].to_string();
-        assert!(told.contains(&format!("the limit on {name} struck")), "{reply}");
+        assert!(told.contains(&format!("the limit on {name} was reached")), "{reply}");
         assert!(reply["limit"]["enforced_by"].is_string(), "{reply}");
     });
 }
@@ -284,7 +284,7 @@ fn a_limit_that_struck_before_the_end_is_told() {
         let setting = "sandbox.memory_bytes=300000000";
         let reply = call(scratch, setting, "python3 -c 'bytearray(50 << 30)'; true");
         let told = reply["notes"].to_string();
-        assert!(told.contains("may have run into the limit on memory"), "{reply}");
+        assert!(told.contains("may have hit the limit on memory"), "{reply}");
         assert_eq!((reply.get("limit"), &reply["exit_code"]), (None, &0.into()), "{reply}");
         let reply = call(scratch, setting, "python3 -c 'bytearray(5 << 20)'; true");
         assert!(reply.get("notes").is_none(), "{reply}");

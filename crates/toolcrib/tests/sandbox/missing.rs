@@ -202,5 +202,5 @@ fn the_superusers_degraded_profile_is_chosen_by_name() {
         ]
         .concat(),
     );
-    assert!(got.stderr.contains("the limit on processes struck"), "{}", got.stderr);
+    assert!(got.stderr.contains("the limit on processes was reached"), "{}", got.stderr);
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use toolcrib_core::command::{CommandRequest, OnTimeout, Ran, Shell};
 use toolcrib_core::{CallId, Cancel, Clock, Commands};
 use toolcrib_host::{
-    Asker, CommandLimits, Egress, Hardlinks, HostRule, Operator, Profile, Root, Rules, Sandbox,
-    SandboxRules, SharedSandbox, SystemClock, UndoStore, Workspace,
+    CommandLimits, Egress, FileRules, Hardlinks, HostRule, Operator, Profile, Root, Sandbox,
+    SandboxRules, SharedSandbox, SystemClock, TaskOwner, UndoStore, Workspace,
 };
 use toolcrib_ledger::{Journal, SnapshotStore, StateFolder};
 
@@ -60,7 +60,7 @@ pub(crate) fn place(hosts: &[&str], ports: Vec<u16>) -> Place {
     let work = folder.path().join("work");
     std::fs::create_dir(&work).unwrap();
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-    let rules = Rules { hardlinks: Hardlinks::Refuse, protected: Vec::new(), undo_bytes: 0 };
+    let rules = FileRules { hardlinks: Hardlinks::Refuse, protected: Vec::new(), undo_bytes: 0 };
     let roots = vec![Root::open(&work).unwrap()];
     let state = StateFolder::open(&folder.path().join("undo")).unwrap();
     let journal = Arc::new(Journal::new(&state));
@@ -105,7 +105,7 @@ pub(crate) fn place(hosts: &[&str], ports: Vec<u16>) -> Place {
         Egress::new(hosts, ports).with_resolver(Box::new(resolve), vec![[127, 0, 0, 1].into()]);
     let sandbox =
         Sandbox::new(rules, Operator::default(), Arc::new(workspace), clock, folder.path());
-    let sandbox = Arc::new(sandbox.unwrap().with_egress(egress)).commands_for(Asker::nobody());
+    let sandbox = Arc::new(sandbox.unwrap().with_egress(egress)).commands_for(TaskOwner::nobody());
     Place { _folder: folder, sandbox }
 }
 
@@ -236,7 +236,7 @@ fn the_checked_address_is_the_dialled_one() {
     let (answer, notes) = place.python(&format!("print(say(b'{request}'))"));
     assert!(
         answer.contains("403")
-            && notes.iter().any(|note| note.contains("not of the open internet")),
+            && notes.iter().any(|note| note.contains("not on the open internet")),
         "{notes:?}"
     );
 }

@@ -93,7 +93,7 @@ fn both_streams_are_read_at_once_and_to_the_end() {
         let mut session = Session::start(scratch, &["-c", "sandbox.saved_bytes=1000"]);
         let reply = session.bash("seq 100000");
         let text = reply["stdout"].as_str().unwrap();
-        assert!(text.contains("the first 1000 bytes of all are saved"), "{text}");
+        assert!(text.contains("only the first 1000 bytes are saved"), "{text}");
         session.end();
     });
 }

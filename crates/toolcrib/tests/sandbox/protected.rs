@@ -232,7 +232,7 @@ fn what_is_told_does_not_tell_what_is_outside() {
         };
         let (there, missing) = (notes("one", "there"), notes("two", "missing"));
         assert_eq!(there, missing);
-        assert!(there.contains("made repositories: `NAME`"), "{there}");
+        assert!(there.contains("created git repositories: `NAME`"), "{there}");
     });
 }
 

@@ -1,8 +1,8 @@
-//! Addresses of the open internet, and all others.
+//! Which addresses belong to the open internet.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Networks that are not the open internet: private, local, reserved, for documentation.
+/// IPv4 networks that are not the open internet: private, local, reserved, for documentation.
 const LOCAL4: [(Ipv4Addr, u32); 15] = [
     (Ipv4Addr::UNSPECIFIED, 8),
     (Ipv4Addr::new(10, 0, 0, 0), 8),
@@ -21,7 +21,7 @@ const LOCAL4: [(Ipv4Addr, u32); 15] = [
     (Ipv4Addr::new(240, 0, 0, 0), 4),
 ];
 
-/// The same among the longer addresses, those included that carry a shorter one.
+/// IPv6 networks that are not the open internet, also those whose addresses carry an IPv4 address.
 const LOCAL6: [(u128, u32); 15] = [
     (0, 96),
     (0xffff << 32, 96),
@@ -40,7 +40,7 @@ const LOCAL6: [(u128, u32); 15] = [
     (0xff00 << 112, 8),
 ];
 
-/// Whether an address is one of the open internet.
+/// Whether an address belongs to the open internet.
 pub(super) fn is_global(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => !LOCAL4.iter().any(|(network, bits)| {

@@ -1,13 +1,14 @@
-//! The first thing a TLS client says, and whom it says it to.
+//! The `ClientHello` of TLS, and the server name in it.
 
 use std::io::{self, Read};
 use std::net::TcpStream;
 use std::time::Instant;
 
-/// The most that a client may say before it names its server.
-const MOST: usize = 64 << 10;
+/// How many bytes a client may send before it names its server.
+const MOST_HELLO_BYTES: usize = 64 << 10;
 
-/// Reads the records that hold the client's hello, after what came `early`; what is no hello is returned as far as it was read.
+/// Reads the records that hold the `ClientHello`, after the bytes that came `early`. If the client sends something
+/// else, returns what was read of it.
 pub(super) fn read(client: &mut TcpStream, early: Vec<u8>, until: Instant) -> io::Result<Vec<u8>> {
     let mut bytes = early;
     let mut chunk = [0; 4096];
@@ -15,7 +16,7 @@ pub(super) fn read(client: &mut TcpStream, early: Vec<u8>, until: Instant) -> io
         if bytes.len() >= 5 && (bytes[0] != 22 || bytes[1] != 3) {
             return Ok(bytes);
         }
-        if handshake(&bytes).is_some() || bytes.len() > MOST {
+        if handshake(&bytes).is_some() || bytes.len() > MOST_HELLO_BYTES {
             return Ok(bytes);
         }
         let left = until.saturating_duration_since(Instant::now());
@@ -30,7 +31,7 @@ pub(super) fn read(client: &mut TcpStream, early: Vec<u8>, until: Instant) -> io
     }
 }
 
-/// Puts the hello together from its records; nothing until all of it is there.
+/// Joins the `ClientHello` from its records. Returns `None` until all of it is there.
 fn handshake(mut bytes: &[u8]) -> Option<Vec<u8>> {
     let mut message = Vec::new();
     loop {
@@ -52,15 +53,15 @@ fn handshake(mut bytes: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Returns the one server that a hello names; nothing if it is no hello, or names none or several.
+/// Returns the server name in a `ClientHello`, or `None` if it is no `ClientHello` or names no server or several.
 pub(super) fn server_name(bytes: &[u8]) -> Option<String> {
     let message = handshake(bytes)?;
-    let mut body = Reader(message.get(4..)?);
+    let mut body = ByteReader(message.get(4..)?);
     body.take(2 + 32)?;
     body.block(1)?;
     body.block(2)?;
     body.block(1)?;
-    let mut extensions = Reader(body.block(2)?);
+    let mut extensions = ByteReader(body.block(2)?);
     let mut found = None;
     while !extensions.0.is_empty() {
         let kind = extensions.number(2)?;
@@ -68,7 +69,7 @@ pub(super) fn server_name(bytes: &[u8]) -> Option<String> {
         if kind != 0 {
             continue;
         }
-        let mut names = Reader(Reader(content).block(2)?);
+        let mut names = ByteReader(ByteReader(content).block(2)?);
         while !names.0.is_empty() {
             let kind = names.number(1)?;
             let name = names.block(2)?;
@@ -81,10 +82,10 @@ pub(super) fn server_name(bytes: &[u8]) -> Option<String> {
     found
 }
 
-/// Takes a message apart from its beginning.
-struct Reader<'a>(&'a [u8]);
+/// Reads a message from its beginning.
+struct ByteReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> ByteReader<'a> {
     fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
@@ -95,7 +96,7 @@ impl<'a> Reader<'a> {
         Some(self.take(bytes)?.iter().fold(0, |number, byte| number << 8 | usize::from(*byte)))
     }
 
-    /// A block whose length comes first, in this many bytes.
+    /// Reads a block that begins with its length, in this many bytes.
     fn block(&mut self, bytes: usize) -> Option<&'a [u8]> {
         let length = self.number(bytes)?;
         self.take(length)

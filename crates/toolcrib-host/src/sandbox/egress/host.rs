@@ -1,37 +1,40 @@
-//! Names of hosts, and rules that cover them.
+//! Host names, and rules that cover them.
 
 use std::fmt;
 
-/// A host, or every host below one.
+/// A rule for one host, or for every host below one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostRule {
     name: String,
     is_below: bool,
 }
 
-/// A rule that is none.
+/// A text that is not a host rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadHost(pub String);
+pub struct BadHost {
+    /// The text.
+    pub text: String,
+}
 
 impl fmt::Display for BadHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is not a host: write `host.example` or `*.host.example`", self.0)
+        write!(f, "`{}` is not a host: write `host.example` or `*.host.example`", self.text)
     }
 }
 
 impl std::error::Error for BadHost {}
 
 impl HostRule {
-    /// Reads `host` or `*.host`.
+    /// Parses `host` or `*.host`.
     pub fn parse(text: &str) -> Result<Self, BadHost> {
         let (name, is_below) = text.strip_prefix("*.").map_or((text, false), |name| (name, true));
         if !is_name(name) || (is_below && !name.contains('.')) {
-            return Err(BadHost(text.to_owned()));
+            return Err(BadHost { text: text.to_owned() });
         }
         Ok(Self { name: name.to_ascii_lowercase(), is_below })
     }
 
-    /// Whether this rule opens `host`.
+    /// Whether this rule covers `host`.
     pub fn covers(&self, host: &str) -> bool {
         let host = host.to_ascii_lowercase();
         if !self.is_below {
@@ -41,8 +44,8 @@ impl HostRule {
     }
 }
 
-/// Whether this can be the name of a host: letters, digits and hyphens between dots, and not a number
-/// that some reader would take for an address.
+/// Whether this can be a host name: letters, digits and hyphens between dots, and not a number that some program
+/// would take for an address.
 pub(super) fn is_name(host: &str) -> bool {
     let is_label = |label: &str| {
         (1..=63).contains(&label.len())

@@ -1,14 +1,14 @@
-//! What a client of the proxy asks for, read strictly.
+//! A request to the proxy, parsed strictly.
 
 use std::fmt::{self, Write as _};
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// The most bytes of a request's head.
-const MOST_HEAD: usize = 32 << 10;
+/// How many bytes the head of a request may have.
+const MOST_HEAD_BYTES: usize = 32 << 10;
 
-/// Headers that are between a client and its proxy, and end there.
+/// Headers that concern the client and the proxy alone, and are not passed on.
 const HOP_BY_HOP: [&str; 8] = [
     "connection",
     "keep-alive",
@@ -26,14 +26,14 @@ pub(super) struct Request {
     pub(super) host: String,
     pub(super) port: u16,
     pub(super) is_tunnel: bool,
-    /// What the server is to be sent.
+    /// The head that is sent to the server.
     pub(super) head: Vec<u8>,
-    /// How long its body is, and what was read of it already.
+    /// How long the body is, and what was already read of it.
     length: u64,
     pub(super) early: Vec<u8>,
 }
 
-/// Why a request goes nowhere.
+/// Why a request is refused.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     BadRequest(&'static str),
@@ -46,7 +46,7 @@ pub(super) enum Refusal {
     NoAddress(String),
     LocalAddress(String),
     Unreachable(String),
-    OtherName(String),
+    OtherServerName(String),
 }
 
 impl Refusal {
@@ -58,7 +58,7 @@ impl Refusal {
             Self::HostNotListed(_)
             | Self::PortNotListed(_)
             | Self::LocalAddress(_)
-            | Self::OtherName(_) => "403 Forbidden",
+            | Self::OtherServerName(_) => "403 Forbidden",
             Self::NoAddress(_) | Self::Unreachable(_) => "502 Bad Gateway",
         }
     }
@@ -67,11 +67,11 @@ impl Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::BadRequest(why) => write!(f, "not a request that can be read: {why}"),
-            Self::TooLarge => write!(f, "the request's head has over {MOST_HEAD} bytes"),
-            Self::NoLength => f.write_str("a body must say its length"),
+            Self::BadRequest(why) => write!(f, "invalid request: {why}"),
+            Self::TooLarge => write!(f, "the head of the request has over {MOST_HEAD_BYTES} bytes"),
+            Self::NoLength => f.write_str("a request with a body needs a Content-Length header"),
             Self::BadHost(host) => {
-                write!(f, "`{}` is not the name of a host", host.escape_debug())
+                write!(f, "`{}` is not a host name", host.escape_debug())
             }
             Self::OtherHost => f.write_str("the Host header names another host than the request"),
             Self::HostNotListed(host) => {
@@ -82,21 +82,21 @@ impl fmt::Display for Refusal {
             }
             Self::NoAddress(why) => write!(f, "the host has no address: {why}"),
             Self::LocalAddress(host) => {
-                write!(f, "`{host}` leads to an address that is not of the open internet")
+                write!(f, "`{host}` resolves to an address that is not on the open internet")
             }
             Self::Unreachable(why) => write!(f, "the host cannot be reached: {why}"),
-            Self::OtherName(name) if name.is_empty() => {
-                f.write_str("what was sent is not TLS that names its server")
+            Self::OtherServerName(name) if name.is_empty() => {
+                f.write_str("the tunnel does not carry TLS that names its server")
             }
-            Self::OtherName(name) => {
-                write!(f, "TLS was started for another server, `{}`", name.escape_debug())
+            Self::OtherServerName(name) => {
+                write!(f, "the TLS connection names another server, `{}`", name.escape_debug())
             }
         }
     }
 }
 
 impl Request {
-    /// Reads a request's head, all of it by `until`.
+    /// Reads the head of a request, all of it by `until`.
     pub(super) fn read(
         client: &mut TcpStream,
         until: Instant,
@@ -107,7 +107,7 @@ impl Request {
             if let Some(end) = memchr::memmem::find(&bytes, b"\r\n\r\n") {
                 break end;
             }
-            if bytes.len() > MOST_HEAD {
+            if bytes.len() > MOST_HEAD_BYTES {
                 return Ok(Err(Refusal::TooLarge));
             }
             let left = until.saturating_duration_since(Instant::now());
@@ -124,16 +124,16 @@ impl Request {
         Ok(parse(&bytes, early))
     }
 
-    /// Passes the body on, exactly as long as was said.
+    /// Passes the body on, exactly as long as the request says.
     pub(super) fn forward_body(
         &self,
         client: &mut TcpStream,
         server: &mut TcpStream,
-        patience: Duration,
+        timeout: Duration,
     ) -> io::Result<()> {
         let early = &self.early[..self.early.len().min(self.length as usize)];
         server.write_all(early)?;
-        client.set_read_timeout(Some(patience))?;
+        client.set_read_timeout(Some(timeout))?;
         io::copy(&mut client.take(self.length - early.len() as u64), server)?;
         Ok(())
     }
@@ -142,30 +142,31 @@ impl Request {
 fn parse(head: &[u8], early: Vec<u8>) -> Result<Request, Refusal> {
     let bad = Refusal::BadRequest;
     let head = std::str::from_utf8(head).map_err(|_| bad("it is not text"))?;
-    // Bytes that one reader takes for the end of a line and another does not.
+    // Control characters: one program takes them for the end of a line and another does not.
     let is_odd =
         |text: &str| text.bytes().any(|byte| (byte < b' ' && byte != b'\t') || byte == 0x7f);
     if head.split("\r\n").any(is_odd) {
-        return Err(bad("it holds control characters"));
+        return Err(bad("it contains control characters"));
     }
     let mut lines = head.trim_end_matches("\r\n").split("\r\n");
     let first = lines.next().unwrap_or_default();
     let words: Vec<&str> = first.split(' ').collect();
-    let [method, target, version] = words[..] else { return Err(bad("its first line")) };
+    let [method, target, version] = words[..] else { return Err(bad("malformed request line")) };
     if !matches!(version, "HTTP/1.0" | "HTTP/1.1")
         || !method.bytes().all(|byte| byte.is_ascii_uppercase())
     {
-        return Err(bad("its first line"));
+        return Err(bad("malformed request line"));
     }
     let headers: Vec<(&str, &str)> = lines
         .map(|line| line.split_once(':').filter(|(name, _)| is_token(name)))
         .collect::<Option<_>>()
-        .ok_or(bad("a header"))?;
+        .ok_or(bad("malformed header"))?;
     if method == "CONNECT" {
         let (host, port) = authority(target, None)?;
         return Ok(Request { host, port, is_tunnel: true, head: Vec::new(), length: 0, early });
     }
-    let rest = target.strip_prefix("http://").ok_or(bad("only http:// and CONNECT are taken"))?;
+    let rest =
+        target.strip_prefix("http://").ok_or(bad("only http:// and CONNECT are supported"))?;
     let slash = rest.find(['/', '?']).unwrap_or(rest.len());
     let (place, path) = rest.split_at(slash);
     let (host, port) = authority(place, Some(80))?;
@@ -187,8 +188,8 @@ fn parse(head: &[u8], early: Vec<u8>) -> Result<Request, Refusal> {
     let lengths: Vec<&str> = values("content-length").collect();
     let length = match lengths[..] {
         [] => 0,
-        [one] => number(one).ok_or(bad("its length"))?,
-        _ => return Err(bad("it has several lengths")),
+        [one] => number(one).ok_or(bad("malformed Content-Length"))?,
+        _ => return Err(bad("several Content-Length headers")),
     };
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
     let mut sent = format!("{method} {path} HTTP/1.1\r\n");
@@ -205,13 +206,13 @@ fn is_token(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':')
 }
 
-/// Reads digits, and nothing else.
+/// Parses digits, and nothing else.
 fn number(text: &str) -> Option<u64> {
     let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     is_plain.then(|| text.parse().ok())?
 }
 
-/// Reads `host:port`.
+/// Parses `host:port`. `port` is the default, if there is one.
 fn authority(text: &str, port: Option<u16>) -> Result<(String, u16), Refusal> {
     let bad = || Refusal::BadHost(text.chars().take(300).collect());
     if text.contains(['@', '[', ']', '/', '\\']) {

@@ -1,0 +1,54 @@
+//! The files that changed while a command ran.
+
+use serde::{Deserialize, Serialize};
+
+/// The files of the workspace that changed while a command ran. Toolcrib finds them by their times after the
+/// command's end, so another program may have changed some of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangedFiles {
+    /// New files, also those that replaced others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub made: Vec<String>,
+    /// Files that were there before and have changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
+    /// Files that are gone, where their names were known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed: Vec<String>,
+    /// Folders from which something else was removed, or in which something was made and removed again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thinned: Vec<String>,
+    /// How many files named on the command line have no snapshot: too many, too large, not readable.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unkept: u64,
+    /// How many changed files there are beyond those that are named.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more: u64,
+    /// Whether Toolcrib did not look at the whole workspace.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_partial: bool,
+}
+
+impl ChangedFiles {
+    /// Whether nothing changed, as far as Toolcrib looked.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns every file that is named, each with what happened to it.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let all = [
+            ("made", &self.made),
+            ("changed", &self.changed),
+            ("removed", &self.removed),
+            ("thinned", &self.thinned),
+        ];
+        all.into_iter()
+            .flat_map(|(what, paths)| paths.iter().map(move |path| (what, path.as_str())))
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}

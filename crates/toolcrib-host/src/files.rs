@@ -1,0 +1,28 @@
+//! Files confined beneath their roots: every path is opened by the kernel below a handle and checked through that
+//! handle, and every change is journaled for undo before it is made.
+
+mod attribute;
+mod change;
+mod errno;
+mod ground;
+mod image;
+mod lock;
+mod port;
+mod protect;
+mod read;
+mod resolve;
+mod restore;
+pub(crate) mod root;
+mod rooted_path;
+mod snapshot;
+pub(crate) mod spelling;
+mod stamp;
+mod target;
+mod temporary;
+mod temporary_name;
+pub(crate) mod workspace;
+
+pub use ground::SearchRoot;
+pub use root::{Root, RootError};
+pub use spelling::root_path;
+pub use workspace::{CallFiles, FileRules, Hardlinks, UndoStore, Workspace, real_place};

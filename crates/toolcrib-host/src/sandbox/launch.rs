@@ -1,0 +1,199 @@
+//! Launching a command: the launcher and the view are prepared once, then every command gets its guards, its pipes and
+//! its plan.
+
+use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex};
+
+use rustix::pipe::{PipeFlags, pipe_with};
+use toolcrib_core::command::CommandRequest;
+use toolcrib_core::{ErrorKind, ToolError};
+use toolcrib_inside::canary::Canary;
+use toolcrib_inside::wire::{self, Inside, Launch, Rlimits, Setup};
+use toolcrib_inside::{Shield, landlock_version};
+
+use super::config::{Operator, SandboxRules};
+use super::cover_cache::CoverCache;
+use super::egress::Egress;
+use super::guard::Guard;
+use super::mechanism;
+use super::pipes::Pipes;
+use super::repositories::Repositories;
+use super::shell;
+use super::spawner::Spawner;
+use super::state_folder::SandboxFolder;
+use super::view::SandboxView;
+use crate::files::root::{Root, real_path};
+use crate::files::workspace::Workspace;
+
+/// What every launch in one workspace needs.
+pub(super) struct LaunchContext {
+    pub(super) rules: SandboxRules,
+    pub(super) operator: Operator,
+    pub(super) workspace: Arc<Workspace>,
+    pub(super) egress: Option<Arc<Egress>>,
+    pub(super) folder: SandboxFolder,
+    /// The launcher, once the first command was wanted.
+    pub(super) launcher: Mutex<Option<Arc<ReadyLauncher>>>,
+    pub(super) repositories: Repositories,
+    pub(super) covers: CoverCache,
+}
+
+/// A running launcher, and what the commands that it starts see.
+pub(super) struct ReadyLauncher {
+    pub(super) view: SandboxView,
+    pub(super) spawner: Spawner,
+}
+
+/// A command that the launcher was asked to start.
+pub(super) struct Launched {
+    pub(super) pipes: Pipes,
+    pub(super) guards: Vec<Guard>,
+    /// Held for as long as the command runs, because the command ends with its launcher.
+    pub(super) launcher: Arc<ReadyLauncher>,
+}
+
+impl LaunchContext {
+    /// Starts a launcher, whether or not the self-test passes with it.
+    pub(super) fn prepare(&self) -> Result<ReadyLauncher, ToolError> {
+        if self.workspace.has_hidden() {
+            let message = "commands cannot run here: Toolcrib's own state or settings are inside the workspace";
+            return Err(ToolError::new(ErrorKind::Unavailable, message)
+                .hint("choose another workspace, or set TOOLCRIB_STATE to another folder"));
+        }
+        if let Some(root) = self.workspace.roots.iter().find(|root| root.path().to_str().is_none())
+        {
+            let shown = root.path().display();
+            let message = format!("commands cannot run in `{shown}`: its name is not UTF-8");
+            return Err(ToolError::new(ErrorKind::Unavailable, message).hint("rename the folder"));
+        }
+        let bubblewrap = mechanism::find_bubblewrap(self.rules.bubblewrap.as_deref())
+            .map_err(|err| mechanism::missing("bubblewrap", &err.to_string()))?;
+        landlock_version().map_err(|err| mechanism::missing("landlock", &err.to_string()))?;
+        let failed = |err: std::io::Error| {
+            ToolError::new(ErrorKind::Io, format!("the sandbox cannot be prepared: {err}"))
+                .hint("check the state folder; `toolcrib doctor` shows where it is")
+        };
+        let roots: Vec<_> =
+            self.workspace.roots.iter().map(|root| (root.path(), root.handle())).collect();
+        let view =
+            SandboxView::new(&self.rules, &self.operator, &roots, &self.folder).map_err(failed)?;
+        let staged = view.staged().map_err(failed)?;
+        let setup = Setup { bubblewrap: bubblewrap.display().to_string(), user: view.user, staged };
+        let spawner =
+            Spawner::start(&setup).map_err(|no| mechanism::missing(&no.mechanism, &no.why))?;
+        Ok(ReadyLauncher { view, spawner })
+    }
+
+    /// Asks the launcher to start a command, or the canary in its place.
+    pub(super) fn launch(
+        &self,
+        launcher: &Arc<ReadyLauncher>,
+        request: &CommandRequest,
+        canary: Option<Canary>,
+    ) -> Result<Launched, ToolError> {
+        let arguments = match &canary {
+            Some(_) => Vec::new(),
+            None => shell::arguments(request, &self.operator)?,
+        };
+        let directory = self.directory(request.directory.as_deref())?;
+        let guards = self.guards()?;
+        let shields: Vec<_> = guards.iter().map(Guard::shields).collect();
+        let failed = |err: std::io::Error| {
+            ToolError::new(ErrorKind::Io, format!("the command cannot be started: {err}"))
+        };
+        let (control, control_there) = wire::pair().map_err(failed)?;
+        let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(|errno| failed(errno.into()));
+        let (stdout, stdout_there) = pipe()?;
+        let (stderr, stderr_there) = pipe()?;
+        let mut plan = self.plan(launcher, arguments, directory, canary);
+        for (root, shields) in self.workspace.roots.iter().zip(&shields) {
+            let path = |shield: &Shield| root.path().join(&shield.path).display().to_string();
+            plan.shields.extend(shields.iter().map(|shield| (path(shield), shield.clone())));
+        }
+        wire::send(control.as_fd(), &plan, &[]).map_err(|err| too_long(&err))?;
+        let launch = Launch {
+            options: launcher.view.options(),
+            shields: shields.iter().map(|shields| shields.to_vec()).collect(),
+            nested: launcher.view.nested().map_err(failed)?,
+        };
+        let ends = [control_there.as_fd(), stdout_there.as_fd(), stderr_there.as_fd()];
+        let sent = launcher.spawner.launch(&launch, ends);
+        sent.map_err(|err| failed(err).with("launcher", "gone"))?;
+        let pipes = Pipes { control, stdout, stderr };
+        Ok(Launched { pipes, guards, launcher: Arc::clone(launcher) })
+    }
+
+    /// Protects every root.
+    pub(super) fn guards(&self) -> Result<Vec<Guard>, ToolError> {
+        let covers = self.folder.covers();
+        let guard = |root: &Root| {
+            root.verify()?;
+            if self.rules.lives_on {
+                self.covers.hold(root, &covers);
+            }
+            let repositories = self.repositories.within(root.path()).map_err(|err| {
+                let message =
+                    format!("the list of the workspace's repositories cannot be written: {err}");
+                ToolError::new(ErrorKind::Io, message).hint("check the state folder")
+            })?;
+            Guard::set(root, &self.rules, &repositories, &covers)
+        };
+        self.workspace.roots.iter().map(guard).collect()
+    }
+
+    /// Returns what the first process inside is told.
+    fn plan(
+        &self,
+        launcher: &ReadyLauncher,
+        arguments: Vec<String>,
+        directory: String,
+        canary: Option<Canary>,
+    ) -> Inside {
+        let limits = &self.rules.limits;
+        let mut environment = launcher.view.environment.clone();
+        if self.egress.is_some() {
+            environment.extend(shell::proxy_environment());
+        }
+        let root =
+            |root: &Root| (root.path().display().to_string(), root.id().device, root.id().inode);
+        Inside {
+            arguments,
+            environment,
+            directory,
+            roots: self.workspace.roots.iter().map(root).collect(),
+            shields: Vec::new(),
+            writable: launcher.view.writable(),
+            limits: Rlimits {
+                memory: limits.memory,
+                processes: limits.processes,
+                cpu_seconds: limits.cpu_seconds,
+                file_size: limits.file_size,
+                open_files: limits.open_files,
+            },
+            has_egress: self.egress.is_some(),
+            canary,
+        }
+    }
+
+    /// Returns the directory to start in, as the command will see it.
+    pub(super) fn directory(&self, given: Option<&str>) -> Result<String, ToolError> {
+        let place = self.workspace.locate(given.unwrap_or("."))?;
+        let (handle, meta) = self.workspace.open(&place)?;
+        if rustix::fs::FileType::from_raw_mode(meta.st_mode) != rustix::fs::FileType::Directory {
+            let shown = place.shown;
+            return Err(ToolError::new(ErrorKind::NotDirectory, format!("`{shown}` is a file"))
+                .hint("give a directory of the workspace")
+                .at(shown));
+        }
+        let path = real_path(handle.as_fd());
+        Ok(path.map_or_else(|| ".".to_owned(), |path| path.display().to_string()))
+    }
+}
+
+fn too_long(err: &std::io::Error) -> ToolError {
+    ToolError::new(
+        ErrorKind::TooLarge,
+        format!("the command could not be sent to its sandbox: {err}"),
+    )
+    .hint("write the command to a file in the workspace and run that file")
+}

@@ -1,0 +1,93 @@
+//! The mechanisms that a sandbox is made of: where bubblewrap is, and what to do when one of them is missing.
+
+use std::fmt;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use toolcrib_core::ToolError;
+
+use super::notes;
+
+/// The folders that bubblewrap is searched in. Only the superuser can change them.
+const BUBBLEWRAP_FOLDERS: [&str; 4] =
+    ["/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin"];
+
+/// Why no bubblewrap can be used.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum NoBubblewrap {
+    /// The setting is not an absolute path.
+    NotAbsolute(PathBuf),
+    /// None of the folders has one.
+    NotInstalled,
+    /// Another user than the superuser could have put it there.
+    NotTrusted(PathBuf),
+    /// It is not an executable file.
+    NotAProgram(PathBuf),
+}
+
+impl fmt::Display for NoBubblewrap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAbsolute(path) => write!(f, "`{}` is not an absolute path", path.display()),
+            Self::NotInstalled => f.write_str("no `bwrap` in the system's folders"),
+            Self::NotTrusted(path) => {
+                write!(f, "users other than the superuser can change `{}`", path.display())
+            }
+            Self::NotAProgram(path) => write!(f, "`{}` is not a program", path.display()),
+        }
+    }
+}
+
+/// Finds bubblewrap: at `given`, or in the system's folders. A file that others than the superuser could have put there
+/// is not trusted.
+pub(crate) fn find_bubblewrap(given: Option<&Path>) -> Result<PathBuf, NoBubblewrap> {
+    let candidates: Vec<PathBuf> = match given {
+        Some(path) if path.is_absolute() => vec![path.to_owned()],
+        Some(path) => return Err(NoBubblewrap::NotAbsolute(path.to_owned())),
+        None => BUBBLEWRAP_FOLDERS.iter().map(|folder| Path::new(folder).join("bwrap")).collect(),
+    };
+    let mut why = NoBubblewrap::NotInstalled;
+    for path in candidates {
+        let Ok(meta) = fs::metadata(&path) else { continue };
+        if meta.uid() != 0 || meta.mode() & 0o022 != 0 {
+            why = NoBubblewrap::NotTrusted(path);
+        } else if !meta.is_file() || meta.permissions().mode() & 0o111 == 0 {
+            why = NoBubblewrap::NotAProgram(path);
+        } else {
+            return Ok(path);
+        }
+    }
+    Err(why)
+}
+
+/// Returns the error for a command that is not run because a mechanism is missing, with what to do about it.
+pub(crate) fn missing(mechanism: &str, why: &str) -> ToolError {
+    notes::unavailable(mechanism, why, fix(mechanism))
+}
+
+/// Returns what to do when a mechanism is missing.
+pub(crate) fn fix(mechanism: &str) -> &'static str {
+    match mechanism {
+        "bubblewrap" => "install the package `bubblewrap`",
+        "landlock" => {
+            "use Linux 6.2 or newer with Landlock among its LSMs (`lsm=` on the kernel command line)"
+        }
+        "user namespaces" => {
+            "allow ordinary users to make user namespaces: set sysctl user.max_user_namespaces above 0, and, where they \
+             exist, kernel.unprivileged_userns_clone=1 and \
+             kernel.apparmor_restrict_unprivileged_userns=0"
+        }
+        "idmapped mount" => {
+            "put the workspace on a file system that can map owners (ext4, xfs, btrfs, tmpfs), \
+             make an ordinary user its owner, or run toolcrib as an ordinary user"
+        }
+        "launcher" => {
+            "check that `/proc` is mounted, that the toolcrib program can be executed, and that descriptors are \
+             left (`ulimit -n`)"
+        }
+        "seccomp" => "use a kernel with CONFIG_SECCOMP_FILTER",
+        "mount namespace" => "run toolcrib as an ordinary user, or as a superuser who may mount",
+        _ => "see the message",
+    }
+}

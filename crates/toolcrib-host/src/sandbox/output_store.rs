@@ -1,0 +1,231 @@
+//! The store of saved output, by call, and of the state of tasks. Both outlive the process that ran the commands.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use toolcrib_core::command::{End, Excerpt, Finished, Lines, Printed, Stream, Task, TaskStatus};
+use toolcrib_core::{ErrorKind, ToolError, Usage};
+
+use super::job::Job;
+use super::output::show;
+
+/// How many calls' output is kept. The oldest is removed first.
+const MOST_KEPT_CALLS: usize = 1000;
+
+/// How many commands are started between two removals of old output.
+const STARTS_BETWEEN_REMOVALS: usize = 100;
+
+/// How many bytes of an ended task's output are shown again.
+const SHOWN_AGAIN_BYTES: u64 = 32 << 10;
+
+/// The folder of saved output.
+pub(crate) struct OutputStore {
+    folder: PathBuf,
+    starts: std::sync::atomic::AtomicUsize,
+}
+
+/// The record of a task, kept in `task.json`.
+#[derive(Serialize, Deserialize)]
+struct TaskRecord {
+    command: String,
+    started: String,
+    /// The process that runs the task, and when that process was started: the kernel reuses process numbers.
+    process: (u32, u64),
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end: Option<End>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    used: Option<Usage>,
+}
+
+impl OutputStore {
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        Self { folder, starts: std::sync::atomic::AtomicUsize::new(0) }
+    }
+
+    /// Returns the folder where a call's output is saved.
+    pub(crate) fn folder(&self, id: &str) -> PathBuf {
+        self.folder.join(id)
+    }
+
+    /// Removes the oldest output now and then. The id of a call begins with its time, so the smallest id is the
+    /// oldest.
+    pub(crate) fn make_room(&self) {
+        use std::sync::atomic::Ordering;
+        if !self.starts.fetch_add(1, Ordering::Relaxed).is_multiple_of(STARTS_BETWEEN_REMOVALS) {
+            return;
+        }
+        let Ok(entries) = fs::read_dir(&self.folder) else { return };
+        let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
+        if names.len() <= MOST_KEPT_CALLS {
+            return;
+        }
+        names.sort_unstable();
+        for name in &names[..names.len() - MOST_KEPT_CALLS] {
+            let _ = fs::remove_dir_all(self.folder.join(name));
+        }
+    }
+
+    /// Records that a command which may become a task was started.
+    pub(crate) fn record_start(&self, job: &Job) {
+        self.write(&job.id, &task_record(job, None));
+    }
+
+    /// Records how a command ended, if the store has anything of the command.
+    pub(crate) fn record_end(&self, job: &Job, finished: &Finished) {
+        if self.folder(&job.id).is_dir() {
+            self.write(&job.id, &task_record(job, Some(finished)));
+        }
+    }
+
+    fn write(&self, id: &str, record: &TaskRecord) {
+        let folder = self.folder(id);
+        let Ok(text) = serde_json::to_string(record) else { return };
+        let fresh = folder.join("task.new");
+        let _ = fs::create_dir_all(&folder);
+        let _ = fs::write(&fresh, text).and_then(|()| fs::rename(&fresh, folder.join("task.json")));
+    }
+
+    fn read_record(&self, id: &str) -> Option<TaskRecord> {
+        let text = fs::read_to_string(self.folder(valid_id(id)?).join("task.json")).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+
+    /// Returns the state of a task that this process did not start, or has forgotten.
+    pub(crate) fn task(&self, id: &str) -> Result<Task, ToolError> {
+        let record = self.read_record(id).ok_or_else(|| {
+            ToolError::new(ErrorKind::NotFound, format!("Task not found: {id}"))
+                .hint("task ids come from a call with run_in_background")
+                .with("task_id", id)
+        })?;
+        let status = match record.end {
+            None if started_at(record.process.0) == Some(record.process.1) => TaskStatus::Running,
+            None => TaskStatus::Lost,
+            Some(end) => TaskStatus::Ended(end),
+        };
+        let printed = |stream: Stream| last_of(&self.folder(id).join(stream.as_str()));
+        let (stdout, stderr) = (printed(Stream::Stdout), printed(Stream::Stderr));
+        Ok(Task { id: id.to_owned(), status, stdout, stderr, strike: None })
+    }
+
+    /// Reads some lines of saved output.
+    pub(crate) fn read(
+        &self,
+        id: &str,
+        stream: Stream,
+        lines: Lines,
+    ) -> Result<Excerpt, ToolError> {
+        let none = || {
+            ToolError::new(ErrorKind::NotFound, format!("no output is saved under `{id}`"))
+                .hint("the id is that of the call whose output was cut; old output is removed")
+        };
+        let folder = self.folder(valid_id(id).ok_or_else(none)?);
+        let file = match File::open(folder.join(stream.as_str())) {
+            Ok(file) => file,
+            Err(_) if folder.is_dir() => {
+                return Ok(Excerpt { text: String::new(), from: lines.from, count: 0, total: 0 });
+            }
+            Err(_) => return Err(none()),
+        };
+        excerpt(file, lines).map_err(|err| {
+            ToolError::new(ErrorKind::Io, format!("the output of `{id}` cannot be read: {err}"))
+        })
+    }
+}
+
+fn excerpt(file: File, lines: Lines) -> std::io::Result<Excerpt> {
+    let mut reader = BufReader::with_capacity(256 << 10, file);
+    let (mut bytes, mut number, mut count) = (Vec::new(), 1, 0);
+    let mut is_inside = false;
+    loop {
+        let chunk = reader.fill_buf()?;
+        if chunk.is_empty() {
+            break;
+        }
+        // A line can be as long as all of the saved output, so it is taken in pieces.
+        let end = memchr::memchr(b'\n', chunk).map(|end| end + 1);
+        let piece = &chunk[..end.unwrap_or(chunk.len())];
+        if number >= lines.from && number - lines.from < lines.count && bytes.len() < lines.most {
+            bytes.extend_from_slice(&piece[..piece.len().min(lines.most - bytes.len())]);
+            count = number - lines.from + 1;
+        }
+        is_inside = end.is_none();
+        number += u64::from(end.is_some());
+        let taken = piece.len();
+        reader.consume(taken);
+    }
+    let mut text = String::new();
+    show(&bytes, &mut text);
+    let total = number - 1 + u64::from(is_inside);
+    Ok(Excerpt { text, from: lines.from, count, total })
+}
+
+fn task_record(job: &Job, finished: Option<&Finished>) -> TaskRecord {
+    let own = std::process::id();
+    TaskRecord {
+        command: job.text.clone(),
+        started: job.at.to_string(),
+        process: (own, started_at(own).unwrap_or(0)),
+        end: finished.map(|finished| finished.end),
+        used: finished.map(|finished| finished.usage),
+    }
+}
+
+/// Returns when a process was started, in ticks since boot, or `None` if there is no such process.
+fn started_at(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}
+
+/// Returns the id if it is safe as the name of a folder.
+fn valid_id(id: &str) -> Option<&str> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    ((1..=64).contains(&id.len()) && id.bytes().all(is_plain)).then_some(id)
+}
+
+/// Returns the end of a saved stream.
+fn last_of(path: &Path) -> Printed {
+    use std::io::{Seek, SeekFrom};
+    let Ok(mut file) = File::open(path) else { return Printed::default() };
+    let size = file.metadata().map_or(0, |meta| meta.len());
+    let mut bytes = Vec::new();
+    let from = size.saturating_sub(SHOWN_AGAIN_BYTES);
+    if file.seek(SeekFrom::Start(from)).is_err() || file.read_to_end(&mut bytes).is_err() {
+        return Printed::default();
+    }
+    let lines = memchr::memchr_iter(b'\n', &bytes).count() as u64;
+    let mut text = String::new();
+    if from > 0 {
+        text.push_str("[earlier output is left out here; read it with from_line]\n");
+    }
+    show(&bytes, &mut text);
+    Printed { text, bytes: size, lines, is_cut: from > 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_that_lead_elsewhere_are_not_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = OutputStore::new(folder.path().join("output"));
+        for id in ["", "..", "a/b", "a.b", "\0"] {
+            assert_eq!(store.task(id).unwrap_err().kind, ErrorKind::NotFound, "{id:?}");
+        }
+    }
+
+    #[test]
+    fn excerpt_counts_all_lines_and_shows_some() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = OutputStore::new(folder.path().to_owned());
+        fs::create_dir(store.folder("call")).unwrap();
+        fs::write(store.folder("call").join("stdout"), "one\ntwo\nthree\nfour").unwrap();
+        let lines = Lines { from: 2, count: 2, most: 100 };
+        let excerpt = store.read("call", Stream::Stdout, lines).unwrap();
+        assert_eq!(excerpt.text, "two\nthree\n");
+        assert_eq!((excerpt.from, excerpt.count, excerpt.total), (2, 2, 4));
+        assert!(store.read("other", Stream::Stdout, lines).is_err());
+    }
+}

@@ -1,0 +1,317 @@
+//! The runner: starts the commands of one workspace, waits for them, and remembers the tasks among them.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use toolcrib_core::command::{ChangedFiles, CommandRequest, End, Finished, LastCommand, Stream};
+use toolcrib_core::{CallId, Cancel, Clock, ErrorKind, ToolError, Usage};
+
+use super::changed_files::{Baseline, ChangeTimes};
+use super::config::{Operator, SandboxRules};
+use super::cover_cache::CoverCache;
+use super::egress::{BadHost, Egress, HostRule};
+use super::growth::Growth;
+use super::guard::Guard;
+use super::job::{Job, JobProgress, TaskEnd, TaskOwner};
+use super::launch::{LaunchContext, Launched, ReadyLauncher};
+use super::output::Collector;
+use super::output_store::OutputStore;
+use super::output_tee::OutputTee;
+use super::probe::{self, SandboxFinding};
+use super::repositories::Repositories;
+use super::state_folder::SandboxFolder;
+use super::supervisor::Supervisor;
+use crate::files::root::Root;
+use crate::files::workspace::Workspace;
+
+/// How long a killed command may take to end.
+pub(super) const KILL_GRACE: Duration = Duration::from_secs(5);
+
+/// Runs commands for one workspace.
+pub struct Sandbox {
+    pub(super) context: LaunchContext,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) store: OutputStore,
+    pub(super) jobs: Mutex<HashMap<String, Arc<Job>>>,
+    pub(super) last: Mutex<Option<LastCommand>>,
+    listeners: Mutex<Vec<Box<TaskListener>>>,
+    /// How long the tasks of each owner that ended took, and how many bytes they wrote.
+    pub(super) spent: Mutex<HashMap<TaskOwner, (Duration, u64)>>,
+    /// The files that the last command changed.
+    last_changes: Arc<Mutex<ChangeTimes>>,
+}
+
+/// A function that is called when a task ends.
+pub type TaskListener = dyn Fn(&TaskEnd) + Send + Sync;
+
+/// Protects a workspace until it is dropped.
+pub struct Protection(#[expect(dead_code, reason = "it is held, not used")] Vec<Guard>);
+
+/// Whether a command ends with its call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lifetime {
+    /// The command ends with its call.
+    Call,
+    /// The command may go on as a task, so its start is recorded on disk.
+    Task,
+}
+
+impl Sandbox {
+    /// Prepares to run commands. Nothing is started before the first one. `state` is Toolcrib's state folder.
+    pub fn new(
+        rules: SandboxRules,
+        operator: Operator,
+        workspace: Arc<Workspace>,
+        clock: Arc<dyn Clock>,
+        state: &Path,
+    ) -> Result<Self, BadHost> {
+        let hosts: Vec<HostRule> =
+            rules.egress.iter().map(|host| HostRule::parse(host)).collect::<Result<_, _>>()?;
+        let egress =
+            (!hosts.is_empty()).then(|| Arc::new(Egress::new(hosts, rules.egress_ports.clone())));
+        let folder = SandboxFolder::new(state);
+        Ok(Self {
+            context: LaunchContext {
+                rules,
+                operator,
+                workspace,
+                egress,
+                launcher: Mutex::default(),
+                repositories: Repositories::new(folder.repositories()),
+                covers: CoverCache::default(),
+                folder,
+            },
+            clock,
+            store: OutputStore::new(state.join("output")),
+            jobs: Mutex::default(),
+            last: Mutex::default(),
+            listeners: Mutex::default(),
+            spent: Mutex::default(),
+            last_changes: Arc::default(),
+        })
+    }
+
+    /// Returns the sandbox with `egress` in the place of its own. For tests: no setting leads here.
+    pub fn with_egress(mut self, egress: Egress) -> Self {
+        self.context.egress = Some(Arc::new(egress));
+        self
+    }
+
+    /// Registers a listener for the ends of tasks.
+    pub fn on_task_end(&self, listener: Box<TaskListener>) {
+        lock(&self.listeners).push(listener);
+    }
+
+    /// Ends every command that still runs, and waits until it is gone.
+    pub fn close(&self) {
+        let jobs: Vec<_> = lock(&self.jobs).values().cloned().collect();
+        for job in &jobs {
+            job.cancel.cancel();
+        }
+        for job in jobs {
+            job.wait(Instant::now() + KILL_GRACE, &Cancel::default());
+            self.record_task_end(&job);
+        }
+        // The thread of a task that ended a moment ago may be calling the listeners right now: wait for it.
+        drop(lock(&self.listeners));
+        drop(lock(&self.context.launcher).take());
+        self.context.covers.clear();
+    }
+
+    /// Records how a task ended, if it did, and calls the listeners, once for each task.
+    fn record_task_end(&self, job: &Job) {
+        let Some(finished) = job.progress().finished.clone() else { return };
+        // Held until the listeners were called, because `close` waits for that.
+        let listeners = lock(&self.listeners);
+        if let Ok(finished) = &finished {
+            self.store.record_end(job, finished);
+        }
+        let (end, usage, elapsed, touched) = match finished {
+            Ok(finished) => (finished.end, finished.usage, finished.elapsed, finished.touched),
+            Err(_) => (End::Killed, Usage::default(), Duration::ZERO, ChangedFiles::default()),
+        };
+        // From here on the store answers questions about this task.
+        let mut jobs = lock(&self.jobs);
+        jobs.remove(&job.id);
+        let Some(owner) = job.take_owner() else { return };
+        let mut spent = lock(&self.spent);
+        let total = spent.entry(owner.clone()).or_default();
+        *total = (total.0 + elapsed, total.1 + usage.written_bytes);
+        drop((spent, jobs));
+        let call = CallId(job.id.clone());
+        let ended = TaskEnd { call, owner, end, usage, elapsed, touched };
+        for listener in &*listeners {
+            listener(&ended);
+        }
+    }
+
+    /// Returns the bubblewrap options for a command here, with paths that exist outside too: a benchmark runs
+    /// bubblewrap alone with them. What the options mount stays protected as long as the second value lives.
+    pub fn bubblewrap_alone(&self) -> Result<(Vec<String>, Protection), ToolError> {
+        let launcher = self.context.launcher()?;
+        let guards = self.context.guards()?;
+        let shields: Vec<_> = guards.iter().map(Guard::shields).collect();
+        Ok((launcher.view.plain_options(&shields), Protection(guards)))
+    }
+
+    /// Returns the user that commands run as, if it is another user than Toolcrib's.
+    pub fn user(&self) -> Result<Option<u32>, ToolError> {
+        Ok(self.context.launcher()?.view.user.map(|user| user.uid))
+    }
+
+    /// Finds out which mechanisms are in force on this machine, by trying them.
+    pub fn examine(&self) -> Vec<SandboxFinding> {
+        probe::examine(&self.context)
+    }
+
+    /// Runs a command to its end. `tee` receives what the command prints, as it is printed.
+    pub fn run_live(
+        &self,
+        request: &CommandRequest,
+        cancel: &Cancel,
+        tee: OutputTee,
+    ) -> Result<Finished, ToolError> {
+        let job = self.start_job(request, request.time, Lifetime::Call, Some(tee))?;
+        self.finish(&job, request.time, cancel)
+    }
+
+    /// Waits for the end of a command, and ends it if the call ends first.
+    pub(super) fn finish(
+        &self,
+        job: &Arc<Job>,
+        time: Duration,
+        cancel: &Cancel,
+    ) -> Result<Finished, ToolError> {
+        if !job.wait(Instant::now() + time + KILL_GRACE, cancel) {
+            job.cancel.cancel();
+            job.wait(Instant::now() + KILL_GRACE, &Cancel::default());
+        }
+        let finished = job.progress().finished.clone();
+        if let Some(Ok(finished)) = &finished {
+            self.store.record_end(job, finished);
+        }
+        lock(&self.jobs).remove(&job.id);
+        finished.unwrap_or_else(|| {
+            Err(ToolError::new(ErrorKind::Io, "the command was killed and did not end"))
+        })
+    }
+
+    /// Starts a command, and a thread that supervises it.
+    pub(super) fn start_job(
+        &self,
+        request: &CommandRequest,
+        time: Duration,
+        lifetime: Lifetime,
+        tee: Option<OutputTee>,
+    ) -> Result<Arc<Job>, ToolError> {
+        let launcher = self.context.launcher()?;
+        let covers = self.context.folder.covers();
+        let roots = &self.context.workspace.roots;
+        let baseline = (!request.is_read_only).then(|| Baseline::now(roots, &covers));
+        let Launched { pipes, guards, launcher } = self.launch(&launcher, request)?;
+        self.store.make_room();
+        let limits = self.context.rules.limits;
+        let job = Arc::new(self.new_job(request, time));
+        if lifetime == Lifetime::Task {
+            self.store.record_start(&job);
+        }
+        let growth = Growth::since_now(roots.iter().map(Root::handle));
+        let egress = self.context.egress.clone();
+        let (supervised, workspace) = (Arc::clone(&job), Arc::clone(&self.context.workspace));
+        let last_changes = Arc::clone(&self.last_changes);
+        let started = thread::Builder::new().name("command".to_owned()).spawn(move || {
+            let supervisor = Supervisor::new(&supervised, limits, growth, egress, pipes, tee);
+            // A bug of ours must not leave anyone waiting. The command ends when its control connection closes.
+            let finished = catch_unwind(AssertUnwindSafe(|| {
+                let mut finished = supervisor.run(guards)?;
+                if let Some(baseline) = baseline {
+                    finished.touched = baseline.changes(&workspace.roots, &covers, &last_changes);
+                }
+                Ok(finished)
+            }));
+            let finished = finished.unwrap_or_else(|_| {
+                Err(ToolError::new(
+                    ErrorKind::Bug,
+                    "the command was lost because of a bug in the sandbox",
+                ))
+            });
+            drop(launcher);
+            supervised.finish(finished);
+        });
+        started.map_err(|err| {
+            ToolError::new(
+                ErrorKind::Io,
+                format!("no thread could be started for the command: {err}"),
+            )
+            .hint("try again when fewer commands run")
+        })?;
+        lock(&self.jobs).insert(job.id.clone(), Arc::clone(&job));
+        Ok(job)
+    }
+
+    /// Launches a command. If the launcher has died, starts another one and tries again, once.
+    fn launch(
+        &self,
+        launcher: &Arc<ReadyLauncher>,
+        request: &CommandRequest,
+    ) -> Result<Launched, ToolError> {
+        match self.context.launch(launcher, request, None) {
+            Err(err) if err.context.contains_key("launcher") => {
+                *lock(&self.context.launcher) = None;
+                self.context.launch(&self.context.launcher()?, request, None)
+            }
+            other => other,
+        }
+    }
+
+    fn new_job(&self, request: &CommandRequest, time: Duration) -> Job {
+        let id = request.call.0.clone();
+        let (folder, saved) = (self.store.folder(&id), self.context.rules.limits.saved);
+        let collect = |stream| Collector::new(stream, request.keep, &folder, saved);
+        let progress = JobProgress {
+            stdout: collect(Stream::Stdout),
+            stderr: collect(Stream::Stderr),
+            finished: None,
+            deadline: Instant::now() + time,
+        };
+        let rest_hint = request.rest_hint.replace("{id}", &id);
+        Job::new(id, request.text.clone(), rest_hint, self.clock.now(), progress)
+    }
+
+    /// Returns the command with this id, while this process knows it.
+    pub(super) fn job(&self, id: &str) -> Option<Arc<Job>> {
+        lock(&self.jobs).get(id).cloned()
+    }
+
+    /// Remembers a finished foreground command as the last one.
+    pub(super) fn remember_last(&self, job: &Job, finished: &Finished) {
+        let last = LastCommand {
+            id: job.id.clone(),
+            text: job.text.clone(),
+            finished: finished.clone(),
+            at: job.at,
+        };
+        *lock(&self.last) = Some(last);
+    }
+
+    /// Makes a command a task of `owner`, and starts a thread that records its end.
+    pub(super) fn await_task_end(self: &Arc<Self>, job: Arc<Job>, owner: &TaskOwner) {
+        job.detach_to(owner);
+        let sandbox = Arc::clone(self);
+        let _ = thread::Builder::new().name("task".to_owned()).spawn(move || {
+            let longest = sandbox.context.rules.limits.task_time + KILL_GRACE;
+            if job.wait(Instant::now() + longest, &Cancel::default()) {
+                sandbox.record_task_end(&job);
+            }
+        });
+    }
+}
+
+/// Locks a mutex whatever happened to the threads that held it.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,44 @@
+//! Where the sandbox keeps its own files in the state folder.
+
+use std::path::{Path, PathBuf};
+
+/// The sandbox's part of the state folder.
+#[derive(Clone)]
+pub(crate) struct SandboxFolder(PathBuf);
+
+impl SandboxFolder {
+    /// Returns the sandbox's part of `state`.
+    pub(crate) fn new(state: &Path) -> Self {
+        Self(state.join("sandbox"))
+    }
+
+    /// The folder of the files that list which covers are in place.
+    pub(crate) fn covers(&self) -> PathBuf {
+        self.0.join("covers")
+    }
+
+    /// The folder of the files that list the repositories of each workspace.
+    pub(crate) fn repositories(&self) -> PathBuf {
+        self.0.join("repositories")
+    }
+
+    /// The `/etc` that commands see.
+    pub(crate) fn etc(&self) -> PathBuf {
+        self.0.join("etc")
+    }
+
+    /// The caches that commands share.
+    pub(crate) fn caches(&self) -> PathBuf {
+        self.0.join("caches")
+    }
+
+    /// The file that says on which machine, and with which programs, the self-test passed.
+    pub(crate) fn self_test(&self) -> PathBuf {
+        self.0.join("self-test")
+    }
+
+    /// The folder of what the canary must not reach.
+    pub(crate) fn canary(&self) -> PathBuf {
+        self.0.join("canary")
+    }
+}

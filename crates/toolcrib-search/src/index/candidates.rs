@@ -1,0 +1,212 @@
+//! The candidates of a question: the files that the index cannot rule out.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::index::posting_list::DocId;
+use crate::index::tree_index::{FileState, Index};
+use crate::paths::{PathKey, Paths, is_below, order};
+use crate::plan::Query;
+use crate::scan::filter::Filter;
+use crate::trigram::Trigram;
+
+/// The files that must be opened for a question, in order of their paths.
+pub(crate) struct CandidateFiles {
+    listed: Arc<Paths>,
+    slots: Vec<u32>,
+    /// The paths of the files that came since the last walk, by slot.
+    added: HashMap<u32, Box<[u8]>>,
+    /// How many files the index rules out; they count as searched.
+    pub(crate) ruled_out: usize,
+    /// Directories that could not be entered.
+    pub(crate) unreadable: Vec<Box<[u8]>>,
+    /// The generation of the index that the slots are of.
+    pub(crate) generation: u64,
+}
+
+impl CandidateFiles {
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub(crate) fn slot(&self, index: usize) -> u32 {
+        self.slots[index]
+    }
+
+    pub(crate) fn path(&self, index: usize) -> &[u8] {
+        let slot = self.slots[index];
+        if (slot as usize) < self.listed.len() {
+            return self.listed.get(slot as usize);
+        }
+        self.added.get(&slot).map_or(b"", |path| path)
+    }
+}
+
+/// Whether to count the files that the index rules out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RuledOutCount {
+    /// They are counted, which takes a look at every name.
+    Exact,
+    /// They are not; the count is 0.
+    Skip,
+}
+
+impl Index {
+    /// Whether a directory is one that the walk entered.
+    pub(crate) fn covers(&self, directory: &[u8]) -> bool {
+        self.directories.contains_key(&PathKey::new(directory))
+    }
+
+    /// Returns the files below `directory` that pass the filter and may have what `query` asks for.
+    pub(crate) fn candidates(
+        &self,
+        query: &Query,
+        directory: &[u8],
+        filter: &Filter,
+        count: RuledOutCount,
+    ) -> CandidateFiles {
+        let (from, to) = self.names.listed_below(directory);
+        let is_meant = |slot: u32| {
+            let (path, is_below) = match self.names.added_path(slot) {
+                None => (self.names.path(slot), (from..to).contains(&(slot as usize))),
+                Some(path) => (path.bytes(), is_below(path.bytes(), directory)),
+            };
+            is_below && (filter.is_unrestricted() || filter.passes(path))
+        };
+        let mut chosen = if *query == Query::All {
+            self.all_texts(from..to, filter, &is_meant)
+        } else {
+            self.matching(query, &is_meant)
+        };
+        chosen.sort_unstable();
+        let listed_len = self.names.listed().len();
+        let added = chosen.partition_point(|slot| (*slot as usize) < listed_len);
+        let added = chosen.split_off(added).into_iter();
+        let mut added: Vec<(&PathKey, u32)> =
+            added.filter_map(|slot| Some((self.names.added_path(slot)?, slot))).collect();
+        added.sort_unstable_by_key(|(path, _)| *path);
+        let mut candidates = self.merge(chosen, added);
+        if count == RuledOutCount::Exact {
+            let meant = self.texts_len(from..to, filter, &is_meant);
+            candidates.ruled_out = meant.saturating_sub(candidates.len());
+        }
+        let unreadable = self.unreadable.iter().filter(|path| is_below(path.bytes(), directory));
+        candidates.unreadable = unreadable.map(|path| path.bytes().into()).collect();
+        candidates
+    }
+
+    /// Returns the files below `directory` that pass the filter.
+    pub(crate) fn names(&self, directory: &[u8], filter: &Filter) -> CandidateFiles {
+        let (from, to) = self.names.listed_below(directory);
+        let listed = filter.select(self.names.listed(), from, to);
+        let listed = listed.into_iter().map(|slot| slot as u32);
+        let listed: Vec<u32> = listed.filter(|slot| self.is_there(*slot)).collect();
+        let added = self.names.added().filter(|(path, slot)| {
+            self.is_there(*slot) && is_below(path.bytes(), directory) && filter.passes(path.bytes())
+        });
+        let added = added.collect();
+        self.merge(listed, added)
+    }
+
+    /// Whether a file is there and could have a line that matches.
+    fn is_text(&self, slot: u32) -> bool {
+        !matches!(self.files[slot as usize].state, FileState::Gone | FileState::Binary)
+    }
+
+    /// Counts the files that are meant and could have a line that matches.
+    fn texts_len(
+        &self,
+        listed: std::ops::Range<usize>,
+        filter: &Filter,
+        is_meant: &dyn Fn(u32) -> bool,
+    ) -> usize {
+        let listed = filter.select(self.names.listed(), listed.start, listed.end).into_iter();
+        let added = self.names.added().map(|(_, slot)| slot).filter(|slot| is_meant(*slot));
+        listed.filter(|slot| self.is_text(*slot as u32)).count()
+            + added.filter(|slot| self.is_text(*slot)).count()
+    }
+
+    /// Returns all files that are meant and could have a line that matches, in no order.
+    fn all_texts(
+        &self,
+        listed: std::ops::Range<usize>,
+        filter: &Filter,
+        is_meant: &dyn Fn(u32) -> bool,
+    ) -> Vec<u32> {
+        let added = self.names.added().map(|(_, slot)| slot).filter(|slot| is_meant(*slot));
+        let listed = if filter.is_unrestricted() {
+            listed.collect()
+        } else {
+            filter.select(self.names.listed(), listed.start, listed.end)
+        };
+        let listed = listed.into_iter().map(|slot| slot as u32);
+        listed.chain(added).filter(|slot| self.is_text(*slot)).collect()
+    }
+
+    /// Returns the files that are meant and may have what is asked for, in no order.
+    fn matching(&self, query: &Query, is_meant: &dyn Fn(u32) -> bool) -> Vec<u32> {
+        let mut chosen = Vec::new();
+        for (number, shard) in self.postings.shards.iter().enumerate() {
+            let mut consider = |doc: DocId| {
+                let Some(slot) = shard.slots.get(usize::from(doc)).copied() else { return };
+                let is_current = self
+                    .files
+                    .get(slot as usize)
+                    .is_some_and(|file| file.state == FileState::Packed(number as u16, doc));
+                if is_current && is_meant(slot) {
+                    chosen.push(slot);
+                }
+            };
+            match shard.postings.find(query) {
+                Some(docs) => docs.into_iter().for_each(&mut consider),
+                None => (0..shard.slots.len()).for_each(|doc| consider(doc as DocId)),
+            }
+        }
+        let admits =
+            |known: &[Trigram]| query.admits(&|trigram| known.binary_search(&trigram).is_ok());
+        let fresh = self.postings.fresh.iter().filter(|(_, trigrams)| admits(trigrams));
+        let fresh = fresh.map(|(slot, _)| *slot);
+        let always = self.unindexed.always_scan.iter().copied();
+        chosen.extend(fresh.chain(always).filter(|slot| is_meant(*slot)));
+        chosen
+    }
+
+    /// Merges files of the walk and files that came since into one order of paths.
+    fn merge(&self, listed: Vec<u32>, added: Vec<(&PathKey, u32)>) -> CandidateFiles {
+        let paths = added.iter().map(|(path, slot)| (*slot, path.bytes().into())).collect();
+        let slots = if added.is_empty() {
+            listed
+        } else {
+            let mut slots = Vec::with_capacity(listed.len() + added.len());
+            let mut added = added.into_iter().peekable();
+            for slot in listed {
+                let path = self.names.path(slot);
+                while let Some((_, other)) =
+                    added.next_if(|(added, _)| order(added.bytes(), path) == Ordering::Less)
+                {
+                    slots.push(other);
+                }
+                slots.push(slot);
+            }
+            slots.extend(added.map(|(_, slot)| slot));
+            slots
+        };
+        CandidateFiles {
+            listed: Arc::clone(self.names.listed()),
+            slots,
+            added: paths,
+            ruled_out: 0,
+            unreadable: Vec::new(),
+            generation: self.generation,
+        }
+    }
+
+    /// Returns a file's text, if it is in memory and the slot is one of this index.
+    pub(crate) fn text(&self, generation: u64, slot: u32) -> Option<Arc<[u8]>> {
+        if generation != self.generation {
+            return None;
+        }
+        self.files.get(slot as usize)?.text.clone()
+    }
+}

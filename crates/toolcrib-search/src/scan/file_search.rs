@@ -1,0 +1,206 @@
+//! The search of one file: opened by handle, and searched as ripgrep searches a file that it found in a directory.
+
+use std::fs::File;
+use std::io::{self, Read, Seek};
+
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
+use toolcrib_core::SearchableTree;
+use toolcrib_core::search::Want;
+
+use crate::pattern::Compiled;
+use crate::scan::hits::Hits;
+use crate::scan::open::{FileOpener, Unsearched};
+use crate::scan::stop::Stop;
+use crate::scan::text::{
+    MAX_LINE_BYTES, MAX_WHOLE_READ_BYTES, TextKind, is_wide, kind_of, read_whole,
+};
+
+/// Text up to this size is searched in one go, longer text in pieces, so that the search can stop in between.
+const MAX_SLICE_BYTES: usize = 512 << 10;
+
+/// Searches files, one after the other.
+pub(crate) struct FileSearcher<'a> {
+    tree: &'a dyn SearchableTree,
+    compiled: &'a Compiled,
+    stop: &'a Stop<'a>,
+    /// Searches plain text, where nothing needs to be detected.
+    plain: Searcher,
+    /// Makes searchers for files whose kind shows only while they are read. Each such file gets a searcher of its
+    /// own: the buffer of a searcher that has met a long line stays large, and would detect a binary file sooner.
+    detecting: SearcherBuilder,
+    opener: FileOpener,
+    buffer: Vec<u8>,
+}
+
+impl<'a> FileSearcher<'a> {
+    pub(crate) fn new(
+        tree: &'a dyn SearchableTree,
+        compiled: &'a Compiled,
+        want: Want,
+        stop: &'a Stop<'a>,
+    ) -> Self {
+        let mut builder = SearcherBuilder::new();
+        if let Want::Lines { before, after } = want {
+            builder.line_number(true).before_context(before).after_context(after);
+        } else {
+            builder.line_number(false);
+        }
+        // Text in memory needs no buffer of its own.
+        let plain = builder.bom_sniffing(false).heap_limit(Some(1 << 10)).build();
+        builder
+            .bom_sniffing(true)
+            .binary_detection(BinaryDetection::quit(0))
+            .heap_limit(Some(MAX_LINE_BYTES));
+        Self {
+            tree,
+            compiled,
+            stop,
+            plain,
+            detecting: builder,
+            opener: FileOpener::default(),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Searches text that is in memory.
+    pub(crate) fn search_text(
+        &mut self,
+        text: &[u8],
+        kind: TextKind,
+        hits: &mut Hits<'_>,
+    ) -> Result<TextKind, Unsearched> {
+        let matcher = &self.compiled.matcher;
+        if self.compiled.is_every_line && kind == TextKind::Plain && hits.can_count() {
+            let mut counter = Counter::default();
+            counter.add(text);
+            hits.stop_when_full();
+            let done = self.plain.search_slice(matcher, text, &mut *hits).map_err(failed);
+            hits.count = counter.lines();
+            return done.map(|()| kind);
+        }
+        let done = match kind {
+            TextKind::Binary => Ok(()),
+            TextKind::Plain if text.len() <= MAX_SLICE_BYTES => {
+                self.plain.search_slice(matcher, text, &mut *hits)
+            }
+            TextKind::Plain | TextKind::Mixed => {
+                let reader = Interruptible { from: text, stop: self.stop };
+                self.detecting.build().search_reader(matcher, reader, &mut *hits)
+            }
+        };
+        done.map(|()| kind).map_err(failed)
+    }
+
+    /// Searches a file that is too large to be read whole.
+    fn search_large(&mut self, file: File, hits: &mut Hits<'_>) -> Result<(), Unsearched> {
+        let reader = Interruptible { from: file, stop: self.stop };
+        let matcher = &self.compiled.matcher;
+        self.detecting.build().search_reader(matcher, reader, hits).map_err(failed)
+    }
+
+    /// Searches the file at `path`.
+    pub(crate) fn search(
+        &mut self,
+        path: &[u8],
+        hits: &mut Hits<'_>,
+    ) -> Result<TextKind, Unsearched> {
+        let (file, meta) = self.opener.open(self.tree, path)?;
+        let size = usize::try_from(meta.st_size).unwrap_or(usize::MAX);
+        if size > MAX_WHOLE_READ_BYTES {
+            if self.compiled.is_every_line
+                && hits.can_count()
+                && let Some(lines) = count_lines(&file, self.stop)?
+            {
+                hits.stop_when_full();
+                self.search_large(file, hits)?;
+                hits.count = lines;
+                return Ok(TextKind::Plain);
+            }
+            return self.search_large(file, hits).map(|()| TextKind::Mixed);
+        }
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let read = read_whole(&file, size, &mut buffer);
+        let done = match read {
+            Ok(()) => {
+                let (kind, text) = kind_of(&buffer);
+                self.search_text(text, kind, hits)
+            }
+            Err(err) => Err(failed(err)),
+        };
+        self.buffer = buffer;
+        done
+    }
+}
+
+/// Counts lines.
+#[derive(Default)]
+struct Counter {
+    ends: u64,
+    last: Option<u8>,
+}
+
+impl Counter {
+    fn add(&mut self, text: &[u8]) {
+        self.ends += memchr::memchr_iter(b'\n', text).count() as u64;
+        self.last = text.last().copied().or(self.last);
+    }
+
+    /// How many lines there are; the last one need not end in a line break.
+    fn lines(&self) -> u64 {
+        self.ends + u64::from(self.last.is_some_and(|last| last != b'\n'))
+    }
+}
+
+/// Counts the lines of a large file, and seeks back to its beginning. Returns nothing if the file is not plain
+/// text.
+fn count_lines(mut file: &File, stop: &Stop<'_>) -> Result<Option<u64>, Unsearched> {
+    let mut buffer = vec![0; 1 << 20];
+    let mut counter = Counter::default();
+    let mut is_first = true;
+    let lines = loop {
+        stop.check().map_err(failed)?;
+        let got = match file.read(&mut buffer) {
+            Ok(got) => got,
+            Err(err) if err.kind() == io::ErrorKind::Interrupted => continue,
+            Err(err) => return Err(failed(err)),
+        };
+        let piece = &buffer[..got];
+        if memchr::memchr(0, piece).is_some() || (is_first && is_wide(piece)) {
+            break None;
+        }
+        if got == 0 {
+            break Some(counter.lines());
+        }
+        is_first = false;
+        counter.add(piece);
+    };
+    file.seek(io::SeekFrom::Start(0)).map_err(failed)?;
+    Ok(lines)
+}
+
+fn failed(err: io::Error) -> Unsearched {
+    if Stop::is_stop_signal(&err) {
+        return Unsearched::Stopped;
+    }
+    // The searcher has no error kind of its own for a line that does not fit into memory.
+    if err.to_string().contains("allocation limit") {
+        return Unsearched::Refused(format!(
+            "one line is longer than {} MB; the file was searched up to that line",
+            MAX_LINE_BYTES >> 20
+        ));
+    }
+    Unsearched::Refused(err.to_string())
+}
+
+/// A reader that fails when the search is stopped.
+struct Interruptible<'a, R> {
+    from: R,
+    stop: &'a Stop<'a>,
+}
+
+impl<R: Read> Read for Interruptible<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.stop.check()?;
+        self.from.read(buffer)
+    }
+}

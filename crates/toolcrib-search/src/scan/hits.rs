@@ -1,0 +1,210 @@
+//! The matches of one file, collected within bounds.
+
+use std::collections::VecDeque;
+use std::io;
+
+use grep_matcher::Matcher;
+use grep_regex::RegexMatcher;
+use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
+use toolcrib_core::search::{Line, Want};
+
+use crate::scan::stop::Stop;
+
+/// The most bytes of a line that are returned.
+const MAX_SHOWN_BYTES: usize = 2000;
+
+/// How many of them stand before the match.
+const SHOWN_BEFORE_MATCH_BYTES: usize = 200;
+
+/// How many lines of one file to keep, and how many bytes of them.
+#[derive(Clone, Copy)]
+pub(crate) struct Room {
+    pub(crate) lines: usize,
+    pub(crate) bytes: usize,
+}
+
+impl Room {
+    /// No room: lines are only counted.
+    pub(crate) const NONE: Self = Self { lines: 0, bytes: 0 };
+}
+
+/// What to do with matches when there is no more room.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WhenFull {
+    /// Count them.
+    Count,
+    /// End the search of the file.
+    Stop,
+}
+
+/// The matches of one file.
+pub(crate) struct Hits<'a> {
+    pub(crate) want: Want,
+    /// Finds the match in a long line, which is cut around it.
+    matcher: &'a RegexMatcher,
+    /// How many matches to skip before any is kept.
+    skip: u64,
+    room: Room,
+    when_full: WhenFull,
+    stop: &'a Stop<'a>,
+    pub(crate) lines: Vec<Line>,
+    pub(crate) bytes: usize,
+    pub(crate) count: u64,
+    /// The last lines before the current one, with their numbers.
+    recent: VecDeque<(u64, String)>,
+}
+
+impl<'a> Hits<'a> {
+    pub(crate) fn new(
+        want: Want,
+        matcher: &'a RegexMatcher,
+        room: Room,
+        when_full: WhenFull,
+        stop: &'a Stop<'a>,
+    ) -> Self {
+        Self {
+            want,
+            matcher,
+            skip: 0,
+            room,
+            when_full,
+            stop,
+            lines: Vec::new(),
+            bytes: 0,
+            count: 0,
+            recent: VecDeque::new(),
+        }
+    }
+
+    /// Skips the first matches.
+    pub(crate) fn skip(mut self, matches: usize) -> Self {
+        self.skip = matches as u64;
+        self
+    }
+
+    /// Whether the search only counts matches when there is no more room.
+    pub(crate) fn can_count(&self) -> bool {
+        self.when_full == WhenFull::Count && self.want != Want::Files
+    }
+
+    /// Ends the search of the file when there is no more room, instead of counting the rest.
+    pub(crate) fn stop_when_full(&mut self) {
+        self.when_full = WhenFull::Stop;
+        if self.want == Want::Counts {
+            self.want = Want::Files;
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.lines.len() >= self.room.lines || self.bytes >= self.room.bytes
+    }
+
+    /// Whether a line belongs to the context after the last match that is kept.
+    fn wants_after(&self, number: u64, after: usize) -> bool {
+        self.lines.last().is_some_and(|last| last.number + after as u64 >= number)
+    }
+
+    /// Adds a line to the context of the matches that it stands after.
+    fn after(&mut self, number: u64, text: &str, after: usize) {
+        for line in self.lines.iter_mut().rev() {
+            if line.number + after as u64 >= number && line.number < number {
+                self.bytes += text.len();
+                line.after.push(text.to_owned());
+            } else {
+                break;
+            }
+        }
+    }
+
+    fn remember(&mut self, number: u64, text: String, before: usize) {
+        if before > 0 {
+            self.recent.push_back((number, text));
+            if self.recent.len() > before {
+                self.recent.pop_front();
+            }
+        }
+    }
+}
+
+impl Sink for &mut Hits<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
+        self.count += 1;
+        if self.count.is_multiple_of(1024) {
+            self.stop.check()?;
+        }
+        let Want::Lines { before, after } = self.want else {
+            return Ok(self.want == Want::Counts);
+        };
+        let number = found.line_number().unwrap_or(0);
+        let is_kept = !self.is_full() && self.count > self.skip;
+        if self.is_full() && !self.wants_after(number, after) {
+            return Ok(self.when_full == WhenFull::Count);
+        }
+        if !is_kept && before == 0 && after == 0 {
+            return Ok(true);
+        }
+        let text = shown(found.bytes(), self.matcher);
+        self.after(number, &text, after);
+        if is_kept {
+            let lines = self.recent.iter();
+            let near = lines.filter(|(other, _)| *other + before as u64 >= number);
+            let near: Vec<String> = near.map(|(_, text)| text.clone()).collect();
+            self.bytes += text.len() + near.iter().map(String::len).sum::<usize>();
+            let line = Line { number, text: text.clone(), before: near, after: Vec::new() };
+            self.lines.push(line);
+        }
+        self.remember(number, text, before);
+        Ok(true)
+    }
+
+    fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> Result<bool, io::Error> {
+        let Want::Lines { before, after } = self.want else { return Ok(true) };
+        let number = context.line_number().unwrap_or(0);
+        let text = cut(trim(context.bytes()), 0);
+        self.after(number, &text, after);
+        if self.is_full() {
+            return Ok(true);
+        }
+        self.remember(number, text, before);
+        Ok(true)
+    }
+}
+
+fn trim(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// Returns a matching line as answers show it: without its end, and cut around the match if it is long.
+fn shown(line: &[u8], matcher: &RegexMatcher) -> String {
+    let line = trim(line);
+    if line.len() <= MAX_SHOWN_BYTES {
+        return String::from_utf8_lossy(line).into_owned();
+    }
+    let start = matcher.find(line).ok().flatten().map_or(0, |found| found.start());
+    cut(line, start)
+}
+
+/// Cuts a long line around a byte of it, and says how many bytes are left out.
+fn cut(line: &[u8], around: usize) -> String {
+    if line.len() <= MAX_SHOWN_BYTES {
+        return String::from_utf8_lossy(line).into_owned();
+    }
+    let boundary = |mut at: usize| {
+        while at > 0 && at < line.len() && line[at] & 0xc0 == 0x80 {
+            at -= 1;
+        }
+        at
+    };
+    let from =
+        boundary(around.saturating_sub(SHOWN_BEFORE_MATCH_BYTES).min(line.len() - MAX_SHOWN_BYTES));
+    let to = boundary((from + MAX_SHOWN_BYTES).min(line.len()));
+    let part = String::from_utf8_lossy(&line[from..to]);
+    let left = |count: usize| match count {
+        0 => String::new(),
+        count => format!("[… {count} bytes …]"),
+    };
+    format!("{}{part}{}", left(from), left(line.len() - to))
+}

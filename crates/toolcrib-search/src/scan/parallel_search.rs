@@ -1,0 +1,311 @@
+//! The search of many files by several threads. The results are those of one thread: in order, within the page's
+//! bounds, and no more files are searched than needed.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use toolcrib_core::search::{Found, FoundFile, Grep, Line, Want};
+use toolcrib_core::{SearchableTree, escape};
+
+use crate::parallel;
+use crate::pattern::Compiled;
+use crate::scan::file_search::FileSearcher;
+use crate::scan::hits::{Hits, Room, WhenFull};
+use crate::scan::open::Unsearched;
+use crate::scan::stop::Stop;
+use crate::scan::text::TextKind;
+
+/// The files to search, in order of their paths.
+pub(crate) trait Targets: Sync {
+    fn len(&self) -> usize;
+    fn path(&self, index: usize) -> &[u8];
+    /// The file's text, if it is in memory.
+    fn text(&self, index: usize) -> Option<(Arc<[u8]>, TextKind)>;
+}
+
+/// How many files a thread takes at a time.
+const FILES_PER_BATCH: usize = 32;
+
+/// Up to so many files are searched by one thread.
+const MAX_FILES_FOR_ONE_THREAD: usize = 24;
+
+/// How many bytes of results may wait for the results of files before them.
+const MAX_WAITING_BYTES: usize = 32 << 20;
+
+/// A search, without the files to search.
+pub(crate) struct ParallelSearch<'a> {
+    pub(crate) tree: &'a dyn SearchableTree,
+    /// What stands before a path when it is shown.
+    pub(crate) prefix: &'a str,
+    pub(crate) compiled: &'a Compiled,
+    pub(crate) ask: &'a Grep,
+    pub(crate) stop: &'a Stop<'a>,
+    pub(crate) threads: usize,
+}
+
+/// The results of a run of files.
+#[derive(Default)]
+struct Batch {
+    files: Vec<FileHits>,
+    searched: u64,
+    unsearched: Vec<(usize, String)>,
+    bytes: usize,
+    /// Whether the search stopped before the end of the run.
+    is_cut_off: bool,
+}
+
+/// The matches of one file, for the results.
+struct FileHits {
+    index: usize,
+    count: u64,
+    lines: Vec<Line>,
+}
+
+/// What the threads of a search share.
+struct SharedProgress<'a> {
+    next: AtomicUsize,
+    /// The number of the first batch whose lines are not needed any more.
+    needed: AtomicUsize,
+    waiting_bytes: AtomicUsize,
+    order: Mutex<OrderedResults<'a>>,
+}
+
+/// The results so far, in order.
+struct OrderedResults<'a> {
+    targets: &'a dyn Targets,
+    next: usize,
+    waiting: BTreeMap<usize, Batch>,
+    found: Found,
+    passed: usize,
+    bytes: usize,
+    /// Whether the search stopped before the end of one of the runs.
+    is_cut_off: bool,
+}
+
+impl ParallelSearch<'_> {
+    /// Searches all of `targets`.
+    pub(crate) fn run(&self, targets: &dyn Targets) -> Found {
+        if targets.len() == 0 {
+            return Found::default();
+        }
+        let chunk = if targets.len() <= MAX_FILES_FOR_ONE_THREAD {
+            MAX_FILES_FOR_ONE_THREAD
+        } else {
+            FILES_PER_BATCH
+        };
+        let chunks = targets.len().div_ceil(chunk);
+        let progress = SharedProgress {
+            next: AtomicUsize::new(0),
+            needed: AtomicUsize::new(usize::MAX),
+            waiting_bytes: AtomicUsize::new(0),
+            order: Mutex::new(OrderedResults {
+                targets,
+                next: 0,
+                waiting: BTreeMap::new(),
+                found: Found::default(),
+                passed: 0,
+                bytes: 0,
+                is_cut_off: false,
+            }),
+        };
+        // A page may be full before another thread has started.
+        if self.ask.stops_early {
+            self.worker(targets, chunk, &progress, 2);
+        }
+        if progress.next.load(Ordering::Relaxed) < chunks && !self.stop.is_set() {
+            parallel::run(self.tree, self.threads.min(chunks), || {
+                self.worker(targets, chunk, &progress, usize::MAX);
+            });
+        }
+        let mut order = progress.order.into_inner().unwrap_or_else(PoisonError::into_inner);
+        // When time runs out there may be gaps; results after a gap still count.
+        for (_, batch) in std::mem::take(&mut order.waiting) {
+            self.absorb(&mut order, batch);
+        }
+        let is_whole = order.next >= chunks && !order.is_cut_off;
+        let mut found = order.found;
+        found.is_partial = !is_whole && self.stop.is_late();
+        found
+    }
+
+    /// Takes up to `most` runs of files and searches them.
+    fn worker(
+        &self,
+        targets: &dyn Targets,
+        chunk: usize,
+        progress: &SharedProgress<'_>,
+        most: usize,
+    ) {
+        let mut searcher = FileSearcher::new(self.tree, self.compiled, self.ask.want, self.stop);
+        for _ in 0..most {
+            let at = progress.next.fetch_add(1, Ordering::Relaxed);
+            let from = at * chunk;
+            if from >= targets.len() || self.stop.is_set() {
+                return;
+            }
+            let to = (from + chunk).min(targets.len());
+            let batch = self.batch(&mut searcher, targets, from..to, at, progress);
+            let mut order = progress.order.lock().unwrap_or_else(PoisonError::into_inner);
+            progress.waiting_bytes.fetch_add(batch.bytes, Ordering::Relaxed);
+            let is_cut_off = batch.is_cut_off;
+            order.waiting.insert(at, batch);
+            if is_cut_off {
+                return;
+            }
+            while let Some(batch) = {
+                let next = order.next;
+                order.waiting.remove(&next)
+            } {
+                progress.waiting_bytes.fetch_sub(batch.bytes, Ordering::Relaxed);
+                let at = order.next;
+                order.next += 1;
+                if self.absorb(&mut order, batch) {
+                    progress.needed.fetch_min(at + 1, Ordering::Relaxed);
+                    if self.ask.stops_early {
+                        self.stop.is_enough.store(true, Ordering::Relaxed);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Searches a run of files, or as many of them as there is time for.
+    fn batch(
+        &self,
+        searcher: &mut FileSearcher<'_>,
+        targets: &dyn Targets,
+        range: std::ops::Range<usize>,
+        at: usize,
+        progress: &SharedProgress<'_>,
+    ) -> Batch {
+        let when_full = if self.ask.stops_early { WhenFull::Stop } else { WhenFull::Count };
+        let mut batch = Batch::default();
+        for index in range {
+            if self.stop.is_set() {
+                batch.is_cut_off = true;
+                break;
+            }
+            let is_needed = at < progress.needed.load(Ordering::Relaxed)
+                && progress.waiting_bytes.load(Ordering::Relaxed) + batch.bytes < MAX_WAITING_BYTES;
+            let room = if is_needed { self.room() } else { Room::NONE };
+            let mut hits =
+                Hits::new(self.ask.want, &self.compiled.matcher, room, when_full, self.stop);
+            match search_target(searcher, targets, index, &mut hits) {
+                Ok(TextKind::Plain | TextKind::Mixed) => batch.searched += 1,
+                Ok(TextKind::Binary) | Err(Unsearched::Gone) => {}
+                Err(Unsearched::Refused(why)) => batch.unsearched.push((index, why)),
+                Err(Unsearched::Stopped) => batch.is_cut_off = true,
+            }
+            if hits.count > 0 {
+                batch.bytes += hits.bytes + 64;
+                let lines = hits.lines;
+                batch.files.push(FileHits { index, count: hits.count, lines });
+            }
+            if batch.is_cut_off {
+                break;
+            }
+        }
+        batch
+    }
+
+    /// Returns the most lines, and bytes of them, that the page could need from one file.
+    fn room(&self) -> Room {
+        let page = &self.ask.page;
+        // One line more than the page holds shows whether there is a next page.
+        Room {
+            lines: page.skip.saturating_add(page.most).saturating_add(1),
+            bytes: page.most_bytes.max(1),
+        }
+    }
+
+    /// Adds a batch to the results; returns whether the page is full.
+    fn absorb(&self, order: &mut OrderedResults<'_>, batch: Batch) -> bool {
+        let targets = order.targets;
+        order.is_cut_off |= batch.is_cut_off;
+        let found = &mut order.found;
+        found.files_searched += batch.searched;
+        found.skipped.count += batch.unsearched.len() as u64;
+        if let (None, Some((index, why))) = (&found.skipped.first, batch.unsearched.first()) {
+            found.skipped.first =
+                Some((escape::path(self.prefix, targets.path(*index)), why.clone()));
+        }
+        for mut file in batch.files {
+            order.found.lines += file.count;
+            order.found.files_matched += 1;
+            let results =
+                if let Want::Lines { .. } = self.ask.want { file.count } else { 1 } as usize;
+            let page = &self.ask.page;
+            let passes = page.skip.saturating_sub(order.passed).min(results);
+            order.passed += passes;
+            let left = results - passes;
+            if left == 0 {
+                continue;
+            }
+            if order.found.returned >= page.most || order.bytes >= page.most_bytes {
+                order.found.is_cut = true;
+                continue;
+            }
+            let mut passes = passes;
+            let missing = passes + left.min(page.most - order.found.returned) > file.lines.len();
+            if missing && matches!(self.ask.want, Want::Lines { .. }) {
+                file.lines = self.search_again(targets, file.index, std::mem::take(&mut passes));
+            }
+            let path = escape::path(self.prefix, targets.path(file.index));
+            // A reply repeats the path with every line.
+            let weight = escape::json_length(&path) + JSON_OVERHEAD_BYTES;
+            let mut entry = FoundFile { path, lines: Vec::new(), count: file.count };
+            if let Want::Lines { .. } = self.ask.want {
+                for line in file.lines.into_iter().skip(passes) {
+                    if order.found.returned >= page.most || order.bytes >= page.most_bytes {
+                        break;
+                    }
+                    order.bytes += weight + json_weight(&line);
+                    order.found.returned += 1;
+                    entry.lines.push(line);
+                }
+                order.found.is_cut |= entry.lines.len() < left;
+            } else {
+                order.bytes += weight;
+                order.found.returned += 1;
+            }
+            order.found.files.push(entry);
+        }
+        let page = &self.ask.page;
+        let is_full = order.found.returned >= page.most || order.bytes >= page.most_bytes;
+        is_full && order.found.is_cut
+    }
+
+    /// Searches a file again, without its first matches: the first time there was no room for all its lines,
+    /// because it was not known which of them the page needs.
+    fn search_again(&self, targets: &dyn Targets, index: usize, passes: usize) -> Vec<Line> {
+        let mut searcher = FileSearcher::new(self.tree, self.compiled, self.ask.want, self.stop);
+        let matcher = &self.compiled.matcher;
+        let hits = Hits::new(self.ask.want, matcher, self.room(), WhenFull::Stop, self.stop);
+        let mut hits = hits.skip(passes);
+        let _ = search_target(&mut searcher, targets, index, &mut hits);
+        hits.lines
+    }
+}
+
+/// Searches one of the targets: its text in memory, or else its file.
+fn search_target(
+    searcher: &mut FileSearcher<'_>,
+    targets: &dyn Targets,
+    index: usize,
+    hits: &mut Hits<'_>,
+) -> Result<TextKind, Unsearched> {
+    match targets.text(index) {
+        Some((text, kind)) => searcher.search_text(&text, kind, hits),
+        None => searcher.search(targets.path(index), hits),
+    }
+}
+
+/// How many bytes of a reply stand around a result: field names, numbers, punctuation.
+const JSON_OVERHEAD_BYTES: usize = 64;
+
+/// Returns how many bytes of a reply a line takes.
+fn json_weight(line: &Line) -> usize {
+    let lines = line.before.iter().chain(&line.after).map(|line| escape::json_length(line) + 3);
+    escape::json_length(&line.text) + lines.sum::<usize>()
+}

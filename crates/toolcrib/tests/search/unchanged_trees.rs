@@ -1,0 +1,77 @@
+//! The same lines as ripgrep, on trees that do not change.
+
+use crate::fixture::{AMPLE_MEMORY, Fixture};
+use crate::question::{check, check_names, random_question};
+use crate::random::Random;
+use crate::random_tree;
+
+#[test]
+fn random_trees_give_the_same_lines() {
+    let mut found = 0;
+    for seed in 0..12 {
+        let mut random = Random::new(seed);
+        let fixture = Fixture::new(AMPLE_MEMORY);
+        random_tree::make_random_tree(&fixture.root(), 160, &mut random);
+        check_names(&fixture.scan, &fixture.root(), None, &format!("seed {seed}, names by scan"));
+        let status = fixture.wait_until_ready();
+        check_names(&fixture.index, &fixture.root(), None, &format!("seed {seed}, names by index"));
+        assert!(status.has_postings, "{status:?}");
+        for _ in 0..30 {
+            let mut ask = random_question(&mut random);
+            if random.one_in(4) {
+                let directories = random_tree::directories(&fixture.root());
+                let directory = &directories[random.below(directories.len())];
+                let below = directory.strip_prefix(fixture.root()).unwrap();
+                let readable = std::fs::read_dir(directory).is_ok() && below.to_str().is_some();
+                if readable
+                    && !below.as_os_str().is_empty()
+                    && !below.to_str().unwrap().contains(['$', '\n'])
+                {
+                    ask.scope.directory = below.to_str().map(str::to_owned);
+                }
+            }
+            if let Err(err) =
+                toolcrib_core::Search::check(&fixture.scan, Some(&ask.pattern), &ask.scope)
+            {
+                // A directory without permission is an error for us and nothing for ripgrep.
+                assert_eq!(err.kind, toolcrib_core::ErrorKind::Permission, "{err}");
+                continue;
+            }
+            let what = format!("seed {seed}");
+            found +=
+                check(&fixture.scan, &fixture.root(), &ask, &mut random, &format!("{what}, scan"));
+            check(&fixture.index, &fixture.root(), &ask, &mut random, &format!("{what}, index"));
+        }
+        let (_, status) = fixture.index.statuses().remove(0);
+        assert!(status.answered > 10, "seed {seed}: the index was not asked: {status:?}");
+    }
+    assert!(found > 10_000, "only {found} lines in all");
+}
+
+/// The position of a NUL byte decides how much of a file is searched. What ripgrep makes of a NUL beyond its first read
+/// depends on the files before it, so each file has a tree of its own here.
+#[test]
+fn a_nul_ends_a_file_where_it_does_for_ripgrep() {
+    let lines = |count: usize| b"some text with alpha in it\n".repeat(count);
+    let cases: Vec<Vec<u8>> = vec![
+        [lines(10).as_slice(), b"\0", &lines(1)].concat(),
+        [b"a\n\0".as_slice(), &lines(2)].concat(),
+        [b"alpha\0".as_slice(), &lines(2)].concat(),
+        [lines(3000).as_slice(), b"\0alpha\n"].concat(),
+        [lines(2426).as_slice(), b"alpha\0"].concat(),
+        [lines(2428).as_slice(), b"alpha\0"].concat(),
+        [lines(20_000).as_slice(), b"\0alpha\n"].concat(),
+        [lines(200_000).as_slice(), b"\0alpha\n"].concat(),
+        [b"alpha ".repeat(30_000).as_slice(), b"\n\0alpha\n"].concat(),
+    ];
+    for (number, case) in cases.iter().enumerate() {
+        let fixture = Fixture::new(AMPLE_MEMORY);
+        random_tree::put(&fixture.root().join("file"), case);
+        fixture.wait_until_ready();
+        let ask = crate::question::question("alpha");
+        let mut random = Random::new(number as u64);
+        for (engine, what) in [(&fixture.scan, "scan"), (&fixture.index, "index")] {
+            check(engine, &fixture.root(), &ask, &mut random, &format!("case {number}, {what}"));
+        }
+    }
+}
