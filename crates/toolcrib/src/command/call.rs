@@ -154,7 +154,7 @@ fn argument(pair: &str) -> Result<(String, Value), ToolError> {
     match key.strip_suffix(':') {
         Some(key) => {
             let value = strict_json::parse(text.as_bytes())
-                .map_err(|reason| unreadable(&format!("`{key}:=`: {reason}")))?;
+                .map_err(|error| unreadable(&format!("`{key}:=`: {}", error.message)))?;
             Ok((key.to_owned(), value))
         }
         None => Ok((key.to_owned(), Value::String(text.to_owned()))),
