@@ -50,7 +50,7 @@ fn trim(schema: &mut Value) {
     }
     unwrap_option(object);
     if let Some(Value::Object(properties)) = object.get_mut("properties") {
-        properties.values_mut().for_each(|property| trim(property));
+        properties.values_mut().for_each(trim);
     }
     if let Some(items) = object.get_mut("items") {
         trim(items);

@@ -29,6 +29,9 @@ use crate::scan::stop::Stop;
 use crate::scan::text::TextKind;
 use crate::scan::walk::{TreeWalk, no_visitor};
 
+/// Paths of directories that could not be entered.
+type UnreadableDirectories = Vec<Box<[u8]>>;
+
 /// Answers questions about the files of a workspace: all its roots.
 pub struct Engine {
     roots: Vec<IndexedRoot>,
@@ -193,7 +196,7 @@ impl IndexedRoot {
         base: &[u8],
         depth: usize,
         stop: &Stop<'_>,
-    ) -> Result<(Paths, Vec<Box<[u8]>>), ToolError> {
+    ) -> Result<(Paths, UnreadableDirectories), ToolError> {
         let rules = IgnoreRules::read(self.tree.path());
         let above = level_above(&*self.tree, &rules, base);
         let walk = TreeWalk {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use rustix::io::Errno;
-use toolcrib_core::{ErrorKind, ToolError};
+use toolcrib_core::ToolError;
 
 /// Why a tree has no index. Searches then scan, so this is never an error for a caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,13 +60,7 @@ impl fmt::Display for IndexError {
 
 impl std::error::Error for IndexError {}
 
-/// A walk fails with a tool's error, also where the index is what fails.
-impl From<IndexError> for ToolError {
-    fn from(err: IndexError) -> Self {
-        ToolError::new(ErrorKind::Unavailable, err.to_string())
-    }
-}
-
+/// A walk for the index fails with an error of the index, also where a directory cannot be listed.
 impl From<ToolError> for IndexError {
     fn from(err: ToolError) -> Self {
         Self::new(IndexErrorKind::System, err.message)

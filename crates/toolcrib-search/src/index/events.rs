@@ -165,7 +165,7 @@ impl Index {
             threads: 1,
             depth: usize::MAX,
             is_stopped: &|| start.elapsed() > MAX_NEW_WALK_TIME,
-            visit: &|handle| Ok(watch_directory(inotify, handle, device)?),
+            visit: &|handle| watch_directory(inotify, handle, device),
         };
         let Ok(walked) = walk.run(target.path, level) else {
             self.needs_sweep = true;

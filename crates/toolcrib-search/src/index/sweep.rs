@@ -85,7 +85,7 @@ impl Indexer {
                 threads: self.options.threads,
                 depth: usize::MAX,
                 is_stopped: &|| self.is_stopped(),
-                visit: &|handle| Ok(watch_directory(inotify, handle, device)?),
+                visit: &|handle| watch_directory(inotify, handle, device),
             };
             walk.run(b"", rules.above_root())?
         };

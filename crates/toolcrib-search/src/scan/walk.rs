@@ -46,8 +46,8 @@ pub(crate) struct DirectoryEntry {
     pub(crate) directory: Option<u32>,
 }
 
-/// The settings of a walk.
-pub(crate) struct TreeWalk<'a> {
+/// The settings of a walk. It fails with the error `E` of its visitor.
+pub(crate) struct TreeWalk<'a, E> {
     pub(crate) tree: &'a dyn SearchableTree,
     pub(crate) rules: &'a IgnoreRules,
     pub(crate) threads: usize,
@@ -56,11 +56,11 @@ pub(crate) struct TreeWalk<'a> {
     /// Whether the walk is to end early.
     pub(crate) is_stopped: &'a (dyn Fn() -> bool + Sync),
     /// The visitor, which is called for each directory before it is listed; an error ends the walk.
-    pub(crate) visit: Visit<'a>,
+    pub(crate) visit: Visit<'a, E>,
 }
 
 /// A visitor: called with a directory's handle before the directory is listed. The walk keeps its answer.
-pub(crate) type Visit<'a> = &'a (dyn Fn(BorrowedFd<'_>) -> Result<i32, ToolError> + Sync);
+pub(crate) type Visit<'a, E> = &'a (dyn Fn(BorrowedFd<'_>) -> Result<i32, E> + Sync);
 
 /// The visitor of a walk that needs none.
 #[expect(clippy::unnecessary_wraps, reason = "it is one visitor among others")]
@@ -82,25 +82,27 @@ struct DirectoryTask {
     depth: usize,
 }
 
-#[derive(Default)]
-struct WalkProgress {
+struct WalkProgress<E> {
     todo: Vec<DirectoryTask>,
     busy: usize,
     found: Vec<Option<WalkedDirectory>>,
     sources: Vec<RuleSource>,
     unreadable: Vec<Box<[u8]>>,
-    failed: Option<ToolError>,
+    failed: Option<E>,
 }
 
-impl TreeWalk<'_> {
+impl<E: From<ToolError> + Send> TreeWalk<'_, E> {
     /// Walks everything at or below `start`, whose own rules come on top of `above`. A walk that is stopped returns
     /// what it has found so far.
-    pub(crate) fn run(&self, start: &[u8], above: Option<Arc<Level>>) -> Result<Walked, ToolError> {
+    pub(crate) fn run(&self, start: &[u8], above: Option<Arc<Level>>) -> Result<Walked, E> {
         let first = DirectoryTask { index: 0, path: start.into(), above, depth: 0 };
         let progress = Mutex::new(WalkProgress {
             todo: vec![first],
+            busy: 0,
             found: vec![None],
-            ..WalkProgress::default()
+            sources: Vec::new(),
+            unreadable: Vec::new(),
+            failed: None,
         });
         let wakeup = Condvar::new();
         parallel::run(self.tree, self.threads, || self.worker(&progress, &wakeup));
@@ -113,7 +115,7 @@ impl TreeWalk<'_> {
         Ok(Walked { directories: progress.found, sources: progress.sources, unreadable })
     }
 
-    fn worker(&self, progress: &Mutex<WalkProgress>, wakeup: &Condvar) {
+    fn worker(&self, progress: &Mutex<WalkProgress<E>>, wakeup: &Condvar) {
         let mut buffer = vec![MaybeUninit::uninit(); 32 << 10];
         let mut held = progress.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -150,16 +152,12 @@ impl TreeWalk<'_> {
     }
 
     /// Lists one directory.
-    fn list(
-        &self,
-        task: &DirectoryTask,
-        buffer: &mut [MaybeUninit<u8>],
-    ) -> Result<ListOutcome, ToolError> {
+    fn list(&self, task: &DirectoryTask, buffer: &mut [MaybeUninit<u8>]) -> Result<ListOutcome, E> {
         let handle = match open_directory(self.tree, &task.path) {
             Ok(handle) => handle,
             Err(Errno::ACCESS | Errno::PERM) => return Ok(ListOutcome::Unreadable),
             Err(errno) if is_gone(errno) => return Ok(ListOutcome::Gone),
-            Err(errno) => return Err(failed(errno, &task.path)),
+            Err(errno) => return Err(failed(errno, &task.path).into()),
         };
         let Ok(meta) = fstat(&handle) else { return Ok(ListOutcome::Gone) };
         let access = AccessMeta { device: meta.st_dev, mode: meta.st_mode, links: 1 };
@@ -174,7 +172,7 @@ impl TreeWalk<'_> {
             let entry = match entry {
                 Ok(entry) => entry,
                 Err(errno) if is_gone(errno) => break,
-                Err(errno) => return Err(failed(errno, &task.path)),
+                Err(errno) => return Err(failed(errno, &task.path).into()),
             };
             let name = entry.file_name().to_bytes();
             if name == b"." || name == b".." {
@@ -218,7 +216,11 @@ impl TreeWalk<'_> {
 }
 
 /// Gives every directory in `directory` a place and a task.
-fn send_children(task: &DirectoryTask, directory: &mut WalkedDirectory, held: &mut WalkProgress) {
+fn send_children<E>(
+    task: &DirectoryTask,
+    directory: &mut WalkedDirectory,
+    held: &mut WalkProgress<E>,
+) {
     let mut path = task.path.to_vec();
     if !path.is_empty() {
         path.push(b'/');
