@@ -39,7 +39,7 @@ impl FlagValue {
 pub struct Settings {
     /// A value for each row of the table, in its order.
     values: Vec<(Value, Origin)>,
-    /// What was set and is ignored, a sentence each.
+    /// A sentence for each value that was set and is ignored.
     pub warnings: Vec<String>,
 }
 
@@ -87,8 +87,8 @@ impl Settings {
         }
     }
 
-    /// Applies the environment. It can only tighten the settings that confine and decide, because too many
-    /// programs can set a variable.
+    /// Applies the environment. The environment can only tighten the settings that confine and decide, because
+    /// too many programs can set a variable.
     fn apply_environment(&mut self, assignments: Vec<Assignment>) {
         for Assignment { setting, value, origin } in assignments {
             let held = &self.values[setting.position].0;

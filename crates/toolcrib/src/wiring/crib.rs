@@ -41,7 +41,7 @@ pub struct Crib {
     pub clock: Arc<dyn Clock>,
     /// The rules in force.
     pub rules: RulesInForce,
-    /// What is done to the record beside calls.
+    /// The maintenance of the record.
     pub maintenance: RecordMaintenance,
     quarantined: Quarantined,
     capabilities: Arc<Capabilities>,

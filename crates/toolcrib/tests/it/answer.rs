@@ -14,7 +14,7 @@ fn a_result_that_gets_lost_is_not_a_success() {
     let output =
         command.args(["call", "forgekeeper/echo", "text=x"]).stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("could not be written"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot write the result to stdout"));
 }
 
 #[test]

@@ -49,7 +49,8 @@ fn kills_at_any_moment_leave_no_change_off_the_record() {
         }
         let _ = child.kill();
         let said = child.wait_with_output().unwrap();
-        noted += String::from_utf8_lossy(&said.stderr).matches("was under way").count();
+        noted +=
+            String::from_utf8_lossy(&said.stderr).matches("Toolcrib was killed during").count();
     }
     // Whoever comes next notes what the last one left torn.
     scratch.run(["call", "nachos/calculator", "expression=1"]);
@@ -180,7 +181,7 @@ fn a_command_that_was_left_running_and_died_is_told() {
     }
     session.kill();
     let got = scratch.run(["call", "nachos/calculator", "expression=1+1"]);
-    assert!(got.stderr.contains("`clemini/bash` was under way"), "{}", got.stderr);
+    assert!(got.stderr.contains("Toolcrib was killed during `clemini/bash`"), "{}", got.stderr);
     let found = scratch.run(["audit", "search", "--tool", "bash", "--json"]).json();
     assert_eq!(found["outcome"], "unknown", "{found}");
     let got = scratch.run(["call", "nachos/calculator", "expression=1+1"]);
