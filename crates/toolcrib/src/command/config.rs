@@ -20,7 +20,7 @@ pub(super) fn run(
         ("workspace", config.root.path().display().to_string()),
         (
             "state",
-            config.state.as_ref().map_or_else(|err| err.to_string(), |it| it.display().to_string()),
+            config.state.as_ref().map_or_else(ToString::to_string, |it| it.display().to_string()),
         ),
     ];
     if *json {

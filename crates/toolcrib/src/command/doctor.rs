@@ -100,7 +100,10 @@ fn checks(diagnosis: &Diagnosis) -> Vec<DoctorCheck> {
         checks.push(DoctorCheck::good("settings", format!("{changed} changed from the default")));
         checks.push(DoctorCheck::good("mode", settings.get(key::MODE).as_str().to_owned()));
         let offered = toolset(settings).map(|it| format!("{} on offer", it.offers().len()));
-        checks.push(DoctorCheck::of("tools", offered.as_ref().map(Clone::clone)));
+        checks.push(match &offered {
+            Ok(says) => DoctorCheck::good("tools", says.clone()),
+            Err(err) => DoctorCheck::of("tools", Err(err)),
+        });
         let rules = diagnosis.rules.as_ref().map(|count| format!("{count} in force"));
         checks.push(DoctorCheck::of("rules", rules));
     }

@@ -25,7 +25,11 @@ pub fn settings() -> impl Iterator<Item = &'static Setting> {
 /// Makes a constant of each row, and the table of all rows.
 macro_rules! settings_table {
     ($($(#[doc = $about:literal])+ $key:ident: $type:ty = $row:expr;)+) => {
-        #[expect(non_camel_case_types, reason = "a position has the name of its key")]
+        #[expect(
+            non_camel_case_types,
+            clippy::upper_case_acronyms,
+            reason = "a position has the name of its key"
+        )]
         enum Position { $($key),+ }
 
         $(
