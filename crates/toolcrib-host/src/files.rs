@@ -4,7 +4,6 @@
 mod attribute;
 mod change;
 mod errno;
-mod ground;
 mod image;
 mod lock;
 mod port;
@@ -14,6 +13,7 @@ mod resolve;
 mod restore;
 pub(crate) mod root;
 mod rooted_path;
+mod search_root;
 mod snapshot;
 pub(crate) mod spelling;
 mod stamp;
@@ -22,7 +22,7 @@ mod temporary;
 mod temporary_name;
 pub(crate) mod workspace;
 
-pub use ground::SearchRoot;
 pub use root::{Root, RootError};
+pub use search_root::SearchRoot;
 pub use spelling::root_path;
 pub use workspace::{CallFiles, FileRules, Hardlinks, UndoStore, Workspace, real_place};
