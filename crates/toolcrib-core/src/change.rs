@@ -204,6 +204,33 @@ pub trait Snapshots: Send + Sync {
     fn concurrent(&self, call: &CallId) -> io::Result<ConcurrentChanges>;
 }
 
+/// A call that was undone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UndoneCall {
+    /// The call that was undone.
+    pub call: CallId,
+    /// The undo that did it, which can be undone in turn.
+    pub by: CallId,
+}
+
+/// What undo reads of the journal, and writes to it. Implemented by the ledger.
+pub trait UndoLog: Send + Sync {
+    /// Locks the journal against another undo until the guard is dropped.
+    fn lock(&self) -> io::Result<Box<dyn UndoLock>>;
+
+    /// Returns all changes, oldest first, and all calls that were undone.
+    fn history(&self) -> io::Result<(Vec<Change>, Vec<UndoneCall>)>;
+
+    /// Returns stored content by its SHA-256.
+    fn content(&self, sha256: &str) -> io::Result<Vec<u8>>;
+
+    /// Records that a call was undone.
+    fn record_undo(&self, undone: &UndoneCall) -> io::Result<()>;
+}
+
+/// A guard that unlocks when it is dropped.
+pub trait UndoLock {}
+
 /// Restores files to what they were before a change. Implemented by the host, used for undo.
 pub trait Restore: Send + Sync {
     /// Returns the file that is at the path of `change` now, for changes of files.
@@ -217,6 +244,9 @@ pub trait Restore: Send + Sync {
         content: Option<&[u8]>,
         expected: Expected<'_>,
     ) -> Result<PutBack, ToolError>;
+
+    /// Returns the changes that restoring has made so far.
+    fn restored(&self) -> Vec<Change>;
 }
 
 /// What a path must hold for a change to be undone.

@@ -2,6 +2,7 @@
 //! process, environment or clock is touched here; the world is described by the traits in
 //! [`capability`].
 
+pub mod approval;
 pub mod call;
 pub mod cancel;
 pub mod canonical;

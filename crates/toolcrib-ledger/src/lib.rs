@@ -8,9 +8,7 @@ mod record;
 mod state;
 mod undo;
 
-pub use consent::approvals::{
-    ApprovalAnswer, ApprovalQuestion, ApprovalStatus, Approvals, PendingApproval, this_process,
-};
+pub use consent::approvals::{Approvals, this_process};
 pub use consent::grants::GrantFile;
 pub use consent::user_quota::{UserLimits, UserQuotaFile};
 pub use figures::baseline::{Spans, comparisons};
@@ -42,6 +40,6 @@ pub use record::tail::{RecordTail, TailLine};
 pub use record::verify::{Problem, VerifyReport, verify};
 pub use record::writer::{Previews, RecordWriter};
 pub use state::{StateError, StateErrorKind, StateFolder};
-pub use undo::journal::{Journal, UndoneCall};
+pub use undo::journal::Journal;
 pub use undo::objects::hash_of;
 pub use undo::snapshot::SnapshotStore;

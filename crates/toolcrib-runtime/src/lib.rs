@@ -1,5 +1,6 @@
 //! One call from end to end, whatever door it came through: find, check, decide, run, record.
 
+mod approval;
 mod approver;
 mod call;
 mod decide;
@@ -7,6 +8,8 @@ pub mod dialect;
 mod runtime;
 pub mod undo;
 
+pub use approval::answers::{ApprovalAnswers, ApprovalError, Approved, ParkedCall};
+pub use approval::queue::{ApprovalQueue, Prompt, SessionKind, Unattended};
 pub use approver::{AlwaysYes, AnswerFuture, Approver, Nobody};
 pub use call::question::Question;
 pub use call::review::{ConfirmationSource, Review};

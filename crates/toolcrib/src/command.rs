@@ -15,7 +15,6 @@ mod man;
 mod output;
 mod policy;
 mod prompt;
-mod queue;
 mod render;
 mod rules;
 mod sandbox;

@@ -7,7 +7,7 @@ use rustix::fs::{AtFlags, Mode, symlinkat, unlinkat};
 use rustix::io::Errno;
 use toolcrib_core::capability::WriteMode;
 use toolcrib_core::change::{Expected, PutBack, Restore};
-use toolcrib_core::{Change, ChangeKind, ErrorKind, Image, ToolError};
+use toolcrib_core::{Change, ChangeKind, ErrorKind, Files, Image, ToolError};
 
 use crate::files::change::sync_directory;
 use crate::files::errno::{changed, errno_error};
@@ -21,6 +21,10 @@ use crate::files::temporary::{NewContent, NewMetadata};
 use crate::files::workspace::CallFiles;
 
 impl Restore for CallFiles {
+    fn restored(&self) -> Vec<Change> {
+        self.changes()
+    }
+
     fn current(&self, change: &Change) -> Result<Option<Image>, ToolError> {
         let place = self.rooted_path_of(change)?;
         self.writable_target_at(&place)?.map_or(Ok(None), |target| self.image(&target))

@@ -7,95 +7,12 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use toolcrib_core::approval::{ApprovalAnswer, ApprovalStatus, ApprovalStore, PendingApproval};
 
 use crate::record::redact::Redactor;
 use crate::state::{StateFolder, read_regular};
-
-/// A call that waits for an answer.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct PendingApproval {
-    /// The call id, which is also the id of the approval.
-    pub id: String,
-    /// `catalogue/tool`.
-    pub tool: String,
-    /// The arguments of the call.
-    pub args: Value,
-    /// The digest of tool and arguments, which the answer is bound to.
-    pub digest: String,
-    /// The workspace in which the call would run.
-    pub workspace: String,
-    /// Who asked for the call.
-    pub requester: String,
-    /// What the person who answers is shown.
-    #[serde(flatten)]
-    pub question: ApprovalQuestion,
-    /// Whether no process waits for the answer: whoever approves the call runs it.
-    pub is_parked: bool,
-    /// The process that waits for the answer.
-    #[serde(default)]
-    pub process: String,
-    /// When the question was asked.
-    pub created_at: Timestamp,
-    /// Until when the question can be answered.
-    pub expires_at: Timestamp,
-}
-
-/// What the person who answers is shown about a call.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ApprovalQuestion {
-    /// The rule that asks.
-    pub rule: String,
-    /// How its command is read, if it has one.
-    pub reading: Option<String>,
-    /// The files that the call would change.
-    pub files: Vec<String>,
-    /// What an approval does not pin down: it may be different when the call runs.
-    #[serde(default)]
-    pub loose: Vec<String>,
-}
-
-/// The answer to a pending approval.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ApprovalAnswer {
-    /// Whether the call may run.
-    pub is_approved: bool,
-    /// Who answered.
-    pub by: String,
-    /// What the person wants the agent to know.
-    pub words: String,
-    /// When it was answered.
-    pub at: Timestamp,
-}
-
-/// The status of an approval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ApprovalStatus {
-    /// Nobody has answered yet.
-    Pending,
-    /// Someone approved the call, and no process has taken it up yet.
-    Approved,
-    /// Someone denied the call.
-    Denied,
-    /// Someone approved the call, and a process took it up.
-    TakenUp,
-    /// Nobody answered in time.
-    Expired,
-}
-
-impl ApprovalStatus {
-    /// Returns the spelling for people and programs.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Approved => "approved",
-            Self::Denied => "denied",
-            Self::TakenUp => "taken up",
-            Self::Expired => "expired",
-        }
-    }
-}
 
 /// The folder of pending approvals.
 #[derive(Clone)]
@@ -107,88 +24,6 @@ impl Approvals {
     /// Opens the pending approvals in the state folder.
     pub fn new(state: &StateFolder) -> Self {
         Self { folder: state.folder().join("approvals") }
-    }
-
-    /// Adds a call that waits for an answer.
-    pub fn add(&self, pending: &PendingApproval) -> io::Result<()> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
-        write_new(&self.path(&pending.id, "json")?, pending)?;
-        // Expired approvals lose their secrets whenever a new one is added.
-        self.all().map(drop)
-    }
-
-    /// Returns every approval, pending or not, oldest first.
-    pub fn all(&self) -> io::Result<Vec<PendingApproval>> {
-        let entries = match fs::read_dir(&self.folder) {
-            Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            other => other?,
-        };
-        let mut all = Vec::new();
-        for entry in entries {
-            let path = entry?.path();
-            let is_whole = path.extension().is_some_and(|it| it == "json");
-            if is_whole && let Ok(pending) = read::<PendingApproval>(&path) {
-                // An expired approval does not need its secrets any more.
-                if pending.expires_at < Timestamp::now() {
-                    self.redact(&pending.id)?;
-                }
-                all.push(pending);
-            }
-        }
-        all.sort_by(|a, b| a.id.cmp(&b.id));
-        Ok(all)
-    }
-
-    /// Returns the approval with this id.
-    pub fn find(&self, id: &str) -> io::Result<PendingApproval> {
-        read(&self.path(id, "json")?)
-    }
-
-    /// Returns the status of an approval.
-    pub fn status(&self, pending: &PendingApproval, now: Timestamp) -> io::Result<ApprovalStatus> {
-        Ok(match self.answer(&pending.id)? {
-            Some(answer) if !answer.is_approved => ApprovalStatus::Denied,
-            Some(_) if self.path(&pending.id, "taken")?.exists() => ApprovalStatus::TakenUp,
-            _ if now >= pending.expires_at => ApprovalStatus::Expired,
-            // The process that would run the call is gone.
-            _ if !pending.is_parked && !is_running(&pending.process) => ApprovalStatus::Expired,
-            Some(_) => ApprovalStatus::Approved,
-            None => ApprovalStatus::Pending,
-        })
-    }
-
-    /// Returns the answer, if there is one.
-    pub fn answer(&self, id: &str) -> io::Result<Option<ApprovalAnswer>> {
-        match read(&self.path(id, "decided")?) {
-            Ok(answer) => Ok(Some(answer)),
-            // An answer that cannot be parsed does not approve anything.
-            Err(err) if err.kind() == io::ErrorKind::InvalidData => Ok(Some(ApprovalAnswer {
-                is_approved: false,
-                by: String::new(),
-                words: err.to_string(),
-                at: Timestamp::UNIX_EPOCH,
-            })),
-            Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(err) => Err(err),
-        }
-    }
-
-    /// Answers. Returns whether this answer counts, because it is the first one.
-    pub fn decide(&self, id: &str, answer: &ApprovalAnswer) -> io::Result<bool> {
-        let is_first = is_first(write_new(&self.path(id, "decided")?, answer))?;
-        if is_first && !answer.is_approved {
-            self.redact(id)?;
-        }
-        Ok(is_first)
-    }
-
-    /// Takes up an approved call. Returns whether the caller may run it: only the first one may.
-    pub fn take_up(&self, id: &str) -> io::Result<bool> {
-        let is_first = is_first(write_new(&self.path(id, "taken")?, &()))?;
-        if is_first {
-            self.redact(id)?;
-        }
-        Ok(is_first)
     }
 
     /// Redacts the secrets in the arguments of a call that nobody needs any more.
@@ -209,6 +44,83 @@ impl Approvals {
             return Err(io::Error::new(io::ErrorKind::NotFound, "no such approval"));
         }
         Ok(self.folder.join(format!("{id}.{kind}")))
+    }
+}
+
+impl ApprovalStore for Approvals {
+    fn add(&self, pending: &PendingApproval) -> io::Result<()> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        write_new(&self.path(&pending.id, "json")?, pending)?;
+        // Expired approvals lose their secrets whenever a new one is added.
+        self.all().map(drop)
+    }
+
+    fn all(&self) -> io::Result<Vec<PendingApproval>> {
+        let entries = match fs::read_dir(&self.folder) {
+            Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            other => other?,
+        };
+        let mut all = Vec::new();
+        for entry in entries {
+            let path = entry?.path();
+            let is_whole = path.extension().is_some_and(|it| it == "json");
+            if is_whole && let Ok(pending) = read::<PendingApproval>(&path) {
+                // An expired approval does not need its secrets any more.
+                if pending.expires_at < Timestamp::now() {
+                    self.redact(&pending.id)?;
+                }
+                all.push(pending);
+            }
+        }
+        all.sort_by(|a, b| a.id.cmp(&b.id));
+        Ok(all)
+    }
+
+    fn find(&self, id: &str) -> io::Result<PendingApproval> {
+        read(&self.path(id, "json")?)
+    }
+
+    fn status(&self, pending: &PendingApproval, now: Timestamp) -> io::Result<ApprovalStatus> {
+        Ok(match self.answer(&pending.id)? {
+            Some(answer) if !answer.is_approved => ApprovalStatus::Denied,
+            Some(_) if self.path(&pending.id, "taken")?.exists() => ApprovalStatus::TakenUp,
+            _ if now >= pending.expires_at => ApprovalStatus::Expired,
+            // The process that would run the call is gone.
+            _ if !pending.is_parked && !is_running(&pending.process) => ApprovalStatus::Expired,
+            Some(_) => ApprovalStatus::Approved,
+            None => ApprovalStatus::Pending,
+        })
+    }
+
+    fn answer(&self, id: &str) -> io::Result<Option<ApprovalAnswer>> {
+        match read(&self.path(id, "decided")?) {
+            Ok(answer) => Ok(Some(answer)),
+            // An answer that cannot be parsed does not approve anything.
+            Err(err) if err.kind() == io::ErrorKind::InvalidData => Ok(Some(ApprovalAnswer {
+                is_approved: false,
+                by: String::new(),
+                words: err.to_string(),
+                at: Timestamp::UNIX_EPOCH,
+            })),
+            Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(err) => Err(err),
+        }
+    }
+
+    fn decide(&self, id: &str, answer: &ApprovalAnswer) -> io::Result<bool> {
+        let is_first = is_first(write_new(&self.path(id, "decided")?, answer))?;
+        if is_first && !answer.is_approved {
+            self.redact(id)?;
+        }
+        Ok(is_first)
+    }
+
+    fn take_up(&self, id: &str) -> io::Result<bool> {
+        let is_first = is_first(write_new(&self.path(id, "taken")?, &()))?;
+        if is_first {
+            self.redact(id)?;
+        }
+        Ok(is_first)
     }
 }
 
@@ -252,7 +164,7 @@ fn write_new<T: Serialize>(path: &Path, content: &T) -> io::Result<()> {
     linked
 }
 
-fn read<T: for<'a> Deserialize<'a>>(path: &Path) -> io::Result<T> {
+fn read<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
     serde_json::from_slice(&read_regular(path)?).map_err(|err| {
         let why = format!("`{}` cannot be parsed: {err}", path.display());
         io::Error::new(io::ErrorKind::InvalidData, why)
@@ -262,6 +174,7 @@ fn read<T: for<'a> Deserialize<'a>>(path: &Path) -> io::Result<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use toolcrib_core::approval::ApprovalQuestion;
 
     #[test]
     fn the_first_answer_counts_and_a_call_is_taken_up_once() {

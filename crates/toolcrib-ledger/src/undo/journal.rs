@@ -5,6 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use toolcrib_core::change::{UndoLock, UndoLog, UndoneCall};
 use toolcrib_core::{CallId, Change, ChangeJournal};
 
 use crate::state::{StateFolder, is_torn, open_append, open_regular};
@@ -17,9 +18,11 @@ pub struct Journal {
 }
 
 /// A lock on the journal against another undo at the same time.
-pub struct JournalLock {
+struct JournalLock {
     _file: File,
 }
+
+impl UndoLock for JournalLock {}
 
 /// One line of the journal.
 #[derive(Serialize, Deserialize)]
@@ -37,15 +40,6 @@ enum JournalLine {
     Undone(UndoneCall),
 }
 
-/// A call that was undone.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UndoneCall {
-    /// The call.
-    pub call: CallId,
-    /// The undo, which is a call of its own and can be undone in turn.
-    pub by: CallId,
-}
-
 impl Journal {
     /// Opens the journal in `state`.
     pub fn new(state: &StateFolder) -> Self {
@@ -53,11 +47,6 @@ impl Journal {
             path: state.folder().join("changes.jsonl"),
             objects: Objects::new(state.folder().join("objects")),
         }
-    }
-
-    /// Returns all changes, oldest first, and all calls that were undone.
-    pub fn read(&self) -> io::Result<(Vec<Change>, Vec<UndoneCall>)> {
-        self.read_from(0)
     }
 
     /// Returns the changes that were recorded after the first `position` bytes, oldest first.
@@ -93,23 +82,6 @@ impl Journal {
         Ok((changes, undone))
     }
 
-    /// Records that a call was undone.
-    pub fn record_undo(&self, undone: &UndoneCall) -> io::Result<()> {
-        self.write_line(&JournalLine::Undone(undone.clone())).map(drop)
-    }
-
-    /// Returns content that a change replaced.
-    pub fn content(&self, sha256: &str) -> io::Result<Vec<u8>> {
-        self.objects.load(sha256)
-    }
-
-    /// Locks the journal for a caller that reads it and then adds to it. Dropping the lock releases it.
-    pub fn lock(&self) -> io::Result<JournalLock> {
-        let file = open_append(&self.path)?;
-        file.lock()?;
-        Ok(JournalLock { _file: file })
-    }
-
     fn write_line(&self, line: &JournalLine) -> io::Result<File> {
         self.write_lines(std::slice::from_ref(line))
     }
@@ -126,6 +98,26 @@ impl Journal {
         }
         file.write_all(&bytes)?;
         Ok(file)
+    }
+}
+
+impl UndoLog for Journal {
+    fn lock(&self) -> io::Result<Box<dyn UndoLock>> {
+        let file = open_append(&self.path)?;
+        file.lock()?;
+        Ok(Box::new(JournalLock { _file: file }))
+    }
+
+    fn history(&self) -> io::Result<(Vec<Change>, Vec<UndoneCall>)> {
+        self.read_from(0)
+    }
+
+    fn content(&self, sha256: &str) -> io::Result<Vec<u8>> {
+        self.objects.load(sha256)
+    }
+
+    fn record_undo(&self, undone: &UndoneCall) -> io::Result<()> {
+        self.write_line(&JournalLine::Undone(undone.clone())).map(drop)
     }
 }
 
@@ -184,7 +176,7 @@ mod tests {
         let mut file = open_append(&journal.path).unwrap();
         file.write_all(br#"{"change":{"call":"torn"#).unwrap();
         journal.append(&change("two", "b")).unwrap();
-        let calls: Vec<_> = journal.read().unwrap().0.into_iter().map(|it| it.call.0).collect();
+        let calls: Vec<_> = journal.history().unwrap().0.into_iter().map(|it| it.call.0).collect();
         assert_eq!(calls, ["one", "two"]);
     }
 
@@ -197,7 +189,7 @@ mod tests {
             journal.append(&change("one", path)).unwrap();
         }
         journal.retract(&change("one", "a")).unwrap();
-        let paths: Vec<_> = journal.read().unwrap().0.into_iter().map(|it| it.path).collect();
+        let paths: Vec<_> = journal.history().unwrap().0.into_iter().map(|it| it.path).collect();
         assert_eq!(paths, ["b"]);
     }
 }

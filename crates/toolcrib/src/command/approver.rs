@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use toolcrib_ledger::Approvals;
-use toolcrib_runtime::{AlwaysYes, Approver};
+use toolcrib_ledger::{Approvals, this_process};
+use toolcrib_runtime::{AlwaysYes, ApprovalQueue, Approver, Prompt, SessionKind, Unattended};
 
-use super::prompt::Prompt;
-use super::queue::Queue;
+use super::prompt::TerminalPrompt;
 use crate::cli::{CallArgs, Global};
 use crate::settings::key;
 use crate::terminal::Terminal;
@@ -22,13 +21,22 @@ pub(super) fn approver(
     if global.yes {
         return Arc::new(AlwaysYes("--yes".to_owned()));
     }
-    let time = crib.settings.get(key::POLICY_APPROVAL_SECONDS);
-    Arc::new(Queue {
-        approvals: Approvals::new(&crib.state),
-        prompt: terminal.and_then(|terminal| Prompt::on_terminal(terminal, time)),
-        parks: args.park,
-        is_single: terminal.is_some(),
-        park_time: crib.settings.get(key::POLICY_PARK_SECONDS),
-        time,
+    let prompt_time = crib.settings.get(key::POLICY_APPROVAL_SECONDS);
+    let prompt = terminal.and_then(|terminal| TerminalPrompt::on_terminal(terminal, prompt_time));
+    Arc::new(ApprovalQueue {
+        store: Arc::new(Approvals::new(&crib.state)),
+        prompt: prompt.map(|prompt| Arc::new(prompt) as Arc<dyn Prompt>),
+        unattended: if args.park {
+            Unattended::Park(crib.settings.get(key::POLICY_PARK_SECONDS))
+        } else {
+            Unattended::Refuse
+        },
+        session: match terminal {
+            Some(_) => SessionKind::SingleCall,
+            None => SessionKind::ManyCalls,
+        },
+        prompt_time,
+        process: this_process(),
+        clock: Arc::clone(&crib.clock),
     })
 }

@@ -14,13 +14,13 @@ use serde_json::Value;
 use toolcrib_core::escape;
 use toolcrib_core::policy::{Answer, Covers, Scope, Wish};
 use toolcrib_core::reading::join;
-use toolcrib_runtime::{AnswerFuture, Approver, Question};
+use toolcrib_runtime::{AnswerFuture, Approver, Prompt, Question};
 
 use super::render::{LEFT_OUT, texts};
 use crate::terminal::{Paint, Terminal};
 
 /// A person at the terminal.
-pub(super) struct Prompt {
+pub(super) struct TerminalPrompt {
     terminal: Terminal,
     /// How long the person has to answer.
     time: Duration,
@@ -43,7 +43,7 @@ enum Extent {
     Whole,
 }
 
-impl Prompt {
+impl TerminalPrompt {
     /// Returns a prompt if a person can see the question and type an answer.
     pub(super) fn on_terminal(terminal: Terminal, time: Duration) -> Option<Self> {
         let is_seen = std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
@@ -112,7 +112,13 @@ impl Prompt {
     }
 }
 
-impl Approver for Prompt {
+impl Prompt for TerminalPrompt {
+    fn dismiss(&self) {
+        show("\nAnswered elsewhere.\n");
+    }
+}
+
+impl Approver for TerminalPrompt {
     fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
         Box::pin(async move {
             let _one = self.asking.lock().await;
@@ -350,7 +356,7 @@ fn named(covers: &Covers) -> String {
 }
 
 /// Writes a text to stderr, where questions are shown.
-pub(super) fn show(text: &str) {
+fn show(text: &str) {
     let mut err = std::io::stderr().lock();
     let _ = err.write_all(text.as_bytes());
     let _ = err.flush();

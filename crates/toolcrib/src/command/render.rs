@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 use toolcrib_core::catalogue::{RenderedError, Rendering};
+use toolcrib_core::change::UndoLog;
 use toolcrib_core::{Catalogue, Change, ChangeKind, Outcome, Verdict, escape};
 use toolcrib_ledger::{Journal, Redactor};
 use toolcrib_runtime::Preview;

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use toolcrib_core::change::UndoLog;
 use toolcrib_core::{Clock, Recorder};
 use toolcrib_host::{Workspace, changed_since};
 use toolcrib_ledger::{Journal, LostCall, StateFolder, recover_lost_calls};
@@ -41,7 +42,7 @@ enum JournalledChanges {
 
 /// Looks for changes of the call in the journal.
 fn journalled_changes(state: &StateFolder, lost: &LostCall) -> JournalledChanges {
-    let changes = Journal::new(state).read().unwrap_or_default().0;
+    let changes = Journal::new(state).history().unwrap_or_default().0;
     if changes.iter().any(|change| change.call.0 == lost.call) {
         JournalledChanges::Any
     } else {

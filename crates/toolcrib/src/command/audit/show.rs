@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use toolcrib_core::Change;
+use toolcrib_core::change::UndoLog;
 use toolcrib_ledger::{
     CallFilter, CallHistory, EventKind, Journal, Redactor, StateFolder, find_calls,
 };
@@ -31,7 +32,7 @@ impl ShownCall {
         let filter = CallFilter { call: Some(call.clone()), since, ..CallFilter::default() };
         let Some(history) = find_calls(state, &filter, 1)?.pop() else { return Ok(None) };
         let journal = Journal::new(state);
-        let (changes, undone) = journal.read()?;
+        let (changes, undone) = journal.history()?;
         let changes = changes.into_iter().filter(|it| it.call.0 == call).collect();
         let undone_by = undone.into_iter().find(|it| it.call.0 == call).map(|it| it.by.0);
         let output = state.folder().join("output").join(history.id());

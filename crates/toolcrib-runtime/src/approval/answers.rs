@@ -1,0 +1,157 @@
+//! Answers to pending approvals from a process that did not ask: approve, deny, and run what was parked.
+
+use std::io;
+use std::sync::Arc;
+
+use serde_json::json;
+use toolcrib_core::approval::{ApprovalAnswer, ApprovalStatus, ApprovalStore, PendingApproval};
+use toolcrib_core::policy::Answer;
+use toolcrib_core::{Call, CallId, Clock, Note, Recorder, SessionId};
+
+use crate::approver::{AnswerFuture, Approver};
+use crate::call::question::Question;
+use crate::call::review::{ConfirmationSource, Review};
+
+/// Gives answers to pending approvals.
+pub struct ApprovalAnswers {
+    /// Where the approvals are.
+    pub store: Arc<dyn ApprovalStore>,
+    /// Keeps the record.
+    pub recorder: Arc<dyn Recorder>,
+    /// Tells the time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Why an answer does not count.
+#[derive(Debug)]
+pub enum ApprovalError {
+    /// No approval has this id.
+    NotFound,
+    /// It was answered before, or it expired.
+    Closed(ApprovalStatus),
+    /// The store failed.
+    Store(io::Error),
+}
+
+impl From<io::Error> for ApprovalError {
+    fn from(err: io::Error) -> Self {
+        Self::Store(err)
+    }
+}
+
+/// What follows from an approval.
+pub enum Approved {
+    /// The process that asked runs the call.
+    RunsElsewhere,
+    /// The call was parked, so whoever approved it runs it, once.
+    RunsHere(Box<ParkedCall>),
+}
+
+/// A parked call that was approved.
+pub struct ParkedCall {
+    /// The workspace it belongs to.
+    pub workspace: String,
+    /// The call.
+    pub call: Call,
+    /// Says yes to this call and to no other.
+    pub approver: Arc<dyn Approver>,
+}
+
+impl ApprovalAnswers {
+    /// Returns an approval and its status.
+    pub fn find(&self, id: &str) -> Result<(PendingApproval, ApprovalStatus), ApprovalError> {
+        let pending = self.store.find(id).map_err(|_| ApprovalError::NotFound)?;
+        let status = self.store.status(&pending, self.clock.now())?;
+        Ok((pending, status))
+    }
+
+    /// Denies a call.
+    pub fn deny(&self, id: &str, by: &str, words: &str) -> Result<PendingApproval, ApprovalError> {
+        let (pending, status) = self.find(id)?;
+        self.answer(&pending, status, GivenVerdict::Denied(words), by)?;
+        self.note(&pending, "denied", by, words);
+        Ok(pending)
+    }
+
+    /// Approves a call, and takes it up if nobody waits for it.
+    pub fn approve(&self, id: &str, by: &str) -> Result<Approved, ApprovalError> {
+        let (pending, status) = self.find(id)?;
+        // A call that was approved by a process that ended before taking it up can be taken up now.
+        if status != ApprovalStatus::Approved {
+            self.answer(&pending, status, GivenVerdict::Approved, by)?;
+            self.note(&pending, "approved", by, "");
+        }
+        if !pending.is_parked || !self.store.take_up(id)? {
+            return Ok(Approved::RunsElsewhere);
+        }
+        let by = self.store.answer(id)?.map(|answer| answer.by).unwrap_or_default();
+        let call = Call {
+            id: CallId(pending.id),
+            session: SessionId(pending.requester),
+            conversation: None,
+            tool: pending.tool,
+            args: pending.args,
+        };
+        let approver = Arc::new(GivenAnswer { digest: pending.digest, by });
+        let parked = ParkedCall { workspace: pending.workspace, call, approver };
+        Ok(Approved::RunsHere(Box::new(parked)))
+    }
+
+    fn answer(
+        &self,
+        pending: &PendingApproval,
+        status: ApprovalStatus,
+        verdict: GivenVerdict<'_>,
+        by: &str,
+    ) -> Result<(), ApprovalError> {
+        let (is_approved, words) = match verdict {
+            GivenVerdict::Approved => (true, ""),
+            GivenVerdict::Denied(words) => (false, words),
+        };
+        let (by, words) = (by.to_owned(), words.to_owned());
+        let answer = ApprovalAnswer { is_approved, by, words, at: self.clock.now() };
+        if status == ApprovalStatus::Pending && self.store.decide(&pending.id, &answer)? {
+            return Ok(());
+        }
+        Err(ApprovalError::Closed(self.store.status(pending, self.clock.now())?))
+    }
+
+    /// Records an answer.
+    fn note(&self, pending: &PendingApproval, event: &str, by: &str, words: &str) {
+        let detail = json!({"by": by, "words": words, "requester": pending.requester});
+        let (tool, call) = (pending.tool.as_str(), pending.id.as_str());
+        let at = self.clock.now();
+        let note = Note { at, actor: "user", act: "approval", event, tool, call, detail };
+        let _ = self.recorder.note(&note);
+    }
+}
+
+enum GivenVerdict<'a> {
+    Approved,
+    Denied(&'a str),
+}
+
+/// An answer given before, to one call and no other.
+struct GivenAnswer {
+    digest: String,
+    by: String,
+}
+
+impl Approver for GivenAnswer {
+    fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
+        Box::pin(async move {
+            if question.digest == self.digest {
+                return Answer::Yes(self.by.clone());
+            }
+            Answer::No(self.by.clone(), "it is not the call that was approved".to_owned())
+        })
+    }
+
+    fn confirmation(&self) -> ConfirmationSource {
+        ConfirmationSource::NotNeeded
+    }
+
+    fn review(&self) -> Review {
+        Review::Nothing
+    }
+}

@@ -1,0 +1,158 @@
+//! The approval queue: a question can be answered at the prompt or from another process, by whoever is first.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use toolcrib_core::Clock;
+use toolcrib_core::approval::{ApprovalAnswer, ApprovalQuestion, ApprovalStore, PendingApproval};
+use toolcrib_core::policy::Answer;
+
+use crate::approver::{AnswerFuture, Approver};
+use crate::call::question::Question;
+use crate::call::review::ConfirmationSource;
+
+/// How often the store is asked whether someone else has answered.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+
+/// A prompt that can be taken away because someone else answered.
+pub trait Prompt: Approver {
+    /// Tells the person that the question was answered elsewhere.
+    fn dismiss(&self);
+}
+
+/// Asks at the prompt if there is one, and lets other processes answer.
+pub struct ApprovalQueue {
+    /// Where the questions are put.
+    pub store: Arc<dyn ApprovalStore>,
+    /// The prompt of this process.
+    pub prompt: Option<Arc<dyn Prompt>>,
+    /// What becomes of a call that nobody can be asked about now.
+    pub unattended: Unattended,
+    /// Whether there is a session in which a call can be repeated.
+    pub session: SessionKind,
+    /// How long there is to answer at the prompt.
+    pub prompt_time: Duration,
+    /// How this process is known to others.
+    pub process: String,
+    /// Tells the time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// What becomes of a call that nobody can be asked about now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unattended {
+    /// It is refused at once.
+    Refuse,
+    /// It is parked, and can be answered for this long.
+    Park(Duration),
+}
+
+/// Whether calls belong to a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionKind {
+    /// One call alone.
+    SingleCall,
+    /// Many calls, which an agent can repeat.
+    ManyCalls,
+}
+
+impl Approver for ApprovalQueue {
+    fn confirmation(&self) -> ConfirmationSource {
+        match (&self.prompt, self.session) {
+            (Some(_), _) => ConfirmationSource::NotNeeded,
+            (None, SessionKind::SingleCall) => ConfirmationSource::InTheCall,
+            (None, SessionKind::ManyCalls) => ConfirmationSource::WhenTold,
+        }
+    }
+
+    fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
+        Box::pin(async move {
+            let time = match (&self.prompt, self.unattended) {
+                (Some(_), _) => self.prompt_time,
+                (None, Unattended::Park(time)) => time,
+                (None, Unattended::Refuse) => return Answer::Nobody,
+            };
+            let pending = self.pending(question, time);
+            // A question that cannot be put into the store can still be asked here.
+            let is_stored = self.store.add(&pending).is_ok();
+            match &self.prompt {
+                None if is_stored => Answer::Parked(pending.id),
+                None => Answer::Nobody,
+                Some(prompt) if !is_stored => prompt.ask(question).await,
+                Some(prompt) => tokio::select! {
+                    answer = prompt.ask(question) => self.store_answer(&pending.id, answer),
+                    answer = self.answer_from_elsewhere(&pending.id) => {
+                        prompt.dismiss();
+                        answer
+                    }
+                },
+            }
+        })
+    }
+}
+
+impl ApprovalQueue {
+    /// Stores an answer. If someone else was faster, theirs counts.
+    fn store_answer(&self, id: &str, answer: Answer) -> Answer {
+        let (is_approved, by, words) = match &answer {
+            Answer::Yes(by) | Answer::Always(by, _) => (true, by.clone(), String::new()),
+            Answer::No(by, words) => (false, by.clone(), words.clone()),
+            Answer::Nobody | Answer::Parked(_) => return answer,
+        };
+        let stored = ApprovalAnswer { is_approved, by, words, at: self.clock.now() };
+        match self.store.decide(id, &stored) {
+            Ok(true) if is_approved => self.take_up(id, answer),
+            Ok(true) | Err(_) => answer,
+            Ok(false) => self.stored_answer(id).unwrap_or(Answer::Nobody),
+        }
+    }
+
+    async fn answer_from_elsewhere(&self, id: &str) -> Answer {
+        loop {
+            tokio::time::sleep(POLL_INTERVAL).await;
+            if let Some(answer) = self.stored_answer(id) {
+                return answer;
+            }
+        }
+    }
+
+    fn stored_answer(&self, id: &str) -> Option<Answer> {
+        let answer = self.store.answer(id).ok().flatten()?;
+        if !answer.is_approved {
+            return Some(Answer::No(answer.by, answer.words));
+        }
+        Some(self.take_up(id, Answer::Yes(answer.by)))
+    }
+
+    /// Takes up an approved call, because it runs once: in the process that is first.
+    fn take_up(&self, id: &str, answer: Answer) -> Answer {
+        match self.store.take_up(id) {
+            Ok(true) => answer,
+            _ => Answer::No("another process".to_owned(), "it runs there already".to_owned()),
+        }
+    }
+
+    fn pending(&self, question: &Question, time: Duration) -> PendingApproval {
+        let now = self.clock.now();
+        let time = SignedDuration::try_from(time).unwrap_or(SignedDuration::from_secs(120));
+        PendingApproval {
+            id: question.call.0.clone(),
+            tool: format!("{}/{}", question.catalogue, question.declaration.name),
+            args: question.args.clone(),
+            digest: question.digest.clone(),
+            workspace: question.root.clone(),
+            requester: question.session.clone(),
+            question: ApprovalQuestion {
+                rule: question.decision.rule.clone(),
+                reading: question.decision.reading.clone(),
+                files: question.places.clone(),
+                loose: question.unpinned.clone(),
+            },
+            is_parked: self.prompt.is_none(),
+            process: self.process.clone(),
+            created_at: now,
+            expires_at: now.checked_add(time).unwrap_or(now),
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! The undo of one call: found in the journal, restored, and recorded from asked to ended.
+
+use serde_json::{Value, json};
+use toolcrib_core::canonical::{self, Digest};
+use toolcrib_core::change::{Restore, UndoLog, UndoneCall};
+use toolcrib_core::{
+    Call, CallId, Clock, Durability, Effect, ErrorKind, Moment, Recorder, SessionId, ToolError,
+    Usage,
+};
+
+use super::restore::{Restored, UndoAction, UndoScope, restore_call};
+use crate::call::scope::event;
+
+/// The name that an undo is recorded under.
+const UNDO_TOOL: &str = "toolcrib/undo";
+
+/// Opens the roots that changes were made in.
+pub trait RestoreAreas {
+    /// Opens these roots for the undo with this id and tool name.
+    fn open(
+        &self,
+        roots: &[String],
+        undo: &CallId,
+        tool: &str,
+    ) -> Result<Box<dyn Restore>, ToolError>;
+
+    /// Returns whether the record knows a call.
+    fn is_recorded(&self, call: &CallId) -> bool;
+}
+
+/// Undoes calls.
+pub struct Undo<'a> {
+    /// The journal.
+    pub log: &'a dyn UndoLog,
+    /// The files.
+    pub areas: &'a dyn RestoreAreas,
+    /// The record.
+    pub recorder: &'a dyn Recorder,
+    /// The clock.
+    pub clock: &'a dyn Clock,
+}
+
+impl Undo<'_> {
+    /// Undoes `wanted` as the call `id` of a person, and returns what was done to each path.
+    pub fn run(
+        &self,
+        id: &CallId,
+        session: SessionId,
+        wanted: &str,
+        scope: UndoScope,
+    ) -> Result<Vec<Restored>, ToolError> {
+        // Of two undos of one call, the second must see the first.
+        let _lock = self.log.lock().map_err(|err| unreadable(&err))?;
+        let call = Call {
+            id: id.clone(),
+            session,
+            conversation: None,
+            tool: UNDO_TOOL.to_owned(),
+            args: json!({"call": wanted, "force": scope == UndoScope::Everything}),
+        };
+        self.recorded(&call, || self.restore(id, &CallId(wanted.to_owned()), scope))
+    }
+
+    fn restore(
+        &self,
+        id: &CallId,
+        wanted: &CallId,
+        scope: UndoScope,
+    ) -> Result<Vec<Restored>, ToolError> {
+        let (changes, undone) = self.log.history().map_err(|err| unreadable(&err))?;
+        if let Some(by) = undone.iter().find(|undone| undone.call == *wanted).map(|it| &it.by) {
+            let message = format!("call `{wanted}` was undone already, by `{by}`");
+            return Err(ToolError::new(ErrorKind::Changed, message)
+                .hint(format!("`toolcrib undo {by}` brings it back")));
+        }
+        let mine = changes.iter().filter(|change| change.call == *wanted);
+        let mut roots: Vec<String> = mine.map(|change| change.root.clone()).collect();
+        roots.sort_unstable();
+        roots.dedup();
+        if roots.is_empty() {
+            return Err(self.not_undoable(wanted));
+        }
+        let area = self.areas.open(&roots, id, UNDO_TOOL)?;
+        let restored = restore_call(&changes, wanted, scope, &*area, self.log);
+        let restored = restored.map_err(|err| self.roll_back(err, id, &roots, &*area))?;
+        if restored.iter().all(|one| one.action == UndoAction::Unchanged) {
+            return Ok(restored);
+        }
+        let undone = UndoneCall { call: wanted.clone(), by: id.clone() };
+        self.log.record_undo(&undone).map_err(|err| {
+            let message = format!("undone, but not noted in the journal: {err}");
+            ToolError::new(ErrorKind::Io, message)
+        })?;
+        Ok(restored)
+    }
+
+    /// Takes a failed undo back, because an undo is all or nothing.
+    fn roll_back(
+        &self,
+        err: ToolError,
+        id: &CallId,
+        roots: &[String],
+        area: &dyn Restore,
+    ) -> ToolError {
+        let done = area.restored();
+        if done.is_empty() {
+            return err;
+        }
+        let again = self.areas.open(roots, id, UNDO_TOOL);
+        let rolled_back = again
+            .and_then(|again| restore_call(&done, id, UndoScope::Unchanged, &*again, self.log));
+        if rolled_back.is_ok() {
+            return err;
+        }
+        err.hint(format!("part of it was undone; `toolcrib undo {id}` takes that back"))
+    }
+
+    fn not_undoable(&self, wanted: &CallId) -> ToolError {
+        let (message, hint) = if self.areas.is_recorded(wanted) {
+            (
+                format!("no copy is kept that could undo call `{wanted}`"),
+                format!("`toolcrib audit show {wanted}` says what it did"),
+            )
+        } else {
+            let hint = "`toolcrib undo` lists the calls that can be undone".to_owned();
+            (format!("call `{wanted}` is not known"), hint)
+        };
+        ToolError::new(ErrorKind::NotFound, message).hint(hint)
+    }
+
+    /// Records an operation of a person from asked to ended.
+    fn recorded(
+        &self,
+        call: &Call,
+        work: impl FnOnce() -> Result<Vec<Restored>, ToolError>,
+    ) -> Result<Vec<Restored>, ToolError> {
+        let start = self.clock.elapsed();
+        let record = |moment: Moment<'_>, durability: Durability| {
+            let event = event(self.clock, call, UNDO_TOOL, moment);
+            self.recorder.record(&event, durability).map_err(|reason| {
+                ToolError::new(ErrorKind::Unrecorded, format!("not recorded: {reason}"))
+            })
+        };
+        let args = canonical::text(&call.args);
+        let digest = Digest::of(UNDO_TOOL, &call.args).to_string();
+        record(Moment::Asked { args: &args, digest, effect: Effect::Write }, Durability::Buffered)?;
+        let (rule, by) = ("a person's own command", Some("terminal"));
+        record(Moment::Decided { verdict: "allow", rule, by }, Durability::Buffered)?;
+        record(Moment::Started { places: &[], directory: None, terms: None }, Durability::Synced)?;
+        let done = work();
+        let reply = match &done {
+            Ok(restored) => as_json(restored).to_string(),
+            Err(err) => err.message.clone(),
+        };
+        let ended = Moment::Ended {
+            has_task: false,
+            touched: None,
+            error: done.as_ref().err().map(|err| (err.kind, err.message.as_str())),
+            elapsed_us: self.clock.elapsed().saturating_sub(start).as_micros() as u64,
+            version: None,
+            reply: &reply,
+            usage: Usage::default(),
+        };
+        let _ = record(ended, Durability::Written);
+        done
+    }
+}
+
+/// Returns what was restored as data for programs and for the record.
+pub fn as_json(restored: &[Restored]) -> Value {
+    restored.iter().map(|one| json!({"path": one.path, "action": one.action.as_str()})).collect()
+}
+
+fn unreadable(err: &std::io::Error) -> ToolError {
+    ToolError::new(ErrorKind::Io, format!("the journal of changes cannot be read: {err}"))
+}

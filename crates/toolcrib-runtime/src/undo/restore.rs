@@ -1,0 +1,194 @@
+//! Restores what a call changed: all of it or nothing, and nothing that changed since.
+
+use toolcrib_core::change::{Expected, PutBack, Restore, UndoLog};
+use toolcrib_core::{CallId, Change, ChangeKind, Doubt, ErrorKind, Image, ToolError};
+
+/// Whether files that changed after the call are restored, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UndoScope {
+    /// If a file changed after the call, nothing is undone.
+    Unchanged,
+    /// Every file is restored, and later changes to it are lost.
+    Everything,
+}
+
+/// What undo did to one path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restored {
+    /// The path below the root.
+    pub path: String,
+    /// What was done.
+    pub action: UndoAction,
+}
+
+/// What undo does to a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UndoAction {
+    /// The old content is back.
+    Restored,
+    /// The path is removed, because the call had created it.
+    Removed,
+    /// The path already had its old content.
+    Unchanged,
+    /// A directory stays, because it was replaced or is not empty.
+    Kept,
+}
+
+impl UndoAction {
+    /// Returns the spelling for people and programs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Restored => "restored",
+            Self::Removed => "removed",
+            Self::Unchanged => "unchanged",
+            Self::Kept => "kept",
+        }
+    }
+}
+
+/// Restores all that `call` changed.
+pub(super) fn restore_call(
+    changes: &[Change],
+    call: &CallId,
+    scope: UndoScope,
+    restore: &dyn Restore,
+    log: &dyn UndoLog,
+) -> Result<Vec<Restored>, ToolError> {
+    let mine: Vec<&Change> = changes.iter().filter(|change| change.call == *call).collect();
+    // Every path is checked before any is restored.
+    let planned = plan(&mine, call, scope, restore, log)?;
+    let mut steps = Vec::new();
+    let directories = |kind| mine.iter().rev().filter(move |change| change.kind == kind);
+    for gone in directories(ChangeKind::RemovedDirectory) {
+        restore.put_back(gone, None, Expected::Anything)?;
+        steps.push(Restored { path: gone.path.clone(), action: UndoAction::Restored });
+    }
+    for part in planned {
+        if part.action != UndoAction::Unchanged {
+            let expected = match scope {
+                UndoScope::Unchanged => Expected::Exactly(part.net.after.as_ref()),
+                UndoScope::Everything => Expected::Anything,
+            };
+            restore.put_back(&part.net.change, part.content.as_deref(), expected)?;
+        }
+        steps.push(Restored { path: part.net.change.path, action: part.action });
+    }
+    // The deepest first.
+    for made in directories(ChangeKind::MadeDirectory) {
+        let action = match restore.put_back(made, None, Expected::Anything)? {
+            PutBack::Done => UndoAction::Removed,
+            PutBack::Kept => UndoAction::Kept,
+        };
+        steps.push(Restored { path: made.path.clone(), action });
+    }
+    Ok(steps)
+}
+
+/// Explains why a path cannot be restored.
+fn unreachable_now(path: &str, err: ToolError) -> ToolError {
+    match err.kind {
+        ErrorKind::IsDirectory
+        | ErrorKind::NotDirectory
+        | ErrorKind::NotRegular
+        | ErrorKind::Changed => {
+            let message = format!(
+                "`{path}` cannot be put back: something else is in its place, or in that of its folder"
+            );
+            ToolError::new(ErrorKind::Changed, message)
+                .hint("move that away, and repeat the undo")
+                .at(path)
+        }
+        _ => err,
+    }
+}
+
+/// What is to be done to one path.
+struct PathPlan {
+    net: Net,
+    action: UndoAction,
+    content: Option<Vec<u8>>,
+}
+
+fn plan(
+    mine: &[&Change],
+    call: &CallId,
+    scope: UndoScope,
+    restore: &dyn Restore,
+    log: &dyn UndoLog,
+) -> Result<Vec<PathPlan>, ToolError> {
+    let mut planned = Vec::new();
+    for net in net_changes(mine) {
+        let path = net.change.path.clone();
+        let now = restore.current(&net.change).map_err(|err| unreachable_now(&path, err))?;
+        let action = if is_same(now.as_ref(), net.change.before.as_ref()) {
+            UndoAction::Unchanged
+        } else if let (Some(doubt), UndoScope::Unchanged) = (net.doubt, scope) {
+            let message = format!(
+                "`{path}` may hold more than call `{call}` did, so nothing was taken back: {}",
+                doubt.words()
+            );
+            return Err(ToolError::new(ErrorKind::Changed, message)
+                .hint("look at it first; --force takes the call back all the same")
+                .at(path));
+        } else if !is_same(now.as_ref(), net.after.as_ref()) && scope == UndoScope::Unchanged {
+            let message =
+                format!("`{path}` was changed after call `{call}`, so nothing was taken back");
+            return Err(ToolError::new(ErrorKind::Changed, message)
+                .hint("look at it first; --force takes the call back all the same")
+                .at(path));
+        } else if net.change.before.is_some() {
+            UndoAction::Restored
+        } else {
+            UndoAction::Removed
+        };
+        let content = match (&net.change.before, action) {
+            (Some(image), UndoAction::Restored) => {
+                Some(log.content(&image.sha256).map_err(|reason| {
+                    let message = format!("the undo copy of `{path}` is gone: {reason}");
+                    ToolError::new(ErrorKind::Unavailable, message).at(path.as_str())
+                })?)
+            }
+            _ => None,
+        };
+        planned.push(PathPlan { net, action, content });
+    }
+    Ok(planned)
+}
+
+/// The net change of a call to one path: from before its first change to after its last.
+struct Net {
+    /// The first change.
+    change: Change,
+    after: Option<Image>,
+    doubt: Option<Doubt>,
+}
+
+fn net_changes(changes: &[&Change]) -> Vec<Net> {
+    let mut net: Vec<Net> = Vec::new();
+    for change in changes.iter().filter(|change| !change.kind.is_of_directory()) {
+        let same = net.iter_mut().find(|known| {
+            known.change.path == change.path && known.change.root_id == change.root_id
+        });
+        match same {
+            Some(known) => {
+                known.after.clone_from(&change.after);
+                known.doubt = known.doubt.or(change.doubt);
+            }
+            None => net.push(Net {
+                change: (*change).clone(),
+                after: change.after.clone(),
+                doubt: change.doubt,
+            }),
+        }
+    }
+    net
+}
+
+/// Returns whether both have the same content. A changed mode is no reason to refuse.
+fn is_same(a: Option<&Image>, b: Option<&Image>) -> bool {
+    match (a, b) {
+        (None, None) => true,
+        (Some(a), Some(b)) => a.is_same(b),
+        _ => false,
+    }
+}
