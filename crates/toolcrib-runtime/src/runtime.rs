@@ -170,10 +170,7 @@ impl Runtime {
         let allowance = allowance(&scope.offer, &cancel, &*self.recorder);
         let asked = Asked(Arc::clone(&scope));
         let preview = blocking(&allowance, move || preview(&asked)).await.and_then(accept);
-        preview.map_err(|err| {
-            let Call { .. } = &scope.call;
-            ended(&scope, Err(err), elapsed()).outcome()
-        })
+        preview.map_err(|err| ended(&scope, Err(err), elapsed()).outcome())
     }
 
     /// Finds the tool of a call, and takes out of the arguments what the catalogue sends about the call itself.
@@ -308,11 +305,7 @@ fn preview(asked: &Asked) -> Result<Preview, ToolError> {
     Ok(Preview { tool: scope.tool.clone(), decision, question, trouble })
 }
 
-fn ended<'a>(
-    scope: &'a CallScope,
-    result: Result<Value, ToolError>,
-    elapsed: Duration,
-) -> Ended<'a> {
+fn ended(scope: &CallScope, result: Result<Value, ToolError>, elapsed: Duration) -> Ended<'_> {
     let (call, tool) = (&scope.call, scope.tool.as_str());
     let catalogue = Some(scope.offer.catalogue);
     Ended { call, tool, catalogue, scope: Some(scope), result, elapsed }

@@ -56,7 +56,7 @@ fn shrink(rule: &str, known: &BTreeSet<String>, found: &BTreeSet<String>) {
         known.difference(found).map(|it| format!("{rule}: {it}")).collect();
     let list = fs::read_to_string(path()).unwrap_or_default();
     let left = list.lines().filter(|line| !stale.contains(*line));
-    fs::write(path(), left.map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+    fs::write(path(), left.collect::<Vec<_>>().join("\n") + "\n").unwrap();
 }
 
 #[test]

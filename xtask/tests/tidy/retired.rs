@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 
 use syn::visit::{self, Visit};
 use xtask::docs::root;
@@ -81,7 +82,8 @@ impl<'ast> Visit<'ast> for Defined {
 /// Whether a file bears or defines a retired name. `look` is a file, a module, a type or a function;
 /// `Tree::look` a function of a type; `sandbox/watch.rs` a file by its path.
 fn bears(file: &SourceFile, defined: &BTreeSet<String>, retired: &str) -> bool {
-    if retired.ends_with(".rs") || retired.contains('/') {
+    let is_file = Path::new(retired).extension().is_some_and(|extension| extension == "rs");
+    if is_file || retired.contains('/') {
         return file.path.ends_with(&format!("/{retired}"));
     }
     file.stem() == retired || defined.contains(retired)

@@ -68,7 +68,9 @@ pub(crate) fn all_paths() -> Vec<PathBuf> {
         }
     }
     let mut found = Vec::new();
-    crates().values().for_each(|folder| walk(folder, &mut found));
+    for folder in crates().values() {
+        walk(folder, &mut found);
+    }
     found.sort();
     assert!(found.len() > 50, "the walk found only {} files", found.len());
     found
@@ -94,10 +96,8 @@ fn follow(krate: &str, file: &Path, module: &mut Vec<String>, found: &mut Vec<So
     let text = fs::read_to_string(file).unwrap_or_else(|err| panic!("{}: {err}", file.display()));
     let names: Vec<&str> = module.iter().map(String::as_str).collect();
     let source = SourceFile::parse(krate, &shown(file), &names, &text);
-    let folder = match module.is_empty() {
-        true => file.parent().unwrap().to_owned(),
-        false => file.with_extension(""),
-    };
+    let folder =
+        if module.is_empty() { file.parent().unwrap().to_owned() } else { file.with_extension("") };
     let declared: Vec<String> = source.items.iter().filter_map(declared_file).collect();
     found.push(source);
     for name in declared {

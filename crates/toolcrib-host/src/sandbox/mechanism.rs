@@ -17,24 +17,24 @@ const BUBBLEWRAP_FOLDERS: [&str; 4] =
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NoBubblewrap {
     /// The setting is not an absolute path.
-    NotAbsolute(PathBuf),
+    RelativePath(PathBuf),
     /// None of the folders has one.
-    NotInstalled,
+    Missing,
     /// Another user than the superuser could have put it there.
-    NotTrusted(PathBuf),
+    Untrusted(PathBuf),
     /// It is not an executable file.
-    NotAProgram(PathBuf),
+    NoProgram(PathBuf),
 }
 
 impl fmt::Display for NoBubblewrap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotAbsolute(path) => write!(f, "`{}` is not an absolute path", path.display()),
-            Self::NotInstalled => f.write_str("no `bwrap` in the system's folders"),
-            Self::NotTrusted(path) => {
+            Self::RelativePath(path) => write!(f, "`{}` is not an absolute path", path.display()),
+            Self::Missing => f.write_str("no `bwrap` in the system's folders"),
+            Self::Untrusted(path) => {
                 write!(f, "users other than the superuser can change `{}`", path.display())
             }
-            Self::NotAProgram(path) => write!(f, "`{}` is not a program", path.display()),
+            Self::NoProgram(path) => write!(f, "`{}` is not a program", path.display()),
         }
     }
 }
@@ -44,16 +44,16 @@ impl fmt::Display for NoBubblewrap {
 pub(crate) fn find_bubblewrap(given: Option<&Path>) -> Result<PathBuf, NoBubblewrap> {
     let candidates: Vec<PathBuf> = match given {
         Some(path) if path.is_absolute() => vec![path.to_owned()],
-        Some(path) => return Err(NoBubblewrap::NotAbsolute(path.to_owned())),
+        Some(path) => return Err(NoBubblewrap::RelativePath(path.to_owned())),
         None => BUBBLEWRAP_FOLDERS.iter().map(|folder| Path::new(folder).join("bwrap")).collect(),
     };
-    let mut why = NoBubblewrap::NotInstalled;
+    let mut why = NoBubblewrap::Missing;
     for path in candidates {
         let Ok(meta) = fs::metadata(&path) else { continue };
         if meta.uid() != 0 || meta.mode() & 0o022 != 0 {
-            why = NoBubblewrap::NotTrusted(path);
+            why = NoBubblewrap::Untrusted(path);
         } else if !meta.is_file() || meta.permissions().mode() & 0o111 == 0 {
-            why = NoBubblewrap::NotAProgram(path);
+            why = NoBubblewrap::NoProgram(path);
         } else {
             return Ok(path);
         }

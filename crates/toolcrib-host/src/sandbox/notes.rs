@@ -254,7 +254,7 @@ mod tests {
         memory: 1 << 30,
         processes: 64,
         cpu_seconds: 10,
-        task_time: Duration::from_secs(60),
+        task_time: Duration::from_mins(1),
         file_size: 1 << 20,
         growth: 1 << 30,
         files: 1000,

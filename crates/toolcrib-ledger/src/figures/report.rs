@@ -21,7 +21,7 @@ pub fn errors(tools: &[(String, ToolFigures)]) -> Value {
                 "errors": it.errors,
                 "errorRate": rate(it.errors, it.calls),
                 "refused": it.refused,
-                "lastError": it.last.as_ref().map(|last| failure(last)),
+                "lastError": it.last.as_ref().map(failure),
                 "errorTypes": it.kinds,
             })
         })
@@ -58,8 +58,8 @@ pub fn errors_of(name: &str, figures: &ToolFigures) -> Value {
             "errorRate": rate(it.errors, it.calls),
             "refused": it.refused,
             "firstError": it.first.as_ref().map(|first| stamp(first.at)),
-            "firstErrorDetail": it.first.as_ref().map(|first| failure_with_args(first)),
-            "lastError": it.last.as_ref().map(|last| failure_with_args(last)),
+            "firstErrorDetail": it.first.as_ref().map(failure_with_args),
+            "lastError": it.last.as_ref().map(failure_with_args),
             "errorTypes": it.kinds,
             "topErrors": top.collect::<Vec<_>>(),
         },

@@ -41,13 +41,13 @@ impl JsonFields {
     }
 
     /// Adds a string.
-    pub(crate) fn text(&mut self, start: &str, text: &Cow<'_, str>) -> Added {
+    pub(crate) fn text(&mut self, start: &str, text: &str) -> Added {
         self.push_text(start, text);
         Ok(())
     }
 
     /// Adds a string unless it is empty.
-    pub(crate) fn text_unless_empty(&mut self, start: &str, text: &Cow<'_, str>) -> Added {
+    pub(crate) fn text_unless_empty(&mut self, start: &str, text: &str) -> Added {
         if !text.is_empty() {
             self.push_text(start, text);
         }

@@ -67,7 +67,7 @@ pub fn recorded_calls(
 fn add_decision(call: &mut RecordedCall, entry: &RecordEntry<'_>) {
     match entry.event {
         EventKind::Decided => {
-            call.rule = entry.decision.rule.as_deref().unwrap_or_default().to_owned();
+            entry.decision.rule.as_deref().unwrap_or_default().clone_into(&mut call.rule);
             call.verdict = match (&entry.decision.by, entry.decision.verdict.as_deref()) {
                 (Some(_), _) => Some("ask"),
                 (None, Some("allow")) => Some("allow"),

@@ -275,9 +275,10 @@ impl Judge {
             }
             place_redirects(reading, from, paths);
             if has_paths {
-                let rules = match self.policy.keeps_from_paths(facts.tool) {
-                    true => PathRules::Restrict,
-                    false => PathRules::None,
+                let rules = if self.policy.keeps_from_paths(facts.tool) {
+                    PathRules::Restrict
+                } else {
+                    PathRules::None
                 };
                 reads.extend(mentioned(reading, from, rules, paths));
                 doubt_names(reading, rules);

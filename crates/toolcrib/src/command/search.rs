@@ -147,10 +147,10 @@ pub(super) struct Facts {
 impl Facts {
     pub(super) fn gather(settings: &Settings, state: &Path, root: &Path) -> Self {
         let folder = toolcrib_search::index_folder(state, root);
-        let off = if !settings.get(key::SEARCH_INDEX) {
-            Some("by the setting `search.index`")
-        } else {
+        let off = if settings.get(key::SEARCH_INDEX) {
             toolcrib_search::is_index_disabled(&folder).then_some("by `toolcrib search off`")
+        } else {
+            Some("by the setting `search.index`")
         };
         let limit = std::fs::read_to_string("/proc/sys/fs/inotify/max_user_watches");
         Self {

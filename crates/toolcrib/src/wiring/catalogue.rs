@@ -36,12 +36,12 @@ pub(super) fn tool_settings(
         &catalogue.settings;
     let default = ToolSettings::default();
     let count =
-        |name: &Option<&str>, default: u64| name.map_or(default, |name| count(settings, name));
+        |name: Option<&str>, default: u64| name.map_or(default, |name| count(settings, name));
     Ok(ToolSettings {
         search_time: settings.get(key::SEARCH_TIME_MS),
-        max_read_bytes: count(read_bytes, default.max_read_bytes),
-        max_write_bytes: count(write_bytes, default.max_write_bytes),
-        max_output_lines: count(output_lines, default.max_output_lines as u64) as usize,
+        max_read_bytes: count(*read_bytes, default.max_read_bytes),
+        max_write_bytes: count(*write_bytes, default.max_write_bytes),
+        max_output_lines: count(*output_lines, default.max_output_lines as u64) as usize,
         output_types: match output_types {
             Some(name) => schemas(settings, name).load(name)?.into_iter().collect(),
             None => Map::new(),
