@@ -1,5 +1,5 @@
-//! The paths that the words of a command could be. Rules that tighten are about all of them; where there is such a
-//! rule, what cannot be told proves nothing.
+//! The paths that the words of a command could be. A rule that denies or asks about paths applies to all of them. If
+//! there is such a rule, a command whose paths are not certain counts as not proven, so a person is asked.
 
 use std::collections::BTreeSet;
 
@@ -9,11 +9,23 @@ use toolcrib_core::reading::{Reading, Step};
 
 use super::path_cache::PathCache;
 
-/// Of more words than this, the rest are not looked at for files.
-const MOST_NAMED: usize = 1000;
+/// The most words of a command that are taken for paths.
+const MOST_PATHS: usize = 1000;
 
-/// Nor of more parts of paths, from all directories together: each of them is asked for.
-const MOST_PARTS: usize = 20_000;
+/// The most path components, over all directories that the command could run in. Each of them is resolved.
+const MOST_COMPONENTS: usize = 20_000;
+
+/// The most directories that a command is followed into.
+const MOST_DIRECTORIES: usize = 8;
+
+/// The longest word that is taken apart.
+const LONGEST_WORD_BYTES: usize = 4096;
+
+/// The most parts of one word that are taken for paths.
+const MOST_WORD_PARTS: usize = 16;
+
+/// The most flags in one word whose rest is taken for a path.
+const MOST_BUNDLED_FLAGS: usize = 40;
 
 /// Whether rules about paths restrict the tool that is called.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,25 +42,25 @@ impl PathRules {
     }
 }
 
-/// What words could be, up to a bound.
+/// The paths that words could be, up to a bound.
 pub(crate) struct Candidates {
     pub(crate) paths: BTreeSet<String>,
-    /// Why there may be more, if so.
+    /// Why there may be more paths, if so.
     pub(crate) beyond: Option<String>,
 }
 
 impl Candidates {
-    /// Everything among the words of a command that could be a file, from any of these directories.
+    /// Returns every word of a command that could be a path, from any of these directories.
     pub(crate) fn all(reading: &Reading, directories: &[String]) -> Self {
         Self::of(words_of(reading), directories.len())
     }
 
-    /// Each counts once, however often it is said.
+    /// Collects candidates. A path that occurs several times counts once.
     fn of<'a>(words: impl Iterator<Item = &'a String>, directories: usize) -> Self {
         let mut all = Self { paths: BTreeSet::new(), beyond: None };
         let mut parts = 0;
         for word in words {
-            let (paths, is_all) = could_be(word);
+            let (paths, is_all) = possible_paths(word);
             for path in paths {
                 let size = (path.matches('/').count() + 1) * directories;
                 parts += if all.paths.insert(path) { size } else { 0 };
@@ -57,7 +69,7 @@ impl Candidates {
                 let start: String = word.chars().take(40).collect();
                 all.beyond.get_or_insert_with(|| format!("`{start}…` is too long to be looked at"));
             }
-            if all.paths.len() > MOST_NAMED || parts > MOST_PARTS {
+            if all.paths.len() > MOST_PATHS || parts > MOST_COMPONENTS {
                 all.beyond = Some("it has more words than are looked at".to_owned());
                 break;
             }
@@ -66,16 +78,14 @@ impl Candidates {
     }
 }
 
-/// The directories that parts of a command could run in: where it begins, where each `cd` leads from there, and
-/// where all of them lead one after the other.
+/// Returns the directories that parts of a command could run in: where it starts, where each `cd` leads from there,
+/// and where all of them lead one after the other.
 pub(crate) fn directories(reading: &Reading, from: &str) -> Vec<String> {
-    /// More than this are not followed.
-    const MOST: usize = 8;
     let mut all = vec![from.to_owned()];
     let moves = reading.found.iter().filter(|words| {
         matches!(words.first().map(String::as_str), Some("cd" | "pushd" | "chdir"))
     });
-    let moves = moves.take(MOST);
+    let moves = moves.take(MOST_DIRECTORIES);
     let mut here = from.to_owned();
     for target in moves.filter_map(|words| words[1..].iter().find(|word| !word.starts_with('-'))) {
         here = below(&here, target);
@@ -83,17 +93,17 @@ pub(crate) fn directories(reading: &Reading, from: &str) -> Vec<String> {
         all.push(below(from, target));
     }
     all.dedup();
-    all.truncate(MOST);
+    all.truncate(MOST_DIRECTORIES);
     all
 }
 
-/// A path as it is from a directory.
+/// Joins a path to a directory.
 pub(crate) fn below(from: &str, path: &str) -> String {
     if path.starts_with('/') { path.to_owned() } else { format!("{from}/{path}") }
 }
 
-/// What a program that is not known does with a file that a rule keeps it from writing, nobody can tell.
-pub(crate) fn doubt_writers(
+/// Takes the proof back if a program whose writes are not known names a path that rules keep from writing.
+pub(crate) fn distrust_unknown_writers(
     reading: &mut Reading,
     from: &str,
     rules: PathRules,
@@ -113,26 +123,26 @@ pub(crate) fn doubt_writers(
     }
 }
 
-/// Every word of a command that could name a file.
-fn named_by(reading: &Reading) -> impl Iterator<Item = &String> {
+/// Returns every word of a command that could name a file.
+fn words_naming_files(reading: &Reading) -> impl Iterator<Item = &String> {
     let steps = reading.proven.iter().flat_map(|proven| &proven.steps);
-    // What is printed into another program can be names for it.
+    // What a program prints into another can be file names for that one.
     let is_fed = steps.clone().any(|step| step.is_fed);
     let output = if is_fed { PrintsTo::Program } else { PrintsTo::Screen };
     let commands = reading.found.iter().chain(steps.map(|step| &step.words));
     commands.flat_map(move |words| path_words(words, output)).chain(&reading.reads)
 }
 
-/// Every word of a command, however it is read.
+/// Returns every word of a command, from the strict and the loose reading.
 pub(crate) fn words_of(reading: &Reading) -> impl Iterator<Item = &String> {
     let steps = reading.proven.iter().flat_map(|proven| &proven.steps);
     let proven = steps.flat_map(|step| &step.words);
     reading.found.iter().flatten().chain(&reading.reads).chain(proven)
 }
 
-/// What a path is can change while a command runs, by a part of it: where a rule is about paths, nothing is proven
-/// of the parts beside it. Nor is it of one that writes what its words do not name.
-pub(crate) fn doubt_names(reading: &mut Reading, rules: PathRules) {
+/// Takes the proof back if a part of the command can make a path lead elsewhere while other parts use paths, or if a
+/// part writes files that its words do not name.
+pub(crate) fn distrust_moving_paths(reading: &mut Reading, rules: PathRules) {
     let Ok(proven) = &reading.proven else { return };
     let has_pipe = proven.steps.iter().any(|step| step.is_fed);
     let is_file = |word: &String| !word.starts_with('-') || word.contains(['/', '=']);
@@ -155,9 +165,9 @@ pub(crate) fn doubt_names(reading: &mut Reading, rules: PathRules) {
     }
 }
 
-/// The paths that the words of a command could be. A rule that tightens is about those too; where there is
-/// one, a word that could be a path and is not known to be which proves nothing.
-pub(crate) fn mentioned(
+/// Returns the paths that the words of a command could be, as they are spelt and where they lead. Takes the proof
+/// back if rules restrict paths and a word could be a path that is not certain.
+pub(crate) fn mentioned_paths(
     reading: &mut Reading,
     from: &str,
     rules: PathRules,
@@ -165,7 +175,7 @@ pub(crate) fn mentioned(
 ) -> Vec<String> {
     let directories = directories(reading, from);
     let Candidates { paths: candidates, beyond: mut unknown } =
-        Candidates::of(named_by(reading), directories.len());
+        Candidates::of(words_naming_files(reading), directories.len());
     let spelt = candidates.iter().map(|word| without_detours(word.trim_start_matches("./")));
     let mut all: Vec<String> = spelt.collect();
     for word in candidates {
@@ -180,7 +190,7 @@ pub(crate) fn mentioned(
             all.push(resolved.path);
         }
     }
-    // Of git's paths, stars and their like are its own to expand.
+    // Git expands wildcards in its paths itself.
     let is_git = |words: &&Vec<String>| words.first().is_some_and(|name| name == "git");
     let mut git =
         reading.found.iter().filter(is_git).flat_map(|words| path_words(words, PrintsTo::Screen));
@@ -199,26 +209,21 @@ pub(crate) fn mentioned(
     all
 }
 
-/// What of a word could be a path: all of it, a flag's value, what is behind a colon or an `@`, an address. And
-/// whether that is all it could be.
-fn could_be(word: &str) -> (Vec<String>, bool) {
-    /// Of more flags in one word than this, the rest are not looked at.
-    const BUNDLED: usize = 40;
-    /// Nor are more parts of one word than this, or any of a longer one.
-    const PARTS: usize = 16;
-    const LONGEST: usize = 4096;
-    if word.len() > LONGEST {
+/// Returns the parts of a word that could be paths: all of it, the value of a flag, what follows a colon or an `@`, a
+/// file address. Also returns whether these are all that it could be.
+fn possible_paths(word: &str) -> (Vec<String>, bool) {
+    if word.len() > LONGEST_WORD_BYTES {
         return (vec![word.to_owned()], false);
     }
     let parts: Vec<usize> = word.match_indices(['=', ':', '@']).map(|it| it.0).collect();
-    let behind = parts.iter().take(PARTS).map(|at| &word[at + 1..]);
-    // Behind two slashes is a host.
+    let behind = parts.iter().take(MOST_WORD_PARTS).map(|at| &word[at + 1..]);
+    // Two slashes begin a host, not a path.
     let is_path = |it: &&str| !it.starts_with("//");
     let values = behind.flat_map(move |it| {
         [Some(it.trim_start_matches('/')), Some(it).filter(is_path)].into_iter().flatten()
     });
     let flags = word.strip_prefix('-').filter(|it| !it.starts_with('-')).unwrap_or_default();
-    let bundled = (1..=BUNDLED.min(flags.len())).filter_map(|at| flags.get(at..));
+    let bundled = (1..=MOST_BUNDLED_FLAGS.min(flags.len())).filter_map(|at| flags.get(at..));
     let magic = word.strip_prefix(":(").and_then(|it| it.split_once(')')).map(|it| it.1);
     let is_file = word.get(..5).is_some_and(|it| it.eq_ignore_ascii_case("file:"));
     let address = is_file.then(|| &word[5..]).map(|it| {
@@ -228,11 +233,11 @@ fn could_be(word: &str) -> (Vec<String>, bool) {
     let one = [Some(word), magic, address].into_iter().flatten();
     let all = one.chain(values).chain(bundled);
     let all = all.filter(|it| !it.is_empty()).map(str::to_owned).collect();
-    (all, parts.len() <= PARTS && flags.len() <= BUNDLED)
+    (all, parts.len() <= MOST_WORD_PARTS && flags.len() <= MOST_BUNDLED_FLAGS)
 }
 
-/// Puts real places in the place of what redirections are spelt as. One that is outside proves nothing.
-pub(crate) fn place_redirects(reading: &mut Reading, from: &str, paths: &PathCache) {
+/// Replaces the targets of redirections by where they lead. Takes the proof back if one is outside the workspace.
+pub(crate) fn resolve_redirects(reading: &mut Reading, from: &str, paths: &PathCache) {
     if let Ok(proven) = &mut reading.proven {
         let mut outside = None;
         for path in &mut proven.writes {

@@ -11,7 +11,9 @@ use toolcrib_core::policy::{Policy, Rule, Subject};
 use toolcrib_core::reading::{ReadShell, Step};
 use toolcrib_core::{Clock, Ctx, Decision, Plan, Tier, Verdict, canonical};
 
-use super::command_paths::{PathRules, doubt_names, doubt_writers, mentioned, place_redirects};
+use super::command_paths::{
+    PathRules, distrust_moving_paths, distrust_unknown_writers, mentioned_paths, resolve_redirects,
+};
 use super::confirm::{ConfirmationWeight, Confirmations};
 use super::limits::SessionLimits;
 use super::proposal::Proposal;
@@ -273,17 +275,17 @@ impl Judge {
             if command.directory.is_some() && !is_root(from) {
                 reading.elsewhere();
             }
-            place_redirects(reading, from, paths);
+            resolve_redirects(reading, from, paths);
             if has_paths {
                 let rules = if self.policy.keeps_from_paths(facts.tool) {
                     PathRules::Restrict
                 } else {
                     PathRules::None
                 };
-                reads.extend(mentioned(reading, from, rules, paths));
-                doubt_names(reading, rules);
+                reads.extend(mentioned_paths(reading, from, rules, paths));
+                distrust_moving_paths(reading, rules);
                 let keeps = |path: &str| self.policy.keeps_from_writing(facts.tool, &root, path);
-                doubt_writers(reading, from, rules, &keeps, paths);
+                distrust_unknown_writers(reading, from, rules, &keeps, paths);
             }
             writes.extend(reading.writes.iter().chain(&reading.removes).cloned());
         }

@@ -70,7 +70,7 @@ static DECLARATION: Declaration = Declaration {
             reply: r#"{"error": "Access denied: /etc/passwd is outside allowed paths",
                 "error_code": "ACCESS_DENIED",
                 "context": {"file_path": "/etc/passwd",
-                    "hint": "use a path below the workspace; links may not leave it, nor be absolute"}}"#,
+                    "hint": "use a path inside the workspace; links may neither leave it nor be absolute"}}"#,
             leaves: &[],
         },
     ],

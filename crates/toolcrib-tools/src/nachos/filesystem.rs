@@ -102,7 +102,7 @@ static DECLARATION: Declaration = Declaration {
             reply: r#"{"success": false, "error": {"code": "VALIDATION_ERROR",
                 "message": "Path /etc/passwd is not in allowed directories",
                 "details": {"kind": "outside_root",
-                    "hint": "use a path below the workspace; links may not leave it, nor be absolute"}},
+                    "hint": "use a path inside the workspace; links may neither leave it nor be absolute"}},
                 "metadata": {"duration": 0}}"#,
             leaves: &[],
         },

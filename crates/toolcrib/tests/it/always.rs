@@ -231,6 +231,6 @@ fn what_is_fed_cannot_be_granted() {
     let call = ["call", "clemini/bash", "command=cat gen.sql | psql"];
     let (code, seen) = always(&scratch, &call, "always\n\n");
     assert_eq!(code, 3, "{seen}");
-    let refused = "-  commands that begin with: psql: too broad: what it is fed says";
+    let refused = "-  commands that begin with: psql: too broad: its input decides what it does";
     assert!(seen.contains(refused), "{seen}");
 }

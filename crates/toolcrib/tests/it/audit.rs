@@ -194,7 +194,7 @@ fn a_difference_that_cannot_be_shown_is_said() {
     scratch.call("clemini/edit", edit);
     scratch.put("binary", [0xff, 0xfe, 0]);
     scratch.call("clemini/write_file", r#"{"file_path": "binary", "content": "text"}"#);
-    for (tool, why) in [("edit", "left out as a secret"), ("write_file", "not text")] {
+    for (tool, why) in [("edit", "only in redacted secrets"), ("write_file", "not text")] {
         let found = scratch.run(["audit", "search", "--tool", tool, "--json"]).json();
         let shown = scratch.run(["audit", "show", found["call"].as_str().unwrap()]).stdout;
         let line = shown.lines().find(|line| line.contains(why));

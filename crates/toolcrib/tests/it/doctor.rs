@@ -95,7 +95,7 @@ fn a_state_folder_that_others_can_write_is_named() {
     let set_mode =
         |mode| fs::set_permissions(scratch.state(), fs::Permissions::from_mode(mode)).unwrap();
     set_mode(0o777);
-    check_broken(&scratch, &[], "state", "can be written by others");
+    check_broken(&scratch, &[], "state", "other users can write");
     set_mode(0o700);
     check_whole(&scratch);
 }

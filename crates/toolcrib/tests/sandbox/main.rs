@@ -24,3 +24,4 @@ mod reading;
 mod scratch;
 mod tasks;
 mod toolchains;
+mod undo;

@@ -1,12 +1,8 @@
-//! The path of a call around tools that misbehave: none of them takes the process down.
-
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-#![expect(clippy::panic, reason = "that is how these tools misbehave")]
-#![expect(clippy::disallowed_methods, reason = "deadlines are measured from outside")]
+//! Tools that misbehave, and a world without files for them.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -14,30 +10,29 @@ use serde_json::{Value, json};
 use toolcrib_core::capability;
 use toolcrib_core::capability::{EditFn, WriteMode, Written};
 use toolcrib_core::catalogue::{CatalogueSettings, RenderedError, Rendering};
-use toolcrib_core::command::{self, CommandRequest};
+use toolcrib_core::command::{self, CommandRequest, Shell};
 use toolcrib_core::policy::grant::{Grant, Grants};
 use toolcrib_core::policy::{Answer, Policy};
 use toolcrib_core::reading::{ReadShell, Reading};
 use toolcrib_core::search::{Found, FoundPaths, Glob, Grep, Pattern, Scope, Search};
+use toolcrib_core::tool::ProposedCommand;
 use toolcrib_core::{
     Call, CallId, Cancel, Catalogue, Change, Clock, Commands, Content, Ctx, Declaration,
     Durability, Effect, ErrorKind, Event, Files, Limits, Listing, Meta, Meter, Mode, Moment, Note,
     Outcome, Plan, Recorder, SessionId, Tier, Tool, ToolError, ToolSettings, Toolset, Tree, Usage,
 };
-use toolcrib_runtime::{
-    AlwaysYes, AnswerFuture, Approver, Judge, Nobody, Question, Runtime, World,
-};
+use toolcrib_runtime::{AlwaysYes, AnswerFuture, Approver, Judge, Question, Runtime, World};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Args {
+pub(crate) struct Args {
     /// What to do
     act: Act,
 }
 
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Act {
+pub(crate) enum Act {
     Fine,
     PanicInCheck,
     PanicInRun,
@@ -46,13 +41,18 @@ enum Act {
     Large,
     RefuseInCheck,
     Count,
+    Command,
 }
 
+/// The commands that were parsed, and the paths that were resolved.
+pub(crate) static PARSED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+pub(crate) static RESOLVED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
 /// How often a tool was entered to count.
-static ENTERED: AtomicUsize = AtomicUsize::new(0);
+pub(crate) static ENTERED: AtomicUsize = AtomicUsize::new(0);
 
 /// Does as it is told, on this thread or on another.
-struct Wild(&'static Declaration);
+pub(crate) struct Wild(&'static Declaration);
 
 impl Tool for Wild {
     type Args = Args;
@@ -66,6 +66,14 @@ impl Tool for Wild {
         match args.act {
             Act::PanicInCheck => panic!("SECRET"),
             Act::RefuseInCheck => Err(ToolError::new(ErrorKind::BadArgs, "no")),
+            Act::Command => Ok(Plan {
+                command: Some(ProposedCommand {
+                    shell: Shell::Bash,
+                    text: "cat a b".to_owned(),
+                    directory: None,
+                }),
+                ..Plan::default()
+            }),
             _ => Ok(Plan::default()),
         }
     }
@@ -82,23 +90,23 @@ impl Tool for Wild {
                 std::thread::sleep(Duration::from_millis(1));
             },
             Act::Large => return Ok(json!("x".repeat(10_000))),
-            Act::Fine | Act::PanicInCheck | Act::RefuseInCheck => {}
+            Act::Fine | Act::PanicInCheck | Act::RefuseInCheck | Act::Command => {}
         }
         Ok(json!({"done": true}))
     }
 }
 
-const fn declare(name: &'static str, tier: Tier, effect: Effect) -> Declaration {
+pub(crate) const fn declare(name: &'static str, tier: Tier, effect: Effect) -> Declaration {
     let limits = Limits { deadline_ms: 200, output_bytes: 1000 };
     Declaration { name, summary: "Returns: {}", tier, effect, limits, examples: &[] }
 }
 
-static PURE: Declaration = declare("pure", Tier::Safe, Effect::None);
-static READS: Declaration = declare("reads", Tier::Standard, Effect::Read);
-static WRITES: Declaration = declare("writes", Tier::Elevated, Effect::Write);
-static BLOCKED: Declaration = declare("blocked", Tier::Dangerous, Effect::Write);
+pub(crate) static PURE: Declaration = declare("pure", Tier::Safe, Effect::None);
+pub(crate) static READS: Declaration = declare("reads", Tier::Standard, Effect::Read);
+pub(crate) static WRITES: Declaration = declare("writes", Tier::Elevated, Effect::Write);
+pub(crate) static BLOCKED: Declaration = declare("blocked", Tier::Dangerous, Effect::Write);
 
-static CATALOGUE: Catalogue = Catalogue {
+pub(crate) static CATALOGUE: Catalogue = Catalogue {
     name: "wild",
     about: "Tools that misbehave",
     tools: &[&Wild(&PURE), &Wild(&READS), &Wild(&WRITES), &Wild(&BLOCKED)],
@@ -112,12 +120,12 @@ static CATALOGUE: Catalogue = Catalogue {
     render_error: |_| RenderedError::default(),
 };
 
-static SHELF: &[&Catalogue] = &[&CATALOGUE];
+pub(crate) static SHELF: &[&Catalogue] = &[&CATALOGUE];
 
 /// A world without files: these tools use none.
-struct Nowhere;
+pub(crate) struct Nowhere;
 
-fn nothing<T>() -> Result<T, ToolError> {
+pub(crate) fn nothing<T>() -> Result<T, ToolError> {
     Err(ToolError::new(ErrorKind::NotFound, "nothing here"))
 }
 
@@ -165,6 +173,7 @@ impl Files for Nowhere {
         Vec::new()
     }
     fn resolve(&self, path: &str) -> capability::Resolved {
+        RESOLVED.lock().unwrap().push(path.to_owned());
         capability::Resolved { path: path.to_owned(), is_inside: false, has_links: false }
     }
     fn take_snapshots(&self, _: &[String], _: usize) -> u64 {
@@ -185,7 +194,7 @@ impl Search for Nowhere {
     }
 }
 
-struct TestClock;
+pub(crate) struct TestClock;
 
 impl Clock for TestClock {
     fn now(&self) -> jiff::Timestamp {
@@ -265,9 +274,9 @@ impl World for Nowhere {
 
 /// Remembers what was recorded, or fails to.
 #[derive(Default)]
-struct Memory {
-    lines: Mutex<Vec<String>>,
-    is_full: bool,
+pub(crate) struct Memory {
+    pub(crate) lines: Mutex<Vec<String>>,
+    pub(crate) is_full: bool,
 }
 
 impl Recorder for Memory {
@@ -299,16 +308,18 @@ impl Recorder for Memory {
 }
 
 /// Reads no commands.
-struct Unread;
+pub(crate) struct Unread;
 
 impl ReadShell for Unread {
-    fn read(&self, _: &str) -> Reading {
-        Reading::unread("nothing")
+    fn read(&self, command: &str) -> Reading {
+        PARSED.lock().unwrap().push(command.to_owned());
+        let words = command.split(' ').map(str::to_owned).collect();
+        Reading { found: vec![words], ..Reading::unread("nothing") }
     }
 }
 
 /// Grants nothing.
-struct NoGrants;
+pub(crate) struct NoGrants;
 
 impl Grants for NoGrants {
     fn current(&self) -> Result<Vec<Grant>, String> {
@@ -322,7 +333,7 @@ impl Grants for NoGrants {
     fn used(&self, _: &str, _: jiff::Timestamp) {}
 }
 
-struct No;
+pub(crate) struct No;
 
 impl Approver for No {
     fn ask<'a>(&'a self, _: &'a Question) -> AnswerFuture<'a> {
@@ -330,12 +341,12 @@ impl Approver for No {
     }
 }
 
-struct Bench {
-    runtime: Runtime,
-    memory: Arc<Memory>,
+pub(crate) struct Bench {
+    pub(crate) runtime: Runtime,
+    pub(crate) memory: Arc<Memory>,
 }
 
-fn bench(approver: Arc<dyn Approver>, memory: Memory) -> Bench {
+pub(crate) fn bench(approver: Arc<dyn Approver>, memory: Memory) -> Bench {
     let memory = Arc::new(memory);
     let runtime = Runtime {
         toolset: Toolset::everything(SHELF),
@@ -352,16 +363,16 @@ fn bench(approver: Arc<dyn Approver>, memory: Memory) -> Bench {
     Bench { runtime, memory }
 }
 
-fn yes() -> Bench {
+pub(crate) fn yes() -> Bench {
     bench(Arc::new(AlwaysYes("test".to_owned())), Memory::default())
 }
 
 impl Bench {
-    fn call(&self, tool: &str, args: Value) -> Outcome {
+    pub(crate) fn call(&self, tool: &str, args: Value) -> Outcome {
         self.cancelled_call(tool, args, Cancel::default())
     }
 
-    fn cancelled_call(&self, tool: &str, args: Value, cancel: Cancel) -> Outcome {
+    pub(crate) fn cancelled_call(&self, tool: &str, args: Value, cancel: Cancel) -> Outcome {
         let events = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let call = Call {
             id: CallId("call".to_owned()),
@@ -376,134 +387,10 @@ impl Bench {
     }
 
     #[track_caller]
-    fn check(&self, tool: &str, act: &str, expect: Option<ErrorKind>) {
+    pub(crate) fn check(&self, tool: &str, act: &str, expect: Option<ErrorKind>) {
         let outcome = self.call(tool, json!({"act": act}));
         assert_eq!(outcome.error.map(|err| err.kind), expect, "{tool} {act}");
         let ended = format!("ended {}", expect.map_or("ok", ErrorKind::as_str));
         assert_eq!(self.memory.lines.lock().unwrap().last(), Some(&ended), "{tool} {act}");
     }
-}
-
-const TOOLS: [&str; 3] = ["wild/pure", "wild/reads", "wild/writes"];
-
-#[test]
-fn one_bad_tool_never_takes_the_process_down() {
-    let bench = yes();
-    for tool in TOOLS {
-        for act in ["panic_in_check", "panic_in_run"] {
-            let outcome = bench.call(tool, json!({"act": act}));
-            assert_eq!(outcome.reply["bad"], "internal_error", "{tool} {act}");
-            assert!(!outcome.text.contains("SECRET"), "{}", outcome.text);
-        }
-        bench.check(tool, "fine", None);
-    }
-}
-
-#[test]
-fn a_call_ends_at_its_deadline_even_if_the_tool_does_not() {
-    for tool in ["wild/reads", "wild/writes"] {
-        let start = Instant::now();
-        yes().check(tool, "hang", Some(ErrorKind::Timeout));
-        assert!(start.elapsed() < Duration::from_millis(2500), "{:?}", start.elapsed());
-    }
-    let outcome = yes().call("wild/writes", json!({"act": "hang"}));
-    assert_eq!(outcome.error.unwrap().context["outcome"], "unknown");
-    yes().check("wild/writes", "wait", Some(ErrorKind::Timeout));
-}
-
-#[test]
-fn a_cancelled_call_ends() {
-    let bench = yes();
-    let cancel = Cancel::default();
-    let later = cancel.clone();
-    let canceller = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(50));
-        later.cancel();
-    });
-    let outcome = bench.cancelled_call("wild/reads", json!({"act": "wait"}), cancel);
-    canceller.join().unwrap();
-    assert_eq!(outcome.error.unwrap().kind, ErrorKind::Cancelled);
-}
-
-#[test]
-fn a_reply_over_the_limit_is_refused_with_its_size() {
-    for tool in TOOLS {
-        let outcome = yes().call(tool, json!({"act": "large"}));
-        let error = outcome.error.unwrap();
-        assert_eq!(error.kind, ErrorKind::OutputTooLarge, "{tool}");
-        assert_eq!(error.context["limit_bytes"], 1000);
-        assert!(outcome.text.len() < 1000);
-    }
-}
-
-#[test]
-fn nobody_is_asked_about_a_call_that_would_fail_anyway() {
-    let bench = bench(Arc::new(No), Memory::default());
-    bench.check("wild/writes", "refuse_in_check", Some(ErrorKind::BadArgs));
-    assert!(!bench.memory.lines.lock().unwrap().iter().any(|line| line.contains("someone")));
-    bench.check("wild/writes", "fine", Some(ErrorKind::Declined));
-    assert!(
-        bench.memory.lines.lock().unwrap().iter().any(|line| line == "decided deny by someone")
-    );
-}
-
-#[test]
-fn without_a_yes_nothing_is_entered() {
-    let nobody = bench(Arc::new(Nobody), Memory::default());
-    nobody.check("wild/writes", "count", Some(ErrorKind::ApprovalNeeded));
-    bench(Arc::new(No), Memory::default()).check("wild/writes", "count", Some(ErrorKind::Declined));
-    yes().check("wild/blocked", "count", Some(ErrorKind::Refused));
-    assert_eq!(ENTERED.load(Ordering::Relaxed), 0);
-    yes().check("wild/writes", "count", None);
-    assert_eq!(ENTERED.load(Ordering::Relaxed), 1, "the control");
-}
-
-#[test]
-fn every_call_is_on_the_record_from_asked_to_ended() {
-    let bench = yes();
-    bench.call("wild/writes", json!({"act": "fine", "sessionId": "theirs"}));
-    bench.call("wild/pure", json!({"act": "nonsense"}));
-    bench.call("wild/nope", json!({}));
-    let expect = [
-        "wild/writes asked in theirs",
-        "waits",
-        "decided allow by test",
-        "started, Synced",
-        "ended ok",
-        "wild/pure asked in session",
-        "ended bad_args",
-        "wild/nope asked in session",
-        "ended no_tool",
-    ];
-    assert_eq!(*bench.memory.lines.lock().unwrap(), expect);
-}
-
-#[test]
-fn what_cannot_be_recorded_is_not_written_and_still_read() {
-    let full = || Memory { is_full: true, ..Memory::default() };
-    let call = |tool: &str| {
-        let bench = bench(Arc::new(AlwaysYes("test".to_owned())), full());
-        bench.call(tool, json!({"act": "fine"})).error.map(|err| err.kind)
-    };
-    assert_eq!(call("wild/writes"), Some(ErrorKind::Unrecorded));
-    assert_eq!(call("wild/reads"), None);
-    assert_eq!(call("wild/pure"), None);
-}
-
-#[test]
-fn a_preview_decides_and_does_not_enter() {
-    let bench = bench(Arc::new(Nobody), Memory::default());
-    let events = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let call = |tool: &str| Call {
-        id: CallId("call".to_owned()),
-        session: SessionId("session".to_owned()),
-        conversation: None,
-        tool: tool.to_owned(),
-        args: json!({"act": "panic_in_run"}),
-    };
-    let preview = events.block_on(bench.runtime.preview(call("wild/writes"), Cancel::default()));
-    let preview = preview.ok().unwrap();
-    assert_eq!(preview.decision.to_string(), "ask (tier 2 in mode standard)");
-    let preview = events.block_on(bench.runtime.preview(call("wild/blocked"), Cancel::default()));
-    assert_eq!(preview.ok().unwrap().decision.verdict().as_str(), "deny");
 }
