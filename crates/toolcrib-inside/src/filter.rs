@@ -27,7 +27,7 @@ pub(crate) enum Check {
 }
 
 /// A filter as the kernel takes it.
-pub(crate) struct Program(pub(crate) Vec<sock_filter>);
+pub(crate) struct FilterProgram(pub(crate) Vec<sock_filter>);
 
 const LOAD: u16 = 0x20;
 const JUMP: u16 = 0x05;
@@ -48,7 +48,7 @@ const ARGUMENTS: u32 = 16;
 /// The bit of the x32 call numbers, a second numbering that would bypass the rules for the first.
 const X32: u32 = 0x4000_0000;
 
-impl Program {
+impl FilterProgram {
     /// This machine's architecture, as the kernel numbers it.
     #[cfg(target_arch = "x86_64")]
     pub(crate) const ARCH: u32 = 0xc000_003e;
@@ -133,7 +133,7 @@ fn line(code: u16, jt: u8, jf: u8, k: u32) -> sock_filter {
 }
 
 #[cfg(test)]
-impl Program {
+impl FilterProgram {
     /// Returns what the kernel would answer.
     pub(crate) fn run(&self, arch: u32, call: u32, arguments: [u32; 6]) -> u32 {
         let (mut at, mut value) = (0, 0);

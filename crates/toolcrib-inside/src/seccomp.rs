@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::filter::{Check, Program, SyscallRule};
+use crate::filter::{Check, FilterProgram, SyscallRule};
 use crate::system;
 use std::io;
 
@@ -136,7 +136,7 @@ const OF_USER: (&[u32], &[u32]) = (&[2], &[3]);
 
 /// Applies the filter to this process and to everything it will start.
 pub(crate) fn restrict() -> io::Result<()> {
-    let mut program = Program::of(&rules()).0;
+    let mut program = FilterProgram::of(&rules()).0;
     system::filter_calls(&mut program)
 }
 
@@ -186,10 +186,10 @@ mod tests {
     #[test]
     fn the_filter_does_what_the_rules_say() {
         let rules = rules();
-        let program = Program::of(&rules);
+        let program = FilterProgram::of(&rules);
         let refused = |errno: i32| 0x0005_0000 | errno.cast_unsigned();
         let run = |call: i64, arguments: [u32; 6]| {
-            program.run(Program::ARCH, u32::try_from(call).unwrap(), arguments)
+            program.run(FilterProgram::ARCH, u32::try_from(call).unwrap(), arguments)
         };
         for call in 0..1000_i64 {
             let expect = if FORBIDDEN.iter().chain(FORBIDDEN_HERE).any(|it| *it == call) {
@@ -235,7 +235,7 @@ mod tests {
             assert_eq!(run(call, arguments), expect, "{call} {arguments:?}");
         }
         let read = u32::try_from(libc::SYS_read).unwrap();
-        assert_eq!(program.run(Program::ARCH, read | 0x4000_0000, [0; 6]), KILLED);
+        assert_eq!(program.run(FilterProgram::ARCH, read | 0x4000_0000, [0; 6]), KILLED);
         assert_eq!(program.run(0x4000_0003, read, [0; 6]), KILLED, "another architecture");
     }
 }

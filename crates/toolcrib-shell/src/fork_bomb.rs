@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use crate::budget::Budget;
-use crate::walk::TreeWalk;
+use crate::walk::NodeWalk;
 use crate::words::{children, plain};
 
 /// Whether a function starts itself more than once at the same time: as a stage of a pipeline, or in the background.
@@ -13,7 +13,7 @@ pub(crate) fn is_fork_bomb(node: Node<'_>, text: &str, budget: &Budget) -> bool 
     };
     let Some(body) = node.child_by_field_name("body") else { return false };
     let (mut calls, mut forks, mut loops) = (0, 0, false);
-    let mut walk = TreeWalk::new(body, budget);
+    let mut walk = NodeWalk::new(body, budget);
     while let Some((node, above)) = walk.next() {
         let is_call = node.kind() == "command"
             && node.child_by_field_name("name").is_some_and(|it| plain(it, text) == name);

@@ -4,12 +4,12 @@ use toolcrib_core::program::{self, Fact, base_name, is_interpreter, is_shell};
 use tree_sitter::Node;
 
 use crate::budget::Budget;
-use crate::walk::TreeWalk;
+use crate::walk::NodeWalk;
 use crate::words::{children, is_destination, plain, plain_words, word_nodes};
 
 /// Whether a stage of a pipeline runs its input.
 pub(crate) fn runs_input_in(stage: Node<'_>, text: &str, budget: &Budget) -> bool {
-    let mut walk = TreeWalk::new(stage, budget);
+    let mut walk = NodeWalk::new(stage, budget);
     while let Some((node, _)) = walk.next() {
         if node.kind() == "command" && runs_its_input(&plain_words(node, text, budget)) {
             return true;

@@ -14,7 +14,7 @@ use crate::budget::Budget;
 use crate::fork_bomb::is_fork_bomb;
 use crate::input::{evaluated, is_for_shell, runs_input_in};
 use crate::variables::Variables;
-use crate::walk::TreeWalk;
+use crate::walk::NodeWalk;
 use crate::words::{
     can_brace, children, is_destination, plain, plain_words, scope_end, word_nodes,
 };
@@ -114,7 +114,7 @@ impl<'b, P: Fn(&str) -> Option<Tree>> CommandFinder<'b, P> {
         }
         // Byte offsets in this text say nothing of another one.
         let outer = std::mem::take(&mut self.moves);
-        let mut walk = TreeWalk::new(tree.root_node(), self.budget);
+        let mut walk = NodeWalk::new(tree.root_node(), self.budget);
         while let Some((node, above)) = walk.next() {
             self.visit(node, above, text, depth);
             if self.command_count > MOST_COMMANDS {

@@ -65,7 +65,7 @@ fn account_for_bytes(root: Node<'_>, text: &str) -> Result<(), String> {
 
 /// Which way a redirection goes.
 #[derive(PartialEq, Eq)]
-enum Direction {
+enum RedirectDirection {
     In,
     Out,
 }
@@ -119,7 +119,7 @@ impl StrictReader<'_> {
                 for child in children(node) {
                     if child.kind() != "file_redirect" {
                         self.statement(child)?;
-                    } else if self.redirect(child)? == Direction::In {
+                    } else if self.redirect(child)? == RedirectDirection::In {
                         self.proven.steps[first..].iter_mut().for_each(|step| step.is_fed = true);
                     }
                 }
@@ -146,7 +146,7 @@ impl StrictReader<'_> {
                     }
                     words.push(word);
                 }
-                "file_redirect" => is_fed |= self.redirect(child)? == Direction::In,
+                "file_redirect" => is_fed |= self.redirect(child)? == RedirectDirection::In,
                 kind => return Err(self.odd(child, kind)),
             }
         }
@@ -172,7 +172,7 @@ impl StrictReader<'_> {
         Ok(())
     }
 
-    fn redirect(&mut self, node: Node<'_>) -> Result<Direction, String> {
+    fn redirect(&mut self, node: Node<'_>) -> Result<RedirectDirection, String> {
         let mut parts = Vec::new();
         for child in children(node) {
             match child.kind() {
@@ -188,14 +188,14 @@ impl StrictReader<'_> {
             [">" | ">>" | "<", path] if path.starts_with("/dev/") && path != "/dev/null" => {
                 Err(format!("it opens the device `{path}`"))
             }
-            ["<" | ">" | ">>", "/dev/null"] | [">&", "1" | "2"] => Ok(Direction::Out),
-            ["<", _] => Ok(Direction::In),
+            ["<" | ">" | ">>", "/dev/null"] | [">&", "1" | "2"] => Ok(RedirectDirection::Out),
+            ["<", _] => Ok(RedirectDirection::In),
             [">" | ">>", _] if self.has_moved => {
                 Err("it writes a file after it changed its directory".to_owned())
             }
             [">" | ">>", path] => {
                 self.proven.writes.push(path.to_owned());
-                Ok(Direction::Out)
+                Ok(RedirectDirection::Out)
             }
             _ => Err(self.odd(node, "redirect")),
         }

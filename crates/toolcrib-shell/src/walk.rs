@@ -7,7 +7,7 @@ use crate::budget::Budget;
 use crate::words::children;
 
 /// A walk over the nodes below one, each before its children, the children in order.
-pub(crate) struct TreeWalk<'t, 'b> {
+pub(crate) struct NodeWalk<'t, 'b> {
     /// The nodes still to come, the next one last, each with the number of nodes above it.
     open: Vec<(usize, Node<'t>)>,
     /// The nodes above the current one, the nearest last, and the current one itself.
@@ -15,7 +15,7 @@ pub(crate) struct TreeWalk<'t, 'b> {
     budget: &'b Budget,
 }
 
-impl<'t, 'b> TreeWalk<'t, 'b> {
+impl<'t, 'b> NodeWalk<'t, 'b> {
     /// Begins a walk at `top`.
     pub(crate) fn new(top: Node<'t>, budget: &'b Budget) -> Self {
         Self { open: vec![(0, top)], path: Vec::new(), budget }

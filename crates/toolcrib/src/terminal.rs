@@ -7,6 +7,22 @@ use toolcrib_core::escape;
 
 use crate::cli::{ColorChoice, Global};
 
+/// How a subcommand prints its result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// As lines for people.
+    Text,
+    /// As JSON for programs.
+    Json,
+}
+
+// From the flag `--json`.
+impl From<bool> for Format {
+    fn from(is_json: bool) -> Self {
+        if is_json { Self::Json } else { Self::Text }
+    }
+}
+
 /// How much to print, and whether in colour.
 #[derive(Clone, Copy)]
 pub(crate) struct Terminal {

@@ -10,10 +10,12 @@ use crate::rules;
 use crate::source::{SourceFile, all_paths};
 
 /// Type names that several crates may define, with the reason.
-const SHARED: [(&str, &str); 3] = [
+const SHARED: [(&str, &str); 5] = [
     ("Args", "every tool file names its arguments so"),
     ("Reply", "every tool file names its reply so"),
     ("Output", "every tool file names its result so"),
+    ("Glob", "the request that core defines, and the tool of that name"),
+    ("Grep", "the request that core defines, and the tool of that name"),
 ];
 
 /// Constants that do not say of what.

@@ -244,13 +244,14 @@ fn answer(
         server.write_all(&request.head)?;
         request.forward_body(&mut client, &mut server, IDLE_TIMEOUT)?;
     }
-    let direction = if request.is_tunnel { Direction::BothWays } else { Direction::ServerToClient };
+    let direction =
+        if request.is_tunnel { RelayDirection::BothWays } else { RelayDirection::ServerToClient };
     splice(client, server, direction)
 }
 
 /// The directions that bytes still have to pass.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Direction {
+enum RelayDirection {
     BothWays,
     ServerToClient,
 }
@@ -268,7 +269,7 @@ fn refuse(client: &mut TcpStream, refusal: &Refusal) -> io::Result<()> {
 }
 
 /// Passes bytes on until both sides are done or idle.
-fn splice(client: TcpStream, server: TcpStream, direction: Direction) -> io::Result<()> {
+fn splice(client: TcpStream, server: TcpStream, direction: RelayDirection) -> io::Result<()> {
     for stream in [&client, &server] {
         stream.set_read_timeout(Some(IDLE_CHECK))?;
         stream.set_write_timeout(Some(IDLE_TIMEOUT))?;
@@ -276,7 +277,7 @@ fn splice(client: TcpStream, server: TcpStream, direction: Direction) -> io::Res
     let last_active = Arc::new(Mutex::new(Instant::now()));
     let (mut from, mut to) = (client.try_clone()?, server.try_clone()?);
     let active = Arc::clone(&last_active);
-    let up = if direction == Direction::BothWays {
+    let up = if direction == RelayDirection::BothWays {
         Some(thread::Builder::new().spawn(move || pass(&mut from, &mut to, &active))?)
     } else {
         None

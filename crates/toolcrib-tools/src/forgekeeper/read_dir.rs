@@ -20,14 +20,14 @@ pub(crate) struct Args {
 #[derive(Serialize)]
 pub(crate) struct Reply {
     path: String,
-    entries: Vec<DirectoryEntry>,
+    entries: Vec<ListedEntry>,
     total: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     truncated: Option<bool>,
 }
 
 #[derive(Serialize)]
-pub(crate) struct DirectoryEntry {
+pub(crate) struct ListedEntry {
     name: String,
     #[serde(rename = "type")]
     kind: &'static str,
@@ -80,10 +80,10 @@ impl Tool for ReadDir {
         let most = ctx.settings.max_output_lines;
         let listing = ctx.files.list(&path, most)?;
         let total = listing.total();
-        let entries: Vec<DirectoryEntry> = listing
+        let entries: Vec<ListedEntry> = listing
             .entries
             .into_iter()
-            .map(|entry| DirectoryEntry { name: entry.name, kind: kind_word(entry.kind) })
+            .map(|entry| ListedEntry { name: entry.name, kind: kind_word(entry.kind) })
             .collect();
         let truncated = (entries.len() < total).then_some(true);
         Ok(Reply { path, entries, total, truncated })

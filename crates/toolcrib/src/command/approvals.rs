@@ -17,7 +17,7 @@ use super::setup::open;
 use crate::cli::{ApprovalsArgs, ApprovalsCommand, Global};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::terminal::{Terminal, print_json, print_lines};
+use crate::terminal::{Format, Terminal, print_json, print_lines};
 
 pub(super) fn run(
     global: &Global,
@@ -36,10 +36,10 @@ pub(super) fn run(
     let done = match &args.command {
         ApprovalsCommand::List { all, json } => {
             let shown = if *all { Shown::All } else { Shown::Pending };
-            return list(&store, &redactor, shown, Format::of(*json));
+            return list(&store, &redactor, shown, Format::from(*json));
         }
         ApprovalsCommand::Show { id, json } => answers.find(id).map(|(pending, status)| {
-            match Format::of(*json) {
+            match Format::from(*json) {
                 Format::Json => {
                     print_json(&as_value(&store, &pending, status).to_string());
                 }
@@ -57,7 +57,7 @@ pub(super) fn run(
                     Ok(Exit::Done)
                 }
                 Ok(Approved::RunsHere(parked)) => {
-                    return run_parked(global, terminal, *parked, Format::of(*json));
+                    return run_parked(global, terminal, *parked, Format::from(*json));
                 }
                 Err(err) => Err(err),
             }
@@ -123,19 +123,6 @@ fn person() -> String {
 enum Shown {
     Pending,
     All,
-}
-
-/// How the result is printed.
-#[derive(Clone, Copy)]
-enum Format {
-    Text,
-    Json,
-}
-
-impl Format {
-    fn of(is_json: bool) -> Self {
-        if is_json { Self::Json } else { Self::Text }
-    }
 }
 
 fn list(

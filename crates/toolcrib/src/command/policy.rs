@@ -17,7 +17,7 @@ use super::setup::open;
 use crate::cli::{Global, PolicyArgs, PolicyCommand};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::terminal::{Paint, Terminal, print_json, print_lines};
+use crate::terminal::{Format, Paint, Terminal, print_json, print_lines};
 use crate::wiring::session;
 
 pub(super) fn run(
@@ -26,10 +26,12 @@ pub(super) fn run(
     args: &PolicyArgs,
 ) -> Result<Exit, CliError> {
     match &args.command {
-        PolicyCommand::Explain { tool, args, json } => explain(global, terminal, tool, args, *json),
+        PolicyCommand::Explain { tool, args, json } => {
+            explain(global, terminal, tool, args, (*json).into())
+        }
         PolicyCommand::Check { file } => check(terminal, file),
         PolicyCommand::Replay { file, days, json } => {
-            replay(global, terminal, file.as_deref(), *days, *json)
+            replay(global, terminal, file.as_deref(), *days, (*json).into())
         }
     }
 }
@@ -39,7 +41,7 @@ pub(super) fn explain(
     terminal: Terminal,
     tool: &str,
     words: &[String],
-    as_json: bool,
+    format: Format,
 ) -> Result<Exit, CliError> {
     let crib = open(global, terminal)?;
     let runtime = crib.runtime(Arc::new(Nobody))?;
@@ -58,12 +60,12 @@ pub(super) fn explain(
         Err(error) => Err(runtime.reject(&call, &error)),
     };
     match explained {
-        Ok(preview) if as_json => {
+        Ok(preview) if format == Format::Json => {
             print_json(&as_value(&preview).to_string());
         }
         Ok(preview) => print_lines(&explanation(terminal, &preview)),
         Err(outcome) => {
-            if as_json {
+            if format == Format::Json {
                 print_json(&outcome.text);
             } else {
                 render::outcome(terminal, &crib, &outcome);
@@ -162,7 +164,7 @@ fn replay(
     terminal: Terminal,
     file: Option<&Path>,
     days: u16,
-    as_json: bool,
+    format: Format,
 ) -> Result<Exit, CliError> {
     let crib = open(global, terminal)?;
     let mut policy = Arc::clone(&crib.rules.policy);
@@ -197,7 +199,7 @@ fn replay(
             Err(_) => unknown += 1,
         }
     }
-    if as_json {
+    if format == Format::Json {
         let changed: Vec<Value> = changed
             .iter()
             .map(|(call, before, now)| {

@@ -21,7 +21,9 @@ use crate::wiring::Crib;
 
 pub(super) fn run(global: &Global, terminal: Terminal, args: &RulesArgs) -> Result<Exit, CliError> {
     match &args.command {
-        RulesCommand::Test { tool, args, json } => explain(global, terminal, tool, args, *json),
+        RulesCommand::Test { tool, args, json } => {
+            explain(global, terminal, tool, args, (*json).into())
+        }
         RulesCommand::List { json } => {
             let crib = open(global, terminal)?;
             if *json {
