@@ -334,6 +334,7 @@ fn work_is_bounded_and_counted_in_steps() {
         nested("$(echo ", ")", 5_000),
         nested("\"$(echo ", ")\"", 5_000),
         nested("$(cd a; ", ")", 5_000),
+        format!("find {}", "-exec ".repeat(8000)),
     ] {
         let start: String = slow.chars().take(20).collect();
         let (reading, steps) = counted(&slow);
@@ -349,7 +350,6 @@ fn work_is_bounded_and_counted_in_steps() {
         format!("{names}{names}{names}: {}", "$- ".repeat(14_000)),
         format!("x | {}y", "sudo -a ".repeat(7000)),
         format!("cp {}", "-t d a ".repeat(5000)),
-        format!("find {}", "-exec ".repeat(8000)),
         format!("cat {}", "file.txt ".repeat(6000)),
         format!("echo '{}'", "x".repeat(60_000)),
         format!(
