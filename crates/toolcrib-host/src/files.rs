@@ -4,12 +4,12 @@
 mod attribute;
 mod change;
 mod errno;
+mod follow_links;
 mod image;
 mod lock;
 mod port;
 mod protect;
 mod read;
-mod resolve;
 mod restore;
 pub(crate) mod root;
 mod rooted_path;

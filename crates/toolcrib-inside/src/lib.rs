@@ -1,10 +1,10 @@
 //! What runs around a command: the launcher that starts it, and the first process inside its sandbox. The crate is
 //! small, so that the program starts fast and can be read whole. It knows nothing of tools, policy or settings.
 
+mod bpf;
 pub mod canary;
 mod descriptor;
 mod failure;
-mod filter;
 mod first;
 mod landlock;
 mod launcher;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::filter::{Check, FilterProgram, SyscallRule};
+use crate::bpf::{Check, FilterProgram, SyscallRule};
 use crate::system;
 use std::io;
 

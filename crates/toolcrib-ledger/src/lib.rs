@@ -42,4 +42,4 @@ pub use record::writer::{Previews, RecordWriter};
 pub use state::{StateError, StateErrorKind, StateFolder};
 pub use undo::journal::Journal;
 pub use undo::objects::hash_of;
-pub use undo::snapshot::SnapshotStore;
+pub use undo::snapshot_store::SnapshotStore;

@@ -2,4 +2,4 @@
 
 pub(crate) mod journal;
 pub(crate) mod objects;
-pub(crate) mod snapshot;
+pub(crate) mod snapshot_store;

@@ -1,6 +1,6 @@
 //! Deciding about a call: what it proposes to do, what policy says of that, and the limits of its session.
 
-pub(crate) mod affected;
+pub(crate) mod affected_files;
 mod command_paths;
 pub(crate) mod confirm;
 pub(crate) mod judge;

@@ -8,7 +8,7 @@ pub mod dialect;
 mod runtime;
 pub mod undo;
 
-pub use approval::answers::{ApprovalAnswers, ApprovalError, Approved, ParkedCall};
+pub use approval::parked::{ApprovalAnswers, ApprovalError, Approved, ParkedCall};
 pub use approval::queue::{ApprovalQueue, Prompt, SessionKind, Unattended};
 pub use approver::{AlwaysYes, AnswerFuture, Approver, Nobody};
 pub use call::question::Question;

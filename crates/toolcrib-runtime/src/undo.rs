@@ -1,7 +1,7 @@
 //! Undo: puts back what a call changed, on the record like any other call.
 
 mod operation;
-mod restore;
+mod plan;
 
 pub use operation::{RestoreAreas, Undo, as_json};
-pub use restore::{Restored, UndoAction, UndoScope};
+pub use plan::{Restored, UndoAction, UndoScope};

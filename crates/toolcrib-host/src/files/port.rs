@@ -10,9 +10,9 @@ use toolcrib_core::capability::{EditFn, Resolved, WriteMode, Written};
 use toolcrib_core::{Change, ErrorKind, Files, ToolError};
 
 use crate::files::errno::{changed, errno_error};
+use crate::files::follow_links::resolve;
 use crate::files::image::image_without_content;
 use crate::files::lock::DirectoryLock;
-use crate::files::resolve::resolve;
 use crate::files::spelling::{spelt, spelt_root};
 use crate::files::target::{MOST_LOOKUPS, Target, deepest_existing};
 use crate::files::temporary::{NewContent, NewMetadata};

@@ -9,7 +9,7 @@ use toolcrib_core::{Ctx, Durability, Effect, ErrorKind, Moment, Permit, Prepared
 
 use super::question::pinned_digest;
 use super::scope::CallScope;
-use crate::decide::affected::AffectedFiles;
+use crate::decide::affected_files::AffectedFiles;
 use crate::decide::proposal::Proposal;
 
 /// A call that may run.

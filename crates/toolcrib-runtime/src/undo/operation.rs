@@ -8,7 +8,7 @@ use toolcrib_core::{
     Usage,
 };
 
-use super::restore::{Restored, UndoAction, UndoScope, restore_call};
+use super::plan::{Restored, UndoAction, UndoScope, restore_call};
 use crate::call::scope::event;
 
 /// The name that an undo is recorded under.

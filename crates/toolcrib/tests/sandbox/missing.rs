@@ -29,7 +29,11 @@ fn check_refused(scratch: &Scratch, got: &Ran, mechanism: &str, fix: &str) {
     assert_eq!(got.code, 1, "{}{}", got.stdout, got.stderr);
     assert!(!got.stdout.contains("RAN"), "{mechanism}: it ran");
     assert!(!scratch.work().join("ran").exists(), "{mechanism}: it ran");
-    assert!(got.stderr.contains("so the command was not run"), "{mechanism}: {}", got.stderr);
+    assert!(
+        got.stderr.contains("the command was not run, because the sandbox is not available"),
+        "{mechanism}: {}",
+        got.stderr
+    );
     assert!(got.stderr.contains(mechanism), "{mechanism}: {}", got.stderr);
     assert!(got.stderr.contains(fix), "{mechanism}: {}", got.stderr);
 }

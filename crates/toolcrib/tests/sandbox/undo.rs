@@ -126,7 +126,11 @@ fn what_a_script_is_given_is_put_back_only_by_force() {
         let id = told["call"].as_str().unwrap().to_owned();
         assert_eq!(told["touched"][0]["unkept"], 1, "what the star stands for is not looked for");
         let refused = scratch.run(["undo", &id]);
-        assert!(refused.stderr.contains("does not show that the command changed it"), "{}", refused.stderr);
+        assert!(
+            refused.stderr.contains("does not show that the command changed it"),
+            "{}",
+            refused.stderr
+        );
         assert_eq!(scratch.text("given"), "after\n");
         assert_eq!(scratch.run(["undo", &id, "--force"]).code, 0);
         assert_eq!(scratch.text("given"), "before");
