@@ -97,12 +97,12 @@ impl Meter {
     /// Sets the files that changed while its command ran.
     pub fn touch(&self, touched: ChangedFiles) {
         let mut spent = self.spent();
-        spent.1 = ChangedFiles { unkept: spent.1.unkept, ..touched };
+        spent.1 = ChangedFiles { without_snapshot: spent.1.without_snapshot, ..touched };
     }
 
     /// Sets how many files have no snapshot from before its command.
-    pub fn leave_out(&self, unkept: u64) {
-        self.spent().1.unkept = unkept;
+    pub fn set_without_snapshot(&self, count: u64) {
+        self.spent().1.without_snapshot = count;
     }
 
     /// Returns the files that changed while its command ran, if any did.

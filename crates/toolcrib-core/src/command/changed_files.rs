@@ -16,11 +16,11 @@ pub struct ChangedFiles {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<String>,
     /// Folders from which something else was removed, or in which something was made and removed again.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub thinned: Vec<String>,
+    #[serde(rename = "thinned", default, skip_serializing_if = "Vec::is_empty")]
+    pub folders_with_removals: Vec<String>,
     /// How many files named on the command line have no snapshot: too many, too large, not readable.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub unkept: u64,
+    #[serde(rename = "unkept", default, skip_serializing_if = "is_zero")]
+    pub without_snapshot: u64,
     /// How many changed files there are beyond those that are named.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more: u64,
@@ -41,7 +41,7 @@ impl ChangedFiles {
             ("made", &self.made),
             ("changed", &self.changed),
             ("removed", &self.removed),
-            ("thinned", &self.thinned),
+            ("thinned", &self.folders_with_removals),
         ];
         all.into_iter()
             .flat_map(|(what, paths)| paths.iter().map(move |path| (what, path.as_str())))

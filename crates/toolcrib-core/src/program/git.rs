@@ -13,7 +13,7 @@ pub(super) const ROWS: &[Program] = &[Program {
     writes: FileWords::Find(writes),
     removes: FileWords::Find(removes),
     effects: FileEffectRules {
-        knows_writes: Condition::Subcommand(KNOWN_WRITES),
+        knows_writes: Condition::Subcommand(&[KEEPS_NAMES, WRITES_AS_NAMED]),
         retargets_paths: Condition::OtherSubcommand(KEEPS_NAMES),
         writes_unnamed: Condition::OtherSubcommand(KEEPS_NAMES),
     },
@@ -87,36 +87,8 @@ const KEEPS_NAMES: &[&str] = &[
     "tag",
 ];
 
-/// Subcommands of which the words that they write, if any, are known: those that keep names, and four more.
-const KNOWN_WRITES: &[&str] = &[
-    "add",
-    "blame",
-    "branch",
-    "cat-file",
-    "checkout",
-    "commit",
-    "describe",
-    "diff",
-    "fetch",
-    "grep",
-    "log",
-    "ls-files",
-    "ls-remote",
-    "ls-tree",
-    "merge-base",
-    "mv",
-    "name-rev",
-    "push",
-    "restore",
-    "rev-list",
-    "rev-parse",
-    "rm",
-    "shortlog",
-    "show",
-    "show-ref",
-    "status",
-    "tag",
-];
+/// Subcommands that change the names of files, or write files, as their words say.
+const WRITES_AS_NAMED: &[&str] = &["checkout", "mv", "restore", "rm"];
 
 /// Subcommands that run what they are told, or change what git runs later.
 const RUNS_ANYTHING: &[&str] = &[

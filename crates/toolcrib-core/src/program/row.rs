@@ -302,8 +302,8 @@ pub enum Condition {
         /// The flags.
         any: &'static [&'static str],
     },
-    /// If the first word behind the name is one of these.
-    Subcommand(&'static [&'static str]),
+    /// If the first word behind the name is in one of these lists.
+    Subcommand(&'static [&'static [&'static str]]),
     /// If there is a word behind the name, and the first is none of these.
     OtherSubcommand(&'static [&'static str]),
 }
@@ -315,9 +315,9 @@ impl Condition {
             Self::Never => false,
             Self::Always => true,
             Self::WithFlag { values, any } => Arguments::parse(rest, *values).has(any),
-            Self::Subcommand(these) => {
-                rest.first().is_some_and(|word| these.contains(&word.as_str()))
-            }
+            Self::Subcommand(lists) => rest
+                .first()
+                .is_some_and(|word| lists.iter().any(|list| list.contains(&word.as_str()))),
             Self::OtherSubcommand(these) => {
                 rest.first().is_some_and(|word| !these.contains(&word.as_str()))
             }

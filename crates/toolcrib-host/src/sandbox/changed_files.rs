@@ -237,8 +237,8 @@ impl ChangeScan {
             made,
             changed,
             removed,
-            thinned: folders_with_removals,
-            unkept: 0,
+            folders_with_removals,
+            without_snapshot: 0,
             more,
             is_partial: self.is_partial,
         }

@@ -222,7 +222,7 @@ impl RecordWriter {
             made: clean(&changed.made),
             changed: clean(&changed.changed),
             removed: clean(&changed.removed),
-            thinned: clean(&changed.thinned),
+            folders_with_removals: clean(&changed.folders_with_removals),
             ..*changed
         }
     }

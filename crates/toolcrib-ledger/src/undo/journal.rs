@@ -149,23 +149,7 @@ impl ChangeJournal for Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use toolcrib_core::{ChangeKind, FileId};
-
-    fn change(call: &str, path: &str) -> Change {
-        Change {
-            call: CallId(call.to_owned()),
-            tool: "t".to_owned(),
-            at: String::new(),
-            kind: ChangeKind::Created,
-            root: "/".to_owned(),
-            root_id: FileId { device: 0, inode: 0, born: 0 },
-            path: path.to_owned(),
-            before: None,
-            after: None,
-            made: None,
-            doubt: None,
-        }
-    }
+    use crate::undo::fixture::change;
 
     #[test]
     fn a_torn_line_does_not_swallow_the_next() {

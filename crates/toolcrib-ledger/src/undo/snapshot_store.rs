@@ -215,28 +215,13 @@ fn parse(bytes: &[u8]) -> Option<StoredSnapshots> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::undo::fixture::change;
     use std::path::Path;
-    use toolcrib_core::{ChangeJournal, ChangeKind, FileId};
+    use toolcrib_core::ChangeJournal;
 
     fn store(folder: &Path) -> SnapshotStore {
         let state = StateFolder::open(&folder.join("state")).unwrap();
         SnapshotStore::new(&state, Arc::new(Journal::new(&state)))
-    }
-
-    fn change(call: &str, path: &str) -> Change {
-        Change {
-            call: CallId(call.to_owned()),
-            tool: "t".to_owned(),
-            at: String::new(),
-            kind: ChangeKind::Created,
-            root: "/".to_owned(),
-            root_id: FileId { device: 0, inode: 0, born: 0 },
-            path: path.to_owned(),
-            before: None,
-            after: None,
-            made: None,
-            doubt: None,
-        }
     }
 
     fn snapshot(path: &str, content: &[u8]) -> Snapshot {

@@ -64,7 +64,7 @@ impl Permitted {
         let has_snapshots = affected.as_ref().is_some_and(|affected| !affected.files.is_empty());
         if let Some(affected) = &affected {
             let missing = ctx.files.take_snapshots(&affected.files, affected.known);
-            ctx.meter.leave_out(missing + u64::from(affected.is_cut));
+            ctx.meter.set_without_snapshot(missing + u64::from(affected.is_cut));
         }
         record_started(&scope, &proposal).inspect_err(|_| {
             // The tool does not run, so its snapshots are not needed.

@@ -36,10 +36,10 @@ pub(super) fn other_changes(history: &CallHistory, changes: &[Change]) -> Vec<St
         if changed.more > 0 {
             lines.push(format!("{} more", changed.more));
         }
-        if changed.unkept > 0 {
+        if changed.without_snapshot > 0 {
             lines.push(format!(
                 "no copy of at least {} named on its command line was kept: too many, too large, not readable, or not known before it ran",
-                files(changed.unkept)
+                files(changed.without_snapshot)
             ));
         }
         if changed.is_partial {
