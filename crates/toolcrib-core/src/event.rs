@@ -7,6 +7,7 @@ use crate::call::{CallId, SessionId};
 use crate::command::{ChangedFiles, End, Usage};
 use crate::declaration::Effect;
 use crate::error::ErrorKind;
+use crate::tool_name::ToolName;
 
 /// One event of a call, which becomes one line of the record.
 #[derive(Clone, Debug)]
@@ -17,8 +18,8 @@ pub struct Event<'a> {
     pub call: &'a CallId,
     /// The conversation it belongs to.
     pub session: &'a SessionId,
-    /// The tool, `catalogue/name` where it was found.
-    pub tool: &'a str,
+    /// The tool, by its full name where it was found.
+    pub tool: &'a ToolName,
     /// What happened.
     pub moment: Moment<'a>,
 }
@@ -111,7 +112,7 @@ pub struct Note<'a> {
     /// What happened.
     pub event: &'a str,
     /// The tool it is about, if it is about one.
-    pub tool: &'a str,
+    pub tool: Option<&'a ToolName>,
     /// The call it is about, if it is about one.
     pub call: &'a str,
     /// The details.

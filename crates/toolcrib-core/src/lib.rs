@@ -25,6 +25,7 @@ pub mod reading;
 pub mod schema;
 pub mod search;
 pub mod tool;
+pub mod tool_name;
 pub mod toolset;
 
 pub use call::{Call, CallId, SessionId};
@@ -41,4 +42,5 @@ pub use outcome::Outcome;
 pub use policy::{Decision, Mode, Permit, Risk, Tier, Verdict};
 pub use search::{Search, SearchableTree};
 pub use tool::{AnyTool, Connection, Ctx, Meter, Plan, Prepared, Tool, ToolSettings};
+pub use tool_name::ToolName;
 pub use toolset::{Toolset, ToolsetError};

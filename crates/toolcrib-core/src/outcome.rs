@@ -9,6 +9,7 @@ use crate::change::Change;
 use crate::command::Usage;
 use crate::error::ToolError;
 use crate::policy::Decision;
+use crate::tool_name::ToolName;
 
 /// The outcome of a call, as a door gets it back.
 #[derive(Clone, Debug)]
@@ -16,7 +17,7 @@ pub struct Outcome {
     /// The id of the call.
     pub call: CallId,
     /// The tool: `catalogue/name` if it was found, and otherwise as the caller wrote it.
-    pub tool: String,
+    pub tool: ToolName,
     /// The catalogue's reply, success or failure.
     pub reply: Value,
     /// The reply as compact JSON.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::program::{self, Fact};
 use crate::reading::Step;
+use crate::tool_name::ToolName;
 
 use super::pattern::PathGlob;
 use super::rule::{Layer, Rule, RuleEffect, Source, When};
@@ -15,7 +16,7 @@ pub struct Grant {
     /// The name of the grant.
     pub id: String,
     /// `catalogue/tool`.
-    pub tool_name: String,
+    pub tool_name: ToolName,
     /// The rule as text that people can read.
     pub param_pattern: String,
     /// What the grant is for.
@@ -140,7 +141,7 @@ impl Grant {
             id: self.id.clone(),
             source: Source { file: "grants".to_owned(), line: 0 },
             layer: Layer::Grant,
-            tools: vec![self.tool_name.clone()],
+            tools: vec![self.tool_name.to_string()],
             when: self.covers.when()?,
             effect: RuleEffect::Allow,
             because: format!("{} said always", self.by),

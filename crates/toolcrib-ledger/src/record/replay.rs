@@ -5,6 +5,7 @@ use std::io;
 
 use jiff::Timestamp;
 use serde_json::Value;
+use toolcrib_core::ToolName;
 use toolcrib_core::canonical::Digest;
 
 use crate::record::entry::RecordEntry;
@@ -20,7 +21,7 @@ pub struct RecordedCall {
     /// When it was asked for.
     pub at: Timestamp,
     /// `catalogue/tool`.
-    pub tool: String,
+    pub tool: ToolName,
     /// Its arguments; `None` if the record does not have all of them.
     pub args: Option<Value>,
     /// The verdict of policy: `allow`, `ask` or `deny`; `None` if the call never reached policy.
@@ -88,6 +89,6 @@ fn add_decision(call: &mut RecordedCall, entry: &RecordEntry<'_>) {
 /// Returns the arguments if the record has all of them: nothing cut off, no secret redacted.
 fn whole_args(entry: &RecordEntry<'_>) -> Option<Value> {
     let args: Value = serde_json::from_str(entry.preview.args.as_ref()?).ok()?;
-    let digest = Digest::of(&entry.tool(), &args).to_string();
+    let digest = Digest::of(entry.tool().as_str(), &args).to_string();
     (entry.call.digest.as_deref() == Some(&digest)).then_some(args)
 }

@@ -19,7 +19,8 @@ use toolcrib_core::tool::ProposedCommand;
 use toolcrib_core::{
     Call, CallId, Cancel, Catalogue, Change, Clock, Commands, Content, Ctx, Declaration,
     Durability, Effect, ErrorKind, Event, Files, Limits, Listing, Meta, Meter, Mode, Moment, Note,
-    Outcome, Plan, Recorder, SessionId, Tier, Tool, ToolError, ToolSettings, Toolset, Tree, Usage,
+    Outcome, Plan, Recorder, SessionId, Tier, Tool, ToolError, ToolName, ToolSettings, Toolset,
+    Tree, Usage,
 };
 use toolcrib_runtime::{AlwaysYes, AnswerFuture, Approver, Judge, Question, Runtime, World};
 
@@ -255,7 +256,7 @@ impl Commands for Nowhere {
 }
 
 impl World for Nowhere {
-    fn enter(&self, _: &str, _: &str, call: &Call, cancel: &Cancel) -> Ctx {
+    fn enter(&self, _: &ToolName, call: &Call, cancel: &Cancel) -> Ctx {
         Ctx {
             call: call.id.clone(),
             files: Arc::new(Self),
@@ -378,7 +379,7 @@ impl Bench {
             id: CallId("call".to_owned()),
             session: SessionId("session".to_owned()),
             conversation: None,
-            tool: tool.to_owned(),
+            tool: tool.into(),
             args,
         };
         let outcome = events.block_on(self.runtime.call(call, cancel));

@@ -130,7 +130,7 @@ fn a_preview_decides_and_does_not_enter() {
         id: CallId("call".to_owned()),
         session: SessionId("session".to_owned()),
         conversation: None,
-        tool: tool.to_owned(),
+        tool: tool.into(),
         args: json!({"act": "panic_in_run"}),
     };
     let preview = events.block_on(bench.runtime.preview(call("wild/writes"), Cancel::default()));

@@ -26,7 +26,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Resul
         id: toolcrib_ledger::new_call_id(),
         session: session(),
         conversation: None,
-        tool: args.tool.clone().unwrap_or_default(),
+        tool: args.tool.as_deref().unwrap_or_default().into(),
         args: Value::Null,
     };
     match arguments(&args.args) {

@@ -39,7 +39,7 @@ pub(super) fn run(
                     actor: "user",
                     act: Act::Grant.as_str(),
                     event: EventKind::Revoked.as_str(),
-                    tool: "",
+                    tool: None,
                     call: "",
                     detail: json!({"id": id, "by": format!("user {}", rustix::process::getuid().as_raw())}),
                 };
@@ -73,7 +73,7 @@ fn describe(grant: &Grant, now: Timestamp) -> String {
     format!(
         "{}  {}  {}\n    {scope}, {until}; by {} at {:.0}; {used}",
         escape::line(&grant.id),
-        escape::line(&grant.tool_name),
+        escape::line(grant.tool_name.as_str()),
         // The text is made from what the grant covers; a comment in the file could say something else.
         escape::line(&grant.covers.text()),
         escape::line(&grant.by),

@@ -49,7 +49,7 @@ pub(super) fn explain(
         id: toolcrib_ledger::new_call_id(),
         session: session(),
         conversation: None,
-        tool: tool.to_owned(),
+        tool: tool.into(),
         args: Value::Null,
     };
     let explained = match arguments(words) {
