@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::runtime::Handle;
 use toolcrib_core::canonical::Digest;
+use toolcrib_core::catalogue::CallKey;
 use toolcrib_core::toolset::Offer;
 use toolcrib_core::{
     Call, Cancel, Catalogue, Clock, Ctx, Decision, Effect, ErrorKind, Outcome, Recorder, SessionId,
@@ -314,12 +315,12 @@ fn ended(scope: &CallScope, result: Result<Value, ToolError>, elapsed: Duration)
 /// Takes out of the arguments what the catalogue sends about the call itself.
 fn take_call_keys(catalogue: Option<&Catalogue>, call: &mut Call) {
     let (Some(catalogue), Value::Object(args)) = (catalogue, &mut call.args) else { return };
-    for key in catalogue.call_keys {
-        if let Some(Value::String(session)) = args.shift_remove(*key)
-            && *key == "sessionId"
-            && !session.is_empty()
-        {
-            call.conversation = Some(SessionId(session));
+    for (key, meaning) in catalogue.call_keys {
+        match (meaning, args.shift_remove(*key)) {
+            (CallKey::Conversation, Some(Value::String(name))) if !name.is_empty() => {
+                call.conversation = Some(SessionId(name));
+            }
+            (CallKey::Conversation | CallKey::Ignored, _) => {}
         }
     }
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toolcrib_core::capability;
 use toolcrib_core::capability::{EditFn, WriteMode, Written};
-use toolcrib_core::catalogue::{CatalogueSettings, RenderedError, Rendering};
+use toolcrib_core::catalogue::{CallKey, CatalogueSettings, RenderedError, Rendering};
 use toolcrib_core::command::{self, CommandRequest, Shell};
 use toolcrib_core::policy::grant::{Grant, Grants};
 use toolcrib_core::policy::{Answer, Policy};
@@ -111,7 +111,7 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     name: "wild",
     about: "Tools that misbehave",
     tools: &[&Wild(&PURE), &Wild(&READS), &Wild(&WRITES), &Wild(&BLOCKED)],
-    call_keys: &["sessionId"],
+    call_keys: &[("talk", CallKey::Conversation), ("number", CallKey::Ignored)],
     source_hashes: &[],
     settings: CatalogueSettings::NONE,
     reply: |_, reply, _| json!({"ok": reply}),

@@ -93,7 +93,7 @@ fn without_a_yes_nothing_is_entered() {
 #[test]
 fn every_call_is_on_the_record_from_asked_to_ended() {
     let bench = yes();
-    bench.call("wild/writes", json!({"act": "fine", "sessionId": "theirs"}));
+    bench.call("wild/writes", json!({"act": "fine", "talk": "theirs", "number": "1"}));
     bench.call("wild/pure", json!({"act": "nonsense"}));
     bench.call("wild/nope", json!({}));
     let expect = [
