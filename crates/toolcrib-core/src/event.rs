@@ -1,5 +1,7 @@
 //! Events of a call, and the port that records them.
 
+use std::fmt;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -119,14 +121,49 @@ pub struct Note<'a> {
     pub detail: Value,
 }
 
+/// Why something is not on the record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordError {
+    /// What could not be done.
+    pub kind: RecordErrorKind,
+    /// What went wrong, as a clause that follows what was to be recorded.
+    pub message: String,
+}
+
+/// What could not be done for the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordErrorKind {
+    /// The line could not be put together.
+    Unprepared,
+    /// The line could not be written.
+    Unwritten,
+    /// The line is written, but a copy of it in an older format is not.
+    CopyUnwritten,
+}
+
+impl RecordError {
+    /// Makes an error of this kind.
+    pub fn new(kind: RecordErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+}
+
+impl fmt::Display for RecordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for RecordError {}
+
 /// Keeps the record.
 pub trait Recorder: Send + Sync {
     /// Appends one event.
-    fn record(&self, event: &Event<'_>, durability: Durability) -> Result<(), String>;
+    fn record(&self, event: &Event<'_>, durability: Durability) -> Result<(), RecordError>;
 
     /// Writes what is buffered.
     fn flush(&self);
 
     /// Appends a note. It is written when this returns.
-    fn note(&self, note: &Note<'_>) -> Result<(), String>;
+    fn note(&self, note: &Note<'_>) -> Result<(), RecordError>;
 }

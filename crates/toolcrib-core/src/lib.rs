@@ -36,7 +36,7 @@ pub use change::{Change, ChangeJournal, ChangeKind, Doubt, FileId, Image, Snapsh
 pub use command::{Commands, Usage};
 pub use declaration::{Declaration, Effect, Example, Limits};
 pub use error::{ErrorKind, ToolError};
-pub use event::{Durability, Event, Moment, Note, Recorder};
+pub use event::{Durability, Event, Moment, Note, RecordError, RecordErrorKind, Recorder};
 pub use file_stamp::FileStamp;
 pub use outcome::Outcome;
 pub use policy::{Decision, Mode, Permit, Risk, Tier, Verdict};

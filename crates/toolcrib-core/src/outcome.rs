@@ -8,6 +8,7 @@ use crate::call::CallId;
 use crate::change::Change;
 use crate::command::Usage;
 use crate::error::ToolError;
+use crate::event::RecordError;
 use crate::policy::Decision;
 use crate::tool_name::ToolName;
 
@@ -33,5 +34,5 @@ pub struct Outcome {
     /// The resources that the call used.
     pub usage: Usage,
     /// Why the call is not on the record, if it is not.
-    pub unrecorded: Option<String>,
+    pub unrecorded: Option<RecordError>,
 }

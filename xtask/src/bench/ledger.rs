@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use toolcrib_core::{
-    Durability, Effect, ErrorKind, Event, Moment, Note, Recorder, SessionId, ToolName, Usage,
+    Durability, Effect, ErrorKind, Event, Moment, Note, RecordError, Recorder, SessionId, ToolName,
+    Usage,
 };
 use toolcrib_ledger::{
     CallFilter, Previews, RecordWriter, Redactor, Spans, StateFolder, Stats, comparisons,
@@ -42,11 +43,11 @@ struct Nowhere;
 impl Recorder for Nowhere {
     fn flush(&self) {}
 
-    fn record(&self, _: &Event<'_>, _: Durability) -> Result<(), String> {
+    fn record(&self, _: &Event<'_>, _: Durability) -> Result<(), RecordError> {
         Ok(())
     }
 
-    fn note(&self, _: &Note<'_>) -> Result<(), String> {
+    fn note(&self, _: &Note<'_>) -> Result<(), RecordError> {
         Ok(())
     }
 }
@@ -63,7 +64,12 @@ fn recorder(folder: &Path, previews: Previews) -> Result<RecordWriter, Box<dyn E
 }
 
 /// The moments of one call that reads.
-fn one(recorder: &dyn Recorder, tool: &ToolName, at: Timestamp, number: u64) -> Result<(), String> {
+fn one(
+    recorder: &dyn Recorder,
+    tool: &ToolName,
+    at: Timestamp,
+    number: u64,
+) -> Result<(), RecordError> {
     let (id, session) = (new_call_id(), SessionId("bench".to_owned()));
     let event = |moment| Event { at, call: &id, session: &session, tool, moment };
     let args = r#"{"path":"src/main.rs"}"#;
@@ -96,7 +102,7 @@ fn reading(scratch: &Path) -> Result<(), Box<dyn Error>> {
     const CALLS: u32 = 500;
     let record = recorder(&scratch.join("reading"), Previews::On)?;
     let tool = ToolName::from(TOOLS[0]);
-    let time = |recorder: &dyn Recorder| -> Result<Duration, String> {
+    let time = |recorder: &dyn Recorder| -> Result<Duration, RecordError> {
         let start = Instant::now();
         for number in 0..CALLS {
             one(recorder, &tool, Timestamp::now(), number.into())?;
@@ -155,7 +161,7 @@ fn durable(scratch: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn start_one(record: &RecordWriter) -> Result<(), String> {
+fn start_one(record: &RecordWriter) -> Result<(), RecordError> {
     let (id, session) = (new_call_id(), SessionId("bench".to_owned()));
     let tool = ToolName::from("clemini/write_file");
     let event =

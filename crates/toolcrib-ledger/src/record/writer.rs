@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolcrib_core::command::ChangedFiles;
-use toolcrib_core::{Durability, Event, Moment, Note, Recorder, ToolName, escape};
+use toolcrib_core::{
+    Durability, Event, Moment, Note, RecordError, RecordErrorKind, Recorder, ToolName, escape,
+};
 
 use crate::id::{id_at, new_call_id};
 use crate::record::appender::{Appended, Appender, RecordedSettings};
@@ -334,7 +336,7 @@ fn is_plain_name(name: &str) -> bool {
 }
 
 impl Recorder for RecordWriter {
-    fn record(&self, event: &Event<'_>, durability: Durability) -> Result<(), String> {
+    fn record(&self, event: &Event<'_>, durability: Durability) -> Result<(), RecordError> {
         let (catalogue, name) = event.tool.parts();
         let mut entry = RecordEntry {
             id: id_at(event.at).0.into(),
@@ -352,11 +354,14 @@ impl Recorder for RecordWriter {
             },
             ..RecordEntry::default()
         };
-        self.add_moment(&mut entry, &event.moment, durability).map_err(|err| err.to_string())?;
-        let line = UnsignedLine::of(&entry).map_err(|err| err.to_string())?;
-        self.write(event.at, line, durability).map_err(|err| err.to_string())?;
+        self.add_moment(&mut entry, &event.moment, durability).map_err(unprepared)?;
+        let line = UnsignedLine::of(&entry).map_err(unprepared)?;
+        self.write(event.at, line, durability).map_err(unwritten)?;
         // Written last: the record does not suffer if the legacy file fails.
-        self.add_legacy(&entry).map_err(|err| format!("`tools_audit.jsonl`: {err}"))
+        self.add_legacy(&entry).map_err(|err| {
+            let message = format!("`tools_audit.jsonl`: {err}");
+            RecordError::new(RecordErrorKind::CopyUnwritten, message)
+        })
     }
 
     fn flush(&self) {
@@ -367,7 +372,7 @@ impl Recorder for RecordWriter {
         }
     }
 
-    fn note(&self, note: &Note<'_>) -> Result<(), String> {
+    fn note(&self, note: &Note<'_>) -> Result<(), RecordError> {
         let (catalogue, name) = note.tool.map(ToolName::parts).unwrap_or_default();
         let act = Act::parse(note.act);
         // The details of these acts are our own and are read again. They hold no secrets.
@@ -389,9 +394,17 @@ impl Recorder for RecordWriter {
             detail: Some(detail),
             ..RecordEntry::default()
         };
-        let line = UnsignedLine::of(&entry).map_err(|err| err.to_string())?;
-        self.write(note.at, line, Durability::Written).map_err(|err| err.to_string())
+        let line = UnsignedLine::of(&entry).map_err(unprepared)?;
+        self.write(note.at, line, Durability::Written).map_err(unwritten)
     }
+}
+
+fn unprepared(err: io::Error) -> RecordError {
+    RecordError::new(RecordErrorKind::Unprepared, err.to_string())
+}
+
+fn unwritten(err: io::Error) -> RecordError {
+    RecordError::new(RecordErrorKind::Unwritten, err.to_string())
 }
 
 #[cfg(test)]

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 use toolcrib_core::hosts::{hosts_in, hosts_named};
-use toolcrib_core::policy::grant::{self, Covers, Grant, Grants, Wish};
+use toolcrib_core::policy::grant::{self, Covers, Grant, GrantError, Grants, Wish};
 use toolcrib_core::policy::{Policy, Rule, Subject};
-use toolcrib_core::reading::{ReadShell, Step};
+use toolcrib_core::reading::{ReadShell, Step, Unproven, UnprovenKind};
 use toolcrib_core::{Clock, Ctx, Decision, Plan, Tier, ToolName, Verdict, canonical};
 
 use super::command_paths::{
@@ -208,7 +208,7 @@ impl Judge {
         by: &str,
         wish: &Wish,
         ctx: &Ctx,
-    ) -> Result<(), String> {
+    ) -> Result<(), GrantError> {
         let now = ctx.clock.now();
         let minutes = |minutes: u32| now.checked_add(jiff::Span::new().minutes(minutes)).ok();
         let grant = Grant {
@@ -302,7 +302,9 @@ impl Judge {
         {
             match hosts_named(reading) {
                 Ok(named) => hosts.extend(named),
-                Err(why) if reading.proven.is_ok() => reading.proven = Err(why.to_string()),
+                Err(why) if reading.proven.is_ok() => {
+                    reading.proven = Err(Unproven::new(UnprovenKind::Evasion, why.to_string()));
+                }
                 Err(_) => {}
             }
         }

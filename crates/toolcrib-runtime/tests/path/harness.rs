@@ -11,7 +11,7 @@ use toolcrib_core::capability;
 use toolcrib_core::capability::{EditFn, WriteMode, Written};
 use toolcrib_core::catalogue::{CallKey, CatalogueSettings, RenderedError, Rendering};
 use toolcrib_core::command::{self, CommandRequest, Shell};
-use toolcrib_core::policy::grant::{Grant, Grants};
+use toolcrib_core::policy::grant::{Grant, GrantError, GrantErrorKind, Grants};
 use toolcrib_core::policy::{Answer, Policy};
 use toolcrib_core::reading::{ReadShell, Reading};
 use toolcrib_core::search::{Found, FoundPaths, Glob, Grep, Pattern, Scope, Search};
@@ -19,8 +19,8 @@ use toolcrib_core::tool::ProposedCommand;
 use toolcrib_core::{
     Call, CallId, Cancel, Catalogue, Change, Clock, Commands, Content, Ctx, Declaration,
     Durability, Effect, ErrorKind, Event, Files, Limits, Listing, Meta, Meter, Mode, Moment, Note,
-    Outcome, Plan, Recorder, SessionId, Tier, Tool, ToolError, ToolName, ToolSettings, Toolset,
-    Tree, Usage,
+    Outcome, Plan, RecordError, RecordErrorKind, Recorder, SessionId, Tier, Tool, ToolError,
+    ToolName, ToolSettings, Toolset, Tree, Usage,
 };
 use toolcrib_runtime::{AlwaysYes, AnswerFuture, Approver, Judge, Question, Runtime, World};
 
@@ -283,13 +283,13 @@ pub(crate) struct Memory {
 impl Recorder for Memory {
     fn flush(&self) {}
 
-    fn note(&self, _: &Note<'_>) -> Result<(), String> {
+    fn note(&self, _: &Note<'_>) -> Result<(), RecordError> {
         Ok(())
     }
 
-    fn record(&self, event: &Event<'_>, durability: Durability) -> Result<(), String> {
+    fn record(&self, event: &Event<'_>, durability: Durability) -> Result<(), RecordError> {
         if self.is_full {
-            return Err("disk full".to_owned());
+            return Err(RecordError::new(RecordErrorKind::Unwritten, "disk full"));
         }
         let line = match &event.moment {
             Moment::Asked { .. } => format!("{} asked in {}", event.tool, event.session),
@@ -323,12 +323,12 @@ impl ReadShell for Unread {
 pub(crate) struct NoGrants;
 
 impl Grants for NoGrants {
-    fn current(&self) -> Result<Vec<Grant>, String> {
+    fn current(&self) -> Result<Vec<Grant>, GrantError> {
         Ok(Vec::new())
     }
 
-    fn add(&self, _: Grant) -> Result<(), String> {
-        Err("nothing is granted here".to_owned())
+    fn add(&self, _: Grant) -> Result<(), GrantError> {
+        Err(GrantError::new(GrantErrorKind::Io, "nothing is granted here"))
     }
 
     fn used(&self, _: &str, _: jiff::Timestamp) {}

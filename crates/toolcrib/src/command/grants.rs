@@ -43,7 +43,7 @@ pub(super) fn run(
                     call: "",
                     detail: json!({"id": id, "by": format!("user {}", rustix::process::getuid().as_raw())}),
                 };
-                crib.recorder.note(&note).map_err(CliError::usage)?;
+                crib.recorder.note(&note).map_err(|err| CliError::usage(err.to_string()))?;
                 print_lines(&[format!("Revoked: {}", escape::line(id))]);
                 return Ok(Exit::Done);
             }

@@ -346,7 +346,7 @@ impl StatsView<'_> {
             call: "",
             detail: json!({"what": what, "by": by}),
         };
-        self.crib.recorder.note(&note).map_err(CliError::usage)?;
+        self.crib.recorder.note(&note).map_err(|err| CliError::usage(err.to_string()))?;
         if what == "regression" {
             QuarantineList::new(&self.crib.state).lift(name)?;
         }
