@@ -22,6 +22,7 @@ pub mod outcome;
 pub mod policy;
 pub mod program;
 pub mod reading;
+pub mod recorded_call;
 pub mod schema;
 pub mod search;
 pub mod tool;

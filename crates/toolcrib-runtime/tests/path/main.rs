@@ -5,6 +5,7 @@
 #![expect(clippy::disallowed_methods, reason = "deadlines are measured from outside")]
 
 mod harness;
+mod replay;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
