@@ -6,13 +6,15 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::tool_name::ToolName;
+
 /// A call that waits for an answer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PendingApproval {
     /// The call id, which is also the id of the approval.
     pub id: String,
     /// `catalogue/tool`.
-    pub tool: String,
+    pub tool: ToolName,
     /// The arguments of the call.
     pub args: Value,
     /// The digest of what the answer is bound to.

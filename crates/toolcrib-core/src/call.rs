@@ -5,6 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::tool_name::ToolName;
+
 /// The id of a call, unique for ever. The runtime makes it; ids sort by time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -37,7 +39,7 @@ pub struct Call {
     /// The caller's own name for the conversation. It only goes into the record: nothing is decided or counted by it.
     pub conversation: Option<SessionId>,
     /// The tool: `catalogue/tool`, or `tool` where that is unambiguous.
-    pub tool: String,
+    pub tool: ToolName,
     /// The arguments, as parsed by [`crate::json::parse`].
     pub args: Value,
 }

@@ -18,7 +18,7 @@ pub struct Catalogue {
     /// The tools, in the order of the contract.
     pub tools: &'static [&'static dyn AnyTool],
     /// Arguments that describe the call itself. They are taken out before a tool sees the rest.
-    pub call_keys: &'static [&'static str],
+    pub call_keys: &'static [(&'static str, CallKey)],
     /// The hash of each tool's source code, by tool. Statistics tell versions of a tool apart by it.
     pub source_hashes: &'static [(&'static str, &'static str)],
     /// The settings that bound this catalogue's calls and say where they work.
@@ -34,6 +34,15 @@ pub struct Catalogue {
     pub render: fn(&Value) -> Rendering<'_>,
     /// Finds in an error reply of this catalogue what a person is shown.
     pub render_error: fn(&Value) -> RenderedError<'_>,
+}
+
+/// What an argument says about the call itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallKey {
+    /// The caller's own name for the conversation. An empty name is none.
+    Conversation,
+    /// Nothing that Toolcrib needs.
+    Ignored,
 }
 
 /// The names of the settings that one catalogue obeys. `None` means that there is no such setting.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::call::CallId;
 use crate::error::ToolError;
+use crate::tool_name::ToolName;
 
 /// One change to one file or directory, as recorded for undo.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,7 +15,7 @@ pub struct Change {
     /// The call that made the change.
     pub call: CallId,
     /// The tool, as `catalogue/name`.
-    pub tool: String,
+    pub tool: ToolName,
     /// The time of the change, as RFC 3339.
     pub at: String,
     /// The kind of change.

@@ -1,5 +1,7 @@
 //! Events of a call, and the port that records them.
 
+use std::fmt;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -7,6 +9,7 @@ use crate::call::{CallId, SessionId};
 use crate::command::{ChangedFiles, End, Usage};
 use crate::declaration::Effect;
 use crate::error::ErrorKind;
+use crate::tool_name::ToolName;
 
 /// One event of a call, which becomes one line of the record.
 #[derive(Clone, Debug)]
@@ -17,8 +20,8 @@ pub struct Event<'a> {
     pub call: &'a CallId,
     /// The conversation it belongs to.
     pub session: &'a SessionId,
-    /// The tool, `catalogue/name` where it was found.
-    pub tool: &'a str,
+    /// The tool, by its full name where it was found.
+    pub tool: &'a ToolName,
     /// What happened.
     pub moment: Moment<'a>,
 }
@@ -111,21 +114,56 @@ pub struct Note<'a> {
     /// What happened.
     pub event: &'a str,
     /// The tool it is about, if it is about one.
-    pub tool: &'a str,
+    pub tool: Option<&'a ToolName>,
     /// The call it is about, if it is about one.
     pub call: &'a str,
     /// The details.
     pub detail: Value,
 }
 
+/// Why something is not on the record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordError {
+    /// What could not be done.
+    pub kind: RecordErrorKind,
+    /// What went wrong, as a clause that follows what was to be recorded.
+    pub message: String,
+}
+
+/// What could not be done for the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordErrorKind {
+    /// The line could not be put together.
+    Unprepared,
+    /// The line could not be written.
+    Unwritten,
+    /// The line is written, but a copy of it in an older format is not.
+    CopyUnwritten,
+}
+
+impl RecordError {
+    /// Makes an error of this kind.
+    pub fn new(kind: RecordErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+}
+
+impl fmt::Display for RecordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for RecordError {}
+
 /// Keeps the record.
 pub trait Recorder: Send + Sync {
     /// Appends one event.
-    fn record(&self, event: &Event<'_>, durability: Durability) -> Result<(), String>;
+    fn record(&self, event: &Event<'_>, durability: Durability) -> Result<(), RecordError>;
 
     /// Writes what is buffered.
     fn flush(&self);
 
     /// Appends a note. It is written when this returns.
-    fn note(&self, note: &Note<'_>) -> Result<(), String>;
+    fn note(&self, note: &Note<'_>) -> Result<(), RecordError>;
 }

@@ -22,9 +22,11 @@ pub mod outcome;
 pub mod policy;
 pub mod program;
 pub mod reading;
+pub mod recorded_call;
 pub mod schema;
 pub mod search;
 pub mod tool;
+pub mod tool_name;
 pub mod toolset;
 
 pub use call::{Call, CallId, SessionId};
@@ -35,10 +37,11 @@ pub use change::{Change, ChangeJournal, ChangeKind, Doubt, FileId, Image, Snapsh
 pub use command::{Commands, Usage};
 pub use declaration::{Declaration, Effect, Example, Limits};
 pub use error::{ErrorKind, ToolError};
-pub use event::{Durability, Event, Moment, Note, Recorder};
+pub use event::{Durability, Event, Moment, Note, RecordError, RecordErrorKind, Recorder};
 pub use file_stamp::FileStamp;
 pub use outcome::Outcome;
 pub use policy::{Decision, Mode, Permit, Risk, Tier, Verdict};
 pub use search::{Search, SearchableTree};
 pub use tool::{AnyTool, Connection, Ctx, Meter, Plan, Prepared, Tool, ToolSettings};
+pub use tool_name::ToolName;
 pub use toolset::{Toolset, ToolsetError};

@@ -8,7 +8,9 @@ use crate::call::CallId;
 use crate::change::Change;
 use crate::command::Usage;
 use crate::error::ToolError;
+use crate::event::RecordError;
 use crate::policy::Decision;
+use crate::tool_name::ToolName;
 
 /// The outcome of a call, as a door gets it back.
 #[derive(Clone, Debug)]
@@ -16,7 +18,7 @@ pub struct Outcome {
     /// The id of the call.
     pub call: CallId,
     /// The tool: `catalogue/name` if it was found, and otherwise as the caller wrote it.
-    pub tool: String,
+    pub tool: ToolName,
     /// The catalogue's reply, success or failure.
     pub reply: Value,
     /// The reply as compact JSON.
@@ -32,5 +34,5 @@ pub struct Outcome {
     /// The resources that the call used.
     pub usage: Usage,
     /// Why the call is not on the record, if it is not.
-    pub unrecorded: Option<String>,
+    pub unrecorded: Option<RecordError>,
 }

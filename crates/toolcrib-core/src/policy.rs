@@ -14,7 +14,7 @@ mod tier;
 
 pub use decision::{Confirmation, Decision, Verdict, by_tier};
 pub use file::{ParsedRules, rules_in};
-pub use grant::{Covers, Grant, Scope, Wish};
+pub use grant::{Covers, Grant, GrantError, GrantErrorKind, Scope, Wish};
 pub use pattern::{PathGlob, Pattern, PatternError};
 pub use permit::{Answer, Permit};
 pub use rule::{Layer, Rule, RuleEffect, Source, When, without_detours};

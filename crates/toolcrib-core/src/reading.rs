@@ -1,12 +1,14 @@
 //! What a shell command would run, as far as reading it can tell.
 
+use std::fmt;
+
 use crate::program::{self, Fact, FileEffects};
 
 /// A command, read twice: strictly, for what can be proven, and loosely, for what can be found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// Everything that the command would do, if that can be proven; otherwise why not.
-    pub proven: Result<Proven, String>,
+    pub proven: Result<Proven, Unproven>,
     /// The words of everything that looks like a command, at any depth, without their quotes.
     pub found: Vec<Vec<String>>,
     /// The files that the command would write, as they are spelt.
@@ -27,6 +29,57 @@ pub struct Proven {
     /// Every file that its redirections write.
     pub writes: Vec<String>,
 }
+
+/// Why it is not certain what a command would do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unproven {
+    /// What stands in the way of a proof.
+    pub kind: UnprovenKind,
+    /// What stands in the way, in words for people.
+    pub message: String,
+}
+
+/// What stands in the way of a proof.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnprovenKind {
+    /// The command is in a language, or in a dialect of one, that Toolcrib does not read.
+    Language,
+    /// The command has more text than Toolcrib reads.
+    Size,
+    /// The command has a sign of an attack.
+    Danger(Danger),
+    /// The parser does not understand the text, or not all of it.
+    Unparsed,
+    /// The command has a construct of the language that the strict reading does not accept.
+    Construct,
+    /// A word is not literal: what it stands for is known only when the command runs.
+    Word,
+    /// It is not certain which file a redirection opens, or what opening it does.
+    Redirect,
+    /// A part of the command could lead around a rule about paths or hosts.
+    Evasion,
+}
+
+impl Unproven {
+    /// Returns a reason of this kind.
+    pub fn new(kind: UnprovenKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+}
+
+impl From<Danger> for Unproven {
+    fn from(danger: Danger) -> Self {
+        Self::new(UnprovenKind::Danger(danger), danger.sentence())
+    }
+}
+
+impl fmt::Display for Unproven {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Unproven {}
 
 /// One program that is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,7 +160,10 @@ impl Reading {
     /// Returns the reading of a command in a language that Toolcrib does not read: nothing is known of it.
     pub fn unread(language: &str) -> Self {
         Self {
-            proven: Err(format!("Toolcrib does not read {language}")),
+            proven: Err(Unproven::new(
+                UnprovenKind::Language,
+                format!("Toolcrib does not read {language}"),
+            )),
             found: Vec::new(),
             writes: Vec::new(),
             removes: Vec::new(),
@@ -155,8 +211,8 @@ impl Reading {
             found => format!("probably runs {found}{more}"),
         };
         // The first danger is the reason already.
-        let dangers = self.dangers.iter().map(|danger| danger.sentence());
-        let others = dangers.filter(|it| it != why).map(str::to_owned);
+        let others = self.dangers.iter().filter(|it| why.kind != UnprovenKind::Danger(**it));
+        let others = others.map(|danger| danger.sentence().to_owned());
         format!("{found} (not certain: {why}{})", listed("; ", others))
     }
 }

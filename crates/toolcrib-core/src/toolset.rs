@@ -11,6 +11,7 @@ use crate::declaration::{Declaration, Limits};
 use crate::error::{ErrorKind, ToolError};
 use crate::nearest::{either, nearest};
 use crate::tool::AnyTool;
+use crate::tool_name::ToolName;
 
 /// The tools that a session is offered.
 pub struct Toolset {
@@ -28,6 +29,7 @@ pub struct Offer {
     pub tool: &'static dyn AnyTool,
     /// The limits of a call, narrowed by the operator's settings.
     pub limits: Limits,
+    name: ToolName,
     keys: Arc<OnceLock<Arc<[String]>>>,
     version: Arc<OnceLock<String>>,
 }
@@ -50,15 +52,15 @@ impl Offer {
             let Declaration { name, summary, tier, effect, limits: _, examples: _ } = declaration;
             let code = self.catalogue.source_hash(name);
             let all = json!([summary, tier.number(), effect.as_str(), self.tool.schema(), code]);
-            let mut digest = Digest::of(&self.full_name(), &all).to_string();
+            let mut digest = Digest::of(self.name.as_str(), &all).to_string();
             digest.truncate(12);
             digest
         })
     }
 
     /// Returns the tool's unique name, `catalogue/tool`.
-    pub fn full_name(&self) -> String {
-        format!("{}/{}", self.catalogue.name, self.tool.declaration().name)
+    pub fn full_name(&self) -> &ToolName {
+        &self.name
     }
 }
 
@@ -70,7 +72,7 @@ pub enum ToolsetError {
         /// The name without a catalogue.
         name: String,
         /// The full names of the two tools.
-        tools: [String; 2],
+        tools: [ToolName; 2],
     },
     /// A choice names neither a catalogue nor a tool.
     Unknown {
@@ -118,13 +120,12 @@ impl Toolset {
             let chosen = everything.matching(choice)?;
             for offer in chosen {
                 let name = offer.tool.declaration().name;
-                let full = offer.full_name();
                 let twin = offers.iter().find(|other| other.tool.declaration().name == name);
                 match twin.map(Offer::full_name) {
-                    Some(other) if other == full => {}
+                    Some(other) if *other == offer.name => {}
                     Some(other) => {
-                        let name = name.to_owned();
-                        return Err(ToolsetError::SharedName { name, tools: [other, full] });
+                        let (name, tools) = (name.to_owned(), [other.clone(), offer.name]);
+                        return Err(ToolsetError::SharedName { name, tools });
                     }
                     None => offers.push(offer),
                 }
@@ -138,13 +139,13 @@ impl Toolset {
         let chosen: Vec<Offer> = self
             .offers
             .iter()
-            .filter(|offer| offer.catalogue.name == choice || offer.full_name() == choice)
+            .filter(|offer| offer.catalogue.name == choice || offer.name == *choice)
             .cloned()
             .collect();
         if chosen.is_empty() {
-            let names: Vec<String> = self.offers.iter().map(Offer::full_name).collect();
+            let names = self.offers.iter().map(|offer| offer.name.as_str());
             let known = self.catalogues.iter().map(|catalogue| catalogue.name);
-            let near = nearest(choice, known.chain(names.iter().map(String::as_str)), 3);
+            let near = nearest(choice, known.chain(names), 3);
             let hint = if near.is_empty() {
                 let all: Vec<&str> =
                     self.catalogues.iter().map(|catalogue| catalogue.name).collect();
@@ -169,8 +170,8 @@ impl Toolset {
 
     /// Returns the catalogue whose format answers a call of `name`, whether or not the tool exists: the
     /// one that the name begins with, or the only one on offer.
-    pub fn catalogue(&self, name: &str) -> Option<&'static Catalogue> {
-        if let Some((catalogue, _)) = split(name) {
+    pub fn catalogue(&self, name: &ToolName) -> Option<&'static Catalogue> {
+        if let (Some(catalogue), _) = name.asked_parts() {
             return self.catalogues.iter().copied().find(|it| it.name == catalogue);
         }
         let first = self.offers.first()?.catalogue;
@@ -179,47 +180,44 @@ impl Toolset {
 
     /// Finds a tool by its full name `catalogue/tool`, or by its bare name where only one offered tool
     /// has it.
-    pub fn find(&self, name: &str) -> Result<&Offer, ToolError> {
-        let wanted = |offer: &&Offer| match split(name) {
-            Some((catalogue, tool)) => {
-                offer.catalogue.name == catalogue && offer.tool.declaration().name == tool
-            }
-            None => offer.tool.declaration().name == name,
+    pub fn find(&self, name: &ToolName) -> Result<&Offer, ToolError> {
+        let (catalogue, tool) = name.asked_parts();
+        let wanted = |offer: &&Offer| {
+            catalogue.is_none_or(|catalogue| offer.catalogue.name == catalogue)
+                && offer.tool.declaration().name == tool
         };
         let found: Vec<&Offer> = self.offers.iter().filter(wanted).collect();
         match found.as_slice() {
             [one] => Ok(one),
             [] => Err(self.missing(name)),
             several => {
-                let names: Vec<String> = several.iter().map(|offer| offer.full_name()).collect();
-                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                let names: Vec<&str> = several.iter().map(|offer| offer.name.as_str()).collect();
                 let message = format!("`{name}` is in several catalogues");
                 Err(ToolError::new(ErrorKind::NoTool, message)
                     .hint(format!("say which: {}", either(&names)))
-                    .with("tool", name))
+                    .with("tool", name.as_str()))
             }
         }
     }
 
     /// Returns the error for a name that finds no offered tool.
-    fn missing(&self, name: &str) -> ToolError {
+    fn missing(&self, name: &ToolName) -> ToolError {
         let all = Self::everything(self.catalogues);
         let exists = all
             .offers
             .iter()
-            .any(|offer| offer.full_name() == name || offer.tool.declaration().name == name);
+            .any(|offer| offer.name == *name || *name == offer.tool.declaration().name);
         if exists {
             return ToolError::new(ErrorKind::NotOffered, format!("`{name}` is not on offer here"))
                 .hint("the toolset or an allowlist leaves it out; `toolcrib tools` lists the tools on offer")
-                .with("tool", name);
+                .with("tool", name.as_str());
         }
-        let full: Vec<String> = self.offers.iter().map(Offer::full_name).collect();
-        let bare = name.rsplit('/').next().unwrap_or(name);
-        let mut near = nearest(name, full.iter().map(String::as_str), 3);
-        for found in nearest(bare, self.offers.iter().map(|o| o.tool.declaration().name), 3) {
-            for full in full.iter().filter(|full| full.ends_with(&format!("/{found}"))) {
+        let offered = || self.offers.iter().map(Offer::full_name);
+        let mut near = nearest(name.as_str(), offered().map(ToolName::as_str), 3);
+        for found in nearest(name.last_part(), offered().map(ToolName::tool), 3) {
+            for full in offered().filter(|full| full.tool() == found) {
                 if near.len() < 3 && !near.contains(&full.as_str()) {
-                    near.push(full);
+                    near.push(full.as_str());
                 }
             }
         }
@@ -228,7 +226,7 @@ impl Toolset {
         } else {
             format!("did you mean {}?", either(&near))
         };
-        let shown: String = name.chars().take(128).collect();
+        let shown: String = name.as_str().chars().take(128).collect();
         ToolError::new(ErrorKind::NoTool, format!("no tool `{shown}`"))
             .hint(hint)
             .with("tool", shown)
@@ -236,15 +234,11 @@ impl Toolset {
     }
 }
 
-/// Splits a full name into catalogue and tool. `catalogue__tool` is for wires that allow no slash.
-fn split(name: &str) -> Option<(&str, &str)> {
-    name.split_once('/').or_else(|| name.split_once("__"))
-}
-
 fn offers_of(catalogue: &'static Catalogue) -> impl Iterator<Item = Offer> {
     catalogue.tools.iter().map(move |tool| Offer {
         catalogue,
         tool: *tool,
+        name: ToolName::new(catalogue.name, tool.declaration().name),
         keys: Arc::default(),
         version: Arc::default(),
         limits: tool.declaration().limits,

@@ -12,7 +12,7 @@ mod fixture {
     pub(crate) fn change(call: &str, path: &str) -> Change {
         Change {
             call: CallId(call.to_owned()),
-            tool: "t".to_owned(),
+            tool: "t".into(),
             at: String::new(),
             kind: ChangeKind::Created,
             root: "/".to_owned(),

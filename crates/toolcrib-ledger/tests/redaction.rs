@@ -14,7 +14,7 @@ fn kept(redactor: Redactor, conversation: &str, args: &str) -> Value {
         at: "2025-11-04T12:34:56.789Z".parse().unwrap(),
         call: &CallId("01A".to_owned()),
         session: &SessionId(conversation.to_owned()),
-        tool: "wink/read_file",
+        tool: &"wink/read_file".into(),
         moment: Moment::Asked { args, digest: "d".to_owned(), effect: Effect::Read },
     };
     let recorder = RecordWriter::new(&state, Previews::On, redactor, json!({}));

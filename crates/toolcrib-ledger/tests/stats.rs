@@ -67,7 +67,8 @@ fn call(
     let (id, session) = (CallId(format!("call-{number}")), SessionId("s".to_owned()));
     let start: jiff::Timestamp = "2026-11-01T00:00:00Z".parse().unwrap();
     let at = start.checked_add(jiff::SignedDuration::from_secs(number.cast_signed() * 40)).unwrap();
-    let event = |moment| Event { at, call: &id, session: &session, tool, moment };
+    let tool = tool.into();
+    let event = |moment| Event { at, call: &id, session: &session, tool: &tool, moment };
     let args = json!({"number": number}).to_string();
     let digest = "d".to_owned();
     recorder
@@ -183,7 +184,7 @@ fn the_last_failure_has_its_arguments_and_clearing_is_on_the_record() {
         actor: "user",
         act: "statistics",
         event: "cleared",
-        tool: "wink/read_file",
+        tool: Some(&"wink/read_file".into()),
         call: "",
         detail: json!({"what": "errors"}),
     };
@@ -225,9 +226,10 @@ fn a_call_that_ended_in_a_later_hour_is_found_with_its_end() {
     let place = Place::new();
     let recorder = place.recorder();
     let (id, session) = (CallId("01A".to_owned()), SessionId("s".to_owned()));
+    let tool = "wink/read_file".into();
     let event = |at: &str, moment| {
-        let (at, tool) = (at.parse().unwrap(), "wink/read_file");
-        Event { at, call: &id, session: &session, tool, moment }
+        let at = at.parse().unwrap();
+        Event { at, call: &id, session: &session, tool: &tool, moment }
     };
     let asked = Moment::Asked { args: "{}", digest: "d".to_owned(), effect: Effect::Read };
     recorder.record(&event("2026-11-01T00:59:00Z", asked), Durability::Written).unwrap();
@@ -244,7 +246,7 @@ fn a_call_that_ended_in_a_later_hour_is_found_with_its_end() {
     };
     recorder.record(&event("2026-11-01T04:30:00Z", ended), Durability::Written).unwrap();
     let until = Some("2026-11-01T00:59:30Z".parse().unwrap());
-    let wanted = CallFilter { until, tool: Some("read_file".to_owned()), ..CallFilter::default() };
+    let wanted = CallFilter { until, tool: Some("read_file".into()), ..CallFilter::default() };
     let found = find_calls(&place.state, &wanted, 10).unwrap();
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].id(), found[0].outcome()), ("01A", CallOutcome::Ok));
@@ -403,7 +405,8 @@ fn a_call_that_was_lost_is_open_no_longer() {
     let (id, session) = (CallId("lost".to_owned()), SessionId("s".to_owned()));
     let at: jiff::Timestamp = "2026-11-01T00:00:00Z".parse().unwrap();
     let asked = Moment::Asked { args: "{}", digest: "d".to_owned(), effect: Effect::Write };
-    let event = Event { at, call: &id, session: &session, tool: "clemini/bash", moment: asked };
+    let tool = "clemini/bash".into();
+    let event = Event { at, call: &id, session: &session, tool: &tool, moment: asked };
     recorder.record(&event, Durability::Written).unwrap();
     let open = || {
         let mut stats = place.stats();
@@ -415,7 +418,7 @@ fn a_call_that_was_lost_is_open_no_longer() {
             .unwrap()
     };
     assert_eq!(open(), 1);
-    let (act, event, tool) = ("tool_call", "lost", "clemini/bash");
+    let (act, event, tool) = ("tool_call", "lost", Some(&tool));
     let detail = json!({"outcome": "unknown"});
     let note = Note { at, actor: "system", act, event, tool, call: &id.0, detail };
     recorder.note(&note).unwrap();

@@ -28,10 +28,9 @@ pub enum Names {
 
 impl Names {
     fn of(self, offer: &Offer) -> String {
-        let name = offer.tool.declaration().name;
         match self {
-            Self::Plain => name.to_owned(),
-            Self::Full => format!("{}__{name}", offer.catalogue.name),
+            Self::Plain => offer.full_name().tool().to_owned(),
+            Self::Full => offer.full_name().without_slash(),
         }
     }
 }

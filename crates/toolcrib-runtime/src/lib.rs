@@ -5,6 +5,7 @@ mod approver;
 mod call;
 mod decide;
 pub mod dialect;
+mod replay;
 mod runtime;
 pub mod undo;
 
@@ -18,4 +19,5 @@ pub use decide::judge::{Choice, Judge, Quarantine};
 pub use decide::limits::SessionLimits;
 pub use decide::quota::{QuotaLimits, UserQuota};
 pub use decide::taint::TaintPolicy;
+pub use replay::{ChangedDecision, Replay};
 pub use runtime::{Preview, Runtime, World};

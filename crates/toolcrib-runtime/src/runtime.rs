@@ -6,10 +6,11 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::runtime::Handle;
 use toolcrib_core::canonical::Digest;
+use toolcrib_core::catalogue::CallKey;
 use toolcrib_core::toolset::Offer;
 use toolcrib_core::{
     Call, Cancel, Catalogue, Clock, Ctx, Decision, Effect, ErrorKind, Outcome, Recorder, SessionId,
-    ToolError, Toolset,
+    ToolError, ToolName, Toolset,
 };
 
 use crate::approver::Approver;
@@ -42,14 +43,14 @@ pub struct Runtime {
 
 /// Hands a call what it may reach.
 pub trait World: Send + Sync {
-    /// Returns the capabilities for one call of `tool`, a tool of `catalogue`.
-    fn enter(&self, catalogue: &str, tool: &str, call: &Call, cancel: &Cancel) -> Ctx;
+    /// Returns the capabilities for one call of the tool with this full name.
+    fn enter(&self, tool: &ToolName, call: &Call, cancel: &Cancel) -> Ctx;
 }
 
 /// What would come of a call, without running it.
 pub struct Preview {
     /// The tool.
-    pub tool: String,
+    pub tool: ToolName,
     /// What would be decided.
     pub decision: Decision,
     /// What a person would be asked.
@@ -121,9 +122,9 @@ impl Runtime {
         let start = self.clock.elapsed();
         let found = self.toolset.find(&call.tool);
         let (tool, catalogue, err) = match found {
-            Ok(offer) => (offer.full_name(), Some(offer.catalogue), reason.clone()),
+            Ok(offer) => (offer.full_name().clone(), Some(offer.catalogue), reason.clone()),
             Err(_) if call.tool.is_empty() => {
-                (String::new(), self.toolset.catalogue(&call.tool), reason.clone())
+                (ToolName::default(), self.toolset.catalogue(&call.tool), reason.clone())
             }
             Err(err) => (call.tool.clone(), self.toolset.catalogue(&call.tool), err),
         };
@@ -165,7 +166,7 @@ impl Runtime {
                 return Err(ended.outcome());
             }
         };
-        let digest = Digest::of(&tool, &call.args);
+        let digest = Digest::of(tool.as_str(), &call.args);
         let scope = Arc::new(self.scope(call, offer, tool, digest, &cancel));
         let allowance = allowance(&scope.offer, &cancel, &*self.recorder);
         let asked = Asked(Arc::clone(&scope));
@@ -178,11 +179,11 @@ impl Runtime {
     fn find(
         &self,
         mut call: Call,
-    ) -> (Call, Result<(Offer, String), (ToolError, Option<&'static Catalogue>)>) {
+    ) -> (Call, Result<(Offer, ToolName), (ToolError, Option<&'static Catalogue>)>) {
         match self.toolset.find(&call.tool) {
             Ok(offer) => {
                 take_call_keys(Some(offer.catalogue), &mut call);
-                (call, Ok((offer.clone(), offer.full_name())))
+                (call, Ok((offer.clone(), offer.full_name().clone())))
             }
             Err(err) => {
                 let catalogue = self.toolset.catalogue(&call.tool);
@@ -210,11 +211,11 @@ impl Runtime {
         &self,
         call: Call,
         offer: Offer,
-        tool: String,
+        tool: ToolName,
         digest: Digest,
         cancel: &Cancel,
     ) -> CallScope {
-        let ctx = self.world.enter(offer.catalogue.name, &tool, &call, cancel);
+        let ctx = self.world.enter(&tool, &call, cancel);
         let ctx = Ctx { limits: offer.limits, ..ctx };
         let keys = offer.keys();
         let review = self.approver.review();
@@ -306,7 +307,7 @@ fn preview(asked: &Asked) -> Result<Preview, ToolError> {
 }
 
 fn ended(scope: &CallScope, result: Result<Value, ToolError>, elapsed: Duration) -> Ended<'_> {
-    let (call, tool) = (&scope.call, scope.tool.as_str());
+    let (call, tool) = (&scope.call, &scope.tool);
     let catalogue = Some(scope.offer.catalogue);
     Ended { call, tool, catalogue, scope: Some(scope), result, elapsed }
 }
@@ -314,12 +315,12 @@ fn ended(scope: &CallScope, result: Result<Value, ToolError>, elapsed: Duration)
 /// Takes out of the arguments what the catalogue sends about the call itself.
 fn take_call_keys(catalogue: Option<&Catalogue>, call: &mut Call) {
     let (Some(catalogue), Value::Object(args)) = (catalogue, &mut call.args) else { return };
-    for key in catalogue.call_keys {
-        if let Some(Value::String(session)) = args.shift_remove(*key)
-            && *key == "sessionId"
-            && !session.is_empty()
-        {
-            call.conversation = Some(SessionId(session));
+    for (key, meaning) in catalogue.call_keys {
+        match (meaning, args.shift_remove(*key)) {
+            (CallKey::Conversation, Some(Value::String(name))) if !name.is_empty() => {
+                call.conversation = Some(SessionId(name));
+            }
+            (CallKey::Conversation | CallKey::Ignored, _) => {}
         }
     }
 }

@@ -14,7 +14,7 @@ mod words;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
-use toolcrib_core::reading::{Danger, ReadShell, Reading};
+use toolcrib_core::reading::{Danger, ReadShell, Reading, Unproven, UnprovenKind};
 use tree_sitter::{ParseOptions, ParseState, Parser, Point, Tree};
 
 use budget::{Budget, MOST_STEPS};
@@ -46,9 +46,9 @@ impl ReadShell for BashReader {
         if command.len() > MOST_TEXT_BYTES {
             return Reading {
                 dangers: vec![Danger::TooLong],
-                ..unread(format!(
-                    "it has {} bytes, and {MOST_TEXT_BYTES} are the most",
-                    command.len()
+                ..unread(Unproven::new(
+                    UnprovenKind::Size,
+                    format!("it has {} bytes, and {MOST_TEXT_BYTES} are the most", command.len()),
                 ))
             };
         }
@@ -72,9 +72,9 @@ impl BashReader {
         dangers.sort_unstable();
         dangers.dedup();
         let proven = match &tree {
-            Some(_) if !dangers.is_empty() => Err(dangers[0].sentence().to_owned()),
+            Some(_) if !dangers.is_empty() => Err(dangers[0].into()),
             Some(tree) => strict::prove(command, tree),
-            None => Err("Toolcrib cannot parse it".to_owned()),
+            None => Err(strict::unparsed()),
         };
         Reading { proven, found: commands, writes, removes, reads, dangers }
     }
@@ -104,7 +104,7 @@ impl BashReader {
     }
 }
 
-fn unread(why: String) -> Reading {
+fn unread(why: Unproven) -> Reading {
     Reading { proven: Err(why), ..Reading::unread("") }
 }
 

@@ -3,37 +3,43 @@
 
 use toolcrib_core::escape::is_deceptive;
 use toolcrib_core::program;
-use toolcrib_core::reading::{Proven, Step};
+use toolcrib_core::reading::{Proven, Step, Unproven, UnprovenKind};
 use tree_sitter::{Node, Tree};
 
-use crate::words::{children, literal};
+use crate::words::{children, construct, literal};
 
 /// The folders whose programs are known by their names.
 const TRUSTED_FOLDERS: [&str; 6] =
     ["/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/"];
 
 /// Returns everything that a command does, or why that is not certain.
-pub(crate) fn prove(text: &str, tree: &Tree) -> Result<Proven, String> {
+pub(crate) fn prove(text: &str, tree: &Tree) -> Result<Proven, Unproven> {
     // Only characters within quotes are left after this: `literal` accepts no others.
     if let Some(odd) = text.chars().find(|c| *c != '\n' && is_deceptive(*c)) {
-        return Err(format!("it has the character `{}`", odd.escape_unicode()));
+        let message = format!("it has the character `{}`", odd.escape_unicode());
+        return Err(Unproven::new(UnprovenKind::Word, message));
     }
     let root = tree.root_node();
     if root.has_error() {
-        return Err("Toolcrib cannot parse it".to_owned());
+        return Err(unparsed());
     }
     account_for_bytes(root, text)?;
     let mut reader =
         StrictReader { text, proven: Proven::default(), has_moved: false, is_fed: false, depth: 0 };
     reader.statement(root)?;
     if reader.proven.steps.is_empty() {
-        return Err("it runs nothing".to_owned());
+        return Err(Unproven::new(UnprovenKind::Construct, "it runs nothing"));
     }
     Ok(reader.proven)
 }
 
+/// Returns the reason of a command that the parser does not understand.
+pub(crate) fn unparsed() -> Unproven {
+    Unproven::new(UnprovenKind::Unparsed, "Toolcrib cannot parse it")
+}
+
 /// Fails if the parser skipped anything but blanks.
-fn account_for_bytes(root: Node<'_>, text: &str) -> Result<(), String> {
+fn account_for_bytes(root: Node<'_>, text: &str) -> Result<(), Unproven> {
     let mut at = 0;
     let mut open = vec![root];
     let mut leaves = Vec::new();
@@ -56,7 +62,8 @@ fn account_for_bytes(root: Node<'_>, text: &str) -> Result<(), String> {
     let end = text.len()..text.len();
     for leaf in leaves.into_iter().chain(std::iter::once(end)) {
         if leaf.start > at && !text[at..leaf.start].bytes().all(|byte| byte == b' ') {
-            return Err(format!("the parser skipped `{}`", text[at..leaf.start].escape_debug()));
+            let message = format!("the parser skipped `{}`", text[at..leaf.start].escape_debug());
+            return Err(Unproven::new(UnprovenKind::Unparsed, message));
         }
         at = at.max(leaf.end);
     }
@@ -85,17 +92,18 @@ struct StrictReader<'a> {
 const DEEPEST_STATEMENT: usize = 200;
 
 impl StrictReader<'_> {
-    fn statement(&mut self, node: Node<'_>) -> Result<(), String> {
+    fn statement(&mut self, node: Node<'_>) -> Result<(), Unproven> {
         self.depth += 1;
         if self.depth > DEEPEST_STATEMENT {
-            return Err("its statements are nested deeper than Toolcrib reads".to_owned());
+            let message = "its statements are nested deeper than Toolcrib reads";
+            return Err(Unproven::new(UnprovenKind::Size, message));
         }
         let read = self.statement_here(node);
         self.depth -= 1;
         read
     }
 
-    fn statement_here(&mut self, node: Node<'_>) -> Result<(), String> {
+    fn statement_here(&mut self, node: Node<'_>) -> Result<(), Unproven> {
         match node.kind() {
             "program" | "list" | "pipeline" => {
                 let was_fed = self.is_fed;
@@ -107,7 +115,10 @@ impl StrictReader<'_> {
                     match child.kind() {
                         "|" => self.is_fed = true,
                         "&&" | "||" | ";" => {}
-                        other => return Err(format!("it has the operator `{other}`")),
+                        other => {
+                            let message = format!("it has the operator `{other}`");
+                            return Err(Unproven::new(UnprovenKind::Construct, message));
+                        }
                     }
                 }
                 self.is_fed = was_fed;
@@ -129,12 +140,12 @@ impl StrictReader<'_> {
         }
     }
 
-    fn command(&mut self, node: Node<'_>) -> Result<(), String> {
+    fn command(&mut self, node: Node<'_>) -> Result<(), Unproven> {
         let (mut words, mut is_fed) = (Vec::new(), self.is_fed);
         for child in children(node) {
             match child.kind() {
                 "command_name" => {
-                    let name = child.child(0).ok_or("a command without a name")?;
+                    let name = child.child(0).ok_or_else(nameless)?;
                     words.push(literal(name, self.text)?);
                 }
                 "word" | "number" | "raw_string" | "string" | "concatenation" => {
@@ -150,9 +161,7 @@ impl StrictReader<'_> {
                 kind => return Err(self.odd(child, kind)),
             }
         }
-        let Some(name) = words.first_mut() else {
-            return Err("a command without a name".to_owned());
-        };
+        let name = words.first_mut().ok_or_else(nameless)?;
         if let Some(bare) = TRUSTED_FOLDERS.iter().find_map(|folder| name.strip_prefix(folder)) {
             *name = bare.to_owned();
         }
@@ -172,7 +181,7 @@ impl StrictReader<'_> {
         Ok(())
     }
 
-    fn redirect(&mut self, node: Node<'_>) -> Result<RedirectDirection, String> {
+    fn redirect(&mut self, node: Node<'_>) -> Result<RedirectDirection, Unproven> {
         let mut parts = Vec::new();
         for child in children(node) {
             match child.kind() {
@@ -186,12 +195,14 @@ impl StrictReader<'_> {
         }
         match parts.iter().map(String::as_str).collect::<Vec<_>>()[..] {
             [">" | ">>" | "<", path] if path.starts_with("/dev/") && path != "/dev/null" => {
-                Err(format!("it opens the device `{path}`"))
+                let message = format!("it opens the device `{path}`");
+                Err(Unproven::new(UnprovenKind::Redirect, message))
             }
             ["<" | ">" | ">>", "/dev/null"] | [">&", "1" | "2"] => Ok(RedirectDirection::Out),
             ["<", _] => Ok(RedirectDirection::In),
             [">" | ">>", _] if self.has_moved => {
-                Err("it writes a file after it changed its directory".to_owned())
+                let message = "it writes a file after it changed its directory";
+                Err(Unproven::new(UnprovenKind::Redirect, message))
             }
             [">" | ">>", path] => {
                 self.proven.writes.push(path.to_owned());
@@ -202,8 +213,12 @@ impl StrictReader<'_> {
     }
 
     /// Names a part of the command that the strict reading does not accept.
-    fn odd(&self, node: Node<'_>, kind: &str) -> String {
+    fn odd(&self, node: Node<'_>, kind: &str) -> Unproven {
         let own: String = self.text[node.byte_range()].chars().take(60).collect();
-        format!("{} `{own}`", kind.replace('_', " "))
+        construct(kind, &own)
     }
+}
+
+fn nameless() -> Unproven {
+    Unproven::new(UnprovenKind::Construct, "a command without a name")
 }

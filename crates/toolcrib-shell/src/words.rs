@@ -1,12 +1,14 @@
 //! The words of a command, without their quotes.
 
+use toolcrib_core::reading::{Unproven, UnprovenKind};
 use tree_sitter::Node;
 
 use crate::budget::Budget;
 
 /// Returns the text of a word if every character of it is known; otherwise what stands in the way.
-pub(crate) fn literal(node: Node<'_>, text: &str) -> Result<String, String> {
+pub(crate) fn literal(node: Node<'_>, text: &str) -> Result<String, Unproven> {
     let own = &text[node.byte_range()];
+    let unclear = |message: String| Err(Unproven::new(UnprovenKind::Word, message));
     match node.kind() {
         "word" | "number" => {
             let odd = |c: &char| !(c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(*c));
@@ -14,8 +16,10 @@ pub(crate) fn literal(node: Node<'_>, text: &str) -> Result<String, String> {
             let inner = own.replace(":~", ":\u{0}").replace("=~", "=\u{0}");
             let inner = inner.get(1..).unwrap_or_default().replace('~', "");
             match own.chars().take(1).chain(inner.chars()).find(odd) {
-                Some(odd) => Err(format!("`{own}` has the character `{}`", odd.escape_debug())),
-                None if own.starts_with('=') || own.is_empty() => Err(format!("the word `{own}`")),
+                Some(odd) => unclear(format!("`{own}` has the character `{}`", odd.escape_debug())),
+                None if own.starts_with('=') || own.is_empty() => {
+                    unclear(format!("the word `{own}`"))
+                }
                 None => Ok(own.to_owned()),
             }
         }
@@ -24,17 +28,23 @@ pub(crate) fn literal(node: Node<'_>, text: &str) -> Result<String, String> {
             .and_then(|own| own.strip_suffix('\''))
             .filter(|own| !own.contains('\''))
             .map(str::to_owned)
-            .ok_or_else(|| "a quote within quotes".to_owned()),
+            .map_or_else(|| unclear("a quote within quotes".to_owned()), Ok),
         "string" => {
             let inner = own.strip_prefix('"').and_then(|own| own.strip_suffix('"'));
             match inner {
                 Some(inner) if !inner.contains(['$', '`', '\\', '"']) => Ok(inner.to_owned()),
-                _ => Err(format!("{own} has an expansion")),
+                _ => unclear(format!("{own} has an expansion")),
             }
         }
         "concatenation" => children(node).map(|child| literal(child, text)).collect(),
-        kind => Err(format!("{} `{own}`", kind.replace('_', " "))),
+        kind => Err(construct(kind, own)),
     }
+}
+
+/// Returns the reason of a command with a construct that the strict reading does not accept.
+pub(crate) fn construct(kind: &str, own: &str) -> Unproven {
+    let message = format!("{} `{own}`", kind.replace('_', " "));
+    Unproven::new(UnprovenKind::Construct, message)
 }
 
 /// Returns a word without its quotes, as far as they can be taken away. Expansions stay as they are spelt.

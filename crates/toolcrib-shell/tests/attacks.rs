@@ -105,7 +105,7 @@ fn policy(text: &str) -> Policy {
 fn verdict(policy: &Policy, command: &str) -> Verdict {
     let reading = BashReader::default().read(command);
     let subject = Subject {
-        tool: "clemini/bash",
+        tool: &"clemini/bash".into(),
         tier: Tier::Restricted,
         canonical: "",
         root: "/project",

@@ -6,14 +6,16 @@ mod filesystem;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use toolcrib_core::catalogue::{CatalogueSettings, Failure, RenderedError, Rendering, millis};
+use toolcrib_core::catalogue::{
+    CallKey, CatalogueSettings, Failure, RenderedError, Rendering, millis,
+};
 use toolcrib_core::{Catalogue, Declaration, ErrorKind, ToolError};
 
 pub(crate) static CATALOGUE: Catalogue = Catalogue {
     name: "nachos",
     about: "Tools as isolated workers with security tiers 0-4; one format for every result",
     tools: &[&calculator::Calculator, &filesystem::Filesystem],
-    call_keys: &["sessionId", "callId"],
+    call_keys: &[("sessionId", CallKey::Conversation), ("callId", CallKey::Ignored)],
     source_hashes: crate::source_hash::NACHOS,
     settings: CatalogueSettings::NONE,
     reply,

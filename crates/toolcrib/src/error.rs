@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use toolcrib_core::policy::RulesError;
+use toolcrib_core::policy::{GrantError, RulesError};
 use toolcrib_core::toolset::ToolsetError;
 use toolcrib_host::RootError;
 use toolcrib_ledger::{StateError, StatsError};
@@ -94,6 +94,12 @@ impl From<ToolsetError> for CliError {
 impl From<RulesError> for CliError {
     fn from(err: RulesError) -> Self {
         Self::new(CliErrorKind::Rules, err.to_string())
+    }
+}
+
+impl From<GrantError> for CliError {
+    fn from(err: GrantError) -> Self {
+        Self::new(CliErrorKind::System, err.to_string())
     }
 }
 

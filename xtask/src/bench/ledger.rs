@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use toolcrib_core::{
-    Durability, Effect, ErrorKind, Event, Moment, Note, Recorder, SessionId, Usage,
+    Durability, Effect, ErrorKind, Event, Moment, Note, RecordError, Recorder, SessionId, ToolName,
+    Usage,
 };
 use toolcrib_ledger::{
     CallFilter, Previews, RecordWriter, Redactor, Spans, StateFolder, Stats, comparisons,
@@ -42,11 +43,11 @@ struct Nowhere;
 impl Recorder for Nowhere {
     fn flush(&self) {}
 
-    fn record(&self, _: &Event<'_>, _: Durability) -> Result<(), String> {
+    fn record(&self, _: &Event<'_>, _: Durability) -> Result<(), RecordError> {
         Ok(())
     }
 
-    fn note(&self, _: &Note<'_>) -> Result<(), String> {
+    fn note(&self, _: &Note<'_>) -> Result<(), RecordError> {
         Ok(())
     }
 }
@@ -63,7 +64,12 @@ fn recorder(folder: &Path, previews: Previews) -> Result<RecordWriter, Box<dyn E
 }
 
 /// The moments of one call that reads.
-fn one(recorder: &dyn Recorder, tool: &str, at: Timestamp, number: u64) -> Result<(), String> {
+fn one(
+    recorder: &dyn Recorder,
+    tool: &ToolName,
+    at: Timestamp,
+    number: u64,
+) -> Result<(), RecordError> {
     let (id, session) = (new_call_id(), SessionId("bench".to_owned()));
     let event = |moment| Event { at, call: &id, session: &session, tool, moment };
     let args = r#"{"path":"src/main.rs"}"#;
@@ -95,10 +101,11 @@ fn reading(scratch: &Path) -> Result<(), Box<dyn Error>> {
     const ROUNDS: usize = 41;
     const CALLS: u32 = 500;
     let record = recorder(&scratch.join("reading"), Previews::On)?;
-    let time = |recorder: &dyn Recorder| -> Result<Duration, String> {
+    let tool = ToolName::from(TOOLS[0]);
+    let time = |recorder: &dyn Recorder| -> Result<Duration, RecordError> {
         let start = Instant::now();
         for number in 0..CALLS {
-            one(recorder, TOOLS[0], Timestamp::now(), number.into())?;
+            one(recorder, &tool, Timestamp::now(), number.into())?;
         }
         Ok(start.elapsed() / CALLS)
     };
@@ -154,15 +161,11 @@ fn durable(scratch: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn start_one(record: &RecordWriter) -> Result<(), String> {
+fn start_one(record: &RecordWriter) -> Result<(), RecordError> {
     let (id, session) = (new_call_id(), SessionId("bench".to_owned()));
-    let event = |moment| Event {
-        at: Timestamp::now(),
-        call: &id,
-        session: &session,
-        tool: "clemini/write_file",
-        moment,
-    };
+    let tool = ToolName::from("clemini/write_file");
+    let event =
+        |moment| Event { at: Timestamp::now(), call: &id, session: &session, tool: &tool, moment };
     let digest = "d".repeat(64);
     record.record(
         &event(Moment::Asked { args: "{}", digest, effect: Effect::Write }),
@@ -182,12 +185,13 @@ fn many(scratch: &Path) -> Result<(), Box<dyn Error>> {
     let folder = scratch.join("many");
     let record = recorder(&folder, Previews::Off)?;
     let state = StateFolder::open(&folder)?;
+    let tools = TOOLS.map(ToolName::from);
     let now = Timestamp::now();
     let start = Instant::now();
     for number in 0..MANY {
         let ago = (MANY - number) * HOURS * 3600 / MANY;
         let at = now.checked_sub(SignedDuration::from_secs(ago.cast_signed()))?;
-        one(&record, TOOLS[(number % 10) as usize], at, number)?;
+        one(&record, &tools[(number % 10) as usize], at, number)?;
     }
     let written = start.elapsed();
     let mut stats = Stats::open(&state)?;
@@ -202,7 +206,7 @@ fn many(scratch: &Path) -> Result<(), Box<dyn Error>> {
     })?;
     let hour = now.checked_sub(SignedDuration::from_hours(50))?;
     let wanted = CallFilter {
-        tool: Some("clemini/grep".to_owned()),
+        tool: Some("clemini/grep".into()),
         since: Some(hour),
         until: Some(hour.checked_add(SignedDuration::from_hours(1))?),
         ..CallFilter::default()

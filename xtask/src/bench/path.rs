@@ -185,7 +185,7 @@ async fn call(
             id: toolcrib_ledger::new_call_id(),
             session: session.clone(),
             conversation: None,
-            tool: tool.to_owned(),
+            tool: tool.into(),
             args: args.clone(),
         };
         let outcome = runtime.call(call, Cancel::default()).await;

@@ -36,8 +36,9 @@ pub(super) fn run() -> Result<(), Box<dyn Error>> {
     let cases: [(&str, Option<&Reading>, &[String]); 2] =
         [("a command of three programs", Some(&reading), &[]), ("a file to write", None, &write)];
     for (name, reading, writes) in cases {
+        let tool = if reading.is_some() { "clemini/bash" } else { "wink/create_file" };
         let subject = Subject {
-            tool: if reading.is_some() { "clemini/bash" } else { "wink/create_file" },
+            tool: &tool.into(),
             tier: Tier::Restricted,
             canonical: "{}",
             root: "/project",

@@ -22,7 +22,7 @@ const RULES: [(&str, Rule); 7] = [
 ];
 
 /// Returns the offenders against the rule `name`.
-pub(crate) fn offenders(name: &str) -> &'static [String] {
+fn offenders(name: &str) -> &'static [String] {
     static OFFENDERS: OnceLock<BTreeMap<&str, Vec<String>>> = OnceLock::new();
     let all = OFFENDERS.get_or_init(|| {
         let files = compiled();

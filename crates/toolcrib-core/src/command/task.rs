@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::command::end::End;
 use crate::command::limit::Strike;
 use crate::command::output::Printed;
+use crate::tool_name::ToolName;
 
 /// What tasks of one session and tool have used.
 #[derive(Clone, Debug)]
@@ -12,7 +13,7 @@ pub struct TaskSpent {
     /// The session that started the tasks.
     pub session: String,
     /// The tool that started them, as `catalogue/name`.
-    pub tool: String,
+    pub tool: ToolName,
     /// How long the tasks ran.
     pub time: Duration,
     /// How many bytes the tasks wrote, as far as that is known.

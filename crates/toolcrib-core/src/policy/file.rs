@@ -9,6 +9,7 @@ use toml::Spanned;
 use crate::hosts::{hosts_in, hosts_named};
 use crate::nearest::either;
 use crate::reading::{Danger, ReadShell};
+use crate::tool_name::ToolName;
 
 use super::decision::Verdict;
 use super::pattern::{PathGlob, Pattern};
@@ -353,20 +354,20 @@ impl Examples {
 }
 
 fn covers_text(rule: &Rule, text: &str, shell: &dyn ReadShell) -> Result<bool, RuleFault> {
-    let own = [text.to_owned()];
+    let (own, tool) = ([text.to_owned()], tool_of(rule));
     let when = &rule.when;
     if when.is_about_commands() {
         let reading = shell.read(text);
         let mut hosts = hosts_in(&serde_json::Value::Null, Some(&reading));
         hosts.extend(hosts_named(&reading).unwrap_or_default());
-        let subject = Subject { reading: Some(&reading), hosts: &hosts, ..nothing(rule, "") };
+        let subject = Subject { reading: Some(&reading), hosts: &hosts, ..nothing(&tool, "") };
         return Ok(covers(rule, &subject));
     }
     let subject = match (when.paths.is_empty() && when.writes.is_empty(), when.hosts.is_empty()) {
-        (false, _) if when.paths.is_empty() => Subject { writes: &own, ..nothing(rule, "") },
-        (false, _) => Subject { reads: &own, ..nothing(rule, "") },
-        (true, false) => Subject { hosts: &own, ..nothing(rule, "") },
-        (true, true) if when.args.is_some() => return Ok(covers(rule, &nothing(rule, text))),
+        (false, _) if when.paths.is_empty() => Subject { writes: &own, ..nothing(&tool, "") },
+        (false, _) => Subject { reads: &own, ..nothing(&tool, "") },
+        (true, false) => Subject { hosts: &own, ..nothing(&tool, "") },
+        (true, true) if when.args.is_some() => return Ok(covers(rule, &nothing(&tool, text))),
         (true, true) => {
             let message = format!("`{}` has an example, but no condition to try it on", rule.id);
             return Err(RuleFault::new(RulesErrorKind::Example, message));
@@ -379,8 +380,13 @@ fn covers_args(rule: &Rule, text: &str, args: &toml::Table, shell: &dyn ReadShel
     let command = args.get("command").and_then(toml::Value::as_str).map(|text| shell.read(text));
     let path = args.get("path").or_else(|| args.get("file_path")).and_then(toml::Value::as_str);
     let paths: Vec<String> = path.map(str::to_owned).into_iter().collect();
-    let subject =
-        Subject { reads: &paths, writes: &paths, reading: command.as_ref(), ..nothing(rule, text) };
+    let tool = tool_of(rule);
+    let subject = Subject {
+        reads: &paths,
+        writes: &paths,
+        reading: command.as_ref(),
+        ..nothing(&tool, text)
+    };
     covers(rule, &subject)
 }
 
@@ -394,10 +400,15 @@ fn covers(rule: &Rule, subject: &Subject<'_>) -> bool {
     rule.applies_to(subject)
 }
 
-/// Returns a call of the rule's tool that does nothing, and would be asked about.
-fn nothing<'a>(rule: &'a Rule, canonical: &'a str) -> Subject<'a> {
+/// Returns a name that the rule is about.
+fn tool_of(rule: &Rule) -> ToolName {
+    rule.tools.first().map_or("", String::as_str).into()
+}
+
+/// Returns a call that does nothing, and would be asked about.
+fn nothing<'a>(tool: &'a ToolName, canonical: &'a str) -> Subject<'a> {
     Subject {
-        tool: rule.tools.first().map_or("", String::as_str),
+        tool,
         tier: Tier::Restricted,
         canonical,
         root: "",

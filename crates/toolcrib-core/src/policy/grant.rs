@@ -1,10 +1,13 @@
 //! Grants: a person's "always" becomes a rule, exactly as wide as it was shown to them.
 
+use std::{fmt, io};
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::program::{self, Fact};
 use crate::reading::Step;
+use crate::tool_name::ToolName;
 
 use super::pattern::PathGlob;
 use super::rule::{Layer, Rule, RuleEffect, Source, When};
@@ -15,7 +18,7 @@ pub struct Grant {
     /// The name of the grant.
     pub id: String,
     /// `catalogue/tool`.
-    pub tool_name: String,
+    pub tool_name: ToolName,
     /// The rule as text that people can read.
     pub param_pattern: String,
     /// What the grant is for.
@@ -69,13 +72,54 @@ pub enum Covers {
     Path(String),
 }
 
+/// Why the store of grants cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrantError {
+    /// What is wrong with the store.
+    pub kind: GrantErrorKind,
+    /// What went wrong, as one sentence.
+    pub message: String,
+}
+
+/// What is wrong with a store of grants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GrantErrorKind {
+    /// Other users can change the grants, so none of them counts.
+    Untrusted,
+    /// The grants cannot be parsed, so none of them counts.
+    Malformed,
+    /// The system refused to read or write the grants.
+    Io,
+}
+
+impl GrantError {
+    /// Makes an error of this kind.
+    pub fn new(kind: GrantErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+}
+
+impl fmt::Display for GrantError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for GrantError {}
+
+impl From<io::Error> for GrantError {
+    fn from(err: io::Error) -> Self {
+        Self::new(GrantErrorKind::Io, err.to_string())
+    }
+}
+
 /// A store of grants.
 pub trait Grants: Send + Sync {
     /// Returns every grant.
-    fn current(&self) -> Result<Vec<Grant>, String>;
+    fn current(&self) -> Result<Vec<Grant>, GrantError>;
 
     /// Adds a grant.
-    fn add(&self, grant: Grant) -> Result<(), String>;
+    fn add(&self, grant: Grant) -> Result<(), GrantError>;
 
     /// Records that a grant allowed a call.
     fn used(&self, id: &str, at: Timestamp);
@@ -140,7 +184,7 @@ impl Grant {
             id: self.id.clone(),
             source: Source { file: "grants".to_owned(), line: 0 },
             layer: Layer::Grant,
-            tools: vec![self.tool_name.clone()],
+            tools: vec![self.tool_name.to_string()],
             when: self.covers.when()?,
             effect: RuleEffect::Allow,
             because: format!("{} said always", self.by),

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use crate::program::{self, Fact, base_name};
 use crate::reading::{Danger, Reading, Step};
+use crate::tool_name::ToolName;
 
 use super::pattern::{PathGlob, Pattern};
 use super::subject::Subject;
@@ -132,10 +133,12 @@ impl When {
 
 impl Rule {
     /// Whether the rule is about this tool.
-    pub fn is_about(&self, tool: &str) -> bool {
-        let (catalogue, name) = tool.split_once('/').unwrap_or(("", tool));
-        let is_it = |it: &String| it == tool || it == catalogue || it == name;
-        self.tools.is_empty() || self.tools.iter().any(is_it)
+    pub fn is_about(&self, tool: &ToolName) -> bool {
+        if self.tools.is_empty() {
+            return true;
+        }
+        let groups = tool.groups();
+        self.tools.iter().any(|group| groups.contains(&group.as_str()))
     }
 
     /// Whether the rule applies to any part of a call. For rules that tighten, one part is enough.

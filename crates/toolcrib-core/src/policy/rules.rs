@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use crate::program::base_name;
 use crate::reading::{Proven, Reading, Step};
+use crate::tool_name::ToolName;
 
 use super::decision::{Confirmation, Decision, Verdict, by_tier};
 use super::path_index::PathIndex;
@@ -72,19 +73,18 @@ impl Policy {
     }
 
     /// Whether any rule is about the paths of this tool.
-    pub fn looks_at_paths(&self, tool: &str) -> bool {
-        let (catalogue, name) = tool.split_once('/').unwrap_or(("", tool));
+    pub fn looks_at_paths(&self, tool: &ToolName) -> bool {
         self.with_paths.contains("")
-            || [tool, catalogue, name].iter().any(|name| self.with_paths.contains(*name))
+            || tool.groups().iter().any(|group| self.with_paths.contains(*group))
     }
 
     /// Whether any rule of the operator or the project asks about, or denies, paths of this tool.
-    pub fn keeps_from_paths(&self, tool: &str) -> bool {
+    pub fn keeps_from_paths(&self, tool: &ToolName) -> bool {
         self.looks_at_paths(tool) && self.restricts(tool, When::is_about_paths)
     }
 
     /// Whether a rule of the operator or the project asks about, or denies, calls of this tool that write `path`.
-    pub fn keeps_from_writing(&self, tool: &str, root: &str, path: &str) -> bool {
+    pub fn keeps_from_writing(&self, tool: &ToolName, root: &str, path: &str) -> bool {
         let below = path.strip_prefix(root).map(|rest| rest.trim_start_matches('/'));
         self.restricts(tool, |when| {
             let globs = || when.paths.iter().chain(&when.writes);
@@ -96,7 +96,7 @@ impl Policy {
     }
 
     /// Whether any rule is about the hosts of this tool.
-    pub fn looks_at_hosts(&self, tool: &str) -> bool {
+    pub fn looks_at_hosts(&self, tool: &ToolName) -> bool {
         self.rules.iter().any(|rule| !rule.when.hosts.is_empty() && rule.is_about(tool))
     }
 
@@ -104,7 +104,7 @@ impl Policy {
     /// no beginning of them.
     pub fn asks_about(
         &self,
-        tool: &str,
+        tool: &ToolName,
         reading: &Reading,
         step: &Step,
         now: Timestamp,
@@ -116,7 +116,7 @@ impl Policy {
     }
 
     /// Returns the rules that ask about calls of this tool now.
-    fn asking(&self, tool: &str, now: Timestamp) -> impl Iterator<Item = &Rule> {
+    fn asking(&self, tool: &ToolName, now: Timestamp) -> impl Iterator<Item = &Rule> {
         let asks = move |rule: &&Rule| {
             rule.effect == RuleEffect::Ask && rule.is_about(tool) && rule.holds(now)
         };
@@ -124,7 +124,7 @@ impl Policy {
     }
 
     /// Whether a rule of the operator or the project with such conditions asks about, or denies, calls of this tool.
-    fn restricts(&self, tool: &str, is_so: impl Fn(&When) -> bool) -> bool {
+    fn restricts(&self, tool: &ToolName, is_so: impl Fn(&When) -> bool) -> bool {
         let tightens = |rule: &&Rule| {
             matches!(rule.effect, RuleEffect::Ask | RuleEffect::Deny)
                 && rule.layer != Layer::Shipped
@@ -134,7 +134,7 @@ impl Policy {
     }
 
     /// Whether a rule allows one step of a command, whatever else is in the call.
-    pub fn lets_through(&self, tool: &str, step: &Step, now: Timestamp) -> bool {
+    pub fn lets_through(&self, tool: &ToolName, step: &Step, now: Timestamp) -> bool {
         if self.asking(tool, now).any(|rule| rule.applies_to_step(step)) {
             return false;
         }
@@ -218,10 +218,9 @@ impl Policy {
 
     /// Returns the rules that could apply to a call, in the order they were given.
     fn candidates(&self, subject: &Subject<'_>, now: Timestamp) -> Vec<&Rule> {
-        let (catalogue, name) = subject.tool.split_once('/').unwrap_or(("", subject.tool));
         let mut numbers: Vec<usize> = self.others.clone();
-        for key in [subject.tool, catalogue, name] {
-            numbers.extend(self.by_tool.get(key).into_iter().flatten());
+        for group in subject.tool.groups() {
+            numbers.extend(self.by_tool.get(group).into_iter().flatten());
         }
         if let Some(reading) = subject.reading {
             let proven = reading.proven.iter().flat_map(|it| &it.steps).map(|step| &step.words);

@@ -1,13 +1,14 @@
 //! The call that policy decides about.
 
 use crate::reading::Reading;
+use crate::tool_name::ToolName;
 
 use super::tier::Tier;
 
 /// What a decision is about: a call, as far as its tool can say beforehand what the call would do.
 pub struct Subject<'a> {
     /// `catalogue/tool`.
-    pub tool: &'a str,
+    pub tool: &'a ToolName,
     /// How much harm the tool could do.
     pub tier: Tier,
     /// The arguments as canonical text.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use rustix::fs::readlinkat;
 use toolcrib_core::change::{ConcurrentChanges, Snapshot};
-use toolcrib_core::{Cancel, Change, ChangeKind, Doubt, ErrorKind, Image, ToolError};
+use toolcrib_core::{Cancel, Change, ChangeKind, Doubt, ErrorKind, Image, ToolError, ToolName};
 
 use crate::files::image::{image_without_content, is_same_image, sha256};
 use crate::files::target::Target;
@@ -30,7 +30,8 @@ impl Workspace {
     /// Resolves the snapshots of processes that are gone.
     pub fn resolve_orphaned_snapshots(self: &Arc<Self>) {
         for call in self.undo.snapshots.orphaned() {
-            self.for_call(call, "", Cancel::default()).resolve_snapshots_as(Some(Doubt::Lost));
+            self.for_call(call, &ToolName::default(), Cancel::default())
+                .resolve_snapshots_as(Some(Doubt::Lost));
         }
     }
 }

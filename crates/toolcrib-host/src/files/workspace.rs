@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags, Stat, accessat, fstat, statat};
 use toolcrib_core::{
     CallId, Cancel, Change, ChangeJournal, Clock, EntryKind, ErrorKind, Snapshots, ToolError,
+    ToolName,
 };
 
 use crate::files::errno::{errno_error, outside};
@@ -96,11 +97,11 @@ impl Workspace {
     }
 
     /// Returns the files of this workspace as one call sees them.
-    pub fn for_call(self: &Arc<Self>, call: CallId, tool: &str, cancel: Cancel) -> CallFiles {
+    pub fn for_call(self: &Arc<Self>, call: CallId, tool: &ToolName, cancel: Cancel) -> CallFiles {
         CallFiles {
             workspace: Arc::clone(self),
             call,
-            tool: tool.to_owned(),
+            tool: tool.clone(),
             cancel,
             changes: Mutex::default(),
             pinned: Mutex::default(),
@@ -285,7 +286,7 @@ fn not_regular(shown: &str) -> ToolError {
 pub struct CallFiles {
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) call: CallId,
-    pub(crate) tool: String,
+    pub(crate) tool: ToolName,
     pub(crate) cancel: Cancel,
     /// The changes that the call has made.
     pub(crate) changes: Mutex<Vec<Change>>,

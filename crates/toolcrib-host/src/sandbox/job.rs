@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use toolcrib_core::command::{ChangedFiles, End, Finished};
-use toolcrib_core::{CallId, Cancel, SessionId, ToolError, Usage};
+use toolcrib_core::{CallId, Cancel, SessionId, ToolError, ToolName, Usage};
 
 use super::output::Collector;
 
@@ -31,13 +31,13 @@ pub struct TaskOwner {
     /// The session.
     pub session: SessionId,
     /// The tool, `catalogue/name`.
-    pub tool: String,
+    pub tool: ToolName,
 }
 
 impl TaskOwner {
     /// Returns the owner of commands that no call started.
     pub fn nobody() -> Self {
-        Self { session: SessionId(String::new()), tool: String::new() }
+        Self { session: SessionId(String::new()), tool: ToolName::default() }
     }
 }
 

@@ -184,7 +184,7 @@ mod tests {
         let later = Timestamp::MAX;
         let pending = PendingApproval {
             id: "01A".to_owned(),
-            tool: "t".to_owned(),
+            tool: "t".into(),
             args: serde_json::json!({"command": "curl -u ada:letmein https://x"}),
             digest: String::new(),
             workspace: String::new(),

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use rustix::fs::{FlockOperation, flock};
-use toolcrib_core::policy::grant::{Grant, Grants, Scope};
+use toolcrib_core::policy::grant::{Grant, GrantError, GrantErrorKind, Grants, Scope};
 
 use crate::state::{StateFolder, open_append, read_regular};
 
@@ -26,14 +26,14 @@ impl GrantFile {
     }
 
     /// Returns every grant, valid or expired.
-    pub fn all(&self) -> io::Result<Vec<Grant>> {
+    pub fn all(&self) -> Result<Vec<Grant>, GrantError> {
         let mut all = self.read()?;
         all.extend(self.session().iter().cloned());
         Ok(all)
     }
 
     /// Revokes a grant. Returns whether there was one.
-    pub fn revoke(&self, id: &str) -> io::Result<bool> {
+    pub fn revoke(&self, id: &str) -> Result<bool, GrantError> {
         let mut was_there = false;
         self.change(|all| {
             let before = all.len();
@@ -51,7 +51,7 @@ impl GrantFile {
         self.folder.join("grants.json")
     }
 
-    fn read(&self) -> io::Result<Vec<Grant>> {
+    fn read(&self) -> Result<Vec<Grant>, GrantError> {
         let others = |meta: fs::Metadata| {
             use std::os::unix::fs::MetadataExt;
             meta.mode() & 0o022 != 0 || meta.uid() != rustix::process::geteuid().as_raw()
@@ -61,28 +61,30 @@ impl GrantFile {
             let why = format!(
                 "other users can write `{shown}`, so no grant counts; run `chmod 600` on it"
             );
-            return Err(io::Error::other(why));
+            return Err(GrantError::new(GrantErrorKind::Untrusted, why));
         }
         match read_regular(&self.path()) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|err| {
                 let shown = self.path().display().to_string();
-                io::Error::other(format!("`{shown}` cannot be parsed, so no grant counts: {err}"))
+                let why = format!("`{shown}` cannot be parsed, so no grant counts: {err}");
+                GrantError::new(GrantErrorKind::Malformed, why)
             }),
             Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(err) => Err(err),
+            Err(err) => Err(err.into()),
         }
     }
 
-    fn change(&self, change: impl FnOnce(&mut Vec<Grant>)) -> io::Result<()> {
+    fn change(&self, change: impl FnOnce(&mut Vec<Grant>)) -> Result<(), GrantError> {
         let _lock = self.lock()?;
         let mut all = self.read()?;
         change(&mut all);
         let fresh = self.folder.join(format!("grants.{}.fresh", std::process::id()));
         let mut file = open_append(&fresh)?;
         file.set_len(0)?;
-        io::Write::write_all(&mut file, &serde_json::to_vec_pretty(&all)?)?;
+        let text = serde_json::to_vec_pretty(&all).map_err(io::Error::from)?;
+        io::Write::write_all(&mut file, &text)?;
         file.sync_all()?;
-        fs::rename(fresh, self.path())
+        Ok(fs::rename(fresh, self.path())?)
     }
 
     fn lock(&self) -> io::Result<File> {
@@ -93,16 +95,16 @@ impl GrantFile {
 }
 
 impl Grants for GrantFile {
-    fn current(&self) -> Result<Vec<Grant>, String> {
-        self.all().map_err(|err| err.to_string())
+    fn current(&self) -> Result<Vec<Grant>, GrantError> {
+        self.all()
     }
 
-    fn add(&self, grant: Grant) -> Result<(), String> {
+    fn add(&self, grant: Grant) -> Result<(), GrantError> {
         if matches!(grant.scope, Scope::Session(_)) {
             self.session().push(grant);
             return Ok(());
         }
-        self.change(|all| all.push(grant)).map_err(|err| err.to_string())
+        self.change(|all| all.push(grant))
     }
 
     fn used(&self, id: &str, at: Timestamp) {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use toolcrib_core::ToolName;
 
 use crate::state::{StateFolder, open_append};
 
@@ -37,7 +38,7 @@ pub struct UserQuotaFile {
 struct UserUsage {
     /// When each tool was called in the last minute, in milliseconds since 1970.
     #[serde(default)]
-    calls: HashMap<String, Vec<i64>>,
+    calls: HashMap<ToolName, Vec<i64>>,
     /// The day of `bytes` and `us`, counted since 1970.
     #[serde(default)]
     day: i64,
@@ -59,7 +60,7 @@ impl UserQuotaFile {
     /// end.
     pub fn count(
         &self,
-        tool: &str,
+        tool: &ToolName,
         now: Timestamp,
         running: Duration,
         planned: u64,
@@ -92,9 +93,9 @@ impl UserQuotaFile {
         None
     }
 
-    fn count_call(&self, usage: &mut UserUsage, tool: &str, now: i64) -> Option<String> {
+    fn count_call(&self, usage: &mut UserUsage, tool: &ToolName, now: i64) -> Option<String> {
         let most = self.limits.calls_per_minute?;
-        let times = usage.calls.entry(tool.to_owned()).or_default();
+        let times = usage.calls.entry(tool.clone()).or_default();
         times.retain(|at| (0..RATE_WINDOW_MS).contains(&(now - at)));
         if (times.len() as u64) < most {
             times.push(now);
@@ -151,24 +152,27 @@ mod tests {
             time: Some(Duration::from_secs(10)),
         };
         let quota = || UserQuotaFile::new(&state, limits).unwrap();
+        let count = |tool: &str, now: Timestamp, running: Duration, planned: u64| {
+            quota().count(&tool.into(), now, running, planned)
+        };
         let no_task = Duration::ZERO;
         let at = |second: i64| Timestamp::from_second(1_800_000_000 + second).unwrap();
-        assert!(quota().count("t", at(0), no_task, 0).is_none());
-        assert!(quota().count("t", at(1), no_task, 0).is_none());
-        assert!(quota().count("t", at(2), no_task, 0).unwrap().contains("try again in 59 s"));
-        assert!(quota().count("other", at(2), no_task, 0).is_none());
-        assert!(quota().count("t", at(61), no_task, 0).is_none());
-        assert!(quota().count("w", at(62), no_task, 101).unwrap().contains("100 bytes a day"));
-        assert!(quota().count("w", at(62), no_task, 100).is_none());
+        assert!(count("t", at(0), no_task, 0).is_none());
+        assert!(count("t", at(1), no_task, 0).is_none());
+        assert!(count("t", at(2), no_task, 0).unwrap().contains("try again in 59 s"));
+        assert!(count("other", at(2), no_task, 0).is_none());
+        assert!(count("t", at(61), no_task, 0).is_none());
+        assert!(count("w", at(62), no_task, 101).unwrap().contains("100 bytes a day"));
+        assert!(count("w", at(62), no_task, 100).is_none());
         quota().spend(100, Duration::ZERO, at(62));
-        assert!(quota().count("x", at(63), no_task, 0).unwrap().contains("100 bytes a day"));
+        assert!(count("x", at(63), no_task, 0).unwrap().contains("100 bytes a day"));
         let tomorrow = at(86_400);
-        assert!(quota().count("x", tomorrow, no_task, 0).is_none());
+        assert!(count("x", tomorrow, no_task, 0).is_none());
         let task = Duration::from_secs(10);
-        assert!(quota().count("y", tomorrow, task, 0).unwrap().contains("10 s a day"));
+        assert!(count("y", tomorrow, task, 0).unwrap().contains("10 s a day"));
         quota().spend(0, Duration::from_secs(11), tomorrow);
-        assert!(quota().count("y", tomorrow, no_task, 0).unwrap().contains("10 s a day"));
+        assert!(count("y", tomorrow, no_task, 0).unwrap().contains("10 s a day"));
         std::fs::write(state.folder().join("tally.json"), "{torn").unwrap();
-        assert!(quota().count("y", tomorrow, no_task, 0).is_none());
+        assert!(count("y", tomorrow, no_task, 0).is_none());
     }
 }

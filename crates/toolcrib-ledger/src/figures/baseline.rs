@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use toolcrib_core::ToolName;
 
 use crate::figures::fold::{Hour, HourKey, ToolFigures};
 use crate::figures::regression::{Comparison, FEWEST_COMPARED_CALLS, Window, compare, worst};
@@ -35,12 +36,12 @@ impl Spans {
 
 /// Compares the recent calls of every tool with its baseline.
 pub fn comparisons(
-    tools: &[(String, ToolFigures)],
+    tools: &[(ToolName, ToolFigures)],
     hours: &[(HourKey, Hour)],
     now: Timestamp,
     spans: Spans,
-) -> Vec<(String, Comparison)> {
-    let mut by_tool: BTreeMap<&str, Vec<&(HourKey, Hour)>> = BTreeMap::new();
+) -> Vec<(ToolName, Comparison)> {
+    let mut by_tool: BTreeMap<&ToolName, Vec<&(HourKey, Hour)>> = BTreeMap::new();
     for row in hours {
         by_tool.entry(&row.0.tool).or_default().push(row);
     }
@@ -48,7 +49,7 @@ pub fn comparisons(
     tools
         .iter()
         .filter_map(|(name, figures)| {
-            let rows = by_tool.get(name.as_str())?;
+            let rows = by_tool.get(name)?;
             let found = ToolHours::new(rows, figures, now, spans).compare_all()?;
             Some((name.clone(), found))
         })
@@ -259,7 +260,7 @@ mod tests {
                     hour.squares += u128::from(elapsed) * u128::from(elapsed);
                     hour.latency.add(elapsed);
                 }
-                let (tool, version) = ("a/b".to_owned(), version.to_owned());
+                let (tool, version) = ("a/b".into(), version.to_owned());
                 let epoch = self.figures.epoch;
                 self.hours.push((HourKey { tool, version, epoch, hour: NOW - ago }, hour));
             }
@@ -278,7 +279,7 @@ mod tests {
             let hours: Vec<_> =
                 self.hours.iter().filter(|row| row.0.hour >= oldest).cloned().collect();
             let now = Timestamp::from_second(now * 3600 + 1800).unwrap();
-            let tools = [("a/b".to_owned(), self.figures.clone())];
+            let tools = [("a/b".into(), self.figures.clone())];
             comparisons(&tools, &hours, now, Spans::default()).remove(0).1
         }
 

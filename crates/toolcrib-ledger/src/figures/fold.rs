@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 use jiff::Timestamp;
 use memchr::memmem::Finder;
 use serde::{Deserialize, Serialize};
-use toolcrib_core::Usage;
 use toolcrib_core::command::{End, Limit};
+use toolcrib_core::{ToolName, Usage};
 
 use crate::figures::histogram::{Histogram, round_up};
 use crate::figures::message_shape::message_shape;
@@ -135,7 +135,7 @@ impl Amount {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HourKey {
     /// `catalogue/tool`.
-    pub tool: String,
+    pub tool: ToolName,
     /// The tool's version.
     pub version: String,
     /// How often the baseline had been reset before.
@@ -152,14 +152,14 @@ fn is_own_fault(error: &str) -> bool {
 
 /// Where figures are kept between folds.
 pub(crate) trait FiguresStore {
-    fn tool(&self, tool: &str) -> Option<ToolFigures>;
+    fn tool(&self, tool: &ToolName) -> Option<ToolFigures>;
     fn hour(&self, key: &HourKey) -> Option<Hour>;
 }
 
 /// The figures that one fold changes.
 pub(crate) struct Fold<'a> {
     store: &'a dyn FiguresStore,
-    pub(crate) tools: HashMap<String, ToolFigures>,
+    pub(crate) tools: HashMap<ToolName, ToolFigures>,
     pub(crate) hours: HashMap<HourKey, Hour>,
     /// The arguments of calls that were asked for and have not ended, by call id.
     pub(crate) open: HashMap<String, String>,
@@ -194,7 +194,7 @@ impl<'a> Fold<'a> {
                 if let Some(used) = entry.end.used {
                     let is_late = entry.end.task_end == Some(End::TimedOut);
                     let error = is_late.then_some("timeout");
-                    self.figures_of(&tool_key(&entry)).resources.add(&used, error);
+                    self.figures_of(&entry.tool()).resources.add(&used, error);
                 }
             }
             (Act::ToolCall, EventKind::Lost) => {
@@ -205,16 +205,16 @@ impl<'a> Fold<'a> {
         }
     }
 
-    fn figures_of(&mut self, tool: &str) -> &mut ToolFigures {
+    fn figures_of(&mut self, tool: &ToolName) -> &mut ToolFigures {
         let store = self.store;
-        self.tools.entry(tool.to_owned()).or_insert_with(|| store.tool(tool).unwrap_or_default())
+        self.tools.entry(tool.clone()).or_insert_with(|| store.tool(tool).unwrap_or_default())
     }
 
     fn add_end(&mut self, entry: &RecordEntry<'_>) {
         let args = self.open.remove(&*entry.call.id);
         // A call of a tool that does not exist has no version, and belongs to no tool's figures.
         let Some(version) = &entry.call.version else { return };
-        let tool = tool_key(entry);
+        let tool = entry.tool();
         let error = entry.end.error.as_deref();
         let is_refused = entry.is_refusal();
         let elapsed = round_up((entry.end.elapsed_ms.unwrap_or_default() * 1e3).round());
@@ -254,7 +254,7 @@ impl<'a> Fold<'a> {
 
     fn clear(&mut self, entry: &RecordEntry<'_>) {
         let what = entry.detail.as_ref().and_then(|detail| detail["what"].as_str()).unwrap_or("");
-        let figures = self.figures_of(&tool_key(entry));
+        let figures = self.figures_of(&entry.tool());
         match what {
             "errors" => figures.errors = ErrorFigures::default(),
             "resources" => figures.resources = ResourceFigures::default(),
@@ -265,11 +265,6 @@ impl<'a> Fold<'a> {
             _ => {}
         }
     }
-}
-
-/// Returns the name that figures are kept under. A tool without a catalogue keeps its slash.
-fn tool_key(entry: &RecordEntry<'_>) -> String {
-    format!("{}/{}", entry.call.catalogue, entry.call.name)
 }
 
 impl ErrorFigures {

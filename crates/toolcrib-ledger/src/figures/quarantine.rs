@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use toolcrib_core::ToolName;
 
 use crate::state::{StateFolder, open_append, read_regular};
 
@@ -13,7 +14,7 @@ use crate::state::{StateFolder, open_append, read_regular};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuarantinedTool {
     /// `catalogue/tool`.
-    pub tool: String,
+    pub tool: ToolName,
     /// Since when it is in quarantine.
     pub since: Timestamp,
     /// What got worse.
@@ -55,11 +56,11 @@ impl QuarantineList {
     }
 
     /// Takes a tool out of quarantine. Returns whether it was there.
-    pub fn lift(&self, tool: &str) -> io::Result<bool> {
-        if !self.all()?.iter().any(|known| known.tool == tool) {
+    pub fn lift(&self, tool: &ToolName) -> io::Result<bool> {
+        if !self.all()?.iter().any(|known| known.tool == *tool) {
             return Ok(false);
         }
-        self.change(|all| all.retain(|known| known.tool != tool))?;
+        self.change(|all| all.retain(|known| known.tool != *tool))?;
         Ok(true)
     }
 

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
+use toolcrib_core::ToolName;
 
 use crate::figures::fold::{Amount, FailedCall, ToolFigures};
 use crate::figures::regression::{Comparison, RegressionSeverity, Window};
@@ -10,7 +11,7 @@ use crate::figures::regression::{Comparison, RegressionSeverity, Window};
 const MOST_SHOWN_SHAPES: usize = 10;
 
 /// Reports the errors of all tools.
-pub fn errors(tools: &[(String, ToolFigures)]) -> Value {
+pub fn errors(tools: &[(ToolName, ToolFigures)]) -> Value {
     let stats: Vec<Value> = tools
         .iter()
         .map(|(name, figures)| {
@@ -41,7 +42,7 @@ pub fn errors(tools: &[(String, ToolFigures)]) -> Value {
 }
 
 /// Reports the errors of one tool.
-pub fn errors_of(name: &str, figures: &ToolFigures) -> Value {
+pub fn errors_of(name: &ToolName, figures: &ToolFigures) -> Value {
     let it = &figures.errors;
     let mut shapes: Vec<(&String, &(u64, String))> = it.shapes.iter().collect();
     shapes.sort_by_key(|(shape, (count, _))| (std::cmp::Reverse(*count), (*shape).clone()));
@@ -80,7 +81,7 @@ fn failure_with_args(failed: &FailedCall) -> Value {
 }
 
 /// Reports the regressions of all tools.
-pub fn regressions(all: &[(String, Comparison)]) -> Value {
+pub fn regressions(all: &[(ToolName, Comparison)]) -> Value {
     let count = |severity| all.iter().filter(|(_, it)| it.severity == Some(severity)).count();
     json!({
         "ok": true,
@@ -96,7 +97,7 @@ pub fn regressions(all: &[(String, Comparison)]) -> Value {
 }
 
 /// Reports the regression of one tool.
-pub fn regression(name: &str, it: &Comparison) -> Value {
+pub fn regression(name: &ToolName, it: &Comparison) -> Value {
     let (was, is) = (&it.baseline, &it.current);
     let delta = is.average_ms() - was.average_ms();
     let share = if was.average_ms() > 0.0 { delta / was.average_ms() * 100.0 } else { 0.0 };
@@ -132,7 +133,7 @@ fn window(window: &Window) -> Value {
 }
 
 /// Reports what all tools use. `limits` returns the limits of a tool.
-pub fn resources(tools: &[(String, ToolFigures)], limits: &dyn Fn(&str) -> Value) -> Value {
+pub fn resources(tools: &[(ToolName, ToolFigures)], limits: &dyn Fn(&ToolName) -> Value) -> Value {
     let all: Vec<Value> =
         tools.iter().map(|(name, figures)| resources_of(name, figures, limits)).collect();
     let sum = |of: fn(&ToolFigures) -> u64| tools.iter().map(|(_, it)| of(it)).sum::<u64>();
@@ -149,7 +150,11 @@ pub fn resources(tools: &[(String, ToolFigures)], limits: &dyn Fn(&str) -> Value
 }
 
 /// Reports what one tool uses. `limits` returns the limits of a tool.
-pub fn resources_of(name: &str, figures: &ToolFigures, limits: &dyn Fn(&str) -> Value) -> Value {
+pub fn resources_of(
+    name: &ToolName,
+    figures: &ToolFigures,
+    limits: &dyn Fn(&ToolName) -> Value,
+) -> Value {
     let it = &figures.resources;
     let exact_mean = |amount: &Amount| amount.total as f64 / amount.histogram.count().max(1) as f64;
     let mean = |amount: &Amount| exact_mean(amount).round() as i64;

@@ -2,6 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;
+use toolcrib_core::ToolName;
 
 use crate::figures::fold::{
     Amount, ErrorFigures, FiguresStore, Hour, HourKey, ResourceFigures, ToolFigures,
@@ -23,7 +24,7 @@ pub(crate) fn check_content(database: &Connection) -> Result<(), OpenError> {
         database.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
     };
     for name in names("SELECT tool FROM tools").map_err(OpenError::of_content)? {
-        load_tool(database, &name).map_err(broken)?;
+        load_tool(database, &name.into()).map_err(broken)?;
     }
     let sql = "SELECT count(*) FROM folded WHERE typeof(size) <> 'integer'
                UNION ALL SELECT count(*) FROM open_calls
@@ -75,7 +76,7 @@ pub(crate) fn save_folded(database: &Connection, name: &str, size: u64) -> Resul
 pub(crate) struct StoredFigures<'a>(pub(crate) &'a Connection);
 
 impl FiguresStore for StoredFigures<'_> {
-    fn tool(&self, name: &str) -> Option<ToolFigures> {
+    fn tool(&self, name: &ToolName) -> Option<ToolFigures> {
         load_tool(self.0, name).ok().flatten()
     }
 
@@ -87,7 +88,7 @@ impl FiguresStore for StoredFigures<'_> {
                  WHERE tool = ? AND version = ? AND epoch = ? AND hour = ?",
             )
             .ok()?;
-        let key = params![key.tool, key.version, key.epoch.cast_signed(), key.hour];
+        let key = params![key.tool.as_str(), key.version, key.epoch.cast_signed(), key.hour];
         statement.query_row(key, |row| read_hour(row, 0)).ok()
     }
 }
@@ -122,7 +123,7 @@ pub(crate) fn save_hour(
     database
         .prepare_cached("INSERT OR REPLACE INTO hours VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")?
         .execute(params![
-            key.tool,
+            key.tool.as_str(),
             key.version,
             key.epoch.cast_signed(),
             key.hour,
@@ -140,13 +141,13 @@ pub(crate) fn save_hour(
 /// Loads the figures of a tool.
 pub(crate) fn load_tool(
     database: &Connection,
-    name: &str,
+    name: &ToolName,
 ) -> Result<Option<ToolFigures>, StatsError> {
     let row = database
         .prepare_cached(
             "SELECT epoch, reset_hour, errors, calls, violations FROM tools WHERE tool = ?",
         )?
-        .query_row([name], |row| {
+        .query_row([name.as_str()], |row| {
             Ok((
                 row.get::<_, i64>(0)?,
                 row.get::<_, i64>(1)?,
@@ -164,7 +165,7 @@ pub(crate) fn load_tool(
     };
     let mut statement =
         database.prepare_cached("SELECT what, total, most, sketch FROM amounts WHERE tool = ?")?;
-    let mut rows = statement.query([name])?;
+    let mut rows = statement.query([name.as_str()])?;
     while let Some(row) = rows.next()? {
         let amount = Amount {
             total: row.get::<_, i64>(1)?.cast_unsigned(),
@@ -186,14 +187,14 @@ pub(crate) fn load_tool(
 /// Saves the figures of a tool.
 pub(crate) fn save_tool(
     database: &Connection,
-    name: &str,
+    name: &ToolName,
     figures: &ToolFigures,
 ) -> Result<(), StatsError> {
     let text = |value: Result<Value, serde_json::Error>| value.unwrap_or_default().to_string();
     let ToolFigures { epoch, reset_hour, errors, resources } = figures;
     database.prepare_cached("INSERT OR REPLACE INTO tools VALUES (?, ?, ?, ?, ?, ?)")?.execute(
         params![
-            name,
+            name.as_str(),
             epoch.cast_signed(),
             reset_hour,
             text(serde_json::to_value(errors)),
@@ -210,7 +211,7 @@ pub(crate) fn save_tool(
     for (what, amount) in amounts {
         database.prepare_cached("INSERT OR REPLACE INTO amounts VALUES (?, ?, ?, ?, ?)")?.execute(
             params![
-                name,
+                name.as_str(),
                 what,
                 amount.total.cast_signed(),
                 amount.most.cast_signed(),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
-use toolcrib_core::Recorder;
+use toolcrib_core::{Recorder, ToolName};
 
 use crate::figures::database::{TABLES, connect, connect_in_memory, move_away};
 use crate::figures::fold::{Fold, Hour, HourKey, ToolFigures};
@@ -140,12 +140,12 @@ impl Stats {
     }
 
     /// Returns every tool that was ever called, by name.
-    pub fn tools(&self) -> Result<Vec<(String, ToolFigures)>, StatsError> {
+    pub fn tools(&self) -> Result<Vec<(ToolName, ToolFigures)>, StatsError> {
         let mut statement = self.database.prepare("SELECT tool FROM tools ORDER BY tool")?;
         let names = statement.query_map([], |row| row.get::<_, String>(0))?;
         let mut tools = Vec::new();
         for name in names {
-            let name = name?;
+            let name = ToolName::from(name?);
             let figures = load_tool(&self.database, &name)?.unwrap_or_default();
             tools.push((name, figures));
         }
@@ -160,7 +160,7 @@ impl Stats {
         )?;
         let rows = statement.query_map([since], |row| {
             let key = HourKey {
-                tool: row.get(0)?,
+                tool: row.get::<_, String>(0)?.into(),
                 version: row.get(1)?,
                 epoch: row.get::<_, i64>(2)?.cast_unsigned(),
                 hour: row.get(3)?,

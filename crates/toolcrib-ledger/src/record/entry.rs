@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess};
 use serde_json::Value;
 use toolcrib_core::command::{ChangedFiles, End};
-use toolcrib_core::{ErrorKind, Usage};
+use toolcrib_core::{ErrorKind, ToolName, Usage};
 
 use crate::record::event_kind::{Act, EventKind};
 use crate::record::json::JsonFields;
@@ -265,9 +265,8 @@ impl<'a> RecordEntry<'a> {
     }
 
     /// Returns the tool as `catalogue/name`.
-    pub fn tool(&self) -> String {
-        let CallFields { catalogue, name, .. } = &self.call;
-        if catalogue.is_empty() { name.to_string() } else { format!("{catalogue}/{name}") }
+    pub fn tool(&self) -> ToolName {
+        ToolName::new(&self.call.catalogue, &self.call.name)
     }
 
     /// Returns whether the call ended before its tool was entered, so that it says nothing about the tool.

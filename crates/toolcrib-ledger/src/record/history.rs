@@ -5,6 +5,7 @@ use std::io;
 
 use jiff::Timestamp;
 use memchr::memmem;
+use toolcrib_core::ToolName;
 use toolcrib_core::command::ChangedFiles;
 
 use crate::record::entry::{RecordEntry, call_field, name_field};
@@ -75,7 +76,7 @@ impl CallHistory {
     }
 
     /// Returns the tool as `catalogue/name`.
-    pub fn tool(&self) -> String {
+    pub fn tool(&self) -> ToolName {
         self.first().map(RecordEntry::tool).unwrap_or_default()
     }
 
@@ -116,7 +117,7 @@ pub struct CallFilter {
     /// Asked for at this time or before.
     pub until: Option<Timestamp>,
     /// `catalogue/tool`, or `tool`.
-    pub tool: Option<String>,
+    pub tool: Option<ToolName>,
     /// The conversation, the number of the user, or the person who answered.
     pub actor: Option<String>,
     /// The outcome.
@@ -135,9 +136,9 @@ impl CallFilter {
     }
 
     fn takes(&self, history: &CallHistory) -> bool {
-        let is_tool = |wanted: &String| {
+        let is_tool = |wanted: &ToolName| {
             let tool = history.tool();
-            tool == *wanted || tool.rsplit('/').next() == Some(wanted)
+            tool == *wanted || *wanted == tool.last_part()
         };
         self.takes_time(history.at())
             && self.tool.as_ref().is_none_or(is_tool)
@@ -157,7 +158,7 @@ impl CallFilter {
             return Some(call_field(call));
         }
         let tool = self.tool.as_ref()?;
-        Some(name_field(tool.rsplit('/').next().unwrap_or(tool)))
+        Some(name_field(tool.last_part()))
     }
 }
 

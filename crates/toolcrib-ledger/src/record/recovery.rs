@@ -7,7 +7,7 @@ use std::io;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use toolcrib_core::command::ChangedFiles;
-use toolcrib_core::{Note, Recorder};
+use toolcrib_core::{Note, Recorder, ToolName};
 
 use crate::record::entry::RecordEntry;
 use crate::record::event_kind::{Act, EventKind};
@@ -21,7 +21,7 @@ pub struct LostCall {
     /// The call id.
     pub call: String,
     /// The tool.
-    pub tool: String,
+    pub tool: ToolName,
     /// When the tool started.
     pub at: Timestamp,
     /// The files that the call was about to change.
@@ -59,7 +59,7 @@ pub fn recover_lost_calls(
             actor: "system",
             act: Act::ToolCall.as_str(),
             event: EventKind::Lost.as_str(),
-            tool: &call.tool,
+            tool: Some(&call.tool),
             call: &call.call,
             detail: json!({"outcome": "unknown", "process": process, "touched": call.touched}),
         };

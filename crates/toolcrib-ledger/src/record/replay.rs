@@ -6,28 +6,13 @@ use std::io;
 use jiff::Timestamp;
 use serde_json::Value;
 use toolcrib_core::canonical::Digest;
+use toolcrib_core::recorded_call::RecordedCall;
+use toolcrib_core::{CallId, Verdict};
 
 use crate::record::entry::RecordEntry;
 use crate::record::event_kind::EventKind;
 use crate::record::reader::RecordReader;
 use crate::state::StateFolder;
-
-/// A call that was recorded.
-#[derive(Clone, Debug)]
-pub struct RecordedCall {
-    /// The call id.
-    pub id: String,
-    /// When it was asked for.
-    pub at: Timestamp,
-    /// `catalogue/tool`.
-    pub tool: String,
-    /// Its arguments; `None` if the record does not have all of them.
-    pub args: Option<Value>,
-    /// The verdict of policy: `allow`, `ask` or `deny`; `None` if the call never reached policy.
-    pub verdict: Option<&'static str>,
-    /// The rule that decided.
-    pub rule: String,
-}
 
 /// Reads the calls that were asked for since a time, oldest first. Also returns how many lines could not be parsed.
 pub fn recorded_calls(
@@ -46,7 +31,7 @@ pub fn recorded_calls(
             if entry.event == EventKind::Asked && entry.at >= since {
                 indexes.insert(entry.call.id.to_string(), calls.len());
                 calls.push(RecordedCall {
-                    id: entry.call.id.to_string(),
+                    id: CallId(entry.call.id.to_string()),
                     at: entry.at,
                     tool: entry.tool(),
                     args: whole_args(&entry),
@@ -69,16 +54,16 @@ fn add_decision(call: &mut RecordedCall, entry: &RecordEntry<'_>) {
         EventKind::Decided => {
             entry.decision.rule.as_deref().unwrap_or_default().clone_into(&mut call.rule);
             call.verdict = match (&entry.decision.by, entry.decision.verdict.as_deref()) {
-                (Some(_), _) => Some("ask"),
-                (None, Some("allow")) => Some("allow"),
-                _ => Some("deny"),
+                (Some(_), _) => Some(Verdict::Ask),
+                (None, Some("allow")) => Some(Verdict::Allow),
+                _ => Some(Verdict::Deny),
             };
         }
         // Policy asked, but nobody was there to answer.
-        EventKind::Ended if call.verdict == Some("deny") => {
+        EventKind::Ended if call.verdict == Some(Verdict::Deny) => {
             let error = entry.end.error.as_deref();
             if matches!(error, Some("approval_required" | "confirmation_required")) {
-                call.verdict = Some("ask");
+                call.verdict = Some(Verdict::Ask);
             }
         }
         _ => {}
@@ -88,6 +73,6 @@ fn add_decision(call: &mut RecordedCall, entry: &RecordEntry<'_>) {
 /// Returns the arguments if the record has all of them: nothing cut off, no secret redacted.
 fn whole_args(entry: &RecordEntry<'_>) -> Option<Value> {
     let args: Value = serde_json::from_str(entry.preview.args.as_ref()?).ok()?;
-    let digest = Digest::of(&entry.tool(), &args).to_string();
+    let digest = Digest::of(entry.tool().as_str(), &args).to_string();
     (entry.call.digest.as_deref() == Some(&digest)).then_some(args)
 }

@@ -106,7 +106,7 @@ fn remove(
         actor: "system",
         act: Act::Record.as_str(),
         event: EventKind::Removed.as_str(),
-        tool: "",
+        tool: None,
         call: "",
         detail: json!({"file": loaded.name, "last": last}),
     };

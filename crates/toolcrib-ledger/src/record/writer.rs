@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolcrib_core::command::ChangedFiles;
-use toolcrib_core::{Durability, Event, Moment, Note, Recorder, escape};
+use toolcrib_core::{
+    Durability, Event, Moment, Note, RecordError, RecordErrorKind, Recorder, ToolName, escape,
+};
 
 use crate::id::{id_at, new_call_id};
 use crate::record::appender::{Appended, Appender, RecordedSettings};
@@ -334,8 +336,8 @@ fn is_plain_name(name: &str) -> bool {
 }
 
 impl Recorder for RecordWriter {
-    fn record(&self, event: &Event<'_>, durability: Durability) -> Result<(), String> {
-        let (catalogue, name) = event.tool.split_once('/').unwrap_or(("", event.tool));
+    fn record(&self, event: &Event<'_>, durability: Durability) -> Result<(), RecordError> {
+        let (catalogue, name) = event.tool.parts();
         let mut entry = RecordEntry {
             id: id_at(event.at).0.into(),
             at: event.at,
@@ -346,17 +348,20 @@ impl Recorder for RecordWriter {
                 conversation: self.conversation(&event.session.0).into(),
                 id: event.call.0.as_str().into(),
                 // A caller can ask for a tool of any name.
-                catalogue: self.clean_name(catalogue),
+                catalogue: self.clean_name(catalogue.unwrap_or_default()),
                 name: self.clean_name(name),
                 ..CallFields::default()
             },
             ..RecordEntry::default()
         };
-        self.add_moment(&mut entry, &event.moment, durability).map_err(|err| err.to_string())?;
-        let line = UnsignedLine::of(&entry).map_err(|err| err.to_string())?;
-        self.write(event.at, line, durability).map_err(|err| err.to_string())?;
+        self.add_moment(&mut entry, &event.moment, durability).map_err(unprepared)?;
+        let line = UnsignedLine::of(&entry).map_err(unprepared)?;
+        self.write(event.at, line, durability).map_err(unwritten)?;
         // Written last: the record does not suffer if the legacy file fails.
-        self.add_legacy(&entry).map_err(|err| format!("`tools_audit.jsonl`: {err}"))
+        self.add_legacy(&entry).map_err(|err| {
+            let message = format!("`tools_audit.jsonl`: {err}");
+            RecordError::new(RecordErrorKind::CopyUnwritten, message)
+        })
     }
 
     fn flush(&self) {
@@ -367,8 +372,8 @@ impl Recorder for RecordWriter {
         }
     }
 
-    fn note(&self, note: &Note<'_>) -> Result<(), String> {
-        let (catalogue, name) = note.tool.split_once('/').unwrap_or(("", note.tool));
+    fn note(&self, note: &Note<'_>) -> Result<(), RecordError> {
+        let (catalogue, name) = note.tool.map(ToolName::parts).unwrap_or_default();
         let act = Act::parse(note.act);
         // The details of these acts are our own and are read again. They hold no secrets.
         let is_own = matches!(act, Act::Statistics | Act::Record);
@@ -382,16 +387,24 @@ impl Recorder for RecordWriter {
             event: EventKind::parse(note.event),
             call: CallFields {
                 id: note.call.into(),
-                catalogue: self.clean_name(catalogue),
+                catalogue: self.clean_name(catalogue.unwrap_or_default()),
                 name: self.clean_name(name),
                 ..CallFields::default()
             },
             detail: Some(detail),
             ..RecordEntry::default()
         };
-        let line = UnsignedLine::of(&entry).map_err(|err| err.to_string())?;
-        self.write(note.at, line, Durability::Written).map_err(|err| err.to_string())
+        let line = UnsignedLine::of(&entry).map_err(unprepared)?;
+        self.write(note.at, line, Durability::Written).map_err(unwritten)
     }
+}
+
+fn unprepared(err: io::Error) -> RecordError {
+    RecordError::new(RecordErrorKind::Unprepared, err.to_string())
+}
+
+fn unwritten(err: io::Error) -> RecordError {
+    RecordError::new(RecordErrorKind::Unwritten, err.to_string())
 }
 
 #[cfg(test)]
@@ -408,7 +421,7 @@ mod tests {
             at: "2025-11-04T12:34:56.789Z".parse().unwrap(),
             call: &CallId("01A".to_owned()),
             session: &SessionId("conv".to_owned()),
-            tool: "wink/read_file",
+            tool: &"wink/read_file".into(),
             moment: Moment::Asked { args, digest: "d".to_owned(), effect: Effect::Read },
         };
         recorder.record(&event, durability).unwrap();

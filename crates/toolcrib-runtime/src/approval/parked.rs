@@ -119,7 +119,7 @@ impl ApprovalAnswers {
     /// Records an answer.
     fn note(&self, pending: &PendingApproval, event: &str, by: &str, words: &str) {
         let detail = json!({"by": by, "words": words, "requester": pending.requester});
-        let (tool, call) = (pending.tool.as_str(), pending.id.as_str());
+        let (tool, call) = (Some(&pending.tool), pending.id.as_str());
         let at = self.clock.now();
         let note = Note { at, actor: "user", act: "approval", event, tool, call, detail };
         let _ = self.recorder.note(&note);

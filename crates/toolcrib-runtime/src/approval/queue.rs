@@ -138,7 +138,7 @@ impl ApprovalQueue {
         let time = SignedDuration::try_from(time).unwrap_or(SignedDuration::from_secs(120));
         PendingApproval {
             id: question.call.0.clone(),
-            tool: format!("{}/{}", question.catalogue, question.declaration.name),
+            tool: question.tool.clone(),
             args: question.args.clone(),
             digest: question.digest.clone(),
             workspace: question.root.clone(),

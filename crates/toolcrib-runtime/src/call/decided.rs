@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use toolcrib_core::policy::{Answer, Confirmation};
 use toolcrib_core::{
-    Decision, Durability, ErrorKind, Moment, Note, Permit, Prepared, ToolError, Verdict,
+    Decision, Durability, ErrorKind, Moment, Note, Permit, Prepared, ToolError, ToolName, Verdict,
 };
 
 use super::permitted::Permitted;
@@ -118,7 +118,7 @@ impl Decided {
                 actor: "user",
                 act: "grant",
                 event: "given",
-                tool: &scope.tool,
+                tool: Some(&scope.tool),
                 call: &scope.call.id.0,
                 detail: json!({
                     "by": who, "covers": wish.covers, "scope": wish.scope, "minutes": wish.minutes,
@@ -149,7 +149,7 @@ impl Decided {
 }
 
 /// Words an answer that is no yes.
-fn declined(tool: &str, decision: &Decision, answer: &Answer) -> ToolError {
+fn declined(tool: &ToolName, decision: &Decision, answer: &Answer) -> ToolError {
     match answer {
         Answer::Nobody => ToolError::new(
             ErrorKind::ApprovalNeeded,

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use toolcrib_core::catalogue::Failure;
 use toolcrib_core::toolset::Offer;
 use toolcrib_core::{
-    Call, Catalogue, Clock, Durability, ErrorKind, Moment, Outcome, Recorder, ToolError,
+    Call, Catalogue, Clock, Durability, ErrorKind, Moment, Outcome, Recorder, ToolError, ToolName,
 };
 
 use super::scope::{CallScope, event};
@@ -17,7 +17,7 @@ use crate::decide::quota::Charge;
 pub(crate) struct Ended<'a> {
     pub(crate) call: &'a Call,
     /// `catalogue/tool`, or the name as it was asked for.
-    pub(crate) tool: &'a str,
+    pub(crate) tool: &'a ToolName,
     /// The catalogue that forms the reply, if one is known.
     pub(crate) catalogue: Option<&'static Catalogue>,
     /// What the stages of the call shared, if its tool was found.
@@ -72,7 +72,7 @@ impl Ended<'_> {
         };
         Outcome {
             call: call.id.clone(),
-            tool: tool.to_owned(),
+            tool: tool.clone(),
             text,
             reply,
             error,
@@ -124,9 +124,9 @@ fn failure(
     error: &ToolError,
     elapsed: Duration,
 ) -> Value {
-    let name = call.tool.rsplit('/').next().unwrap_or(&call.tool);
     if let Some(catalogue) = catalogue {
-        return (catalogue.error_reply)(&Failure { tool: name, args: &call.args, error, elapsed });
+        let tool = call.tool.last_part();
+        return (catalogue.error_reply)(&Failure { tool, args: &call.args, error, elapsed });
     }
     let mut body = Map::new();
     body.insert("code".to_owned(), error.kind.as_str().into());

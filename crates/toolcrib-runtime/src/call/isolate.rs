@@ -125,18 +125,18 @@ fn cancelled() -> ToolError {
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use toolcrib_core::{Durability, Event, Note};
+    use toolcrib_core::{Durability, Event, Note, RecordError};
 
     /// Counts how often it is flushed.
     #[derive(Default)]
     struct Counter(AtomicUsize);
 
     impl Recorder for Counter {
-        fn record(&self, _: &Event<'_>, _: Durability) -> Result<(), String> {
+        fn record(&self, _: &Event<'_>, _: Durability) -> Result<(), RecordError> {
             Ok(())
         }
 
-        fn note(&self, _: &Note<'_>) -> Result<(), String> {
+        fn note(&self, _: &Note<'_>) -> Result<(), RecordError> {
             Ok(())
         }
 

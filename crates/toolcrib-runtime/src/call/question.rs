@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolcrib_core::canonical::Digest;
-use toolcrib_core::{CallId, Ctx, Decision, Declaration, Plan, ToolError};
+use toolcrib_core::{CallId, Ctx, Decision, Declaration, Plan, ToolError, ToolName};
 
 use super::scope::CallScope;
 use crate::decide::judge::Choice;
@@ -20,8 +20,8 @@ pub struct Question {
     pub digest: String,
     /// What an answer does not pin down, each in a sentence for people.
     pub unpinned: Vec<String>,
-    /// The catalogue.
-    pub catalogue: &'static str,
+    /// The full name of the tool.
+    pub tool: ToolName,
     /// The tool.
     pub declaration: &'static Declaration,
     /// The arguments, to the letter.
@@ -52,7 +52,7 @@ impl Question {
             call: scope.call.id.clone(),
             digest: pinned_digest(scope, proposal, &places),
             unpinned: unpinned(proposal, &scope.ctx),
-            catalogue: scope.offer.catalogue.name,
+            tool: scope.tool.clone(),
             declaration: scope.offer.tool.declaration(),
             args: scope.call.args.clone(),
             plan: proposal.plan.clone(),
@@ -75,7 +75,7 @@ pub(crate) fn pinned_digest(scope: &CallScope, proposal: &Proposal, places: &[St
     let named = contents(&proposal.named_files(), &scope.ctx);
     let edits: Vec<Value> = edits.collect();
     let all = json!([scope.call.args, places, edits, directory, named]);
-    Digest::of(&scope.tool, &all).to_string()
+    Digest::of(scope.tool.as_str(), &all).to_string()
 }
 
 /// Returns path, size and digest of each file that can be read.

@@ -6,7 +6,7 @@ use toolcrib_core::canonical::{self, Digest};
 use toolcrib_core::toolset::Offer;
 use toolcrib_core::{
     Call, Clock, Ctx, Decision, Durability, Effect, ErrorKind, Event, Moment, Recorder, Tier,
-    ToolError,
+    ToolError, ToolName,
 };
 
 use super::review::Review;
@@ -18,7 +18,7 @@ pub(crate) struct CallScope {
     pub(crate) call: Call,
     pub(crate) offer: Offer,
     /// `catalogue/tool`.
-    pub(crate) tool: String,
+    pub(crate) tool: ToolName,
     /// The names of the tool's arguments, in the order they are declared in.
     pub(crate) keys: Arc<[String]>,
     /// What a permit is bound to: tool and canonical arguments.
@@ -96,12 +96,12 @@ impl CallScope {
 pub(crate) fn record_asked(
     recorder: &dyn Recorder,
     clock: &dyn Clock,
-    tool: &str,
+    tool: &ToolName,
     call: &Call,
     effect: Effect,
 ) -> Digest {
     let args = canonical::text(&call.args);
-    let digest = Digest::of(tool, &call.args);
+    let digest = Digest::of(tool.as_str(), &call.args);
     let moment = Moment::Asked { args: &args, digest: digest.to_string(), effect };
     let _ = recorder.record(&event(clock, call, tool, moment), Durability::Buffered);
     digest
@@ -111,7 +111,7 @@ pub(crate) fn record_asked(
 pub(crate) fn event<'a>(
     clock: &dyn Clock,
     call: &'a Call,
-    tool: &'a str,
+    tool: &'a ToolName,
     moment: Moment<'a>,
 ) -> Event<'a> {
     Event { at: clock.now(), call: &call.id, session: call.conversation(), tool, moment }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use toolcrib_core::policy::without_detours;
 use toolcrib_core::program::{PrintsTo, path_words};
-use toolcrib_core::reading::{Reading, Step};
+use toolcrib_core::reading::{Reading, Step, Unproven, UnprovenKind};
 
 use super::path_cache::PathCache;
 
@@ -117,10 +117,15 @@ pub(crate) fn distrust_unknown_writers(
         keeps(&without_detours(word)) || keeps(&paths.resolve(&below(from, word)).path)
     });
     if let Some(word) = found {
-        reading.proven = Err(format!("it could write `{word}`, and a rule is about that"));
+        reading.proven = Err(evasion(format!("it could write `{word}`, and a rule is about that")));
     } else if let Some(why) = candidates.beyond.filter(|_| rules.restrict()) {
-        reading.proven = Err(format!("{why}, and a rule is about paths"));
+        reading.proven = Err(evasion(format!("{why}, and a rule is about paths")));
     }
+}
+
+/// Returns the reason of a command that could lead around a rule.
+fn evasion(message: String) -> Unproven {
+    Unproven::new(UnprovenKind::Evasion, message)
 }
 
 /// Returns every word of a command that could name a file.
@@ -161,7 +166,7 @@ pub(crate) fn distrust_moving_paths(reading: &mut Reading, rules: PathRules) {
     let unnamed = rules.restrict() && proven.steps.iter().any(|step| step.effects.writes_unnamed);
     let why = why.or(unnamed.then_some("it writes files that its words do not name"));
     if let Some(why) = why {
-        reading.proven = Err(format!("{why}, and a rule is about paths"));
+        reading.proven = Err(evasion(format!("{why}, and a rule is about paths")));
     }
 }
 
@@ -204,7 +209,7 @@ pub(crate) fn mentioned_paths(
         });
     }
     if let (true, Some(why), true) = (rules.restrict(), unknown, reading.proven.is_ok()) {
-        reading.proven = Err(why);
+        reading.proven = Err(evasion(why));
     }
     all
 }
@@ -249,7 +254,8 @@ pub(crate) fn resolve_redirects(reading: &mut Reading, from: &str, paths: &PathC
             }
         }
         if let Some(path) = outside {
-            reading.proven = Err(format!("it writes `{path}`, which is not in the workspace"));
+            let message = format!("it writes `{path}`, which is not in the workspace");
+            reading.proven = Err(Unproven::new(UnprovenKind::Redirect, message));
         }
     }
     let places = |named: &[String]| -> Vec<String> {

@@ -47,7 +47,7 @@ impl ConfirmationNeed {
         };
         let mut args = call.args.clone();
         let confirmed = args.as_object_mut().and_then(|args| args.shift_remove(CONFIRMED));
-        let key = format!("{} {}", call.session.0, Digest::of(&call.tool, &args));
+        let key = format!("{} {}", call.session.0, Digest::of(call.tool.as_str(), &args));
         let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
         if confirmed == Some(true.into()) && told.remove(&key) {
             return true;

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 use toolcrib_core::hosts::{hosts_in, hosts_named};
-use toolcrib_core::policy::grant::{self, Covers, Grant, Grants, Wish};
+use toolcrib_core::policy::grant::{self, Covers, Grant, GrantError, Grants, Wish};
 use toolcrib_core::policy::{Policy, Rule, Subject};
-use toolcrib_core::reading::{ReadShell, Step};
-use toolcrib_core::{Clock, Ctx, Decision, Plan, Tier, Verdict, canonical};
+use toolcrib_core::reading::{ReadShell, Step, Unproven, UnprovenKind};
+use toolcrib_core::{Clock, Ctx, Decision, Plan, Tier, ToolName, Verdict, canonical};
 
 use super::command_paths::{
     PathRules, distrust_moving_paths, distrust_unknown_writers, mentioned_paths, resolve_redirects,
@@ -25,7 +25,7 @@ use super::taint::Taint;
 pub type Choice = (Covers, Option<String>);
 
 /// The tools in quarantine, each with the reason.
-pub type Quarantine = Arc<RwLock<HashMap<String, String>>>;
+pub type Quarantine = Arc<RwLock<HashMap<ToolName, String>>>;
 
 /// Decides about calls.
 pub struct Judge {
@@ -44,7 +44,7 @@ pub struct Judge {
 /// Which tool is called, with what, by whom.
 pub(crate) struct CallFacts<'a> {
     pub(crate) call: &'a str,
-    pub(crate) tool: &'a str,
+    pub(crate) tool: &'a ToolName,
     pub(crate) tier: Tier,
     pub(crate) args: &'a Value,
     /// The names of the tool's arguments, in the order they are declared in.
@@ -202,12 +202,18 @@ impl Judge {
     }
 
     /// Stores a grant of what someone wished.
-    pub(crate) fn grant(&self, tool: &str, by: &str, wish: &Wish, ctx: &Ctx) -> Result<(), String> {
+    pub(crate) fn grant(
+        &self,
+        tool: &ToolName,
+        by: &str,
+        wish: &Wish,
+        ctx: &Ctx,
+    ) -> Result<(), GrantError> {
         let now = ctx.clock.now();
         let minutes = |minutes: u32| now.checked_add(jiff::Span::new().minutes(minutes)).ok();
         let grant = Grant {
             id: ctx.call.0.clone(),
-            tool_name: tool.to_owned(),
+            tool_name: tool.clone(),
             param_pattern: wish.covers.text(),
             description: format!("always, said {by}"),
             created_at: now,
@@ -245,7 +251,7 @@ impl Judge {
             Covers::Argv(_) | Covers::Path(_) => true,
         };
         let grants = grants.iter().filter(|grant| grant.holds(now, facts.session, &root));
-        let grants = grants.filter(|grant| grant.tool_name == facts.tool).filter(is_same);
+        let grants = grants.filter(|grant| grant.tool_name == *facts.tool).filter(is_same);
         grants.filter_map(Grant::rule).collect()
     }
 
@@ -296,7 +302,9 @@ impl Judge {
         {
             match hosts_named(reading) {
                 Ok(named) => hosts.extend(named),
-                Err(why) if reading.proven.is_ok() => reading.proven = Err(why.to_string()),
+                Err(why) if reading.proven.is_ok() => {
+                    reading.proven = Err(Unproven::new(UnprovenKind::Evasion, why.to_string()));
+                }
                 Err(_) => {}
             }
         }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use toolcrib_core::command::Shell;
-use toolcrib_core::reading::{ReadShell, Reading};
+use toolcrib_core::reading::{ReadShell, Reading, Unproven, UnprovenKind};
 use toolcrib_core::{Files, Plan, ToolError};
 
 use super::command_paths::{Candidates, below, directories, words_of};
@@ -113,7 +113,7 @@ fn read_command(plan: &Plan, shell: &dyn ReadShell) -> Option<Reading> {
             // Even within quotes, shells differ in how they read these.
             if reading.proven.is_ok() && command.text.contains(['\\', '!', '\n']) {
                 let why = "a backslash, `!` or line break, which not all shells read alike";
-                reading.proven = Err(why.to_owned());
+                reading.proven = Err(Unproven::new(UnprovenKind::Language, why));
             }
             reading
         }

@@ -5,8 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use toolcrib_core::Decision;
 use toolcrib_core::command::TaskSpent;
+use toolcrib_core::{Decision, ToolName};
 
 use super::sessions::Sessions;
 
@@ -36,7 +36,13 @@ impl QuotaLimits {
 pub trait UserQuota: Send + Sync {
     /// Counts a call of a tool, or returns why it may not run. `running` is how long unfinished tasks have run:
     /// what they took is counted at their end. `planned` is how many bytes the call would write, as far as known.
-    fn count(&self, tool: &str, now: Timestamp, running: Duration, planned: u64) -> Option<String>;
+    fn count(
+        &self,
+        tool: &ToolName,
+        now: Timestamp,
+        running: Duration,
+        planned: u64,
+    ) -> Option<String>;
 
     /// Counts what a call wrote and how long it ran.
     fn spend(&self, bytes: u64, time: Duration, now: Timestamp);
@@ -47,7 +53,7 @@ pub trait UserQuota: Send + Sync {
 pub(crate) struct Quota {
     limits: QuotaLimits,
     /// By session and tool.
-    spent: Mutex<Sessions<HashMap<String, Spent>>>,
+    spent: Mutex<Sessions<HashMap<ToolName, Spent>>>,
     /// What calls under way are going to write, by call.
     reserved: Mutex<HashMap<String, Reservation>>,
 }
@@ -55,7 +61,7 @@ pub(crate) struct Quota {
 /// What a call is going to write.
 struct Reservation {
     session: String,
-    tool: String,
+    tool: ToolName,
     bytes: u64,
 }
 
@@ -64,7 +70,7 @@ struct Reservation {
 pub(crate) struct Charge<'a> {
     pub(crate) call: &'a str,
     pub(crate) session: &'a str,
-    pub(crate) tool: &'a str,
+    pub(crate) tool: &'a ToolName,
     /// How many bytes it would write, as far as known.
     pub(crate) planned: u64,
 }
@@ -103,7 +109,7 @@ impl Quota {
             return Some(Decision::deny(why.clone(), why));
         }
         let Charge { call, session, tool, planned } = charge;
-        let (session, tool) = (session.to_owned(), tool.to_owned());
+        let (session, tool) = (session.to_owned(), tool.clone());
         reserved.insert(call.to_owned(), Reservation { session, tool, bytes: planned });
         None
     }
@@ -122,7 +128,7 @@ impl Quota {
         }
         self.release(charge.call);
         let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
-        let by_tool = spent.entry(charge.session, now).entry(charge.tool.to_owned()).or_default();
+        let by_tool = spent.entry(charge.session, now).entry(charge.tool.clone()).or_default();
         *by_tool = by_tool.and(bytes, time);
     }
 
@@ -193,7 +199,7 @@ impl Quota {
 mod tests {
     use super::*;
 
-    fn of<'a>(session: &'a str, tool: &'a str, planned: u64) -> Charge<'a> {
+    fn of<'a>(session: &'a str, tool: &'a ToolName, planned: u64) -> Charge<'a> {
         Charge { call: "c", session, tool, planned }
     }
 
@@ -205,15 +211,16 @@ mod tests {
             ..QuotaLimits::default()
         };
         let quota = Quota::new(limits);
-        let is_refused = |session: &str| quota.reserve(of(session, "t", 0), Vec::new).is_some();
+        let is_refused =
+            |session: &str| quota.reserve(of(session, &"t".into(), 0), Vec::new).is_some();
         assert!(!is_refused("a"));
-        quota.spend(of("a", "t", 0), 99, Duration::from_secs(1), Duration::ZERO);
+        quota.spend(of("a", &"t".into(), 0), 99, Duration::from_secs(1), Duration::ZERO);
         assert!(!is_refused("a"));
-        let more = |planned: u64| quota.reserve(of("a", "t", planned), Vec::new);
+        let more = |planned: u64| quota.reserve(of("a", &"t".into(), planned), Vec::new);
         assert!(more(1).is_none() && more(2).unwrap().rule.contains("would write 2 more"));
-        quota.spend(of("a", "u", 0), 1, Duration::ZERO, Duration::ZERO);
+        quota.spend(of("a", &"u".into(), 0), 1, Duration::ZERO, Duration::ZERO);
         assert!(is_refused("a") && !is_refused("b"));
-        quota.spend(of("b", "u", 0), 0, Duration::from_secs(10), Duration::ZERO);
+        quota.spend(of("b", &"u".into(), 0), 0, Duration::from_secs(10), Duration::ZERO);
         assert!(is_refused("b"));
     }
 
@@ -221,13 +228,17 @@ mod tests {
     fn what_calls_under_way_will_write_counts_until_they_have() {
         let quota = Quota::new(QuotaLimits { session_bytes: Some(100), ..QuotaLimits::default() });
         let count = |call: &str, planned: u64| {
-            let counted = Charge { call, ..of("a", "t", planned) };
-            quota.reserve(counted, Vec::new).is_none()
+            quota.reserve(Charge { call, ..of("a", &"t".into(), planned) }, Vec::new).is_none()
         };
         assert!(count("one", 60) && count("one", 60), "looked at twice, it counts once");
         assert!(!count("two", 60) && count("two", 40) && !count("three", 1));
         // The first failed, and wrote nothing.
-        quota.spend(Charge { call: "one", ..of("a", "t", 0) }, 0, Duration::ZERO, Duration::ZERO);
+        quota.spend(
+            Charge { call: "one", ..of("a", &"t".into(), 0) },
+            0,
+            Duration::ZERO,
+            Duration::ZERO,
+        );
         assert!(count("three", 60) && !count("four", 1));
     }
 
@@ -241,17 +252,17 @@ mod tests {
         let quota = Quota::new(limits);
         let task = |tool: &str, seconds: u64, bytes: u64| TaskSpent {
             session: "a".to_owned(),
-            tool: tool.to_owned(),
+            tool: tool.into(),
             time: Duration::from_secs(seconds),
             bytes,
             runs: false,
         };
         let refused = |session: &str, tool: &str, tasks: Vec<TaskSpent>| {
-            let refused = quota.reserve(of(session, tool, 0), || tasks);
+            let refused = quota.reserve(of(session, &tool.into(), 0), || tasks);
             refused.map_or(String::new(), |decision| decision.rule)
         };
-        quota.spend(of("a", "t", 0), 60, Duration::from_secs(6), Duration::ZERO);
-        quota.spend(of("a", "u", 0), 60, Duration::from_secs(6), Duration::ZERO);
+        quota.spend(of("a", &"t".into(), 0), 60, Duration::from_secs(6), Duration::ZERO);
+        quota.spend(of("a", &"u".into(), 0), 60, Duration::from_secs(6), Duration::ZERO);
         assert_eq!(refused("a", "t", Vec::new()), "");
         assert_eq!(refused("a", "t", vec![task("u", 99, 99)]), "");
         assert!(refused("a", "t", vec![task("t", 0, 40)]).contains("written 100 by `t`"));

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use toolcrib_core::Decision;
+use toolcrib_core::{Decision, ToolName};
 
 /// The sliding window that calls are counted in.
 const RATE_WINDOW: Duration = Duration::from_mins(1);
@@ -23,7 +23,7 @@ pub(crate) struct RateLimit {
 /// When each session called each tool, on the clock that never goes back.
 #[derive(Default)]
 struct Windows {
-    times: HashMap<(String, String), VecDeque<Duration>>,
+    times: HashMap<(String, ToolName), VecDeque<Duration>>,
     /// How many windows there were after the last sweep.
     swept: usize,
 }
@@ -34,11 +34,11 @@ impl RateLimit {
     }
 
     /// Counts a call. Returns a refusal instead if there were too many; refused calls do not count.
-    pub(crate) fn count(&self, session: &str, tool: &str, now: Duration) -> Option<Decision> {
+    pub(crate) fn count(&self, session: &str, tool: &ToolName, now: Duration) -> Option<Decision> {
         let most = self.most?;
         let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
         windows.sweep(now);
-        let times = windows.times.entry((session.to_owned(), tool.to_owned())).or_default();
+        let times = windows.times.entry((session.to_owned(), tool.clone())).or_default();
         while times.front().is_some_and(|first| is_past(*first, now)) {
             times.pop_front();
         }
@@ -79,17 +79,17 @@ mod tests {
     fn calls_are_counted_by_session_tool_and_minute() {
         let limit = RateLimit::new(Some(2));
         let at = Duration::from_secs;
-        assert!(limit.count("a", "t", at(0)).is_none());
-        assert!(limit.count("a", "t", at(1)).is_none());
-        let refused = limit.count("a", "t", at(2)).unwrap();
+        assert!(limit.count("a", &"t".into(), at(0)).is_none());
+        assert!(limit.count("a", &"t".into(), at(1)).is_none());
+        let refused = limit.count("a", &"t".into(), at(2)).unwrap();
         assert_eq!(refused.verdict(), Verdict::Deny);
         assert!(refused.rule.contains("2 calls a minute, free in 59 s"), "{}", refused.rule);
-        assert!(limit.count("b", "t", at(2)).is_none(), "another session");
-        assert!(limit.count("a", "u", at(2)).is_none(), "another tool");
-        assert!(limit.count("a", "t", at(60)).is_none(), "the first is a minute ago");
-        assert!(limit.count("a", "t", at(60)).is_some());
+        assert!(limit.count("b", &"t".into(), at(2)).is_none(), "another session");
+        assert!(limit.count("a", &"u".into(), at(2)).is_none(), "another tool");
+        assert!(limit.count("a", &"t".into(), at(60)).is_none(), "the first is a minute ago");
+        assert!(limit.count("a", &"t".into(), at(60)).is_some());
         let free = RateLimit::new(None);
-        assert!((0..1000).all(|_| free.count("a", "t", at(0)).is_none()));
+        assert!((0..1000).all(|_| free.count("a", &"t".into(), at(0)).is_none()));
     }
 
     #[test]
@@ -97,10 +97,13 @@ mod tests {
         let limit = RateLimit::new(Some(1));
         let at = |number: usize| Duration::from_secs(number as u64);
         for number in 0..10 * SWEEP_EVERY {
-            assert!(limit.count(&number.to_string(), "t", at(number)).is_none());
+            assert!(limit.count(&number.to_string(), &"t".into(), at(number)).is_none());
         }
         assert!(limit.windows.lock().unwrap().times.len() < 3 * SWEEP_EVERY);
         let last = 10 * SWEEP_EVERY - 1;
-        assert!(limit.count(&last.to_string(), "t", at(last)).is_some(), "a recent call counts");
+        assert!(
+            limit.count(&last.to_string(), &"t".into(), at(last)).is_some(),
+            "a recent call counts"
+        );
     }
 }

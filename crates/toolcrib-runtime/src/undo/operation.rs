@@ -5,7 +5,7 @@ use toolcrib_core::canonical::{self, Digest};
 use toolcrib_core::change::{Restore, UndoLog, UndoneCall};
 use toolcrib_core::{
     Call, CallId, Clock, Durability, Effect, ErrorKind, Moment, Recorder, SessionId, ToolError,
-    Usage,
+    ToolName, Usage,
 };
 
 use super::plan::{Restored, UndoAction, UndoScope, restore_call};
@@ -21,7 +21,7 @@ pub trait RestoreAreas {
         &self,
         roots: &[String],
         undo: &CallId,
-        tool: &str,
+        tool: &ToolName,
     ) -> Result<Box<dyn Restore>, ToolError>;
 
     /// Returns whether the record knows a call.
@@ -55,15 +55,15 @@ impl Undo<'_> {
             id: id.clone(),
             session,
             conversation: None,
-            tool: UNDO_TOOL.to_owned(),
+            tool: UNDO_TOOL.into(),
             args: json!({"call": wanted, "force": scope == UndoScope::Everything}),
         };
-        self.recorded(&call, || self.restore(id, &CallId(wanted.to_owned()), scope))
+        self.recorded(&call, || self.restore(&call, &CallId(wanted.to_owned()), scope))
     }
 
     fn restore(
         &self,
-        id: &CallId,
+        undo: &Call,
         wanted: &CallId,
         scope: UndoScope,
     ) -> Result<Vec<Restored>, ToolError> {
@@ -80,13 +80,13 @@ impl Undo<'_> {
         if roots.is_empty() {
             return Err(self.not_undoable(wanted));
         }
-        let area = self.areas.open(&roots, id, UNDO_TOOL)?;
+        let area = self.areas.open(&roots, &undo.id, &undo.tool)?;
         let restored = restore_call(&changes, wanted, scope, &*area, self.log);
-        let restored = restored.map_err(|err| self.roll_back(err, id, &roots, &*area))?;
+        let restored = restored.map_err(|err| self.roll_back(err, undo, &roots, &*area))?;
         if restored.iter().all(|one| one.action == UndoAction::Unchanged) {
             return Ok(restored);
         }
-        let undone = UndoneCall { call: wanted.clone(), by: id.clone() };
+        let undone = UndoneCall { call: wanted.clone(), by: undo.id.clone() };
         self.log.record_undo(&undone).map_err(|err| {
             let message = format!("undone, but not noted in the journal: {err}");
             ToolError::new(ErrorKind::Io, message)
@@ -98,7 +98,7 @@ impl Undo<'_> {
     fn roll_back(
         &self,
         err: ToolError,
-        id: &CallId,
+        undo: &Call,
         roots: &[String],
         area: &dyn Restore,
     ) -> ToolError {
@@ -106,7 +106,8 @@ impl Undo<'_> {
         if done.is_empty() {
             return err;
         }
-        let again = self.areas.open(roots, id, UNDO_TOOL);
+        let id = &undo.id;
+        let again = self.areas.open(roots, id, &undo.tool);
         let rolled_back = again
             .and_then(|again| restore_call(&done, id, UndoScope::Unchanged, &*again, self.log));
         if rolled_back.is_ok() {
@@ -136,7 +137,7 @@ impl Undo<'_> {
     ) -> Result<Vec<Restored>, ToolError> {
         let start = self.clock.elapsed();
         let record = |moment: Moment<'_>, durability: Durability| {
-            let event = event(self.clock, call, UNDO_TOOL, moment);
+            let event = event(self.clock, call, &call.tool, moment);
             self.recorder.record(&event, durability).map_err(|reason| {
                 ToolError::new(ErrorKind::Unrecorded, format!("not recorded: {reason}"))
             })

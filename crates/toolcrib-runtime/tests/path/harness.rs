@@ -9,9 +9,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toolcrib_core::capability;
 use toolcrib_core::capability::{EditFn, WriteMode, Written};
-use toolcrib_core::catalogue::{CatalogueSettings, RenderedError, Rendering};
+use toolcrib_core::catalogue::{CallKey, CatalogueSettings, RenderedError, Rendering};
 use toolcrib_core::command::{self, CommandRequest, Shell};
-use toolcrib_core::policy::grant::{Grant, Grants};
+use toolcrib_core::policy::grant::{Grant, GrantError, GrantErrorKind, Grants};
 use toolcrib_core::policy::{Answer, Policy};
 use toolcrib_core::reading::{ReadShell, Reading};
 use toolcrib_core::search::{Found, FoundPaths, Glob, Grep, Pattern, Scope, Search};
@@ -19,7 +19,8 @@ use toolcrib_core::tool::ProposedCommand;
 use toolcrib_core::{
     Call, CallId, Cancel, Catalogue, Change, Clock, Commands, Content, Ctx, Declaration,
     Durability, Effect, ErrorKind, Event, Files, Limits, Listing, Meta, Meter, Mode, Moment, Note,
-    Outcome, Plan, Recorder, SessionId, Tier, Tool, ToolError, ToolSettings, Toolset, Tree, Usage,
+    Outcome, Plan, RecordError, RecordErrorKind, Recorder, SessionId, Tier, Tool, ToolError,
+    ToolName, ToolSettings, Toolset, Tree, Usage,
 };
 use toolcrib_runtime::{AlwaysYes, AnswerFuture, Approver, Judge, Question, Runtime, World};
 
@@ -110,7 +111,7 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     name: "wild",
     about: "Tools that misbehave",
     tools: &[&Wild(&PURE), &Wild(&READS), &Wild(&WRITES), &Wild(&BLOCKED)],
-    call_keys: &["sessionId"],
+    call_keys: &[("talk", CallKey::Conversation), ("number", CallKey::Ignored)],
     source_hashes: &[],
     settings: CatalogueSettings::NONE,
     reply: |_, reply, _| json!({"ok": reply}),
@@ -255,7 +256,7 @@ impl Commands for Nowhere {
 }
 
 impl World for Nowhere {
-    fn enter(&self, _: &str, _: &str, call: &Call, cancel: &Cancel) -> Ctx {
+    fn enter(&self, _: &ToolName, call: &Call, cancel: &Cancel) -> Ctx {
         Ctx {
             call: call.id.clone(),
             files: Arc::new(Self),
@@ -282,13 +283,13 @@ pub(crate) struct Memory {
 impl Recorder for Memory {
     fn flush(&self) {}
 
-    fn note(&self, _: &Note<'_>) -> Result<(), String> {
+    fn note(&self, _: &Note<'_>) -> Result<(), RecordError> {
         Ok(())
     }
 
-    fn record(&self, event: &Event<'_>, durability: Durability) -> Result<(), String> {
+    fn record(&self, event: &Event<'_>, durability: Durability) -> Result<(), RecordError> {
         if self.is_full {
-            return Err("disk full".to_owned());
+            return Err(RecordError::new(RecordErrorKind::Unwritten, "disk full"));
         }
         let line = match &event.moment {
             Moment::Asked { .. } => format!("{} asked in {}", event.tool, event.session),
@@ -322,12 +323,12 @@ impl ReadShell for Unread {
 pub(crate) struct NoGrants;
 
 impl Grants for NoGrants {
-    fn current(&self) -> Result<Vec<Grant>, String> {
+    fn current(&self) -> Result<Vec<Grant>, GrantError> {
         Ok(Vec::new())
     }
 
-    fn add(&self, _: Grant) -> Result<(), String> {
-        Err("nothing is granted here".to_owned())
+    fn add(&self, _: Grant) -> Result<(), GrantError> {
+        Err(GrantError::new(GrantErrorKind::Io, "nothing is granted here"))
     }
 
     fn used(&self, _: &str, _: jiff::Timestamp) {}
@@ -378,7 +379,7 @@ impl Bench {
             id: CallId("call".to_owned()),
             session: SessionId("session".to_owned()),
             conversation: None,
-            tool: tool.to_owned(),
+            tool: tool.into(),
             args,
         };
         let outcome = events.block_on(self.runtime.call(call, cancel));

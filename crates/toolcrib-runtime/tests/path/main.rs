@@ -5,6 +5,7 @@
 #![expect(clippy::disallowed_methods, reason = "deadlines are measured from outside")]
 
 mod harness;
+mod replay;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -93,7 +94,7 @@ fn without_a_yes_nothing_is_entered() {
 #[test]
 fn every_call_is_on_the_record_from_asked_to_ended() {
     let bench = yes();
-    bench.call("wild/writes", json!({"act": "fine", "sessionId": "theirs"}));
+    bench.call("wild/writes", json!({"act": "fine", "talk": "theirs", "number": "1"}));
     bench.call("wild/pure", json!({"act": "nonsense"}));
     bench.call("wild/nope", json!({}));
     let expect = [
@@ -130,7 +131,7 @@ fn a_preview_decides_and_does_not_enter() {
         id: CallId("call".to_owned()),
         session: SessionId("session".to_owned()),
         conversation: None,
-        tool: tool.to_owned(),
+        tool: tool.into(),
         args: json!({"act": "panic_in_run"}),
     };
     let preview = events.block_on(bench.runtime.preview(call("wild/writes"), Cancel::default()));

@@ -182,7 +182,7 @@ fn details(
     let mut lines = vec![format!("{} {}", pending.id, status.as_str())];
     let mut add =
         |name: &str, text: &str| lines.push(format!("  {name:<11}{}", escape::line(text)));
-    add("tool:", &pending.tool);
+    add("tool:", pending.tool.as_str());
     for (key, value) in pending.args.as_object().into_iter().flatten() {
         let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         add(&format!("{key}:"), &shown);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use toolcrib_core::escape;
+use toolcrib_core::{ToolName, escape};
 use toolcrib_ledger::{
     CallFilter, CallHistory, CallOutcome, EventKind, Problem, RecordEntry, RecordReader,
     RecordTail, Redactor, StateFolder, TailLine, VerifyReport, export_calls, export_lines,
@@ -118,7 +118,7 @@ fn call_filter(args: &CallFilterArgs) -> Result<CallFilter, CliError> {
     Ok(CallFilter {
         since: time(&args.since)?,
         until: time(&args.until)?,
-        tool: args.tool.clone(),
+        tool: args.tool.as_deref().map(ToolName::from),
         actor: args.actor.clone(),
         outcome: CallOutcome::ALL.into_iter().find(|known| Some(known.as_str()) == outcome),
         text: args.text.clone(),
@@ -206,12 +206,12 @@ fn one_line(terminal: Terminal, entry: &RecordEntry<'_>) -> String {
         _ => Paint::Dim,
     };
     let tool = entry.tool();
-    let tool = if tool.is_empty() { entry.act.as_str().to_owned() } else { tool };
+    let tool = if tool.is_empty() { entry.act.as_str() } else { tool.as_str() };
     format!(
         "{}  {}  {:<24}  {}{more}",
         terminal.paint(Paint::Dim, &format!("{:.3}", entry.at)),
         terminal.paint(paint, &format!("{:<10}", escape::line(entry.event.as_str()))),
-        escape::line(&tool),
+        escape::line(tool),
         &detail[..cut]
     )
 }
@@ -239,7 +239,7 @@ fn search_line(terminal: Terminal, call: &CallHistory) -> String {
         "{}  {:.0}  {:<28}  {}  {:>9}  {}",
         escape::line(call.id()),
         call.at(),
-        escape::line(&call.tool()),
+        escape::line(call.tool().as_str()),
         terminal.paint(call_history::colour(outcome), &format!("{:<7}", outcome.as_str())),
         took.map_or_else(|| "-".to_owned(), |took| format!("{took:.1} ms")),
         &args[..cut]

@@ -7,7 +7,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, mpsc};
-use toolcrib_core::{Call, Cancel, ErrorKind, Outcome, SessionId, ToolError, json as strict_json};
+use toolcrib_core::{
+    Call, Cancel, ErrorKind, Outcome, SessionId, ToolError, ToolName, json as strict_json,
+};
 use toolcrib_runtime::Runtime;
 
 use super::approver::approver;
@@ -24,7 +26,7 @@ use crate::wiring::session;
 struct BatchLine {
     /// The id as JSON, in the caller's own spelling.
     id: String,
-    tool: String,
+    tool: ToolName,
     /// The arguments, or why they cannot be read.
     args: Result<Value, ToolError>,
 }
@@ -35,7 +37,7 @@ struct BatchLine {
 struct CallParams<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
-    tool: String,
+    tool: ToolName,
     #[serde(borrow)]
     args: Option<&'a RawValue>,
 }
@@ -226,7 +228,7 @@ fn unreadable(bytes: &[u8], error: ToolError) -> BatchLine {
     let value: Value = serde_json::from_slice(bytes).unwrap_or_default();
     BatchLine {
         id: value["id"].to_string(),
-        tool: value["tool"].as_str().unwrap_or_default().to_owned(),
+        tool: value["tool"].as_str().unwrap_or_default().into(),
         args: Err(error),
     }
 }

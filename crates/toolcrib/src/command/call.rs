@@ -3,7 +3,9 @@
 use std::io::Read;
 
 use serde_json::{Map, Value, json};
-use toolcrib_core::{Call, Cancel, ErrorKind, Outcome, ToolError, json as strict_json};
+use toolcrib_core::{
+    Call, Cancel, ErrorKind, Outcome, RecordError, ToolError, json as strict_json,
+};
 use toolcrib_runtime::Preview;
 
 use super::approver::approver;
@@ -26,7 +28,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Resul
         id: toolcrib_ledger::new_call_id(),
         session: session(),
         conversation: None,
-        tool: args.tool.clone().unwrap_or_default(),
+        tool: args.tool.as_deref().unwrap_or_default().into(),
         args: Value::Null,
     };
     match arguments(&args.args) {
@@ -102,7 +104,7 @@ fn show_preview(
 }
 
 /// Returns the warning that a call could not be recorded.
-pub(super) fn unrecorded(reason: &str) -> String {
+pub(super) fn unrecorded(reason: &RecordError) -> String {
     format!(
         "the record cannot be written: {reason}; until it can, calls that change something are \
          refused, and calls that only read run unrecorded"

@@ -102,7 +102,7 @@ pub(super) fn describe(terminal: Terminal, history: &CallHistory) -> String {
     let mut text = format!(
         "{} {} {}\n",
         terminal.paint(Paint::Strong, history.id()),
-        escape::line(&history.tool()),
+        escape::line(history.tool().as_str()),
         terminal.paint(colour(outcome), outcome.as_str())
     );
     for entry in &history.entries {

@@ -1,15 +1,13 @@
 //! Error codes in statistics, as a tool's contract names them.
 
 use serde_json::Value;
-use toolcrib_core::ErrorKind;
+use toolcrib_core::{ErrorKind, ToolName};
 use toolcrib_tools::CATALOGUES;
 
 /// Replaces our error codes in the statistics of a tool by those of the tool's contract. Statistics of
 /// a catalogue whose contract has no such codes stay as they are.
-pub(super) fn in_contract(tool: &str, stats: &mut Value) {
-    let catalogue = tool
-        .split_once('/')
-        .and_then(|(catalogue, _)| CATALOGUES.iter().find(|it| it.name == catalogue));
+pub(super) fn in_contract(tool: &ToolName, stats: &mut Value) {
+    let catalogue = tool.catalogue().and_then(|name| CATALOGUES.iter().find(|it| it.name == name));
     let Some(contract_code) = catalogue.and_then(|catalogue| catalogue.error_code) else { return };
     let code = |ours: &str| {
         let kind = ErrorKind::ALL.iter().find(|kind| kind.as_str() == ours);

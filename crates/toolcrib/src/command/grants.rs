@@ -39,11 +39,11 @@ pub(super) fn run(
                     actor: "user",
                     act: Act::Grant.as_str(),
                     event: EventKind::Revoked.as_str(),
-                    tool: "",
+                    tool: None,
                     call: "",
                     detail: json!({"id": id, "by": format!("user {}", rustix::process::getuid().as_raw())}),
                 };
-                crib.recorder.note(&note).map_err(CliError::usage)?;
+                crib.recorder.note(&note).map_err(|err| CliError::usage(err.to_string()))?;
                 print_lines(&[format!("Revoked: {}", escape::line(id))]);
                 return Ok(Exit::Done);
             }
@@ -73,7 +73,7 @@ fn describe(grant: &Grant, now: Timestamp) -> String {
     format!(
         "{}  {}  {}\n    {scope}, {until}; by {} at {:.0}; {used}",
         escape::line(&grant.id),
-        escape::line(&grant.tool_name),
+        escape::line(grant.tool_name.as_str()),
         // The text is made from what the grant covers; a comment in the file could say something else.
         escape::line(&grant.covers.text()),
         escape::line(&grant.by),

@@ -19,7 +19,7 @@ use crate::terminal::print;
 pub(super) fn completions(shell: Shell) -> Exit {
     let toolset = Toolset::everything(CATALOGUES);
     let names: Vec<String> =
-        toolset.offers().iter().map(toolcrib_core::toolset::Offer::full_name).collect();
+        toolset.offers().iter().map(|offer| offer.full_name().to_string()).collect();
     let mut command = cli::command()
         .mut_subcommand("call", |call| {
             let names = names.clone();
@@ -34,7 +34,7 @@ pub(super) fn completions(shell: Shell) -> Exit {
     if shell == Shell::Fish {
         // For this shell, the generator leaves out the values of positional arguments.
         let names: Vec<String> =
-            toolset.offers().iter().map(toolcrib_core::toolset::Offer::full_name).collect();
+            toolset.offers().iter().map(|offer| offer.full_name().to_string()).collect();
         let _ = writeln!(
             script,
             "complete -c toolcrib -n \"__fish_seen_subcommand_from call tools\" -f -a \"{}\"",

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolcrib_core::policy::{Confirmation, Layer, Policy, Rule, RuleEffect, Source, rules_in};
 use toolcrib_core::{Call, Cancel, Verdict, escape};
-use toolcrib_ledger::{RecordedCall, recorded_calls};
-use toolcrib_runtime::{Nobody, Preview};
+use toolcrib_ledger::recorded_calls;
+use toolcrib_runtime::{ChangedDecision, Nobody, Preview, Replay};
 use toolcrib_shell::BashReader;
 
 use super::call::arguments;
@@ -49,7 +49,7 @@ pub(super) fn explain(
         id: toolcrib_ledger::new_call_id(),
         session: session(),
         conversation: None,
-        tool: tool.to_owned(),
+        tool: tool.into(),
         args: Value::Null,
     };
     let explained = match arguments(words) {
@@ -180,55 +180,21 @@ fn replay(
     let span = jiff::SignedDuration::from_hours(i64::from(days) * 24);
     let since = crib.clock.now().checked_sub(span).unwrap_or(jiff::Timestamp::MIN);
     let (calls, unread) = recorded_calls(&crib.state, since)?;
-    let (mut same, mut unknown, mut changed) = (0, unread, Vec::new());
-    for call in calls {
-        let (Some(args), Some(before)) = (call.args.clone(), call.verdict) else {
-            unknown += 1;
-            continue;
-        };
-        let again = Call {
-            id: toolcrib_core::CallId(call.id.clone()),
-            session: session(),
-            conversation: None,
-            tool: call.tool.clone(),
-            args,
-        };
-        match block_on(runtime.explain(again, Cancel::default()))? {
-            Ok(preview) if preview.decision.verdict().as_str() == before => same += 1,
-            Ok(preview) => changed.push((call, before, preview.decision)),
-            Err(_) => unknown += 1,
-        }
-    }
+    let Replay { same, unknown, changed } = block_on(Replay::run(&runtime, &session(), calls))?;
+    // A line that cannot be parsed is a call that cannot be decided again.
+    let unknown = unknown + unread;
     if format == Format::Json {
         let changed: Vec<Value> = changed
             .iter()
-            .map(|(call, before, now)| {
-                json!({"call": call.id, "tool": call.tool, "args": call.args, "was": before,
+            .map(|ChangedDecision { call, before, now }| {
+                json!({"call": call.id, "tool": call.tool, "args": call.args, "was": before.as_str(),
                     "would_be": now.verdict().as_str(), "rule": now.rule})
             })
             .collect();
         print_json(&json!({"same": same, "unknown": unknown, "changed": changed}).to_string());
         return Ok(Exit::Done);
     }
-    let line = |(call, before, now): &(RecordedCall, &str, toolcrib_core::Decision)| {
-        let args: String = call
-            .args
-            .as_ref()
-            .map(ToString::to_string)
-            .unwrap_or_default()
-            .chars()
-            .take(100)
-            .collect();
-        format!(
-            "{:.0}  {}  {before} -> {}  {}\n    {}",
-            call.at,
-            call.tool,
-            now.verdict().as_str(),
-            now.rule,
-            escape::line(&args)
-        )
-    };
-    let mut lines: Vec<String> = changed.iter().map(line).collect();
+    let mut lines: Vec<String> = changed.iter().map(changed_line).collect();
     lines.push(format!(
         "{} calls would be decided differently, {same} the same; {unknown} cannot be decided again, because the record \
          does not have all of their arguments",
@@ -236,4 +202,19 @@ fn replay(
     ));
     print_lines(&lines);
     Ok(Exit::Done)
+}
+
+/// Returns a call that would be decided differently, in two lines.
+fn changed_line(ChangedDecision { call, before, now }: &ChangedDecision) -> String {
+    let args = call.args.as_ref().map(ToString::to_string).unwrap_or_default();
+    let args: String = args.chars().take(100).collect();
+    format!(
+        "{:.0}  {}  {} -> {}  {}\n    {}",
+        call.at,
+        call.tool,
+        before.as_str(),
+        now.verdict().as_str(),
+        now.rule,
+        escape::line(&args)
+    )
 }

@@ -304,7 +304,7 @@ impl Dialog {
             "3" => (None, "until revoked"),
             _ => return None,
         };
-        let tool = format!("{}/{}", question.catalogue, question.declaration.name);
+        let tool = &question.tool;
         let rule = escape::line(&covers.text()).into_owned();
         show(&format!(
             "\nThis grant will be stored, {place}, {time}:\n  tool = \"{tool}\"\n  {rule}\nStore it and run the call? (y/n): "

@@ -6,7 +6,7 @@ use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 use toolcrib_core::catalogue::{RenderedError, Rendering};
 use toolcrib_core::change::UndoLog;
-use toolcrib_core::{Catalogue, Change, ChangeKind, Outcome, Verdict, escape};
+use toolcrib_core::{Catalogue, Change, ChangeKind, Outcome, ToolName, Verdict, escape};
 use toolcrib_ledger::{Journal, Redactor};
 use toolcrib_runtime::Preview;
 
@@ -72,7 +72,7 @@ pub(super) fn outcome(terminal: Terminal, crib: &Crib, outcome: &Outcome) {
 }
 
 /// Returns the reply of a successful call as text.
-fn success(terminal: Terminal, tool: &str, rendering: Rendering<'_>) -> String {
+fn success(terminal: Terminal, tool: &ToolName, rendering: Rendering<'_>) -> String {
     match rendering {
         Rendering::Content { text, .. } => content(text),
         Rendering::Message(text) => message(terminal, text),
@@ -117,7 +117,7 @@ fn message(terminal: Terminal, text: &str) -> String {
 
 /// Returns the fields of a reply below the tool's name, behind a mark that tells whether the command
 /// succeeded.
-fn fields(terminal: Terminal, tool: &str, data: &Value, exit_code: Option<i64>) -> String {
+fn fields(terminal: Terminal, tool: &ToolName, data: &Value, exit_code: Option<i64>) -> String {
     let mark = match exit_code {
         None | Some(0) => terminal.paint(Paint::Good, "✓"),
         Some(_) => terminal.paint(Paint::Bad, "✗"),
@@ -306,7 +306,7 @@ mod tests {
     }
 
     /// Returns what a person is shown of a reply, an error with its hint and its suggestions.
-    fn shown(catalogue: &Catalogue, tool: &str, reply: &Value) -> String {
+    fn shown(catalogue: &Catalogue, tool: &ToolName, reply: &Value) -> String {
         let RenderedError { message, hint, suggestions } = (catalogue.render_error)(reply);
         if message.is_empty() {
             return success(terminal(), tool, (catalogue.render)(reply));
@@ -326,7 +326,7 @@ mod tests {
         for catalogue in CATALOGUES {
             let mut all = String::new();
             for declaration in catalogue.tools.iter().map(|tool| tool.declaration()) {
-                let tool = format!("{}/{}", catalogue.name, declaration.name);
+                let tool = ToolName::new(catalogue.name, declaration.name);
                 for example in declaration.examples {
                     let reply = serde_json::from_str(example.reply).unwrap();
                     let _ = writeln!(all, "# {tool}: {}", example.about);

@@ -107,7 +107,7 @@ fn add(crib: &Crib, terminal: Terminal, file: &Path) -> Result<Exit, CliError> {
         actor: "user",
         act: Act::Rules.as_str(),
         event: EventKind::Added.as_str(),
-        tool: "",
+        tool: None,
         call: "",
         detail: json!({"file": own.display().to_string(), "rules": ids, "text": text}),
     };

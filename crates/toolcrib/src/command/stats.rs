@@ -5,7 +5,7 @@ mod columns;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolcrib_core::command::show_bytes;
-use toolcrib_core::{Note, escape};
+use toolcrib_core::{Note, ToolName, escape};
 use toolcrib_ledger::{
     Act, Comparison, EventKind, FEWEST_COMPARED_CALLS, Histogram, Hour, HourKey, QuarantineList,
     RegressionSeverity, Spans, Stats, ToolFigures, Window, comparisons, report,
@@ -147,7 +147,7 @@ impl StatsView<'_> {
             };
             lines.push(format!(
                 "{:<width$} {:>9} {:>7} {:>8} {:>10} {:>10}  {}  {health}",
-                escape::line(name),
+                escape::line(name.as_str()),
                 call_count(figures, &durations),
                 figures.errors.errors,
                 figures.errors.refused,
@@ -166,7 +166,7 @@ impl StatsView<'_> {
             if of.json {
                 let mut value = report::errors(&tools);
                 for one in value["stats"].as_array_mut().into_iter().flatten() {
-                    let tool = one["toolName"].as_str().unwrap_or_default().to_owned();
+                    let tool = one["toolName"].as_str().unwrap_or_default().into();
                     in_contract(&tool, one);
                 }
                 print_json(&value.to_string());
@@ -185,7 +185,7 @@ impl StatsView<'_> {
                 });
                 lines.push(format!(
                     "{:<width$} {:>9} {:>7} {rate:>7.2}%  {}",
-                    escape::line(name),
+                    escape::line(name.as_str()),
                     it.calls,
                     it.errors,
                     shorten(&last)
@@ -258,7 +258,7 @@ impl StatsView<'_> {
             let (was, is) = (&it.baseline, &it.current);
             lines.push(format!(
                 "{:<width$} {:>10} > {:>10} {:>10} > {:>10} {:>7} > {:>7}  {}",
-                escape::line(name),
+                escape::line(name.as_str()),
                 mean(was),
                 mean(is),
                 high(was),
@@ -274,8 +274,8 @@ impl StatsView<'_> {
 
     fn resources(&self, stats: &Stats, of: &StatsOf) -> Result<Exit, CliError> {
         let tools = stats.tools()?;
-        let limits = |tool: &str| self.crib.limits_of(tool);
-        let shown: Vec<(String, ToolFigures)> = match &of.tool {
+        let limits = |tool: &ToolName| self.crib.limits_of(tool);
+        let shown: Vec<(ToolName, ToolFigures)> = match &of.tool {
             Some(wanted) => {
                 let Some(found) = self.find(&tools, wanted) else { return Ok(Exit::Failed) };
                 vec![found.clone()]
@@ -311,7 +311,7 @@ impl StatsView<'_> {
                 it.violations.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
             lines.push(format!(
                 "{:<width$} {:>8} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}  {}",
-                escape::line(name),
+                escape::line(name.as_str()),
                 it.calls,
                 duration(it.cpu.total as f64),
                 duration(it.cpu.quantile(0.95)),
@@ -342,11 +342,11 @@ impl StatsView<'_> {
             actor: "user",
             act: Act::Statistics.as_str(),
             event: EventKind::Cleared.as_str(),
-            tool: name,
+            tool: Some(name),
             call: "",
             detail: json!({"what": what, "by": by}),
         };
-        self.crib.recorder.note(&note).map_err(CliError::usage)?;
+        self.crib.recorder.note(&note).map_err(|err| CliError::usage(err.to_string()))?;
         if what == "regression" {
             QuarantineList::new(&self.crib.state).lift(name)?;
         }
@@ -388,11 +388,11 @@ impl StatsView<'_> {
     /// Finds a tool by `catalogue/tool` or by `tool`. Prints why if there is not exactly one.
     fn find<'t>(
         &self,
-        tools: &'t [(String, ToolFigures)],
+        tools: &'t [(ToolName, ToolFigures)],
         wanted: &str,
-    ) -> Option<&'t (String, ToolFigures)> {
-        let is_it = |it: &&(String, ToolFigures)| it.0 == wanted;
-        let named = |it: &&(String, ToolFigures)| it.0.rsplit('/').next() == Some(wanted);
+    ) -> Option<&'t (ToolName, ToolFigures)> {
+        let is_it = |it: &&(ToolName, ToolFigures)| it.0 == wanted;
+        let named = |it: &&(ToolName, ToolFigures)| it.0.last_part() == wanted;
         let found: Vec<_> = match tools.iter().find(is_it) {
             Some(it) => vec![it],
             None => tools.iter().filter(named).collect(),
@@ -441,7 +441,7 @@ impl StatsView<'_> {
     }
 }
 
-fn severity_of(compared: &[(String, Comparison)], name: &str) -> Option<RegressionSeverity> {
+fn severity_of(compared: &[(ToolName, Comparison)], name: &ToolName) -> Option<RegressionSeverity> {
     compared.iter().find(|(tool, _)| tool == name).and_then(|(_, it)| it.severity)
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use toolcrib_core::nearest::{either, nearest};
 use toolcrib_core::toolset::Offer;
-use toolcrib_core::{ToolError, Toolset};
+use toolcrib_core::{ToolError, ToolName, Toolset};
 use toolcrib_runtime::dialect::{Dialect, Names, declare};
 
 use super::setup::read_config;
@@ -61,14 +61,14 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ToolsArgs) -> Resu
 fn chosen(toolset: &Toolset, name: &str) -> Result<Vec<Offer>, ToolError> {
     let is_meant = |offer: &&Offer| {
         offer.catalogue.name == name
-            || offer.full_name() == name
+            || *offer.full_name() == *name
             || offer.tool.declaration().name == name
     };
     let offers: Vec<Offer> = toolset.offers().iter().filter(is_meant).cloned().collect();
     if offers.is_empty() {
         let catalogues = toolset.offers().iter().map(|offer| offer.catalogue.name);
         let near = nearest(name, catalogues, 2);
-        return toolset.find(name).map(|offer| vec![offer.clone()]).map_err(|err| {
+        return toolset.find(&name.into()).map(|offer| vec![offer.clone()]).map_err(|err| {
             if near.is_empty() { err } else { err.hint(format!("did you mean {}?", either(&near))) }
         });
     }
@@ -76,7 +76,7 @@ fn chosen(toolset: &Toolset, name: &str) -> Result<Vec<Offer>, ToolError> {
 }
 
 /// Returns the full names of two tools that share a bare name, if there are such.
-fn twins(offers: &[Offer]) -> Option<(String, String)> {
+fn twins(offers: &[Offer]) -> Option<(&ToolName, &ToolName)> {
     offers.iter().enumerate().find_map(|(index, one)| {
         let name = one.tool.declaration().name;
         let other = offers[index + 1..].iter().find(|other| other.tool.declaration().name == name);
@@ -116,7 +116,8 @@ fn text(terminal: Terminal, args: &ToolsArgs, offers: &[Offer]) -> String {
     if let (Some(_), [one]) = (&args.name, offers) {
         return describe(one);
     }
-    let width = offers.iter().map(|offer| offer.full_name().len()).max().unwrap_or_default();
+    let width =
+        offers.iter().map(|offer| offer.full_name().as_str().len()).max().unwrap_or_default();
     let mut text = String::new();
     let mut catalogue = "";
     for offer in offers {

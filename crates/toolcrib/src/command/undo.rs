@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolcrib_core::change::{Restore, UndoLog, UndoneCall};
-use toolcrib_core::{CallId, Cancel, Change, ErrorKind, Limits, ToolError, escape};
+use toolcrib_core::{CallId, Cancel, Change, ErrorKind, Limits, ToolError, ToolName, escape};
 use toolcrib_host::{Root, RootError, root_path};
 use toolcrib_ledger::{CallFilter, CallHistory, find_calls};
 use toolcrib_runtime::undo::{RestoreAreas, Restored, Undo, UndoAction, UndoScope, as_json};
@@ -64,7 +64,7 @@ impl RestoreAreas for UndoAreas<'_> {
         &self,
         roots: &[String],
         undo: &CallId,
-        tool: &str,
+        tool: &ToolName,
     ) -> Result<Box<dyn Restore>, ToolError> {
         let roots: Result<Vec<Root>, _> =
             roots.iter().map(|root| Root::open(&root_path(root))).collect();

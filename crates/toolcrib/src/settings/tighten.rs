@@ -1,6 +1,7 @@
 //! What a project's settings file, or the environment, may make of a value: never anything looser.
 
 use toml::Value;
+use toolcrib_core::ToolName;
 
 use super::setting::{EmptyList, Project, Setting, SettingKind};
 
@@ -59,9 +60,9 @@ pub(super) fn tightened(
 
 /// Returns whether a toolset holds this catalogue or tool.
 fn is_within(item: &Value, held: &[Value]) -> bool {
-    let name = item.as_str().unwrap_or_default();
-    let catalogue = name.split_once('/').map(|(catalogue, _)| catalogue);
-    held.iter().filter_map(Value::as_str).any(|held| held == name || Some(held) == catalogue)
+    let name = ToolName::from(item.as_str().unwrap_or_default());
+    let is_it = |held: &str| name == held || name.catalogue() == Some(held);
+    held.iter().filter_map(Value::as_str).any(is_it)
 }
 
 #[cfg(test)]

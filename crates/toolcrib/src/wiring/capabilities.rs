@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use toolcrib_core::{Call, Cancel, Catalogue, Clock, Commands, Ctx, Limits, Meter, ToolSettings};
+use toolcrib_core::{
+    Call, Cancel, Catalogue, Clock, Commands, Ctx, Limits, Meter, ToolName, ToolSettings,
+};
 use toolcrib_host::{Root, Sandbox, TaskOwner, Workspace};
 use toolcrib_runtime::World;
 use toolcrib_tools::CATALOGUES;
@@ -133,10 +135,12 @@ impl Capabilities {
 }
 
 impl World for Capabilities {
-    fn enter(&self, catalogue: &str, tool: &str, call: &Call, cancel: &Cancel) -> Ctx {
-        let own = self.catalogues.iter().find(|(name, _)| *name == catalogue).map(|(_, area)| area);
+    fn enter(&self, tool: &ToolName, call: &Call, cancel: &Cancel) -> Ctx {
+        let catalogue = tool.catalogue();
+        let own = self.catalogues.iter().find(|(name, _)| Some(*name) == catalogue);
+        let own = own.map(|(_, area)| area);
         let WorkArea { area, commands } = own.map_or(&self.workspace, |own| &own.work);
-        let owner = TaskOwner { session: call.conversation().clone(), tool: tool.to_owned() };
+        let owner = TaskOwner { session: call.conversation().clone(), tool: tool.clone() };
         let commands = Arc::new(commands.commands_for(owner)) as Arc<dyn Commands>;
         Ctx {
             call: call.id.clone(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolcrib_core::policy::Policy;
-use toolcrib_core::{Clock, Recorder, SessionId, Toolset};
+use toolcrib_core::{Clock, Recorder, SessionId, ToolName, Toolset};
 use toolcrib_host::{Root, Sandbox, SystemClock, UndoStore, Workspace};
 use toolcrib_ledger::{GrantFile, Journal, Redactor, SnapshotStore, Spans, StateFolder};
 use toolcrib_runtime::{Approver, Judge, Runtime, World};
@@ -178,7 +178,7 @@ impl Crib {
     }
 
     /// Returns the limits of a tool as reports show them.
-    pub fn limits_of(&self, tool: &str) -> Value {
+    pub fn limits_of(&self, tool: &ToolName) -> Value {
         limits_of(&self.settings, self.toolset().ok().as_ref(), tool)
     }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use toolcrib_core::{Call, Cancel, Connection, Files, Search, SearchableTree};
+use toolcrib_core::{Call, Cancel, Connection, Files, Search, SearchableTree, ToolName};
 use toolcrib_host::Workspace;
 use toolcrib_search::{Engine, IndexOptions};
 
@@ -38,7 +38,12 @@ impl FileArea {
     }
 
     /// Returns the files as one call of `tool` uses them.
-    pub(super) fn files_for(&self, call: &Call, tool: &str, cancel: &Cancel) -> Arc<dyn Files> {
+    pub(super) fn files_for(
+        &self,
+        call: &Call,
+        tool: &ToolName,
+        cancel: &Cancel,
+    ) -> Arc<dyn Files> {
         Arc::new(self.files.for_call(call.id.clone(), tool, cancel.clone()))
     }
 
@@ -48,7 +53,7 @@ impl FileArea {
     }
 
     /// Returns files and search as one connection.
-    pub(super) fn connect(&self, call: &Call, tool: &str, cancel: &Cancel) -> Connection {
+    pub(super) fn connect(&self, call: &Call, tool: &ToolName, cancel: &Cancel) -> Connection {
         Connection { files: self.files_for(call, tool, cancel), search: self.search() }
     }
 }

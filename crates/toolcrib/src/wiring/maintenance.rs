@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
-use toolcrib_core::{Clock, Note, Recorder};
+use toolcrib_core::{Clock, Note, Recorder, ToolName};
 use toolcrib_ledger::{
     Act, EventKind, QuarantineList, QuarantinedTool, RegressionSeverity, Spans, StateFolder, Stats,
     StatsError, comparisons,
@@ -22,7 +22,7 @@ use crate::settings::key::{self, QuarantineAt};
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The quarantined tools, each with the reason that a refused call is told.
-pub(super) type Quarantined = Arc<RwLock<HashMap<String, String>>>;
+pub(super) type Quarantined = Arc<RwLock<HashMap<ToolName, String>>>;
 
 /// What maintenance works with.
 #[derive(Clone)]
@@ -34,7 +34,7 @@ pub struct RecordMaintenance {
     keep_days: u64,
     quarantine: QuarantineAt,
     /// Weak, so that the thread ends when nothing uses the tools any more.
-    quarantined: Weak<RwLock<HashMap<String, String>>>,
+    quarantined: Weak<RwLock<HashMap<ToolName, String>>>,
 }
 
 impl RecordMaintenance {
@@ -138,7 +138,7 @@ impl RecordMaintenance {
                     actor: "system",
                     act: Act::Statistics.as_str(),
                     event: EventKind::Quarantined.as_str(),
-                    tool: &tool,
+                    tool: Some(&tool),
                     call: "",
                     detail: json!({"because": because}),
                 };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use toolcrib_core::Mode;
+use toolcrib_core::{Mode, ToolName};
 use toolcrib_ledger::{StateFolder, UserLimits, UserQuotaFile};
 use toolcrib_runtime::{QuotaLimits, SessionLimits, UserQuota};
 
@@ -67,7 +67,13 @@ pub(super) fn user_quota(settings: &Settings, state: &StateFolder) -> Option<Arc
 struct QuotaFile(UserQuotaFile);
 
 impl UserQuota for QuotaFile {
-    fn count(&self, tool: &str, now: Timestamp, running: Duration, planned: u64) -> Option<String> {
+    fn count(
+        &self,
+        tool: &ToolName,
+        now: Timestamp,
+        running: Duration,
+        planned: u64,
+    ) -> Option<String> {
         self.0.count(tool, now, running, planned)
     }
 

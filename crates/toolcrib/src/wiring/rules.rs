@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use toolcrib_core::ToolName;
 use toolcrib_core::policy::{Layer, ParsedRules, Policy, Rule, Source, rules_in};
 use toolcrib_core::reading::ReadShell;
 use toolcrib_host::Root;
@@ -108,10 +109,11 @@ fn project_rules(root: &Root) -> Result<Option<(String, String)>, CliError> {
 
 /// Returns whether this is the name of a catalogue or a tool, `catalogue/tool` included.
 fn is_known(name: &str) -> bool {
-    let (catalogue, tool) = name.split_once('/').map_or((None, name), |it| (Some(it.0), it.1));
+    let name = ToolName::from(name);
+    let (catalogue, tool) = name.parts();
     CATALOGUES.iter().any(|it| {
         let has_tool = it.tools.iter().any(|known| known.declaration().name == tool);
-        catalogue.is_none() && it.name == name
+        catalogue.is_none() && it.name == tool
             || has_tool && catalogue.is_none_or(|name| name == it.name)
     })
 }

@@ -1,7 +1,7 @@
 //! Which tools are on offer, and within which limits.
 
 use serde_json::{Value, json};
-use toolcrib_core::Toolset;
+use toolcrib_core::{ToolName, Toolset};
 use toolcrib_tools::CATALOGUES;
 
 use super::catalogue;
@@ -33,7 +33,7 @@ const COMMAND_LIMITS: [(&str, SettingKey<u64>); 8] = [
 ];
 
 /// Returns the limits of a tool as reports show them.
-pub(super) fn limits_of(settings: &Settings, toolset: Option<&Toolset>, tool: &str) -> Value {
+pub(super) fn limits_of(settings: &Settings, toolset: Option<&Toolset>, tool: &ToolName) -> Value {
     let Some(offer) = toolset.and_then(|toolset| toolset.find(tool).ok()) else { return json!({}) };
     let mut limits = json!({
         "timeoutMs": offer.limits.deadline_ms,

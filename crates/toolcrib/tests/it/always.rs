@@ -201,7 +201,7 @@ fn a_grant_that_ends_while_its_call_waits_answers_nothing() {
     let expires = now.checked_add(jiff::SignedDuration::from_secs(2)).unwrap();
     let grant = Grant {
         id: "01A".to_owned(),
-        tool_name: "clemini/bash".to_owned(),
+        tool_name: "clemini/bash".into(),
         param_pattern: String::new(),
         description: String::new(),
         created_at: now,

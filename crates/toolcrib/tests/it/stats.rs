@@ -18,8 +18,8 @@ pub(crate) fn record_calls(
     let at = jiff::Timestamp::now().checked_sub(hour).unwrap();
     for number in 0..count {
         let (id, session) = (toolcrib_ledger::new_call_id(), SessionId("past".to_owned()));
-        let event =
-            |moment| Event { at, call: &id, session: &session, tool: "nachos/calculator", moment };
+        let tool = "nachos/calculator".into();
+        let event = |moment| Event { at, call: &id, session: &session, tool: &tool, moment };
         let asked = Moment::Asked { args: "{}", digest: "d".to_owned(), effect: Effect::None };
         recorder.record(&event(asked), Durability::Buffered).unwrap();
         let error = (number % 50 == 0).then_some((ErrorKind::Failed, "it failed"));

@@ -99,10 +99,10 @@ impl Fixture {
             id: CallId("01".to_owned()),
             session: SessionId("test".to_owned()),
             conversation: None,
-            tool: "test".to_owned(),
+            tool: "test".into(),
             args: serde_json::Value::Null,
         };
-        self.workspace.for_call(call.id, "test", Cancel::default())
+        self.workspace.for_call(call.id, &"test".into(), Cancel::default())
     }
 }
 

@@ -1,7 +1,7 @@
 //! The columns of the tables that `toolcrib stats` prints.
 
 use jiff::Timestamp;
-use toolcrib_core::escape;
+use toolcrib_core::{ToolName, escape};
 use toolcrib_ledger::{Histogram, Hour, HourKey};
 
 /// How many hours the sparkline shows.
@@ -11,8 +11,13 @@ const SPARKLINE_HOURS: i64 = 24;
 const LONGEST_CELL_BYTES: usize = 100;
 
 /// Returns the width of the column of tool names.
-pub(super) fn name_width<T>(tools: &[(String, T)]) -> usize {
-    tools.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default().clamp(4, 40)
+pub(super) fn name_width<T>(tools: &[(ToolName, T)]) -> usize {
+    tools
+        .iter()
+        .map(|(name, _)| name.as_str().chars().count())
+        .max()
+        .unwrap_or_default()
+        .clamp(4, 40)
 }
 
 /// Returns the calls of each of the last hours, as a line of bars.
