@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::command_reading::Reading;
 use crate::program::host_words;
-use crate::reading::Reading;
 
 /// Returns the host of every URL in the arguments and the words of a call, in lower case.
 pub fn hosts_in(args: &Value, reading: Option<&Reading>) -> Vec<String> {

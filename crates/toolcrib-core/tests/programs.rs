@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
+use toolcrib_core::command_reading::Reading;
 use toolcrib_core::hosts::hosts_named;
 use toolcrib_core::program::{
     self, Fact, PrintsTo, Shows, caveat, path_words, removed_by, written_by,
 };
-use toolcrib_core::reading::Reading;
 
 fn words(command: &str) -> Vec<String> {
     command.split(' ').map(str::to_owned).collect()

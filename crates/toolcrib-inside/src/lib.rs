@@ -5,7 +5,7 @@ mod bpf;
 pub mod canary;
 mod descriptor;
 mod failure;
-mod first;
+mod init_process;
 mod landlock;
 mod launcher;
 mod seccomp;
@@ -15,7 +15,7 @@ mod system;
 mod transfer;
 pub mod wire;
 
-pub use first::PROXY_PORT;
+pub use init_process::PROXY_PORT;
 pub use landlock::{LandlockError, version as landlock_version};
 pub use launcher::LAUNCHER;
 pub use shield::Shield;
@@ -27,7 +27,7 @@ pub use transfer::{field, transferred};
 /// otherwise.
 pub fn enter() {
     match std::env::args_os().nth(1) {
-        Some(word) if word == launcher::INSIDE => first::run(),
+        Some(word) if word == launcher::INSIDE => init_process::run(),
         Some(word) if word == LAUNCHER => launcher::run(),
         _ => {}
     }

@@ -1,5 +1,5 @@
 //! What people allow: grants, answers to pending approvals, and the quota of a user.
 
-pub(crate) mod approvals;
+pub(crate) mod approval_store;
 pub(crate) mod grants;
 pub(crate) mod user_quota;

@@ -8,7 +8,7 @@ mod indexed_file;
 pub(crate) mod indexer;
 mod maintenance;
 mod posting_list;
-mod postings;
+mod shard_postings;
 mod slot_names;
 pub(crate) mod status;
 mod sweep;

@@ -14,7 +14,7 @@ mod words;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
-use toolcrib_core::reading::{Danger, ReadShell, Reading, Unproven, UnprovenKind};
+use toolcrib_core::command_reading::{Danger, ReadShell, Reading, Unproven, UnprovenKind};
 use tree_sitter::{ParseOptions, ParseState, Parser, Point, Tree};
 
 use budget::{Budget, MOST_STEPS};

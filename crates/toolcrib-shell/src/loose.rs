@@ -5,8 +5,8 @@ mod nested;
 
 use std::collections::HashSet;
 
+use toolcrib_core::command_reading::Danger;
 use toolcrib_core::program::{self, Fact, base_name, is_stream, removed_by, written_by};
-use toolcrib_core::reading::Danger;
 use tree_sitter::{Node, Tree};
 
 use crate::braces::expand_braces;

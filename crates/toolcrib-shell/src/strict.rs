@@ -1,9 +1,9 @@
 //! The strict reading: every node is of a known kind, every word is literal, every byte is accounted for. It accepts
 //! only a small part of the language, in which there is nothing to be wrong about.
 
+use toolcrib_core::command_reading::{Proven, Step, Unproven, UnprovenKind};
 use toolcrib_core::escape::is_deceptive;
 use toolcrib_core::program;
-use toolcrib_core::reading::{Proven, Step, Unproven, UnprovenKind};
 use tree_sitter::{Node, Tree};
 
 use crate::words::{children, construct, literal};

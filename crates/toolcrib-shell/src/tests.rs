@@ -19,7 +19,7 @@ fn proves(text: &str, expect: &[&[&str]]) {
 #[track_caller]
 fn doubts(text: &str) {
     let reading = read(text);
-    let is_free = |it: &toolcrib_core::reading::Proven| {
+    let is_free = |it: &toolcrib_core::command_reading::Proven| {
         it.writes.is_empty()
             && it.steps.iter().all(|step| step.caveat.is_none() && !step.is_elsewhere)
     };

@@ -1,6 +1,6 @@
 //! The words of a command, without their quotes.
 
-use toolcrib_core::reading::{Unproven, UnprovenKind};
+use toolcrib_core::command_reading::{Unproven, UnprovenKind};
 use tree_sitter::Node;
 
 use crate::budget::Budget;

@@ -2,8 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use toolcrib_core::command_reading::ReadShell;
 use toolcrib_core::policy::{Layer, Policy, Rule, Subject, rules_in};
-use toolcrib_core::reading::ReadShell;
 use toolcrib_core::{Mode, Tier, Verdict};
 use toolcrib_shell::BashReader;
 

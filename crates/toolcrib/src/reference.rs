@@ -7,7 +7,7 @@ use toolcrib_core::Catalogue;
 use toolcrib_core::toolset::{Offer, Toolset};
 use toolcrib_tools::CATALOGUES;
 
-use crate::settings::{Project, SettingKind, key};
+use crate::settings::{Project, SettingKind, table};
 
 /// Describes one tool for a person.
 pub fn describe(offer: &Offer) -> String {
@@ -144,7 +144,7 @@ pub fn settings() -> String {
          `toolcrib config show --origin` shows every value and where it comes from. An unknown name is \
          an error.\n",
     );
-    for setting in key::settings() {
+    for setting in table::settings() {
         let kind = match setting.kind {
             SettingKind::Choice(words) => {
                 words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")

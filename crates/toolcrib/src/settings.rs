@@ -1,11 +1,11 @@
 //! Settings: which there are, who may set them, and where each value came from.
 
 mod error;
-pub mod key;
 mod layer;
 mod load;
 mod schemas;
 mod setting;
+pub mod table;
 mod tighten;
 mod trusted;
 

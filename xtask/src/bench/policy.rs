@@ -6,8 +6,8 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use toolcrib_core::command_reading::{ReadShell, Reading};
 use toolcrib_core::policy::{Layer, Policy, Subject, rules_in};
-use toolcrib_core::reading::{ReadShell, Reading};
 use toolcrib_core::{Mode, Tier};
 use toolcrib_shell::BashReader;
 

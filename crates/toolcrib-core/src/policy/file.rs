@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::command_reading::{Danger, ReadShell};
 use crate::hosts::{hosts_in, hosts_named};
 use crate::nearest::either;
-use crate::reading::{Danger, ReadShell};
 use crate::tool_name::ToolName;
 
 use super::decision::Verdict;

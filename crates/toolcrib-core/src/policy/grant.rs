@@ -5,8 +5,8 @@ use std::{fmt, io};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::command_reading::Step;
 use crate::program::{self, Fact};
-use crate::reading::Step;
 use crate::tool_name::ToolName;
 
 use super::pattern::PathGlob;

@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 
+use crate::command_reading::{Danger, Reading, Step};
 use crate::program::{self, Fact, base_name};
-use crate::reading::{Danger, Reading, Step};
 use crate::tool_name::ToolName;
 
 use super::pattern::{PathGlob, Pattern};

@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 
 use jiff::Timestamp;
 
+use crate::command_reading::{Proven, Reading, Step};
 use crate::program::base_name;
-use crate::reading::{Proven, Reading, Step};
 use crate::tool_name::ToolName;
 
 use super::decision::{Confirmation, Decision, Verdict, by_tier};

@@ -1,6 +1,6 @@
 //! The call that policy decides about.
 
-use crate::reading::Reading;
+use crate::command_reading::Reading;
 use crate::tool_name::ToolName;
 
 use super::tier::Tier;

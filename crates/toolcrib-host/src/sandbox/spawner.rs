@@ -11,7 +11,7 @@ use rustix::net::Shutdown;
 use toolcrib_inside::LAUNCHER;
 use toolcrib_inside::wire::{self, Launch, Placed, Setup};
 
-use super::helper::Helper;
+use super::inside_program::Helper;
 
 /// A running launcher.
 pub(crate) struct Spawner {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 
 use super::config::{Operator, Profile, SandboxRules};
-use super::etc::{self, Network};
+use super::etc_folder::{self, Network};
 use super::state_folder::SandboxFolder;
 use toolcrib_inside::wire::{Nested, Staged, User};
 use toolcrib_inside::{Shield, staged_place};
@@ -85,7 +85,7 @@ impl SandboxView {
         }
         let network = if rules.egress.is_empty() { Network::None } else { Network::Egress };
         let etc = folder.etc();
-        let mounted = etc::prepare(&etc, &view.home, network)?;
+        let mounted = etc_folder::prepare(&etc, &view.home, network)?;
         view.add(&etc, Path::new("/etc"), Access::ReadOnly)?;
         for source in mounted {
             view.add(&source, &source, Access::ReadOnly)?;

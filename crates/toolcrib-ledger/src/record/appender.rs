@@ -18,7 +18,7 @@ use crate::record::json::push_number;
 use crate::record::late_segments::add_late_segment;
 use crate::record::reader::RecordReader;
 use crate::record::segment::{RecordSegment, hour_of};
-use crate::record::unsigned::UnsignedLine;
+use crate::record::unsigned_line::UnsignedLine;
 use crate::state::{is_torn_at, open_append, read_regular};
 
 /// The size at which a segment is full and the next one is begun.

@@ -10,7 +10,7 @@ use toolcrib_core::command::ChangedFiles;
 
 use crate::record::entry::{RecordEntry, call_field, name_field};
 use crate::record::event_kind::{Act, EventKind};
-use crate::record::presence::DeadProcess;
+use crate::record::presence_file::DeadProcess;
 use crate::record::reader::{LoadedSegment, RecordReader};
 use crate::state::StateFolder;
 

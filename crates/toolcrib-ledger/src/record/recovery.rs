@@ -11,7 +11,7 @@ use toolcrib_core::{Note, Recorder, ToolName};
 
 use crate::record::entry::RecordEntry;
 use crate::record::event_kind::{Act, EventKind};
-use crate::record::presence::DeadProcess;
+use crate::record::presence_file::DeadProcess;
 use crate::record::reader::RecordReader;
 use crate::state::StateFolder;
 

@@ -1,8 +1,8 @@
 //! Redacts secrets from what is stored and shown: known forms of keys, credentials in URLs and headers, values of
 //! secret variables, and random-looking values after a telling name.
 
-mod checks;
-mod forms;
+mod secret_checks;
+mod secret_forms;
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use regex::Regex;
 use serde_json::Value;
 
-use forms::FORMS;
+use secret_forms::FORMS;
 
 /// The text that replaces a secret.
 const REDACTED: &str = "[REDACTED]";

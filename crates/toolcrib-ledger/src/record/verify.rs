@@ -351,7 +351,7 @@ fn check_end(end: HeadState, last: Option<&LastLine>, changed: u64) -> Option<Pr
 mod tests {
     use super::*;
     use crate::record::appender::{Appender, RecordedSettings};
-    use crate::record::unsigned::UnsignedLine;
+    use crate::record::unsigned_line::UnsignedLine;
     use serde_json::json;
     use std::fs;
     use std::path::PathBuf;

@@ -18,9 +18,9 @@ use crate::record::appender::{Appended, Appender, RecordedSettings};
 use crate::record::chain::LineHash;
 use crate::record::entry::{CallFields, DecisionFields, EndFields, RecordEntry};
 use crate::record::event_kind::{Act, EventKind};
-use crate::record::presence::Presence;
+use crate::record::presence_file::Presence;
 use crate::record::redact::Redactor;
-use crate::record::unsigned::UnsignedLine;
+use crate::record::unsigned_line::UnsignedLine;
 use crate::state::{StateFolder, open_append};
 
 /// The most bytes of arguments or reply that one line shows.

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use toolcrib_core::command_reading::{Reading, Step, Unproven, UnprovenKind};
 use toolcrib_core::policy::without_detours;
 use toolcrib_core::program::{PrintsTo, path_words};
-use toolcrib_core::reading::{Reading, Step, Unproven, UnprovenKind};
 
 use super::path_cache::PathCache;
 

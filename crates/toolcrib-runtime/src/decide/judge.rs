@@ -5,10 +5,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use serde_json::Value;
+use toolcrib_core::command_reading::{ReadShell, Step, Unproven, UnprovenKind};
 use toolcrib_core::hosts::{hosts_in, hosts_named};
 use toolcrib_core::policy::grant::{self, Covers, Grant, GrantError, Grants, Wish};
 use toolcrib_core::policy::{Policy, Rule, Subject};
-use toolcrib_core::reading::{ReadShell, Step, Unproven, UnprovenKind};
 use toolcrib_core::{Clock, Ctx, Decision, Plan, Tier, ToolName, Verdict, canonical};
 
 use super::command_paths::{

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use toolcrib_core::command::Shell;
-use toolcrib_core::reading::{ReadShell, Reading, Unproven, UnprovenKind};
+use toolcrib_core::command_reading::{ReadShell, Reading, Unproven, UnprovenKind};
 use toolcrib_core::{Files, Plan, ToolError};
 
 use super::command_paths::{Candidates, below, directories, words_of};

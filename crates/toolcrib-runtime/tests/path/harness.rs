@@ -11,9 +11,9 @@ use toolcrib_core::capability;
 use toolcrib_core::capability::{EditFn, WriteMode, Written};
 use toolcrib_core::catalogue::{CallKey, CatalogueSettings, RenderedError, Rendering};
 use toolcrib_core::command::{self, CommandRequest, Shell};
+use toolcrib_core::command_reading::{ReadShell, Reading};
 use toolcrib_core::policy::grant::{Grant, GrantError, GrantErrorKind, Grants};
 use toolcrib_core::policy::{Answer, Policy};
-use toolcrib_core::reading::{ReadShell, Reading};
 use toolcrib_core::search::{Found, FoundPaths, Glob, Grep, Pattern, Scope, Search};
 use toolcrib_core::tool::ProposedCommand;
 use toolcrib_core::{

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 use toolcrib_core::canonical::hex;
 
-use crate::index::postings::Postings;
+use crate::index::shard_postings::Postings;
 use crate::index::tree_index::{FileState, IndexSnapshot, KnownFile};
 use toolcrib_core::FileStamp;
 
@@ -267,7 +267,7 @@ pub fn delete_index(folder: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::postings::PostingsBuilder;
+    use crate::index::shard_postings::PostingsBuilder;
     use crate::plan::Query;
     use crate::trigram::trigram;
 

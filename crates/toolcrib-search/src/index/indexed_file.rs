@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use toolcrib_core::{FileStamp, SearchableTree};
 
-use crate::index::postings::PostingsBuilder;
+use crate::index::shard_postings::PostingsBuilder;
 use crate::scan::open::{FileOpener, is_mounted};
 use crate::scan::stamp::{is_racy, stamp_of};
 use crate::scan::text::{

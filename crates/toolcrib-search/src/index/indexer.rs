@@ -13,7 +13,7 @@ use toolcrib_core::SearchableTree;
 use crate::index::disk;
 use crate::index::error::{IndexError, IndexErrorKind};
 use crate::index::indexed_file::{IndexReader, IndexedContent, TextCache};
-use crate::index::postings::{MAX_DOCS, PostingsBuilder};
+use crate::index::shard_postings::{MAX_DOCS, PostingsBuilder};
 use crate::index::status::{self, IndexMemory, IndexStatus, Phase};
 use crate::index::tree_index::{Index, ReadTask};
 use crate::index::watcher::{TMPFS, wait};

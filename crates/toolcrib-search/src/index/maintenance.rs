@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::index::indexed_file::{IndexedContent, IndexedFile};
 use crate::index::posting_list::DocId;
-use crate::index::postings::Postings;
+use crate::index::shard_postings::Postings;
 use crate::index::status::IndexCounts;
 use crate::index::tree_index::{FileState, Index, IndexEntry, ReadTask, Shard};
 use crate::trigram::Trigram;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use toolcrib_core::FileStamp;
 
 use crate::index::posting_list::DocId;
-use crate::index::postings::Postings;
+use crate::index::shard_postings::Postings;
 use crate::index::slot_names::SlotNames;
 use crate::index::watcher::Watcher;
 use crate::paths::PathKey;

@@ -1,9 +1,9 @@
 //! Commands within the words of a command: behind wrappers, in the texts of shells, in what `find` runs.
 
+use toolcrib_core::command_reading::Danger;
 use toolcrib_core::program::{
     self, CommandWords, Fact, Program, Runs, base_name, removed_by, written_by,
 };
-use toolcrib_core::reading::Danger;
 use tree_sitter::Tree;
 
 use super::{CommandFinder, DEEPEST_NESTING, MOST_COMMANDS, changes_directory};

@@ -7,7 +7,7 @@ use toolcrib_runtime::{AlwaysYes, ApprovalQueue, Approver, Prompt, SessionKind, 
 
 use super::prompt::TerminalPrompt;
 use crate::cli::{CallArgs, Global};
-use crate::settings::key;
+use crate::settings::table;
 use crate::terminal::Terminal;
 use crate::wiring::Crib;
 
@@ -21,13 +21,13 @@ pub(super) fn approver(
     if global.yes {
         return Arc::new(AlwaysYes("--yes".to_owned()));
     }
-    let prompt_time = crib.settings.get(key::POLICY_APPROVAL_SECONDS);
+    let prompt_time = crib.settings.get(table::POLICY_APPROVAL_SECONDS);
     let prompt = terminal.and_then(|terminal| TerminalPrompt::on_terminal(terminal, prompt_time));
     Arc::new(ApprovalQueue {
         store: Arc::new(Approvals::new(&crib.state)),
         prompt: prompt.map(|prompt| Arc::new(prompt) as Arc<dyn Prompt>),
         unattended: if args.park {
-            Unattended::Park(crib.settings.get(key::POLICY_PARK_SECONDS))
+            Unattended::Park(crib.settings.get(table::POLICY_PARK_SECONDS))
         } else {
             Unattended::Refuse
         },

@@ -10,7 +10,7 @@ use super::setup::{open_options, warn};
 use crate::cli::{DoctorArgs, Global};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::settings::{Origin, key};
+use crate::settings::{Origin, table};
 use crate::terminal::{Paint, Terminal, print_json, print_lines};
 use crate::wiring::{Diagnosis, toolset};
 
@@ -98,7 +98,7 @@ fn checks(diagnosis: &Diagnosis) -> Vec<DoctorCheck> {
     } else {
         let changed = settings.all().filter(|(_, _, origin)| **origin != Origin::Default).count();
         checks.push(DoctorCheck::good("settings", format!("{changed} changed from the default")));
-        checks.push(DoctorCheck::good("mode", settings.get(key::MODE).as_str().to_owned()));
+        checks.push(DoctorCheck::good("mode", settings.get(table::MODE).as_str().to_owned()));
         let offered = toolset(settings).map(|it| format!("{} on offer", it.offers().len()));
         checks.push(match &offered {
             Ok(says) => DoctorCheck::good("tools", says.clone()),

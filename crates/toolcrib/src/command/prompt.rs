@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{QueueSelector, tcflush};
 use serde_json::Value;
+use toolcrib_core::command_reading::join;
 use toolcrib_core::escape;
 use toolcrib_core::policy::{Answer, Covers, Scope, Wish};
-use toolcrib_core::reading::join;
 use toolcrib_runtime::{AnswerFuture, Approver, Prompt, Question};
 
 use super::render::{LEFT_OUT, texts};

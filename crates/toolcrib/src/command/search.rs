@@ -12,7 +12,7 @@ use super::setup::{open, read_config};
 use crate::cli::{Global, SearchArgs, SearchCommand};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::settings::{Settings, key};
+use crate::settings::{Settings, table};
 use crate::terminal::{Terminal, complain, print_json, print_lines};
 use crate::wiring::index_options;
 
@@ -147,7 +147,7 @@ pub(super) struct Facts {
 impl Facts {
     pub(super) fn gather(settings: &Settings, state: &Path, root: &Path) -> Self {
         let folder = toolcrib_search::index_folder(state, root);
-        let off = if settings.get(key::SEARCH_INDEX) {
+        let off = if settings.get(table::SEARCH_INDEX) {
             toolcrib_search::is_index_disabled(&folder).then_some("by `toolcrib search off`")
         } else {
             Some("by the setting `search.index`")
@@ -156,7 +156,7 @@ impl Facts {
         Self {
             root: root.to_owned(),
             off,
-            memory_limit: settings.get(key::SEARCH_MEMORY_BYTES),
+            memory_limit: settings.get(table::SEARCH_MEMORY_BYTES),
             saved: toolcrib_search::saved_index(&folder),
             live: toolcrib_search::published_statuses(&folder),
             max_watches: limit.ok().and_then(|limit| limit.trim().parse().ok()),

@@ -2,7 +2,7 @@
 
 use crate::cli::Global;
 use crate::error::CliError;
-use crate::settings::{FlagValue, Settings, key};
+use crate::settings::{FlagValue, Settings, table};
 use crate::terminal::Terminal;
 use crate::wiring::{Config, Crib, OpenOptions};
 
@@ -38,10 +38,10 @@ pub(super) fn warn(terminal: Terminal, settings: &Settings) {
 pub(super) fn open_options(global: &Global) -> OpenOptions {
     let mut flags = Vec::new();
     if let Some(mode) = &global.mode {
-        flags.push(FlagValue::new("--mode", key::MODE, mode.clone()));
+        flags.push(FlagValue::new("--mode", table::MODE, mode.clone()));
     }
     if let Some(toolset) = &global.toolset {
-        flags.push(FlagValue::new("--toolset", key::TOOLSET, toolset.clone()));
+        flags.push(FlagValue::new("--toolset", table::TOOLSET, toolset.clone()));
     }
     let (workspace, assignments) = (global.workspace.clone(), global.set.clone());
     OpenOptions { workspace, flags, assignments, ..OpenOptions::default() }

@@ -7,8 +7,8 @@ use toml::{Table, Value};
 use toolcrib_core::nearest::{either, nearest};
 
 use super::error::{SettingsError, SettingsErrorKind};
-use super::key::settings;
 use super::setting::{Setting, SettingKind};
+use super::table::settings;
 
 /// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq)]

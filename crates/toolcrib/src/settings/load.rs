@@ -9,9 +9,9 @@ use toolcrib_core::nearest::nearest;
 use toolcrib_host::Root;
 
 use super::error::{SettingsError, SettingsErrorKind};
-use super::key::settings;
 use super::layer::{Assignment, Origin, find, from_text, parse};
 use super::setting::{Setting, SettingKey};
+use super::table::settings;
 use super::tighten::tightened;
 use super::trusted::read_trusted;
 

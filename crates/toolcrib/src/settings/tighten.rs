@@ -68,7 +68,7 @@ fn is_within(item: &Value, held: &[Value]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::key::settings;
+    use crate::settings::table::settings;
 
     #[track_caller]
     fn check(name: &str, current: &str, requested: &str, expect: Option<&str>) {

@@ -7,7 +7,7 @@ use toolcrib_core::toolset::Offer;
 use toolcrib_core::{Catalogue, ToolSettings};
 
 use crate::error::CliError;
-use crate::settings::{SchemaTable, Settings, key};
+use crate::settings::{SchemaTable, Settings, table};
 
 /// Narrows the limits of an offer to the operator's settings. Returns whether the tool is offered.
 pub(super) fn narrow(settings: &Settings, offer: &mut Offer) -> bool {
@@ -18,8 +18,8 @@ pub(super) fn narrow(settings: &Settings, offer: &mut Offer) -> bool {
         limit.min(most).min(own.map_or(u64::MAX, |name| count(settings, name)))
     };
     limits.deadline_ms =
-        lower(limits.deadline_ms, settings.get(key::LIMITS_DEADLINE_MS), *timeout_ms);
-    let output = settings.get(key::LIMITS_OUTPUT_BYTES);
+        lower(limits.deadline_ms, settings.get(table::LIMITS_DEADLINE_MS), *timeout_ms);
+    let output = settings.get(table::LIMITS_OUTPUT_BYTES);
     limits.output_bytes = lower(limits.output_bytes as u64, output, *output_bytes) as usize;
     let tool = offer.tool.declaration().name;
     let is_on = |(name, setting): &(&str, &str)| *name != tool || text(settings, setting) == "on";
@@ -38,7 +38,7 @@ pub(super) fn tool_settings(
     let count =
         |name: Option<&str>, default: u64| name.map_or(default, |name| count(settings, name));
     Ok(ToolSettings {
-        search_time: settings.get(key::SEARCH_TIME_MS),
+        search_time: settings.get(table::SEARCH_TIME_MS),
         max_read_bytes: count(*read_bytes, default.max_read_bytes),
         max_write_bytes: count(*write_bytes, default.max_write_bytes),
         max_output_lines: count(*output_lines, default.max_output_lines as u64) as usize,
@@ -86,7 +86,7 @@ pub(super) fn schemas(settings: &Settings, name: &str) -> SchemaTable {
 mod tests {
     use toolcrib_tools::CATALOGUES;
 
-    use crate::settings::key;
+    use crate::settings::table;
 
     /// A catalogue names its settings by text, and a setting that does not exist has no limit.
     #[test]
@@ -107,7 +107,7 @@ mod tests {
             let switches = settings.switches.iter().map(|(_, setting)| *setting);
             for name in names.into_iter().flatten().chain(switches) {
                 assert!(
-                    key::settings().any(|setting| setting.name == name),
+                    table::settings().any(|setting| setting.name == name),
                     "{}: {name}",
                     catalogue.name
                 );

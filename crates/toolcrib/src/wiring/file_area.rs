@@ -7,7 +7,7 @@ use toolcrib_core::{Call, Cancel, Connection, Files, Search, SearchableTree, Too
 use toolcrib_host::Workspace;
 use toolcrib_search::{Engine, IndexOptions};
 
-use crate::settings::{Settings, key};
+use crate::settings::{Settings, table};
 
 /// The files of a workspace, and search in them.
 #[derive(Clone)]
@@ -60,12 +60,12 @@ impl FileArea {
 
 /// Returns the options of an index that is kept in `folder`; nothing if the settings want no index.
 pub fn index_options(settings: &Settings, folder: PathBuf) -> Option<IndexOptions> {
-    if !settings.get(key::SEARCH_INDEX) {
+    if !settings.get(table::SEARCH_INDEX) {
         return None;
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     Some(IndexOptions {
-        max_memory_bytes: settings.get(key::SEARCH_MEMORY_BYTES) as usize,
+        max_memory_bytes: settings.get(table::SEARCH_MEMORY_BYTES) as usize,
         folder: Some(folder),
         threads: (cores / 2).max(1),
         ignores_saved: false,

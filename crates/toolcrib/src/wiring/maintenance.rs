@@ -16,7 +16,7 @@ use toolcrib_ledger::{
 
 use super::record::spans;
 use crate::settings::Settings;
-use crate::settings::key::{self, QuarantineAt};
+use crate::settings::table::{self, QuarantineAt};
 
 /// How long a long-lived process waits between two rounds of maintenance.
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(10);
@@ -50,8 +50,8 @@ impl RecordMaintenance {
             recorder: Arc::clone(recorder),
             clock: Arc::clone(clock),
             spans: spans(settings),
-            keep_days: settings.get(key::RECORD_KEEP_DAYS),
-            quarantine: settings.get(key::STATS_QUARANTINE),
+            keep_days: settings.get(table::RECORD_KEEP_DAYS),
+            quarantine: settings.get(table::STATS_QUARANTINE),
             quarantined: Arc::downgrade(quarantined),
         }
     }

@@ -9,11 +9,11 @@ use toolcrib_ledger::{StateFolder, UserLimits, UserQuotaFile};
 use toolcrib_runtime::{QuotaLimits, SessionLimits, UserQuota};
 
 use crate::error::CliError;
-use crate::settings::{Settings, key};
+use crate::settings::{Settings, table};
 
 /// Refuses a rate limit that is neither a number nor one of the words.
 pub(super) fn check_rate(settings: &Settings) -> Result<(), CliError> {
-    let rate = settings.get(key::POLICY_CALLS_PER_MINUTE);
+    let rate = settings.get(table::POLICY_CALLS_PER_MINUTE);
     let is_number = || rate.parse::<u32>().is_ok_and(|calls| calls > 0);
     if matches!(rate.as_str(), "off" | "preset") || is_number() {
         return Ok(());
@@ -34,31 +34,31 @@ fn preset(mode: Mode) -> u32 {
 
 /// Returns the limits of a session.
 pub(super) fn session_limits(settings: &Settings) -> SessionLimits {
-    let calls_per_minute = match settings.get(key::POLICY_CALLS_PER_MINUTE).as_str() {
-        "preset" => Some(preset(settings.get(key::MODE))),
+    let calls_per_minute = match settings.get(table::POLICY_CALLS_PER_MINUTE).as_str() {
+        "preset" => Some(preset(settings.get(table::MODE))),
         text => text.parse().ok(),
     };
     let quota = QuotaLimits {
-        tool_bytes: settings.get(key::POLICY_TOOL_BYTES),
-        tool_time: settings.get(key::POLICY_TOOL_SECONDS),
-        session_bytes: settings.get(key::POLICY_SESSION_BYTES),
-        session_time: settings.get(key::POLICY_SESSION_SECONDS),
+        tool_bytes: settings.get(table::POLICY_TOOL_BYTES),
+        tool_time: settings.get(table::POLICY_TOOL_SECONDS),
+        session_bytes: settings.get(table::POLICY_SESSION_BYTES),
+        session_time: settings.get(table::POLICY_SESSION_SECONDS),
     };
-    let confirmation = settings.get(key::POLICY_CONFIRM);
+    let confirmation = settings.get(table::POLICY_CONFIRM);
     SessionLimits {
         calls_per_minute,
         quota,
         confirmation,
-        taint: settings.get(key::POLICY_TAINTED),
+        taint: settings.get(table::POLICY_TAINTED),
     }
 }
 
 /// Returns the quota of the user across all processes, if one is set.
 pub(super) fn user_quota(settings: &Settings, state: &StateFolder) -> Option<Arc<dyn UserQuota>> {
     let limits = UserLimits {
-        calls_per_minute: settings.get(key::POLICY_USER_CALLS_PER_MINUTE),
-        bytes: settings.get(key::POLICY_USER_BYTES),
-        time: settings.get(key::POLICY_USER_SECONDS),
+        calls_per_minute: settings.get(table::POLICY_USER_CALLS_PER_MINUTE),
+        bytes: settings.get(table::POLICY_USER_BYTES),
+        time: settings.get(table::POLICY_USER_SECONDS),
     };
     UserQuotaFile::new(state, limits).map(|file| Arc::new(QuotaFile(file)) as Arc<dyn UserQuota>)
 }

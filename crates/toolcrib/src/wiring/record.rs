@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use toolcrib_core::Recorder;
 use toolcrib_ledger::{Previews, RecordWriter, Redactor, Spans, StateFolder, is_secret_name};
 
-use crate::settings::{Origin, Settings, key};
+use crate::settings::{Origin, Settings, table};
 
 /// Returns the recorder. `rules` are the paths of the rules files with their hashes.
 pub(super) fn recorder(
@@ -17,15 +17,19 @@ pub(super) fn recorder(
     redactor: Redactor,
     state: &StateFolder,
 ) -> Arc<dyn Recorder> {
-    let previews = if settings.get(key::RECORD_PREVIEWS) { Previews::On } else { Previews::Off };
+    let previews = if settings.get(table::RECORD_PREVIEWS) { Previews::On } else { Previews::Off };
     let record = RecordWriter::new(state, previews, redactor, changed_settings(settings, rules));
-    if settings.get(key::RECORD_LEGACY) { Arc::new(record.with_legacy()) } else { Arc::new(record) }
+    if settings.get(table::RECORD_LEGACY) {
+        Arc::new(record.with_legacy())
+    } else {
+        Arc::new(record)
+    }
 }
 
 /// Returns the redactor. It knows the values of all variables that are secret by their names or by the
 /// settings.
 pub(super) fn redactor(settings: &Settings, environment: &BTreeMap<String, OsString>) -> Redactor {
-    let named = settings.get(key::RECORD_SECRETS);
+    let named = settings.get(table::RECORD_SECRETS);
     let secrets = environment
         .iter()
         .filter(|(name, _)| is_secret_name(name) || named.contains(name))
@@ -49,7 +53,7 @@ fn changed_settings(settings: &Settings, rules: &[(String, String)]) -> Value {
 /// Returns the spans of time that are compared to find tools that got worse.
 pub(super) fn spans(settings: &Settings) -> Spans {
     Spans {
-        current_hours: settings.get(key::STATS_CURRENT_HOURS).cast_signed(),
-        baseline_days: settings.get(key::STATS_BASELINE_DAYS).cast_signed(),
+        current_hours: settings.get(table::STATS_CURRENT_HOURS).cast_signed(),
+        baseline_days: settings.get(table::STATS_BASELINE_DAYS).cast_signed(),
     }
 }

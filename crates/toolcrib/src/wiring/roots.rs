@@ -8,7 +8,7 @@ use toolcrib_host::{FileRules, Root, UndoStore, Workspace};
 
 use crate::error::{CliError, CliErrorKind};
 use crate::settings::Settings;
-use crate::settings::key::{self, BroadRoot};
+use crate::settings::table::{self, BroadRoot};
 
 /// Directories that hold more than one project.
 const BROAD_DIRECTORIES: [&str; 13] = [
@@ -32,7 +32,7 @@ impl RootOpener<'_> {
     pub(super) fn open(&self, root: Root) -> Result<Arc<Workspace>, CliError> {
         self.check(&root)?;
         let mut roots = vec![root];
-        for path in self.settings.get(key::ROOTS) {
+        for path in self.settings.get(table::ROOTS) {
             if !Path::new(&path).is_absolute() {
                 let message = format!("`roots`: `{path}` is not an absolute path");
                 return Err(CliError::settings(message));
@@ -47,9 +47,9 @@ impl RootOpener<'_> {
     /// Returns a workspace of these roots, which are not checked.
     pub(super) fn workspace(&self, roots: Vec<Root>) -> Workspace {
         let rules = FileRules {
-            hardlinks: self.settings.get(key::FILES_HARDLINKS),
-            protected: self.settings.get(key::FILES_PROTECTED),
-            undo_bytes: self.settings.get(key::UNDO_MAX_BYTES),
+            hardlinks: self.settings.get(table::FILES_HARDLINKS),
+            protected: self.settings.get(table::FILES_PROTECTED),
+            undo_bytes: self.settings.get(table::UNDO_MAX_BYTES),
         };
         let (undo, clock) = (self.undo.clone(), Arc::clone(self.clock));
         Workspace::new(roots, rules, &self.hidden, undo, clock)
@@ -57,7 +57,7 @@ impl RootOpener<'_> {
 
     /// Refuses a root that is broader than one project, or that overlaps our own folders.
     fn check(&self, root: &Root) -> Result<(), CliError> {
-        if self.settings.get(key::FILES_BROAD_ROOT) == BroadRoot::Allow {
+        if self.settings.get(table::FILES_BROAD_ROOT) == BroadRoot::Allow {
             return Ok(());
         }
         let path = root.path();

@@ -3,15 +3,15 @@
 use std::path::Path;
 
 use toolcrib_core::ToolName;
+use toolcrib_core::command_reading::ReadShell;
 use toolcrib_core::policy::{Layer, ParsedRules, Policy, Rule, Source, rules_in};
-use toolcrib_core::reading::ReadShell;
 use toolcrib_host::Root;
 use toolcrib_ledger::hash_of;
 use toolcrib_tools::CATALOGUES;
 
 use super::quota::check_rate;
 use crate::error::{CliError, CliErrorKind};
-use crate::settings::key;
+use crate::settings::table;
 use crate::settings::{Settings, SettingsFiles, read_trusted};
 
 /// The shipped sets of rules, by the names that settings have for them.
@@ -73,19 +73,19 @@ pub(super) fn load(
                 .push(format!("`{file}`, line {line}: there is no tool or catalogue `{unknown}`"));
         }
     }
-    let without = settings.get(key::POLICY_WITHOUT);
+    let without = settings.get(table::POLICY_WITHOUT);
     if let Some(unknown) = without.iter().find(|id| !rules.iter().any(|rule| rule.id == **id)) {
         warnings.push(format!("`policy.without`: there is no rule `{unknown}`"));
     }
     rules.retain(|rule| rule.layer == Layer::Project || !without.contains(&rule.id));
-    Ok(LoadedRules { policy: Policy::new(settings.get(key::MODE), rules), files })
+    Ok(LoadedRules { policy: Policy::new(settings.get(table::MODE), rules), files })
 }
 
 /// Returns the shipped sets of rules that the settings choose.
 fn shipped_rules(
     settings: &Settings,
 ) -> Result<impl Iterator<Item = (&'static str, &'static str)>, CliError> {
-    let chosen = settings.get(key::POLICY_SHIPPED);
+    let chosen = settings.get(table::POLICY_SHIPPED);
     let is_shipped = |set: &String| SHIPPED_RULES.iter().any(|(name, _)| name == set);
     if let Some(unknown) = chosen.iter().find(|set| !is_shipped(set)) {
         let message = format!("`policy.shipped`: there are no shipped rules `{unknown}`");

@@ -11,7 +11,7 @@ use toolcrib_runtime::UserQuota;
 
 use super::options::OpenOptions;
 use crate::error::CliError;
-use crate::settings::{Settings, key};
+use crate::settings::{Settings, table};
 
 /// Prefixes of variables that make a loader, a shell or an interpreter run something else. No setting
 /// passes them to a command.
@@ -94,16 +94,16 @@ pub(super) fn record_tasks(
 
 fn rules(settings: &Settings, options: &OpenOptions) -> Result<SandboxRules, CliError> {
     let ports: Result<Vec<u16>, _> =
-        settings.get(key::SANDBOX_EGRESS_PORTS).iter().map(|port| port.parse()).collect();
+        settings.get(table::SANDBOX_EGRESS_PORTS).iter().map(|port| port.parse()).collect();
     let ports = ports.map_err(|_| {
         CliError::settings("`sandbox.egress_ports` must be a list of ports, such as [\"443\"]")
     })?;
     for name in
-        settings.get(key::SANDBOX_TOOLCHAINS).iter().chain(&settings.get(key::SANDBOX_CACHES))
+        settings.get(table::SANDBOX_TOOLCHAINS).iter().chain(&settings.get(table::SANDBOX_CACHES))
     {
         check_folder(name)?;
     }
-    let protected = settings.get(key::SANDBOX_PROTECTED);
+    let protected = settings.get(table::SANDBOX_PROTECTED);
     for name in &protected {
         if name.is_empty() || name.contains('/') || name == "." || name == ".." {
             return Err(CliError::settings(format!(
@@ -111,30 +111,30 @@ fn rules(settings: &Settings, options: &OpenOptions) -> Result<SandboxRules, Cli
             )));
         }
     }
-    let bubblewrap = settings.get(key::SANDBOX_BUBBLEWRAP);
+    let bubblewrap = settings.get(table::SANDBOX_BUBBLEWRAP);
     Ok(SandboxRules {
-        profile: settings.get(key::SANDBOX_PROFILE),
+        profile: settings.get(table::SANDBOX_PROFILE),
         bubblewrap: (!bubblewrap.is_empty()).then(|| PathBuf::from(bubblewrap)),
         limits: CommandLimits {
-            memory: settings.get(key::SANDBOX_MEMORY_BYTES),
-            processes: settings.get(key::SANDBOX_PROCESSES),
-            cpu_seconds: settings.get(key::SANDBOX_CPU_SECONDS),
-            task_time: settings.get(key::SANDBOX_TASK_SECONDS),
-            file_size: settings.get(key::SANDBOX_FILE_BYTES),
-            growth: settings.get(key::SANDBOX_GROWTH_BYTES),
-            files: settings.get(key::SANDBOX_GROWTH_FILES),
-            open_files: settings.get(key::SANDBOX_OPEN_FILES),
-            output: settings.get(key::SANDBOX_OUTPUT_BYTES),
-            saved: settings.get(key::SANDBOX_SAVED_BYTES),
-            scratch: settings.get(key::SANDBOX_SCRATCH_BYTES),
+            memory: settings.get(table::SANDBOX_MEMORY_BYTES),
+            processes: settings.get(table::SANDBOX_PROCESSES),
+            cpu_seconds: settings.get(table::SANDBOX_CPU_SECONDS),
+            task_time: settings.get(table::SANDBOX_TASK_SECONDS),
+            file_size: settings.get(table::SANDBOX_FILE_BYTES),
+            growth: settings.get(table::SANDBOX_GROWTH_BYTES),
+            files: settings.get(table::SANDBOX_GROWTH_FILES),
+            open_files: settings.get(table::SANDBOX_OPEN_FILES),
+            output: settings.get(table::SANDBOX_OUTPUT_BYTES),
+            saved: settings.get(table::SANDBOX_SAVED_BYTES),
+            scratch: settings.get(table::SANDBOX_SCRATCH_BYTES),
         },
-        egress: settings.get(key::SANDBOX_EGRESS),
+        egress: settings.get(table::SANDBOX_EGRESS),
         egress_ports: ports,
-        toolchains: settings.get(key::SANDBOX_TOOLCHAINS),
-        caches: settings.get(key::SANDBOX_CACHES),
+        toolchains: settings.get(table::SANDBOX_TOOLCHAINS),
+        caches: settings.get(table::SANDBOX_CACHES),
         protected,
-        unprotected: settings.get(key::SANDBOX_UNPROTECTED),
-        user: settings.get(key::SANDBOX_USER),
+        unprotected: settings.get(table::SANDBOX_UNPROTECTED),
+        user: settings.get(table::SANDBOX_USER),
         lives_on: options.is_long_lived,
     })
 }
@@ -156,7 +156,7 @@ fn operator(
     environment: &BTreeMap<String, OsString>,
 ) -> Result<Operator, CliError> {
     let text = |name: &str| environment.get(name).and_then(|value| value.to_str());
-    let wanted = settings.get(key::SANDBOX_ENVIRONMENT);
+    let wanted = settings.get(table::SANDBOX_ENVIRONMENT);
     let is_never_passed = |name: &String| NEVER_PASSED.iter().any(|never| name.starts_with(never));
     if let Some(name) = wanted.iter().find(|name| is_never_passed(name)) {
         return Err(CliError::settings(format!(

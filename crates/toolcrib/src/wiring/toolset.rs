@@ -6,11 +6,11 @@ use toolcrib_tools::CATALOGUES;
 
 use super::catalogue;
 use crate::error::CliError;
-use crate::settings::{SettingKey, Settings, key};
+use crate::settings::{SettingKey, Settings, table};
 
 /// Returns the tools that the settings offer, within the limits that the settings give.
 pub fn toolset(settings: &Settings) -> Result<Toolset, CliError> {
-    let choices = settings.get(key::TOOLSET);
+    let choices = settings.get(table::TOOLSET);
     let mut toolset = if choices.is_empty() {
         Toolset::everything(CATALOGUES)
     } else {
@@ -22,14 +22,14 @@ pub fn toolset(settings: &Settings) -> Result<Toolset, CliError> {
 
 /// The limits of a command: the name that reports have for each, and the setting.
 const COMMAND_LIMITS: [(&str, SettingKey<u64>); 8] = [
-    ("memoryBytes", key::SANDBOX_MEMORY_BYTES),
-    ("processes", key::SANDBOX_PROCESSES),
-    ("cpuSeconds", key::SANDBOX_CPU_SECONDS),
-    ("fileBytes", key::SANDBOX_FILE_BYTES),
-    ("growthBytes", key::SANDBOX_GROWTH_BYTES),
-    ("newFiles", key::SANDBOX_GROWTH_FILES),
-    ("openFiles", key::SANDBOX_OPEN_FILES),
-    ("printedBytes", key::SANDBOX_OUTPUT_BYTES),
+    ("memoryBytes", table::SANDBOX_MEMORY_BYTES),
+    ("processes", table::SANDBOX_PROCESSES),
+    ("cpuSeconds", table::SANDBOX_CPU_SECONDS),
+    ("fileBytes", table::SANDBOX_FILE_BYTES),
+    ("growthBytes", table::SANDBOX_GROWTH_BYTES),
+    ("newFiles", table::SANDBOX_GROWTH_FILES),
+    ("openFiles", table::SANDBOX_OPEN_FILES),
+    ("printedBytes", table::SANDBOX_OUTPUT_BYTES),
 ];
 
 /// Returns the limits of a tool as reports show them.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use toolcrib_core::reading::ReadShell;
+use toolcrib_core::command_reading::ReadShell;
 use toolcrib_shell::BashReader;
 
 use crate::ground::inside;

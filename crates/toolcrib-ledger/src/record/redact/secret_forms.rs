@@ -1,6 +1,6 @@
 //! The forms of secrets: how keys, tokens and passwords are written.
 
-use crate::record::redact::checks::{
+use crate::record::redact::secret_checks::{
     is_anything, is_credential, is_credential_text, is_mixed, is_password, is_random, is_strong,
     is_token, is_userinfo, is_written_out, schemes,
 };
