@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use toolcrib_core::command_reading::Reading;
 use toolcrib_core::hosts::hosts_named;
 use toolcrib_core::program::{
-    self, Fact, PrintsTo, Shows, caveat, path_words, removed_by, written_by,
+    self, Fact, PrintsTo, Shows, caveat, path_words, removed_by, runs_input,
+    wrapper_directories, written_by,
 };
 
 fn words(command: &str) -> Vec<String> {
@@ -20,6 +21,13 @@ fn every_example_holds() {
             match example.shows {
                 Shows::Plain => assert_eq!(caveat(&words), None, "{command}"),
                 Shows::Caveat => assert!(caveat(&words).is_some(), "{command}"),
+                Shows::RunsInput => assert!(runs_input(&words), "{command}"),
+                Shows::KeepsInput => assert!(!runs_input(&words), "{command}"),
+                Shows::Directories(expected) => {
+                    let all = wrapper_directories(&words);
+                    let all: Vec<&str> = all.into_iter().map(|it| it.1).collect();
+                    assert_eq!(all, expected, "{command}");
+                }
                 Shows::Writes(files) => assert_eq!(written_by(&words), files, "{command}"),
                 Shows::Removes(files) => assert_eq!(removed_by(&words), files, "{command}"),
                 Shows::Paths(paths) => {
