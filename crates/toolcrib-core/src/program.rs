@@ -10,6 +10,7 @@ mod find;
 mod git;
 mod input;
 mod network;
+mod new_flag;
 mod row;
 mod sed;
 mod shell;
@@ -67,6 +68,19 @@ pub fn is_shell(name: &str) -> bool {
 pub fn is_interpreter(name: &str) -> bool {
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     find(bare).is_some_and(|program| program.runs == Runs::Interpreter)
+}
+
+/// Whether it is known which flags of the program with this name make it run or write something else. Of every other
+/// program, any flag could.
+pub fn knows_flags(name: &str) -> bool {
+    find(name).is_some_and(Program::knows_flags)
+}
+
+/// Returns the first flag behind the first `granted` words of a command that those words do not cover. Of programs
+/// whose flags are known, there is none: their caveats say which flags matter.
+pub fn new_flag(words: &[String], granted: usize) -> Option<&String> {
+    let name = words.first().filter(|name| !knows_flags(name));
+    name.and_then(|_| new_flag::new_flag(words, granted))
 }
 
 /// Whether a program that is no shell runs commands that it reads from its input.

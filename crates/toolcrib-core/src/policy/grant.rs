@@ -147,10 +147,19 @@ impl Covers {
                 format!("call = {args}{while_so}{}", links.join(", "))
             }
             Self::Argv(words) => {
-                let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
-                format!("argv = [{}]", words.join(", "))
+                let quoted: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
+                let but = if self.asks_about_new_flags() { ", without new flags" } else { "" };
+                format!("argv = [{}]{but}", quoted.join(", "))
             }
             Self::Path(path) => format!("paths = [{path:?}]"),
+        }
+    }
+
+    /// Whether a command with these words and a new flag is asked about, because the program's flags are not known.
+    pub fn asks_about_new_flags(&self) -> bool {
+        match self {
+            Self::Argv(words) => words.first().is_some_and(|name| !program::knows_flags(name)),
+            Self::Call { .. } | Self::Path(_) => false,
         }
     }
 

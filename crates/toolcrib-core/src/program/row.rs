@@ -56,6 +56,14 @@ impl Program {
         self.facts.contains(&fact)
     }
 
+    /// Whether it is known which of its flags make it run or write something else.
+    pub(super) fn knows_flags(&self) -> bool {
+        self.is(Fact::ReadOnly)
+            || self.is(Fact::SameAnywhere)
+            || !matches!(self.caveat, Caveat::None)
+            || !matches!(self.effects.knows_writes, Condition::Never)
+    }
+
     /// Returns how many words of its own stand before the program that it runs; nothing if it is no wrapper.
     pub fn own_words(&self) -> Option<usize> {
         self.commands.iter().find_map(|it| match it {

@@ -278,7 +278,9 @@ impl Dialog {
         let mut number = 0;
         for (covers, refused) in &question.choices {
             if let Some(why) = refused {
-                let _ = writeln!(text, "  -  {}: too broad: {}", named(covers), escape::line(why));
+                let covered = named(covers);
+                let covered = covered.trim_end_matches(NEW_FLAGS);
+                let _ = writeln!(text, "  -  {covered}: too broad: {}", escape::line(why));
             } else {
                 number += 1;
                 let _ = writeln!(text, "  {number}  {}", named(covers));
@@ -346,11 +348,17 @@ impl Dialog {
     }
 }
 
+/// What a grant for a program whose flags are not known says beside its words.
+const NEW_FLAGS: &str = " (asks about new flags)";
+
 /// Returns what a grant would cover, in words.
 fn named(covers: &Covers) -> String {
     match covers {
         Covers::Call { .. } => "this exact call".to_owned(),
-        Covers::Argv(words) => format!("commands that begin with: {}", escape::line(&join(words))),
+        Covers::Argv(words) => {
+            let but = if covers.asks_about_new_flags() { NEW_FLAGS } else { "" };
+            format!("commands that begin with: {}{but}", escape::line(&join(words)))
+        }
         Covers::Path(path) => format!("calls that change only: {}", escape::line(path)),
     }
 }

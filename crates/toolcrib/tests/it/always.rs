@@ -91,6 +91,7 @@ fn always_offers_what_holds_and_nothing_broader() {
     let has = |seen: &str, words: &str| {
         let lines = seen.lines().map(str::trim);
         lines.clone().any(|line| {
+            let line = line.trim_end_matches(" (asks about new flags)");
             line.ends_with(&format!("commands that begin with: {words}"))
                 && line.starts_with(|c: char| c.is_ascii_digit())
         })
@@ -132,6 +133,38 @@ fn always_offers_what_holds_and_nothing_broader() {
         let other = named.clone() + "2";
         let words = ["policy", "explain", "clemini/bash", &other, "--json"];
         assert_eq!(scratch.run(words).json()["decision"], "ask", "{command}");
+    }
+}
+
+#[test]
+fn always_asks_again_about_new_flags_of_unknown_programs() {
+    let scratch = Scratch::new();
+    let explain = |command: &str| {
+        let command = format!("command={command}");
+        scratch.run(["policy", "explain", "clemini/bash", &command, "--json"]).json()["decision"]
+            .clone()
+    };
+    for command in ["svn diff", "cargo build"] {
+        let named = format!("command={command}");
+        let (_, seen) = always(&scratch, &["call", "clemini/bash", &named], "always\n2\np\n3\ny\n");
+        assert!(seen.contains("This grant will be stored"), "{seen}");
+        assert_eq!(
+            seen.contains("svn diff (asks about new flags)"),
+            command == "svn diff",
+            "{seen}"
+        );
+        assert_eq!(seen.contains("without new flags"), command == "svn diff", "{seen}");
+    }
+    for (command, decision) in [
+        ("svn diff", "allow"),
+        ("svn diff src/a.c", "allow"),
+        ("svn diff --diff-cmd=./evil", "ask"),
+        ("svn diff A=b", "ask"),
+        // Toolcrib knows which flags of this one matter.
+        ("cargo build --release", "allow"),
+        ("cargo build --config a=b", "ask"),
+    ] {
+        assert_eq!(explain(command), decision, "{command}");
     }
 }
 
