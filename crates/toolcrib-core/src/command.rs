@@ -38,6 +38,9 @@ pub trait Commands: Send + Sync {
     /// Whether commands can reach the network, so that anyone may have written what they print.
     fn reaches_network(&self) -> bool;
 
+    /// Returns the home folder that commands get.
+    fn home(&self) -> Option<String>;
+
     /// Starts a command that goes on after its call. The task has the id of the call.
     fn start(&self, request: &CommandRequest) -> Result<(), ToolError>;
 

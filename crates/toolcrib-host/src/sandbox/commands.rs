@@ -12,6 +12,7 @@ use toolcrib_core::{Cancel, Commands, ErrorKind, ToolError};
 use super::job::{Job, TaskOwner};
 use super::runner::{KILL_GRACE, Lifetime, Sandbox, lock};
 use super::shell;
+use super::view::home_of;
 
 /// The commands of a workspace, as one session and tool use them.
 pub struct SharedSandbox {
@@ -68,6 +69,10 @@ impl Commands for SharedSandbox {
 
     fn reaches_network(&self) -> bool {
         self.sandbox.context.egress.is_some()
+    }
+
+    fn home(&self) -> Option<String> {
+        Some(home_of(&self.sandbox.context.operator).display().to_string())
     }
 
     fn start(&self, request: &CommandRequest) -> Result<(), ToolError> {

@@ -67,10 +67,7 @@ impl SandboxView {
             (true, Profile::Strict) => Some(commands_user(roots, rules.user)?),
             _ => None,
         };
-        let home = match &operator.home {
-            Some(home) if home.is_absolute() && home.parent().is_some() => home.clone(),
-            _ => PathBuf::from(FALLBACK_HOME),
-        };
+        let home = home_of(operator);
         let mut view = Self {
             binds: Vec::new(),
             roots: roots.len(),
@@ -291,6 +288,14 @@ fn system() -> Vec<String> {
         }
     }
     options.0
+}
+
+/// Returns the home folder of commands: the operator's place, without what is there.
+pub(crate) fn home_of(operator: &Operator) -> PathBuf {
+    match &operator.home {
+        Some(home) if home.is_absolute() && home.parent().is_some() => home.clone(),
+        _ => PathBuf::from(FALLBACK_HOME),
+    }
 }
 
 /// Returns the user that commands run as when Toolcrib is the superuser: the owner of the workspace, if that is

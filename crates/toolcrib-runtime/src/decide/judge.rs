@@ -102,7 +102,7 @@ impl Judge {
 
     /// Reads what a plan proposes, its command included.
     pub(crate) fn propose(&self, plan: Plan, ctx: &Ctx) -> Proposal {
-        Proposal::new(plan, &*self.shell, &ctx.files)
+        Proposal::new(plan, &*self.shell, ctx)
     }
 
     /// Decides about a call by quarantine, policy, grants and taint.

@@ -230,6 +230,9 @@ impl Commands for Nowhere {
         false
     }
 
+    fn home(&self) -> Option<String> {
+        None
+    }
     fn start(&self, _: &CommandRequest) -> Result<(), ToolError> {
         unreachable!()
     }

@@ -15,6 +15,7 @@ mod detours_words;
 mod doctor;
 mod examples;
 mod files;
+mod git_settings;
 mod guard;
 mod input;
 mod kill;
