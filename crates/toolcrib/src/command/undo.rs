@@ -1,14 +1,11 @@
 //! `toolcrib undo`: lists the calls that changed files, and undoes them.
 
 use std::collections::{HashMap, HashSet};
-use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolcrib_core::change::{Restore, UndoLog, UndoneCall};
-use toolcrib_core::{CallId, Cancel, Change, ErrorKind, Limits, ToolError, escape};
-use toolcrib_host::{Root, RootError, root_path};
-use toolcrib_ledger::{CallFilter, CallHistory, find_calls};
-use toolcrib_runtime::undo::{RestoreAreas, Restored, Undo, UndoAction, UndoScope, as_json};
+use toolcrib_core::change::{UndoLog, UndoneCall};
+use toolcrib_core::{CallId, Change, escape};
+use toolcrib_runtime::undo::{Restored, UndoAction, UndoScope, as_json};
 
 use super::render;
 use super::setup::open;
@@ -16,7 +13,7 @@ use crate::cli::{Global, UndoArgs};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::terminal::{Paint, Terminal, print_json, print_lines};
-use crate::wiring::{Crib, session};
+use crate::wiring::Crib;
 
 pub(super) fn run(global: &Global, terminal: Terminal, args: &UndoArgs) -> Result<Exit, CliError> {
     let crib = open(global, terminal)?;
@@ -27,13 +24,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &UndoArgs) -> Resul
     };
     let id = toolcrib_ledger::new_call_id();
     let scope = if args.force { UndoScope::Everything } else { UndoScope::Unchanged };
-    let undo = Undo {
-        log: &*crib.journal,
-        areas: &UndoAreas(&crib),
-        recorder: &*crib.recorder,
-        clock: &*crib.clock,
-    };
-    match undo.run(&id, session(), wanted, scope) {
+    match crib.undo(&id, wanted, scope) {
         Ok(restored) => {
             show(terminal, args, &id, wanted, &restored);
             if !args.json
@@ -56,39 +47,6 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &UndoArgs) -> Resul
     }
 }
 
-/// The roots that changes were made in, under the rules of this process.
-struct UndoAreas<'a>(&'a Crib);
-
-impl RestoreAreas for UndoAreas<'_> {
-    fn open(
-        &self,
-        roots: &[String],
-        undo: &CallId,
-        tool: &str,
-    ) -> Result<Box<dyn Restore>, ToolError> {
-        let roots: Result<Vec<Root>, _> =
-            roots.iter().map(|root| Root::open(&root_path(root))).collect();
-        let unavailable = |err: RootError| ToolError::new(ErrorKind::Unavailable, err.to_string());
-        let workspace = self.0.workspace_of(roots.map_err(unavailable)?);
-        Ok(Box::new(workspace.for_call(undo.clone(), tool, with_deadline())))
-    }
-
-    fn is_recorded(&self, call: &CallId) -> bool {
-        history_of(self.0, &call.0).is_some()
-    }
-}
-
-/// Returns a token that cancels the work at the deadline, because somebody may hold a lock for ever.
-fn with_deadline() -> Cancel {
-    let cancel = Cancel::default();
-    let late = cancel.clone();
-    std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(Limits::DEFAULT.deadline_ms));
-        late.cancel();
-    });
-    cancel
-}
-
 fn show(terminal: Terminal, args: &UndoArgs, by: &CallId, wanted: &str, restored: &[Restored]) {
     if args.json {
         let reply = json!({"undone": wanted, "by": by, "files": as_json(restored)});
@@ -109,16 +67,9 @@ fn show(terminal: Terminal, args: &UndoArgs, by: &CallId, wanted: &str, restored
     print_lines(&lines);
 }
 
-/// Returns the history of a call, if the record has it.
-fn history_of(crib: &Crib, call: &str) -> Option<CallHistory> {
-    let since = toolcrib_ledger::call_time(call);
-    let wanted = CallFilter { call: Some(call.to_owned()), since, ..CallFilter::default() };
-    find_calls(&crib.state, &wanted, 1).ok()?.pop()
-}
-
 /// Returns what a person is told if a command changed more than was undone.
 fn not_undone(crib: &Crib, wanted: &str, changes: &[Change]) -> Option<String> {
-    let history = history_of(crib, wanted)?;
+    let history = crib.history_of(wanted)?;
     let mine: Vec<Change> = changes.iter().filter(|it| it.call.0 == wanted).cloned().collect();
     let others = super::call_history::other_changes(&history, &mine).len();
     (others > 0).then(|| {
