@@ -1,0 +1,11 @@
+//! The engine in this process: everything that `Crib::open` puts together, on real files, real rules, a real
+//! record and a real journal. No process is started, so no command runs.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+mod contracts;
+mod opened;
+#[path = "../it/place.rs"]
+mod place;
+#[path = "../it/reply.rs"]
+mod reply;
