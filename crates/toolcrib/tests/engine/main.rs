@@ -4,8 +4,12 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod contracts;
+mod detours;
+mod detours_words;
+mod limits;
 mod opened;
 #[path = "../it/place.rs"]
 mod place;
+mod policy;
 #[path = "../it/reply.rs"]
 mod reply;

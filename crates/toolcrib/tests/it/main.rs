@@ -10,7 +10,6 @@ mod attacks;
 mod audit;
 mod concurrency;
 mod detours;
-mod detours_words;
 mod doctor;
 mod examples;
 mod files;
