@@ -6,10 +6,16 @@
 mod contracts;
 mod detours;
 mod detours_words;
+mod files;
+mod guard;
 mod limits;
 mod opened;
 #[path = "../it/place.rs"]
 mod place;
 mod policy;
+#[path = "../it/privilege.rs"]
+#[expect(dead_code, reason = "shared with other tests, which use all of it")]
+mod privilege;
 #[path = "../it/reply.rs"]
 mod reply;
+mod undo;
