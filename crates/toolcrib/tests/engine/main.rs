@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
+mod always;
+mod approvals;
 mod attacks;
 mod contracts;
 mod detours;
