@@ -13,12 +13,16 @@ mod files;
 mod guard;
 mod limits;
 mod opened;
+#[path = "../it/past.rs"]
+mod past;
 #[path = "../it/place.rs"]
 mod place;
 mod policy;
 #[path = "../it/privilege.rs"]
 #[expect(dead_code, reason = "shared with other tests, which use all of it")]
 mod privilege;
+mod record;
 #[path = "../it/reply.rs"]
 mod reply;
+mod stats;
 mod undo;

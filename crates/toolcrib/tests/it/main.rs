@@ -17,6 +17,7 @@ mod guard;
 mod input;
 mod kill;
 mod operations;
+mod past;
 mod place;
 mod policy;
 mod privilege;
