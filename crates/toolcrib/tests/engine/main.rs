@@ -11,6 +11,7 @@ mod detours;
 mod detours_words;
 mod files;
 mod guard;
+mod input;
 mod limits;
 mod opened;
 #[path = "../it/past.rs"]
@@ -21,8 +22,11 @@ mod policy;
 #[path = "../it/privilege.rs"]
 #[expect(dead_code, reason = "shared with other tests, which use all of it")]
 mod privilege;
+mod processes;
 mod record;
 #[path = "../it/reply.rs"]
 mod reply;
+mod search;
+mod settings;
 mod stats;
 mod undo;
