@@ -53,18 +53,21 @@ fn show(terminal: Terminal, args: &UndoArgs, by: &CallId, wanted: &str, restored
         print_json(&reply.to_string());
         return;
     }
+    print_lines(&report(terminal, by, wanted, restored));
+}
+
+/// Returns what was done to each path, for people.
+fn report(terminal: Terminal, by: &CallId, wanted: &str, restored: &[Restored]) -> Vec<String> {
     let is_same = restored.iter().all(|one| one.action == UndoAction::Unchanged);
     let said = if is_same { "Nothing to undo for call" } else { "Undid call" };
     let mut lines = vec![format!("{} {said} {wanted}", terminal.paint(Paint::Good, "✓"))];
     for one in restored {
         lines.push(format!("  {:<9} {}", one.action.as_str(), escape::line(&one.path)));
     }
-    if is_same {
-        print_lines(&lines);
-        return;
+    if !is_same {
+        lines.push(terminal.paint(Paint::Dim, &format!("  Redo: toolcrib undo {by}")));
     }
-    lines.push(terminal.paint(Paint::Dim, &format!("  Redo: toolcrib undo {by}")));
-    print_lines(&lines);
+    lines
 }
 
 /// Returns what a person is told if a command changed more than was undone.
@@ -125,4 +128,28 @@ fn list(terminal: Terminal, args: &UndoArgs, changes: &[Change], undone: &[Undon
         lines.push(format!("… and {} older ones; --all lists them", total - most));
     }
     print_lines(&lines);
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    #[test]
+    fn an_undo_is_told_in_these_words() {
+        let cli = Cli::parse_from(["toolcrib", "--color", "never", "undo"]);
+        let terminal = Terminal::new(&cli.global);
+        let by = CallId("01B".to_owned());
+        let one = |action: UndoAction| Restored { path: "src/a\u{1b}.rs".to_owned(), action };
+        let told = |restored: &[Restored]| report(terminal, &by, "01A", restored).join("\n") + "\n";
+        let all = told(&[
+            one(UndoAction::Restored),
+            one(UndoAction::Removed),
+            one(UndoAction::Unchanged),
+            one(UndoAction::Kept),
+        ]) + &told(&[one(UndoAction::Unchanged)]);
+        insta::assert_snapshot!("undone", all);
+    }
 }
