@@ -230,10 +230,11 @@ mod tests {
     /// Puts the moments of one call on a record, a millisecond apart.
     fn record(recorder: &RecordWriter, call: &str, tool: &str, moments: Vec<Moment<'_>>) {
         let (call, session) = (CallId(call.to_owned()), SessionId("cli-1".to_owned()));
+        let tool = tool.into();
         let start: Timestamp = "2026-01-02T03:04:05Z".parse().unwrap();
         for (number, moment) in (0..).zip(moments) {
             let at = start.checked_add(jiff::SignedDuration::from_millis(number)).unwrap();
-            let event = Event { at, call: &call, session: &session, tool, moment };
+            let event = Event { at, call: &call, session: &session, tool: &tool, moment };
             recorder.record(&event, Durability::Written).unwrap();
         }
     }

@@ -368,7 +368,7 @@ mod tests {
     use serde_json::json;
     use toolcrib_core::policy::{Mode, Source, by_tier};
     use toolcrib_core::tool::ProposedEdit;
-    use toolcrib_core::{CallId, Plan};
+    use toolcrib_core::{CallId, Plan, ToolName};
     use toolcrib_tools::CATALOGUES;
 
     use super::*;
@@ -376,16 +376,16 @@ mod tests {
 
     /// Returns the question about a call of `tool`, with this plan.
     fn question(tool: &str, args: Value, plan: Plan) -> Question {
-        let (catalogue, name) = tool.split_once('/').unwrap();
-        let catalogue = CATALOGUES.iter().find(|it| it.name == catalogue).unwrap();
+        let tool = ToolName::from(tool);
+        let catalogue = CATALOGUES.iter().find(|it| Some(it.name) == tool.catalogue()).unwrap();
         let declarations = catalogue.tools.iter().map(|tool| tool.declaration());
-        let declaration = declarations.into_iter().find(|it| it.name == name).unwrap();
+        let declaration = declarations.into_iter().find(|it| it.name == tool.tool()).unwrap();
         let places = plan.edits.iter().map(|edit| format!("/work/{}", edit.path)).collect();
         Question {
             call: CallId("01ARZ3NDEKTSV4RRFFQ69G5FAV".to_owned()),
             digest: String::new(),
             unpinned: Vec::new(),
-            catalogue: catalogue.name,
+            tool,
             declaration,
             args,
             plan,

@@ -46,7 +46,7 @@ fn grant(crib: &Opened, tool: &str, covers: &Covers) {
     let root = crib.crib.workspace().root().unwrap().path().display().to_string();
     let grant = Grant {
         id: new_call_id().0,
-        tool_name: tool.to_owned(),
+        tool_name: tool.into(),
         param_pattern: covers.text(),
         description: String::new(),
         created_at: jiff::Timestamp::now(),

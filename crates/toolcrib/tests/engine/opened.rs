@@ -201,7 +201,7 @@ impl Opened {
             id: new_call_id(),
             session: self.session.clone(),
             conversation: None,
-            tool: tool.to_owned(),
+            tool: tool.into(),
             args,
         }
     }

@@ -86,7 +86,7 @@ fn every_tool_is_explained() {
             let name = format!("{}/{}", catalogue.name, declaration.name);
             let example: Value = serde_json::from_str(declaration.examples[0].args).unwrap();
             let explained = crib.explain(&name, example);
-            assert_eq!(explained.tool, name);
+            assert_eq!(explained.tool.as_str(), name);
             assert!(!explained.decision.rule.is_empty(), "{name}");
             count += 1;
         }

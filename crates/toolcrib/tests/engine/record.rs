@@ -146,7 +146,7 @@ fn a_legacy_form_that_cannot_be_written_takes_nothing_away() {
     set_mode(&scratch.state(), 0o700);
     let crib = scratch.open_with(&["record.legacy=on"]);
     let got = crib.call("forgekeeper/echo", json!({"text": "hello"}));
-    let unrecorded = got.0.unrecorded.clone().unwrap_or_default();
+    let unrecorded = got.0.unrecorded.as_ref().unwrap().to_string();
     assert!(unrecorded.contains("tools_audit.jsonl"), "{unrecorded}");
     let history = crib.crib.history_of(got.id()).unwrap();
     assert_eq!(history.outcome().as_str(), "ok");
