@@ -83,7 +83,9 @@ fn a_toolset_with_two_tools_of_one_name_is_not_loaded() {
     assert!(twice.contains(says), "{twice}");
     assert!(refused("wnik").contains("did you mean `wink`"));
     let both = scratch.open_with(&["toolset=wink,clemini/edit"]).crib.toolset().unwrap();
-    assert!(both.find(&"clemini/edit".into()).is_ok() && both.find(&"clemini/grep".into()).is_err());
+    assert!(
+        both.find(&"clemini/edit".into()).is_ok() && both.find(&"clemini/grep".into()).is_err()
+    );
 }
 
 #[test]
