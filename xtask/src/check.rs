@@ -13,7 +13,7 @@ use std::time::Instant;
 use crate::{docs, tools};
 
 /// The tests that start no process, beside the unit tests of the libraries.
-const WITHOUT_PROCESS: [&str; 5] = ["tidy", "path", "redaction", "stats", "attacks"];
+const WITHOUT_PROCESS: [&str; 6] = ["tidy", "path", "redaction", "stats", "attacks", "engine"];
 
 /// What begins the line of a test that could not run where it was started.
 const SKIPPED: &str = "skipped: ";

@@ -8,7 +8,7 @@ mod record;
 mod state;
 mod undo;
 
-pub use consent::approvals::{Approvals, this_process};
+pub use consent::approval_store::{Approvals, this_process};
 pub use consent::grants::GrantFile;
 pub use consent::user_quota::{UserLimits, UserQuotaFile};
 pub use figures::baseline::{Spans, comparisons};

@@ -19,6 +19,7 @@ mod roots;
 mod rules;
 mod sandbox;
 mod toolset;
+mod undo;
 
 pub use config::Config;
 pub use crib::{Crib, RulesInForce, session};

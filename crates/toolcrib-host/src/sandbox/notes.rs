@@ -244,6 +244,7 @@ fn is_of_sandbox(step: StartStep) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
     use std::time::Duration;
 
     use toolcrib_core::command::{ChangedFiles, Printed};
@@ -324,5 +325,103 @@ mod tests {
         assert!(err.hint.is_some_and(|hint| hint.contains("toolcrib doctor")));
         let err = not_started(StartStep::Exec, "`nope`: not found", None);
         assert_eq!(err.kind, ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn every_limit_is_told_in_these_words() {
+        let mut all = String::new();
+        for limit in [
+            Limit::Memory,
+            Limit::Processes,
+            Limit::Cpu,
+            Limit::FileSize,
+            Limit::Growth,
+            Limit::Files,
+            Limit::OpenFiles,
+            Limit::Output,
+        ] {
+            for used in [None, Some(105), Some(300)] {
+                let mut ended = finished(End::Limited, "");
+                ended.notes.clear();
+                ended.strike = Some(strike(limit, 100, used, Mechanism::Rlimit));
+                add_to(&mut ended, &LIMITS, 1);
+                assert_eq!(ended.usage.struck, Some(limit));
+                all.push_str(&(ended.notes.join("\n") + "\n"));
+            }
+        }
+        insta::assert_snapshot!("limits", all);
+    }
+
+    #[test]
+    fn what_a_command_printed_is_explained_in_these_words() {
+        let mut all = String::new();
+        for (end, stderr) in [
+            (End::Exited(1), "MemoryError"),
+            (End::Exited(0), "MemoryError"),
+            (End::Exited(1), "bash: fork: Cannot fork"),
+            (End::Exited(0), "can't start new thread"),
+            (End::Exited(1), "Too many open files"),
+            (End::Exited(1), "write: File too large"),
+            (End::Exited(0), "line 1: 23 File size limit exceeded"),
+            (End::Exited(1), "No space left on device"),
+            (End::Exited(1), "sudo: a password is required"),
+            (End::Exited(1), "no such file"),
+        ] {
+            let notes = finished(end, stderr).notes.join("\n");
+            let _ = writeln!(all, "# {end:?} {stderr}\n{notes}");
+        }
+        for signal in [
+            libc::SIGSEGV,
+            libc::SIGABRT,
+            libc::SIGKILL,
+            libc::SIGTERM,
+            libc::SIGSYS,
+            libc::SIGXFSZ,
+            libc::SIGXCPU,
+            libc::SIGPIPE,
+            libc::SIGBUS,
+            libc::SIGFPE,
+            libc::SIGILL,
+            libc::SIGHUP,
+        ] {
+            all.push_str(&(finished(End::Signalled(signal), "").notes.join("\n") + "\n"));
+        }
+        insta::assert_snapshot!("printed", all);
+    }
+
+    #[test]
+    fn every_reason_not_to_start_is_told_in_these_words() {
+        let steps = [
+            StartStep::Spawn,
+            StartStep::Shield,
+            StartStep::Verify,
+            StartStep::Egress,
+            StartStep::Landlock,
+            StartStep::Seccomp,
+            StartStep::Limits,
+            StartStep::Directory,
+            StartStep::Exec,
+        ];
+        let mut errors: Vec<(String, ToolError)> = steps
+            .map(|step| (format!("{step:?}"), not_started(step, "why", None)))
+            .into_iter()
+            .collect();
+        let long = not_started(StartStep::Exec, "why", Some(libc::E2BIG));
+        errors.push(("too long".to_owned(), long));
+        errors.push(("no handle".to_owned(), no_handle()));
+        for printed in [
+            "bwrap: No permissions to create new user namespace",
+            "bwrap: Creating new namespace failed: nesting depth",
+            "bwrap: setting up uid map: Permission denied",
+            "bwrap: Can't mount proc",
+            "",
+        ] {
+            errors.push((format!("bubblewrap said `{printed}`"), no_sandbox(printed)));
+        }
+        let all = errors.iter().map(|(about, err)| {
+            let (kind, hint) = (err.kind.as_str(), err.hint.as_deref().unwrap_or("-"));
+            format!("# {about}\n{kind}: {}\nhint: {hint}\n", err.message)
+        });
+        insta::assert_snapshot!("not_started", all.collect::<Vec<_>>().concat());
     }
 }

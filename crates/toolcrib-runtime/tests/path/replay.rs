@@ -13,7 +13,7 @@ use crate::harness::{Memory, NoGrants, Unread, bench};
 const DENIES_READS: &str = r#"
 [[rule]]
 id = "no-reads"
-tools = ["wild/reads"]
+tool = "wild/reads"
 effect = "deny"
 because = "not today"
 "#;

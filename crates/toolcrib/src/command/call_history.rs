@@ -214,3 +214,109 @@ pub(super) fn colour(outcome: CallOutcome) -> Paint {
         CallOutcome::Unknown | CallOutcome::Open => Paint::Warn,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use jiff::Timestamp;
+    use toolcrib_core::{
+        CallId, Durability, Effect, ErrorKind, Event, Moment, Recorder, SessionId,
+    };
+    use toolcrib_ledger::{CallFilter, Previews, RecordWriter, Redactor, StateFolder, find_calls};
+
+    use super::*;
+    use crate::cli::Cli;
+
+    /// Puts the moments of one call on a record, a millisecond apart.
+    fn record(recorder: &RecordWriter, call: &str, tool: &str, moments: Vec<Moment<'_>>) {
+        let (call, session) = (CallId(call.to_owned()), SessionId("cli-1".to_owned()));
+        let tool = tool.into();
+        let start: Timestamp = "2026-01-02T03:04:05Z".parse().unwrap();
+        for (number, moment) in (0..).zip(moments) {
+            let at = start.checked_add(jiff::SignedDuration::from_millis(number)).unwrap();
+            let event = Event { at, call: &call, session: &session, tool: &tool, moment };
+            recorder.record(&event, Durability::Written).unwrap();
+        }
+    }
+
+    fn asked(args: &str) -> Moment<'_> {
+        Moment::Asked { args, digest: "d".to_owned(), effect: Effect::Write }
+    }
+
+    fn ended(error: Option<(ErrorKind, &'static str)>, usage: Usage) -> Moment<'static> {
+        let (version, reply) = (Some("abc"), r#"{"ok":true}"#);
+        Moment::Ended {
+            error,
+            elapsed_us: 1500,
+            version,
+            reply,
+            usage,
+            has_task: false,
+            touched: None,
+        }
+    }
+
+    #[test]
+    fn calls_are_told_in_these_words() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateFolder::open(&folder.path().join("state")).unwrap();
+        let recorder = RecordWriter::new(&state, Previews::On, Redactor::default(), json!({}));
+        let rule = "tier 2 in mode standard";
+        let places = ["/work/a".to_owned()];
+        let usage = Usage {
+            cpu_us: 12_000,
+            peak_memory: 3 << 20,
+            read_bytes: 10,
+            written_bytes: 2048,
+            processes: 3,
+            struck: Some(Limit::Memory),
+        };
+        record(
+            &recorder,
+            "01KE000000000000000000000A",
+            "wink/create_file",
+            vec![
+                asked(r#"{"path":"a"}"#),
+                Moment::Waits { rule },
+                Moment::Decided { verdict: "allow", rule, by: Some("terminal") },
+                Moment::Started { places: &places, directory: None, terms: None },
+                ended(None, Usage::default()),
+            ],
+        );
+        record(
+            &recorder,
+            "01KE000000000000000000000B",
+            "clemini/bash",
+            vec![
+                asked(r#"{"command":"make"}"#),
+                Moment::Decided { verdict: "allow", rule: "`make` is allowed", by: None },
+                Moment::Started { places: &[], directory: Some("/work"), terms: Some("strict") },
+                ended(Some((ErrorKind::Failed, "it hit a limit")), usage),
+            ],
+        );
+        record(
+            &recorder,
+            "01KE000000000000000000000C",
+            "clemini/bash",
+            vec![
+                asked(r#"{"command":"rm -rf /"}"#),
+                Moment::Decided { verdict: "deny", rule: "recursive delete on root", by: None },
+                ended(Some((ErrorKind::Refused, "policy refuses it")), Usage::default()),
+            ],
+        );
+        drop(recorder);
+        let cli = Cli::parse_from(["toolcrib", "--color", "never", "tour"]);
+        let terminal = Terminal::new(&cli.global);
+        let mut calls = find_calls(&state, &CallFilter::default(), 10).unwrap();
+        calls.sort_by_key(|call| call.id().to_owned());
+        let all: Vec<String> = calls.iter().map(|call| describe(terminal, call)).collect();
+        let user = format!("by user {}", rustix::process::getuid().as_raw());
+        insta::assert_snapshot!("calls", all.join("\n").replace(&user, "by user N"));
+    }
+
+    #[test]
+    fn ends_of_tasks_are_told_in_these_words() {
+        let all = [End::Exited(3), End::Signalled(9), End::TimedOut, End::Limited, End::Killed];
+        insta::assert_snapshot!("ends", all.map(describe_end).join("\n"));
+    }
+}

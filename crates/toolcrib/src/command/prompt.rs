@@ -369,3 +369,97 @@ fn show(text: &str) {
     let _ = err.write_all(text.as_bytes());
     let _ = err.flush();
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use serde_json::json;
+    use toolcrib_core::policy::{Mode, Source, by_tier};
+    use toolcrib_core::tool::ProposedEdit;
+    use toolcrib_core::{CallId, Plan, ToolName};
+    use toolcrib_tools::CATALOGUES;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    /// Returns the question about a call of `tool`, with this plan.
+    fn question(tool: &str, args: Value, plan: Plan) -> Question {
+        let tool = ToolName::from(tool);
+        let catalogue = CATALOGUES.iter().find(|it| Some(it.name) == tool.catalogue()).unwrap();
+        let declarations = catalogue.tools.iter().map(|tool| tool.declaration());
+        let declaration = declarations.into_iter().find(|it| it.name == tool.tool()).unwrap();
+        let places = plan.edits.iter().map(|edit| format!("/work/{}", edit.path)).collect();
+        Question {
+            call: CallId("01ARZ3NDEKTSV4RRFFQ69G5FAV".to_owned()),
+            digest: String::new(),
+            unpinned: Vec::new(),
+            tool,
+            declaration,
+            args,
+            plan,
+            places,
+            decision: by_tier(declaration.tier, Mode::Standard),
+            choices: Vec::new(),
+            session: "cli-1".to_owned(),
+            root: "/work".to_owned(),
+        }
+    }
+
+    fn edit(path: &str, before: Option<&str>, after: &str) -> Plan {
+        let (before, after) = (before.map(str::to_owned), Some(after.to_owned()));
+        let edits = vec![ProposedEdit { path: path.to_owned(), before, after }];
+        Plan { edits, ..Plan::default() }
+    }
+
+    fn shown(question: &Question, extent: Extent) -> String {
+        let cli = Cli::parse_from(["toolcrib", "--color", "never", "tour"]);
+        let terminal = Terminal::new(&cli.global);
+        let asking = tokio::sync::Mutex::new(());
+        TerminalPrompt { terminal, time: Duration::ZERO, asking }.text(question, extent).0
+    }
+
+    #[test]
+    fn questions_are_asked_in_these_words() {
+        let new = "print('hello')\n";
+        let create = question(
+            "wink/create_file",
+            json!({"path": "hello.py", "content": new}),
+            edit("hello.py", None, new),
+        );
+        let mut ruled = question(
+            "clemini/bash",
+            json!({"command": "sh run.sh \u{1b}[2J\necho two", "timeout": 5}),
+            Plan::default(),
+        );
+        ruled.unpinned = vec!["`$HOME`: it is known only when the command runs".to_owned()];
+        let source = Source { file: "/home/user/rules.toml".to_owned(), line: 7 };
+        ruled.decision.source = Some(source);
+        ruled.decision.reading = Some("runs `sh run.sh`, then `echo two`".to_owned());
+        let long = question(
+            "wink/create_file",
+            json!({"path": "a", "content": "b", "note": "x".repeat(5000) + &" ".repeat(50) + "y"}),
+            edit("a", Some("a\n"), "b"),
+        );
+        let all = [
+            ("a new file", shown(&create, Extent::Folded)),
+            ("a new file, in full", shown(&create, Extent::Whole)),
+            ("a command, by a rule", shown(&ruled, Extent::Folded)),
+            ("a long argument", shown(&long, Extent::Folded)),
+        ];
+        let all = all.map(|(about, text)| format!("# {about}\n{text}\n"));
+        insta::assert_snapshot!("questions", all.concat());
+    }
+
+    #[test]
+    fn what_always_could_cover_is_named_in_these_words() {
+        let words = ["touch".to_owned(), "a b".to_owned()];
+        let all = [
+            Covers::Call { args: "{}".to_owned(), links: Vec::new() },
+            Covers::Argv(words.to_vec()),
+            Covers::Argv(["svn".to_owned(), "diff".to_owned()].to_vec()),
+            Covers::Path("/work/a\u{1b}".to_owned()),
+        ];
+        let all = all.map(|covers| format!("{}\n  {}\n", named(&covers), covers.text()));
+        insta::assert_snapshot!("covers", all.concat());
+    }
+}

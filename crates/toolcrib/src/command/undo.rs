@@ -1,14 +1,11 @@
 //! `toolcrib undo`: lists the calls that changed files, and undoes them.
 
 use std::collections::{HashMap, HashSet};
-use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolcrib_core::change::{Restore, UndoLog, UndoneCall};
-use toolcrib_core::{CallId, Cancel, Change, ErrorKind, Limits, ToolError, ToolName, escape};
-use toolcrib_host::{Root, RootError, root_path};
-use toolcrib_ledger::{CallFilter, CallHistory, find_calls};
-use toolcrib_runtime::undo::{RestoreAreas, Restored, Undo, UndoAction, UndoScope, as_json};
+use toolcrib_core::change::{UndoLog, UndoneCall};
+use toolcrib_core::{CallId, Change, escape};
+use toolcrib_runtime::undo::{Restored, UndoAction, UndoScope, as_json};
 
 use super::render;
 use super::setup::open;
@@ -16,7 +13,7 @@ use crate::cli::{Global, UndoArgs};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::terminal::{Paint, Terminal, print_json, print_lines};
-use crate::wiring::{Crib, session};
+use crate::wiring::Crib;
 
 pub(super) fn run(global: &Global, terminal: Terminal, args: &UndoArgs) -> Result<Exit, CliError> {
     let crib = open(global, terminal)?;
@@ -27,13 +24,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &UndoArgs) -> Resul
     };
     let id = toolcrib_ledger::new_call_id();
     let scope = if args.force { UndoScope::Everything } else { UndoScope::Unchanged };
-    let undo = Undo {
-        log: &*crib.journal,
-        areas: &UndoAreas(&crib),
-        recorder: &*crib.recorder,
-        clock: &*crib.clock,
-    };
-    match undo.run(&id, session(), wanted, scope) {
+    match crib.undo(&id, wanted, scope) {
         Ok(restored) => {
             show(terminal, args, &id, wanted, &restored);
             if !args.json
@@ -56,69 +47,32 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &UndoArgs) -> Resul
     }
 }
 
-/// The roots that changes were made in, under the rules of this process.
-struct UndoAreas<'a>(&'a Crib);
-
-impl RestoreAreas for UndoAreas<'_> {
-    fn open(
-        &self,
-        roots: &[String],
-        undo: &CallId,
-        tool: &ToolName,
-    ) -> Result<Box<dyn Restore>, ToolError> {
-        let roots: Result<Vec<Root>, _> =
-            roots.iter().map(|root| Root::open(&root_path(root))).collect();
-        let unavailable = |err: RootError| ToolError::new(ErrorKind::Unavailable, err.to_string());
-        let workspace = self.0.workspace_of(roots.map_err(unavailable)?);
-        Ok(Box::new(workspace.for_call(undo.clone(), tool, with_deadline())))
-    }
-
-    fn is_recorded(&self, call: &CallId) -> bool {
-        history_of(self.0, &call.0).is_some()
-    }
-}
-
-/// Returns a token that cancels the work at the deadline, because somebody may hold a lock for ever.
-fn with_deadline() -> Cancel {
-    let cancel = Cancel::default();
-    let late = cancel.clone();
-    std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(Limits::DEFAULT.deadline_ms));
-        late.cancel();
-    });
-    cancel
-}
-
 fn show(terminal: Terminal, args: &UndoArgs, by: &CallId, wanted: &str, restored: &[Restored]) {
     if args.json {
         let reply = json!({"undone": wanted, "by": by, "files": as_json(restored)});
         print_json(&reply.to_string());
         return;
     }
+    print_lines(&report(terminal, by, wanted, restored));
+}
+
+/// Returns what was done to each path, for people.
+fn report(terminal: Terminal, by: &CallId, wanted: &str, restored: &[Restored]) -> Vec<String> {
     let is_same = restored.iter().all(|one| one.action == UndoAction::Unchanged);
     let said = if is_same { "Nothing to undo for call" } else { "Undid call" };
     let mut lines = vec![format!("{} {said} {wanted}", terminal.paint(Paint::Good, "✓"))];
     for one in restored {
         lines.push(format!("  {:<9} {}", one.action.as_str(), escape::line(&one.path)));
     }
-    if is_same {
-        print_lines(&lines);
-        return;
+    if !is_same {
+        lines.push(terminal.paint(Paint::Dim, &format!("  Redo: toolcrib undo {by}")));
     }
-    lines.push(terminal.paint(Paint::Dim, &format!("  Redo: toolcrib undo {by}")));
-    print_lines(&lines);
-}
-
-/// Returns the history of a call, if the record has it.
-fn history_of(crib: &Crib, call: &str) -> Option<CallHistory> {
-    let since = toolcrib_ledger::call_time(call);
-    let wanted = CallFilter { call: Some(call.to_owned()), since, ..CallFilter::default() };
-    find_calls(&crib.state, &wanted, 1).ok()?.pop()
+    lines
 }
 
 /// Returns what a person is told if a command changed more than was undone.
 fn not_undone(crib: &Crib, wanted: &str, changes: &[Change]) -> Option<String> {
-    let history = history_of(crib, wanted)?;
+    let history = crib.history_of(wanted)?;
     let mine: Vec<Change> = changes.iter().filter(|it| it.call.0 == wanted).cloned().collect();
     let others = super::call_history::other_changes(&history, &mine).len();
     (others > 0).then(|| {
@@ -174,4 +128,28 @@ fn list(terminal: Terminal, args: &UndoArgs, changes: &[Change], undone: &[Undon
         lines.push(format!("… and {} older ones; --all lists them", total - most));
     }
     print_lines(&lines);
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    #[test]
+    fn an_undo_is_told_in_these_words() {
+        let cli = Cli::parse_from(["toolcrib", "--color", "never", "undo"]);
+        let terminal = Terminal::new(&cli.global);
+        let by = CallId("01B".to_owned());
+        let one = |action: UndoAction| Restored { path: "src/a\u{1b}.rs".to_owned(), action };
+        let told = |restored: &[Restored]| report(terminal, &by, "01A", restored).join("\n") + "\n";
+        let all = told(&[
+            one(UndoAction::Restored),
+            one(UndoAction::Removed),
+            one(UndoAction::Unchanged),
+            one(UndoAction::Kept),
+        ]) + &told(&[one(UndoAction::Unchanged)]);
+        insta::assert_snapshot!("undone", all);
+    }
 }

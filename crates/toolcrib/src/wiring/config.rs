@@ -28,7 +28,7 @@ pub struct Config {
 impl Config {
     /// Reads what `options`, the settings files and the environment say.
     pub fn read(options: &OpenOptions) -> Result<Self, CliError> {
-        let environment = environment();
+        let environment = environment(options);
         let root = open_root(options)?;
         let files = settings_files(&environment);
         let (flags, assignments) = (&options.flags, &options.assignments);

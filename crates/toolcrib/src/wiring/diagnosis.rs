@@ -40,7 +40,7 @@ pub struct Diagnosis {
 impl Diagnosis {
     /// Opens each part, and goes on where one cannot be opened.
     pub fn make(options: &OpenOptions) -> Self {
-        let environment = environment();
+        let environment = environment(options);
         let files = settings_files(&environment);
         let root = open_root(options);
         let (flags, assignments) = (&options.flags, &options.assignments);

@@ -13,11 +13,14 @@ use super::options::OpenOptions;
 use crate::error::{CliError, CliErrorKind};
 use crate::settings::{SchemaTable, Settings, SettingsFiles};
 
-/// Returns the environment of this process, except for variables whose names are not UTF-8.
-pub(super) fn environment() -> BTreeMap<String, OsString> {
-    std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
-        .collect()
+/// Returns the environment that `options` give, or that of this process, except for variables whose names
+/// are not UTF-8.
+pub(super) fn environment(options: &OpenOptions) -> BTreeMap<String, OsString> {
+    options.environment.clone().unwrap_or_else(|| {
+        std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
+            .collect()
+    })
 }
 
 /// Returns the paths of the settings files of the machine and of the user.

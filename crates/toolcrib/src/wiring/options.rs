@@ -1,5 +1,7 @@
 //! What the command line asks for, before anything is opened.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::settings::FlagValue;
@@ -11,6 +13,8 @@ pub struct OpenOptions {
     pub workspace: Option<PathBuf>,
     /// The state folder; if absent, the one that the environment names.
     pub state: Option<PathBuf>,
+    /// The environment variables, such as `HOME`; those of this process if absent.
+    pub environment: Option<BTreeMap<String, OsString>>,
     /// The settings that flags set.
     pub flags: Vec<FlagValue>,
     /// The settings that `-c` sets, as `KEY=VALUE`.

@@ -3,7 +3,8 @@
 use serde_json::Value;
 use toolcrib_core::Example;
 
-use crate::scratch::{Scratch, Session, assert_reply};
+use crate::reply::assert_reply;
+use crate::scratch::{Scratch, Session};
 use toolcrib_tools::CATALOGUES;
 
 /// Offers the tools that are off by default.

@@ -6,8 +6,8 @@ use serde_json::json;
 use toolcrib_ledger::{Previews, RecordWriter, Redactor, StateFolder};
 
 use crate::audit::verified;
+use crate::past::record_calls;
 use crate::scratch::Scratch;
-use crate::stats::record_calls;
 
 #[test]
 fn old_files_are_packed_and_removed_and_the_record_stays_whole() {
@@ -62,21 +62,4 @@ fn a_clock_that_was_ahead_hides_and_removes_nothing() {
     assert_eq!(count(&["export"]), 30);
     let found = scratch.run(["audit", "search", "--until", "0s", "--json"]).stdout;
     assert_eq!(found.lines().count(), 10, "{found}");
-}
-
-#[test]
-fn a_clock_that_is_ahead_removes_nothing() {
-    let scratch = Scratch::new();
-    let state = StateFolder::open(&scratch.state()).unwrap();
-    let recorder = RecordWriter::new(&state, Previews::On, Redactor::default(), json!({}));
-    for hours_ago in [24 * 20, 48, 3, 0] {
-        record_calls(&recorder, hours_ago, 5, 1000, "a");
-    }
-    let mut stats = toolcrib_ledger::Stats::open(&state).unwrap();
-    stats.fold().unwrap();
-    let now = jiff::Timestamp::now();
-    let later = now.checked_add(jiff::SignedDuration::from_hours(24 * 365)).unwrap();
-    assert_eq!(stats.apply_retention(&recorder, later, 30).unwrap().removed, 0);
-    assert_eq!(stats.apply_retention(&recorder, now, 15).unwrap().removed, 1, "the control");
-    assert_eq!(verified(&scratch)["ok"], true);
 }

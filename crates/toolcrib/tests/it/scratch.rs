@@ -1,40 +1,25 @@
 //! A scratch workspace and state folder, and the real binary run in them.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::ops::Deref;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
-/// Who runs the binary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum User {
-    /// Whoever runs the tests.
-    Own,
-    /// `nobody`, where the tests run as root.
-    Nobody,
-}
+use crate::place::NOBODY;
+pub(crate) use crate::place::{Place, User, users};
 
-const NOBODY: u32 = 65534;
+/// A scratch place, and the binary to run in it.
+pub(crate) struct Scratch(Place);
 
-/// Returns everyone the tests can be: an ordinary user always, root too if it is root that tests.
-pub(crate) fn users() -> Vec<User> {
-    if rustix_euid() == 0 { vec![User::Own, User::Nobody] } else { vec![User::Own] }
-}
+impl Deref for Scratch {
+    type Target = Place;
 
-fn rustix_euid() -> u32 {
-    use std::os::unix::fs::MetadataExt;
-    fs::metadata("/proc/self").map_or(1, |meta| meta.uid())
-}
-
-/// A scratch place: a workspace, something outside of it, and a state folder.
-pub(crate) struct Scratch {
-    folder: tempfile::TempDir,
-    pub(crate) user: User,
+    fn deref(&self) -> &Place {
+        &self.0
+    }
 }
 
 /// What a run of the binary left.
@@ -68,61 +53,7 @@ impl Scratch {
     }
 
     pub(crate) fn of(user: User) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let scratch = Self { folder, user };
-        for part in ["project", "outside", "home"] {
-            fs::create_dir(scratch.path(part)).unwrap();
-            scratch.own(&scratch.path(part));
-        }
-        scratch.own(scratch.folder.path());
-        scratch.put_at("outside/secret.txt", "SECRET");
-        scratch
-    }
-
-    fn own(&self, path: &Path) {
-        if self.user == User::Nobody {
-            chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
-        }
-    }
-
-    /// A path in the scratch place.
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    pub(crate) fn work(&self) -> PathBuf {
-        self.path("project")
-    }
-
-    pub(crate) fn state(&self) -> PathBuf {
-        self.path("state")
-    }
-
-    /// Puts a file into the workspace; a name that ends in `/` is a directory.
-    pub(crate) fn put(&self, name: &str, content: impl AsRef<[u8]>) {
-        self.put_at(&format!("project/{name}"), content);
-    }
-
-    pub(crate) fn put_at(&self, name: &str, content: impl AsRef<[u8]>) {
-        let path = self.path(name);
-        let folder = if name.ends_with('/') { path.as_path() } else { path.parent().unwrap() };
-        let mut made = self.folder.path().to_owned();
-        for part in folder.strip_prefix(self.folder.path()).unwrap() {
-            made.push(part);
-            if !made.exists() {
-                fs::create_dir(&made).unwrap();
-                self.own(&made);
-            }
-        }
-        if !name.ends_with('/') {
-            fs::write(&path, content).unwrap();
-            self.own(&path);
-        }
-    }
-
-    pub(crate) fn text(&self, name: &str) -> String {
-        fs::read_to_string(self.work().join(name)).unwrap()
+        Self(Place::of(user))
     }
 
     /// The binary, ready to run in the workspace.
@@ -175,21 +106,6 @@ impl Scratch {
         let ran = child.wait_with_output().unwrap().into();
         writer.join().unwrap();
         ran
-    }
-
-    /// Every line of the record but those about the record itself, and those that it says were torn.
-    pub(crate) fn record(&self) -> Vec<Value> {
-        let Ok(folder) = fs::read_dir(self.state().join("context_log")) else { return Vec::new() };
-        let mut files: Vec<_> = folder.map(|file| file.unwrap().path()).collect();
-        files.retain(|file| file.extension().is_some_and(|it| it == "jsonl"));
-        files.sort();
-        let text: String = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
-        let is_torn = text.contains("\"line_torn\"");
-        let whole = |line: &str| match serde_json::from_str::<Value>(line) {
-            Err(_) if is_torn => None,
-            line => Some(line.unwrap()),
-        };
-        text.lines().filter_map(whole).filter(|line| line["act"] != "record").collect()
     }
 }
 
@@ -280,39 +196,5 @@ impl Session {
     pub(crate) fn kill(mut self) {
         self.child.0.kill().unwrap();
         self.child.0.wait().unwrap();
-    }
-}
-
-/// Asserts that `got` is `expect`, where times are left out and `"*"` stands for anything.
-#[track_caller]
-pub(crate) fn assert_reply(mut got: Value, mut expect: Value, what: &str) {
-    level(&mut got, &expect);
-    level(&mut expect, &Value::Null);
-    assert_eq!(got, expect, "{what}\n got    {got}\n expect {expect}");
-}
-
-/// Sets times to 0, and values that are not to be compared to `"*"`.
-fn level(value: &mut Value, expect: &Value) {
-    if expect.as_str() == Some("*") {
-        *value = Value::from("*");
-        return;
-    }
-    match value {
-        Value::Object(object) => {
-            for (key, value) in object.iter_mut() {
-                if ["execution_time_ms", "duration", "elapsed_ms"].contains(&key.as_str()) {
-                    assert!(value.is_u64(), "{key} is {value}");
-                    *value = Value::from(0);
-                } else {
-                    level(value, &expect[key.as_str()]);
-                }
-            }
-        }
-        Value::Array(items) => {
-            for (index, item) in items.iter_mut().enumerate() {
-                level(item, &expect[index]);
-            }
-        }
-        _ => {}
     }
 }

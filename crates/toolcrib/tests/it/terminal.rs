@@ -168,3 +168,30 @@ fn the_tour_is_real_and_leaves_nothing() {
     assert!(!text.contains("root:x:0"));
     assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
 }
+
+#[test]
+fn wink_forms_for_people_and_models() {
+    let scratch = Scratch::new();
+    let content = format!("content={}", "x".repeat(125));
+    let ran = scratch.run(["--yes", "call", "wink/create_file", "path=hello.py", &content]);
+    let place = scratch.work().join("hello.py").canonicalize().unwrap();
+    let expect =
+        format!("✓ Created file: hello.py (125 bytes)\n  Location: {}\n  Time: ", place.display());
+    assert!(ran.stdout.starts_with(&expect), "{}", ran.stdout);
+
+    let ran = scratch.run(["tools", "wink/create_file", "--format", "openai"]);
+    let function = ran.json()[0]["function"].clone();
+    assert_eq!(function["name"], "create_file");
+    assert!(
+        function["description"]
+            .as_str()
+            .unwrap()
+            .starts_with("Create a new file with specified content")
+    );
+    let expect = json!({
+        "path": {"type": "string", "description": "Relative path to the file to create"},
+        "content": {"type": "string", "description": "Content to write to the file"},
+    });
+    assert_eq!(function["parameters"]["properties"], expect);
+    assert_eq!(function["parameters"]["required"], json!(["path", "content"]));
+}

@@ -13,6 +13,8 @@ mod missing;
 mod network;
 mod output;
 mod page;
+#[path = "../it/place.rs"]
+mod place;
 #[path = "../it/privilege.rs"]
 #[expect(dead_code, reason = "shared with other tests, which use all of it")]
 mod privilege;

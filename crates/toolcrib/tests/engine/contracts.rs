@@ -1,4 +1,4 @@
-//! Makes the calls of the five contracts' examples through the binary, and compares the replies.
+//! Makes the calls of the five contracts' examples, and compares the replies.
 
 mod others;
 mod search;
@@ -6,18 +6,19 @@ mod wink;
 
 use serde_json::Value;
 
-use crate::scratch::{Scratch, assert_reply};
+use crate::opened::Opened;
+use crate::reply::assert_reply;
 
 /// Calls a tool and compares those fields of the reply that `expect` has.
 #[track_caller]
-fn check(scratch: &Scratch, tool: &str, args: &Value, expect: &Value) {
-    let got = scratch.call(tool, &args.to_string()).json();
+fn check(crib: &Opened, tool: &str, args: &Value, expect: &Value) {
+    let got = crib.reply(tool, args);
     let what = format!("{tool} {args}");
     let shown: Value = match (expect, &got) {
         (Value::Object(fields), Value::Object(_)) => {
             fields.keys().map(|key| (key.clone(), got[key].clone())).collect()
         }
-        _ => got.clone(),
+        _ => got,
     };
     assert_reply(shown, expect.clone(), &what);
 }

@@ -3,26 +3,29 @@
 use serde_json::{Value, json};
 
 use super::check;
-use crate::scratch::Scratch;
+use crate::opened::Scratch;
 
 #[test]
 fn clemini_grep() {
     let scratch = Scratch::new();
+    let crib = scratch.open();
     scratch.put("src/main.rs", format!("{}fn main() {{\n}}\n", "//\n".repeat(9)));
     let args = json!({"pattern": "fn\\s+\\w+", "type": "rs", "output_mode": "content"});
     let line = json!({"file": "src/main.rs", "line": 10, "content": "fn main() {"});
     let expect = json!({"matches": [line], "count": 1, "total_found": 1});
-    check(&scratch, "clemini/grep", &args, &expect);
+    check(&crib, "clemini/grep", &args, &expect);
 
     let scratch = Scratch::new();
+    let crib = scratch.open();
     scratch.put("src/lib.rs", "// TODO\n");
     scratch.put("src/tools/bash.rs", "// TODO\n// TODO\n");
     let args = json!({"pattern": "TODO", "output_mode": "files_with_matches"});
     let expect =
         json!({"matches": ["src/lib.rs", "src/tools/bash.rs"], "count": 2, "total_found": 2});
-    check(&scratch, "clemini/grep", &args, &expect);
+    check(&crib, "clemini/grep", &args, &expect);
 
     let scratch = Scratch::new();
+    let crib = scratch.open();
     let lines: Vec<String> = (1..50)
         .map(|n| if n == 42 { "An ERROR".to_owned() } else { format!("line {n}") })
         .collect();
@@ -30,38 +33,41 @@ fn clemini_grep() {
     let args = json!({"pattern": "error", "case_insensitive": true, "context": 2});
     let line = json!({"file": "src/main.rs", "line": 42, "content": "An ERROR",
         "before": ["line 40", "line 41"], "after": ["line 43", "line 44"]});
-    check(&scratch, "clemini/grep", &args, &json!({"matches": [line], "count": 1}));
+    check(&crib, "clemini/grep", &args, &json!({"matches": [line], "count": 1}));
 
     let scratch = Scratch::new();
+    let crib = scratch.open();
     scratch.put("src/main.rs", "x.unwrap()\n".repeat(5));
     scratch.put("src/lib.rs", "x.unwrap()\n".repeat(2));
     let args = json!({"pattern": "unwrap\\(\\)", "type": "rs", "output_mode": "count"});
     // The reply is sorted by path. The contract shows the order of a directory walk.
     let expect = json!({"matches": [{"file": "src/lib.rs", "count": 2},
         {"file": "src/main.rs", "count": 5}], "count": 2, "total_found": 7});
-    check(&scratch, "clemini/grep", &args, &expect);
+    check(&crib, "clemini/grep", &args, &expect);
 
     let scratch = Scratch::new();
+    let crib = scratch.open();
     for number in 0..15 {
         scratch.put(&format!("src/components/c{number}.tsx"), "import x\n");
     }
     scratch.put("src/other.tsx", "import x\n");
     scratch.put("src/components/c.ts", "import x\n");
     let args = json!({"pattern": "import", "directory": "src/components", "file_pattern": "*.tsx"});
-    check(&scratch, "clemini/grep", &args, &json!({"count": 15, "total_found": 15}));
+    check(&crib, "clemini/grep", &args, &json!({"count": 15, "total_found": 15}));
 }
 
 #[test]
 fn clemini_glob() {
     let scratch = Scratch::new();
+    let crib = scratch.open();
     for file in ["src/main.rs", "src/lib.rs", "src/tools/mod.rs", "README.md"] {
         scratch.put(file, "");
     }
     let expect = json!({"matches": ["src/lib.rs", "src/main.rs", "src/tools/mod.rs"], "count": 3,
         "total_found": 3, "truncated": false});
-    check(&scratch, "clemini/glob", &json!({"pattern": "**/*.rs"}), &expect);
+    check(&crib, "clemini/glob", &json!({"pattern": "**/*.rs"}), &expect);
     let expect = json!({"matches": [], "count": 0, "total_found": 0, "truncated": false});
-    check(&scratch, "clemini/glob", &json!({"pattern": "**/*.xyz"}), &expect);
+    check(&crib, "clemini/glob", &json!({"pattern": "**/*.xyz"}), &expect);
 
     scratch.put("docs/TEXT_RENDERING.md", "");
     scratch.put("docs/TOOLS.md", "");
@@ -72,21 +78,22 @@ fn clemini_glob() {
     let args = json!({"pattern": "*.md", "directory": "docs", "sort": "modified"});
     let expect = json!({"matches": ["docs/TOOLS.md", "docs/TEXT_RENDERING.md"], "count": 2,
         "total_found": 2, "truncated": false});
-    check(&scratch, "clemini/glob", &args, &expect);
+    check(&crib, "clemini/glob", &args, &expect);
 
     for number in 0..150 {
         scratch.put(&format!("src/components/c{number:03}.ts"), "");
     }
     let args = json!({"pattern": "**/*.ts", "head_limit": 10, "offset": 20});
     let expect = json!({"count": 10, "total_found": 150, "truncated": true});
-    check(&scratch, "clemini/glob", &args, &expect);
-    let got = scratch.call("clemini/glob", &args.to_string()).json();
+    check(&crib, "clemini/glob", &args, &expect);
+    let got = crib.reply("clemini/glob", &args);
     assert_eq!(got["matches"][0], "src/components/c020.ts");
 }
 
 #[test]
 fn wink_searches() {
     let scratch = Scratch::new();
+    let crib = scratch.open();
     for file in ["cmd/main.go", "internal/agent.go", "a.go", "b.go", "c.go", "d.py"] {
         scratch.put(file, "");
     }
@@ -94,11 +101,11 @@ fn wink_searches() {
         "output": "Found 5 files matching '**/*.go':\n  a.go\n  b.go\n  c.go\n  cmd/main.go\n  internal/agent.go\n",
         "files_affected": [], "execution_time_ms": 15,
         "metadata": {"matches": 5, "pattern": "**/*.go"}});
-    check(&scratch, "wink/file_search", &json!({"pattern": "**/*.go"}), &expect);
+    check(&crib, "wink/file_search", &json!({"pattern": "**/*.go"}), &expect);
 
     scratch.put("app.py", format!("{}# TODO: implement\n", "\n".repeat(14)));
     scratch.put("b.py", "# TODO\n# TODO\n");
-    let got = scratch.call("wink/grep_search", r#"{"pattern": "TODO"}"#).json();
+    let got = crib.reply("wink/grep_search", &json!({"pattern": "TODO"}));
     let output = got["output"].as_str().unwrap();
     assert!(output.starts_with("Found 3 matches for 'TODO':\n  app.py:15: # TODO: implement\n"));
     assert_eq!(
@@ -110,27 +117,28 @@ fn wink_searches() {
 #[test]
 fn wink_search_limits() {
     let scratch = Scratch::new();
+    let crib = scratch.open();
     for number in 0..2000 {
         scratch.put(&format!("many/{}/f{number:04}.txt", number % 20), "match me\n");
     }
-    let got = scratch.call("wink/file_search", r#"{"pattern": "**/*.txt"}"#).json();
+    let got = crib.reply("wink/file_search", &json!({"pattern": "**/*.txt"}));
     let warning = "Warning: Found 2000 matches, showing first 1000";
     assert_eq!(got["metadata"]["warnings"], json!([warning]));
     assert!(got["output"].as_str().unwrap().ends_with(&format!("{warning}\n")));
     assert_eq!(got["output"].as_str().unwrap().lines().count(), 1002);
-    let got = scratch.call("wink/grep_search", r#"{"pattern": "match"}"#).json();
+    let got = crib.reply("wink/grep_search", &json!({"pattern": "match"}));
     assert_eq!(got["metadata"]["total_matches"], 2000);
     assert_eq!(got["output"].as_str().unwrap().matches("match me").count(), 100);
     for bad in [0, 1001] {
         let args = json!({"pattern": "match", "max_results": bad});
-        let got = scratch.call("wink/grep_search", &args.to_string()).json();
+        let got = crib.reply("wink/grep_search", &args);
         assert_eq!(got["error"]["code"], "invalid_parameters", "{got}");
     }
     // The search goes twenty levels deep, and no deeper.
     let deep = |levels: usize| format!("{}/file.deep", vec!["d"; levels - 1].join("/"));
     scratch.put(&deep(20), "");
     scratch.put(&deep(21), "");
-    let got = scratch.call("wink/file_search", r#"{"pattern": "**/*.deep"}"#).json();
+    let got = crib.reply("wink/file_search", &json!({"pattern": "**/*.deep"}));
     assert_eq!(got["metadata"]["matches"], 1, "{got}");
 }
 
@@ -141,8 +149,7 @@ fn a_search_that_runs_out_of_time_says_so() {
         scratch.put(&format!("f{}/{number}.txt", number % 50), "needle\n".repeat(50));
     }
     let call = |tool: &str, time: &str| -> Value {
-        let args = r#"{"pattern": "needle"}"#;
-        scratch.run(["-c", time, "call", tool, args, "--json"]).json()
+        scratch.open_with(&[time]).reply(tool, &json!({"pattern": "needle"}))
     };
     let got = call("wink/grep_search", "search.time_ms=1");
     assert_eq!(got["success"], true);
@@ -159,29 +166,23 @@ fn a_search_that_runs_out_of_time_says_so() {
 #[test]
 fn hikai_search_code() {
     let scratch = Scratch::new();
-    let ran = scratch.run([
-        "-c",
-        "hikai.connection=none",
-        "call",
-        "hikai/search_code",
-        r#"{"query": "auth"}"#,
-        "--json",
-    ]);
-    assert_eq!(ran.json(), json!({"error": "No active GitHub connection found"}));
+    let crib = scratch.open();
+    let got = scratch
+        .open_with(&["hikai.connection=none"])
+        .reply("hikai/search_code", &json!({"query": "auth"}));
+    assert_eq!(got, json!({"error": "No active GitHub connection found"}));
     // The contract's example answers a query for `auth` in `*.ts` with a line of a `.tsx` file that
     // has no `auth` in it, so only the format of the reply is checked.
     scratch.put("src/auth/login.ts", "export function AuthForm() {\n");
     let args = json!({"query": "auth", "filePattern": "*.ts", "limit": 20});
     let expect = json!([{"path": "src/auth/login.ts", "snippet": "export function AuthForm() {"}]);
-    check(&scratch, "hikai/search_code", &args, &expect);
+    check(&crib, "hikai/search_code", &args, &expect);
     for number in 0..60 {
         scratch.put(&format!("src/{number}.ts"), "auth\n");
     }
-    let count = |args: Value| {
-        scratch.call("hikai/search_code", &args.to_string()).json().as_array().unwrap().len()
-    };
+    let count = |args: Value| crib.reply("hikai/search_code", &args).as_array().unwrap().len();
     assert_eq!(count(json!({"query": "auth"})), 20);
     assert_eq!(count(json!({"query": "auth", "limit": 50})), 50);
-    let got = scratch.call("hikai/search_code", r#"{"query": "auth", "limit": 51}"#).json();
+    let got = crib.reply("hikai/search_code", &json!({"query": "auth", "limit": 51}));
     assert!(got["error"].as_str().unwrap().contains("50"), "{got}");
 }

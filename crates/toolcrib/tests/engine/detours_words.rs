@@ -1,11 +1,15 @@
 //! Words of a command that hide a path, a host or a subcommand from a rule. Each stands beside the straight way, which
 //! is the control.
 
-use crate::scratch::Scratch;
+use serde_json::json;
+use toolcrib_core::policy::{Layer, rules_in};
+use toolcrib_shell::BashReader;
+
+use crate::opened::{Opened, Scratch};
 
 fn place(rules: &str) -> Scratch {
     let scratch = Scratch::new();
-    scratch.put_at("home/.config/toolcrib/rules.toml", rules);
+    scratch.put_rules(rules);
     for (path, text) in [("secrets/key", "topsecret"), ("a.txt", "a"), ("z", "z"), ("docs/a", "a")]
     {
         scratch.put(path, text);
@@ -17,20 +21,14 @@ fn allow(argv: &str) -> String {
     format!("[[rule]]\nargv = [{argv}]\neffect = \"allow\"\n")
 }
 
-fn decided(scratch: &Scratch, command: &str) -> String {
-    let command = format!("command={command}");
-    let explained = scratch.run(["policy", "explain", "clemini/bash", &command, "--json"]).json();
-    explained["decision"].as_str().unwrap().to_owned()
-}
-
 #[track_caller]
-fn check(scratch: &Scratch, allowed: &[&str], others: &[&str]) {
+fn check(crib: &Opened, allowed: &[&str], others: &[&str]) {
     for command in allowed {
-        assert_eq!(decided(scratch, command), "allow", "{command}");
+        assert_eq!(crib.decide_command(command), "allow", "{command}");
     }
     for command in others {
         let shown: String = command.chars().take(200).collect();
-        assert_ne!(decided(scratch, command), "allow", "{shown}");
+        assert_ne!(crib.decide_command(command), "allow", "{shown}");
     }
 }
 
@@ -39,11 +37,12 @@ const SECRETS: &str = "[[rule]]\npaths = [\"secrets/**\"]\neffect = \"deny\"\n";
 #[test]
 fn a_path_is_found_wherever_it_stands_among_the_words() {
     let scratch = place(&format!("{SECRETS}{}", allow("[\"gzip\", \"file\"]")));
+    let crib = scratch.open();
     let repeated = format!("cat {}secrets/key", "z ".repeat(4100));
     let long = format!("diff --from-file={}secrets/key a.txt", "./".repeat(2041));
     let bundled = format!("grep -{}fsecrets/key a.txt", "h".repeat(45));
     check(
-        &scratch,
+        &crib,
         &[
             "cat z a.txt",
             "grep -v -- -zzz a.txt",
@@ -74,12 +73,9 @@ fn a_path_is_found_wherever_it_stands_among_the_words() {
     );
     let shut = "[[rule]]\nwrites = [\"docs/**\"]\neffect = \"deny\"\n";
     let scratch = place(&format!("{shut}{}", allow("[\"gzip\", \"file\"]")));
+    let crib = scratch.open();
     let repeated = format!("gzip -kf {}docs/a", "z ".repeat(1100));
-    check(
-        &scratch,
-        &["gzip -kf z", "file z"],
-        &[&repeated, "gzip -kf docs/a", "file -C -m docs/x"],
-    );
+    check(&crib, &["gzip -kf z", "file z"], &[&repeated, "gzip -kf docs/a", "file -C -m docs/x"]);
 }
 
 #[test]
@@ -87,8 +83,9 @@ fn a_file_that_names_others_does_not_speak_for_them() {
     let programs =
         allow("[\"strings\", \"jq\", \"file\", \"sha256sum\", \"curl\", \"gcc\", \"rustc\"]");
     let scratch = place(&format!("{SECRETS}{programs}"));
+    let crib = scratch.open();
     check(
-        &scratch,
+        &crib,
         &[
             "strings docs/a",
             "jq . docs/a",
@@ -125,8 +122,9 @@ fn every_condition_of_a_rule_that_allows_holds() {
     let never =
         "[[rule]]\ntool = \"bash\"\npaths = [\"out/**\"]\nargs = \"never\"\neffect = \"allow\"\n";
     let scratch = place(&format!("{hosts}{args}{never}"));
+    let crib = scratch.open();
     check(
-        &scratch,
+        &crib,
         &["curl https://api.example.com/", "mkdir build"],
         &[
             "curl https://evil.example/",
@@ -136,18 +134,19 @@ fn every_condition_of_a_rule_that_allows_holds() {
             "ls > out/x",
         ],
     );
-    for (rule, said) in [
-        ("argv = [\"touch\"]\npaths = [\"docs/**\"]", "by its words alone"),
-        ("argv = [\"tee\"]\nwrites = [\"out/**\"]", "by its words alone"),
-    ] {
-        scratch.put("rules.toml", format!("[[rule]]\n{rule}\neffect = \"allow\"\n"));
-        let got = scratch.run(["policy", "check", "rules.toml"]);
-        assert!(got.code != 0 && got.stderr.contains(said), "{}{}", got.stdout, got.stderr);
-        scratch.put("rules.toml", format!("[[rule]]\n{rule}\neffect = \"deny\"\n"));
-        assert_eq!(scratch.run(["policy", "check", "rules.toml"]).code, 0);
+    let read = |rule: &str, effect: &str| {
+        let text = format!("[[rule]]\n{rule}\neffect = \"{effect}\"\n");
+        let rules = rules_in(&text, "rules.toml", Layer::Operator, Some(&BashReader::default()));
+        rules.map(|parsed| parsed.rules.len()).map_err(|err| err.to_string())
+    };
+    for rule in
+        ["argv = [\"touch\"]\npaths = [\"docs/**\"]", "argv = [\"tee\"]\nwrites = [\"out/**\"]"]
+    {
+        let refused = read(rule, "allow").unwrap_err();
+        assert!(refused.contains("by its words alone"), "{refused}");
+        assert_eq!(read(rule, "deny"), Ok(1));
     }
-    scratch.put("rules.toml", "[[rule]]\npaths = [\"a/**/b/../c\"]\neffect = \"deny\"\n");
-    assert_ne!(scratch.run(["policy", "check", "rules.toml"]).code, 0);
+    assert!(read("paths = [\"a/**/b/../c\"]", "deny").is_err());
 }
 
 #[test]
@@ -156,8 +155,9 @@ fn other_spellings_of_hosts_commands_and_calls_are_the_same() {
     let push = "[[rule]]\nargv = [\"git\", \"push\"]\neffect = \"deny\"\n";
     let call = "[[rule]]\ntool = \"wink/create_file\"\ncall = {content = \"y\", path = \"docs/x\"}\neffect = \"deny\"\n";
     let scratch = place(&format!("{evil}{push}{call}{}", allow("[\"curl\", \"git\"]")));
+    let crib = scratch.open();
     check(
-        &scratch,
+        &crib,
         &["curl http://good.example/", "git --no-pager log", "git commit -m push"],
         &[
             "curl http://evil.example/",
@@ -168,12 +168,9 @@ fn other_spellings_of_hosts_commands_and_calls_are_the_same() {
             "git -P push origin x",
         ],
     );
-    let explain = |path: &str| {
-        let path = format!("path={path}");
-        let words = ["policy", "explain", "wink/create_file", &path, "content=y", "--json"];
-        scratch.run(words).json()["decision"].clone()
-    };
-    assert_eq!((explain("docs/x"), explain("docs/y")), ("deny".into(), "ask".into()));
+    let explain =
+        |path: &str| crib.decide("wink/create_file", json!({"path": path, "content": "y"}));
+    assert_eq!((explain("docs/x"), explain("docs/y")), ("deny", "ask"));
 }
 
 #[test]
@@ -182,9 +179,10 @@ fn flags_before_its_words_hide_no_command() {
     let deny = "[[rule]]\nargv = [\"git\", \"push\"]\neffect = \"deny\"\n";
     let all = allow("[\"git\", \"kubectl\", \"cargo\"]");
     let scratch = place(&format!("{deny}{}{all}", ask("\"kubectl\", \"delete\"")));
+    let crib = scratch.open();
     let many = |flag: &str, times: usize| format!("{flag} ").repeat(times);
     check(
-        &scratch,
+        &crib,
         &["git --no-pager log", "kubectl --v=1 get pods", "cargo +nightly test"],
         &[
             &format!("git {}push origin main", many("--no-pager", 9)),
@@ -201,8 +199,9 @@ fn hosts_and_everyday_words_are_told_apart() {
     let rule = "[[rule]]\nargv = [\"curl\"]\nhosts = [\"api.github.com\"]\neffect = \"allow\"\n";
     let commit = allow("\"git\", [\"commit\", \"add\"]") + &allow("\"npm\", \"run\", \"build\"");
     let scratch = place(&format!("{rule}{commit}{}", allow("\"seq\"")));
+    let crib = scratch.open();
     check(
-        &scratch,
+        &crib,
         &[
             "curl -H 'Accept: application/json' https://api.github.com/repos",
             "curl -X GET https://api.github.com/repos",
@@ -224,21 +223,21 @@ fn hosts_and_everyday_words_are_told_apart() {
             "cd 0</dev/null && pwd",
         ],
     );
-    let command = "command=npm run build | tail -20";
-    let told = scratch.run(["policy", "explain", "clemini/bash", command, "--json"]).json();
-    assert!(!told["rule"].as_str().unwrap().contains("harmless"), "{told}");
+    let told = crib.explain("clemini/bash", json!({"command": "npm run build | tail -20"}));
+    assert!(!told.decision.rule.contains("harmless"), "{}", told.decision.rule);
 }
 
 #[test]
 fn a_long_way_is_not_gone_to_its_end() {
     let scratch = place(SECRETS);
+    let crib = scratch.open();
     scratch.put("d/x", "");
     std::os::unix::fs::symlink("d", scratch.work().join("l")).unwrap();
     let moves = vec![format!("cd {}", "l/../".repeat(100)); 8].join("; ");
     let words: Vec<String> =
         (0..30).map(|it| format!("{}{it}{}", "l/../".repeat(300), ":x".repeat(15))).collect();
     let start = std::time::Instant::now();
-    check(&scratch, &["cat d/x"], &[&format!("{moves}; cat {}", words.join(" "))]);
+    check(&crib, &["cat d/x"], &[&format!("{moves}; cat {}", words.join(" "))]);
     // It took many seconds; any bound far below that tells the two apart.
     assert!(start.elapsed() < std::time::Duration::from_secs(10));
 }
@@ -246,17 +245,19 @@ fn a_long_way_is_not_gone_to_its_end() {
 #[test]
 fn a_search_names_what_its_pattern_names() {
     let scratch = place(SECRETS);
-    let code = |tool: &str, args: &[&str]| scratch.run([&["call", tool], args].concat()).code;
-    let calls: [(&str, &str, &[&str]); 4] = [
-        ("wink/grep_search", "file_pattern", &["pattern=top"]),
-        ("clemini/grep", "file_pattern", &["pattern=top"]),
-        ("clemini/glob", "pattern", &[]),
-        ("wink/file_search", "pattern", &[]),
+    let crib = scratch.open();
+    let calls = [
+        ("wink/grep_search", "file_pattern", json!({"pattern": "top"})),
+        ("clemini/grep", "file_pattern", json!({"pattern": "top"})),
+        ("clemini/glob", "pattern", json!({})),
+        ("wink/file_search", "pattern", json!({})),
     ];
-    for (tool, key, more) in calls {
-        for (pattern, expect) in [("secrets/key", 3), ("secrets/*", 3), ("docs/*", 0)] {
-            let named = format!("{key}={pattern}");
-            assert_eq!(code(tool, &[more, &[&named]].concat()), expect, "{tool} {pattern}");
+    for (tool, key, mut args) in calls {
+        for (pattern, expect) in
+            [("secrets/key", "refused"), ("secrets/*", "refused"), ("docs/*", "ok")]
+        {
+            args[key] = json!(pattern);
+            assert_eq!(crib.call(tool, args.clone()).kind(), expect, "{tool} {pattern}");
         }
     }
 }
@@ -264,9 +265,10 @@ fn a_search_names_what_its_pattern_names() {
 #[test]
 fn reading_a_command_ends_whatever_its_variables_are() {
     let scratch = place("");
+    let crib = scratch.open();
     let names = ('a'..='z').flat_map(|a| ('a'..='z').map(move |b| format!("{a}{b}=;")));
     let names: String = names.collect();
     let command = format!("{names}{names}{names}: {}", "$- ".repeat(14_000));
     // It took most of a minute. That the work is bounded is counted in the tests of the reader.
-    assert_ne!(decided(&scratch, &command), "allow");
+    assert_ne!(crib.decide_command(&command), "allow");
 }

@@ -5,34 +5,30 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::check;
-use crate::scratch::{Scratch, User};
+use crate::opened::Scratch;
 
 #[test]
 fn clemini_read_file() {
     let scratch = Scratch::new();
+    let crib = scratch.open();
     scratch.put("src/main.rs", "fn main() {\n    println!(\"Hello\");\n}");
     let expect =
         json!({"contents": "1: fn main() {\n2:     println!(\"Hello\");\n3: }", "total_lines": 3});
-    let got = scratch.call("clemini/read_file", r#"{"file_path": "src/main.rs"}"#).json();
+    let got = crib.reply("clemini/read_file", &json!({"file_path": "src/main.rs"}));
     assert_eq!(got, expect);
-    let lines: String = (1..=200).map(|number| format!("line {number}\n")).collect();
-    scratch.put("src/lib.rs", lines);
+    let lines: Vec<String> = (1..=200).map(|number| format!("line {number}")).collect();
+    scratch.put("src/lib.rs", lines.join("\n") + "\n");
     let args = json!({"file_path": "src/lib.rs", "offset": 50, "limit": 10});
-    let got = scratch.call("clemini/read_file", &args.to_string()).json();
+    let got = crib.reply("clemini/read_file", &args);
     assert!(got["contents"].as_str().unwrap().starts_with("50: line 50\n51: line 51\n"));
     assert_eq!((&got["total_lines"], &got["truncated"]), (&json!(200), &json!(true)));
     let expect = json!({"error": "File not found: nonexistent.rs", "error_code": "NOT_FOUND"});
-    check(&scratch, "clemini/read_file", &json!({"file_path": "nonexistent.rs"}), &expect);
+    check(&crib, "clemini/read_file", &json!({"file_path": "nonexistent.rs"}), &expect);
     let absolute = scratch.work().join("src/main.rs");
-    check(
-        &scratch,
-        "clemini/read_file",
-        &json!({"file_path": absolute}),
-        &json!({"total_lines": 3}),
-    );
+    check(&crib, "clemini/read_file", &json!({"file_path": absolute}), &json!({"total_lines": 3}));
     scratch.put("binary", b"a\0b");
     check(
-        &scratch,
+        &crib,
         "clemini/read_file",
         &json!({"file_path": "binary"}),
         &json!({"error_code": "BINARY_FILE"}),
@@ -42,12 +38,13 @@ fn clemini_read_file() {
 #[test]
 fn clemini_write_file() {
     let scratch = Scratch::new();
+    let crib = scratch.open();
     let args = json!({"file_path": "new_file.txt", "content": "Hello, world!"});
-    let got = scratch.call("clemini/write_file", &args.to_string()).json();
+    let got = crib.reply("clemini/write_file", &args);
     assert_eq!(got, json!({"success": true, "bytes_written": 13, "created": true}));
     scratch.put("config.toml", "old");
     let args = json!({"file_path": "config.toml", "content": "[settings]\nkey = \"value\"", "backup": true});
-    let got = scratch.call("clemini/write_file", &args.to_string()).json();
+    let got = crib.reply("clemini/write_file", &args);
     // The contract says 25 here; the text it shows has 24 bytes.
     let expect =
         json!({"success": true, "bytes_written": 24, "overwritten": true, "backup_created": true});
@@ -56,27 +53,28 @@ fn clemini_write_file() {
     let expect = json!({"error": "Access denied: /etc/passwd is outside allowed paths",
         "error_code": "ACCESS_DENIED"});
     let args = json!({"file_path": "/etc/passwd", "content": "malicious"});
-    check(&scratch, "clemini/write_file", &args, &expect);
+    check(&crib, "clemini/write_file", &args, &expect);
 }
 
 #[test]
 fn clemini_edit() {
     let scratch = Scratch::new();
+    let crib = scratch.open();
     scratch.put("src/lib.rs", format!("let x = 5;{}", " ".repeat(1013)));
     let args =
         json!({"file_path": "src/lib.rs", "old_string": "let x = 5;", "new_string": "let x = 10;"});
-    let got = scratch.call("clemini/edit", &args.to_string()).json();
+    let got = crib.reply("clemini/edit", &args);
     assert_eq!(got, json!({"success": true, "replacements": 1, "file_size": 1024}));
 
     scratch.put("src/main.rs", format!("{}{}", "println!".repeat(5), " ".repeat(2003)));
     let args = json!({"file_path": "src/main.rs", "old_string": "println!", "new_string": "eprintln!",
         "replace_all": true});
-    let got = scratch.call("clemini/edit", &args.to_string()).json();
+    let got = crib.reply("clemini/edit", &args);
     assert_eq!(got, json!({"success": true, "replacements": 5, "file_size": 2048}));
 
     let args = json!({"file_path": "new_module.rs", "new_string": "pub fn init() {}",
         "create_if_not_exists": true});
-    let got = scratch.call("clemini/edit", &args.to_string()).json();
+    let got = crib.reply("clemini/edit", &args);
     // The contract says 17 here; the text it shows has 16 bytes.
     let expect = json!({"success": true, "replacements": 0, "file_size": 16, "created": true});
     assert_eq!(got, expect);
@@ -85,15 +83,16 @@ fn clemini_edit() {
     let args = json!({"file_path": "src/lib.rs", "old_string": "let x", "new_string": "let y"});
     let expect = json!({"error": "String matches 3 locations. Provide more context.",
         "error_code": "NOT_UNIQUE", "suggestions": ["let x = 5;", "let x = foo();", "let x: i32"]});
-    check(&scratch, "clemini/edit", &args, &expect);
+    check(&crib, "clemini/edit", &args, &expect);
     let args = json!({"file_path": "src/lib.rs", "old_string": "nonexistent code", "new_string": "replacement"});
     let expect = json!({"error": "String not found in file", "error_code": "NOT_FOUND"});
-    check(&scratch, "clemini/edit", &args, &expect);
+    check(&crib, "clemini/edit", &args, &expect);
 }
 
 #[test]
 fn clemini_todo_write() {
     let scratch = Scratch::new();
+    let crib = scratch.open();
     for statuses in [
         ["in_progress", "pending", "pending"],
         ["completed", "in_progress", "pending"],
@@ -104,7 +103,7 @@ fn clemini_todo_write() {
             {"content": "Write unit tests", "activeForm": "Writing unit tests", "status": statuses[1]},
             {"content": "Implement the feature", "activeForm": "Implementing the feature", "status": statuses[2]},
         ]});
-        let got = scratch.call("clemini/todo_write", &args.to_string()).json();
+        let got = crib.reply("clemini/todo_write", &args);
         assert_eq!(got, json!({"success": true, "count": 3}));
     }
 }
@@ -112,9 +111,10 @@ fn clemini_todo_write() {
 #[test]
 fn nachos_calculator_and_filesystem() {
     let scratch = Scratch::new();
+    let crib = scratch.open();
     let answer = |expression: &str| {
         let args = json!({"sessionId": "test", "callId": "test", "expression": expression});
-        scratch.call("nachos/calculator", &args.to_string()).json()
+        crib.reply("nachos/calculator", &args)
     };
     assert_eq!(answer("2 + 2")["result"]["answer"], 4);
     assert_eq!(answer("10 * (5 + 3)")["result"]["answer"], 80);
@@ -125,7 +125,7 @@ fn nachos_calculator_and_filesystem() {
     assert_eq!(refused["error"]["code"], "VALIDATION_ERROR");
     assert_eq!(refused["error"]["message"], "expression must contain only numbers and operators");
 
-    let call = |args: Value| scratch.call("nachos/filesystem", &args.to_string()).json();
+    let call = |args: Value| crib.reply("nachos/filesystem", &args);
     let written = call(json!({"action": "write", "path": "a.txt", "content": "hello"}));
     assert_eq!(written["result"], json!({"written": true}));
     assert!(written["metadata"]["duration"].is_u64());
@@ -146,28 +146,29 @@ fn nachos_calculator_and_filesystem() {
 #[test]
 fn hikai_reads_what_is_connected_and_nothing_else() {
     let scratch = Scratch::new();
+    let crib = scratch.open();
     let none = json!({"error": "No active GitHub connection found"});
     for (tool, args) in [
-        ("hikai/list_dirs", "{}"),
-        ("hikai/list_files", "{}"),
-        ("hikai/read_file", r#"{"path": "a"}"#),
+        ("hikai/list_dirs", json!({})),
+        ("hikai/list_files", json!({})),
+        ("hikai/read_file", json!({"path": "a"})),
     ] {
-        let ran = scratch.run(["-c", "hikai.connection=none", "call", tool, args, "--json"]);
-        assert_eq!(ran.json(), none, "{tool}");
+        let crib = scratch.open_with(&["hikai.connection=none"]);
+        assert_eq!(crib.reply(tool, &args), none, "{tool}");
     }
     scratch.put_at("other/src/main.tsx", "x".repeat(1020));
     let connection = format!("hikai.connection={}", scratch.path("other").display());
-    let args = r#"{"path": "src", "pattern": "*.tsx", "limit": 50}"#;
-    let ran = scratch.run(["-c", &connection, "call", "hikai/list_files", args, "--json"]);
+    let args = json!({"path": "src", "pattern": "*.tsx", "limit": 50});
+    let got = scratch.open_with(&[&connection]).reply("hikai/list_files", &args);
     let expect = json!({"files": [{"path": "src/main.tsx", "name": "main.tsx", "size": 1020}],
         "truncated": false});
-    assert_eq!(ran.json(), expect);
+    assert_eq!(got, expect);
     scratch.put("big.txt", "y".repeat(200 << 10));
-    let got = scratch.call("hikai/read_file", r#"{"path": "big.txt"}"#).json();
+    let got = crib.reply("hikai/read_file", &json!({"path": "big.txt"}));
     assert_eq!(got["content"].as_str().unwrap().len(), 100 << 10);
     assert_eq!((&got["size"], &got["truncated"]), (&json!(200 << 10), &json!(true)));
     for depth in [0, 4] {
-        let got = scratch.call("hikai/list_dirs", &json!({"depth": depth}).to_string()).json();
+        let got = crib.reply("hikai/list_dirs", &json!({"depth": depth}));
         assert!(got["error"].is_string(), "{got}");
     }
 }
@@ -175,10 +176,9 @@ fn hikai_reads_what_is_connected_and_nothing_else() {
 #[test]
 fn hikai_plans_and_validates() {
     let scratch = Scratch::new();
+    let crib = scratch.open();
     let item = |status: &str| json!({"content": "A", "activeForm": "A-ing", "status": status});
-    let call = |items: Vec<Value>| {
-        scratch.call("hikai/todo_manager", &json!({"items": items}).to_string()).json()
-    };
+    let call = |items: Vec<Value>| crib.reply("hikai/todo_manager", &json!({"items": items}));
     assert_eq!(call(vec![item("pending"); 15])["items"][14]["id"], "step-15");
     assert!(call(vec![item("pending"); 16])["error"].is_string());
     assert!(call(vec![item("in_progress"); 2])["error"].is_string());
@@ -190,9 +190,10 @@ fn hikai_plans_and_validates() {
         "home/.config/toolcrib/config.toml",
         "[hikai.output_types.poem]\ntype = 'object'\nrequired = ['verse']\n",
     );
+    let crib = scratch.open();
     let validate = |kind: &str, data: Value| {
         let args = json!({"outputType": kind, "data": data});
-        scratch.call("hikai/validate_output", &args.to_string()).json()
+        crib.reply("hikai/validate_output", &args)
     };
     let empty = json!({"domains": [], "layout": {}, "summary": {}});
     let expect = json!({"valid": false, "errors": ["Missing 'domains' array"], "warnings": []});
@@ -208,91 +209,66 @@ fn hikai_plans_and_validates() {
 #[test]
 fn forgekeeper_errors_as_shown() {
     let scratch = Scratch::new();
-    let got = scratch.call("forgekeeper/nonexistent", "{}").json();
+    let crib = scratch.open();
+    let got = crib.reply("forgekeeper/nonexistent", &json!({}));
     let expect =
         json!({"ok": false, "error": "tool_not_found", "message": "Tool 'nonexistent' not found"});
     check_fields(&got, &expect);
-    let call = |name: &str, value: &str, tool: &str, args: &str| {
-        let output = scratch
-            .command()
-            .env(name, value)
-            .args(["--yes", "call", tool, args, "--json"])
-            .output();
-        serde_json::from_slice::<Value>(&output.unwrap().stdout).unwrap()
-    };
-    let got = call("TOOL_ALLOW", "get_time,echo", "forgekeeper/read_file", r#"{"path": "a"}"#);
+    let limited = scratch.open_where(&[("TOOL_ALLOW", "get_time,echo")]);
+    let got = limited.reply("forgekeeper/read_file", &json!({"path": "a"}));
     let expect = json!({"ok": false, "error": "tool_not_allowed",
         "message": "Tool 'read_file' not in allowlist"});
     check_fields(&got, &expect);
-    let got = call("TOOL_ALLOW", "get_time,echo", "forgekeeper/echo", r#"{"text": "a"}"#);
+    let got = limited.reply("forgekeeper/echo", &json!({"text": "a"}));
     assert_eq!(got["ok"], true);
 
     scratch.put("large.txt", "x".repeat(52_000));
-    let got = scratch.call("forgekeeper/read_file", r#"{"path": "large.txt"}"#).json();
+    let got = crib.reply("forgekeeper/read_file", &json!({"path": "large.txt"}));
     let expect = json!({"ok": false, "error": "output_too_large",
         "message": "Tool output exceeded 10240 bytes"});
     check_fields(&got, &expect);
     assert!(got["actualBytes"].as_u64().unwrap() > 52_000);
-    let got = call(
-        "TOOLS_MAX_OUTPUT_BYTES",
-        "60000",
-        "forgekeeper/read_file",
-        r#"{"path": "large.txt"}"#,
-    );
+    let wide = scratch.open_where(&[("TOOLS_MAX_OUTPUT_BYTES", "60000")]);
+    let got = wide.reply("forgekeeper/read_file", &json!({"path": "large.txt"}));
     assert_eq!(got["result"]["bytes"], 52_000);
-    let args = json!({"path": "b", "content": "x".repeat(65_537)}).to_string();
-    let got = scratch.call("forgekeeper/write_file", &args).json();
+    let args = json!({"path": "b", "content": "x".repeat(65_537)});
+    let got = crib.reply("forgekeeper/write_file", &args);
     assert_eq!(got["error"], "size_exceeded");
 }
 
 #[test]
 fn forgekeeper_times_out_as_shown() {
     let scratch = Scratch::new();
+    let crib = scratch.open();
     assert_eq!(
-        scratch.call("forgekeeper/write_file", r#"{"path": "a", "content": "1"}"#).json()["ok"],
+        crib.reply("forgekeeper/write_file", &json!({"path": "a", "content": "1"}))["ok"],
         true
     );
     // While the test holds the directory's lock, every write in the directory waits.
     let held = fs::File::open(scratch.work()).unwrap();
     held.lock().unwrap();
-    let output = scratch
-        .command()
-        .env("TOOLS_TIMEOUT_MS", "300")
-        .args([
-            "--yes",
-            "call",
-            "forgekeeper/write_file",
-            r#"{"path": "a", "content": "2"}"#,
-            "--json",
-        ])
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(7));
-    let got: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let hurried = scratch.open_where(&[("TOOLS_TIMEOUT_MS", "300")]);
+    let late = hurried.approve("forgekeeper/write_file", json!({"path": "a", "content": "2"}));
+    assert_eq!(late.kind(), "timeout");
     let expect =
         json!({"ok": false, "error": "timeout", "message": "Tool execution exceeded 300ms"});
-    check_fields(&got, &expect);
+    check_fields(late.json(), &expect);
     drop(held);
     assert_eq!(scratch.text("a"), "1");
     assert_eq!(
-        scratch.call("forgekeeper/write_file", r#"{"path": "a", "content": "3"}"#).json()["ok"],
+        crib.reply("forgekeeper/write_file", &json!({"path": "a", "content": "3"}))["ok"],
         true
     );
 }
 
 #[test]
 fn forgekeeper_root_is_its_own() {
-    let scratch = Scratch::of(User::Own);
+    let scratch = Scratch::new();
     scratch.put_at("sandbox/inner.txt", "inner\n");
     scratch.put("outer.txt", "outer\n");
-    let read = |path: &str| {
-        let output = scratch
-            .command()
-            .env("TOOLS_FS_ROOT", scratch.path("sandbox"))
-            .args(["call", "forgekeeper/read_file", &json!({"path": path}).to_string(), "--json"])
-            .output();
-        serde_json::from_slice::<Value>(&output.unwrap().stdout).unwrap()
-    };
+    let root = scratch.path("sandbox").display().to_string();
+    let crib = scratch.open_where(&[("TOOLS_FS_ROOT", &root)]);
+    let read = |path: &str| crib.reply("forgekeeper/read_file", &json!({"path": path}));
     assert_eq!(read("inner.txt")["result"]["content"], "inner\n");
     assert_eq!(read("outer.txt")["error"], "ENOENT");
     assert_eq!(read("../project/outer.txt")["error"], "path_outside_sandbox");

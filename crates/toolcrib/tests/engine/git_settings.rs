@@ -1,12 +1,18 @@
 //! Harmless git: a command that only reads runs without a question only if no setting makes git run a program.
 
-use serde_json::Value;
+use serde_json::json;
 
-use crate::scratch::Scratch;
+use crate::opened::Scratch;
 
-fn explain(scratch: &Scratch, command: &str) -> Value {
-    let command = format!("command={command}");
-    scratch.run(["policy", "explain", "clemini/bash", &command, "--json"]).json()
+/// Returns the verdict about a command, and how it is read.
+fn explain(scratch: &Scratch, command: &str) -> (&'static str, String) {
+    let decision = scratch.open().explain("clemini/bash", json!({"command": command})).decision;
+    let reading = decision.reading.clone().unwrap_or_default();
+    (decision.verdict().as_str(), reading)
+}
+
+fn decided(scratch: &Scratch, command: &str) -> &'static str {
+    explain(scratch, command).0
 }
 
 fn repository(scratch: &Scratch, folder: &str, config: &str) {
@@ -35,7 +41,7 @@ const PLAIN: &str =
 fn git_that_runs_no_program_is_harmless() {
     let scratch = Scratch::new();
     // Outside a repository, git fails.
-    assert_eq!(explain(&scratch, "git status")["decision"], "allow");
+    assert_eq!(decided(&scratch, "git status"), "allow");
     repository(&scratch, "", PLAIN);
     scratch.put(".git/hooks/pre-commit", "#!/bin/sh\n");
     scratch.put(".git/hooks/post-index-change.sample", "#!/bin/sh\n");
@@ -44,7 +50,7 @@ fn git_that_runs_no_program_is_harmless() {
     for command in
         ["git status", "git diff", "git log -p", "git show", "git blame a", "ls && git status"]
     {
-        assert_eq!(explain(&scratch, command)["decision"], "allow", "{command}");
+        assert_eq!(decided(&scratch, command), "allow", "{command}");
     }
 }
 
@@ -91,17 +97,16 @@ fn git_that_runs_a_program_of_the_settings_is_asked_about() {
         scratch.put("inc", "[diff]\nexternal = ./evil\n");
         scratch.put("other/config", "[diff]\nexternal = ./evil\n");
         scratch.put(".husky/post-index-change", "#!/bin/sh\n");
-        assert_eq!(explain(&scratch, "git status")["decision"], "allow", "{file}");
+        assert_eq!(decided(&scratch, "git status"), "allow", "{file}");
         scratch.put(file, content);
-        let explained = explain(&scratch, "git status");
-        assert_eq!(explained["decision"], "ask", "{file}: {content}: {explained}");
-        let reading = explained["reading"].as_str().unwrap();
+        let (verdict, reading) = explain(&scratch, "git status");
+        assert_eq!(verdict, "ask", "{file}: {content}: {reading}");
         assert!(reading.contains(told), "{told}: {reading}");
         // Another program does not care, and the operator's own rule says that git may.
-        assert_eq!(explain(&scratch, "ls")["decision"], "allow");
+        assert_eq!(decided(&scratch, "ls"), "allow");
         let rule = "[[rule]]\nargv = [\"git\", \"status\"]\neffect = \"allow\"\n";
-        scratch.put_at("home/.config/toolcrib/rules.toml", rule);
-        assert_eq!(explain(&scratch, "git status")["decision"], "allow", "{file}");
+        scratch.put_rules(rule);
+        assert_eq!(decided(&scratch, "git status"), "allow", "{file}");
     }
 }
 
@@ -110,13 +115,13 @@ fn a_command_that_changes_the_settings_of_git_first_is_asked_about() {
     let scratch = Scratch::new();
     repository(&scratch, "", PLAIN);
     let rules = "[[rule]]\nargv = [[\"cp\", \"touch\"]]\neffect = \"allow\"\n";
-    scratch.put_at("home/.config/toolcrib/rules.toml", rules);
+    scratch.put_rules(rules);
     for (command, decision) in [
         ("touch a && git status", "allow"),
         ("git status && cp a b", "allow"),
         ("cp -r evil sub && git status", "ask"),
         ("touch .git/config && git status", "ask"),
     ] {
-        assert_eq!(explain(&scratch, command)["decision"], decision, "{command}");
+        assert_eq!(decided(&scratch, command), decision, "{command}");
     }
 }

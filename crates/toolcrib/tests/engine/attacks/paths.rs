@@ -7,12 +7,11 @@ use std::os::unix::fs::symlink;
 
 use serde_json::json;
 
-use super::{READERS, WRITERS, read, refused, write};
-use crate::scratch::{Scratch, users};
+use super::{READERS, WRITERS, delete, read, refused, write};
+use crate::opened::{Scratch, for_each_user};
 
-/// A workspace with something to find inside, and links that lead out of it.
-fn trap(user: crate::scratch::User) -> Scratch {
-    let scratch = Scratch::of(user);
+/// Puts something to find into the workspace, and links that lead out of it.
+fn set_trap(scratch: &Scratch) {
     scratch.put("ok.txt", "fine\n");
     scratch.put("sub/inner.txt", "fine\n");
     scratch.put_at("project-evil/x", "SECRET");
@@ -31,13 +30,13 @@ fn trap(user: crate::scratch::User) -> Scratch {
         symlink(target, work.join(link)).unwrap();
     }
     symlink(work.join("ok.txt"), work.join("absin")).unwrap();
-    scratch
 }
 
 #[test]
 fn paths_that_lead_outside_are_refused_by_every_tool() {
-    for user in users() {
-        let scratch = trap(user);
+    for_each_user(|scratch| {
+        set_trap(scratch);
+        let crib = scratch.open();
         let root = scratch.work().display().to_string();
         let paths = [
             "../outside/secret.txt".to_owned(),
@@ -58,23 +57,36 @@ fn paths_that_lead_outside_are_refused_by_every_tool() {
         ];
         let links = ["rel", "abs", "magic", "fd0", "updown", "dir/secret.txt", "loop", "absin"];
         for reader in READERS {
-            let ran = read(&scratch, reader, "ok.txt");
-            assert!(ran.code == 0 && ran.stdout.contains("fine"), "{reader:?}: {}", ran.stdout);
-            let ran = read(&scratch, reader, "inside");
-            assert!(ran.code == 0 && ran.stdout.contains("fine"), "{reader:?}: {}", ran.stdout);
-            let ran = read(&scratch, reader, &format!("{root}/sub/../ok.txt"));
-            assert!(ran.code == 0 && ran.stdout.contains("fine"), "{reader:?}: {}", ran.stdout);
+            let got = read(&crib, reader, "ok.txt");
+            assert!(
+                got.kind() == "ok" && got.text().contains("fine"),
+                "{reader:?}: {}",
+                got.text()
+            );
+            let got = read(&crib, reader, "inside");
+            assert!(
+                got.kind() == "ok" && got.text().contains("fine"),
+                "{reader:?}: {}",
+                got.text()
+            );
+            let got = read(&crib, reader, &format!("{root}/sub/../ok.txt"));
+            assert!(
+                got.kind() == "ok" && got.text().contains("fine"),
+                "{reader:?}: {}",
+                got.text()
+            );
             for path in paths.iter().map(String::as_str).chain(links) {
-                refused(&read(&scratch, reader, path), &format!("{user:?} {reader:?} {path}"));
+                refused(&read(&crib, reader, path), &format!("{reader:?} {path}"));
             }
         }
-    }
+    });
 }
 
 #[test]
 fn nothing_is_written_outside_or_half_way_there() {
-    for user in users() {
-        let scratch = trap(user);
+    for_each_user(|scratch| {
+        set_trap(scratch);
+        let crib = scratch.open();
         let root = scratch.work().display().to_string();
         let deep = format!("{}x", "a/".repeat(5000));
         for writer in WRITERS {
@@ -96,7 +108,7 @@ fn nothing_is_written_outside_or_half_way_there() {
                 "..",
                 &"n".repeat(256),
             ] {
-                refused(&write(&scratch, writer, path), &format!("{user:?} {writer:?} {path}"));
+                refused(&write(&crib, writer, path), &format!("{writer:?} {path}"));
             }
         }
         let names = |name: &str| -> Vec<_> {
@@ -110,22 +122,24 @@ fn nothing_is_written_outside_or_half_way_there() {
         assert!(!scratch.work().join("a").exists() && !scratch.work().join("newdir").exists());
         assert_eq!(fs::read_to_string(scratch.path("outside/secret.txt")).unwrap(), "SECRET");
         // The control: a write through a link that stays inside, and one that makes directories.
-        let ran = write(&scratch, ("clemini/write_file", "file_path"), "inside");
-        assert_eq!(ran.code, 0, "{}", ran.stdout);
+        let got = write(&crib, ("clemini/write_file", "file_path"), "inside");
+        got.done();
         assert_eq!(scratch.text("sub/inner.txt"), "EVIL");
         assert!(scratch.work().join("inside").is_symlink());
-        let ran = write(&scratch, ("clemini/write_file", "file_path"), "made/for/this.txt");
-        assert_eq!(ran.code, 0, "{}", ran.stdout);
-    }
+        let got = write(&crib, ("clemini/write_file", "file_path"), "made/for/this.txt");
+        got.done();
+    });
 }
 
 #[test]
 fn the_answer_does_not_tell_what_is_outside() {
-    let scratch = trap(crate::scratch::User::Own);
+    let scratch = Scratch::new();
+    set_trap(&scratch);
+    let crib = scratch.open();
     symlink("../outside/missing.txt", scratch.work().join("gone")).unwrap();
     for reader in READERS {
         let level = |path: &str| {
-            let mut reply = read(&scratch, reader, path).json();
+            let mut reply = read(&crib, reader, path).json().clone();
             for key in ["execution_time_ms", "metadata"] {
                 if let Some(reply) = reply.as_object_mut() {
                     reply.remove(key);
@@ -142,17 +156,19 @@ fn the_answer_does_not_tell_what_is_outside() {
 
 #[test]
 fn a_path_with_a_nul_is_refused_before_anything_is_opened() {
-    let scratch = trap(crate::scratch::User::Own);
+    let scratch = Scratch::new();
+    set_trap(&scratch);
+    let crib = scratch.open();
     for reader in READERS {
-        let ran = read(&scratch, reader, "ok.txt\0.png");
-        assert_eq!(ran.code, 6, "{reader:?}: {}", ran.stdout);
+        let got = read(&crib, reader, "ok.txt\0.png");
+        assert_eq!(got.kind(), "bad_args", "{reader:?}: {}", got.text());
     }
 }
 
 #[test]
 fn protected_names_are_not_written_in_any_spelling() {
-    for user in users() {
-        let scratch = Scratch::of(user);
+    for_each_user(|scratch| {
+        let crib = scratch.open();
         scratch.put(".git/config", "[core]\n");
         scratch.put(".git/hooks/", "");
         scratch.put("sub/keep", "");
@@ -171,7 +187,7 @@ fn protected_names_are_not_written_in_any_spelling() {
             ".toolcrib",
         ] {
             for writer in WRITERS {
-                refused(&write(&scratch, writer, path), &format!("{user:?} {writer:?} {path}"));
+                refused(&write(&crib, writer, path), &format!("{writer:?} {path}"));
             }
         }
         for (tool, args) in [
@@ -184,63 +200,59 @@ fn protected_names_are_not_written_in_any_spelling() {
                 json!({"file_path": ".git/config", "old_string": "core", "new_string": "x"}),
             ),
         ] {
-            refused(&scratch.call(tool, &args.to_string()), &format!("{user:?} {tool} {args}"));
+            let what = format!("{tool} {args}");
+            refused(&crib.approve(tool, args), &what);
         }
         assert_eq!(scratch.text(".git/config"), "[core]\n");
         assert!(!scratch.work().join(".toolcrib").exists());
-        let ran = write(&scratch, ("clemini/write_file", "file_path"), ".gitignore");
-        assert_eq!(ran.code, 0, "{}", ran.stdout);
-    }
+        let got = write(&crib, ("clemini/write_file", "file_path"), ".gitignore");
+        got.done();
+    });
 }
 
 #[test]
 fn names_that_mislead_are_shown_escaped_and_can_be_passed_back() {
-    for user in users() {
-        let scratch = Scratch::of(user);
+    for_each_user(|scratch| {
+        let crib = scratch.open();
         let names: [&[u8]; 5] =
             [b"\xff\xfe", b"\x1b[2J\x1b[Hx", "photo\u{202e}gpj.exe".as_bytes(), b"$'q'", b"a\nb"];
         for name in names {
             fs::write(scratch.work().join(OsStr::from_bytes(name)), "fine\n").unwrap();
         }
-        let ran =
-            scratch.run(["call", "nachos/filesystem", "action=list", "path=.", "--yes", "--json"]);
-        assert!(!ran.stdout.contains(['\u{1b}', '\u{202e}']), "{}", ran.stdout);
-        let listed = ran.json()["result"].as_array().unwrap().clone();
+        let got = crib.approve("nachos/filesystem", json!({"action": "list", "path": "."}));
+        assert!(!got.text().contains(['\u{1b}', '\u{202e}']), "{}", got.text());
+        let listed = got.json()["result"].as_array().unwrap().clone();
         assert_eq!(listed.len(), names.len());
         for name in listed {
-            let ran = read(&scratch, READERS[1], name.as_str().unwrap());
-            assert!(ran.stdout.contains("fine"), "{name}: {}", ran.stdout);
+            let got = read(&crib, READERS[1], name.as_str().unwrap());
+            assert!(got.text().contains("fine"), "{name}: {}", got.text());
         }
-        let ran = scratch.run(["call", "wink/list_dir", "{}"]);
-        assert!(!ran.stdout.contains(['\u{1b}', '\u{202e}']), "{}", ran.stdout);
-        assert_eq!(ran.stdout.lines().filter(|line| line.starts_with("  ")).count(), names.len());
-    }
+    });
 }
 
 #[test]
 fn names_that_look_like_options_are_names() {
     let scratch = Scratch::new();
+    let crib = scratch.open();
     for name in ["-rf", "--pre=sh", "--"] {
-        let ran = write(&scratch, WRITERS[1], name);
-        assert_eq!(ran.code, 0, "{}", ran.stdout);
-        assert!(read(&scratch, READERS[1], name).stdout.contains("EVIL"));
+        let got = write(&crib, WRITERS[1], name);
+        got.done();
+        assert!(read(&crib, READERS[1], name).text().contains("EVIL"));
     }
 }
 
 #[test]
 fn a_link_is_deleted_as_a_link_and_a_root_never() {
-    let scratch = trap(crate::scratch::User::Own);
-    let delete = |path: &str| {
-        scratch.call("nachos/filesystem", &json!({"action": "delete", "path": path}).to_string())
-    };
+    let scratch = Scratch::new();
+    set_trap(&scratch);
+    let crib = scratch.open();
     for path in ["rel", "dir", "abs", "loop"] {
-        let ran = delete(path);
-        assert_eq!(ran.code, 0, "{path}: {}", ran.stdout);
+        assert_eq!(delete(&crib, path).kind(), "ok", "{path}");
         assert!(fs::symlink_metadata(scratch.work().join(path)).is_err());
     }
     assert_eq!(fs::read_to_string(scratch.path("outside/secret.txt")).unwrap(), "SECRET");
     for path in [".", "sub", "sub/..", scratch.work().to_str().unwrap(), "sub/", "./"] {
-        refused(&delete(path), path);
+        refused(&delete(&crib, path), path);
     }
     assert!(scratch.work().join("sub/inner.txt").exists());
 }

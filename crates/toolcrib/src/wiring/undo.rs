@@ -1,0 +1,69 @@
+//! Undoes calls in the roots that they changed files in.
+
+use std::time::Duration;
+
+use toolcrib_core::change::Restore;
+use toolcrib_core::{CallId, Cancel, ErrorKind, Limits, ToolError, ToolName};
+use toolcrib_host::{Root, RootError, root_path};
+use toolcrib_ledger::{CallFilter, CallHistory, find_calls};
+use toolcrib_runtime::undo::{RestoreAreas, Restored, Undo, UndoScope};
+
+use super::crib::{Crib, session};
+
+impl Crib {
+    /// Undoes the call `wanted` as the call `id` of a person, and returns what was done to each path.
+    pub fn undo(
+        &self,
+        id: &CallId,
+        wanted: &str,
+        scope: UndoScope,
+    ) -> Result<Vec<Restored>, ToolError> {
+        let undo = Undo {
+            log: &*self.journal,
+            areas: &UndoAreas(self),
+            recorder: &*self.recorder,
+            clock: &*self.clock,
+        };
+        undo.run(id, session(), wanted, scope)
+    }
+
+    /// Returns the history of a call, if the record has it.
+    pub fn history_of(&self, call: &str) -> Option<CallHistory> {
+        let since = toolcrib_ledger::call_time(call);
+        let wanted = CallFilter { call: Some(call.to_owned()), since, ..CallFilter::default() };
+        find_calls(&self.state, &wanted, 1).ok()?.pop()
+    }
+}
+
+/// The roots that changes were made in, under the rules of this process.
+struct UndoAreas<'a>(&'a Crib);
+
+impl RestoreAreas for UndoAreas<'_> {
+    fn open(
+        &self,
+        roots: &[String],
+        undo: &CallId,
+        tool: &ToolName,
+    ) -> Result<Box<dyn Restore>, ToolError> {
+        let roots: Result<Vec<Root>, _> =
+            roots.iter().map(|root| Root::open(&root_path(root))).collect();
+        let unavailable = |err: RootError| ToolError::new(ErrorKind::Unavailable, err.to_string());
+        let workspace = self.0.workspace_of(roots.map_err(unavailable)?);
+        Ok(Box::new(workspace.for_call(undo.clone(), tool, with_deadline())))
+    }
+
+    fn is_recorded(&self, call: &CallId) -> bool {
+        self.0.history_of(&call.0).is_some()
+    }
+}
+
+/// Returns a token that cancels the work at the deadline, because somebody may hold a lock for ever.
+fn with_deadline() -> Cancel {
+    let cancel = Cancel::default();
+    let late = cancel.clone();
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(Limits::DEFAULT.deadline_ms));
+        late.cancel();
+    });
+    cancel
+}

@@ -1,0 +1,246 @@
+//! "Always": what is offered, what a grant covers, and that it holds.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use toolcrib_core::command_reading::join;
+use toolcrib_core::policy::grant::Grants;
+use toolcrib_core::policy::{Answer, Covers, Grant, Scope, Wish};
+use toolcrib_ledger::{GrantFile, new_call_id};
+use toolcrib_runtime::Choice;
+
+use crate::opened::{Opened, Scratch};
+
+/// Returns what "always" could cover for a call. The person who is asked says no.
+fn choices(crib: &Opened, tool: &str, args: Value) -> Vec<Choice> {
+    let shown = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&shown);
+    let refused = crib.ask(tool, args, move |question| {
+        seen.lock().unwrap().clone_from(&question.choices);
+        Answer::No("a person".to_owned(), String::new())
+    });
+    assert_eq!(refused.kind(), "declined", "{}", refused.text());
+    shown.lock().unwrap().clone()
+}
+
+fn command_choices(crib: &Opened, command: &str) -> Vec<Choice> {
+    choices(crib, "clemini/bash", json!({"command": command}))
+}
+
+/// Whether commands that begin with these words are offered.
+fn offers(choices: &[Choice], words: &str) -> bool {
+    let is_it = |it: &Choice| matches!(&it.0, Covers::Argv(argv) if join(argv) == words);
+    choices.iter().any(|it| it.1.is_none() && is_it(it))
+}
+
+/// Returns why commands that begin with these words are not offered, if they are shown as too broad.
+fn refusal<'a>(choices: &'a [Choice], words: &str) -> Option<&'a str> {
+    let is_it = |it: &&Choice| matches!(&it.0, Covers::Argv(argv) if join(argv) == words);
+    choices.iter().find(is_it)?.1.as_deref()
+}
+
+/// Stores the grant that a choice is for, in this project until revoked, as an answer does.
+fn grant(crib: &Opened, tool: &str, covers: &Covers) {
+    let root = crib.crib.workspace().root().unwrap().path().display().to_string();
+    let grant = Grant {
+        id: new_call_id().0,
+        tool_name: tool.into(),
+        param_pattern: covers.text(),
+        description: String::new(),
+        created_at: jiff::Timestamp::now(),
+        last_used_at: None,
+        use_count: 0,
+        expires_at: None,
+        enabled: true,
+        scope: Scope::Project(root),
+        covers: covers.clone(),
+        by: "a person".to_owned(),
+    };
+    GrantFile::new(&crib.crib.state).add(grant).unwrap();
+}
+
+#[test]
+fn what_is_too_broad_is_not_offered() {
+    let scratch = Scratch::new();
+    let crib = scratch.open();
+    for (command, refused, offered) in [
+        ("git -c a=b status", "git", "git -c a=b status"),
+        ("python3 x.py", "python3", "python3 x.py"),
+        ("dotnet test a", "dotnet", "dotnet test a"),
+        ("env touch x", "env touch", "env touch x"),
+        ("cargo build", "cargo", "cargo build"),
+        // Parts that run without a question are not part of the grant.
+        ("cargo build | head -5", "cargo", "cargo build"),
+    ] {
+        let choices = command_choices(&crib, command);
+        assert!(refusal(&choices, refused).is_some(), "{command}: {choices:?}");
+        let open: Vec<&Covers> =
+            choices.iter().filter(|it| it.1.is_none()).map(|it| &it.0).collect();
+        assert!(matches!(open[0], Covers::Call { .. }), "{command}: {choices:?}");
+        let Covers::Argv(words) = open[1] else { panic!("{command}: {choices:?}") };
+        assert_eq!(join(words), offered, "{command}");
+    }
+}
+
+#[test]
+fn always_offers_what_holds_and_nothing_broader() {
+    let offered = |rules: &str, command: &str| {
+        let scratch = Scratch::new();
+        scratch.put_rules(rules);
+        command_choices(&scratch.open(), command)
+    };
+    for (command, holds, broader) in [
+        ("git --no-pager branch", "git --no-pager branch", "git --no-pager"),
+        ("kubectl -n prod get pods", "kubectl -n prod get pods", "kubectl -n prod"),
+        ("cargo --offline build x", "cargo --offline build", "cargo --offline"),
+    ] {
+        let choices = offered("", command);
+        assert!(offers(&choices, holds) && !offers(&choices, broader), "{command}: {choices:?}");
+    }
+    // Bounded by something else, or over, a rule lets nothing through; one that is over asks about nothing.
+    let hosts = "[[rule]]\nargv = [\"curl\"]\nhosts = [\"a.example\"]\neffect = \"allow\"\n";
+    let choices = offered(hosts, "curl -s https://b.example/x");
+    assert!(offers(&choices, "curl -s https://b.example/x"), "{choices:?}");
+    for effect in ["allow", "ask"] {
+        let over = format!(
+            "[[rule]]\nargv = [\"mkdir\"]\neffect = \"{effect}\"\nexpires = \"2020-01-01T00:00:00Z\"\n"
+        );
+        let choices = offered(&over, "mkdir q1 q2");
+        assert!(offers(&choices, "mkdir q1"), "{effect}: {choices:?}");
+    }
+}
+
+#[test]
+fn a_stored_grant_applies_behind_a_wrapper_too_and_to_nothing_else() {
+    for command in ["timeout 60 rm -rf target", "git --no-pager push -f origin x"] {
+        let scratch = Scratch::new();
+        let crib = scratch.open();
+        assert_eq!(crib.decide_command(command), "ask", "{command}");
+        let choices = command_choices(&crib, command);
+        let (covers, _) = choices.iter().filter(|it| it.1.is_none()).nth(1).unwrap();
+        grant(&crib, "clemini/bash", covers);
+        assert_eq!(crib.decide_command(command), "allow", "{command}");
+        assert_eq!(crib.decide_command(&format!("{command}2")), "ask", "{command}");
+    }
+}
+
+#[test]
+fn an_answer_to_one_step_is_none_to_another() {
+    let scratch = Scratch::new();
+    scratch.put_rules(
+        "[[rule]]\nid = \"askpush\"\nargv = [\"git\", \"push\"]\neffect = \"ask\"\n\
+        [[rule]]\nargv = [\"git\"]\neffect = \"allow\"\n",
+    );
+    let crib = scratch.open();
+    let choices = command_choices(&crib, "git push origin dev");
+    let (covers, _) = choices.iter().filter(|it| it.1.is_none()).nth(1).unwrap();
+    grant(&crib, "clemini/bash", covers);
+    assert_eq!(crib.decide_command("git push origin dev; git log"), "allow");
+    for command in [
+        "git push origin dev; git push origin main",
+        "git push origin dev; git --no-pager push origin main",
+    ] {
+        assert_eq!(crib.decide_command(command), "ask", "{command}");
+    }
+}
+
+#[test]
+fn what_is_fed_cannot_be_granted() {
+    let scratch = Scratch::new();
+    let choices = command_choices(&scratch.open(), "cat gen.sql | psql");
+    assert_eq!(refusal(&choices, "psql"), Some("its input decides what it does"), "{choices:?}");
+}
+
+#[test]
+fn this_exact_call_is_another_when_its_links_lead_elsewhere() {
+    let write = json!({"file_path": "lnk/made", "content": "x"});
+    let calls =
+        [("clemini/bash", json!({"command": "touch lnk/made"})), ("clemini/write_file", write)];
+    for (tool, args) in calls {
+        let scratch = Scratch::new();
+        let relink = |target: &str| {
+            let link = scratch.work().join("lnk");
+            let _ = fs::remove_file(&link);
+            symlink(target, &link).unwrap();
+        };
+        scratch.put("one/", "");
+        scratch.put("two/", "");
+        relink("one");
+        let crib = scratch.open();
+        assert_eq!(crib.decide(tool, args.clone()), "ask");
+        let choices = choices(&crib, tool, args.clone());
+        let exact = &choices[0].0;
+        assert!(exact.text().contains("leads to"), "{}", exact.text());
+        grant(&crib, tool, exact);
+        let decided = || crib.decide(tool, args.clone());
+        assert_eq!(decided(), "allow", "the control: it holds while they lead there");
+        relink("two");
+        assert_eq!(decided(), "ask");
+        relink("one");
+        assert_eq!(decided(), "allow");
+        // A folder in place of the link is another place too.
+        fs::remove_file(scratch.work().join("lnk")).unwrap();
+        fs::create_dir(scratch.work().join("lnk")).unwrap();
+        assert_eq!(decided(), "ask");
+    }
+}
+
+#[test]
+fn always_stores_the_grant_that_the_next_call_runs_by() {
+    let scratch = Scratch::new();
+    scratch.put("one/", "");
+    scratch.put("two/", "");
+    let link = scratch.work().join("lnk");
+    symlink("one", &link).unwrap();
+    let crib = scratch.open();
+    let args = json!({"file_path": "lnk/made", "content": "x"});
+    let write = || crib.call("clemini/write_file", args.clone()).kind();
+    assert_eq!(write(), "approval_required");
+    let answered = crib.ask("clemini/write_file", args.clone(), |question| {
+        let covers = question.choices[0].0.clone();
+        let scope = Scope::Project(question.root.clone());
+        Answer::Always("a person".to_owned(), Wish { covers, scope, minutes: None })
+    });
+    answered.done();
+    assert_eq!(write(), "ok");
+    let grants = GrantFile::new(&crib.crib.state).all().unwrap();
+    assert_eq!((grants.len(), grants[0].use_count, grants[0].by.as_str()), (1, 1, "a person"));
+    fs::remove_file(&link).unwrap();
+    symlink("two", &link).unwrap();
+    assert_eq!(write(), "approval_required");
+    assert!(!scratch.work().join("two/made").exists());
+    assert!(GrantFile::new(&crib.crib.state).revoke(&grants[0].id).unwrap());
+    fs::remove_file(&link).unwrap();
+    symlink("one", &link).unwrap();
+    assert_eq!(write(), "approval_required", "revoked");
+    let given = |line: &Value| line["act"] == "grant" && line["event"] == "given";
+    assert!(scratch.record().iter().any(given));
+}
+
+#[test]
+fn always_asks_again_about_new_flags_of_unknown_programs() {
+    let scratch = Scratch::new();
+    let crib = scratch.open();
+    for (command, asks) in [("svn diff", true), ("cargo build", false)] {
+        let choices = command_choices(&crib, command);
+        assert!(offers(&choices, command), "{command}: {choices:?}");
+        let covers = &choices[1].0;
+        assert_eq!(covers.asks_about_new_flags(), asks, "{command}");
+        assert_eq!(covers.text().contains("without new flags"), asks, "{command}");
+        grant(&crib, "clemini/bash", covers);
+    }
+    for (command, decision) in [
+        ("svn diff", "allow"),
+        ("svn diff src/a.c", "allow"),
+        ("svn diff --diff-cmd=./evil", "ask"),
+        ("svn diff A=b", "ask"),
+        ("svn diff @args", "ask"),
+        // Toolcrib knows which flags of this one matter.
+        ("cargo build --release", "allow"),
+        ("cargo build --config a=b", "ask"),
+    ] {
+        assert_eq!(crib.decide_command(command), decision, "{command}");
+    }
+}

@@ -1,0 +1,207 @@
+//! Calls that wait for an answer, and what agents have to confirm. What a command does when it is approved is in
+//! `tests/it/approvals.rs`.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use toolcrib_core::approval::{ApprovalStatus, ApprovalStore};
+use toolcrib_ledger::Approvals;
+use toolcrib_runtime::{
+    ApprovalAnswers, ApprovalError, Approved, Runtime, SessionKind, Unattended,
+};
+
+use crate::opened::{Opened, Reply, Scratch, queue};
+
+fn answers(crib: &Opened) -> ApprovalAnswers {
+    ApprovalAnswers {
+        store: Arc::new(Approvals::new(&crib.crib.state)),
+        recorder: Arc::clone(&crib.crib.recorder),
+        clock: Arc::clone(&crib.crib.clock),
+    }
+}
+
+/// Returns a runtime that parks what would be asked, as in one session.
+fn parking(crib: &Opened, session: SessionKind, seconds: u64) -> Runtime {
+    let time = std::time::Duration::from_secs(seconds);
+    crib.crib.runtime(queue(&crib.crib, Unattended::Park(time), session)).unwrap()
+}
+
+/// Parks a call, and returns its id.
+#[track_caller]
+fn park(crib: &Opened, tool: &str, args: Value) -> String {
+    let parked = crib.call_in(&parking(crib, SessionKind::SingleCall, 3600), tool, args);
+    assert_eq!(parked.kind(), "approval_required", "{}", parked.text());
+    let waits = format!("waits for a person's approval as {}", parked.id());
+    assert!(parked.text().contains(&waits), "{}", parked.text());
+    parked.id().to_owned()
+}
+
+fn park_command(crib: &Opened, command: &str) -> String {
+    park(crib, "clemini/bash", json!({"command": command}))
+}
+
+/// Approves a parked call and runs it with these settings.
+fn approve(scratch: &Scratch, settings: &[&str], id: &str) -> Result<Reply, ApprovalError> {
+    let crib = scratch.open_with(settings);
+    match answers(&crib).approve(id, "a person")? {
+        Approved::RunsElsewhere => panic!("{id} is not parked, or runs elsewhere"),
+        Approved::RunsHere(parked) => {
+            let runtime = crib.crib.runtime(parked.approver).unwrap();
+            Ok(crib.carry_out(&runtime, parked.call))
+        }
+    }
+}
+
+#[track_caller]
+fn check_closed(result: Result<Reply, ApprovalError>, expect: Option<ApprovalStatus>) {
+    match (result.err(), expect) {
+        (Some(ApprovalError::Closed(got)), Some(expect)) => assert_eq!(got, expect),
+        (Some(ApprovalError::NotFound), None) => {}
+        (err, expect) => panic!("{err:?}, not {expect:?}"),
+    }
+}
+
+#[test]
+fn without_anyone_to_ask_it_is_refused_at_once_or_parked() {
+    let scratch = Scratch::new();
+    let crib = scratch.open();
+    let refused = crib.call("wink/create_file", json!({"path": "a", "content": "x"}));
+    assert_eq!(refused.json()["error"]["code"], "approval_required", "{}", refused.text());
+    let store = Approvals::new(&crib.crib.state);
+    assert_eq!(store.all().unwrap().len(), 0);
+    let id = park_command(&crib, "touch made; echo ran >> log");
+    assert!(!scratch.work().join("made").exists());
+    let (pending, status) = answers(&crib).find(&id).unwrap();
+    assert_eq!(status, ApprovalStatus::Pending);
+    assert_eq!(pending.args["command"], "touch made; echo ran >> log");
+    assert_eq!(pending.question.rule, "tier 3 in mode standard");
+    let reading = pending.question.reading.unwrap();
+    assert!(reading.contains("runs `touch made`"), "{reading}");
+}
+
+#[test]
+fn an_approved_call_runs_once() {
+    let scratch = Scratch::new();
+    let id = park(&scratch.open(), "wink/create_file", json!({"path": "a", "content": "x"}));
+    assert!(!scratch.work().join("a").exists());
+    let ran = approve(&scratch, &[], &id).unwrap();
+    assert_eq!(ran.done(), id, "it is the call that was parked");
+    assert_eq!(scratch.text("a"), "x");
+    check_closed(approve(&scratch, &[], &id), Some(ApprovalStatus::TakenUp));
+}
+
+#[test]
+fn what_expired_was_denied_or_is_not_there_is_not_run() {
+    let scratch = Scratch::new();
+    let crib = scratch.open();
+    let parked = crib.call_in(
+        &parking(&crib, SessionKind::SingleCall, 0),
+        "clemini/bash",
+        json!({"command": "touch late"}),
+    );
+    check_closed(approve(&scratch, &[], parked.id()), Some(ApprovalStatus::Expired));
+    let id = park_command(&crib, "touch denied");
+    answers(&crib).deny(&id, "a person", "not now").unwrap();
+    check_closed(approve(&scratch, &[], &id), Some(ApprovalStatus::Denied));
+    for odd in ["", "nothing", "../grants", "01ARZ3NDEKTSV4RRFFQ69G5FAV"] {
+        check_closed(approve(&scratch, &[], odd), None);
+    }
+    let denied = scratch.record().into_iter().find(|line| line["event"] == "denied").unwrap();
+    assert_eq!(
+        (&denied["detail"]["by"], &denied["detail"]["words"]),
+        (&json!("a person"), &json!("not now"))
+    );
+}
+
+#[test]
+fn a_call_that_policy_refuses_by_the_time_of_the_approval_does_not_run() {
+    let scratch = Scratch::new();
+    let id = park_command(&scratch.open(), "touch later");
+    assert_eq!(approve(&scratch, &["mode=strict"], &id).unwrap().kind(), "refused");
+    assert!(!scratch.work().join("later").exists());
+}
+
+#[test]
+fn a_call_that_someone_changed_in_the_store_does_not_run() {
+    let scratch = Scratch::new();
+    let id = park_command(&scratch.open(), "touch good");
+    let file = scratch.state().join("approvals").join(format!("{id}.json"));
+    let text = fs::read_to_string(&file).unwrap().replace("touch good", "touch evil");
+    fs::write(&file, text).unwrap();
+    assert_eq!(approve(&scratch, &[], &id).unwrap().kind(), "declined");
+    assert!(!scratch.work().join("evil").exists());
+}
+
+#[test]
+fn a_call_whose_script_changed_since_the_question_does_not_run() {
+    let scratch = Scratch::new();
+    let crib = scratch.open();
+    scratch.put("run.sh", "touch good");
+    let id = park_command(&crib, "sh run.sh");
+    scratch.put("run.sh", "touch evil");
+    assert_eq!(approve(&scratch, &[], &id).unwrap().kind(), "declined");
+    let filler = format!("echo {}; cd sub && ./run.sh", "x ".repeat(150));
+    for command in ["cd sub && ./run.sh", "sh -c 'cd sub; ./run.sh'", &filler] {
+        scratch.put("sub/run.sh", "touch good");
+        let id = park_command(&crib, command);
+        scratch.put("sub/run.sh", "touch evil");
+        assert_eq!(approve(&scratch, &[], &id).unwrap().kind(), "declined", "{command}");
+    }
+    assert!(!scratch.work().join("evil").exists() && !scratch.work().join("good").exists());
+}
+
+#[test]
+fn a_call_whose_files_changed_since_the_question_does_not_run() {
+    let scratch = Scratch::new();
+    let crib = scratch.open();
+    scratch.put("one/", "");
+    scratch.put("two/", "");
+    let link = scratch.work().join("lnk");
+    symlink("one", &link).unwrap();
+    let write = json!({"file_path": "lnk/f", "content": "x"});
+    let id = park(&crib, "clemini/write_file", write.clone());
+    fs::remove_file(&link).unwrap();
+    symlink("two", &link).unwrap();
+    assert_eq!(approve(&scratch, &[], &id).unwrap().kind(), "declined");
+    assert!(!scratch.work().join("two/f").exists());
+    let id = park(&crib, "clemini/write_file", write);
+    approve(&scratch, &[], &id).unwrap().done();
+    assert_eq!(scratch.text("two/f"), "x", "the control: nothing changed");
+}
+
+#[test]
+fn an_agent_confirms_only_what_it_was_told_to() {
+    let scratch = Scratch::new();
+    scratch.put("target/x", "");
+    let crib = scratch.open();
+    // Nobody can be asked, so a confirmed command is parked.
+    let session = parking(&crib, SessionKind::ManyCalls, 3600);
+    let call = |args: Value| crib.call_in(&session, "clemini/bash", args).0.reply;
+    let plain = json!({"command": "rm -rf target/"});
+    let confirmed = json!({"command": "rm -rf target/", "confirmed": true});
+    // A confirmation that nobody asked for has no effect.
+    let reply = call(confirmed.clone());
+    assert_eq!(reply["needs_confirmation"], true, "{reply}");
+    let reply = call(plain);
+    assert_eq!(reply["error"], "Command requires confirmation. Re-run with confirmed=true");
+    assert_eq!(reply["error_code"], "NEEDS_CONFIRMATION");
+    let reply = call(json!({"command": "rm -rf other/", "confirmed": true}));
+    assert_eq!(reply["needs_confirmation"], true, "{reply}");
+    // A confirmed command is put before a person; the model's confirmation alone does not run it.
+    let reply = call(confirmed);
+    assert!(reply["context"]["approval_id"].is_string(), "{reply}");
+    let reply = call(json!({"command": "rm -rf /", "confirmed": true}));
+    assert_eq!(reply["error"], "Command blocked: recursive delete on root");
+    assert_eq!(reply["error_code"], "BLOCKED");
+    // A single call has no session in which the agent could be told to confirm.
+    let single = |confirmed: bool| {
+        let args = json!({"command": "rm -rf target/", "confirmed": confirmed});
+        crib.call("clemini/bash", args).0.reply
+    };
+    assert_eq!(single(false)["needs_confirmation"], true);
+    let reply = single(true);
+    assert!(reply["error"].as_str().unwrap().contains("needs a person's approval"), "{reply}");
+    assert!(scratch.work().join("target/x").exists());
+}

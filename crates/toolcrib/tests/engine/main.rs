@@ -1,0 +1,33 @@
+//! The engine in this process: everything that `Crib::open` puts together, on real files, real rules, a real
+//! record and a real journal. No process is started, so no command runs.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+mod always;
+mod approvals;
+mod attacks;
+mod contracts;
+mod detours;
+mod detours_words;
+mod files;
+mod git_settings;
+mod guard;
+mod input;
+mod limits;
+mod opened;
+#[path = "../it/past.rs"]
+mod past;
+#[path = "../it/place.rs"]
+mod place;
+mod policy;
+#[path = "../it/privilege.rs"]
+#[expect(dead_code, reason = "shared with other tests, which use all of it")]
+mod privilege;
+mod processes;
+mod record;
+#[path = "../it/reply.rs"]
+mod reply;
+mod search;
+mod settings;
+mod stats;
+mod undo;
