@@ -5,6 +5,7 @@ mod end;
 mod limit;
 mod outcome;
 mod output;
+mod program_file;
 mod request;
 mod task;
 mod usage;
@@ -16,6 +17,7 @@ pub use end::End;
 pub use limit::{Limit, Mechanism, Strike, show_bytes};
 pub use outcome::{Finished, LastCommand, Ran};
 pub use output::{Excerpt, Lines, Printed, Stream};
+pub use program_file::{ProgramFile, ProgramPlace};
 pub use request::{CommandRequest, OnTimeout, Shell};
 pub use task::{Task, TaskSpent, TaskStatus};
 pub use usage::Usage;
@@ -40,6 +42,9 @@ pub trait Commands: Send + Sync {
 
     /// Returns the home folder that commands get.
     fn home(&self) -> Option<String>;
+
+    /// Returns the file that a command runs for the name of a program, by the `PATH` that commands get.
+    fn find_program(&self, name: &str) -> Option<ProgramFile>;
 
     /// Starts a command that goes on after its call. The task has the id of the call.
     fn start(&self, request: &CommandRequest) -> Result<(), ToolError>;

@@ -39,6 +39,21 @@ pub struct Grant {
     pub covers: Covers,
     /// Who gave the grant.
     pub by: String,
+    /// The programs of the call that were no programs of the system, as they were when the grant was given. Grants from
+    /// before programs were stored have no list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub programs: Option<Vec<GrantedProgram>>,
+}
+
+/// A program as it was when a grant was given.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GrantedProgram {
+    /// The name in the command.
+    pub name: String,
+    /// The absolute path of its file.
+    pub path: String,
+    /// What tells one state of the file from another.
+    pub state: String,
 }
 
 /// Where a grant holds.

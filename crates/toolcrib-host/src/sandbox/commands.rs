@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use toolcrib_core::command::{
-    CommandRequest, Excerpt, LastCommand, Lines, OnTimeout, Ran, Stream, Task, TaskSpent,
-    TaskStatus,
+    CommandRequest, Excerpt, LastCommand, Lines, OnTimeout, ProgramFile, Ran, Stream, Task,
+    TaskSpent, TaskStatus,
 };
 use toolcrib_core::{Cancel, Commands, ErrorKind, ToolError};
 
@@ -73,6 +73,10 @@ impl Commands for SharedSandbox {
 
     fn home(&self) -> Option<String> {
         Some(home_of(&self.sandbox.context.operator).display().to_string())
+    }
+
+    fn find_program(&self, name: &str) -> Option<ProgramFile> {
+        self.sandbox.context.programs().find(name)
     }
 
     fn start(&self, request: &CommandRequest) -> Result<(), ToolError> {

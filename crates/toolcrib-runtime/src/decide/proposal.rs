@@ -4,11 +4,13 @@ use std::sync::OnceLock;
 
 use toolcrib_core::command::Shell;
 use toolcrib_core::command_reading::{ReadShell, Reading, Unproven, UnprovenKind};
+use toolcrib_core::policy::grant::GrantedProgram;
 use toolcrib_core::program::{base_name, file_effects};
 use toolcrib_core::{Ctx, Plan, ToolError};
 
 use super::command_paths::{Candidates, below, directories, words_of};
 use super::git_programs::git_doubt;
+use super::granted_programs::{distrust_changeable_programs, programs_of};
 use super::path_cache::PathCache;
 
 /// The plan of a call, and everything about it that is worth finding out only once.
@@ -28,6 +30,7 @@ impl Proposal {
     pub(crate) fn new(plan: Plan, shell: &dyn ReadShell, ctx: &Ctx) -> Self {
         let mut reading = read_command(&plan, shell);
         if let Some(reading) = &mut reading {
+            distrust_changeable_programs(reading, ctx);
             doubt_git(reading, ctx);
         }
         let from = plan.command.as_ref().and_then(|command| command.directory.as_deref());
@@ -83,6 +86,12 @@ impl Proposal {
         paths.dedup();
         let resolved = paths.into_iter().map(|path| (self.paths.resolve(&path), path));
         resolved.filter(|(end, _)| end.has_links).map(|(end, path)| (path, end.path)).collect()
+    }
+
+    /// Returns the programs of the command that are no programs of the system, as they are now.
+    pub(crate) fn programs(&self, ctx: &Ctx) -> Vec<GrantedProgram> {
+        let reading = self.reading.as_ref();
+        reading.map_or_else(Vec::new, |it| programs_of(it, self.start_directory(), ctx))
     }
 
     /// Returns what an answer about this call does not pin down, each in a sentence.

@@ -233,6 +233,9 @@ impl Commands for Nowhere {
     fn home(&self) -> Option<String> {
         None
     }
+    fn find_program(&self, _: &str) -> Option<command::ProgramFile> {
+        None
+    }
     fn start(&self, _: &CommandRequest) -> Result<(), ToolError> {
         unreachable!()
     }
