@@ -16,10 +16,10 @@ use crate::braces::expand_braces;
 use crate::budget::Budget;
 use crate::fork_bomb::is_fork_bomb;
 use crate::input::{evaluated, is_for_shell, runs_input_in};
-use crate::variables::{Assignment, Variables};
+use crate::variables::{AssignmentKind, Variables, names_read};
 use crate::walk::NodeWalk;
 use crate::words::{
-    can_brace, children, is_destination, plain, plain_words, scope_end, word_nodes,
+    can_brace, children, is_destination, may_print, plain, plain_words, scope_end, word_nodes,
 };
 
 /// How deep commands may be nested in the words of others. Deeper nesting is a danger of its own.
@@ -188,8 +188,8 @@ impl<'b, P: Fn(&str) -> Option<Tree>> CommandFinder<'b, P> {
         let own = &text[node.byte_range()];
         let Some((name, spelt)) = own.split_once('=') else { return };
         let (name, kind) = match name.strip_suffix('+') {
-            Some(name) => (name, Assignment::Append),
-            None => (name, Assignment::Set),
+            Some(name) => (name, AssignmentKind::Append),
+            None => (name, AssignmentKind::Set),
         };
         let value = node.child_by_field_name("value").filter(|it| it.kind() != "array");
         let value = value.map(|it| self.with_output(it, text).join(" "));
@@ -284,7 +284,7 @@ impl<'b, P: Fn(&str) -> Option<Tree>> CommandFinder<'b, P> {
         if runs_read || evaluated.iter().any(|word| self.variables.is_printed(word)) {
             self.found.dangers.push(Danger::PipeToShell);
         }
-        for name in piped::names_read(&spelt) {
+        for name in names_read(&spelt) {
             self.variables.read_in(name);
         }
         if words.first().is_some_and(|name| is_mixed_script(name)) {
@@ -296,7 +296,7 @@ impl<'b, P: Fn(&str) -> Option<Tree>> CommandFinder<'b, P> {
             self.add_command(far, depth);
         }
         self.add_moved(&words, &directory, depth);
-        if spelt.iter().any(|word| piped::may_print(word)) {
+        if spelt.iter().any(|word| may_print(word)) {
             let printed = self.words_with_output(node, text);
             let printed = printed.iter().flat_map(|word| self.variables.expand(word, self.budget));
             let printed = printed.collect();

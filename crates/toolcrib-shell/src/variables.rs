@@ -19,7 +19,7 @@ pub(crate) struct Variables {
 
 /// What an assignment does with the value that a variable had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Assignment {
+pub(crate) enum AssignmentKind {
     /// It replaces the value.
     Set,
     /// It puts more behind it.
@@ -33,7 +33,7 @@ impl Variables {
         &mut self,
         name: &str,
         value: &str,
-        kind: Assignment,
+        kind: AssignmentKind,
         budget: &Budget,
     ) -> Option<String> {
         if value.contains("$(") || value.contains('`') {
@@ -45,8 +45,8 @@ impl Variables {
         }
         let before = self.values.get(name).and_then(|all| all.last());
         let value = match (kind, before) {
-            (Assignment::Append, Some(before)) => format!("{before}{value}"),
-            (Assignment::Append, None) | (Assignment::Set, _) => value,
+            (AssignmentKind::Append, Some(before)) => format!("{before}{value}"),
+            (AssignmentKind::Append, None) | (AssignmentKind::Set, _) => value,
         };
         if !budget.spend_bytes(value.len()) {
             return None;
@@ -151,4 +151,18 @@ fn name_at(text: &str) -> &str {
     let text = text.strip_prefix('{').unwrap_or(text);
     let end = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len());
     &text[..end]
+}
+
+/// Returns the names of the variables that a command reads its input into.
+pub(crate) fn names_read(words: &[String]) -> Vec<&str> {
+    let is_prefix = |it: &&String| matches!(it.as_str(), "builtin" | "command");
+    let mut words = words.iter().skip_while(is_prefix);
+    let default = match words.next().map(String::as_str) {
+        Some("read") => "REPLY",
+        Some("mapfile" | "readarray") => "MAPFILE",
+        _ => return Vec::new(),
+    };
+    // The value of a flag counts as a name, which does no harm.
+    let names: Vec<&str> = words.map(String::as_str).filter(|it| !it.starts_with('-')).collect();
+    if names.is_empty() { vec![default] } else { names }
 }

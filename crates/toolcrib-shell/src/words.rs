@@ -190,3 +190,8 @@ pub(crate) fn scope_end(above: &[Node<'_>], budget: &Budget) -> usize {
     };
     above.iter().rev().find(is_scope).map_or(usize::MAX, Node::end_byte)
 }
+
+/// Whether a word could have a substitution that runs `echo` or `printf`.
+pub(crate) fn may_print(word: &str) -> bool {
+    word.contains(['$', '`']) && (word.contains("echo") || word.contains("printf"))
+}

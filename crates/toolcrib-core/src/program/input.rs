@@ -54,7 +54,8 @@ impl RunsInput {
             Self::FromFlag { long, short } => {
                 let letter = short.to_string();
                 rest.iter().enumerate().any(|(at, word)| {
-                    let next = rest.get(at + 1).map_or("", String::as_str);
+                    // The parser drops a `-` before `<<`, so that the value is missing.
+                    let next = rest.get(at + 1).map_or("-", String::as_str);
                     if long.iter().any(|long| is_long(word, long)) {
                         return is_input(word.split_once('=').map_or(next, |it| it.1));
                     }

@@ -3,8 +3,9 @@
 use toolcrib_core::program::{self, Fact, base_name};
 use tree_sitter::{Node, Tree};
 
+use crate::variables::names_read;
 use crate::walk::NodeWalk;
-use crate::words::{children, plain, plain_words, word_nodes};
+use crate::words::{children, may_print, plain, plain_words, word_nodes};
 
 use super::CommandFinder;
 
@@ -132,25 +133,6 @@ impl<P: Fn(&str) -> Option<Tree>> CommandFinder<'_, P> {
             false => vec![whole],
         }
     }
-}
-
-/// Whether a word could have a substitution that runs `echo` or `printf`.
-pub(super) fn may_print(word: &str) -> bool {
-    word.contains(['$', '`']) && (word.contains("echo") || word.contains("printf"))
-}
-
-/// Returns the names of the variables that a command reads its input into.
-pub(super) fn names_read(words: &[String]) -> Vec<&str> {
-    let is_prefix = |it: &&String| matches!(it.as_str(), "builtin" | "command");
-    let mut words = words.iter().skip_while(is_prefix);
-    let default = match words.next().map(String::as_str) {
-        Some("read") => "REPLY",
-        Some("mapfile" | "readarray") => "MAPFILE",
-        _ => return Vec::new(),
-    };
-    // The value of a flag counts as a name, which does no harm.
-    let names: Vec<&str> = words.map(String::as_str).filter(|it| !it.starts_with('-')).collect();
-    if names.is_empty() { vec![default] } else { names }
 }
 
 /// Returns the words of `xargs` or `parallel` with those of its input: in the place of its mark, or behind the others.
