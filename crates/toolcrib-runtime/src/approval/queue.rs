@@ -88,15 +88,15 @@ impl Approver for ApprovalQueue {
             let pending = self.pending(question, time);
             let Some(prompt) = &self.prompt else { return self.park(pending) };
             // A question that cannot be put into the store can still be asked here.
-            match self.store.add(&pending) {
-                Err(_) => prompt.ask(question).await,
-                Ok(()) => tokio::select! {
-                    answer = prompt.ask(question) => self.store_answer(&pending.id, answer),
-                    answer = self.answer_from_elsewhere(&pending.id) => {
-                        prompt.dismiss();
-                        answer
-                    }
-                },
+            if self.store.add(&pending).is_err() {
+                return prompt.ask(question).await;
+            }
+            tokio::select! {
+                answer = prompt.ask(question) => self.store_answer(&pending.id, answer),
+                answer = self.answer_from_elsewhere(&pending.id) => {
+                    prompt.dismiss();
+                    answer
+                }
             }
         })
     }

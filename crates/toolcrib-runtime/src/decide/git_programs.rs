@@ -77,7 +77,7 @@ impl RepositoryReader<'_> {
             if !self.files.resolve(above).is_inside {
                 return Ok(None);
             }
-            at = above.to_owned();
+            above.clone_into(&mut at);
         }
     }
 
@@ -138,8 +138,12 @@ impl RepositoryReader<'_> {
             .map_err(|err| GitDoubt(format!("`{path}` cannot be read: {err}")))?;
         for setting in &settings {
             let value = setting.value.as_deref().unwrap_or_default();
-            let is_include = setting.key == "include.path"
-                || setting.key.starts_with("includeif.") && setting.key.ends_with(".path");
+            let is_include = match setting.key.rsplit_once('.') {
+                Some((section, "path")) => {
+                    section == "include" || section.starts_with("includeif.")
+                }
+                _ => false,
+            };
             if let Some(what) = runs_when_reading(setting) {
                 return Err(GitDoubt(format!("`{}` in `{path}` {what}", setting.key)));
             } else if is_include {

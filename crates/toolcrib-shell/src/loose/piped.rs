@@ -128,10 +128,10 @@ impl<P: Fn(&str) -> Option<Tree>> CommandFinder<'_, P> {
                 is_replaced = true;
             }
         }
-        match is_replaced {
-            true => whole.split_whitespace().map(str::to_owned).collect(),
-            false => vec![whole],
+        if is_replaced {
+            return whole.split_whitespace().map(str::to_owned).collect();
         }
+        vec![whole]
     }
 }
 
