@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use toolcrib_core::git::{HashSize, gitlinks, parse_config, runs_when_reading};
-use toolcrib_core::{Content, EntryKind, ErrorKind, Files};
+use toolcrib_core::{Content, EntryKind, ErrorKind, Files, ToolError};
 
 /// The most bytes of a file of settings, and of an index.
 const MOST_CONFIG_BYTES: u64 = 1 << 20;
@@ -188,7 +188,7 @@ impl RepositoryReader<'_> {
         match self.files.stat(path) {
             Ok(meta) => Ok(Some(meta.kind)),
             Err(err) if is_missing(err.kind) => Ok(None),
-            Err(err) => Err(GitDoubt(format!("`{path}` cannot be read: {}", err.message))),
+            Err(err) => Err(unreadable(path, &err)),
         }
     }
 
@@ -204,9 +204,16 @@ impl RepositoryReader<'_> {
             }
             Ok(content) => Ok(Some(content)),
             Err(err) if is_missing(err.kind) => Ok(None),
-            Err(err) => Err(GitDoubt(format!("`{path}` cannot be read: {}", err.message))),
+            Err(err) => Err(unreadable(path, &err)),
         }
     }
+}
+
+fn unreadable(path: &str, err: &ToolError) -> GitDoubt {
+    if err.message.contains(path) {
+        return GitDoubt(err.message.clone());
+    }
+    GitDoubt(format!("`{path}` cannot be read: {}", err.message))
 }
 
 fn is_missing(kind: ErrorKind) -> bool {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::opened::Scratch;
+use crate::opened::{Opened, Scratch};
 
 /// Returns the verdict about a command, and how it is read.
 fn explain(scratch: &Scratch, command: &str) -> (&'static str, String) {
@@ -75,7 +75,7 @@ fn git_that_runs_a_program_of_the_settings_is_asked_about() {
             "`diff.external` in `.git/../inc`",
         ),
         (".git/config", "[include]\npath = ~/inc\n", "leads out of the workspace"),
-        (".git/config", "[include]\npath = /etc/inc\n", "`/etc/inc` cannot be read"),
+        (".git/config", "[include]\npath = /etc/inc\n", "`/etc/inc` leads outside the workspace"),
         (".git/config", "[core]\nhooksPath = .husky\n", "`.husky/post-index-change` is a hook"),
         (".git/config", "not git's\n", "`.git/config` cannot be read: line 1"),
         (".git/hooks/post-index-change", "#!/bin/sh\n", "`.git/hooks/post-index-change` is a hook"),
@@ -124,4 +124,26 @@ fn a_command_that_changes_the_settings_of_git_first_is_asked_about() {
     ] {
         assert_eq!(decided(&scratch, command), decision, "{command}");
     }
+}
+
+#[test]
+fn git_also_reads_settings_above_the_workspace_and_at_home_if_commands_see_them() {
+    let evil = "[diff]\nexternal = ./evil\n";
+    let verdict = |crib: &Opened| crib.decide_command("git status");
+    let mut scratch = Scratch::new();
+    repository(&scratch, "", evil);
+    scratch.put("inner/", "");
+    let (inner, outer) = (scratch.work().join("inner"), scratch.work());
+    // The control: what is above the roots is not there for commands.
+    assert_eq!(verdict(&scratch.open_at(&inner, &[])), "allow");
+    let roots = format!("roots=[\"{}\"]", outer.display());
+    assert_eq!(verdict(&scratch.open_at(&inner, &[&roots])), "ask");
+    // The home of commands is empty, unless it is in a root.
+    scratch.put_at("home/.gitconfig", evil);
+    repository(&scratch, "", PLAIN);
+    assert_eq!(verdict(&scratch.open()), "allow");
+    scratch.put(".gitconfig", evil);
+    assert_eq!(verdict(&scratch.open()), "allow");
+    scratch.environment.insert("HOME".to_owned(), scratch.work().into());
+    assert_eq!(verdict(&scratch.open_with(&["files.broad_root=allow"])), "ask");
 }
