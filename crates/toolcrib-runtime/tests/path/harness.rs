@@ -13,7 +13,7 @@ use toolcrib_core::catalogue::{CallKey, CatalogueSettings, RenderedError, Render
 use toolcrib_core::command::{self, CommandRequest, Shell};
 use toolcrib_core::command_reading::{ReadShell, Reading};
 use toolcrib_core::policy::grant::{Grant, GrantError, GrantErrorKind, Grants};
-use toolcrib_core::policy::{Answer, Policy};
+use toolcrib_core::policy::{Answer, DeniedPaths, Policy};
 use toolcrib_core::search::{Found, FoundPaths, Glob, Grep, Pattern, Scope, Search};
 use toolcrib_core::tool::ProposedCommand;
 use toolcrib_core::{
@@ -140,6 +140,7 @@ impl Tree for Nowhere {
     fn list(&self, _: &str, _: usize) -> Result<Listing, ToolError> {
         nothing()
     }
+    fn deny(&self, _: DeniedPaths) {}
 }
 
 impl Files for Nowhere {
@@ -170,6 +171,7 @@ impl Files for Nowhere {
     fn pin(&self, _: &[String]) -> Result<(), ToolError> {
         Ok(())
     }
+    fn hold(&self, _: Vec<(String, String)>) {}
     fn changes(&self) -> Vec<Change> {
         Vec::new()
     }
