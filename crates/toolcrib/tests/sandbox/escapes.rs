@@ -55,6 +55,41 @@ const ATTEMPTS: &[Attempt] = &[
         Everyone,
     ),
     Attempt(
+        "A4 datagram to a socket outside",
+        "py import socket; a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM); \
+         a.sendto(b'x', 'letters'); print('REACHED')",
+        Everyone,
+    ),
+    Attempt(
+        "A4 raw is the same as datagram",
+        "py import socket; a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_RAW | socket.SOCK_NONBLOCK); \
+         a.sendto(b'x', 'letters'); print('REACHED')",
+        Everyone,
+    ),
+    Attempt(
+        "A4 descriptor to a socket outside",
+        "py import socket, array; a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM); \
+         rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [1])); \
+         a.sendmsg([b'x'], [rights], 0, 'letters'); print('REACHED')",
+        Everyone,
+    ),
+    Attempt(
+        "A4 a path for a datagram socket",
+        "py import socket; a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM); \
+         a.bind('bound'); os.unlink('bound'); print('REACHED')",
+        Everyone,
+    ),
+    Attempt(
+        "A4 a path for a stream socket",
+        "py import socket; a, b = socket.socketpair(); a.bind('bound'); os.unlink('bound'); print('REACHED')",
+        Everyone,
+    ),
+    Attempt(
+        "A4 a socket file",
+        "py import stat; os.mknod('bound', stat.S_IFSOCK | 0o600); os.unlink('bound'); print('REACHED')",
+        Everyone,
+    ),
+    Attempt(
         "X-009",
         "py import socket; s = socket.socket(socket.AF_UNIX); s.connect('\\0toolcrib-{PORT}'); print('REACHED')",
         Everyone,
@@ -202,13 +237,14 @@ fn no_attempt_gets_out() {
         let victim = Ended(plain(&scratch, "sleep").arg("1000").spawn().unwrap());
         let _sockets = Ended(plain(&scratch, "python3")
             .args(["-c", &format!(
-                "import socket, time\nfor name in ['named', '\\0toolcrib-{port}']:\n  \
+                "import socket\nfor name in ['named', '\\0toolcrib-{port}']:\n  \
                  s = socket.socket(socket.AF_UNIX); s.bind(name); s.listen(100); globals()['s' + str(len(name))] = s\n\
-                 time.sleep(1000)"
+                 letters = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); letters.bind('letters')\n\
+                 while True: letters.recv(100)"
             )])
             .spawn()
             .unwrap());
-        crate::ground::eventually("the socket", || scratch.work().join("named").exists());
+        crate::ground::eventually("the sockets", || scratch.work().join("letters").exists());
         for attempt in ATTEMPTS {
             let text = script(attempt, &scratch, victim.0.id(), port);
             let (row, expect) = (attempt.0, attempt.2);
@@ -236,6 +272,36 @@ fn no_attempt_gets_out() {
             );
         }
     }
+}
+
+/// The control of the attempts with socket pairs: pairs that stay connected work, and with them what programs use
+/// them for.
+#[test]
+fn programs_get_the_socket_pairs_that_they_need() {
+    crate::ground::for_all(|scratch| {
+        let got = inside(
+            scratch,
+            "python3 -W ignore - <<'PYTHON'\n\
+             import array, asyncio, multiprocessing, os, socket, subprocess\n\
+             for kind in [socket.SOCK_STREAM, socket.SOCK_SEQPACKET]:\n  \
+             for flags in [0, socket.SOCK_CLOEXEC, socket.SOCK_NONBLOCK, socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK]:\n    \
+             a, b = socket.socketpair(socket.AF_UNIX, kind | flags)\n    \
+             a.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [1]))])\n    \
+             assert b.recv(1) == b'x'\n\
+             async def started():\n  \
+             child = await asyncio.create_subprocess_exec('echo', 'child', stdout=subprocess.PIPE)\n  \
+             return (await child.communicate())[0]\n\
+             assert asyncio.run(started()) == b'child\\n'\n\
+             def answer(end): end.send(7)\n\
+             here, there = multiprocessing.Pipe()\n\
+             child = multiprocessing.Process(target=answer, args=(there,)); child.start()\n\
+             assert here.recv() == 7; child.join()\n\
+             print('python works')\nPYTHON\n\
+             node -e \"const child = require('child_process'); child.spawn('cat', {stdio: ['pipe', 'inherit', 'inherit']})\
+             .stdin.end('node works\\n')\"",
+        );
+        assert_eq!(got.stdout, "python works\nnode works\n", "{}", got.stderr);
+    });
 }
 
 #[test]
