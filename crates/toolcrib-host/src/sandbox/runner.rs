@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use toolcrib_core::command::{ChangedFiles, CommandRequest, End, Finished, LastCommand, Stream};
-use toolcrib_core::{CallId, Cancel, Clock, ErrorKind, ToolError, Usage};
+use toolcrib_core::command::{CommandRequest, Finished, LastCommand, Stream};
+use toolcrib_core::{CallId, Cancel, Clock, ErrorKind, ToolError};
 
 use super::changed_files::{Baseline, ChangeTimes};
 use super::config::{Operator, SandboxRules};
@@ -130,20 +130,24 @@ impl Sandbox {
         if let Ok(finished) = &finished {
             self.store.record_end(job, finished);
         }
-        let (end, usage, elapsed, touched) = match finished {
-            Ok(finished) => (finished.end, finished.usage, finished.elapsed, finished.touched),
-            Err(_) => (End::Killed, Usage::default(), Duration::ZERO, ChangedFiles::default()),
+        let ended = |owner: TaskOwner| {
+            let call = CallId(job.id.clone());
+            match finished {
+                Ok(Finished { end, usage, elapsed, touched, network, .. }) => {
+                    TaskEnd { call, owner, end, usage, elapsed, touched, network }
+                }
+                Err(_) => TaskEnd::unknown(call, owner),
+            }
         };
         // From here on the store answers questions about this task.
         let mut jobs = lock(&self.jobs);
         jobs.remove(&job.id);
         let Some(owner) = job.take_owner() else { return };
+        let ended = ended(owner);
         let mut spent = lock(&self.spent);
-        let total = spent.entry(owner.clone()).or_default();
-        *total = (total.0 + elapsed, total.1 + usage.written_bytes);
+        let total = spent.entry(ended.owner.clone()).or_default();
+        *total = (total.0 + ended.elapsed, total.1.saturating_add(ended.written_bytes()));
         drop((spent, jobs));
-        let call = CallId(job.id.clone());
-        let ended = TaskEnd { call, owner, end, usage, elapsed, touched };
         for listener in &*listeners {
             listener(&ended);
         }
