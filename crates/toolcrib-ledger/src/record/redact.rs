@@ -3,6 +3,7 @@
 
 mod secret_checks;
 mod secret_forms;
+mod spellings;
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,6 +14,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use secret_forms::FORMS;
+use spellings::spellings;
 
 /// The text that replaces a secret.
 const REDACTED: &str = "[REDACTED]";
@@ -91,7 +93,8 @@ impl Redactor {
             // Values that are read from files end in line breaks, which get lost when the values are used.
             .map(|value| value.trim().to_owned())
             .filter(|value| value.len() >= SHORTEST_SECRET_VALUE)
-            .flat_map(spellings)
+            .flat_map(|value| spellings(&value))
+            .filter(|spelling| spelling.len() >= SHORTEST_SECRET_VALUE)
             .collect();
         if values.is_empty() {
             return Self::default();
@@ -171,19 +174,6 @@ impl Redactor {
         clean.push_str(start.get(at..).unwrap_or_default());
         Cow::Owned(clean)
     }
-}
-
-/// Returns the spellings of a value: as it is, in JSON, in JSON with escaped slashes, and in JSON within JSON.
-fn spellings(value: String) -> Vec<String> {
-    let escaped = |text: &str| {
-        let text = serde_json::to_string(text).unwrap_or_default();
-        text.get(1..text.len().saturating_sub(1)).unwrap_or_default().to_owned()
-    };
-    let once = escaped(&value);
-    let mut all = vec![once.replace('/', "\\/"), escaped(&once), once, value];
-    all.sort_unstable();
-    all.dedup();
-    all
 }
 
 /// Returns the quotes that [`REDACTED`] needs in place of a number, so that JSON stays JSON: those of the member's
