@@ -148,7 +148,11 @@ impl Commands for SharedSandbox {
     }
 
     fn read(&self, id: &str, stream: Stream, lines: Lines) -> Result<Excerpt, ToolError> {
-        self.sandbox.store.read(id, stream, lines)
+        // The commands of this process are those of its workspace.
+        match self.sandbox.job(id) {
+            Some(_) => self.sandbox.store.read(id, stream, lines),
+            None => self.sandbox.store.read_own(id, stream, lines),
+        }
     }
 }
 

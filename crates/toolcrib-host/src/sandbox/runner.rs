@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use toolcrib_core::command::{CommandRequest, Finished, LastCommand, Stream};
+use toolcrib_core::command::{CommandRequest, Excerpt, Finished, LastCommand, Lines, Stream};
 use toolcrib_core::{CallId, Cancel, Clock, ErrorKind, ToolError};
 
 use super::changed_files::{Baseline, ChangeTimes};
@@ -74,6 +74,7 @@ impl Sandbox {
         let egress =
             (!hosts.is_empty()).then(|| Arc::new(Egress::new(hosts, rules.egress_ports.clone())));
         let folder = SandboxFolder::new(state);
+        let own = workspace.roots.first().map_or(Path::new(""), Root::path).to_owned();
         Ok(Self {
             context: LaunchContext {
                 rules,
@@ -86,7 +87,7 @@ impl Sandbox {
                 folder,
             },
             clock,
-            store: OutputStore::new(state.join("output")),
+            store: OutputStore::new(state.join("output"), &own),
             jobs: Mutex::default(),
             last: Mutex::default(),
             listeners: Mutex::default(),
@@ -170,6 +171,17 @@ impl Sandbox {
     /// Finds out which mechanisms are in force on this machine, by trying them.
     pub fn examine(&self) -> Vec<SandboxFinding> {
         probe::examine(&self.context)
+    }
+
+    /// Reads lines of the saved output of any command, whichever workspace it ran in. For people: tools read that of
+    /// their own workspace.
+    pub fn read_output(
+        &self,
+        id: &str,
+        stream: Stream,
+        lines: Lines,
+    ) -> Result<Excerpt, ToolError> {
+        self.store.read(id, stream, lines)
     }
 
     /// Runs a command to its end. `tee` receives what the command prints, as it is printed.

@@ -1,8 +1,6 @@
 //! `toolcrib output`: prints the saved output of a command.
 
-use toolcrib_core::Commands;
 use toolcrib_core::command::{Lines, Stream};
-use toolcrib_host::TaskOwner;
 
 use super::setup::open;
 use crate::cli::{Global, OutputArgs};
@@ -24,8 +22,8 @@ pub(super) fn run(
         Some(range) => parse_lines(range)?,
         None => (1, u64::MAX),
     };
-    let commands = crib.sandbox().commands_for(TaskOwner::nobody());
-    match commands.read(&args.call, stream, Lines { from, count, most: MOST_PRINTED_BYTES }) {
+    let lines = Lines { from, count, most: MOST_PRINTED_BYTES };
+    match crib.sandbox().read_output(&args.call, stream, lines) {
         Ok(excerpt) => {
             let escapes = if args.raw { Escapes::Never } else { Escapes::OnTerminal };
             print_foreign(&excerpt.text, escapes);
