@@ -323,6 +323,21 @@ fn only_the_three_descriptors_come_in() {
 }
 
 #[test]
+fn mounts_do_not_tell_where_the_state_folder_is() {
+    crate::ground::for_all(|scratch| {
+        let got = inside(scratch, "cat /proc/self/mountinfo /etc/passwd && ls /etc/hosts");
+        let folder = scratch.path("").file_name().unwrap().to_string_lossy().into_owned();
+        assert!(!got.stdout.contains(&format!("{folder}/state")), "{}", got.stdout);
+        // The control: the list has the paths of mounts, and the `/etc` of commands is there.
+        for part in [&format!("{folder}/project"), "toolcrib:x:1000:1000", "/etc/hosts"] {
+            assert!(got.stdout.contains(part), "{part}: {}{}", got.stdout, got.stderr);
+        }
+        let got = inside(scratch, "echo x > /etc/hosts || echo x > /etc/new");
+        assert!(got.code != 0 && got.stderr.contains("Read-only file system"), "{}", got.stderr);
+    });
+}
+
+#[test]
 fn only_listed_names_are_in_the_environment() {
     crate::ground::for_all(|scratch| {
         let run = |words: &[&str]| -> crate::scratch::Ran {
