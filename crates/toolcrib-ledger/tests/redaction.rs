@@ -333,54 +333,6 @@ fn secrets_go_and_the_rest_stays() {
 }
 
 #[test]
-fn of_an_address_the_person_goes_and_the_domain_stays() {
-    let redactor = Redactor::default();
-    for (text, expect) in [
-        ("author = ada.lovelace1815@example.com", "author = [REDACTED]@example.com"),
-        ("https://ada.lovelace@example.com/inbox", "https://[REDACTED]@example.com/inbox"),
-        (
-            "http://localhost:3000?mail=ada@example.com",
-            "http://localhost:3000?mail=[REDACTED]@example.com",
-        ),
-        ("http://localhost:3000#ada@example.com", "http://localhost:3000#[REDACTED]@example.com"),
-        (
-            "Ada <ada+work@mail.example.co.uk>, bob@163.com",
-            "Ada <[REDACTED]@mail.example.co.uk>, [REDACTED]@163.com",
-        ),
-        (r#"{"text":"to:\nada@example.com\n"}"#, r#"{"text":"to:\n[REDACTED]@example.com\n"}"#),
-        ("ada@host.ts.net.", "[REDACTED]@host.ts.net."),
-    ] {
-        let clean = redactor.clean(text);
-        assert_eq!(clean, expect);
-        assert_eq!(redactor.clean(&clean), expect, "once is enough");
-    }
-}
-
-#[test]
-fn values_are_found_in_base64_in_urls_and_in_hex() {
-    let value = "hunter2 pass?word";
-    let redactor = Redactor::new([value.to_owned()]);
-    for text in [
-        "aHVudGVyMiBwYXNzP3dvcmQ=",
-        "YWFhOmh1bnRlcjIgcGFzcz93b3Jk",
-        "YWFhYTpodW50ZXIyIHBhc3M/d29yZA==",
-        "YWFhYWE6aHVudGVyMiBwYXNzP3dvcmQ=",
-        "https://x.example/?q=hunter2%20pass%3Fword",
-        "q=hunter2%20pass%3fword",
-        "q=hunter2+pass%3Fword",
-        "68756e7465723220706173733f776f7264",
-        "68756E7465723220706173733F776F7264",
-    ] {
-        let clean = redactor.clean(text);
-        assert!(clean.contains("[REDACTED]"), "{text}: {clean}");
-        // The control: without the value, nothing about the text is suspicious.
-        assert_eq!(Redactor::default().clean(text), text);
-    }
-    // At most the characters stay that its neighbours have a part in.
-    assert_eq!(redactor.clean("YWFhYTpodW50ZXIyIHBhc3M/d29yZA=="), "YWFhYTp[REDACTED]A==");
-}
-
-#[test]
 fn names_of_variables_tell() {
     for name in [
         "GITHUB_TOKEN",

@@ -5,9 +5,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use toolcrib_core::command::{
-    CommandRequest, End, Finished, HostTraffic, Limit, OnTimeout, Ran, Shell,
-};
+use toolcrib_core::command::{CommandRequest, Finished, OnTimeout, Ran, Shell};
 use toolcrib_core::{CallId, Cancel, Clock, Commands};
 use toolcrib_host::{
     CommandLimits, Egress, FileRules, Hardlinks, HostRule, Operator, Profile, Root, Sandbox,
@@ -16,13 +14,13 @@ use toolcrib_host::{
 use toolcrib_ledger::{Journal, SnapshotStore, StateFolder};
 
 /// A server that notes what it is sent and answers with `answer`.
-struct Server {
-    port: u16,
+pub(crate) struct Server {
+    pub(crate) port: u16,
     heard: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
 impl Server {
-    fn start(answer: &'static [u8]) -> Self {
+    pub(crate) fn start(answer: &'static [u8]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let heard = Arc::new(Mutex::new(Vec::new()));
@@ -62,7 +60,7 @@ pub(crate) fn place(hosts: &[&str], ports: Vec<u16>) -> Place {
 }
 
 /// The same, with so many bytes that may pass.
-fn place_for(hosts: &[&str], ports: Vec<u16>, most_bytes: u64) -> Place {
+pub(crate) fn place_for(hosts: &[&str], ports: Vec<u16>, most_bytes: u64) -> Place {
     let folder = tempfile::tempdir().unwrap();
     let work = folder.path().join("work");
     std::fs::create_dir(&work).unwrap();
@@ -125,7 +123,7 @@ impl Place {
         (finished.stdout.text, finished.notes)
     }
 
-    fn finished(&self, script: &str) -> Finished {
+    pub(crate) fn finished(&self, script: &str) -> Finished {
         let helper = "import socket, time\n\
             def connect():\n    s = socket.create_connection(('127.0.0.1', 3128)); s.settimeout(15); return s\n\
             def rest(s):\n    got = b''\n    try:\n        while True:\n            more = s.recv(65536)\n            \
@@ -155,7 +153,7 @@ impl Place {
 }
 
 /// The first message of a TLS client that names `server`.
-fn hello(server: &str) -> String {
+pub(crate) fn hello(server: &str) -> String {
     let name = server.as_bytes();
     let block = |bytes: &[u8], size: usize| {
         [&(bytes.len() as u64).to_be_bytes()[8 - size..], bytes].concat()
@@ -176,8 +174,8 @@ fn hello(server: &str) -> String {
     record.iter().fold(String::new(), |text, byte| format!("{text}\\x{byte:02x}"))
 }
 
-const HELLO_BACK: &[u8] = b"HELLO BACK";
-const PAGE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\npage";
+pub(crate) const HELLO_BACK: &[u8] = b"HELLO BACK";
+pub(crate) const PAGE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\npage";
 
 #[test]
 fn listed_hosts_are_reached_and_nothing_else_is() {
@@ -361,155 +359,5 @@ fn with_nothing_listed_there_is_no_way_out_at_all() {
             assert_eq!(got.code, 2, "{wrong}: {}", got.stderr);
             assert!(got.stderr.contains("is not a host"), "{}", got.stderr);
         }
-    });
-}
-
-/// A server that reads all that it is sent, and returns how many bytes came.
-fn counting_server() -> (u16, Arc<Mutex<usize>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let count = Arc::new(Mutex::new(0));
-    let counted = Arc::clone(&count);
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let mut bytes = vec![0; 65536];
-            let mut head = Vec::new();
-            loop {
-                let read = stream.read(&mut bytes).unwrap_or(0);
-                if read == 0 {
-                    break;
-                }
-                *counted.lock().unwrap() += read;
-                head.extend_from_slice(&bytes[..read]);
-                // The body of these tests ends in a mark.
-                if head.ends_with(b"END") {
-                    let _ = stream.write_all(PAGE);
-                    break;
-                }
-                head = head.split_off(head.len().saturating_sub(3));
-            }
-        }
-    });
-    (port, count)
-}
-
-/// Sends so many bytes to `allowed.example`.
-fn post(port: u16, size: usize) -> String {
-    format!(
-        "body = b'x' * ({size} - 3) + b'END'\n\
-         print(say(b'POST http://allowed.example:{port}/ HTTP/1.1\\r\\nHost: allowed.example:{port}\\r\\n\
-         Content-Length: {size}\\r\\n\\r\\n' + body))"
-    )
-}
-
-#[test]
-fn the_network_has_an_account() {
-    let server = Server::start(HELLO_BACK);
-    let (counting, _) = counting_server();
-    let place = place(&["allowed.example", "*.below.example"], vec![server.port, counting]);
-    let hello = hello("a.below.example");
-    let script = format!(
-        "{post}\n\
-         for _ in range(2): print(say(b'CONNECT A.below.example:{port} HTTP/1.1\\r\\n\\r\\n', b'{hello}'))\n\
-         for _ in range(3): say(b'CONNECT evil.example:443 HTTP/1.1\\r\\n\\r\\n')\n\
-         say(b'NONSENSE\\r\\n\\r\\n')",
-        post = post(counting, 100_000),
-        port = server.port,
-    );
-    let finished = place.finished(&script);
-    assert!(finished.stdout.text.contains("page"), "{}", finished.stderr.text);
-    let of = |host: &str| -> HostTraffic {
-        let found = finished.network.hosts.iter().find(|it| it.host == host);
-        found.unwrap_or_else(|| panic!("{host}: {:?}", finished.network)).clone()
-    };
-    let posted = of("allowed.example");
-    assert_eq!((posted.connections, posted.refused), (1, 0));
-    assert!((100_000..101_000).contains(&posted.bytes_up), "{posted:?}");
-    assert_eq!(posted.bytes_down, PAGE.len() as u64);
-    let tunnel = of("a.below.example");
-    assert_eq!((tunnel.connections, tunnel.refused), (2, 0));
-    assert_eq!(tunnel.bytes_down, 2 * HELLO_BACK.len() as u64);
-    // Each byte of the greeting takes four characters in the script.
-    assert_eq!(tunnel.bytes_up, 2 * hello.len() as u64 / 4);
-    let refused = of("evil.example");
-    assert_eq!((refused.connections, refused.bytes_up, refused.refused), (0, 0, 3));
-    assert_eq!(of("(invalid request)").refused, 1);
-    assert_eq!(finished.network.hosts.len(), 4);
-    // The control: a command that reaches for nothing has no account.
-    assert!(place.finished("print(1)").network.is_empty());
-}
-
-#[test]
-fn a_command_ends_when_its_bytes_are_used_up() {
-    let (port, count) = counting_server();
-    let sent = |most_bytes: u64| {
-        *count.lock().unwrap() = 0;
-        let place = place_for(&["allowed.example"], vec![port], most_bytes);
-        let finished = place.finished(&post(port, 500_000));
-        let up = finished.network.total().bytes_up;
-        (finished, up, *count.lock().unwrap())
-    };
-    let (finished, up, received) = sent(100_000);
-    assert_eq!(finished.end, End::Limited, "{}", finished.stdout.text);
-    let strike = finished.strike.unwrap();
-    assert_eq!((strike.limit, strike.allowed), (Limit::Network, 100_000));
-    assert!(
-        finished.notes.iter().any(|note| note.contains("the limit on network traffic was reached")),
-        "{:?}",
-        finished.notes
-    );
-    assert_eq!((up, received <= 100_000), (100_000, true), "{received}");
-    assert_eq!(finished.usage.struck, Some(Limit::Network));
-    // The control: within the limit, all of it arrives.
-    let (finished, up, received) = sent(600_000);
-    assert_eq!(finished.exit_code(), 0, "{}", finished.stderr.text);
-    assert!(finished.strike.is_none() && up >= 500_000 && received as u64 == up, "{up} {received}");
-}
-
-/// What a shell script says to the proxy to reach `host`.
-fn reach(host: &str) -> String {
-    format!(
-        "exec 3<>/dev/tcp/127.0.0.1/3128; printf 'CONNECT {host}:443 HTTP/1.1\\r\\n\\r\\n' >&3; cat <&3"
-    )
-}
-
-#[test]
-fn what_was_refused_is_on_the_record_whatever_the_command_prints() {
-    crate::ground::for_all(|scratch| {
-        let settings = ["-c", "sandbox.egress=allowed.example"];
-        let mut session = crate::ground::Session::start(scratch, &settings);
-        // What it prints pushes everything else out of the preview of the reply.
-        let loud = format!("{}; seq 100000", reach("evil.example"));
-        let reply = session.bash(&loud);
-        assert!(reply["stdout"].as_str().unwrap().contains("403"), "{reply}");
-        let task = serde_json::json!({"command": reach("task.example"), "run_in_background": true});
-        let task = session.call("clemini/bash", task)["task_id"].as_str().unwrap().to_owned();
-        let wait = serde_json::json!({"task_id": task, "wait": true, "timeout": 20});
-        session.call("clemini/task_output", wait);
-        // The control: a command without network has no such field.
-        session.bash("echo quiet");
-        session.end();
-        let entry = |host: &str| serde_json::json!([{"host": host, "connections": 0, "bytes_up": 0, "bytes_down": 0, "refused": 1}]);
-        let record = scratch.record();
-        let with_network: Vec<_> = record.iter().filter(|it| it["network"].is_array()).collect();
-        assert_eq!(with_network.len(), 2, "{with_network:?}");
-        let of = |event: &str| *with_network.iter().find(|it| it["event"] == event).unwrap();
-        assert_eq!(of("ended")["network"], entry("evil.example"));
-        assert_eq!(of("task_ended")["network"], entry("task.example"));
-        for (event, host) in [("ended", "evil.example"), ("task_ended", "task.example")] {
-            let call = of(event)["trace_id"].as_str().unwrap();
-            let shown = scratch.run(["audit", "show", call]);
-            let line = format!("network:   {host}: 1 refused");
-            assert!(shown.stdout.contains(&line), "{}{}", shown.stdout, shown.stderr);
-            let json = scratch.run(["audit", "show", call, "--json"]).json();
-            assert_eq!(json["network"], entry(host), "{json}");
-        }
-        let stats = scratch.run(["stats", "resources"]);
-        assert!(stats.stdout.contains("network: 2 refused"), "{}{}", stats.stdout, stats.stderr);
-        let stats = scratch.run(["stats", "resources", "clemini/bash", "--json"]).json();
-        assert_eq!(
-            stats["resources"]["resources"]["network"],
-            serde_json::json!({"totalUpBytes": 0, "totalDownBytes": 0, "connections": 0, "refused": 2})
-        );
     });
 }
