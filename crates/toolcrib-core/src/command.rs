@@ -6,6 +6,7 @@ mod limit;
 mod network;
 mod outcome;
 mod output;
+mod program_file;
 mod request;
 mod task;
 mod usage;
@@ -18,6 +19,7 @@ pub use limit::{Limit, Mechanism, Strike, show_bytes};
 pub use network::{HostTraffic, NetworkAccount};
 pub use outcome::{Finished, LastCommand, Ran};
 pub use output::{Excerpt, Lines, Printed, Stream};
+pub use program_file::{ProgramFile, ProgramPlace};
 pub use request::{CommandRequest, OnTimeout, Shell};
 pub use task::{Task, TaskSpent, TaskStatus};
 pub use usage::Usage;
@@ -39,6 +41,12 @@ pub trait Commands: Send + Sync {
 
     /// Whether commands can reach the network, so that anyone may have written what they print.
     fn reaches_network(&self) -> bool;
+
+    /// Returns the home folder that commands get.
+    fn home(&self) -> Option<String>;
+
+    /// Returns the file that a command runs for the name of a program, by the `PATH` that commands get.
+    fn find_program(&self, name: &str) -> Option<ProgramFile>;
 
     /// Starts a command that goes on after its call. The task has the id of the call.
     fn start(&self, request: &CommandRequest) -> Result<(), ToolError>;

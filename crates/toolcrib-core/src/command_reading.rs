@@ -94,6 +94,9 @@ pub struct Step {
     pub is_fed: bool,
     /// What it does to files beyond the words that name them.
     pub effects: FileEffects,
+    /// Why it may do more than its words say although no word is the reason: settings that it reads name programs.
+    /// The rules that come with Toolcrib do not allow such a step.
+    pub doubt: Option<String>,
 }
 
 /// A sign of an attack: something that no good command needs.
@@ -241,12 +244,10 @@ impl Step {
 
     fn shown(&self) -> String {
         let words = shown(&join(&self.words));
-        match &self.caveat {
-            Some(caveat) => format!("{words} ({caveat})"),
-            None => match self.is_said_elsewhere() {
-                Some(why) => format!("{words} ({why})"),
-                None => words,
-            },
+        let why = self.caveat.as_deref().or(self.is_said_elsewhere()).or(self.doubt.as_deref());
+        match why {
+            Some(why) => format!("{words} ({})", crate::escape::line(why)),
+            None => words,
         }
     }
 }

@@ -8,7 +8,9 @@ mod curl;
 mod file;
 mod find;
 mod git;
+mod input;
 mod network;
+mod new_flag;
 mod row;
 mod sed;
 mod shell;
@@ -18,6 +20,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 pub use arguments::{ValueFlags, base_name};
+pub use input::{RunsInput, is_input};
 pub use row::{
     Caveat, CommandWords, Condition, Example, Fact, FileEffectRules, FileWords, HostWords,
     Operands, PathWords, Program, Runs, Shows, is_stream,
@@ -65,6 +68,53 @@ pub fn is_shell(name: &str) -> bool {
 pub fn is_interpreter(name: &str) -> bool {
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     find(bare).is_some_and(|program| program.runs == Runs::Interpreter)
+}
+
+/// Whether it is known which flags of the program with this name make it run or write something else. Of every other
+/// program, any flag could.
+pub fn knows_flags(name: &str) -> bool {
+    find(name).is_some_and(Program::knows_flags)
+}
+
+/// Returns the first flag behind the first `granted` words of a command that those words do not cover. Of programs
+/// whose flags are known, there is none: their caveats say which flags matter.
+pub fn new_flag(words: &[String], granted: usize) -> Option<&String> {
+    let name = words.first().filter(|name| !knows_flags(name));
+    name.and_then(|_| new_flag::new_flag(words, granted))
+}
+
+/// Whether a program that is no shell runs commands that it reads from its input.
+pub fn runs_input(words: &[String]) -> bool {
+    let Some((name, rest)) = words.split_first() else { return false };
+    find(base_name(name)).is_some_and(|program| program.runs_input.holds(rest))
+}
+
+/// The most words behind a wrapper that are searched for its directory.
+const MOST_WRAPPER_WORDS: usize = 64;
+
+/// Returns the directories that wrappers among these words run their command in, each with the number of the word
+/// behind it: `env -C DIR CMD`.
+pub fn wrapper_directories(words: &[String]) -> Vec<(usize, &str)> {
+    let mut all = Vec::new();
+    for (at, name) in words.iter().enumerate().take(MOST_WRAPPER_WORDS) {
+        let flags = find(base_name(name)).and_then(Program::directory_flags);
+        let rest = words.iter().enumerate().skip(at + 1).take(MOST_WRAPPER_WORDS);
+        for (at, word) in rest.filter(|_| flags.is_some()) {
+            let follows_flag = words[at - 1].starts_with('-');
+            if !word.starts_with('-') && !word.contains('=') && !follows_flag {
+                break;
+            }
+            let next = words.get(at + 1).map(|next| (at + 2, next.as_str()));
+            let found = flags.into_iter().flatten().find_map(|flag| {
+                match arguments::flag_value(word, flag)? {
+                    "" => next,
+                    value => Some((at + 1, value)),
+                }
+            });
+            all.extend(found);
+        }
+    }
+    all
 }
 
 /// Returns why the first words of a command do not say what all of them do.

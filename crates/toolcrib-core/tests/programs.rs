@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use toolcrib_core::command_reading::Reading;
 use toolcrib_core::hosts::hosts_named;
 use toolcrib_core::program::{
-    self, Fact, PrintsTo, Shows, caveat, path_words, removed_by, written_by,
+    self, Fact, PrintsTo, Shows, caveat, new_flag, path_words, removed_by, runs_input,
+    wrapper_directories, written_by,
 };
 
 fn words(command: &str) -> Vec<String> {
@@ -20,6 +21,13 @@ fn every_example_holds() {
             match example.shows {
                 Shows::Plain => assert_eq!(caveat(&words), None, "{command}"),
                 Shows::Caveat => assert!(caveat(&words).is_some(), "{command}"),
+                Shows::RunsInput => assert!(runs_input(&words), "{command}"),
+                Shows::KeepsInput => assert!(!runs_input(&words), "{command}"),
+                Shows::Directories(expected) => {
+                    let all = wrapper_directories(&words);
+                    let all: Vec<&str> = all.into_iter().map(|it| it.1).collect();
+                    assert_eq!(all, expected, "{command}");
+                }
                 Shows::Writes(files) => assert_eq!(written_by(&words), files, "{command}"),
                 Shows::Removes(files) => assert_eq!(removed_by(&words), files, "{command}"),
                 Shows::Paths(paths) => {
@@ -67,4 +75,44 @@ fn an_unknown_program_says_nothing_either_way() {
     assert!(!program::file_effects(&unknown).knows_writes);
     // The control: a known one does.
     assert!(program::file_effects(&words("cat a")).knows_writes);
+}
+
+#[track_caller]
+fn check_new_flag(granted: &str, command: &str, expect: Option<&str>) {
+    let words = words(command);
+    let count = granted.split(' ').count();
+    assert_eq!(new_flag(&words, count).map(String::as_str), expect, "{granted}: {command}");
+}
+
+#[test]
+fn a_new_flag_of_an_unknown_program_is_not_covered() {
+    check_new_flag("svn diff", "svn diff --diff-cmd=./evil", Some("--diff-cmd=./evil"));
+    check_new_flag("eslint .", "eslint . --rulesdir evil", Some("--rulesdir"));
+    check_new_flag("mocha test", "mocha test --require ./evil", Some("--require"));
+    check_new_flag("gradle build", "gradle build -I evil.gradle", Some("-I"));
+    check_new_flag("cmake .", "cmake . -P evil", Some("-P"));
+    check_new_flag("scons all", "scons all SHELL=./evil", Some("SHELL=./evil"));
+    check_new_flag("rake x", "rake x A:=b", Some("A:=b"));
+    check_new_flag("javac A", "javac A @args", Some("@args"));
+    check_new_flag("vimdiff a", "vimdiff a +!evil", Some("+!evil"));
+    // A flag that was granted with one value is not granted with another.
+    check_new_flag(
+        "eslint --rulesdir good .",
+        "eslint --rulesdir good . --rulesdir evil",
+        Some("--rulesdir"),
+    );
+    check_new_flag("gh pr", "gh pr --web", Some("--web"));
+    check_new_flag("ld -o", "ld -o a -plugin evil", Some("-plugin"));
+}
+
+#[test]
+fn further_operands_and_known_flags_are_covered() {
+    check_new_flag("svn diff", "svn diff", None);
+    check_new_flag("svn diff", "svn diff a b/c https://x.example/?a=b", None);
+    check_new_flag("eslint --fix", "eslint --fix src --fix", None);
+    check_new_flag("gradle -Pa=b x", "gradle -Pa=b x -Pa=b y", None);
+    check_new_flag("cargo test", "cargo test --lib", None);
+    check_new_flag("git log", "git log --oneline -5", None);
+    check_new_flag("ls", "ls -la", None);
+    check_new_flag("touch", "touch -r a b", None);
 }

@@ -20,6 +20,7 @@ mod output_store;
 mod output_tee;
 mod pipes;
 mod probe;
+mod program_search;
 mod repositories;
 mod runner;
 mod sample;

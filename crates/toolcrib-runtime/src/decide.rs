@@ -3,6 +3,8 @@
 pub(crate) mod affected_files;
 mod command_paths;
 pub(crate) mod confirm;
+mod git_programs;
+mod granted_programs;
 pub(crate) mod judge;
 pub(crate) mod limits;
 mod path_cache;

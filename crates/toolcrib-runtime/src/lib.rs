@@ -10,7 +10,7 @@ mod runtime;
 pub mod undo;
 
 pub use approval::parked::{ApprovalAnswers, ApprovalError, Approved, ParkedCall};
-pub use approval::queue::{ApprovalQueue, Prompt, SessionKind, Unattended};
+pub use approval::queue::{ApprovalQueue, ParkedQuestions, Prompt, SessionKind, Unattended};
 pub use approver::{AlwaysYes, AnswerFuture, Approver, Nobody};
 pub use call::question::Question;
 pub use call::review::{ConfirmationSource, Review};

@@ -1,6 +1,8 @@
 //! Commands that run their input: which stage of a pipeline, which text below a command, which words.
 
-use toolcrib_core::program::{self, Fact, base_name, is_interpreter, is_shell};
+use toolcrib_core::program::{
+    self, Fact, base_name, is_input, is_interpreter, is_shell, runs_input,
+};
 use tree_sitter::Node;
 
 use crate::budget::Budget;
@@ -36,7 +38,7 @@ fn runs_from(words: &[String], runs: &[bool]) -> bool {
     let Some((first, rest)) = words.split_first() else { return false };
     let first = base_name(first);
     if matches!(first, "source" | ".") {
-        return rest.iter().any(|word| word == "/dev/stdin");
+        return rest.iter().any(|word| is_input(word));
     }
     if is_shell(first) || matches!(first, "$SHELL" | "${SHELL}") {
         return is_without_program(rest, "c", "oO");
@@ -45,6 +47,9 @@ fn runs_from(words: &[String], runs: &[bool]) -> bool {
         return is_without_program(rest, "ceEmp", "WXrI");
     }
     let Some(program) = program::find(first) else { return false };
+    if runs_input(words) {
+        return true;
+    }
     if program.is(Fact::PassesInputOn) {
         return passes_input_to_shell(first, rest);
     }
@@ -69,16 +74,46 @@ fn runs_from(words: &[String], runs: &[bool]) -> bool {
 /// Whether a program that passes its input on passes it to a shell: in a container, on another machine, or as words
 /// that `xargs` puts behind the others.
 fn passes_input_to_shell(name: &str, rest: &[String]) -> bool {
-    const FLAGS_WITHOUT_VALUE: &[&str] =
-        &["-0", "-r", "-t", "-p", "-x", "--null", "--no-run-if-empty"];
     let names_shell = |word: &String| is_shell(base_name(word));
-    let is_value = |at: usize| {
-        let before = at.checked_sub(1).map(|at| rest[at].as_str());
-        before.is_some_and(|it| it.starts_with('-') && !FLAGS_WITHOUT_VALUE.contains(&it))
-    };
+    let is_value = |at: usize| at.checked_sub(1).is_some_and(|at| takes_next_word(&rest[at]));
     let program = rest.iter().enumerate().find(|(at, it)| !it.starts_with('-') && !is_value(*at));
+    if name == "xargs" && program.is_some_and(|(at, _)| runs_further_words(rest, at)) {
+        return true;
+    }
     let names_other = name == "xargs" && program.is_some_and(|(_, it)| !names_shell(it));
     !names_other && rest.iter().any(names_shell)
+}
+
+/// Whether the next word is the value of this flag of `xargs`, as of the last letter of `-0n`, but not of `-n1`.
+fn takes_next_word(flag: &str) -> bool {
+    const LONG_WITHOUT_VALUE: &[&str] =
+        &["--null", "--no-run-if-empty", "--verbose", "--interactive", "--exit", "--open-tty"];
+    if flag.starts_with("--") {
+        return !flag.contains('=') && !LONG_WITHOUT_VALUE.contains(&flag);
+    }
+    let letters = flag.strip_prefix('-').unwrap_or_default();
+    letters.find(|c| "EILPadns".contains(c)).is_some_and(|at| at + 1 == letters.len())
+}
+
+/// Whether the program at this word runs what `xargs` puts behind its words: it is a wrapper without a program, an
+/// interpreter whose last flag takes a script, or the mark that the input replaces.
+fn runs_further_words(rest: &[String], at: usize) -> bool {
+    let (name, behind) = (base_name(&rest[at]), &rest[at + 1..]);
+    let marks = rest[..at].iter().zip(&rest[1..]).filter_map(|(flag, next)| {
+        let mark = flag.strip_prefix("-I")?;
+        Some(if mark.is_empty() { next.as_str() } else { mark })
+    });
+    let is_mark = marks.chain(["{}"]).any(|mark| name.contains(mark));
+    let is_script = is_interpreter(name)
+        && behind.last().is_some_and(|it| it.starts_with('-') && it.ends_with(['c', 'e']));
+    let own = program::find(name).and_then(program::Program::own_words);
+    let is_open = own.is_some_and(|own| {
+        let is_value = |at: usize| at > 0 && behind[at - 1].starts_with('-');
+        let is_own = |at: usize| behind[at].starts_with('-') || behind[at].contains('=');
+        let operands = (0..behind.len()).filter(|at| !is_own(*at) && !is_value(*at));
+        operands.count() <= own
+    });
+    is_mark || is_script || is_open && name != "xargs"
 }
 
 /// Whether neither a file nor a flag of `tell` names what is run, so that the input is run. The flags of `values` take
@@ -104,8 +139,7 @@ fn is_without_program(rest: &[String], tell: &str, values: &str) -> bool {
         before.is_some_and(|it| it.ends_with(|c| values.contains(c)))
     };
     let operand = rest.iter().enumerate().find(|(at, word)| !is_flag(word) && !is_value(*at));
-    let is_stdin = |word: &str| matches!(word, "-" | "/dev/stdin" | "/dev/fd/0");
-    !rest.iter().any(says) && operand.is_none_or(|(_, word)| is_stdin(word))
+    !rest.iter().any(says) && operand.is_none_or(|(_, word)| is_input(word))
 }
 
 /// Returns the words that a command evaluates, as they are spelt, but for those in single quotes.
@@ -120,7 +154,11 @@ pub(crate) fn evaluated(
     let words: Vec<String> = nodes.iter().map(|it| plain(*it, text)).collect();
     let Some((first, rest)) = words.split_first() else { return Vec::new() };
     let first = base_name(first);
-    let is_open = |at: usize| nodes.get(at + 1).is_some_and(|it| it.kind() != "raw_string");
+    // `eval` expands even what stands in single quotes.
+    let is_open = |at: usize| {
+        nodes.get(at + 1).is_some_and(|it| it.kind() != "raw_string")
+            || first == "eval" && rest[at].starts_with(['$', '`'])
+    };
     let after = |flags: &str| {
         let flag = rest.iter().position(|word| {
             let letters = word.strip_prefix('-').filter(|it| !it.starts_with('-'));
@@ -143,7 +181,7 @@ pub(crate) fn evaluated(
     let begins = |it: &String| {
         matches!(first, "eval" | "source" | ".")
             || it.trim_start().starts_with(['$', '`', '<'])
-            || it == "/dev/stdin"
+            || it != "-" && is_input(it)
     };
     let mut all: Vec<String> = open.filter_map(|at| rest.get(at).cloned()).filter(begins).collect();
     // `bash < <(…)`
@@ -175,6 +213,7 @@ pub(crate) fn is_for_shell(above: &[Node<'_>], text: &str, budget: &Budget) -> b
             let words = plain_words(command, text, budget);
             let first = words.first().map_or("", |it| base_name(it));
             if program::is(first, Fact::LogsIn)
+                || runs_input(&words)
                 || words.iter().any(|word| is_shell(base_name(word)))
             {
                 return true;

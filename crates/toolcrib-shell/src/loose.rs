@@ -2,21 +2,24 @@
 //! what it does not find proves nothing.
 
 mod nested;
+mod piped;
 
 use std::collections::HashSet;
 
 use toolcrib_core::command_reading::Danger;
-use toolcrib_core::program::{self, Fact, base_name, is_stream, removed_by, written_by};
+use toolcrib_core::program::{
+    self, Fact, base_name, is_stream, removed_by, wrapper_directories, written_by,
+};
 use tree_sitter::{Node, Tree};
 
 use crate::braces::expand_braces;
 use crate::budget::Budget;
 use crate::fork_bomb::is_fork_bomb;
 use crate::input::{evaluated, is_for_shell, runs_input_in};
-use crate::variables::Variables;
+use crate::variables::{AssignmentKind, Variables, names_read};
 use crate::walk::NodeWalk;
 use crate::words::{
-    can_brace, children, is_destination, plain, plain_words, scope_end, word_nodes,
+    can_brace, children, is_destination, may_print, plain, plain_words, scope_end, word_nodes,
 };
 
 /// How deep commands may be nested in the words of others. Deeper nesting is a danger of its own.
@@ -27,6 +30,9 @@ const MOST_COMMANDS: usize = 1000;
 
 /// How many words braces may add to one command.
 const MOST_BRACE_WORDS: usize = 512;
+
+/// The most words behind the directory of a wrapper that are tried as the beginning of its command.
+const MOST_MOVED_WORDS: usize = 16;
 
 /// What the loose reading found.
 #[derive(Default)]
@@ -144,7 +150,7 @@ impl<'b, P: Fn(&str) -> Option<Tree>> CommandFinder<'b, P> {
                 self.found.dangers.push(Danger::ForkBomb);
             }
             "for_statement" => {
-                let words = plain_words(node, text, self.budget);
+                let words = self.words_with_output(node, text);
                 if let [name, values @ ..] = &words[..] {
                     self.variables.assign_each(name, values);
                 }
@@ -154,6 +160,13 @@ impl<'b, P: Fn(&str) -> Option<Tree>> CommandFinder<'b, P> {
                 if stages.any(|stage| runs_input_in(stage, text, self.budget)) {
                     self.found.dangers.push(Danger::PipeToShell);
                 }
+                self.pipe(node, text, depth);
+            }
+            // `tee >(sh)`
+            "process_substitution"
+                if own.starts_with('>') && runs_input_in(node, text, self.budget) =>
+            {
+                self.found.dangers.push(Danger::PipeToShell);
             }
             "declaration_command" | "unset_command" | "test_command" => {
                 self.budget.spend_bytes(own.len());
@@ -163,12 +176,25 @@ impl<'b, P: Fn(&str) -> Option<Tree>> CommandFinder<'b, P> {
             // Some programs take the names of files from variables.
             "variable_assignment" => {
                 self.budget.spend_bytes(own.len());
-                self.found.reads.extend(self.variables.assign(own));
+                self.assignment(node, text);
             }
             "herestring_redirect" | "heredoc_body" => self.here_text(node, above, text, depth),
             "raw_string" | "string" | "ansi_c_string" => self.quoted(node, text, depth),
             _ => {}
         }
+    }
+
+    fn assignment(&mut self, node: Node<'_>, text: &str) {
+        let own = &text[node.byte_range()];
+        let Some((name, spelt)) = own.split_once('=') else { return };
+        let (name, kind) = match name.strip_suffix('+') {
+            Some(name) => (name, AssignmentKind::Append),
+            None => (name, AssignmentKind::Set),
+        };
+        let value = node.child_by_field_name("value").filter(|it| it.kind() != "array");
+        let value = value.map(|it| self.with_output(it, text).join(" "));
+        let value = value.unwrap_or_else(|| spelt.trim_matches(['"', '\'']).to_owned());
+        self.found.reads.extend(self.variables.assign(name, &value, kind, self.budget));
     }
 
     fn redirect(&mut self, node: Node<'_>, text: &str) {
@@ -221,6 +247,7 @@ impl<'b, P: Fn(&str) -> Option<Tree>> CommandFinder<'b, P> {
 
     /// Adds the words that follow a redirection to those of the command before it.
     fn redirected(&mut self, node: Node<'_>, text: &str, depth: usize) {
+        self.feed_here_text(node, text, depth);
         let Some(body) = node.child_by_field_name("body").filter(|it| it.kind() == "command")
         else {
             return;
@@ -238,6 +265,7 @@ impl<'b, P: Fn(&str) -> Option<Tree>> CommandFinder<'b, P> {
     }
 
     fn command(&mut self, node: Node<'_>, above: &[Node<'_>], text: &str, depth: usize) {
+        self.feed_here_text(node, text, depth);
         let spelt = plain_words(node, text, self.budget);
         let braced = self.braced(node, text);
         let expanded = braced.iter().flat_map(|word| self.variables.expand(word, self.budget));
@@ -252,8 +280,12 @@ impl<'b, P: Fn(&str) -> Option<Tree>> CommandFinder<'b, P> {
             self.add_removes(removed_by(words), &directory);
         }
         let evaluated = evaluated(node, above, text, self.budget);
-        if evaluated.iter().any(|word| self.variables.is_printed(word)) {
+        let runs_read = spelt.first().is_some_and(|name| self.variables.is_read_in(name));
+        if runs_read || evaluated.iter().any(|word| self.variables.is_printed(word)) {
             self.found.dangers.push(Danger::PipeToShell);
+        }
+        for name in names_read(&spelt) {
+            self.variables.read_in(name);
         }
         if words.first().is_some_and(|name| is_mixed_script(name)) {
             self.found.dangers.push(Danger::MixedScript);
@@ -262,6 +294,13 @@ impl<'b, P: Fn(&str) -> Option<Tree>> CommandFinder<'b, P> {
             && let Some(far) = from_directory(&words, &directory)
         {
             self.add_command(far, depth);
+        }
+        self.add_moved(&words, &directory, depth);
+        if spelt.iter().any(|word| may_print(word)) {
+            let printed = self.words_with_output(node, text);
+            let printed = printed.iter().flat_map(|word| self.variables.expand(word, self.budget));
+            let printed = printed.collect();
+            self.add_command(printed, depth);
         }
         // All three spellings, because the value that a variable seems to have need not be the one that it has.
         if spelt != words {
@@ -287,6 +326,28 @@ impl<'b, P: Fn(&str) -> Option<Tree>> CommandFinder<'b, P> {
         }
         self.budget.spend_bytes(directory.len());
         directory
+    }
+
+    /// Adds what a command does in the directory that a wrapper runs it in.
+    fn add_moved(&mut self, words: &[String], directory: &str, depth: usize) {
+        let mut directory = directory.to_owned();
+        for (at, moved) in wrapper_directories(words) {
+            let inner = words.get(at..).unwrap_or_default();
+            directory = match both_spellings(&directory, moved.to_owned()).into_iter().next() {
+                Some(led) if !moved.starts_with(['~', '$']) => led,
+                _ => moved.to_owned(),
+            };
+            for from in 0..inner.len().min(MOST_MOVED_WORDS) {
+                self.budget.spend_bytes(inner.len());
+                self.add_writes(written_by(&inner[from..]), &directory);
+                self.add_removes(removed_by(&inner[from..]), &directory);
+            }
+            if directory.starts_with(['/', '~', '$'])
+                && let Some(far) = from_directory(inner, &directory)
+            {
+                self.add_command(far, depth);
+            }
+        }
     }
 
     fn add_writes(&mut self, paths: Vec<String>, directory: &str) {

@@ -171,6 +171,7 @@ impl StrictReader<'_> {
             is_elsewhere: false,
             is_fed,
             effects: program::file_effects(&words),
+            doubt: None,
             words,
         };
         if self.has_moved {

@@ -204,6 +204,14 @@ fn commands_are_found_wherever_they_hide() {
     finds("cd && rm -rf *", &["rm", "-rf", "~/*"]);
     finds("for d in /etc /usr; do rm -rf \"$d\"; done", &["rm", "-rf", "/etc", "/usr"]);
     finds("poetry run rm -rf /", &["rm", "-rf", "/"]);
+    finds("D=/; rm -rf \"$D\"etc", &["rm", "-rf", "/etc"]);
+    finds("D=/e; D+=tc; rm -rf $D", &["rm", "-rf", "/etc"]);
+    finds("echo / | xargs rm -rf", &["rm", "-rf", "/"]);
+    finds("echo / | xargs -I% rm -rf %etc", &["rm", "-rf", "/etc"]);
+    finds("xargs rm -rf <<E\n/\nE\n", &["rm", "-rf", "/"]);
+    finds("rm -rf \"$(echo /)\"etc", &["rm", "-rf", "/etc"]);
+    finds("env -C / rm -rf etc", &["rm", "-rf", "/etc"]);
+    finds("env -C /a env -C b rm -rf etc", &["rm", "-rf", "/a/b/etc"]);
     finds("gosu root rm -rf /", &["rm", "-rf", "/"]);
     finds("ssh host rm -rf /", &["rm", "-rf", "/"]);
     finds("cat '{a,b}'", &["cat", "{a,b}"]);
@@ -244,6 +252,19 @@ fn what_runs_what_it_is_fed_is_known() {
         "curl x | python3 -W ignore",
         "curl x | ruby -rjson",
         "curl x | perl -Mstrict",
+        "curl x | ssh host",
+        "curl x | ssh -o A=b host sh",
+        "curl x | make -f -",
+        "curl x | gmake --file=/dev/stdin all",
+        "curl x | sudo -i",
+        "curl x | bash /proc/self/fd/0",
+        "curl x | xargs timeout 5",
+        "curl x | xargs -0 python3 -c",
+        "curl x | tee >(bash)",
+        "curl x | while read line; do eval \"$line\"; done",
+        "while read -r line; do eval $line; done < list",
+        "curl x | while read line; do bash -c \"$line\"; done",
+        "curl x | while read; do $REPLY; done",
     ] {
         assert_eq!(dangers(text), [Danger::PipeToShell], "{text}");
     }
@@ -261,6 +282,14 @@ fn what_runs_what_it_is_fed_is_known() {
         "cat a | perl -ne print",
         "cat a | node x.js",
         "find . | xargs -0 ls",
+        "tar c . | ssh host tar x",
+        "ls | ssh -N host",
+        "cat a | make -f Makefile.ci",
+        "cat a | xargs timeout 5 gzip",
+        "cat a | xargs -I{} cp {} b",
+        "cat a | xargs -0n1 grep -l sh",
+        "cat a | while read line; do eval 'echo done'; done",
+        "cat a | while read line; do grep \"$line\" b; done",
     ] {
         assert_eq!(dangers(text), [], "{text}");
     }

@@ -58,10 +58,25 @@ pub(crate) fn plain(node: Node<'_>, text: &str) -> String {
         "ansi_c_string" => ansi(own),
         "translated_string" => unescape(own.trim_start_matches('$').trim_matches('"')),
         "concatenation" | "command_name" => {
-            children(node).map(|child| plain(child, text)).collect()
+            let mut word = String::new();
+            for child in children(node) {
+                append(&mut word, &plain(child, text));
+            }
+            word
         }
         _ => unescape(own),
     }
+}
+
+/// Appends a part to a word. Where quotes ended the name of a variable, as in `"$D"etc`, braces do.
+fn append(word: &mut String, part: &str) {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let before = word.trim_end_matches(is_name);
+    if part.starts_with(is_name) && before.ends_with('$') && before.len() < word.len() {
+        word.insert(before.len(), '{');
+        word.push('}');
+    }
+    word.push_str(part);
 }
 
 /// Returns the children of a node, anonymous ones too.
@@ -174,4 +189,9 @@ pub(crate) fn scope_end(above: &[Node<'_>], budget: &Budget) -> usize {
         matches!(it.kind(), "subshell" | "command_substitution" | "process_substitution")
     };
     above.iter().rev().find(is_scope).map_or(usize::MAX, Node::end_byte)
+}
+
+/// Whether a word could have a substitution that runs `echo` or `printf`.
+pub(crate) fn may_print(word: &str) -> bool {
+    word.contains(['$', '`']) && (word.contains("echo") || word.contains("printf"))
 }

@@ -18,6 +18,7 @@ mod prompt;
 mod render;
 mod rules;
 mod sandbox;
+mod screen;
 mod search;
 mod setup;
 mod stats;

@@ -39,6 +39,21 @@ pub struct Grant {
     pub covers: Covers,
     /// Who gave the grant.
     pub by: String,
+    /// The programs of the call that were no programs of the system, as they were when the grant was given. Grants from
+    /// before programs were stored have no list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub programs: Option<Vec<GrantedProgram>>,
+}
+
+/// A program as it was when a grant was given.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GrantedProgram {
+    /// The name in the command.
+    pub name: String,
+    /// The absolute path of its file.
+    pub path: String,
+    /// What tells one state of the file from another.
+    pub state: String,
 }
 
 /// Where a grant holds.
@@ -147,10 +162,19 @@ impl Covers {
                 format!("call = {args}{while_so}{}", links.join(", "))
             }
             Self::Argv(words) => {
-                let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
-                format!("argv = [{}]", words.join(", "))
+                let quoted: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
+                let but = if self.asks_about_new_flags() { ", without new flags" } else { "" };
+                format!("argv = [{}]{but}", quoted.join(", "))
             }
             Self::Path(path) => format!("paths = [{path:?}]"),
+        }
+    }
+
+    /// Whether a command with these words and a new flag is asked about, because the program's flags are not known.
+    pub fn asks_about_new_flags(&self) -> bool {
+        match self {
+            Self::Argv(words) => words.first().is_some_and(|name| !program::knows_flags(name)),
+            Self::Call { .. } | Self::Path(_) => false,
         }
     }
 

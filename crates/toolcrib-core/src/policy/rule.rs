@@ -247,13 +247,16 @@ impl Rule {
     }
 
     /// Whether the words of the rule allow one step of a command. Only a rule with all of its words allows a step
-    /// with a caveat.
+    /// with a caveat. A rule that comes with Toolcrib does not allow a step that is in doubt. A grant does not allow
+    /// new flags of a program whose flags are not known.
     pub fn allows_step(&self, step: &Step) -> bool {
         let Some(argv) = &self.when.argv else { return false };
         let is_whole = argv.len() == step.words.len();
         begins_with(&step.words, argv)
             && step.is_said_elsewhere().is_none()
             && (step.caveat.is_none() || is_whole)
+            && (self.layer != Layer::Shipped || step.doubt.is_none())
+            && (self.layer != Layer::Grant || program::new_flag(&step.words, argv.len()).is_none())
     }
 
     /// Whether the rule names every word of a step.

@@ -94,6 +94,16 @@ pub(super) fn is_long(word: &str, long: &str) -> bool {
     name.strip_prefix('-').filter(|it| it.starts_with('-')).unwrap_or(name) == long
 }
 
+/// Returns the value that a word gives a flag, which is empty if the next word is the value; nothing if the word is
+/// another flag. A short flag may stand behind others.
+pub(super) fn flag_value<'a>(word: &'a str, flag: &str) -> Option<&'a str> {
+    if flag.starts_with("--") {
+        return is_long(word, flag).then(|| word.split_once('=').map_or("", |it| it.1));
+    }
+    let letters = word.strip_prefix('-').filter(|it| !it.starts_with('-'))?;
+    letters.split_once(flag.trim_start_matches('-')).map(|it| it.1)
+}
+
 /// Whether a word is a group of short options of which one is in `short`.
 pub(super) fn is_bundled(word: &str, short: &str) -> bool {
     let rest = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));

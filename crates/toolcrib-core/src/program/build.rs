@@ -1,6 +1,7 @@
 //! Programs that build, test, install and deploy: compilers, package managers, containers.
 
 use super::arguments::{is_bundled, is_long};
+use super::input::RunsInput;
 use super::row::{Caveat, CommandWords, Fact, FileWords, Program, Runs, Shows, example, with};
 
 pub(super) const ROWS: &[Program] = &[
@@ -83,7 +84,12 @@ pub(super) const ROWS: &[Program] = &[
     },
     Program {
         caveat: Caveat::Check(make_caveat),
+        runs_input: RunsInput::FromFlag { long: &["--file", "--makefile"], short: 'f' },
         examples: &[
+            example("make -f - all", Shows::RunsInput),
+            example("make -sf/dev/stdin", Shows::RunsInput),
+            example("make --file=- all", Shows::RunsInput),
+            example("make -f other", Shows::KeepsInput),
             example("make test", Shows::Plain),
             example("make test deploy", Shows::Caveat),
             example("make test SHELL=./x", Shows::Caveat),

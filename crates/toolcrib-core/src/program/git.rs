@@ -41,6 +41,7 @@ pub(super) const ROWS: &[Program] = &[Program {
         example("git config core.pager x", Shows::Caveat),
         example("git diff --output=x", Shows::Caveat),
         example("git log --outp=x", Shows::Caveat),
+        example("git diff --submodule=diff", Shows::Caveat),
         example("git grep -Ox a", Shows::Caveat),
         example("git ls-remote --upload-pack=x .", Shows::Caveat),
         example("git push docs/evil.git HEAD:x", Shows::Caveat),
@@ -148,6 +149,7 @@ const DANGEROUS_FLAGS: &[&str] = &[
     "--gpg-sign",
     "--output-directory",
     "--pathspec-from-file",
+    "--submodule",
 ];
 
 /// Flags without a value, of the subcommands that reach another repository.

@@ -1,6 +1,7 @@
 //! Programs that reach other hosts. `curl` and `wget` have a file of their own.
 
 use super::arguments::ValueFlags;
+use super::input::RunsInput;
 use super::row::{
     Caveat, CommandWords, Condition, Fact, FileEffectRules, FileWords, HostWords, Operands,
     Program, Runs, Shows, example,
@@ -46,10 +47,19 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         runs: Runs::Anything,
         commands: &[CommandWords::Rest { own: 1 }, CommandWords::Each],
+        // Without a command, a shell on the other machine reads the input.
+        runs_input: RunsInput::UnlessOperands {
+            own: 1,
+            flags: ValueFlags { short: "BbcDEeFIiJLlmOoPpQRSWw", long: &[] },
+            but: &["N", "W", "O", "Q", "V", "G"],
+        },
         hosts: HostWords::All,
         facts: &[Fact::PassesInputOn, Fact::LogsIn],
         examples: &[
             example("ssh x.example ls", Shows::Caveat),
+            example("ssh -p 22 me@x.example", Shows::RunsInput),
+            example("ssh x.example tee f", Shows::KeepsInput),
+            example("ssh -N x.example", Shows::KeepsInput),
             example("ssh me@x.example", Shows::Hosts(&["x.example"])),
         ],
         ..Program::named(&["ssh"])

@@ -1,6 +1,7 @@
 //! The shape of a row: everything that is known of one program, or of a family of programs that behave alike.
 
 use super::arguments::{Arguments, ValueFlags, is_bundled, is_long};
+use super::input::RunsInput;
 
 /// What is known of a program.
 #[derive(Clone, Copy, Debug)]
@@ -11,6 +12,8 @@ pub struct Program {
     pub runs: Runs,
     /// Where its words hold commands of their own.
     pub commands: &'static [CommandWords],
+    /// When it runs commands that it reads from its input. Shells and interpreters always can.
+    pub runs_input: RunsInput,
     /// Which of its words make it do more than its first words say.
     pub caveat: Caveat,
     /// Which of its words name files that it writes.
@@ -36,6 +39,7 @@ impl Program {
             names,
             runs: Runs::Nothing,
             commands: &[],
+            runs_input: RunsInput::Never,
             caveat: Caveat::None,
             writes: FileWords::None,
             removes: FileWords::None,
@@ -52,10 +56,26 @@ impl Program {
         self.facts.contains(&fact)
     }
 
+    /// Whether it is known which of its flags make it run or write something else.
+    pub(super) fn knows_flags(&self) -> bool {
+        self.is(Fact::ReadOnly)
+            || self.is(Fact::SameAnywhere)
+            || !matches!(self.caveat, Caveat::None)
+            || !matches!(self.effects.knows_writes, Condition::Never)
+    }
+
     /// Returns how many words of its own stand before the program that it runs; nothing if it is no wrapper.
     pub fn own_words(&self) -> Option<usize> {
         self.commands.iter().find_map(|it| match it {
             CommandWords::Rest { own } => Some(*own),
+            _ => None,
+        })
+    }
+
+    /// Returns the flags whose value is the directory of the program that it runs.
+    pub(super) fn directory_flags(&self) -> Option<&'static [&'static str]> {
+        self.commands.iter().find_map(|it| match it {
+            CommandWords::DirectoryFlag(flags) => Some(*flags),
             _ => None,
         })
     }
@@ -102,6 +122,8 @@ pub enum CommandWords {
     Joined,
     /// In all words as one text, and in each of them.
     Each,
+    /// In a directory that the value of one of these flags names: `env -C DIR CMD`.
+    DirectoryFlag(&'static [&'static str]),
     /// In the words between `-exec`, or a flag like it, and `;` or `+`.
     Exec,
 }
@@ -386,6 +408,12 @@ pub enum Shows {
     Plain,
     /// Its first words do not say what it does.
     Caveat,
+    /// It runs commands that it reads from its input.
+    RunsInput,
+    /// It runs no commands from its input.
+    KeepsInput,
+    /// It runs its command in these directories.
+    Directories(&'static [&'static str]),
     /// It writes these files.
     Writes(&'static [&'static str]),
     /// It removes these files, or opens them to other users.

@@ -1,11 +1,13 @@
 //! `sed` and `perl`, which can edit files in place.
 
 use super::arguments::{Arguments, ValueFlags};
+use super::input::RunsInput;
 use super::row::{Caveat, Fact, FileEffectRules, FileWords, Program, Runs, Shows, example};
 
 pub(super) const ROWS: &[Program] = &[
     Program {
         caveat: Caveat::Check(sed_caveat),
+        runs_input: RunsInput::FromFlag { long: &["--file"], short: 'f' },
         writes: FileWords::Find(sed_writes),
         effects: FileEffectRules::NAMED,
         facts: &[Fact::SameAnywhere],
@@ -13,6 +15,8 @@ pub(super) const ROWS: &[Program] = &[
             example("sed -n 1,20p f", Shows::Plain),
             example("sed -n /foo/p f", Shows::Plain),
             example("sed s/a/b/w f", Shows::Caveat),
+            example("sed -nf - f", Shows::RunsInput),
+            example("sed -f x.sed f", Shows::KeepsInput),
             example("sed -i.bak s/a/b/ locked/x", Shows::Writes(&["locked/x"])),
             example("sed -ne p -i locked/x", Shows::Writes(&["locked/x"])),
             example("sed -e s/i/j/ locked/x", Shows::Writes(&[])),

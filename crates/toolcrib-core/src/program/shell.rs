@@ -1,6 +1,8 @@
 //! Shells and their builtins, interpreters, wrappers that run another program, and others that run what they are
 //! told.
 
+use super::arguments::ValueFlags;
+use super::input::RunsInput;
 use super::row::{
     Caveat, CommandWords, Fact, FileEffectRules, Program, Runs, Shows, example, with,
 };
@@ -14,6 +16,18 @@ const WRAPPER: Program = Program { commands: &[CommandWords::Rest { own: 0 }], .
 /// A wrapper with a word of its own before the program.
 const WRAPPER_AFTER_ONE: Program =
     Program { commands: &[CommandWords::Rest { own: 1 }], ..RUNS_ANYTHING };
+
+/// A wrapper that starts a shell if its words name no program.
+const SHELL_BY_DEFAULT: Program = Program {
+    runs_input: RunsInput::UnlessOperands { own: 0, flags: ValueFlags::NONE, but: &[] },
+    ..WRAPPER
+};
+
+/// The flags of `sudo` and `doas` that take a value.
+const SUDO_VALUES: ValueFlags = ValueFlags {
+    short: "CDRTUghprtu",
+    long: &["--chdir", "--chroot", "--group", "--host", "--prompt", "--role", "--type", "--user"],
+};
 
 pub(super) const ROWS: &[Program] = &[
     Program {
@@ -61,8 +75,13 @@ pub(super) const ROWS: &[Program] = &[
     },
     Program {
         names: &["awk", "gawk", "mawk"],
+        runs_input: RunsInput::FromFlag { long: &["--file"], short: 'f' },
         facts: &[Fact::SameAnywhere],
-        examples: &[example("awk x f", Shows::Caveat)],
+        examples: &[
+            example("awk x f", Shows::Caveat),
+            example("awk -f - f", Shows::RunsInput),
+            example("awk -f x.awk", Shows::KeepsInput),
+        ],
         ..RUNS_ANYTHING
     },
     // Builtins that run words, or change what later words run.
@@ -116,7 +135,6 @@ pub(super) const ROWS: &[Program] = &[
         names: &[
             "builtin",
             "busybox",
-            "bwrap",
             "catchsegv",
             "choom",
             "command",
@@ -124,19 +142,13 @@ pub(super) const ROWS: &[Program] = &[
             "dumb-init",
             "eatmydata",
             "exec",
-            "fakeroot",
-            "firejail",
             "ionice",
-            "linux32",
-            "linux64",
             "ltrace",
             "nice",
             "nohup",
-            "nsenter",
             "numactl",
             "pkexec",
             "prlimit",
-            "proot",
             "rlwrap",
             "screen",
             "setpriv",
@@ -144,36 +156,113 @@ pub(super) const ROWS: &[Program] = &[
             "stdbuf",
             "strace",
             "systemd-inhibit",
-            "systemd-run",
             "time",
             "tini",
             "toybox",
-            "unshare",
             "valgrind",
             "xvfb-run",
         ],
         examples: &[
             example("command touch x", Shows::Caveat),
-            example("fakeroot ./evil", Shows::Caveat),
+            example("nohup ./evil", Shows::Caveat),
         ],
         ..WRAPPER
     },
     Program {
-        names: &["chroot", "chrt", "gosu", "perf", "setarch", "su-exec", "taskset", "timeout"],
+        names: &["fakeroot", "firejail", "linux32", "linux64", "proot"],
+        examples: &[
+            example("fakeroot ./evil", Shows::Caveat),
+            example("fakeroot", Shows::RunsInput),
+            example("fakeroot make", Shows::KeepsInput),
+        ],
+        ..SHELL_BY_DEFAULT
+    },
+    Program {
+        names: &["nsenter", "unshare"],
+        commands: &[
+            CommandWords::Rest { own: 0 },
+            CommandWords::DirectoryFlag(&["-w", "--wd", "--wdns"]),
+        ],
+        runs_input: RunsInput::UnlessOperands {
+            own: 0,
+            flags: ValueFlags { short: "tSGW", long: &["--target", "--setuid", "--setgid"] },
+            but: &[],
+        },
+        examples: &[
+            example("unshare -r", Shows::RunsInput),
+            example("nsenter -t 1 -m", Shows::RunsInput),
+            example("unshare -r ls", Shows::KeepsInput),
+            example("unshare --wd=/ rm -r etc", Shows::Directories(&["/"])),
+        ],
+        ..WRAPPER
+    },
+    Program {
+        names: &["systemd-run"],
+        commands: &[
+            CommandWords::Rest { own: 0 },
+            CommandWords::DirectoryFlag(&["--working-directory"]),
+        ],
+        examples: &[
+            example("systemd-run ls", Shows::Caveat),
+            example("systemd-run --working-directory=/ rm -r etc", Shows::Directories(&["/"])),
+        ],
+        ..WRAPPER
+    },
+    Program {
+        names: &["bwrap"],
+        commands: &[CommandWords::Rest { own: 0 }, CommandWords::DirectoryFlag(&["--chdir"])],
+        examples: &[
+            example("bwrap ls", Shows::Caveat),
+            example("bwrap --chdir / rm -r etc", Shows::Directories(&["/"])),
+        ],
+        ..WRAPPER
+    },
+    Program {
+        names: &["chrt", "gosu", "perf", "su-exec", "taskset", "timeout"],
         examples: &[example("timeout 5 touch x", Shows::Caveat)],
         ..WRAPPER_AFTER_ONE
     },
     Program {
+        names: &["chroot", "setarch"],
+        runs_input: RunsInput::UnlessOperands { own: 1, flags: ValueFlags::NONE, but: &[] },
+        examples: &[
+            example("chroot /mnt ls", Shows::Caveat),
+            example("chroot /mnt", Shows::RunsInput),
+            example("chroot /mnt ls", Shows::KeepsInput),
+        ],
+        ..WRAPPER_AFTER_ONE
+    },
+    Program {
         names: &["doas", "sudo"],
+        commands: &[CommandWords::Rest { own: 0 }, CommandWords::DirectoryFlag(&["-D", "--chdir"])],
+        runs_input: RunsInput::WithFlag {
+            any: &["s", "i", "--shell", "--login"],
+            flags: SUDO_VALUES,
+        },
         facts: &[Fact::LogsIn],
-        examples: &[example("sudo ls", Shows::Caveat)],
+        examples: &[
+            example("sudo ls", Shows::Caveat),
+            example("sudo -u me -s", Shows::RunsInput),
+            example("sudo -s ls", Shows::KeepsInput),
+            example("sudo tee f", Shows::KeepsInput),
+            example("sudo -D / rm -r etc", Shows::Directories(&["/"])),
+        ],
         ..WRAPPER
     },
     Program {
         names: &["su"],
         commands: &[CommandWords::CommandFlag],
+        runs_input: RunsInput::UnlessOperands {
+            own: 1,
+            flags: ValueFlags { short: "cgGsTw", long: &["--command", "--group", "--shell"] },
+            but: &["c", "--command"],
+        },
         facts: &[Fact::LogsIn],
-        examples: &[example("su -c ls", Shows::Caveat)],
+        examples: &[
+            example("su -c ls", Shows::Caveat),
+            example("su - me", Shows::RunsInput),
+            example("su me -c ls", Shows::KeepsInput),
+        ],
         ..RUNS_ANYTHING
     },
     Program {
@@ -190,8 +279,18 @@ pub(super) const ROWS: &[Program] = &[
     },
     Program {
         names: &["env"],
-        commands: &[CommandWords::Rest { own: 0 }, CommandWords::SplitFlag],
-        examples: &[example("env touch x", Shows::Caveat)],
+        commands: &[
+            CommandWords::Rest { own: 0 },
+            CommandWords::SplitFlag,
+            CommandWords::DirectoryFlag(&["-C", "--chdir"]),
+        ],
+        examples: &[
+            example("env touch x", Shows::Caveat),
+            example("env -C / rm -r etc", Shows::Directories(&["/"])),
+            example("sudo env -iC/ A=1 rm -r etc", Shows::Directories(&["/"])),
+            example("env --ch=sub rm x", Shows::Directories(&["sub"])),
+            example("env A=1 make -C sub", Shows::Directories(&[])),
+        ],
         ..RUNS_ANYTHING
     },
     Program {
@@ -207,9 +306,28 @@ pub(super) const ROWS: &[Program] = &[
         ..RUNS_ANYTHING
     },
     Program {
-        names: &["parallel", "xargs"],
+        names: &["xargs"],
         facts: &[Fact::PassesInputOn],
         examples: &[example("xargs touch", Shows::Caveat)],
+        ..WRAPPER
+    },
+    // Without a command, each line of its input is one.
+    Program {
+        names: &["parallel"],
+        runs_input: RunsInput::UnlessOperands {
+            own: 0,
+            flags: ValueFlags {
+                short: "CEILNPSUWadjns",
+                long: &["--jobs", "--arg-file", "--colsep", "--delay", "--joblog", "--timeout"],
+            },
+            but: &[],
+        },
+        facts: &[Fact::PassesInputOn],
+        examples: &[
+            example("parallel touch", Shows::Caveat),
+            example("parallel -j 4", Shows::RunsInput),
+            example("parallel -j 4 gzip", Shows::KeepsInput),
+        ],
         ..WRAPPER
     },
     // Editors and pagers, which start shells.
@@ -218,11 +336,24 @@ pub(super) const ROWS: &[Program] = &[
         examples: &[example("less f", Shows::Caveat)],
         ..RUNS_ANYTHING
     },
-    // Schedulers, debuggers, databases and terminals, which all run what they are given.
+    Program {
+        names: &["at", "batch"],
+        runs_input: RunsInput::UnlessOperands {
+            own: usize::MAX,
+            flags: ValueFlags { short: "fqt", long: &[] },
+            but: &["f", "l", "r", "d", "c", "V"],
+        },
+        examples: &[
+            example("at now", Shows::Caveat),
+            example("at now + 1 minute", Shows::RunsInput),
+            example("at -f job now", Shows::KeepsInput),
+        ],
+        ..RUNS_ANYTHING
+    },
+    // Debuggers, databases and terminals, which all run what they are given.
     Program {
         names: &[
-            "at", "batch", "crontab", "gdb", "lldb", "mariadb", "mongosh", "mysql", "psql",
-            "sqlite3", "tmux",
+            "crontab", "gdb", "lldb", "mariadb", "mongosh", "mysql", "psql", "sqlite3", "tmux",
         ],
         examples: &[example("psql", Shows::Caveat), example("gdb -batch", Shows::Caveat)],
         ..RUNS_ANYTHING

@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use toolcrib_core::command::{
-    CommandRequest, Excerpt, LastCommand, Lines, OnTimeout, Ran, Stream, Task, TaskSpent,
-    TaskStatus,
+    CommandRequest, Excerpt, LastCommand, Lines, OnTimeout, ProgramFile, Ran, Stream, Task,
+    TaskSpent, TaskStatus,
 };
 use toolcrib_core::{Cancel, Commands, ErrorKind, ToolError};
 
 use super::job::{Job, TaskOwner};
 use super::runner::{KILL_GRACE, Lifetime, Sandbox, lock};
 use super::shell;
+use super::view::home_of;
 
 /// The commands of a workspace, as one session and tool use them.
 pub struct SharedSandbox {
@@ -72,6 +73,14 @@ impl Commands for SharedSandbox {
 
     fn reaches_network(&self) -> bool {
         self.sandbox.context.egress.is_some()
+    }
+
+    fn home(&self) -> Option<String> {
+        Some(home_of(&self.sandbox.context.operator).display().to_string())
+    }
+
+    fn find_program(&self, name: &str) -> Option<ProgramFile> {
+        self.sandbox.context.programs().find(name)
     }
 
     fn start(&self, request: &CommandRequest) -> Result<(), ToolError> {

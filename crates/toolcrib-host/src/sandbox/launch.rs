@@ -2,7 +2,7 @@
 //! its plan.
 
 use std::os::fd::AsFd;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use rustix::pipe::{PipeFlags, pipe_with};
 use toolcrib_core::command::CommandRequest;
@@ -17,11 +17,12 @@ use super::egress::Egress;
 use super::guard::Guard;
 use super::mechanism;
 use super::pipes::Pipes;
+use super::program_search::ProgramSearch;
 use super::repositories::Repositories;
 use super::shell;
 use super::spawner::Spawner;
 use super::state_folder::SandboxFolder;
-use super::view::SandboxView;
+use super::view::{SandboxView, home_of};
 use crate::files::root::{Root, real_path};
 use crate::files::workspace::Workspace;
 
@@ -36,6 +37,8 @@ pub(super) struct LaunchContext {
     pub(super) launcher: Mutex<Option<Arc<ReadyLauncher>>>,
     pub(super) repositories: Repositories,
     pub(super) covers: CoverCache,
+    /// Where commands find programs, once somebody asked.
+    pub(super) programs: OnceLock<ProgramSearch>,
 }
 
 /// A running launcher, and what the commands that it starts see.
@@ -53,6 +56,14 @@ pub(super) struct Launched {
 }
 
 impl LaunchContext {
+    /// Returns where commands find programs.
+    pub(super) fn programs(&self) -> &ProgramSearch {
+        self.programs.get_or_init(|| {
+            let roots = self.workspace.roots.iter().map(Root::path);
+            ProgramSearch::new(&self.rules, &self.operator, &home_of(&self.operator), roots)
+        })
+    }
+
     /// Starts a launcher, whether or not the self-test passes with it.
     pub(super) fn prepare(&self) -> Result<ReadyLauncher, ToolError> {
         if self.workspace.has_hidden() {
@@ -76,7 +87,8 @@ impl LaunchContext {
         let roots: Vec<_> =
             self.workspace.roots.iter().map(|root| (root.path(), root.handle())).collect();
         let view =
-            SandboxView::new(&self.rules, &self.operator, &roots, &self.folder).map_err(failed)?;
+            SandboxView::new(&self.rules, &self.operator, &roots, &self.folder, self.programs())
+                .map_err(failed)?;
         let staged = view.staged().map_err(failed)?;
         let setup = Setup { bubblewrap: bubblewrap.display().to_string(), user: view.user, staged };
         let spawner =

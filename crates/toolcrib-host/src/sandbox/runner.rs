@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -84,6 +84,7 @@ impl Sandbox {
                 launcher: Mutex::default(),
                 repositories: Repositories::new(folder.repositories()),
                 covers: CoverCache::default(),
+                programs: OnceLock::new(),
                 folder,
             },
             clock,

@@ -11,17 +11,10 @@ use rustix::fs::{Mode, OFlags};
 
 use super::config::{Operator, Profile, SandboxRules};
 use super::etc_folder::{self, Network};
+use super::program_search::{ProgramSearch, SYSTEM_FOLDERS};
 use super::state_folder::SandboxFolder;
 use toolcrib_inside::wire::{Nested, Staged, User};
 use toolcrib_inside::{Shield, staged_place};
-
-/// Folders of the system that commands can read.
-const SYSTEM_FOLDERS: [&str; 9] =
-    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store"];
-
-/// Folders that programs are searched in, after the operator's own.
-const PATH_FOLDERS: [&str; 6] =
-    ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
 /// The home of commands if the operator has none that could be shown.
 const FALLBACK_HOME: &str = "/home/toolcrib";
@@ -62,16 +55,14 @@ impl SandboxView {
         operator: &Operator,
         roots: &[(&Path, BorrowedFd<'_>)],
         folder: &SandboxFolder,
+        programs: &ProgramSearch,
     ) -> io::Result<Self> {
         let is_root = rustix::process::geteuid().is_root();
         let user = match (is_root, rules.profile) {
             (true, Profile::Strict) => Some(commands_user(roots, rules.user)?),
             _ => None,
         };
-        let home = match &operator.home {
-            Some(home) if home.is_absolute() && home.parent().is_some() => home.clone(),
-            _ => PathBuf::from(FALLBACK_HOME),
-        };
+        let home = home_of(operator);
         let mut view = Self {
             binds: Vec::new(),
             roots: roots.len(),
@@ -95,14 +86,8 @@ impl SandboxView {
         for source in mounted {
             view.add(&source, &source, Access::ReadOnly)?;
         }
-        let mut toolchains = Vec::new();
-        for name in &rules.toolchains {
-            let path = view.home.join(name);
-            // A folder that is missing, or is a link to somewhere else, is not shown.
-            if fs::symlink_metadata(&path).is_ok_and(|meta| !meta.is_symlink()) {
-                view.add(&path, &path, Access::ReadOnly)?;
-                toolchains.push(path);
-            }
+        for path in programs.toolchains() {
+            view.add(path, path, Access::ReadOnly)?;
         }
         for name in &rules.caches {
             let source = folder.caches().join(name.replace('/', "%"));
@@ -110,7 +95,7 @@ impl SandboxView {
             let target = view.home.join(name);
             view.add(&source, &target, Access::Writable)?;
         }
-        view.environment = environment(operator, &view.home, &toolchains);
+        view.environment = environment(operator, &view.home, programs);
         Ok(view)
     }
 
@@ -301,6 +286,14 @@ fn system() -> Vec<String> {
     options.0
 }
 
+/// Returns the home folder of commands: the operator's place, without what is there.
+pub(crate) fn home_of(operator: &Operator) -> PathBuf {
+    match &operator.home {
+        Some(home) if home.is_absolute() && home.parent().is_some() => home.clone(),
+        _ => PathBuf::from(FALLBACK_HOME),
+    }
+}
+
 /// Returns the user that commands run as when Toolcrib is the superuser: the owner of the workspace, if that is
 /// another user, so that no owners need to be mapped; else the user from the settings.
 fn commands_user(roots: &[(&Path, BorrowedFd<'_>)], user: u32) -> io::Result<User> {
@@ -314,22 +307,9 @@ fn commands_user(roots: &[(&Path, BorrowedFd<'_>)], user: u32) -> io::Result<Use
 }
 
 /// Returns the whole environment of a command.
-fn environment(operator: &Operator, home: &Path, toolchains: &[PathBuf]) -> Vec<String> {
-    let mut path: Vec<String> = Vec::new();
-    // The operator's order comes first, as far as commands can see the folders, then the system's.
-    let is_visible = |folder: &Path| {
-        folder.is_absolute()
-            && (toolchains.iter().any(|toolchain| folder.starts_with(toolchain))
-                || SYSTEM_FOLDERS.iter().any(|system| folder.starts_with(system)))
-    };
-    let own = operator.path.split(':').filter(|folder| is_visible(Path::new(folder)));
-    for folder in own.chain(PATH_FOLDERS) {
-        if !path.iter().any(|known| known == folder) {
-            path.push(folder.to_owned());
-        }
-    }
+fn environment(operator: &Operator, home: &Path, programs: &ProgramSearch) -> Vec<String> {
     let mut all = vec![
-        format!("PATH={}", path.join(":")),
+        format!("PATH={}", programs.path()),
         format!("HOME={}", home.display()),
         "USER=toolcrib".to_owned(),
         "LOGNAME=toolcrib".to_owned(),

@@ -1,11 +1,14 @@
 //! The approval queue: a question can be answered at the prompt or from another process, by whoever is first.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::SignedDuration;
 use toolcrib_core::Clock;
-use toolcrib_core::approval::{ApprovalAnswer, ApprovalQuestion, ApprovalStore, PendingApproval};
+use toolcrib_core::approval::{
+    ApprovalAnswer, ApprovalQuestion, ApprovalStatus, ApprovalStore, PendingApproval,
+};
 use toolcrib_core::policy::Answer;
 
 use crate::approver::{AnswerFuture, Approver};
@@ -14,6 +17,9 @@ use crate::call::review::ConfirmationSource;
 
 /// How often the store is asked whether someone else has answered.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
+
+/// How many parked calls are remembered before those that were answered are forgotten.
+const MOST_PARKED: usize = 256;
 
 /// A prompt that can be taken away because someone else answered.
 pub trait Prompt: Approver {
@@ -37,7 +43,13 @@ pub struct ApprovalQueue {
     pub process: String,
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
+    /// The calls that this process has parked.
+    pub parked: ParkedQuestions,
 }
+
+/// The parked calls that nobody has answered yet, by session and digest. An equal call joins the question of the first.
+#[derive(Default)]
+pub struct ParkedQuestions(Mutex<HashMap<(String, String), PendingApproval>>);
 
 /// What becomes of a call that nobody can be asked about now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,13 +86,11 @@ impl Approver for ApprovalQueue {
                 (None, Unattended::Refuse) => return Answer::Nobody,
             };
             let pending = self.pending(question, time);
+            let Some(prompt) = &self.prompt else { return self.park(pending) };
             // A question that cannot be put into the store can still be asked here.
-            let is_stored = self.store.add(&pending).is_ok();
-            match &self.prompt {
-                None if is_stored => Answer::Parked(pending.id),
-                None => Answer::Nobody,
-                Some(prompt) if !is_stored => prompt.ask(question).await,
-                Some(prompt) => tokio::select! {
+            match self.store.add(&pending) {
+                Err(_) => prompt.ask(question).await,
+                Ok(()) => tokio::select! {
                     answer = prompt.ask(question) => self.store_answer(&pending.id, answer),
                     answer = self.answer_from_elsewhere(&pending.id) => {
                         prompt.dismiss();
@@ -93,6 +103,29 @@ impl Approver for ApprovalQueue {
 }
 
 impl ApprovalQueue {
+    /// Parks a call. If the session has parked an equal one that nobody has answered yet, that one's answer is for
+    /// both: a hundred equal calls are one question.
+    fn park(&self, pending: PendingApproval) -> Answer {
+        let key = (pending.requester.clone(), pending.digest.clone());
+        let waits = |it: &PendingApproval| {
+            self.store.status(it, pending.created_at).is_ok_and(|it| it == ApprovalStatus::Pending)
+        };
+        // Held while the question is stored, so that two equal calls do not both ask.
+        let mut parked = self.parked.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(first) = parked.get(&key).filter(|first| waits(first)) {
+            return Answer::Parked(first.id.clone());
+        }
+        if self.store.add(&pending).is_err() {
+            return Answer::Nobody;
+        }
+        if parked.len() >= MOST_PARKED {
+            parked.retain(|_, it| waits(it));
+        }
+        let id = pending.id.clone();
+        parked.insert(key, pending);
+        Answer::Parked(id)
+    }
+
     /// Stores an answer. If someone else was faster, theirs counts.
     fn store_answer(&self, id: &str, answer: Answer) -> Answer {
         let (is_approved, by, words) = match &answer {

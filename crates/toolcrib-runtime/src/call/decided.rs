@@ -101,7 +101,7 @@ impl Decided {
 
     /// Turns an answer into a permitted call or a refusal.
     pub(crate) fn answer(self, answer: &Answer) -> Result<Permitted, ToolError> {
-        let Self { scope, decision, .. } = &self;
+        let Self { scope, proposal, decision, .. } = &self;
         let (verdict, by) = match answer {
             Answer::Yes(who) | Answer::Always(who, _) => ("allow", Some(who.as_str())),
             Answer::No(who, _) => ("deny", Some(who.as_str())),
@@ -109,7 +109,7 @@ impl Decided {
         };
         scope.record_decided(verdict, &decision.rule, by)?;
         if let Answer::Always(who, wish) = answer {
-            scope.judge.grant(&scope.tool, who, wish, &scope.ctx).map_err(|err| {
+            scope.judge.grant(&scope.tool, who, wish, proposal, &scope.ctx).map_err(|err| {
                 ToolError::new(ErrorKind::Unrecorded, format!("the grant cannot be stored: {err}"))
                     .hint("check the state folder, and repeat the call")
             })?;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use toolcrib_core::command_reading::{Reading, Step, Unproven, UnprovenKind};
 use toolcrib_core::policy::without_detours;
-use toolcrib_core::program::{PrintsTo, path_words};
+use toolcrib_core::program::{PrintsTo, path_words, wrapper_directories};
 
 use super::path_cache::PathCache;
 
@@ -78,14 +78,16 @@ impl Candidates {
     }
 }
 
-/// Returns the directories that parts of a command could run in: where it starts, where each `cd` leads from there,
-/// and where all of them lead one after the other.
+/// Returns the directories that parts of a command could run in: where it starts, where each `cd` or wrapper such as
+/// `env -C` leads from there, and where all `cd`s lead one after the other.
 pub(crate) fn directories(reading: &Reading, from: &str) -> Vec<String> {
     let mut all = vec![from.to_owned()];
     let moves = reading.found.iter().filter(|words| {
         matches!(words.first().map(String::as_str), Some("cd" | "pushd" | "chdir"))
     });
     let moves = moves.take(MOST_DIRECTORIES);
+    let wrapped = reading.found.iter().flat_map(|words| wrapper_directories(words));
+    all.extend(wrapped.take(MOST_DIRECTORIES).map(|(_, target)| below(from, target)));
     let mut here = from.to_owned();
     for target in moves.filter_map(|words| words[1..].iter().find(|word| !word.starts_with('-'))) {
         here = below(&here, target);

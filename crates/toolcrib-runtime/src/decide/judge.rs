@@ -1,5 +1,6 @@
 //! The judge: asks policy about what a call proposes to do, within the limits of its session.
 
+use std::cell::LazyCell;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -16,6 +17,7 @@ use super::command_paths::{
     PathRules, distrust_moving_paths, distrust_unknown_writers, mentioned_paths, resolve_redirects,
 };
 use super::confirm::{ConfirmationWeight, Confirmations};
+use super::granted_programs::has_same_programs;
 use super::limits::SessionLimits;
 use super::proposal::Proposal;
 use super::quota::{Charge, Quota, UserQuota};
@@ -103,7 +105,7 @@ impl Judge {
 
     /// Reads what a plan proposes, its command included.
     pub(crate) fn propose(&self, plan: Plan, ctx: &Ctx) -> Proposal {
-        Proposal::new(plan, &*self.shell, &ctx.files)
+        Proposal::new(plan, &*self.shell, ctx)
     }
 
     /// Decides about a call by quarantine, policy, grants and taint.
@@ -233,6 +235,7 @@ impl Judge {
         tool: &ToolName,
         by: &str,
         wish: &Wish,
+        proposal: &Proposal,
         ctx: &Ctx,
     ) -> Result<(), GrantError> {
         let now = ctx.clock.now();
@@ -250,6 +253,7 @@ impl Judge {
             scope: wish.scope.clone(),
             covers: wish.covers.clone(),
             by: by.to_owned(),
+            programs: Some(proposal.programs(ctx)),
         };
         self.grants.add(grant)
     }
@@ -270,6 +274,7 @@ impl Judge {
         let (now, root) = (ctx.clock.now(), proposal.paths.root());
         // Grants that cannot be read grant nothing.
         let grants = self.grants.current().unwrap_or_default();
+        let programs = LazyCell::new(|| proposal.programs(ctx));
         let is_same = |grant: &&Grant| match &grant.covers {
             Covers::Call { args, links } => {
                 *args == facts.canonical() && *links == proposal.links()
@@ -278,6 +283,8 @@ impl Judge {
         };
         let grants = grants.iter().filter(|grant| grant.holds(now, facts.session, &root));
         let grants = grants.filter(|grant| grant.tool_name == *facts.tool).filter(is_same);
+        let grants =
+            grants.filter(|grant| grant.programs.is_none() || has_same_programs(grant, &programs));
         grants.filter_map(Grant::rule).collect()
     }
 

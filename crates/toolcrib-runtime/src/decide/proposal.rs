@@ -1,12 +1,16 @@
 //! What a call proposes to do: the tool's plan, its command parsed once, and its paths resolved once.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use toolcrib_core::command::Shell;
 use toolcrib_core::command_reading::{ReadShell, Reading, Unproven, UnprovenKind};
-use toolcrib_core::{Files, Plan, ToolError};
+use toolcrib_core::policy::grant::GrantedProgram;
+use toolcrib_core::program::{base_name, file_effects};
+use toolcrib_core::{Ctx, Plan, ToolError};
 
 use super::command_paths::{Candidates, below, directories, words_of};
+use super::git_programs::git_doubt;
+use super::granted_programs::{distrust_changeable_programs, programs_of};
 use super::path_cache::PathCache;
 
 /// The plan of a call, and everything about it that is worth finding out only once.
@@ -25,14 +29,18 @@ pub(crate) struct Proposal {
 
 impl Proposal {
     /// Reads the command of a plan.
-    pub(crate) fn new(plan: Plan, shell: &dyn ReadShell, files: &Arc<dyn Files>) -> Self {
-        let reading = read_command(&plan, shell);
+    pub(crate) fn new(plan: Plan, shell: &dyn ReadShell, ctx: &Ctx) -> Self {
+        let mut reading = read_command(&plan, shell);
+        if let Some(reading) = &mut reading {
+            distrust_changeable_programs(reading, ctx);
+            doubt_git(reading, ctx);
+        }
         let from = plan.command.as_ref().and_then(|command| command.directory.as_deref());
         let directories = match &reading {
             Some(reading) => directories(reading, from.unwrap_or(".")),
             None => Vec::new(),
         };
-        let paths = PathCache::new(files);
+        let paths = PathCache::new(&ctx.files);
         Self {
             plan,
             reading,
@@ -89,6 +97,12 @@ impl Proposal {
         resolved.filter(|(end, _)| end.has_links).map(|(end, path)| (path, end.path)).collect()
     }
 
+    /// Returns the programs of the command that are no programs of the system, as they are now.
+    pub(crate) fn programs(&self, ctx: &Ctx) -> Vec<GrantedProgram> {
+        let reading = self.reading.as_ref();
+        reading.map_or_else(Vec::new, |it| programs_of(it, self.start_directory(), ctx))
+    }
+
     /// Returns what an answer about this call does not pin down, each in a sentence.
     pub(crate) fn unpinned_words(&self) -> Vec<String> {
         /// The most words that are listed.
@@ -128,4 +142,28 @@ fn read_command(plan: &Plan, shell: &dyn ReadShell) -> Option<Reading> {
         }
         Shell::PowerShell | Shell::Program(_) => Reading::unread("this shell's language"),
     })
+}
+
+/// The names of files and folders that git reads its settings from.
+const GIT_SETTINGS_NAMES: [&str; 6] =
+    [".git", ".gitconfig", "commondir", "config", "config.worktree", "index"];
+
+/// Notes why git may run a program although its words say that it only reads. Only a proven command with `git` in it
+/// costs anything.
+fn doubt_git(reading: &mut Reading, ctx: &Ctx) {
+    let Ok(proven) = &mut reading.proven else { return };
+    let is_git = |words: &[String]| words.first().is_some_and(|name| name == "git");
+    let Some(first) = proven.steps.iter().position(|step| is_git(&step.words)) else { return };
+    let is_setting = |path: &String| GIT_SETTINGS_NAMES.contains(&base_name(path));
+    let mut writes = proven.writes.iter().chain(&reading.writes).chain(&reading.removes);
+    let changes =
+        proven.steps[..first].iter().any(|step| file_effects(&step.words).retargets_paths);
+    let doubt = if changes || writes.any(is_setting) {
+        Some("a part of the command can change what git reads its settings from".to_owned())
+    } else {
+        git_doubt(&*ctx.files, ctx.commands.home().as_deref()).map(|doubt| doubt.0)
+    };
+    for step in proven.steps.iter_mut().filter(|step| is_git(&step.words)) {
+        step.doubt.clone_from(&doubt);
+    }
 }

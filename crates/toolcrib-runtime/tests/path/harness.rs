@@ -242,6 +242,12 @@ impl Commands for Nowhere {
         false
     }
 
+    fn home(&self) -> Option<String> {
+        None
+    }
+    fn find_program(&self, _: &str) -> Option<command::ProgramFile> {
+        None
+    }
     fn start(&self, _: &CommandRequest) -> Result<(), ToolError> {
         unreachable!()
     }

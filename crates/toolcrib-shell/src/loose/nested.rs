@@ -90,8 +90,8 @@ impl<P: Fn(&str) -> Option<Tree>> CommandFinder<'_, P> {
                     self.search_text(inner, depth + 1);
                 }
             }
-            // `add_wrapped` reads it, flag by flag.
-            CommandWords::SplitFlag => {}
+            // `add_wrapped` reads the one, flag by flag, and `add_moved` the other.
+            CommandWords::SplitFlag | CommandWords::DirectoryFlag(_) => {}
             CommandWords::Joined => {
                 self.search_text(&rest.join(" "), depth + 1);
                 self.search_text(&rest.get(1..).unwrap_or_default().join(" "), depth + 1);

@@ -42,6 +42,8 @@ fn what_a_program_writes_beside_redirections_is_found() {
         ("echo x > /proc/self/fd/../root/etc/passwd", "/proc/self/fd/../root/etc/passwd"),
         ("cd app && cd app && touch f", "app/app/f"),
         ("cd locked && echo x > f", "locked/f"),
+        ("env -C locked touch f", "locked/f"),
+        ("cd a && env --chdir=locked rm f", "a/locked/f"),
     ] {
         let Reading { mut writes, removes, .. } = read(text);
         writes.extend(removes);

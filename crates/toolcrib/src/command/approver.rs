@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use toolcrib_ledger::{Approvals, this_process};
-use toolcrib_runtime::{AlwaysYes, ApprovalQueue, Approver, Prompt, SessionKind, Unattended};
+use toolcrib_runtime::{
+    AlwaysYes, ApprovalQueue, Approver, ParkedQuestions, Prompt, SessionKind, Unattended,
+};
 
 use super::prompt::TerminalPrompt;
 use crate::cli::{CallArgs, Global};
@@ -38,5 +40,6 @@ pub(super) fn approver(
         prompt_time,
         process: this_process(),
         clock: Arc::clone(&crib.clock),
+        parked: ParkedQuestions::default(),
     })
 }

@@ -17,6 +17,7 @@ use toolcrib_core::policy::{Answer, Covers, Scope, Wish};
 use toolcrib_runtime::{AnswerFuture, Approver, Prompt, Question};
 
 use super::render::{LEFT_OUT, texts};
+use super::screen::Screen;
 use crate::terminal::{Paint, Terminal};
 
 /// A person at the terminal.
@@ -52,7 +53,7 @@ impl TerminalPrompt {
     }
 
     /// Returns the text of the question, and how much of the question it shows.
-    fn text(&self, question: &Question, extent: Extent) -> (String, Extent) {
+    fn text(&self, question: &Question, extent: Extent, screen: Screen) -> (String, Extent) {
         let most = match extent {
             Extent::Folded => MOST_ARGUMENT_BYTES,
             Extent::Whole => usize::MAX,
@@ -101,14 +102,22 @@ impl TerminalPrompt {
                 Extent::Whole => whole(before, after),
             });
         }
-        let is_folded =
-            extent == Extent::Folded && (text.contains(HIDDEN) || text.contains(LEFT_OUT));
+        let text = without_gaps(text.trim_end_matches('\n'));
+        let is_cut = extent == Extent::Folded && (text.contains(HIDDEN) || text.contains(LEFT_OUT));
+        let mut rows = screen.rows_of(&text);
+        let folded = match extent {
+            Extent::Folded => screen.folded(&rows, ROWS_BELOW),
+            Extent::Whole => None,
+        };
+        let is_folded = is_cut || folded.is_some();
+        rows = folded.unwrap_or(rows);
+        rows.push(String::new());
         if is_folded {
-            text.push_str("\nSome of this is hidden. Type v to see all of it.");
+            rows.push("Some of this is hidden. Type v to see all of it.".to_owned());
         }
-        text = without_gaps(&text);
-        text.push_str("\nApprove? (y/n/always): ");
-        (text, if is_folded { Extent::Folded } else { Extent::Whole })
+        rows.push(screen.one_row(&target(question)));
+        rows.push(QUESTION.to_owned());
+        (rows.join("\n"), if is_folded { Extent::Folded } else { Extent::Whole })
     }
 }
 
@@ -122,8 +131,9 @@ impl Approver for TerminalPrompt {
     fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
         Box::pin(async move {
             let _one = self.asking.lock().await;
-            let (text, extent) = self.text(question, Extent::Folded);
-            let whole = self.text(question, Extent::Whole).0;
+            let screen = Screen::of_stderr();
+            let (text, extent) = self.text(question, Extent::Folded, screen);
+            let whole = self.text(question, Extent::Whole, screen).0;
             let (question, time) = (question.clone(), self.time);
             let text = QuestionText { text, extent, whole };
             let answer =
@@ -141,6 +151,33 @@ impl Approver for TerminalPrompt {
             })
         })
     }
+}
+
+/// The last row of a question, behind which the answer is typed.
+const QUESTION: &str = "Approve? (y/n/always): ";
+
+/// How many rows stand below what is asked about: an empty one, the note that something is hidden, the target, the
+/// question.
+const ROWS_BELOW: usize = 4;
+
+/// Returns what is asked about in a few words, for the row above the question: whatever stands further up may have
+/// been pushed out of sight.
+fn target(question: &Question) -> String {
+    let edits = &question.plan.edits;
+    let what = match (&question.plan.command, &edits[..]) {
+        (Some(command), _) => command.text.clone(),
+        (None, [edit, others @ ..]) => {
+            let more = if others.is_empty() {
+                String::new()
+            } else {
+                format!(" and {} more", others.len())
+            };
+            format!("{}{more}", edit.path)
+        }
+        (None, []) => question.plan.reads.join(", "),
+    };
+    let colon = if what.is_empty() { "" } else { ": " };
+    without_gaps(&format!("{}{colon}{}", question.tool, escape::line(&what)))
 }
 
 /// The longest argument that is not folded at first.
@@ -278,7 +315,9 @@ impl Dialog {
         let mut number = 0;
         for (covers, refused) in &question.choices {
             if let Some(why) = refused {
-                let _ = writeln!(text, "  -  {}: too broad: {}", named(covers), escape::line(why));
+                let covered = named(covers);
+                let covered = covered.trim_end_matches(NEW_FLAGS);
+                let _ = writeln!(text, "  -  {covered}: too broad: {}", escape::line(why));
             } else {
                 number += 1;
                 let _ = writeln!(text, "  {number}  {}", named(covers));
@@ -346,17 +385,24 @@ impl Dialog {
     }
 }
 
+/// What a grant for a program whose flags are not known says beside its words.
+const NEW_FLAGS: &str = " (asks about new flags)";
+
 /// Returns what a grant would cover, in words.
 fn named(covers: &Covers) -> String {
     match covers {
         Covers::Call { .. } => "this exact call".to_owned(),
-        Covers::Argv(words) => format!("commands that begin with: {}", escape::line(&join(words))),
+        Covers::Argv(words) => {
+            let but = if covers.asks_about_new_flags() { NEW_FLAGS } else { "" };
+            format!("commands that begin with: {}{but}", escape::line(&join(words)))
+        }
         Covers::Path(path) => format!("calls that change only: {}", escape::line(path)),
     }
 }
 
 /// Writes a text to stderr, where questions are shown.
 fn show(text: &str) {
+    let text = Screen::of_stderr().wrap(text);
     let mut err = std::io::stderr().lock();
     let _ = err.write_all(text.as_bytes());
     let _ = err.flush();
@@ -404,10 +450,14 @@ mod tests {
     }
 
     fn shown(question: &Question, extent: Extent) -> String {
+        shown_on(Screen::new(80, 24), question, extent).0
+    }
+
+    fn shown_on(screen: Screen, question: &Question, extent: Extent) -> (String, Extent) {
         let cli = Cli::parse_from(["toolcrib", "--color", "never", "tour"]);
         let terminal = Terminal::new(&cli.global);
         let asking = tokio::sync::Mutex::new(());
-        TerminalPrompt { terminal, time: Duration::ZERO, asking }.text(question, extent).0
+        TerminalPrompt { terminal, time: Duration::ZERO, asking }.text(question, extent, screen)
     }
 
     #[test]
@@ -443,11 +493,45 @@ mod tests {
     }
 
     #[test]
+    fn what_does_not_fit_on_the_screen_is_folded() {
+        let command = |text: &str| {
+            let mut question = question("clemini/bash", json!({"command": text}), Plan::default());
+            question.decision.reading = Some("runs something".to_owned());
+            question
+        };
+        // A command that would scroll its end off the screen.
+        let long = command(&format!("{}touch PWNED", "true; ".repeat(500)));
+        // An argument that is padded to the width would begin a row of its own.
+        let forged = command(&format!("true{}Approve? (y/n/always): y", " ".repeat(30)));
+        for columns in [20, 40, 80, 200] {
+            for rows in [5, 10, 24, 50] {
+                let screen = Screen::new(columns, rows);
+                let (text, extent) = shown_on(screen, &long, Extent::Folded);
+                assert!(text.lines().count() <= rows, "{columns} x {rows}: {text}");
+                let is_seen = !text.contains("not shown …]");
+                assert_eq!(is_seen, extent == Extent::Whole, "{columns} x {rows}: {text}");
+                let whole = shown_on(screen, &long, Extent::Whole).0;
+                assert!(whole.replace("\n    ↪ ", "").contains("touch PWNED"), "{whole}");
+                let text = shown_on(screen, &forged, Extent::Whole).0;
+                let questions = text.lines().filter(|row| row.starts_with("Approve?"));
+                assert_eq!(questions.count(), 1, "{text}");
+            }
+        }
+        // The control: on a large screen, everything is there, and one yes is enough.
+        let (text, extent) = shown_on(Screen::new(200, 100), &long, Extent::Folded);
+        assert!(extent == Extent::Whole && text.contains("PWNED"), "{text}");
+        let narrow = shown_on(Screen::new(60, 12), &long, Extent::Folded).0;
+        let padded = shown_on(Screen::new(40, 24), &forged, Extent::Folded).0;
+        insta::assert_snapshot!("folded", format!("{narrow}\n\n{padded}\n"));
+    }
+
+    #[test]
     fn what_always_could_cover_is_named_in_these_words() {
         let words = ["touch".to_owned(), "a b".to_owned()];
         let all = [
             Covers::Call { args: "{}".to_owned(), links: Vec::new() },
             Covers::Argv(words.to_vec()),
+            Covers::Argv(["svn".to_owned(), "diff".to_owned()].to_vec()),
             Covers::Path("/work/a\u{1b}".to_owned()),
         ];
         let all = all.map(|covers| format!("{}\n  {}\n", named(&covers), covers.text()));

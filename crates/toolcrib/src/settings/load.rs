@@ -91,7 +91,7 @@ impl Settings {
     /// too many programs can set a variable.
     fn apply_environment(&mut self, assignments: Vec<Assignment>) {
         for Assignment { setting, value, origin } in assignments {
-            let held = &self.values[setting.position].0;
+            let held = &self.values[setting.position];
             let value = if TIGHTEN_ONLY.iter().any(|it| setting.name.starts_with(it)) {
                 tightened(setting, held, value).map_err(|_| {
                     "the environment can only tighten this setting; use a settings file or `-c`"
@@ -120,7 +120,7 @@ impl Settings {
         let Some(bytes) = bytes.map_err(|err| refuse(err.to_string()))? else { return Ok(()) };
         let text = String::from_utf8(bytes).map_err(|_| refuse("not UTF-8".to_owned()))?;
         for Assignment { setting, value, origin } in parse(&text, &path)? {
-            match tightened(setting, &self.values[setting.position].0, value) {
+            match tightened(setting, &self.values[setting.position], value) {
                 Ok(value) => self.values[setting.position] = (value, origin),
                 Err(why) => self.warnings.push(format!(
                     "`{}` in `{}` is ignored: {why}",
@@ -141,6 +141,11 @@ impl Settings {
     /// everybody else reads a setting by its key.
     pub fn named(&self, name: &str) -> Option<&Value> {
         self.all().find(|(setting, ..)| setting.name == name).map(|(_, value, _)| value)
+    }
+
+    /// Whether somebody set a setting.
+    pub fn is_set<T>(&self, key: SettingKey<T>) -> bool {
+        self.values[key.setting.position].1 != Origin::Default
     }
 
     /// Returns the value of a setting.

@@ -110,6 +110,8 @@ pub enum Project {
 pub enum EmptyList {
     /// Everything, so that an empty list is the widest.
     Everything,
+    /// Everything if nobody set the list, and nothing if somebody set it to be empty.
+    EverythingUntilSet,
     /// Nothing, so that an empty list is the narrowest.
     Nothing,
 }

@@ -102,8 +102,9 @@ settings_table! {
     POLICY_APPROVAL_SECONDS: Duration = seconds("policy.approval_seconds", 120, (1, 86_400))
         .project(Smaller);
 
-    /// The catalogues (`wink`) and tools (`clemini/edit`) on offer. An empty list offers all.
-    TOOLSET: Vec<String> = names("toolset", &[]).project(Subset(EmptyList::Everything));
+    /// The catalogues (`wink`) and tools (`clemini/edit`) on offer. Unless it is set, all are. An
+    /// empty list offers none.
+    TOOLSET: Vec<String> = names("toolset", &[]).project(Subset(EmptyList::EverythingUntilSet));
 
     /// Directories beside the workspace that file tools may reach by absolute path.
     ROOTS: Vec<String> = names("roots", &[]);

@@ -3,12 +3,13 @@
 use toml::Value;
 use toolcrib_core::ToolName;
 
+use super::layer::Origin;
 use super::setting::{EmptyList, Project, Setting, SettingKind};
 
 /// Returns the value that a project's request leads to, or why the request is ignored.
 pub(super) fn tightened(
     setting: &Setting,
-    current: &Value,
+    (current, origin): &(Value, Origin),
     requested: Value,
 ) -> Result<Value, &'static str> {
     let loosens = Err("a project can only tighten this setting");
@@ -42,6 +43,9 @@ pub(super) fn tightened(
                     let is_narrower = !wanted.is_empty()
                         && (held.is_empty() || wanted.iter().all(|item| is_within(item, held)));
                     is_narrower || wanted == held
+                }
+                EmptyList::EverythingUntilSet => {
+                    *origin == Origin::Default || wanted.iter().all(|item| is_within(item, held))
                 }
                 EmptyList::Nothing => wanted.iter().all(|item| held.contains(item)),
             };
@@ -77,7 +81,8 @@ mod tests {
             table.remove("it").unwrap()
         };
         let setting = settings().find(|setting| setting.name == name).unwrap();
-        let got = tightened(setting, &value(current), value(requested)).ok();
+        let held = (value(current), Origin::Flag("-c".to_owned()));
+        let got = tightened(setting, &held, value(requested)).ok();
         assert_eq!(got, expect.map(value), "{name}: {current} to {requested}");
     }
 
@@ -88,10 +93,16 @@ mod tests {
         check("mode", "'strict'", "'standard'", None);
         check("limits.deadline_ms", "1000", "500", Some("500"));
         check("limits.deadline_ms", "1000", "2000", None);
-        check("toolset", "[]", "['wink']", Some("['wink']"));
+        // A list that somebody set to nothing has nothing to offer. One that nobody set offers all.
+        check("toolset", "[]", "['wink']", None);
+        let toolset = settings().find(|setting| setting.name == "toolset").unwrap();
+        let unset = (toolset.default.value(), Origin::Default);
+        for wanted in [Value::Array(vec!["wink".into()]), Value::Array(Vec::new())] {
+            assert_eq!(tightened(toolset, &unset, wanted.clone()), Ok(wanted));
+        }
         check("toolset", "['wink']", "['wink/read_file']", Some("['wink/read_file']"));
         check("toolset", "['wink']", "['clemini']", None);
-        check("toolset", "['wink']", "[]", None);
+        check("toolset", "['wink']", "[]", Some("[]"));
         check("sandbox.egress", "['a.example']", "[]", Some("[]"));
         check("sandbox.egress", "[]", "['a.example']", None);
         check("roots", "[]", "['/']", None);

@@ -10,11 +10,10 @@ use crate::settings::{SettingKey, Settings, table};
 
 /// Returns the tools that the settings offer, within the limits that the settings give.
 pub fn toolset(settings: &Settings) -> Result<Toolset, CliError> {
-    let choices = settings.get(table::TOOLSET);
-    let mut toolset = if choices.is_empty() {
-        Toolset::everything(CATALOGUES)
+    let mut toolset = if settings.is_set(table::TOOLSET) {
+        Toolset::choose(CATALOGUES, &settings.get(table::TOOLSET))?
     } else {
-        Toolset::choose(CATALOGUES, &choices)?
+        Toolset::everything(CATALOGUES)
     };
     toolset.adjust(|offer| catalogue::narrow(settings, offer));
     Ok(toolset)

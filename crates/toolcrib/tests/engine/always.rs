@@ -1,7 +1,7 @@
 //! "Always": what is offered, what a grant covers, and that it holds.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
@@ -57,6 +57,7 @@ fn grant(crib: &Opened, tool: &str, covers: &Covers) {
         scope: Scope::Project(root),
         covers: covers.clone(),
         by: "a person".to_owned(),
+        programs: None,
     };
     GrantFile::new(&crib.crib.state).add(grant).unwrap();
 }
@@ -217,4 +218,107 @@ fn always_stores_the_grant_that_the_next_call_runs_by() {
     assert_eq!(write(), "approval_required", "revoked");
     let given = |line: &Value| line["act"] == "grant" && line["event"] == "given";
     assert!(scratch.record().iter().any(given));
+}
+
+#[test]
+fn always_asks_again_about_new_flags_of_unknown_programs() {
+    let scratch = Scratch::new();
+    let crib = scratch.open();
+    for (command, asks) in [("svn diff", true), ("cargo build", false)] {
+        let choices = command_choices(&crib, command);
+        assert!(offers(&choices, command), "{command}: {choices:?}");
+        let covers = &choices[1].0;
+        assert_eq!(covers.asks_about_new_flags(), asks, "{command}");
+        assert_eq!(covers.text().contains("without new flags"), asks, "{command}");
+        grant(&crib, "clemini/bash", covers);
+    }
+    for (command, decision) in [
+        ("svn diff", "allow"),
+        ("svn diff src/a.c", "allow"),
+        ("svn diff --diff-cmd=./evil", "ask"),
+        ("svn diff A=b", "ask"),
+        ("svn diff @args", "ask"),
+        // Toolcrib knows which flags of this one matter.
+        ("cargo build --release", "allow"),
+        ("cargo build --config a=b", "ask"),
+    ] {
+        assert_eq!(crib.decide_command(command), decision, "{command}");
+    }
+}
+
+/// A setting with which no command can start, because a test of the engine starts no process.
+const NO_SANDBOX: &str = "sandbox.bubblewrap=/nowhere/bwrap";
+
+/// Says "always" to a command, for the choice with this number.
+fn say_always(crib: &Opened, command: &str, choice: usize) {
+    crib.ask("clemini/bash", json!({"command": command}), move |question| {
+        let covers = question.choices[choice].0.clone();
+        let scope = Scope::Project(question.root.clone());
+        Answer::Always("a person".to_owned(), Wish { covers, scope, minutes: None })
+    });
+}
+
+#[test]
+fn a_grant_is_for_the_program_that_it_was_given_for() {
+    for choice in [0, 1] {
+        let scratch = Scratch::new();
+        scratch.put("run.sh", "#!/bin/sh\ntrue\n");
+        scratch.set_mode("run.sh", 0o755);
+        let crib = scratch.open_with(&[NO_SANDBOX]);
+        say_always(&crib, "./run.sh all", choice);
+        assert_eq!(crib.decide_command("./run.sh all"), "allow", "the control");
+        scratch.put("run.sh", "#!/bin/sh\ntouch made\n");
+        assert_eq!(crib.decide_command("./run.sh all"), "ask");
+        scratch.put("run.sh", "#!/bin/sh\ntrue\n");
+        assert_eq!(crib.decide_command("./run.sh all"), "allow");
+        fs::remove_file(scratch.work().join("run.sh")).unwrap();
+        symlink("/bin/true", scratch.work().join("run.sh")).unwrap();
+        scratch.put("other.sh", "#!/bin/sh\n");
+        assert_eq!(crib.decide_command("./other.sh all"), "ask");
+    }
+}
+
+#[test]
+fn a_grant_ends_when_another_program_is_found_first() {
+    let mut scratch = Scratch::new();
+    scratch.put_at("home/.local/bin/", "");
+    let path = format!("{}:/usr/bin:/bin", scratch.path("home/.local/bin").display());
+    scratch.environment.insert("PATH".to_owned(), path.into());
+    let open = || scratch.open_with(&[NO_SANDBOX]);
+    say_always(&open(), "touch a", 1);
+    assert_eq!(open().decide_command("touch a b"), "allow", "the control");
+    let own = scratch.path("home/.local/bin/touch");
+    fs::write(&own, "#!/bin/sh\n").unwrap();
+    fs::set_permissions(&own, fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(open().decide_command("touch a b"), "ask");
+    fs::remove_file(&own).unwrap();
+    assert_eq!(open().decide_command("touch a b"), "allow");
+}
+
+#[test]
+fn a_program_that_commands_can_change_is_never_harmless() {
+    let scratch = Scratch::new();
+    scratch.put("evil", "#!/bin/sh\n");
+    scratch.set_mode("evil", 0o755);
+    scratch.put_at("home/.local/bin/", "");
+    let path = format!("{}:/usr/bin:/bin", scratch.path("home/.local/bin").display());
+    let open = || scratch.open_where(&[("PATH", &path)]);
+    assert_eq!(open().decide_command("ls -la"), "allow", "the control");
+    symlink(scratch.work().join("evil"), scratch.path("home/.local/bin/ls")).unwrap();
+    assert_eq!(open().decide_command("ls -la"), "ask");
+    assert_eq!(open().decide_command("cat a"), "allow");
+    scratch.put_rules("[[rule]]\nargv = [\"ls\"]\neffect = \"allow\"\n");
+    assert_eq!(open().decide_command("ls -la"), "ask", "an allow rule does not know it either");
+}
+
+#[test]
+fn a_grant_from_before_programs_were_stored_can_be_read() {
+    let covers = Covers::Argv(vec!["touch".to_owned(), "a".to_owned()]);
+    let scratch = Scratch::new();
+    let crib = scratch.open();
+    grant(&crib, "clemini/bash", &covers);
+    let stored = GrantFile::new(&crib.crib.state).all().unwrap();
+    assert_eq!(stored[0].programs, None);
+    assert!(!serde_json::to_string(&stored).unwrap().contains("programs"));
+    assert_eq!(crib.decide_command("touch a"), "allow");
 }

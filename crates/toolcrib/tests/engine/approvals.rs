@@ -205,3 +205,39 @@ fn an_agent_confirms_only_what_it_was_told_to() {
     assert!(reply["error"].as_str().unwrap().contains("needs a person's approval"), "{reply}");
     assert!(scratch.work().join("target/x").exists());
 }
+
+#[test]
+fn equal_calls_of_a_session_are_one_question() {
+    let scratch = Scratch::new();
+    let crib = scratch.open();
+    let runtime = parking(&crib, SessionKind::ManyCalls, 3600);
+    let write = |crib: &Opened, runtime: &Runtime, content: &str| {
+        let args = json!({"file_path": "log", "content": content});
+        let parked = crib.call_in(runtime, "clemini/write_file", args);
+        assert_eq!(parked.kind(), "approval_required", "{}", parked.text());
+        let (_, rest) = parked.text().split_once("approval as ").unwrap();
+        rest.chars().take_while(char::is_ascii_alphanumeric).collect::<String>()
+    };
+    let waiting = || {
+        let store = Approvals::new(&crib.crib.state);
+        let all = store.all().unwrap();
+        let now = jiff::Timestamp::now();
+        all.iter().filter(|it| store.status(it, now).unwrap() == ApprovalStatus::Pending).count()
+    };
+    let first = write(&crib, &runtime, "one");
+    for _ in 0..5 {
+        assert_eq!(write(&crib, &runtime, "one"), first);
+    }
+    assert_eq!(waiting(), 1);
+    // Another call is another question, and so is the same one from another session.
+    assert_ne!(write(&crib, &runtime, "two"), first);
+    let other = scratch.open();
+    let theirs = parking(&other, SessionKind::ManyCalls, 3600);
+    assert_ne!(write(&other, &theirs, "one"), first);
+    assert_eq!(waiting(), 3);
+    // The answer is for all of them. What was answered is asked again.
+    answers(&crib).deny(&first, "a person", "no").unwrap();
+    let again = write(&crib, &runtime, "one");
+    assert_ne!(again, first);
+    assert_eq!(write(&crib, &runtime, "one"), again);
+}

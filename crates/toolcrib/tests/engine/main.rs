@@ -11,6 +11,7 @@ mod denied_paths;
 mod detours;
 mod detours_words;
 mod files;
+mod git_settings;
 mod guard;
 mod input;
 mod limits;

@@ -19,8 +19,8 @@ use toolcrib_core::{Call, Cancel, Outcome, SessionId, ToolError};
 use toolcrib_ledger::{Approvals, new_call_id, this_process};
 use toolcrib_runtime::undo::{Restored, UndoScope};
 use toolcrib_runtime::{
-    AlwaysYes, AnswerFuture, ApprovalQueue, Approver, ConfirmationSource, Preview, Question,
-    Runtime, SessionKind, Unattended,
+    AlwaysYes, AnswerFuture, ApprovalQueue, Approver, ConfirmationSource, ParkedQuestions, Preview,
+    Question, Runtime, SessionKind, Unattended,
 };
 
 use crate::place::{NOBODY, Place, User, users};
@@ -318,5 +318,6 @@ pub(crate) fn queue(
         prompt_time: std::time::Duration::from_secs(1),
         process: this_process(),
         clock: Arc::clone(&crib.clock),
+        parked: ParkedQuestions::default(),
     })
 }

@@ -155,3 +155,25 @@ fn other_roots_are_reached_by_absolute_path_only_if_named() {
     let got = scratch.open_with(&[&roots]).call("clemini/read_file", read);
     assert!(got.text().contains("SECRET"), "{}", got.text());
 }
+
+#[test]
+fn an_empty_toolset_offers_nothing() {
+    let scratch = Scratch::new();
+    let count =
+        |settings: &[&str]| scratch.open_with(settings).crib.toolset().unwrap().offers().len();
+    // The control: a list that nobody set offers everything.
+    assert!(count(&[]) > 10);
+    assert_eq!(count(&["toolset=[]"]), 0);
+    scratch.put_at(USER, "toolset = []\n");
+    assert_eq!(count(&[]), 0);
+    let call = scratch.open().call("nachos/calculator", json!({"expression": "1+1"}));
+    assert_eq!(call.kind(), "not_offered", "{}", call.text());
+    assert!(count(&["toolset=wink"]) > 0);
+    // A project can take tools away, but gives none.
+    scratch.put(".toolcrib/config.toml", "toolset = ['wink']\n");
+    assert_eq!(count(&[]), 0);
+    scratch.put_at(USER, "toolset = ['wink']\n");
+    assert!(count(&[]) > 0);
+    scratch.put(".toolcrib/config.toml", "toolset = []\n");
+    assert_eq!(count(&[]), 0);
+}

@@ -275,6 +275,24 @@ fn what_is_not_shown_does_not_run_by_one_yes() {
 }
 
 #[test]
+fn what_scrolls_off_the_screen_does_not_run_by_one_yes() {
+    let command = format!("{}touch made", "true; ".repeat(500));
+    for (typed, code) in [("y\nn\n", 3), ("y\ny\n", 0)] {
+        let scratch = Scratch::new();
+        let call = ["call", "clemini/bash", &format!("command={command}")];
+        let mut session = Session::start(&scratch, &call, "");
+        session.wait_for("Approve? (y/n/always): ");
+        let rows: Vec<&str> = session.seen.lines().collect();
+        assert!(rows.len() <= 24, "{}", session.seen);
+        assert!(rows.iter().all(|row| row.chars().count() <= 90), "{}", session.seen);
+        assert!(session.seen.contains("Some of this is hidden. Type v to see all of it."));
+        assert!(rows[rows.len() - 2].starts_with("clemini/bash: true; true;"), "{rows:?}");
+        assert_eq!(session.answer(typed), code, "{typed:?}");
+        assert_eq!(scratch.work().join("made").exists(), code == 0);
+    }
+}
+
+#[test]
 fn a_script_that_changes_during_the_question_is_not_run() {
     for (changed, code) in [("touch other", 1), ("touch made", 0)] {
         let scratch = Scratch::new();

@@ -1,0 +1,10 @@
+//! What a git repository says about itself: its settings, and the repositories within it. Both are parsed from bytes
+//! that somebody else has read, so that no `git` has to run before it is known what git would run.
+
+mod config;
+mod index;
+mod program_key;
+
+pub use config::{GitConfigError, GitSetting, parse_config};
+pub use index::{GitIndexError, HashSize, gitlinks};
+pub use program_key::runs_when_reading;

@@ -1,0 +1,113 @@
+//! The settings that make git run a program.
+
+use super::config::GitSetting;
+
+/// Names of settings whose value is a program, in whichever section they are.
+const PROGRAM_NAMES: &[&str] = &[
+    "alternaterefscommand",
+    "askpass",
+    "clean",
+    "cmd",
+    "command",
+    "defaultkeycommand",
+    "difffilter",
+    "external",
+    "gitproxy",
+    "helper",
+    "packobjectshook",
+    "process",
+    "program",
+    "receivepack",
+    "smudge",
+    "sshcommand",
+    "textconv",
+    "uploadpack",
+    "vcs",
+];
+
+/// Sections whose programs no subcommand that only reads runs.
+const NOT_FOR_READING: &[&str] =
+    &["alias", "browser", "difftool", "guitool", "man", "mergetool", "sendemail", "tar", "trailer"];
+
+/// Returns what a setting makes git run although the command only reads, to follow the setting's name.
+pub fn runs_when_reading(setting: &GitSetting) -> Option<&'static str> {
+    let value = setting.value.as_deref().map(str::trim).filter(|it| !it.is_empty())?;
+    let (section, _) = setting.key.split_once('.')?;
+    let (_, name) = setting.key.rsplit_once('.')?;
+    // These are a program or a switch.
+    if section == "pager" || section == "core" && matches!(name, "fsmonitor" | "pager") {
+        return (!is_switch(value)).then_some("names a program");
+    }
+    if PROGRAM_NAMES.contains(&name) && !NOT_FOR_READING.contains(&section) {
+        return Some("names a program");
+    }
+    // `ext::sh -c …` as an address: a repository that lacks objects fetches them when they are read.
+    let is_address =
+        matches!(section, "remote" | "url") && (value.contains("::") || setting.key.contains("::"));
+    if is_address {
+        return Some("names a program for an address");
+    }
+    (setting.key == "diff.submodule" && value.eq_ignore_ascii_case("diff"))
+        .then_some("makes git run in other repositories")
+}
+
+fn is_switch(value: &str) -> bool {
+    let value = value.to_ascii_lowercase();
+    matches!(value.as_str(), "true" | "yes" | "on" | "1" | "false" | "no" | "off" | "0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::parse_config;
+
+    #[track_caller]
+    fn check(text: &str, expect: Option<&str>) {
+        let settings = parse_config(text.as_bytes()).unwrap();
+        assert_eq!(settings.iter().find_map(runs_when_reading), expect, "{text}");
+    }
+
+    #[test]
+    fn settings_that_name_programs_are_known() {
+        for text in [
+            "[filter \"x\"]clean = a",
+            "[filter \"x\"]process = a",
+            "[diff]external = a",
+            "[diff \"x\"]textconv = a",
+            "[diff \"x\"]command = a",
+            "[core]fsmonitor = .git/x",
+            "[core]pager = a",
+            "[pager]log = a",
+            "[core]sshCommand = a",
+            "[core]gitProxy = a",
+            "[gpg]program = a",
+            "[gpg \"ssh\"]program = a",
+            "[credential]helper = a",
+            "[remote \"x\"]uploadpack = a",
+            "[hook \"x\"]command = a",
+        ] {
+            check(text, Some("names a program"));
+        }
+        check("[remote \"x\"]url = ext::sh -c x", Some("names a program for an address"));
+        check("[url \"ext::sh\"]insteadOf = x", Some("names a program for an address"));
+        check("[diff]submodule = diff", Some("makes git run in other repositories"));
+    }
+
+    #[test]
+    fn ordinary_settings_run_nothing() {
+        for text in [
+            "[core]\nbare = false\nfilemode = true\nfsmonitor = true\npager = false\neditor = vi",
+            "[remote \"origin\"]\nurl = https://x.example/a.git\nfetch = +refs/heads/*:refs/remotes/origin/*",
+            "[branch \"main\"]\nremote = origin\nmerge = refs/heads/main",
+            "[user]name = A",
+            "[alias]cmd = !x",
+            "[mergetool \"x\"]cmd = a",
+            "[credential]helper =",
+            "[pager]log = off",
+            "[diff]submodule = log",
+            "[filter \"x\"]required = true",
+        ] {
+            check(text, None);
+        }
+    }
+}
