@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use crate::change::Change;
 use crate::command::Usage;
 use crate::error::ToolError;
+use crate::policy::DeniedPaths;
 
 /// Tells the time.
 pub trait Clock: Send + Sync {
@@ -29,6 +30,9 @@ pub trait Tree: Send + Sync {
 
     /// Lists a directory: the first `most` entries by name, and the number of entries of each kind.
     fn list(&self, path: &str, most: usize) -> Result<Listing, ToolError>;
+
+    /// Denies these paths from now on: they are not listed, and opening one fails.
+    fn deny(&self, denied: DeniedPaths);
 }
 
 /// The content of a file when it was read.
@@ -98,12 +102,28 @@ pub struct Listing {
     pub directories: usize,
     /// The number of all other entries.
     pub files: usize,
+    /// How many entries are left out because policy denies them.
+    pub denied: u64,
 }
 
 impl Listing {
-    /// Returns the number of all entries.
+    /// Returns the number of all entries, without those that are left out.
     pub fn total(&self) -> usize {
         self.directories + self.files
+    }
+
+    /// Returns a sentence about the entries that are left out; nothing if none are.
+    pub fn denied_sentence(&self) -> Option<String> {
+        denied_sentence(self.denied, "entry", "entries")
+    }
+}
+
+/// Returns a sentence about things that are left out because policy denies them; nothing if none are.
+pub(crate) fn denied_sentence(count: u64, one: &str, many: &str) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some(format!("1 {one} is left out: policy denies it")),
+        count => Some(format!("{count} {many} are left out: policy denies them")),
     }
 }
 
@@ -141,6 +161,10 @@ pub trait Files: Tree {
     /// Pins the content of these paths: a later change through this handle is refused if they hold something else
     /// by then.
     fn pin(&self, paths: &[String]) -> Result<(), ToolError>;
+
+    /// Holds each of these paths to where it led when the call was decided on: if it leads elsewhere by then,
+    /// opening it fails. With each path goes the absolute path that [`Files::absolute`] returned.
+    fn hold(&self, decided: Vec<(String, String)>);
 
     /// Returns the changes that were made through this handle so far.
     fn changes(&self) -> Vec<Change>;

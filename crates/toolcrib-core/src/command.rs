@@ -3,6 +3,7 @@
 mod changed_files;
 mod end;
 mod limit;
+mod network;
 mod outcome;
 mod output;
 mod program_file;
@@ -15,6 +16,7 @@ use std::time::Duration;
 pub use changed_files::ChangedFiles;
 pub use end::End;
 pub use limit::{Limit, Mechanism, Strike, show_bytes};
+pub use network::{HostTraffic, NetworkAccount};
 pub use outcome::{Finished, LastCommand, Ran};
 pub use output::{Excerpt, Lines, Printed, Stream};
 pub use program_file::{ProgramFile, ProgramPlace};

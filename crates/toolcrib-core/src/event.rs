@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::call::{CallId, SessionId};
-use crate::command::{ChangedFiles, End, Usage};
+use crate::command::{ChangedFiles, End, NetworkAccount, Usage};
 use crate::declaration::Effect;
 use crate::error::ErrorKind;
 use crate::tool_name::ToolName;
@@ -77,6 +77,8 @@ pub enum Moment<'a> {
         has_task: bool,
         /// The files that changed while its command ran.
         touched: Option<&'a ChangedFiles>,
+        /// What passed between its command and the network.
+        network: Option<&'a NetworkAccount>,
     },
     /// A background task of the call ended.
     TaskEnded {
@@ -88,6 +90,8 @@ pub enum Moment<'a> {
         usage: Usage,
         /// The files that changed while it ran.
         touched: Option<&'a ChangedFiles>,
+        /// What passed between it and the network.
+        network: Option<&'a NetworkAccount>,
     },
 }
 

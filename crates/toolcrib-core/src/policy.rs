@@ -1,6 +1,7 @@
 //! What may run: tiers, modes and rules, the decision about a call, and the permit that running needs.
 
 mod decision;
+mod denied_paths;
 mod file;
 pub mod grant;
 mod path_index;
@@ -13,6 +14,7 @@ mod subject;
 mod tier;
 
 pub use decision::{Confirmation, Decision, Verdict, by_tier};
+pub use denied_paths::{DeniedPaths, PathAccess};
 pub use file::{ParsedRules, rules_in};
 pub use grant::{Covers, Grant, GrantError, GrantErrorKind, Scope, Wish};
 pub use pattern::{PathGlob, Pattern, PatternError};

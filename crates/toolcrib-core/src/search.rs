@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::cancel::Cancel;
+use crate::capability::denied_sentence;
 use crate::command::Usage;
 use crate::error::ToolError;
+use crate::policy::DeniedPaths;
 
 /// Finds lines and files as ripgrep does, with its ignore rules and its handling of hidden and binary files.
 pub trait Search: Send + Sync {
@@ -44,6 +46,8 @@ pub struct Scope {
     pub kind: Option<String>,
     /// The greatest depth: how many names a path below the directory may have.
     pub depth: Option<usize>,
+    /// The paths that policy denies. They are neither searched nor found.
+    pub denied: Option<DeniedPaths>,
 }
 
 /// A question about the content of files.
@@ -149,11 +153,18 @@ pub struct Skipped {
     pub count: u64,
     /// The first file by path, and why it could not be searched.
     pub first: Option<(String, String)>,
+    /// How many files in the directory policy denies, whatever the pattern and the filters are: a number that
+    /// depended on them would tell what is in these files.
+    pub denied: u64,
 }
 
 impl Skipped {
-    /// Returns a sentence for readers; nothing if every file was searched.
-    pub fn sentence(&self) -> Option<String> {
+    /// Returns the sentences for readers; nothing if every file was searched.
+    pub fn sentences(&self) -> impl Iterator<Item = String> {
+        self.sentence().into_iter().chain(denied_sentence(self.denied, "file", "files"))
+    }
+
+    fn sentence(&self) -> Option<String> {
         let (path, why) = self.first.as_ref()?;
         Some(match self.count {
             1 => format!("not searched: {path} ({why})"),
@@ -194,6 +205,15 @@ pub struct FoundPaths {
     pub total: usize,
     /// Whether there are more after this page.
     pub is_cut: bool,
+    /// How many files in the directory policy denies, whatever the filters are.
+    pub denied: u64,
+}
+
+impl FoundPaths {
+    /// Returns a sentence about the files that are left out; nothing if none are.
+    pub fn denied_sentence(&self) -> Option<String> {
+        denied_sentence(self.denied, "file", "files")
+    }
 }
 
 /// A tree that can be searched: a directory held by handle, and the access rules for the files in it. The host

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::call::CallId;
 use crate::cancel::Cancel;
 use crate::capability::{Clock, Files, Tree};
-use crate::command::{ChangedFiles, CommandRequest, Commands, Shell, Usage};
+use crate::command::{ChangedFiles, CommandRequest, Commands, NetworkAccount, Shell, Usage};
 use crate::declaration::{Declaration, Limits};
 use crate::error::{ErrorKind, ToolError};
 use crate::policy::Permit;
@@ -81,7 +81,7 @@ pub struct Ctx {
 
 /// Adds up the resources that a call uses.
 #[derive(Clone, Debug, Default)]
-pub struct Meter(Arc<Mutex<(Usage, ChangedFiles)>>);
+pub struct Meter(Arc<Mutex<(Usage, ChangedFiles, NetworkAccount)>>);
 
 impl Meter {
     /// Adds the resources of one part of the call.
@@ -110,7 +110,17 @@ impl Meter {
         Some(self.spent().1.clone()).filter(|touched| !touched.is_empty())
     }
 
-    fn spent(&self) -> MutexGuard<'_, (Usage, ChangedFiles)> {
+    /// Sets what passed between its command and the network.
+    pub fn set_network(&self, account: NetworkAccount) {
+        self.spent().2 = account;
+    }
+
+    /// Returns what passed between its command and the network, if anything did.
+    pub fn network(&self) -> Option<NetworkAccount> {
+        Some(self.spent().2.clone()).filter(|account| !account.is_empty())
+    }
+
+    fn spent(&self) -> MutexGuard<'_, (Usage, ChangedFiles, NetworkAccount)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

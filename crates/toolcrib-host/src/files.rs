@@ -7,6 +7,7 @@ mod errno;
 mod follow_links;
 mod image;
 mod lock;
+mod policy_check;
 mod port;
 mod protect;
 mod read;

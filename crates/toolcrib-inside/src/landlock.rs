@@ -87,10 +87,12 @@ fn restrict_to(abi: ABI, writable: &[String]) -> Result<RulesetStatus, Box<dyn E
         .create()?
         .add_rule(PathBeneath::new(PathFd::new("/")?, AccessFs::from_read(abi)))?
         .add_rule(PathBeneath::new(PathFd::new("/dev")?, devices))?;
+    // A socket with a path is a door for programs outside.
+    let no_sockets = all & !AccessFs::MakeSock;
     for path in writable {
         let handle = PathFd::new(path)?;
         let is_directory = Path::new(path).is_dir();
-        let rights = if is_directory { all } else { all & AccessFs::from_file(abi) };
+        let rights = if is_directory { no_sockets } else { all & AccessFs::from_file(abi) };
         rules = rules.add_rule(PathBeneath::new(handle, rights))?;
     }
     Ok(rules.restrict_self()?.ruleset)

@@ -119,7 +119,26 @@ const FORBIDDEN_IOCTLS: &[u32] = &[
 /// Internet sockets reach nothing but the proxy. Every other family would bypass it.
 const ALLOWED_FAMILIES: &[u32] = &[libc::AF_INET.cast_unsigned(), libc::AF_INET6.cast_unsigned()];
 const ALLOWED_PAIR_FAMILIES: &[u32] = &[libc::AF_UNIX.cast_unsigned()];
-const MULTIPATH_PROTOCOL: &[u32] = &[262];
+
+/// Protocols of internet sockets that are not the ones that Landlock and the proxy know: multipath TCP and SMC.
+const FORBIDDEN_PROTOCOLS: &[u32] = &[262, 256];
+
+/// The types of a socket pair whose ends stay connected to each other for ever. A datagram socket of a pair (to the
+/// kernel, a raw one is the same) can send to any socket that has a path, also to one of a program outside.
+const ALLOWED_PAIR_TYPES: &[u32] = &[
+    STREAM,
+    STREAM | CLOSE_ON_EXEC,
+    STREAM | NON_BLOCKING,
+    STREAM | CLOSE_ON_EXEC | NON_BLOCKING,
+    PACKETS,
+    PACKETS | CLOSE_ON_EXEC,
+    PACKETS | NON_BLOCKING,
+    PACKETS | CLOSE_ON_EXEC | NON_BLOCKING,
+];
+const STREAM: u32 = libc::SOCK_STREAM.cast_unsigned();
+const PACKETS: u32 = libc::SOCK_SEQPACKET.cast_unsigned();
+const CLOSE_ON_EXEC: u32 = libc::SOCK_CLOEXEC.cast_unsigned();
+const NON_BLOCKING: u32 = libc::SOCK_NONBLOCK.cast_unsigned();
 
 /// Commands may neither set limits for the first process nor slow it down, because it ends all others.
 const FIRST_PROCESS: &[u32] = &[1];
@@ -157,9 +176,10 @@ fn rules() -> BTreeMap<u32, SyscallRule> {
     }
     // Space that is reserved and not written would grow the workspace unseen.
     add(libc::SYS_fallocate, libc::EOPNOTSUPP, always);
-    let sockets = vec![Check::NoneOf(0, ALLOWED_FAMILIES), Check::OneOf(2, MULTIPATH_PROTOCOL)];
+    let sockets = vec![Check::NoneOf(0, ALLOWED_FAMILIES), Check::OneOf(2, FORBIDDEN_PROTOCOLS)];
     add(libc::SYS_socket, libc::EPERM, sockets);
-    add(libc::SYS_socketpair, libc::EPERM, vec![Check::NoneOf(0, ALLOWED_PAIR_FAMILIES)]);
+    let pairs = vec![Check::NoneOf(0, ALLOWED_PAIR_FAMILIES), Check::NoneOf(1, ALLOWED_PAIR_TYPES)];
+    add(libc::SYS_socketpair, libc::EPERM, pairs);
     let namespaces = vec![Check::AnyBit(0, NEW_NAMESPACES.cast_unsigned())];
     add(libc::SYS_clone, libc::EPERM, namespaces);
     add(libc::SYS_ioctl, libc::EPERM, vec![Check::OneOf(1, FORBIDDEN_IOCTLS)]);
@@ -214,7 +234,17 @@ mod tests {
             (libc::SYS_socket, [16, 3, 0, 0, 0, 0], eperm),
             (libc::SYS_socket, [2, 1, 262, 0, 0, 0], eperm),
             (libc::SYS_socketpair, [1, 1, 0, 0, 0, 0], ALLOWED),
+            (libc::SYS_socket, [2, 1, 256, 0, 0, 0], eperm),
             (libc::SYS_socketpair, [2, 1, 0, 0, 0, 0], eperm),
+            (libc::SYS_socketpair, [1, 5, 0, 0, 0, 0], ALLOWED),
+            (libc::SYS_socketpair, [1, 0x80001, 0, 0, 0, 0], ALLOWED),
+            (libc::SYS_socketpair, [1, 0x80801, 0, 0, 0, 0], ALLOWED),
+            (libc::SYS_socketpair, [1, 0x80805, 0, 0, 0, 0], ALLOWED),
+            (libc::SYS_socketpair, [1, 2, 0, 0, 0, 0], eperm),
+            (libc::SYS_socketpair, [1, 0x80002, 0, 0, 0, 0], eperm),
+            (libc::SYS_socketpair, [1, 0x80802, 0, 0, 0, 0], eperm),
+            (libc::SYS_socketpair, [1, 3, 0, 0, 0, 0], eperm),
+            (libc::SYS_socketpair, [1, 0x803, 0, 0, 0, 0], eperm),
             (libc::SYS_clone, [0x0001_2000, 0, 0, 0, 0, 0], ALLOWED),
             (libc::SYS_clone, [0x1001_2000, 0, 0, 0, 0, 0], eperm),
             (libc::SYS_ioctl, [0, 0x5401, 0, 0, 0, 0], ALLOWED),

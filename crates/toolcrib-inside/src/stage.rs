@@ -2,9 +2,11 @@
 //! and shielded there for each command. All mounts are made by handles: whoever may write can exchange names
 //! between a check and a mount, and cannot exchange handles.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
@@ -41,8 +43,12 @@ pub(crate) fn stage(setup: &Setup) -> Result<(), MissingMechanism> {
     }
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
         .map_err(|errno| namespace(errno.into()))?;
-    let mut clones = Vec::new();
+    let mut contents = Vec::new();
     for staged in &setup.staged {
+        if staged.is_copied {
+            contents.push(StagedContent::Copied(files_of(staged).map_err(namespace)?));
+            continue;
+        }
         let clone = clone_of(staged).map_err(namespace)?;
         if let (Some(owner), Some(user)) = (staged.owner, setup.user) {
             let users =
@@ -50,10 +56,37 @@ pub(crate) fn stage(setup: &Setup) -> Result<(), MissingMechanism> {
             system::map_owners(clone.as_fd(), users.as_fd())
                 .map_err(|err| ("idmapped mount", err.to_string()))?;
         }
-        clones.push(clone);
+        contents.push(StagedContent::Mounted(clone));
     }
     detach_unused();
-    attach(setup, &clones).map_err(namespace)
+    attach(setup, &contents).map_err(namespace)
+}
+
+/// What is put in the place of a staged file or folder.
+enum StagedContent {
+    /// A mount of it.
+    Mounted(OwnedFd),
+    /// The files of a folder by name. An empty folder has no content.
+    Copied(Vec<(OsString, Option<Vec<u8>>)>),
+}
+
+/// Reads the files of a folder that is copied.
+fn files_of(staged: &Staged) -> io::Result<Vec<(OsString, Option<Vec<u8>>)>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(&staged.source)? {
+        let entry = entry?;
+        let content = if entry.file_type()?.is_file() {
+            // A file that another process is just replacing has another name by now.
+            match fs::read(entry.path()) {
+                Err(err) if err.kind() == io::ErrorKind::NotFound => continue,
+                content => Some(content?),
+            }
+        } else {
+            None
+        };
+        files.push((entry.file_name(), content));
+    }
+    Ok(files)
 }
 
 /// Enters a user namespace of our own, in which we are the same user and may mount.
@@ -117,19 +150,44 @@ fn is_below_dev(place: &str) -> bool {
     place.starts_with("/dev/") || place.starts_with("/proc/")
 }
 
-fn attach(setup: &Setup, clones: &[OwnedFd]) -> io::Result<()> {
+fn attach(setup: &Setup, contents: &[StagedContent]) -> io::Result<()> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    mount("tmpfs", STAGE_FOLDER, "tmpfs", flags, Some(c"mode=0755,size=1m"))?;
-    for (number, (staged, clone)) in setup.staged.iter().zip(clones).enumerate() {
+    mount("tmpfs", STAGE_FOLDER, "tmpfs", flags, Some(c"mode=0755,size=64m"))?;
+    for (number, (staged, content)) in setup.staged.iter().zip(contents).enumerate() {
         let place = place(number);
         if staged.is_directory {
-            fs::create_dir(&place)?;
+            make_folder(&place)?;
         } else {
             fs::File::create(&place)?;
         }
-        move_mount(clone, "", CWD, &place, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
+        match content {
+            StagedContent::Mounted(clone) => {
+                move_mount(clone, "", CWD, &place, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
+            }
+            StagedContent::Copied(files) => {
+                for (name, content) in files {
+                    write_copy(&place.join(name), content.as_deref())?;
+                }
+            }
+        }
     }
     Ok(())
+}
+
+fn write_copy(path: &Path, content: Option<&[u8]>) -> io::Result<()> {
+    match content {
+        Some(content) => {
+            fs::write(path, content)?;
+            fs::set_permissions(path, fs::Permissions::from_mode(0o644))
+        }
+        None => make_folder(path),
+    }
+}
+
+/// Makes a folder that everyone can read, because commands may run as any user.
+fn make_folder(path: &Path) -> io::Result<()> {
+    fs::create_dir(path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755))
 }
 
 /// Mounts the shields below each staged root, for the one command that this process is about to become, and mounts

@@ -55,6 +55,9 @@ pub struct Staged {
     pub is_directory: bool,
     /// The owner on disk of what commands write; absent if owners are shown as they are.
     pub owner: Option<User>,
+    /// Whether commands get a copy, so that the list of their mounts does not tell where the original is. A copied
+    /// folder has files and empty folders only.
+    pub is_copied: bool,
 }
 
 /// The launcher's answer to [`Setup`].

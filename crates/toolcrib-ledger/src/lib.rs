@@ -13,7 +13,7 @@ pub use consent::grants::GrantFile;
 pub use consent::user_quota::{UserLimits, UserQuotaFile};
 pub use figures::baseline::{Spans, comparisons};
 pub use figures::fold::{
-    Amount, ErrorFigures, FailedCall, Hour, HourKey, ResourceFigures, ToolFigures,
+    Amount, ErrorFigures, FailedCall, Hour, HourKey, NetworkFigures, ResourceFigures, ToolFigures,
 };
 pub use figures::histogram::Histogram;
 pub use figures::quarantine::{QuarantineList, QuarantinedTool};

@@ -43,6 +43,8 @@ fn secrets() -> Vec<(String, String)> {
         of("sk-proj-", 30),
         of("sk-ant-api03-", 30),
         of("sk_live_", 24),
+        "sk_live_".to_owned() + "abcdefghijklmnopqrstuvwx",
+        "rk_test_".to_owned() + "abcdefghijklmnopqrstuvwx",
         "sk-live-".to_owned() + "AAAABBBBCCCC",
         of("xoxb-", 30),
         of("AIza", 35),
@@ -176,6 +178,12 @@ const FRAMES: &[(&str, &str)] = &[
     ("htpasswd -b f ada §", "S3cretPw9!x"),
     ("echo 'ada:§' | chpasswd", "S3cretPw9!"),
     ("openssl enc -aes-256-cbc -k §", "S3cretPw9x"),
+    ("export DB_PASS=§", "hunter2pass"),
+    ("{\"command\":\"export SMTP_PASS=\\\"§\\\" && ./send\"}", "plainwords"),
+    ("MYSQL_PWD=§ mysql shop", "swordfish"),
+    ("GH_PAT='§' gh pr list", "plainlytoken"),
+    ("psql 'host=db user=app db_pass=§'", "hunter2pass"),
+    ("PASS=§ ./run", "hunter2pass"),
 ];
 
 /// Texts from everyday arguments and replies.
@@ -236,7 +244,6 @@ const HARMLESS: &[&str] = &[
     "OLDPWD=/Users/Ada/src-2/My_project.d",
     "pwd /home/user1",
     "tokenizer: tiktoken-cl100k_base2023",
-    "author = ada.lovelace1815@example.com",
     "class=\"sk-button-primary-2\"",
     "sk-fading-circle sk-circle12-of-many",
     "auth_version = 'oauth2-2022-11-28'",
@@ -261,9 +268,6 @@ const HARMLESS: &[&str] = &[
     "https://user:$PASSWORD@host https://user:${PW}@host https://$user:$pass@host",
     "https://user:[REDACTED]@host https://user:***@host https://user:%PW%@host",
     "curl -u ada:$PW; curl -u \"$USER:${PW}\" https://x",
-    "https://ada.lovelace@example.com/inbox",
-    "http://localhost:3000?mail=ada@example.com",
-    "http://localhost:3000#ada@example.com",
     "{\"token\": 4096, \"password\": 0, \"secret\": true}",
     "{\"eos_token\": \"<|endoftext|>\", \"mask_token\": \"[MASK]\"}",
     "{\"db_password\": \"${DB_PASSWORD}\", \"api_key\": \"{{ key }}\"}",
@@ -288,6 +292,12 @@ const HARMLESS: &[&str] = &[
     "GET /items?key=name&order=asc",
     "monkey-patching the key-value store",
     "openssl version -a",
+    "git clone git@github.com:ada/engine.git && ssh root@build.example.com",
+    "cp icon@2x.png icon@3x.png out/",
+    "systemctl status getty@tty1.service",
+    "npm install left-pad@1.3.0 lodash@latest @types/node@22.1.0-rc.next react@1.0.0-beta.rc",
+    "@app.route('/x') and a decorator@ without a host",
+    "TWO_PASS=true RENDER_PASS=none DEPLOY_PWD=/srv/app passes=12345 bypass=12a45b78",
     "login as ada, then change your password",
 ];
 

@@ -80,6 +80,7 @@ fn call(
     let usage = Usage { cpu_us: elapsed_us / 2, peak_memory: number, ..Usage::default() };
     let ended = Moment::Ended {
         touched: None,
+        network: None,
         error,
         elapsed_us,
         version: Some(version),
@@ -237,6 +238,7 @@ fn a_call_that_ended_in_a_later_hour_is_found_with_its_end() {
     let usage = Usage::default();
     let ended = Moment::Ended {
         touched: None,
+        network: None,
         error: None,
         elapsed_us: 1,
         version: None,

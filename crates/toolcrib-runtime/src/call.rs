@@ -4,6 +4,7 @@
 pub(crate) mod asked;
 pub(crate) mod checked;
 pub(crate) mod decided;
+mod denied_search;
 pub(crate) mod ended;
 pub(crate) mod isolate;
 pub(crate) mod permitted;

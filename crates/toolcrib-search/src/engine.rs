@@ -327,16 +327,19 @@ impl Search for Engine {
                 found.files_searched += indexed.candidates.ruled_out as u64;
             }
             root.add_unreadable(&mut found, &indexed.candidates.unreadable);
+            found.skipped.denied = indexed.candidates.denied;
             return Ok(found);
         }
         let depth = ask.scope.depth.unwrap_or(usize::MAX);
         let (paths, unreadable) = root.walk(&base, depth, &stop)?;
         let is_late = stop.is_late();
         let chosen = (!filter.is_unrestricted()).then(|| filter.select(&paths, 0, paths.len()));
+        let denied = filter.count_denied(&paths);
         let mut found = search.run(&WalkedFiles { paths, chosen });
         cancel.check()?;
         found.is_partial |= is_late;
         root.add_unreadable(&mut found, &unreadable);
+        found.skipped.denied = denied;
         Ok(found)
     }
 
@@ -361,7 +364,8 @@ impl Search for Engine {
         if ask.sort != Sort::Name {
             sort(&*root.tree, &mut chosen, ask.sort, cancel)?;
         }
-        Ok(page(&root.prefix, &chosen, &ask.page))
+        let denied = named.as_ref().map_or_else(|| filter.count_denied(&paths), |it| it.denied);
+        Ok(FoundPaths { denied, ..page(&root.prefix, &chosen, &ask.page) })
     }
 }
 
@@ -411,5 +415,5 @@ fn page(prefix: &str, paths: &[&[u8]], page: &Page) -> FoundPaths {
         }
     }
     let is_cut = page.skip.saturating_add(chosen.len()) < paths.len();
-    FoundPaths { paths: chosen, total: paths.len(), is_cut }
+    FoundPaths { paths: chosen, total: paths.len(), is_cut, denied: 0 }
 }

@@ -131,6 +131,23 @@ pub(crate) fn print(text: &str) -> bool {
     }
 }
 
+/// When control characters in foreign text are escaped.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Escapes {
+    /// On a terminal, which would obey them. A file or a pipe gets them as they are.
+    OnTerminal,
+    /// Never.
+    Never,
+}
+
+/// Writes text to stdout that a command produced, and returns whether that worked.
+pub(crate) fn print_foreign(text: &str, escapes: Escapes) -> bool {
+    if escapes == Escapes::OnTerminal && io::stdout().is_terminal() {
+        return print(&escape::lines(text));
+    }
+    print(text)
+}
+
 /// Writes the lines of a result to stdout.
 pub(crate) fn print_lines(lines: &[String]) {
     let mut text = lines.join("\n");

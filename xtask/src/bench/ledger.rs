@@ -86,6 +86,7 @@ fn one(
     let usage = Usage { cpu_us: 120 + number % 50, peak_memory: 65_536, ..Usage::default() };
     let ended = Moment::Ended {
         touched: None,
+        network: None,
         has_task: false,
         error,
         elapsed_us: 400 + number * 7919 % 1000,

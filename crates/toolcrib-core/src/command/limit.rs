@@ -52,6 +52,8 @@ pub enum Limit {
     OpenFiles,
     /// Bytes printed.
     Output,
+    /// Bytes sent to hosts and received from them.
+    Network,
 }
 
 impl Limit {
@@ -66,13 +68,16 @@ impl Limit {
             Self::Files => "new files",
             Self::OpenFiles => "open files",
             Self::Output => "output",
+            Self::Network => "network traffic",
         }
     }
 
     /// Formats a value of this limit, with its unit.
     pub fn show(self, count: u64) -> String {
         match self {
-            Self::Memory | Self::FileSize | Self::Growth | Self::Output => show_bytes(count),
+            Self::Memory | Self::FileSize | Self::Growth | Self::Output | Self::Network => {
+                show_bytes(count)
+            }
             Self::Processes | Self::Files | Self::OpenFiles => count.to_string(),
             Self::Cpu => format!("{count} s"),
         }

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use crate::command::changed_files::ChangedFiles;
 use crate::command::end::End;
 use crate::command::limit::Strike;
+use crate::command::network::NetworkAccount;
 use crate::command::output::Printed;
 use crate::command::task::Task;
 use crate::command::usage::Usage;
@@ -39,6 +40,8 @@ pub struct Finished {
     pub elapsed: Duration,
     /// The files that changed while the command ran.
     pub touched: ChangedFiles,
+    /// What passed between the command and the network.
+    pub network: NetworkAccount,
 }
 
 impl Finished {

@@ -16,7 +16,7 @@ pub(super) struct PathIndex {
 }
 
 /// How many globs go into one set: the library cannot build a set of too many.
-const GLOBS_PER_SET: usize = 512;
+pub(super) const GLOBS_PER_SET: usize = 512;
 
 impl PathIndex {
     /// Builds the index of these rules.

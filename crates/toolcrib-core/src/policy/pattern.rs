@@ -1,6 +1,7 @@
 //! Patterns and globs, which are compiled when they are first used: most rules never apply to a call.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
@@ -121,10 +122,19 @@ impl PathGlob {
 
     /// Whether the glob matches a path.
     pub fn is_match(&self, path: &str) -> bool {
-        let (all, folder) = self.compiled.get_or_init(|| {
-            (self.glob.compile_matcher(), self.folder.as_ref().map(Glob::compile_matcher))
-        });
+        self.is_match_path(Path::new(path))
+    }
+
+    /// Whether the glob matches a path that may not be text.
+    pub(super) fn is_match_path(&self, path: &Path) -> bool {
+        let (all, folder) = self.matchers();
         all.is_match(path) || folder.as_ref().is_some_and(|folder| folder.is_match(path))
+    }
+
+    fn matchers(&self) -> &(GlobMatcher, Option<GlobMatcher>) {
+        self.compiled.get_or_init(|| {
+            (self.glob.compile_matcher(), self.folder.as_ref().map(Glob::compile_matcher))
+        })
     }
 
     /// Whether the part of the glob before its first wildcard is below a folder: whoever removes the folder removes

@@ -1,6 +1,7 @@
 //! All rules together, and the decision about a call.
 
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use jiff::Timestamp;
@@ -10,6 +11,7 @@ use crate::program::base_name;
 use crate::tool_name::ToolName;
 
 use super::decision::{Confirmation, Decision, Verdict, by_tier};
+use super::denied_paths::{DeniedPaths, DenyingRules};
 use super::path_index::PathIndex;
 use super::rule::{Layer, Rule, RuleEffect, When};
 use super::subject::Subject;
@@ -29,6 +31,8 @@ pub struct Policy {
     by_path: OnceLock<PathIndex>,
     /// The tools and catalogues whose paths some rule is about; an empty name stands for all of them.
     with_paths: HashSet<String>,
+    /// The rules that deny paths.
+    denying: DenyingRules,
 }
 
 impl Policy {
@@ -42,6 +46,7 @@ impl Policy {
             others: Vec::new(),
             by_path: OnceLock::new(),
             with_paths: HashSet::new(),
+            denying: DenyingRules::among(&rules),
         };
         for (number, rule) in rules.iter().enumerate() {
             match (&rule.when.argv, &rule.tools[..]) {
@@ -76,6 +81,17 @@ impl Policy {
     pub fn looks_at_paths(&self, tool: &ToolName) -> bool {
         self.with_paths.contains("")
             || tool.groups().iter().any(|group| self.with_paths.contains(*group))
+    }
+
+    /// Returns the paths that rules deny to this tool now, whatever it does there; nothing if no rule does. Globs
+    /// without a leading slash start from `root`.
+    pub fn denied_paths(
+        &self,
+        tool: &ToolName,
+        now: Timestamp,
+        root: impl FnOnce() -> PathBuf,
+    ) -> Option<DeniedPaths> {
+        self.denying.paths(&self.rules, tool, now, root)
     }
 
     /// Whether any rule of the operator or the project asks about, or denies, paths of this tool.
@@ -347,7 +363,7 @@ fn is_confirmation_enough(
 }
 
 impl Rule {
-    fn holds(&self, now: Timestamp) -> bool {
+    pub(super) fn holds(&self, now: Timestamp) -> bool {
         self.expires.is_none_or(|expires| now < expires)
     }
 

@@ -12,6 +12,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 use toolcrib_core::capability::{WriteMode, Written};
+use toolcrib_core::policy::PathAccess;
 use toolcrib_core::{Cancel, Change, ChangeKind, ErrorKind, Image, ToolError};
 
 use crate::files::errno::{changed, errno_error};
@@ -112,6 +113,8 @@ impl CallFiles {
         let (mut at, mut handle, missing) = deepest_existing(place, wanted)?;
         self.workspace.check_reachable(place.root, &handle, place.shown)?;
         self.workspace.check_change(place.root, &at.join(&missing), place.shown)?;
+        let whole = place.root.path().join(&at).join(&missing);
+        self.check_denied(&whole, place.shown, PathAccess::Write)?;
         let mut made = Vec::new();
         for component in missing.components() {
             let Component::Normal(name) = component else {

@@ -7,13 +7,15 @@ use std::sync::PoisonError;
 use rustix::fs::{FileType, Mode, OFlags, fstat};
 use rustix::io::Errno;
 use toolcrib_core::capability::{EditFn, Resolved, WriteMode, Written};
+use toolcrib_core::policy::PathAccess;
 use toolcrib_core::{Change, ErrorKind, Files, ToolError};
 
 use crate::files::errno::{changed, errno_error};
 use crate::files::follow_links::resolve;
 use crate::files::image::image_without_content;
 use crate::files::lock::DirectoryLock;
-use crate::files::spelling::{spelt, spelt_root};
+use crate::files::policy_check::absolute;
+use crate::files::spelling::spelt;
 use crate::files::target::{MOST_LOOKUPS, Target, deepest_existing};
 use crate::files::temporary::{NewContent, NewMetadata};
 use crate::files::workspace::{CallFiles, Purpose};
@@ -63,13 +65,14 @@ impl CallFiles {
 impl Files for CallFiles {
     fn absolute(&self, path: &str) -> Result<String, ToolError> {
         let place = self.workspace.locate(path)?;
-        let below = match self.target(path) {
-            Ok(Some(target)) => target.below,
-            _ => place.below.clone(),
-        };
-        let root = spelt_root(place.root);
-        let below = spelt(&below);
-        Ok(if below.is_empty() { root } else { format!("{}/{below}", root.trim_end_matches('/')) })
+        let opened = place.root.open_below(&place.below, OFlags::PATH, Mode::empty());
+        let below = opened.ok().and_then(|there| place.root.below(there.as_fd()));
+        // What is not there yet is named by the folders on its way that are.
+        let below = below.or_else(|| {
+            let (at, _, missing) = deepest_existing(&place, &place.below).ok()?;
+            Some(at.join(missing))
+        });
+        Ok(absolute(place.root, below.as_deref().unwrap_or(&place.below)))
     }
 
     fn resolve(&self, path: &str) -> Resolved {
@@ -112,6 +115,7 @@ impl Files for CallFiles {
     fn copy(&self, from: &str, to: &str, most: u64) -> Result<Written, ToolError> {
         let place = self.workspace.locate(from)?;
         let (file, meta) = self.workspace.open_file(&place, Purpose::Read)?;
+        self.check_opened(place.root, &file, from, PathAccess::Read)?;
         let content = self.read_up_to(&file, &meta, most, from)?;
         if content.is_cut() {
             let message = format!("`{from}` has {} bytes, and the limit is {most}", content.size);
@@ -185,6 +189,11 @@ impl Files for CallFiles {
             self.pinned.lock().unwrap_or_else(PoisonError::into_inner).insert(path.clone(), states);
         }
         Ok(())
+    }
+
+    fn hold(&self, decided: Vec<(String, String)>) {
+        // A call is decided on once, so nothing was held before.
+        let _ = self.decided.set(decided.into_iter().collect());
     }
 
     fn changes(&self) -> Vec<Change> {

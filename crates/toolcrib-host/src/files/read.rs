@@ -1,15 +1,17 @@
 //! Reading below the roots: `stat`, file contents and directory listings, as one call sees them.
 
 use std::collections::BinaryHeap;
-use std::ffi::OsString;
-use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStringExt;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use rustix::fs::{AtFlags, Dir, FileType, Stat, statat};
 use toolcrib_core::escape::name;
+use toolcrib_core::policy::{DeniedPaths, PathAccess};
 use toolcrib_core::{Content, Entry, EntryKind, ErrorKind, Listing, Meta, ToolError, Tree};
 
 use crate::files::errno::errno_error;
+use crate::files::root::real_path;
 use crate::files::workspace::{CallFiles, Purpose, kind_of, open_path};
 
 /// How many bytes of a file are read at once. Between two reads the call checks whether it was cancelled.
@@ -61,6 +63,7 @@ impl Tree for CallFiles {
         let place = self.workspace.locate(path)?;
         let (file, meta) = open_path(&place)?;
         self.workspace.check_reachable(place.root, &file, path)?;
+        self.check_opened(place.root, &file, path, PathAccess::Read)?;
         let kind = kind_of(FileType::from_raw_mode(meta.st_mode));
         if kind == EntryKind::File {
             self.workspace.check_file(&file, &meta, path, Purpose::Read)?;
@@ -71,6 +74,7 @@ impl Tree for CallFiles {
     fn read(&self, path: &str, most: u64) -> Result<Content, ToolError> {
         let place = self.workspace.locate(path)?;
         let (file, meta) = self.workspace.open_file(&place, Purpose::Read)?;
+        self.check_opened(place.root, &file, path, PathAccess::Read)?;
         self.read_up_to(&file, &meta, most, path)
     }
 
@@ -82,6 +86,8 @@ impl Tree for CallFiles {
             return Err(ToolError::new(ErrorKind::NotDirectory, message).at(path));
         }
         self.workspace.check_access(&file, &meta, path, Purpose::Read)?;
+        self.check_opened(place.root, &file, path, PathAccess::Read)?;
+        let denied = self.denied_paths().zip(real_path(file.as_fd()));
         let directory = Dir::read_from(&file).map_err(|errno| errno_error(errno, path))?;
         let mut first: BinaryHeap<(OsString, u8)> = BinaryHeap::new();
         let mut listing = Listing::default();
@@ -92,6 +98,12 @@ impl Tree for CallFiles {
             let entry = entry.map_err(|errno| errno_error(errno, path))?;
             let bytes = entry.file_name().to_bytes();
             if bytes == b"." || bytes == b".." {
+                continue;
+            }
+            if let Some((denied, folder)) = &denied
+                && denied.rule(&folder.join(OsStr::from_bytes(bytes)), PathAccess::Read).is_some()
+            {
+                listing.denied += 1;
                 continue;
             }
             let kind = match entry.file_type() {
@@ -119,5 +131,10 @@ impl Tree for CallFiles {
             })
             .collect();
         Ok(listing)
+    }
+
+    fn deny(&self, denied: DeniedPaths) {
+        // A call is decided on once, so nothing was denied to it before.
+        let _ = self.denied.set(denied);
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, statat};
 use rustix::io::Errno;
+use toolcrib_core::policy::PathAccess;
 use toolcrib_core::{ErrorKind, ToolError};
 
 use crate::files::errno::{changed, errno_error};
@@ -129,8 +130,12 @@ impl CallFiles {
 
     /// Fails if nothing may be changed at `target`.
     fn check_target(&self, target: &Target<'_>) -> Result<(), ToolError> {
-        self.workspace.check_reachable(target.root, &target.parent, target.shown)?;
-        self.workspace.check_change(target.root, &target.below, target.shown)
+        let Target { root, below, shown, .. } = target;
+        self.workspace.check_reachable(root, &target.parent, shown)?;
+        self.workspace.check_change(root, below, shown)?;
+        self.check_denied(&root.path().join(below), shown, PathAccess::Write)?;
+        // A link is removed itself; policy decided about what it leads to.
+        if target.is_link() { Ok(()) } else { self.check_decided(root, below, shown) }
     }
 
     /// Finds the target for a name in a directory, without following a link there.

@@ -4,15 +4,17 @@
 use std::collections::HashMap;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags, Stat, accessat, fstat, statat};
+use toolcrib_core::policy::DeniedPaths;
 use toolcrib_core::{
     CallId, Cancel, Change, ChangeJournal, Clock, EntryKind, ErrorKind, Snapshots, ToolError,
     ToolName,
 };
 
 use crate::files::errno::{errno_error, outside};
+use crate::files::policy_check::DecidedPaths;
 use crate::files::protect;
 use crate::files::root::{Root, is_special, real_path};
 use crate::files::rooted_path::RootedPath;
@@ -105,6 +107,8 @@ impl Workspace {
             cancel,
             changes: Mutex::default(),
             pinned: Mutex::default(),
+            denied: OnceLock::new(),
+            decided: OnceLock::new(),
         }
     }
 
@@ -292,6 +296,10 @@ pub struct CallFiles {
     pub(crate) changes: Mutex<Vec<Change>>,
     /// The states of files that a person approved, by path.
     pub(crate) pinned: Mutex<HashMap<String, Vec<PinnedState>>>,
+    /// The paths that policy denies to the call.
+    pub(crate) denied: OnceLock<DeniedPaths>,
+    /// Where the paths of the call led when it was decided on.
+    pub(crate) decided: OnceLock<DecidedPaths>,
 }
 
 /// Returns the kind of an entry.

@@ -54,8 +54,12 @@ impl Commands for SharedSandbox {
 
     fn terms(&self) -> String {
         let limits = &self.sandbox.context.rules.limits;
+        let network = match self.sandbox.context.egress {
+            Some(_) => format!(", network {}", limits.network),
+            None => String::new(),
+        };
         format!(
-            "{}; memory {}, processes {}, cpu {} s, file {}, growth {}, files open {}, output {}",
+            "{}; memory {}, processes {}, cpu {} s, file {}, growth {}, files open {}, output {}{network}",
             self.sandbox.context.rules.profile.as_str(),
             limits.memory,
             limits.processes,
@@ -153,7 +157,11 @@ impl Commands for SharedSandbox {
     }
 
     fn read(&self, id: &str, stream: Stream, lines: Lines) -> Result<Excerpt, ToolError> {
-        self.sandbox.store.read(id, stream, lines)
+        // The commands of this process are those of its workspace.
+        match self.sandbox.job(id) {
+            Some(_) => self.sandbox.store.read(id, stream, lines),
+            None => self.sandbox.store.read_own(id, stream, lines),
+        }
     }
 }
 

@@ -71,6 +71,8 @@ pub struct CommandLimits {
     pub open_files: u64,
     /// Bytes printed.
     pub output: u64,
+    /// Bytes sent to hosts and received from them.
+    pub network: u64,
     /// Bytes of each output stream that are saved.
     pub saved: u64,
     /// Bytes of the private `/tmp`, and of the private home.

@@ -1,6 +1,7 @@
 //! Egress: a proxy that lets one sandbox reach the listed hosts and nothing else. The proxy dials the very address
 //! that it checked, and a TLS connection must name the host that was asked for.
 
+mod account;
 mod address;
 mod client_hello;
 mod host;
@@ -12,11 +13,14 @@ use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Waker;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use account::{ConnectionMeter, Direction, EgressAccount};
 pub use host::{BadHost, HostRule};
 use request::{Refusal, Request};
+use toolcrib_core::command::NetworkAccount;
 
 /// How long a client may take to send its request, and a server to accept the connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -26,8 +30,6 @@ const IDLE_TIMEOUT: Duration = Duration::from_mins(2);
 const IDLE_CHECK: Duration = Duration::from_secs(5);
 /// How many connections one sandbox may have open at once.
 const MOST_CONNECTIONS: usize = 64;
-/// How many bytes may pass one connection in each direction.
-const MOST_CONNECTION_BYTES: u64 = 8 << 30;
 /// How many refusals are listed in the answer.
 const MOST_REFUSALS: usize = 16;
 
@@ -58,9 +60,21 @@ impl Egress {
         Self { resolve, local, ..self }
     }
 
-    /// Serves one sandbox until the returned value is dropped.
-    pub(crate) fn serve(self: &Arc<Self>, listener: OwnedFd) -> ProxyServer {
-        let connections = Arc::new(Connections::default());
+    /// Serves one sandbox until the returned value is dropped. When more than `most_bytes` are about to pass, no
+    /// byte passes any more, and `supervisor` is woken.
+    pub(crate) fn serve(
+        self: &Arc<Self>,
+        listener: OwnedFd,
+        most_bytes: u64,
+        supervisor: Waker,
+    ) -> ProxyServer {
+        let connections = Arc::new(Connections {
+            is_closed: AtomicBool::default(),
+            open: Mutex::default(),
+            next: AtomicU64::default(),
+            refused: Mutex::default(),
+            account: Arc::new(EgressAccount::new(most_bytes, supervisor)),
+        });
         let listener = Arc::new(TcpListener::from(listener));
         let egress = Arc::clone(self);
         let (shared, accepting) = (Arc::clone(&connections), Arc::clone(&listener));
@@ -103,13 +117,13 @@ impl Egress {
     }
 }
 
-/// The open connections of one sandbox, and its refusals.
-#[derive(Default)]
+/// The open connections of one sandbox, its refusals and its account.
 struct Connections {
     is_closed: AtomicBool,
     open: Mutex<HashMap<u64, Vec<TcpStream>>>,
     next: AtomicU64,
     refused: Mutex<Vec<String>>,
+    account: Arc<EgressAccount>,
 }
 
 impl Connections {
@@ -124,8 +138,9 @@ impl Connections {
         Some(ConnectionSlot { connections: Arc::clone(self), number })
     }
 
-    /// Lists a refusal for the answer.
+    /// Counts a refusal, and lists it for the answer.
     fn refuse(&self, request: &Request, refusal: &Refusal) {
+        self.account.refuse(&request.host);
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         let line = format!("{}:{}: {refusal}", request.host.escape_debug(), request.port);
         if refused.len() < MOST_REFUSALS && !refused.contains(&line) {
@@ -167,16 +182,39 @@ pub(crate) struct ProxyServer {
     thread: Option<thread::JoinHandle<()>>,
 }
 
+/// What a proxy has to say at its end.
+#[derive(Default)]
+pub(crate) struct ClosedProxy {
+    /// The refusals, a line each.
+    pub(crate) refused: Vec<String>,
+    /// What passed.
+    pub(crate) account: NetworkAccount,
+    /// Whether more was about to pass than may.
+    pub(crate) is_spent: bool,
+}
+
 impl ProxyServer {
-    /// Returns the refusals, a line each.
-    pub(crate) fn refused(&self) -> Vec<String> {
-        self.connections.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Returns whether more was about to pass than may.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.connections.account.is_spent()
+    }
+
+    /// Closes the proxy, and returns what it has to say.
+    pub(crate) fn close(self) -> ClosedProxy {
+        let connections = Arc::clone(&self.connections);
+        drop(self);
+        // What a command has sent is passed on until its connections are closed.
+        connections.account.wait_until_idle();
+        let refused = connections.refused.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let account = connections.account.total();
+        ClosedProxy { refused, account, is_spent: connections.account.is_spent() }
     }
 }
 
 impl Drop for ProxyServer {
     fn drop(&mut self) {
         self.connections.is_closed.store(true, Ordering::Release);
+        self.connections.account.close();
         let _ = rustix::net::shutdown(&*self.listener, rustix::net::Shutdown::Both);
         let open = self.connections.open.lock().unwrap_or_else(PoisonError::into_inner);
         for stream in open.values().flatten() {
@@ -197,7 +235,10 @@ fn accept(egress: &Arc<Egress>, connections: &Arc<Connections>, listener: &TcpLi
             continue;
         };
         // One connection too many is closed at once. The others go on.
-        let Some(slot) = connections.enter() else { continue };
+        let Some(slot) = connections.enter() else {
+            connections.account.refuse(account::TOO_MANY);
+            continue;
+        };
         slot.register(&stream);
         let (egress, connections) = (Arc::clone(egress), Arc::clone(connections));
         let builder = thread::Builder::new().name("egress".to_owned());
@@ -216,7 +257,10 @@ fn answer(
     let until = Instant::now() + CONNECT_TIMEOUT;
     let request = match Request::read(&mut client, until)? {
         Ok(request) => request,
-        Err(refusal) => return refuse(&mut client, &refusal),
+        Err(refusal) => {
+            connections.account.refuse(account::NO_HOST);
+            return refuse(&mut client, &refusal);
+        }
     };
     let mut server = match egress.connect(&request) {
         Ok(server) => server,
@@ -226,6 +270,7 @@ fn answer(
         }
     };
     slot.register(&server);
+    let Some(meter) = connections.account.connect(&request.host) else { return Ok(()) };
     if request.is_tunnel {
         client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?;
         let until = Instant::now() + CONNECT_TIMEOUT;
@@ -239,14 +284,15 @@ fn answer(
                 return client.shutdown(Shutdown::Both);
             }
         }
-        server.write_all(&hello)?;
+        meter.send(Direction::Up, &mut server, &hello)?;
     } else {
-        server.write_all(&request.head)?;
-        request.forward_body(&mut client, &mut server, IDLE_TIMEOUT)?;
+        meter.send(Direction::Up, &mut server, &request.head)?;
+        client.set_read_timeout(Some(IDLE_TIMEOUT))?;
+        request.forward_body(&mut client, |bytes| meter.send(Direction::Up, &mut server, bytes))?;
     }
     let direction =
         if request.is_tunnel { RelayDirection::BothWays } else { RelayDirection::ServerToClient };
-    splice(client, server, direction)
+    splice(client, server, direction, Arc::new(meter))
 }
 
 /// The directions that bytes still have to pass.
@@ -269,21 +315,32 @@ fn refuse(client: &mut TcpStream, refusal: &Refusal) -> io::Result<()> {
 }
 
 /// Passes bytes on until both sides are done or idle.
-fn splice(client: TcpStream, server: TcpStream, direction: RelayDirection) -> io::Result<()> {
+fn splice(
+    client: TcpStream,
+    server: TcpStream,
+    direction: RelayDirection,
+    meter: Arc<ConnectionMeter>,
+) -> io::Result<()> {
     for stream in [&client, &server] {
         stream.set_read_timeout(Some(IDLE_CHECK))?;
         stream.set_write_timeout(Some(IDLE_TIMEOUT))?;
     }
     let last_active = Arc::new(Mutex::new(Instant::now()));
     let (mut from, mut to) = (client.try_clone()?, server.try_clone()?);
-    let active = Arc::clone(&last_active);
+    let (active, metered) = (Arc::clone(&last_active), Arc::clone(&meter));
     let up = if direction == RelayDirection::BothWays {
-        Some(thread::Builder::new().spawn(move || pass(&mut from, &mut to, &active))?)
+        let pass_up = move || {
+            let send = |bytes: &[u8]| metered.send(Direction::Up, &mut to, bytes);
+            let done = pass(&mut from, &active, send);
+            to.shutdown(Shutdown::Write).and(done)
+        };
+        Some(thread::Builder::new().spawn(pass_up)?)
     } else {
         None
     };
     let (mut from, mut to) = (server, client);
-    let done = pass(&mut from, &mut to, &last_active);
+    let send = |bytes: &[u8]| meter.send(Direction::Down, &mut to, bytes);
+    let done = pass(&mut from, &last_active, send);
     let _ = from.shutdown(Shutdown::Both);
     let _ = to.shutdown(Shutdown::Both);
     if let Some(up) = up {
@@ -292,10 +349,13 @@ fn splice(client: TcpStream, server: TcpStream, direction: RelayDirection) -> io
     done
 }
 
-/// Passes bytes on in one direction, as long as bytes move in either direction.
-fn pass(from: &mut TcpStream, to: &mut TcpStream, last_active: &Mutex<Instant>) -> io::Result<()> {
+/// Passes bytes on in one direction until there are no more, as long as bytes move in either direction.
+fn pass(
+    from: &mut TcpStream,
+    last_active: &Mutex<Instant>,
+    mut send: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
     let mut buffer = vec![0; 32 << 10];
-    let mut total = 0;
     let last = || *last_active.lock().unwrap_or_else(PoisonError::into_inner);
     loop {
         let count = match from.read(&mut buffer) {
@@ -307,11 +367,10 @@ fn pass(from: &mut TcpStream, to: &mut TcpStream, last_active: &Mutex<Instant>) 
             }
             other => other?,
         };
-        total += count as u64;
-        if count == 0 || total > MOST_CONNECTION_BYTES {
-            return to.shutdown(Shutdown::Write);
+        if count == 0 {
+            return Ok(());
         }
-        to.write_all(&buffer[..count])?;
+        send(&buffer[..count])?;
         *last_active.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 }

@@ -5,7 +5,7 @@ use std::task::{Context, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use toolcrib_core::command::{ChangedFiles, End, Finished};
+use toolcrib_core::command::{ChangedFiles, End, Finished, NetworkAccount};
 use toolcrib_core::{CallId, Cancel, SessionId, ToolError, ToolName, Usage};
 
 use super::output::Collector;
@@ -56,6 +56,28 @@ pub struct TaskEnd {
     pub elapsed: Duration,
     /// The files that it changed, as far as a scan found them.
     pub touched: ChangedFiles,
+    /// What passed between it and the network.
+    pub network: NetworkAccount,
+}
+
+impl TaskEnd {
+    /// Returns the end of a task of which nothing is known but that it is over.
+    pub(crate) fn unknown(call: CallId, owner: TaskOwner) -> Self {
+        Self {
+            call,
+            owner,
+            end: End::Killed,
+            usage: Usage::default(),
+            elapsed: Duration::ZERO,
+            touched: ChangedFiles::default(),
+            network: NetworkAccount::default(),
+        }
+    }
+
+    /// Returns how many bytes the task wrote or sent, as quotas count them.
+    pub fn written_bytes(&self) -> u64 {
+        self.usage.written_bytes.saturating_add(self.network.total().bytes_up)
+    }
 }
 
 /// The progress of a command.

@@ -247,7 +247,7 @@ mod tests {
     use std::fmt::Write as _;
     use std::time::Duration;
 
-    use toolcrib_core::command::{ChangedFiles, Printed};
+    use toolcrib_core::command::{ChangedFiles, NetworkAccount, Printed};
 
     use super::*;
 
@@ -261,6 +261,7 @@ mod tests {
         files: 1000,
         open_files: 256,
         output: 1 << 20,
+        network: 1 << 20,
         saved: 1 << 20,
         scratch: 1 << 20,
     };
@@ -277,6 +278,7 @@ mod tests {
             usage: Usage::default(),
             elapsed: Duration::ZERO,
             touched: ChangedFiles::default(),
+            network: NetworkAccount::default(),
         };
         add_to(&mut finished, &LIMITS, 1);
         finished
@@ -339,6 +341,7 @@ mod tests {
             Limit::Files,
             Limit::OpenFiles,
             Limit::Output,
+            Limit::Network,
         ] {
             for used in [None, Some(105), Some(300)] {
                 let mut ended = finished(End::Limited, "");

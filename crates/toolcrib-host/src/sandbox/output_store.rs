@@ -20,9 +20,11 @@ const STARTS_BETWEEN_REMOVALS: usize = 100;
 /// How many bytes of an ended task's output are shown again.
 const SHOWN_AGAIN_BYTES: u64 = 32 << 10;
 
-/// The folder of saved output.
+/// The folder of saved output. It holds that of all workspaces, and tools read only that of their own.
 pub(crate) struct OutputStore {
     folder: PathBuf,
+    /// The path of the workspace whose commands this process runs.
+    workspace: String,
     starts: std::sync::atomic::AtomicUsize,
 }
 
@@ -30,6 +32,9 @@ pub(crate) struct OutputStore {
 #[derive(Serialize, Deserialize)]
 struct TaskRecord {
     command: String,
+    /// The path of the workspace in which the command ran. Absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    workspace: Option<String>,
     started: String,
     /// The process that runs the task, and when that process was started: the kernel reuses process numbers.
     process: (u32, u64),
@@ -40,8 +45,9 @@ struct TaskRecord {
 }
 
 impl OutputStore {
-    pub(crate) fn new(folder: PathBuf) -> Self {
-        Self { folder, starts: std::sync::atomic::AtomicUsize::new(0) }
+    pub(crate) fn new(folder: PathBuf, workspace: &Path) -> Self {
+        let workspace = workspace.display().to_string();
+        Self { folder, workspace, starts: std::sync::atomic::AtomicUsize::new(0) }
     }
 
     /// Returns the folder where a call's output is saved.
@@ -69,13 +75,25 @@ impl OutputStore {
 
     /// Records that a command which may become a task was started.
     pub(crate) fn record_start(&self, job: &Job) {
-        self.write(&job.id, &task_record(job, None));
+        self.write(&job.id, &self.record_of(job, None));
     }
 
     /// Records how a command ended, if the store has anything of the command.
     pub(crate) fn record_end(&self, job: &Job, finished: &Finished) {
         if self.folder(&job.id).is_dir() {
-            self.write(&job.id, &task_record(job, Some(finished)));
+            self.write(&job.id, &self.record_of(job, Some(finished)));
+        }
+    }
+
+    fn record_of(&self, job: &Job, finished: Option<&Finished>) -> TaskRecord {
+        let own = std::process::id();
+        TaskRecord {
+            command: job.text.clone(),
+            workspace: Some(self.workspace.clone()),
+            started: job.at.to_string(),
+            process: (own, started_at(own).unwrap_or(0)),
+            end: finished.map(|finished| finished.end),
+            used: finished.map(|finished| finished.usage),
         }
     }
 
@@ -92,13 +110,22 @@ impl OutputStore {
         serde_json::from_str(&text).ok()
     }
 
-    /// Returns the state of a task that this process did not start, or has forgotten.
+    /// Fails unless the command of this id ran in this workspace. `message` is the error's.
+    fn require_own(&self, id: &str, message: String) -> Result<TaskRecord, ToolError> {
+        let not_found = |hint: &str| ToolError::new(ErrorKind::NotFound, message).hint(hint);
+        match self.read_record(id) {
+            Some(record) if record.workspace.as_ref() == Some(&self.workspace) => Ok(record),
+            Some(_) => Err(not_found(
+                "it belongs to another workspace; a person can read it with `toolcrib output`",
+            )),
+            None => Err(not_found("task ids come from a call with run_in_background")),
+        }
+    }
+
+    /// Returns the state of a task of this workspace that this process did not start, or has forgotten.
     pub(crate) fn task(&self, id: &str) -> Result<Task, ToolError> {
-        let record = self.read_record(id).ok_or_else(|| {
-            ToolError::new(ErrorKind::NotFound, format!("Task not found: {id}"))
-                .hint("task ids come from a call with run_in_background")
-                .with("task_id", id)
-        })?;
+        let record = self.require_own(id, format!("Task not found: {id}"));
+        let record = record.map_err(|err| err.with("task_id", id))?;
         let status = match record.end {
             None if started_at(record.process.0) == Some(record.process.1) => TaskStatus::Running,
             None => TaskStatus::Lost,
@@ -109,7 +136,20 @@ impl OutputStore {
         Ok(Task { id: id.to_owned(), status, stdout, stderr, strike: None })
     }
 
-    /// Reads some lines of saved output.
+    /// Reads some lines of saved output, if its command ran in this workspace.
+    pub(crate) fn read_own(
+        &self,
+        id: &str,
+        stream: Stream,
+        lines: Lines,
+    ) -> Result<Excerpt, ToolError> {
+        if valid_id(id).is_some_and(|id| self.folder(id).is_dir()) {
+            self.require_own(id, format!("no output is saved under `{id}`"))?;
+        }
+        self.read(id, stream, lines)
+    }
+
+    /// Reads some lines of saved output, whichever workspace its command ran in.
     pub(crate) fn read(
         &self,
         id: &str,
@@ -161,17 +201,6 @@ fn excerpt(file: File, lines: Lines) -> std::io::Result<Excerpt> {
     Ok(Excerpt { text, from: lines.from, count, total })
 }
 
-fn task_record(job: &Job, finished: Option<&Finished>) -> TaskRecord {
-    let own = std::process::id();
-    TaskRecord {
-        command: job.text.clone(),
-        started: job.at.to_string(),
-        process: (own, started_at(own).unwrap_or(0)),
-        end: finished.map(|finished| finished.end),
-        used: finished.map(|finished| finished.usage),
-    }
-}
-
 /// Returns when a process was started, in ticks since boot, or `None` if there is no such process.
 fn started_at(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -210,7 +239,7 @@ mod tests {
     #[test]
     fn ids_that_lead_elsewhere_are_not_known() {
         let folder = tempfile::tempdir().unwrap();
-        let store = OutputStore::new(folder.path().join("output"));
+        let store = OutputStore::new(folder.path().join("output"), Path::new("/w"));
         for id in ["", "..", "a/b", "a.b", "\0"] {
             assert_eq!(store.task(id).unwrap_err().kind, ErrorKind::NotFound, "{id:?}");
         }
@@ -219,7 +248,7 @@ mod tests {
     #[test]
     fn excerpt_counts_all_lines_and_shows_some() {
         let folder = tempfile::tempdir().unwrap();
-        let store = OutputStore::new(folder.path().to_owned());
+        let store = OutputStore::new(folder.path().to_owned(), Path::new("/w"));
         fs::create_dir(store.folder("call")).unwrap();
         fs::write(store.folder("call").join("stdout"), "one\ntwo\nthree\nfour").unwrap();
         let lines = Lines { from: 2, count: 2, most: 100 };
@@ -227,5 +256,38 @@ mod tests {
         assert_eq!(excerpt.text, "two\nthree\n");
         assert_eq!((excerpt.from, excerpt.count, excerpt.total), (2, 2, 4));
         assert!(store.read("other", Stream::Stdout, lines).is_err());
+    }
+
+    #[test]
+    fn only_the_output_of_the_own_workspace_is_read_for_tools() {
+        let folder = tempfile::tempdir().unwrap();
+        let store =
+            |workspace: &str| OutputStore::new(folder.path().to_owned(), Path::new(workspace));
+        let lines = Lines { from: 1, count: 9, most: 100 };
+        let record = |workspace: Option<&str>| TaskRecord {
+            command: "x".to_owned(),
+            workspace: workspace.map(str::to_owned),
+            started: String::new(),
+            process: (0, 0),
+            end: Some(End::Exited(0)),
+            used: None,
+        };
+        for (id, workspace) in [("own", Some("/w")), ("other", Some("/w2")), ("old", None)] {
+            store("/w").write(id, &record(workspace));
+            fs::write(store("/w").folder(id).join("stdout"), "printed\n").unwrap();
+        }
+        // A command that another process runs now, and that no record says anything about yet.
+        fs::create_dir(folder.path().join("unknown")).unwrap();
+        fs::write(folder.path().join("unknown/stdout"), "printed\n").unwrap();
+        for (id, is_own) in [("own", true), ("other", false), ("old", false), ("unknown", false)] {
+            let read = store("/w").read_own(id, Stream::Stdout, lines);
+            assert_eq!(read.is_ok(), is_own, "{id}");
+            assert_eq!(store("/w").task(id).is_ok(), is_own, "{id}");
+            let kind = store("/w").task(id).err().map(|err| err.kind);
+            assert_eq!(kind, (!is_own).then_some(ErrorKind::NotFound), "{id}");
+            // A person may read all of it.
+            assert_eq!(store("/w").read(id, Stream::Stdout, lines).unwrap().text, "printed\n");
+        }
+        assert!(store("/w2").read_own("other", Stream::Stdout, lines).is_ok());
     }
 }

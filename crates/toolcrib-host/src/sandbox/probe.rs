@@ -149,6 +149,7 @@ fn limits(context: &LaunchContext) -> Vec<SandboxFinding> {
         (Limit::Files, limits.files, Mechanism::Watchdog.as_str()),
         (Limit::OpenFiles, limits.open_files, Mechanism::Rlimit.as_str()),
         (Limit::Output, limits.output, Mechanism::Watchdog.as_str()),
+        (Limit::Network, limits.network, Mechanism::Watchdog.as_str()),
     ];
     let mut findings: Vec<SandboxFinding> = all
         .into_iter()

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use toolcrib_core::command::{ChangedFiles, CommandRequest, End, Finished, LastCommand, Stream};
-use toolcrib_core::{CallId, Cancel, Clock, ErrorKind, ToolError, Usage};
+use toolcrib_core::command::{CommandRequest, Excerpt, Finished, LastCommand, Lines, Stream};
+use toolcrib_core::{CallId, Cancel, Clock, ErrorKind, ToolError};
 
 use super::changed_files::{Baseline, ChangeTimes};
 use super::config::{Operator, SandboxRules};
@@ -74,6 +74,7 @@ impl Sandbox {
         let egress =
             (!hosts.is_empty()).then(|| Arc::new(Egress::new(hosts, rules.egress_ports.clone())));
         let folder = SandboxFolder::new(state);
+        let own = workspace.roots.first().map_or(Path::new(""), Root::path).to_owned();
         Ok(Self {
             context: LaunchContext {
                 rules,
@@ -87,7 +88,7 @@ impl Sandbox {
                 folder,
             },
             clock,
-            store: OutputStore::new(state.join("output")),
+            store: OutputStore::new(state.join("output"), &own),
             jobs: Mutex::default(),
             last: Mutex::default(),
             listeners: Mutex::default(),
@@ -131,20 +132,24 @@ impl Sandbox {
         if let Ok(finished) = &finished {
             self.store.record_end(job, finished);
         }
-        let (end, usage, elapsed, touched) = match finished {
-            Ok(finished) => (finished.end, finished.usage, finished.elapsed, finished.touched),
-            Err(_) => (End::Killed, Usage::default(), Duration::ZERO, ChangedFiles::default()),
+        let ended = |owner: TaskOwner| {
+            let call = CallId(job.id.clone());
+            match finished {
+                Ok(Finished { end, usage, elapsed, touched, network, .. }) => {
+                    TaskEnd { call, owner, end, usage, elapsed, touched, network }
+                }
+                Err(_) => TaskEnd::unknown(call, owner),
+            }
         };
         // From here on the store answers questions about this task.
         let mut jobs = lock(&self.jobs);
         jobs.remove(&job.id);
         let Some(owner) = job.take_owner() else { return };
+        let ended = ended(owner);
         let mut spent = lock(&self.spent);
-        let total = spent.entry(owner.clone()).or_default();
-        *total = (total.0 + elapsed, total.1 + usage.written_bytes);
+        let total = spent.entry(ended.owner.clone()).or_default();
+        *total = (total.0 + ended.elapsed, total.1.saturating_add(ended.written_bytes()));
         drop((spent, jobs));
-        let call = CallId(job.id.clone());
-        let ended = TaskEnd { call, owner, end, usage, elapsed, touched };
         for listener in &*listeners {
             listener(&ended);
         }
@@ -167,6 +172,17 @@ impl Sandbox {
     /// Finds out which mechanisms are in force on this machine, by trying them.
     pub fn examine(&self) -> Vec<SandboxFinding> {
         probe::examine(&self.context)
+    }
+
+    /// Reads lines of the saved output of any command, whichever workspace it ran in. For people: tools read that of
+    /// their own workspace.
+    pub fn read_output(
+        &self,
+        id: &str,
+        stream: Stream,
+        lines: Lines,
+    ) -> Result<Excerpt, ToolError> {
+        self.store.read(id, stream, lines)
     }
 
     /// Runs a command to its end. `tee` receives what the command prints, as it is printed.

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::process::{Pid, Signal, pidfd_send_signal};
-use toolcrib_core::command::{ChangedFiles, End, Finished, Limit, Mechanism, Strike, Usage};
+use toolcrib_core::command::{
+    ChangedFiles, End, Finished, Limit, Mechanism, NetworkAccount, Strike, Usage,
+};
 use toolcrib_core::{ErrorKind, ToolError};
 use toolcrib_inside::wire::{self, Report};
 
@@ -50,8 +52,7 @@ pub(crate) struct Supervisor<'a> {
     job: &'a Job,
     limits: CommandLimits,
     growth: Growth,
-    egress: Option<Arc<Egress>>,
-    proxy: Option<ProxyServer>,
+    network: NetworkLink,
     /// The connection to the launcher and the first process inside; closed when both are gone.
     control: Option<OwnedFd>,
     output: OutputPipes,
@@ -60,6 +61,15 @@ pub(crate) struct Supervisor<'a> {
     processes: Processes,
     usage: MeasuredUsage,
     outcome: PartialOutcome,
+}
+
+/// The command's way to the network, if it has one.
+struct NetworkLink {
+    egress: Option<Arc<Egress>>,
+    /// The proxy, once the command is ready for it.
+    proxy: Option<ProxyServer>,
+    /// Wakes the supervisor when the proxy lets nothing more pass.
+    waker: Waker,
 }
 
 /// When the command began, and when the supervisor has to act next.
@@ -116,8 +126,7 @@ impl<'a> Supervisor<'a> {
             job,
             limits,
             growth,
-            egress,
-            proxy: None,
+            network: NetworkLink { egress, proxy: None, waker: Waker::noop().clone() },
             control: Some(pipes.control),
             output: OutputPipes::new(pipes.stdout, pipes.stderr, tee),
             guards: Vec::new(),
@@ -143,6 +152,7 @@ impl<'a> Supervisor<'a> {
             .map_err(|errno| lost(errno.into()))?;
         let wakeup = Arc::new(Wakeup(wakeup));
         let waker = Waker::from(Arc::clone(&wakeup));
+        self.network.waker.clone_from(&waker);
         let mut cancelled = std::pin::pin!(self.job.cancel.cancelled());
         let done = loop {
             if cancelled.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
@@ -156,13 +166,19 @@ impl<'a> Supervisor<'a> {
                 break Ok(());
             }
         };
-        let refused = self.proxy.take().map(|proxy| proxy.refused()).unwrap_or_default();
+        let proxy = self.network.proxy.take().map(ProxyServer::close).unwrap_or_default();
+        // The command may have ended before it was ended for that.
+        if proxy.is_spent && self.outcome.stopped.is_none() {
+            self.outcome.strike = Some(self.network_strike());
+        }
         let guards = std::mem::take(&mut self.guards);
         let warnings: Vec<String> = guards.into_iter().flat_map(Guard::release).collect();
         done?;
         let mut finished = self.into_finished()?;
         finished.notes.extend(warnings);
-        let refused = refused.into_iter().map(|line| format!("network access refused: {line}"));
+        finished.network = proxy.account;
+        let refused =
+            proxy.refused.into_iter().map(|line| format!("network access refused: {line}"));
         finished.notes.extend(refused);
         Ok(finished)
     }
@@ -271,9 +287,10 @@ impl<'a> Supervisor<'a> {
     fn handle_ready(&mut self, mut handles: Vec<OwnedFd>) {
         self.processes.is_ready = true;
         if handles.len() > 1
-            && let (Some(listener), Some(egress)) = (handles.pop(), &self.egress)
+            && let (Some(listener), Some(egress)) = (handles.pop(), &self.network.egress)
         {
-            self.proxy = Some(egress.serve(listener));
+            let waker = self.network.waker.clone();
+            self.network.proxy = Some(egress.serve(listener, self.limits.network, waker));
         }
         let Some(first) = handles.first() else {
             // Nobody could end a command that we have no handle of. It ends when this connection closes.
@@ -294,6 +311,11 @@ impl<'a> Supervisor<'a> {
         }
         if now >= self.job.progress().deadline {
             self.stop(End::TimedOut);
+            return;
+        }
+        if self.network.proxy.as_ref().is_some_and(ProxyServer::is_spent) {
+            self.outcome.strike = Some(self.network_strike());
+            self.stop(End::Limited);
             return;
         }
         if now < self.schedule.next_check {
@@ -347,6 +369,13 @@ impl<'a> Supervisor<'a> {
             self.outcome.strike = Some(Strike { limit, allowed, used: Some(used), by });
             self.stop(End::Limited);
         }
+    }
+
+    /// Returns the strike of a command that wanted to send or receive more than it may. No more has passed.
+    fn network_strike(&self) -> Strike {
+        let allowed = self.limits.network;
+        let by = Mechanism::Watchdog;
+        Strike { limit: Limit::Network, allowed, used: Some(allowed), by }
     }
 
     /// Ends the command and everything it started.
@@ -410,6 +439,7 @@ impl<'a> Supervisor<'a> {
             },
             elapsed: self.schedule.started.elapsed(),
             touched: ChangedFiles::default(),
+            network: NetworkAccount::default(),
         };
         notes::add_to(&mut finished, &self.limits, peak.processes);
         Ok(finished)

@@ -27,6 +27,7 @@ struct BindMount {
     is_directory: bool,
     access: Access,
     owner: Option<User>,
+    is_copied: bool,
 }
 
 /// What every command of a workspace sees.
@@ -78,6 +79,10 @@ impl SandboxView {
         let etc = folder.etc();
         let mounted = etc_folder::prepare(&etc, &view.home, network)?;
         view.add(&etc, Path::new("/etc"), Access::ReadOnly)?;
+        // A mount would tell commands, in the list of their mounts, where our state folder is.
+        if let Some(bind) = view.binds.last_mut() {
+            bind.is_copied = true;
+        }
         for source in mounted {
             view.add(&source, &source, Access::ReadOnly)?;
         }
@@ -104,6 +109,7 @@ impl SandboxView {
             is_directory: true,
             access: Access::Writable,
             owner: self.mapped(owner),
+            is_copied: false,
         });
         Ok(())
     }
@@ -120,6 +126,7 @@ impl SandboxView {
             is_directory: meta.is_dir(),
             access,
             owner: if access == Access::Writable { self.mapped(owner) } else { None },
+            is_copied: false,
         });
         Ok(())
     }
@@ -138,6 +145,7 @@ impl SandboxView {
                 is: (meta.st_dev, meta.st_ino),
                 is_directory: bind.is_directory,
                 owner: bind.owner,
+                is_copied: bind.is_copied,
             })
         };
         self.binds.iter().map(staged).collect()

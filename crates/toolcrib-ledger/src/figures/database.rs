@@ -13,7 +13,8 @@ use crate::id::new_call_id;
 use crate::state::open_regular;
 
 /// The steps that make each version of the schema from the one before it. Steps are added and never changed.
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
     CREATE TABLE folded (segment TEXT PRIMARY KEY, size INTEGER NOT NULL) WITHOUT ROWID;
     CREATE TABLE open_calls (call TEXT PRIMARY KEY, args TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE tools (
@@ -30,7 +31,9 @@ const MIGRATIONS: &[&str] = &["
         sum_us INTEGER NOT NULL, squares BLOB NOT NULL, latency BLOB NOT NULL, last INTEGER NOT NULL,
         PRIMARY KEY (tool, version, epoch, hour)
     ) WITHOUT ROWID;
-"];
+",
+    "ALTER TABLE tools ADD COLUMN network TEXT NOT NULL DEFAULT '{}';",
+];
 
 /// The tables that the newest schema has.
 pub(crate) const TABLES: [&str; 5] = ["folded", "open_calls", "tools", "amounts", "hours"];

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use jiff::Timestamp;
 use memchr::memmem::Finder;
 use serde::{Deserialize, Serialize};
-use toolcrib_core::command::{End, Limit};
+use toolcrib_core::command::{End, HostTraffic, Limit};
 use toolcrib_core::{ToolName, Usage};
 
 use crate::figures::histogram::{Histogram, round_up};
@@ -103,8 +103,39 @@ pub struct ResourceFigures {
     pub read: Amount,
     /// Bytes written.
     pub written: Amount,
+    /// The traffic with all hosts together.
+    pub network: NetworkFigures,
     /// The calls that hit a limit, by the kind of limit.
     pub violations: BTreeMap<String, u64>,
+}
+
+/// What passed between the commands of a tool and all hosts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NetworkFigures {
+    /// Connections that were made.
+    pub connections: u64,
+    /// Bytes sent.
+    pub bytes_up: u64,
+    /// Bytes received.
+    pub bytes_down: u64,
+    /// Requests that were refused or failed.
+    pub refused: u64,
+}
+
+impl NetworkFigures {
+    /// Returns the figures in words, or an empty text if there was no traffic.
+    pub fn describe(&self) -> String {
+        let Self { connections, bytes_up, bytes_down, refused } = *self;
+        HostTraffic { host: String::new(), connections, bytes_up, bytes_down, refused }.describe()
+    }
+
+    fn add(&mut self, traffic: &HostTraffic) {
+        self.connections = self.connections.saturating_add(traffic.connections);
+        self.bytes_up = self.bytes_up.saturating_add(traffic.bytes_up);
+        self.bytes_down = self.bytes_down.saturating_add(traffic.bytes_down);
+        self.refused = self.refused.saturating_add(traffic.refused);
+    }
 }
 
 /// How much of one resource many calls used.
@@ -191,6 +222,7 @@ impl<'a> Fold<'a> {
             }
             (Act::ToolCall, EventKind::Ended) => self.add_end(&entry),
             (Act::ToolCall, EventKind::TaskEnded) => {
+                self.add_network(&entry);
                 if let Some(used) = entry.end.used {
                     let is_late = entry.end.task_end == Some(End::TimedOut);
                     let error = is_late.then_some("timeout");
@@ -210,10 +242,18 @@ impl<'a> Fold<'a> {
         self.tools.entry(tool.clone()).or_insert_with(|| store.tool(tool).unwrap_or_default())
     }
 
+    /// Adds the traffic of a call or task. A refused call has none, because its command did not run.
+    fn add_network(&mut self, entry: &RecordEntry<'_>) {
+        if let Some(network) = &entry.end.network {
+            self.figures_of(&entry.tool()).resources.network.add(&network.total());
+        }
+    }
+
     fn add_end(&mut self, entry: &RecordEntry<'_>) {
         let args = self.open.remove(&*entry.call.id);
         // A call of a tool that does not exist has no version, and belongs to no tool's figures.
         let Some(version) = &entry.call.version else { return };
+        self.add_network(entry);
         let tool = entry.tool();
         let error = entry.end.error.as_deref();
         let is_refused = entry.is_refusal();
@@ -293,6 +333,7 @@ fn violation_of(limit: Limit) -> &'static str {
         Limit::Files => "newFilesExceeded",
         Limit::OpenFiles => "openFilesExceeded",
         Limit::Output => "outputExceeded",
+        Limit::Network => "networkExceeded",
     }
 }
 

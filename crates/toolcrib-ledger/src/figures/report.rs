@@ -145,6 +145,10 @@ pub fn resources(tools: &[(ToolName, ToolFigures)], limits: &dyn Fn(&ToolName) -
             "totalMemoryBytes": sum(|it| it.resources.memory.total),
             "totalDiskReadBytes": sum(|it| it.resources.read.total),
             "totalDiskWriteBytes": sum(|it| it.resources.written.total),
+            "totalNetworkUpBytes": sum(|it| it.resources.network.bytes_up),
+            "totalNetworkDownBytes": sum(|it| it.resources.network.bytes_down),
+            "totalNetworkConnections": sum(|it| it.resources.network.connections),
+            "totalNetworkRefused": sum(|it| it.resources.network.refused),
         },
     })
 }
@@ -188,6 +192,12 @@ pub fn resources_of(
                 "maxWriteBytes": it.written.most,
                 "p95ReadBytes": it.read.quantile(0.95).round() as i64,
                 "p95WriteBytes": it.written.quantile(0.95).round() as i64,
+            },
+            "network": {
+                "totalUpBytes": it.network.bytes_up,
+                "totalDownBytes": it.network.bytes_down,
+                "connections": it.network.connections,
+                "refused": it.network.refused,
             },
         },
         "limits": limits(name),

@@ -145,7 +145,7 @@ pub(crate) fn load_tool(
 ) -> Result<Option<ToolFigures>, StatsError> {
     let row = database
         .prepare_cached(
-            "SELECT epoch, reset_hour, errors, calls, violations FROM tools WHERE tool = ?",
+            "SELECT epoch, reset_hour, errors, calls, violations, network FROM tools WHERE tool = ?",
         )?
         .query_row([name.as_str()], |row| {
             Ok((
@@ -154,13 +154,17 @@ pub(crate) fn load_tool(
                 row.get::<_, String>(2)?,
                 row.get::<_, i64>(3)?,
                 row.get::<_, String>(4)?,
+                row.get::<_, String>(5)?,
             ))
         })
         .optional()?;
-    let Some((epoch, reset_hour, errors, calls, violations)) = row else { return Ok(None) };
+    let Some((epoch, reset_hour, errors, calls, violations, network)) = row else {
+        return Ok(None);
+    };
     let mut resources = ResourceFigures {
         calls: calls.cast_unsigned(),
         violations: serde_json::from_str(&violations).map_err(|_| unreadable("violations"))?,
+        network: serde_json::from_str(&network).map_err(|_| unreadable("network"))?,
         ..ResourceFigures::default()
     };
     let mut statement =
@@ -192,7 +196,7 @@ pub(crate) fn save_tool(
 ) -> Result<(), StatsError> {
     let text = |value: Result<Value, serde_json::Error>| value.unwrap_or_default().to_string();
     let ToolFigures { epoch, reset_hour, errors, resources } = figures;
-    database.prepare_cached("INSERT OR REPLACE INTO tools VALUES (?, ?, ?, ?, ?, ?)")?.execute(
+    database.prepare_cached("INSERT OR REPLACE INTO tools VALUES (?, ?, ?, ?, ?, ?, ?)")?.execute(
         params![
             name.as_str(),
             epoch.cast_signed(),
@@ -200,6 +204,7 @@ pub(crate) fn save_tool(
             text(serde_json::to_value(errors)),
             resources.calls.cast_signed(),
             text(serde_json::to_value(&resources.violations)),
+            text(serde_json::to_value(resources.network)),
         ],
     )?;
     let amounts = [

@@ -241,3 +241,74 @@ fn save_figures(transaction: &Transaction<'_>, fold: Fold<'_>) -> Result<(), Sta
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use toolcrib_core::command::{End, HostTraffic, NetworkAccount};
+    use toolcrib_core::{CallId, Durability, Effect, Event, Moment, SessionId, Usage};
+
+    use super::*;
+    use crate::figures::fold::NetworkFigures;
+    use crate::record::history::{CallFilter, find_calls};
+    use crate::record::redact::Redactor;
+    use crate::record::writer::{Previews, RecordWriter};
+
+    #[test]
+    fn traffic_is_added_up_by_tool_also_that_of_tasks() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateFolder::open(&folder.path().join("state")).unwrap();
+        let recorder = RecordWriter::new(&state, Previews::On, Redactor::default(), json!({}));
+        let (session, tool) = (SessionId("s".to_owned()), "clemini/bash".into());
+        let host = |host: &str, bytes_up, refused| HostTraffic {
+            host: host.to_owned(),
+            connections: 1,
+            bytes_up,
+            bytes_down: 1000,
+            refused,
+        };
+        let hosts =
+            vec![host("a.example", 10, 0), host("ghp_abcdefghijklmnopqrstuvwxyz0123456789", 5, 2)];
+        let network = NetworkAccount { hosts };
+        let at = "2026-11-01T00:59:00Z".parse().unwrap();
+        let record = |id: &str, moment| {
+            let id = CallId(id.to_owned());
+            let event = Event { at, call: &id, session: &session, tool: &tool, moment };
+            recorder.record(&event, Durability::Written).unwrap();
+        };
+        let ended = |network| Moment::Ended {
+            touched: None,
+            network,
+            error: None,
+            elapsed_us: 1,
+            version: Some("a"),
+            reply: "{}",
+            usage: Usage::default(),
+            has_task: false,
+        };
+        record("01A", Moment::Asked { args: "{}", digest: "d".to_owned(), effect: Effect::Write });
+        record("01A", ended(Some(&network)));
+        record("01B", ended(None));
+        let usage = Usage::default();
+        let network = Some(&network);
+        record(
+            "01C",
+            Moment::TaskEnded { end: End::Exited(0), elapsed_us: 1, usage, touched: None, network },
+        );
+        drop(recorder);
+        let mut stats = Stats::open(&state).unwrap();
+        stats.fold().unwrap();
+        let expect = NetworkFigures { connections: 4, bytes_up: 30, bytes_down: 4000, refused: 4 };
+        let figures = |stats: &Stats| stats.tools().unwrap()[0].1.resources.network;
+        assert_eq!(figures(&stats), expect);
+        assert_eq!(figures(&Stats::open(&state).unwrap()), expect, "as they were saved");
+        stats.rebuild().unwrap();
+        assert_eq!(figures(&stats), expect, "folded again");
+        // The name of a host is what a command wrote.
+        let wanted = CallFilter { call: Some("01A".to_owned()), ..CallFilter::default() };
+        let found = find_calls(&state, &wanted, 10).unwrap();
+        let recorded = found[0].entries[1].end.network.as_ref().unwrap();
+        let names: Vec<&str> = recorded.hosts.iter().map(|it| it.host.as_str()).collect();
+        assert_eq!(names, ["a.example", "[REDACTED]"]);
+    }
+}

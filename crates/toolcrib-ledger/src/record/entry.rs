@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess};
 use serde_json::Value;
-use toolcrib_core::command::{ChangedFiles, End};
+use toolcrib_core::command::{ChangedFiles, End, NetworkAccount};
 use toolcrib_core::{ErrorKind, ToolName, Usage};
 
 use crate::record::event_kind::{Act, EventKind};
@@ -119,6 +119,8 @@ pub struct EndFields<'a> {
     pub task_end: Option<End>,
     /// The files that its command was seen to have changed.
     pub changed_files: Option<ChangedFiles>,
+    /// What passed between its command and the network.
+    pub network: Option<NetworkAccount>,
 }
 
 /// Makes the writer and the reader of entries from one table. A row has the key on disk, how the value is written
@@ -181,6 +183,7 @@ schema! {
     "task" optional_value end.has_task;
     "end" optional_value end.task_end;
     "touched" optional_value end.changed_files;
+    "network" optional_value end.network;
     "detail" optional_value detail;
     "seq" chained seq;
 }
@@ -253,6 +256,7 @@ impl<'a> RecordEntry<'a> {
                 has_task: end.has_task,
                 task_end: end.task_end,
                 changed_files: end.changed_files,
+                network: end.network,
             },
             detail,
             seq,

@@ -3,6 +3,7 @@
 
 mod secret_checks;
 mod secret_forms;
+mod spellings;
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,6 +14,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use secret_forms::FORMS;
+use spellings::spellings;
 
 /// The text that replaces a secret.
 const REDACTED: &str = "[REDACTED]";
@@ -91,7 +93,8 @@ impl Redactor {
             // Values that are read from files end in line breaks, which get lost when the values are used.
             .map(|value| value.trim().to_owned())
             .filter(|value| value.len() >= SHORTEST_SECRET_VALUE)
-            .flat_map(spellings)
+            .flat_map(|value| spellings(&value))
+            .filter(|spelling| spelling.len() >= SHORTEST_SECRET_VALUE)
             .collect();
         if values.is_empty() {
             return Self::default();
@@ -173,19 +176,6 @@ impl Redactor {
     }
 }
 
-/// Returns the spellings of a value: as it is, in JSON, in JSON with escaped slashes, and in JSON within JSON.
-fn spellings(value: String) -> Vec<String> {
-    let escaped = |text: &str| {
-        let text = serde_json::to_string(text).unwrap_or_default();
-        text.get(1..text.len().saturating_sub(1)).unwrap_or_default().to_owned()
-    };
-    let once = escaped(&value);
-    let mut all = vec![once.replace('/', "\\/"), escaped(&once), once, value];
-    all.sort_unstable();
-    all.dedup();
-    all
-}
-
 /// Returns the quotes that [`REDACTED`] needs in place of a number, so that JSON stays JSON: those of the member's
 /// name.
 fn quote_of_number<'a>(before: &'a str, secret: &str) -> &'a str {
@@ -265,5 +255,56 @@ mod tests {
         let clean = Redactor::default().clean(text).into_owned();
         assert!(!clean.contains("abc123def456"), "{clean}");
         serde_json::from_str::<Value>(&clean).unwrap();
+    }
+
+    #[test]
+    fn of_an_address_the_person_goes_and_the_domain_stays() {
+        let redactor = Redactor::default();
+        for (text, expect) in [
+            ("author = ada.lovelace1815@example.com", "author = [REDACTED]@example.com"),
+            ("https://ada.lovelace@example.com/inbox", "https://[REDACTED]@example.com/inbox"),
+            (
+                "http://localhost:3000?mail=ada@example.com",
+                "http://localhost:3000?mail=[REDACTED]@example.com",
+            ),
+            (
+                "http://localhost:3000#ada@example.com",
+                "http://localhost:3000#[REDACTED]@example.com",
+            ),
+            (
+                "Ada <ada+work@mail.example.co.uk>, bob@163.com",
+                "Ada <[REDACTED]@mail.example.co.uk>, [REDACTED]@163.com",
+            ),
+            (r#"{"text":"to:\nada@example.com\n"}"#, r#"{"text":"to:\n[REDACTED]@example.com\n"}"#),
+            ("ada@host.ts.net.", "[REDACTED]@host.ts.net."),
+        ] {
+            let clean = redactor.clean(text);
+            assert_eq!(clean, expect);
+            assert_eq!(redactor.clean(&clean), expect, "once is enough");
+        }
+    }
+
+    #[test]
+    fn values_are_found_in_base64_in_urls_and_in_hex() {
+        let value = "hunter2 pass?word";
+        let redactor = Redactor::new([value.to_owned()]);
+        for text in [
+            "aHVudGVyMiBwYXNzP3dvcmQ=",
+            "YWFhOmh1bnRlcjIgcGFzcz93b3Jk",
+            "YWFhYTpodW50ZXIyIHBhc3M/d29yZA==",
+            "YWFhYWE6aHVudGVyMiBwYXNzP3dvcmQ=",
+            "https://x.example/?q=hunter2%20pass%3Fword",
+            "q=hunter2%20pass%3fword",
+            "q=hunter2+pass%3Fword",
+            "68756e7465723220706173733f776f7264",
+            "68756E7465723220706173733F776F7264",
+        ] {
+            let clean = redactor.clean(text);
+            assert!(clean.contains("[REDACTED]"), "{text}: {clean}");
+            // The control: without the value, nothing about the text is suspicious.
+            assert_eq!(Redactor::default().clean(text), text);
+        }
+        // At most the characters stay that its neighbours have a part in.
+        assert_eq!(redactor.clean("YWFhYTpodW50ZXIyIHBhc3M/d29yZA=="), "YWFhYTp[REDACTED]A==");
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use toolcrib_core::command::ChangedFiles;
+use toolcrib_core::command::{ChangedFiles, HostTraffic, NetworkAccount};
 use toolcrib_core::{
     Durability, Event, Moment, Note, RecordError, RecordErrorKind, Recorder, ToolName, escape,
 };
@@ -229,6 +229,15 @@ impl RecordWriter {
         }
     }
 
+    /// Returns the names of hosts, which commands choose, without secrets.
+    fn clean_hosts(&self, network: &NetworkAccount) -> NetworkAccount {
+        let clean = |it: &HostTraffic| HostTraffic {
+            host: self.redactor.clean(&it.host).into_owned(),
+            ..it.clone()
+        };
+        NetworkAccount { hosts: network.hosts.iter().map(clean).collect() }
+    }
+
     fn preview<'a>(&self, text: &'a str) -> Option<Cow<'a, str>> {
         (self.previews == Previews::On).then(|| self.clean_preview(text))
     }
@@ -292,7 +301,16 @@ impl RecordWriter {
                     entry.start.process = Some(self.announce_presence()?.into());
                 }
             }
-            Moment::Ended { error, elapsed_us, reply, usage, version, has_task, touched } => {
+            Moment::Ended {
+                error,
+                elapsed_us,
+                reply,
+                usage,
+                version,
+                has_task,
+                touched,
+                network,
+            } => {
                 entry.event = EventKind::Ended;
                 entry.call.version = version.map(Cow::Borrowed);
                 entry.preview.result = self.preview(reply);
@@ -306,9 +324,10 @@ impl RecordWriter {
                     has_task: has_task.then_some(true),
                     task_end: None,
                     changed_files: touched.map(|touched| self.clean_changed_files(touched)),
+                    network: network.map(|network| self.clean_hosts(network)),
                 };
             }
-            Moment::TaskEnded { end, elapsed_us, usage, touched } => {
+            Moment::TaskEnded { end, elapsed_us, usage, touched, network } => {
                 entry.event = EventKind::TaskEnded;
                 entry.end = EndFields {
                     status: Some(if end.exit_code() == 0 { "ok" } else { "error" }.into()),
@@ -316,6 +335,7 @@ impl RecordWriter {
                     used: Some(*usage),
                     task_end: Some(*end),
                     changed_files: touched.map(|touched| self.clean_changed_files(touched)),
+                    network: network.map(|network| self.clean_hosts(network)),
                     ..EndFields::default()
                 };
             }

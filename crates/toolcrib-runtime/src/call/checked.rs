@@ -18,9 +18,10 @@ pub(crate) struct Checked {
 impl Checked {
     /// Decides by policy, and then by the limits of the session and the user.
     pub(crate) fn decide(self) -> Decided {
-        let Self { scope, prepared, proposal } = self;
+        let Self { scope, prepared, mut proposal } = self;
         let (facts, ctx) = (scope.facts(), &scope.ctx);
         let mut decision = scope.judge.decide(&facts, &proposal, ctx);
+        proposal.decided_paths = scope.judge.decided_paths(&scope.tool, &proposal);
         if decision.verdict() != Verdict::Deny
             && let Some(refused) = scope.judge.admit(&facts, &proposal, ctx)
         {

@@ -41,9 +41,11 @@ impl Ended<'_> {
         let scope = self.scope;
         let outcome = self.outcome();
         let changed = scope.and_then(|scope| scope.ctx.meter.touched());
+        let network = scope.and_then(|scope| scope.ctx.meter.network());
         let error = outcome.error.as_ref();
         let moment = Moment::Ended {
             touched: changed.as_ref(),
+            network: network.as_ref(),
             error: error.map(|err| (err.kind, err.message.as_str())),
             elapsed_us: elapsed.as_micros() as u64,
             version: scope.map(|scope| scope.offer.version()),
@@ -84,13 +86,19 @@ impl Ended<'_> {
         }
     }
 
-    /// Returns how many bytes the call wrote.
+    /// Returns how many bytes the call wrote. Bytes that its command sent to hosts count too.
     fn written_bytes(&self) -> u64 {
         self.scope.map_or(0, |scope| {
+            let sent = scope.ctx.meter.network().map_or(0, |network| network.total().bytes_up);
             let changes = scope.ctx.files.changes();
             let sizes = changes.iter().filter_map(|change| Some(change.after.as_ref()?.size));
             // For a small file, the disk is given more than the file.
-            if changes.is_empty() { scope.ctx.meter.total().written_bytes } else { sizes.sum() }
+            let written: u64 = if changes.is_empty() {
+                scope.ctx.meter.total().written_bytes
+            } else {
+                sizes.sum()
+            };
+            written.saturating_add(sent)
         })
     }
 }

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::runtime::Handle;
-use toolcrib_core::tool::ReplyFuture;
+use toolcrib_core::search::Search;
+use toolcrib_core::tool::{Connection, ReplyFuture};
 use toolcrib_core::{Ctx, Durability, Effect, ErrorKind, Moment, Permit, Prepared, ToolError};
 
+use super::denied_search::DeniedSearch;
 use super::question::pinned_digest;
 use super::scope::CallScope;
 use crate::decide::affected_files::AffectedFiles;
@@ -73,8 +75,26 @@ impl Permitted {
             }
         })?;
         let ctx = Ctx { is_read_only: affected.is_none(), ..ctx.clone() };
+        let ctx = restricted(&scope, &proposal, ctx);
         Ok(Started { work: prepared.run(permit, ctx), has_snapshots })
     }
+}
+
+/// Returns a context that holds the tool to what was decided about paths.
+fn restricted(scope: &CallScope, proposal: &Proposal, ctx: Ctx) -> Ctx {
+    if !proposal.decided_paths.is_empty() {
+        ctx.files.hold(proposal.decided_paths.clone());
+    }
+    let Some(denied) = scope.judge.denied_paths(&scope.tool, proposal, &ctx) else { return ctx };
+    ctx.files.deny(denied.clone());
+    let narrowed = |search: Arc<dyn Search>| -> Arc<dyn Search> {
+        Arc::new(DeniedSearch::new(search, denied.clone()))
+    };
+    let connection = ctx.connection.map(|connection| {
+        connection.files.deny(denied.clone());
+        Connection { search: narrowed(connection.search), ..connection }
+    });
+    Ctx { search: narrowed(ctx.search), connection, ..ctx }
 }
 
 /// A tool that was entered.

@@ -2,6 +2,7 @@
 
 use std::cell::LazyCell;
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use serde_json::Value;
 use toolcrib_core::command_reading::{ReadShell, Step, Unproven, UnprovenKind};
 use toolcrib_core::hosts::{hosts_in, hosts_named};
 use toolcrib_core::policy::grant::{self, Covers, Grant, GrantError, Grants, Wish};
-use toolcrib_core::policy::{Policy, Rule, Subject};
+use toolcrib_core::policy::{DeniedPaths, Policy, Rule, Subject};
 use toolcrib_core::{Clock, Ctx, Decision, Plan, Tier, ToolName, Verdict, canonical};
 
 use super::command_paths::{
@@ -148,6 +149,31 @@ impl Judge {
         let running = tasks().iter().filter(|task| task.runs).map(|task| task.time).sum();
         let why = user_quota.count(facts.tool, ctx.clock.now(), running, planned)?;
         Some(Decision::deny(why.clone(), why))
+    }
+
+    /// Returns the paths that rules deny to a tool, whatever it does there.
+    pub(crate) fn denied_paths(
+        &self,
+        tool: &ToolName,
+        proposal: &Proposal,
+        ctx: &Ctx,
+    ) -> Option<DeniedPaths> {
+        let root = || PathBuf::from(proposal.paths.root());
+        self.policy.denied_paths(tool, ctx.clock.now(), root)
+    }
+
+    /// Returns the paths of a plan, each with where it leads, if a rule is about paths of the tool.
+    pub(crate) fn decided_paths(
+        &self,
+        tool: &ToolName,
+        proposal: &Proposal,
+    ) -> Vec<(String, String)> {
+        if !self.policy.looks_at_paths(tool) {
+            return Vec::new();
+        }
+        let Plan { reads, edits, .. } = &proposal.plan;
+        let paths = reads.iter().chain(edits.iter().map(|edit| &edit.path));
+        paths.filter_map(|path| Some((path.clone(), proposal.paths.absolute(path).ok()?))).collect()
     }
 
     /// Counts what a call wrote and how long it ran.

@@ -23,6 +23,8 @@ pub(crate) struct Proposal {
     /// The words of its command that could be paths.
     candidates: OnceLock<Candidates>,
     pub(crate) paths: PathCache,
+    /// The paths of the plan that policy decided about, each with where it led.
+    pub(crate) decided_paths: Vec<(String, String)>,
 }
 
 impl Proposal {
@@ -39,7 +41,14 @@ impl Proposal {
             None => Vec::new(),
         };
         let paths = PathCache::new(&ctx.files);
-        Self { plan, reading, directories, candidates: OnceLock::new(), paths }
+        Self {
+            plan,
+            reading,
+            directories,
+            candidates: OnceLock::new(),
+            paths,
+            decided_paths: Vec::new(),
+        }
     }
 
     /// Forgets where paths led, because time has passed: a person was asked.

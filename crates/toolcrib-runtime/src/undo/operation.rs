@@ -156,6 +156,7 @@ impl Undo<'_> {
         let ended = Moment::Ended {
             has_task: false,
             touched: None,
+            network: None,
             error: done.as_ref().err().map(|err| (err.kind, err.message.as_str())),
             elapsed_us: self.clock.elapsed().saturating_sub(start).as_micros() as u64,
             version: None,

@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use toolcrib_core::capability;
 use toolcrib_core::capability::{EditFn, WriteMode, Written};
 use toolcrib_core::catalogue::{CallKey, CatalogueSettings, RenderedError, Rendering};
-use toolcrib_core::command::{self, CommandRequest, Shell};
+use toolcrib_core::command::{self, CommandRequest, HostTraffic, NetworkAccount, Shell};
 use toolcrib_core::command_reading::{ReadShell, Reading};
 use toolcrib_core::policy::grant::{Grant, GrantError, GrantErrorKind, Grants};
-use toolcrib_core::policy::{Answer, Policy};
+use toolcrib_core::policy::{Answer, DeniedPaths, Policy};
 use toolcrib_core::search::{Found, FoundPaths, Glob, Grep, Pattern, Scope, Search};
 use toolcrib_core::tool::ProposedCommand;
 use toolcrib_core::{
@@ -22,7 +22,9 @@ use toolcrib_core::{
     Outcome, Plan, RecordError, RecordErrorKind, Recorder, SessionId, Tier, Tool, ToolError,
     ToolName, ToolSettings, Toolset, Tree, Usage,
 };
-use toolcrib_runtime::{AlwaysYes, AnswerFuture, Approver, Judge, Question, Runtime, World};
+use toolcrib_runtime::{
+    AlwaysYes, AnswerFuture, Approver, Judge, Question, QuotaLimits, Runtime, SessionLimits, World,
+};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -43,6 +45,8 @@ pub(crate) enum Act {
     RefuseInCheck,
     Count,
     Command,
+    Send,
+    Receive,
 }
 
 /// The commands that were parsed, and the paths that were resolved.
@@ -90,6 +94,12 @@ impl Tool for Wild {
                 ctx.cancel.check()?;
                 std::thread::sleep(Duration::from_millis(1));
             },
+            Act::Send | Act::Receive => {
+                let is_sent = matches!(args.act, Act::Send);
+                let (bytes_up, bytes_down) = if is_sent { (100, 0) } else { (0, 100) };
+                let host = HostTraffic { bytes_up, bytes_down, ..HostTraffic::default() };
+                ctx.meter.set_network(NetworkAccount { hosts: vec![host] });
+            }
             Act::Large => return Ok(json!("x".repeat(10_000))),
             Act::Fine | Act::PanicInCheck | Act::RefuseInCheck | Act::Command => {}
         }
@@ -140,6 +150,7 @@ impl Tree for Nowhere {
     fn list(&self, _: &str, _: usize) -> Result<Listing, ToolError> {
         nothing()
     }
+    fn deny(&self, _: DeniedPaths) {}
 }
 
 impl Files for Nowhere {
@@ -170,6 +181,7 @@ impl Files for Nowhere {
     fn pin(&self, _: &[String]) -> Result<(), ToolError> {
         Ok(())
     }
+    fn hold(&self, _: Vec<(String, String)>) {}
     fn changes(&self) -> Vec<Change> {
         Vec::new()
     }
@@ -368,6 +380,20 @@ pub(crate) fn bench(approver: Arc<dyn Approver>, memory: Memory) -> Bench {
         clock: Arc::new(TestClock),
     };
     Bench { runtime, memory }
+}
+
+/// A bench that answers yes, whose sessions may write so many bytes.
+pub(crate) fn with_session_bytes(bytes: u64) -> Bench {
+    let quota = QuotaLimits { session_bytes: Some(bytes), ..QuotaLimits::default() };
+    let mut bench = yes();
+    let judge = Judge::new(
+        Arc::new(Policy::new(Mode::Standard, Vec::new())),
+        Arc::new(Unread),
+        Arc::new(NoGrants),
+    );
+    bench.runtime.judge =
+        Arc::new(judge.with_limits(SessionLimits { quota, ..SessionLimits::default() }));
+    bench
 }
 
 pub(crate) fn yes() -> Bench {

@@ -15,7 +15,7 @@ use serde_json::json;
 use toolcrib_core::{Call, CallId, Cancel, ErrorKind, SessionId};
 use toolcrib_runtime::{AlwaysYes, Nobody};
 
-use harness::{ENTERED, Memory, No, PARSED, RESOLVED, bench, yes};
+use harness::{ENTERED, Memory, No, PARSED, RESOLVED, bench, with_session_bytes, yes};
 
 const TOOLS: [&str; 3] = ["wild/pure", "wild/reads", "wild/writes"];
 
@@ -56,6 +56,21 @@ fn a_cancelled_call_ends() {
     let outcome = bench.cancelled_call("wild/reads", json!({"act": "wait"}), cancel);
     canceller.join().unwrap();
     assert_eq!(outcome.error.unwrap().kind, ErrorKind::Cancelled);
+}
+
+#[test]
+fn bytes_sent_to_hosts_count_as_bytes_written() {
+    let bench = with_session_bytes(150);
+    bench.check("wild/reads", "send", None);
+    bench.check("wild/reads", "send", None);
+    let outcome = bench.call("wild/reads", json!({"act": "send"}));
+    assert_eq!(outcome.error.map(|err| err.kind), Some(ErrorKind::Refused), "{}", outcome.text);
+    assert!(outcome.text.contains("this one has written 200"), "{}", outcome.text);
+    // The control: what is received counts where it is written to a file.
+    let bench = with_session_bytes(150);
+    for _ in 0..3 {
+        bench.check("wild/reads", "receive", None);
+    }
 }
 
 #[test]

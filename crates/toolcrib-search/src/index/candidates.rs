@@ -21,6 +21,8 @@ pub(crate) struct CandidateFiles {
     pub(crate) ruled_out: usize,
     /// Directories that could not be entered.
     pub(crate) unreadable: Vec<Box<[u8]>>,
+    /// How many files below the directory policy denies, whatever the question.
+    pub(crate) denied: u64,
     /// The generation of the index that the slots are of.
     pub(crate) generation: u64,
 }
@@ -93,7 +95,22 @@ impl Index {
         }
         let unreadable = self.unreadable.iter().filter(|path| is_below(path.bytes(), directory));
         candidates.unreadable = unreadable.map(|path| path.bytes().into()).collect();
+        candidates.denied = self.count_denied(directory, filter);
         candidates
+    }
+
+    /// Returns how many files below `directory` policy denies.
+    fn count_denied(&self, directory: &[u8], filter: &Filter) -> u64 {
+        let Some(denied) = filter.denied() else { return 0 };
+        let (from, to) = self.names.listed_below(directory);
+        let slots = self.names.denied_slots(denied);
+        let before = |end: usize| slots.partition_point(|slot| (*slot as usize) < end);
+        let listed = slots[before(from)..before(to)].iter();
+        let listed = listed.filter(|slot| self.is_there(**slot)).count();
+        let added = self.names.added().filter(|(path, slot)| {
+            self.is_there(*slot) && is_below(path.bytes(), directory) && denied.has(path.bytes())
+        });
+        (listed + added.count()) as u64
     }
 
     /// Returns the files below `directory` that pass the filter.
@@ -106,7 +123,9 @@ impl Index {
             self.is_there(*slot) && is_below(path.bytes(), directory) && filter.passes(path.bytes())
         });
         let added = added.collect();
-        self.merge(listed, added)
+        let mut names = self.merge(listed, added);
+        names.denied = self.count_denied(directory, filter);
+        names
     }
 
     /// Whether a file is there and could have a line that matches.
@@ -198,6 +217,7 @@ impl Index {
             added: paths,
             ruled_out: 0,
             unreadable: Vec::new(),
+            denied: 0,
             generation: self.generation,
         }
     }

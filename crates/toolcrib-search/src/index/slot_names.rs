@@ -2,9 +2,12 @@
 //! lives, also when it is removed and comes back.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use toolcrib_core::policy::DeniedPaths;
 
 use crate::paths::{PathKey, Paths, is_below};
+use crate::scan::filter::DeniedBelow;
 
 /// Paths by slot, and slots by path.
 pub(crate) struct SlotNames {
@@ -14,11 +17,33 @@ pub(crate) struct SlotNames {
     added: BTreeMap<PathKey, u32>,
     /// The same files, in order of their slots.
     added_paths: Vec<PathKey>,
+    /// The slots of the walk that policy denies, found once for each choice of rules, because it takes a look at
+    /// every name.
+    denied: Mutex<Option<(DeniedPaths, Arc<[u32]>)>>,
 }
 
 impl SlotNames {
     pub(crate) fn new(listed: Paths) -> Self {
-        Self { listed: Arc::new(listed), added: BTreeMap::new(), added_paths: Vec::new() }
+        Self {
+            listed: Arc::new(listed),
+            added: BTreeMap::new(),
+            added_paths: Vec::new(),
+            denied: Mutex::default(),
+        }
+    }
+
+    /// Returns the slots of the walk that policy denies, in order.
+    pub(crate) fn denied_slots(&self, below: &DeniedBelow) -> Arc<[u32]> {
+        let mut known = self.denied.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((denied, slots)) = &*known
+            && denied.is_same(&below.denied)
+        {
+            return Arc::clone(slots);
+        }
+        let slots = (0..self.listed.len()).filter(|slot| below.has(self.listed.get(*slot)));
+        let slots: Arc<[u32]> = slots.map(|slot| slot as u32).collect();
+        *known = Some((below.denied.clone(), Arc::clone(&slots)));
+        slots
     }
 
     /// How many slots there are, those of removed files included.

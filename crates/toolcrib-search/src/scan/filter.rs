@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use globset::{Candidate, GlobBuilder, GlobMatcher};
 use ignore::types::{Types, TypesBuilder};
 use memchr::memmem;
+use toolcrib_core::policy::{DeniedPaths, PathAccess};
 use toolcrib_core::search::Scope;
 use toolcrib_core::{ErrorKind, ToolError};
 
@@ -59,6 +60,27 @@ pub(crate) struct Filter {
     needle: Option<Vec<u8>>,
     types: Option<Types>,
     depth: usize,
+    denied: Option<DeniedBelow>,
+}
+
+/// The files below a root that policy denies.
+#[derive(Clone)]
+pub(crate) struct DeniedBelow {
+    pub(crate) denied: DeniedPaths,
+    /// The absolute path of the root.
+    root: PathBuf,
+}
+
+impl DeniedBelow {
+    pub(crate) fn new(denied: DeniedPaths, root: &Path) -> Self {
+        Self { denied, root: root.to_owned() }
+    }
+
+    /// Whether policy denies the file at `path` below the root.
+    pub(crate) fn has(&self, path: &[u8]) -> bool {
+        let path = self.root.join(OsStr::from_bytes(path));
+        self.denied.rule(&path, PathAccess::Read).is_some()
+    }
 }
 
 impl Filter {
@@ -70,13 +92,16 @@ impl Filter {
         subject: GlobSubject,
         absolute: &[u8],
     ) -> Result<Self, ToolError> {
+        let root = absolute.strip_suffix(base).unwrap_or(absolute);
+        let root = Path::new(OsStr::from_bytes(root));
+        let denied = scope.denied.clone().map(|denied| DeniedBelow::new(denied, root));
         let text = scope.glob.as_deref().map(|text| normalize(text, absolute)).transpose()?;
         let glob = text.as_deref().map(|text| glob(text, subject)).transpose()?;
         let is_slow = matches!(glob, Some(ScopeGlob::Other(..)));
         let needle = text.as_deref().filter(|_| is_slow).and_then(needle);
         let types = scope.kind.as_deref().map(types).transpose()?;
         let depth = scope.depth.unwrap_or(usize::MAX);
-        Ok(Self { base: base.to_vec(), glob, needle, types, depth })
+        Ok(Self { base: base.to_vec(), glob, needle, types, depth, denied })
     }
 
     /// Whether every file passes.
@@ -84,6 +109,18 @@ impl Filter {
         matches!(self.glob, None | Some(ScopeGlob::Any))
             && self.types.is_none()
             && self.depth == usize::MAX
+            && self.denied.is_none()
+    }
+
+    /// Returns the files that policy denies, if there can be any.
+    pub(crate) fn denied(&self) -> Option<&DeniedBelow> {
+        self.denied.as_ref()
+    }
+
+    /// Returns how many of `paths` policy denies, whatever else the filter is.
+    pub(crate) fn count_denied(&self, paths: &Paths) -> u64 {
+        let Some(denied) = &self.denied else { return 0 };
+        (0..paths.len()).filter(|index| denied.has(paths.get(*index))).count() as u64
     }
 
     /// Whether the file at `path`, which is below the base, passes.
@@ -98,9 +135,10 @@ impl Filter {
         if self.glob.as_ref().is_some_and(|glob| !glob.is_match(below)) {
             return false;
         }
-        self.types.as_ref().is_none_or(|types| {
+        let is_type = self.types.as_ref().is_none_or(|types| {
             types.matched(Path::new(OsStr::from_bytes(below)), false).is_whitelist()
-        })
+        });
+        is_type && self.denied.as_ref().is_none_or(|denied| !denied.has(path))
     }
 
     /// Returns the indices of the paths that pass, from the index `from` up to, but not including, `to`.

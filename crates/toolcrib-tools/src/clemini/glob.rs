@@ -37,6 +37,8 @@ pub(crate) struct Reply {
     count: usize,
     total_found: usize,
     truncated: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 /// The bytes of a reply that are not paths.
@@ -45,7 +47,7 @@ const REPLY_OVERHEAD_BYTES: usize = 4 << 10;
 static DECLARATION: Declaration = Declaration {
     name: "glob",
     summary: "Find files matching a pattern. Like ripgrep, it skips hidden files and files that .gitignore \
-              excludes. Returns: {matches[], count, total_found, truncated}",
+              excludes. Returns: {matches[], count, total_found, truncated, warnings?}",
     tier: Tier::Standard,
     effect: Effect::Read,
     limits: Limits { output_bytes: 512 << 10, ..Limits::DEFAULT },
@@ -130,6 +132,7 @@ impl Tool for Glob {
         };
         let names = ctx.search.glob(&ask, &ctx.cancel)?;
         Ok(Reply {
+            warnings: names.denied_sentence().into_iter().collect(),
             count: names.paths.len(),
             matches: names.paths,
             total_found: names.total,

@@ -191,7 +191,7 @@ fn ask(ctx: &Ctx, args: &Args) -> Result<Ask, ToolError> {
             directory: args.directory.clone(),
             glob: args.file_pattern.clone().filter(|glob| glob != "**/*"),
             kind: args.kind.clone(),
-            depth: None,
+            ..Scope::default()
         },
         want,
         page: Page {
@@ -207,7 +207,7 @@ fn ask(ctx: &Ctx, args: &Args) -> Result<Ask, ToolError> {
 
 fn reply(found: Found, ask: &Ask) -> Reply {
     let total_found = if ask.want == Want::Files { found.files_matched } else { found.lines };
-    let mut warnings: Vec<String> = found.skipped.sentence().into_iter().collect();
+    let mut warnings: Vec<String> = found.skipped.sentences().collect();
     if found.is_partial {
         warnings.push(crate::operation::found::out_of_time(ask.time));
     }

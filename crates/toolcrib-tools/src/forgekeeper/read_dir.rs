@@ -24,6 +24,8 @@ pub(crate) struct Reply {
     total: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     truncated: Option<bool>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -80,13 +82,14 @@ impl Tool for ReadDir {
         let most = ctx.settings.max_output_lines;
         let listing = ctx.files.list(&path, most)?;
         let total = listing.total();
+        let warnings = listing.denied_sentence().into_iter().collect();
         let entries: Vec<ListedEntry> = listing
             .entries
             .into_iter()
             .map(|entry| ListedEntry { name: entry.name, kind: kind_word(entry.kind) })
             .collect();
         let truncated = (entries.len() < total).then_some(true);
-        Ok(Reply { path, entries, total, truncated })
+        Ok(Reply { path, entries, total, truncated, warnings })
     }
 }
 

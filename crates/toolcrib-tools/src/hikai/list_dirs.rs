@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolcrib_core::schema::Within;
 use toolcrib_core::{
-    Ctx, Declaration, Effect, EntryKind, Example, Limits, Plan, Tier, Tool, ToolError,
+    Ctx, Declaration, Effect, EntryKind, Example, Limits, Listing, Plan, Tier, Tool, ToolError,
 };
 
 use crate::operation::check;
@@ -27,6 +27,8 @@ pub(crate) struct Args {
 pub(crate) struct Reply {
     dirs: Vec<DirEntry>,
     truncated: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -97,21 +99,23 @@ impl Tool for ListDirs {
         let limit = args.limit.map_or(50, Within::get) as usize;
         let mut level = vec![args.path.unwrap_or_else(|| ".".to_owned())];
         let mut dirs: Vec<DirEntry> = Vec::new();
+        let mut all = Listing::default();
         for depth in 1..=depth {
             let mut next = Vec::new();
             for base in &level {
-                let entries = match tree.list(base, MAX_DIRECTORY_ENTRIES) {
-                    Ok(listing) => listing.entries,
+                let listing = match tree.list(base, MAX_DIRECTORY_ENTRIES) {
+                    Ok(listing) => listing,
                     // Only the requested directory must be readable. Directories below it are listed
                     // even if they cannot be opened.
                     Err(err) if depth == 1 => return Err(err),
                     Err(_) => continue,
                 };
-                let below = entries.iter().filter(|it| it.kind == EntryKind::Directory);
+                all.denied += listing.denied;
+                let below = listing.entries.iter().filter(|it| it.kind == EntryKind::Directory);
                 // `.git` holds git's own files, not the project's.
                 for entry in below.filter(|entry| entry.name != ".git") {
                     if dirs.len() == limit {
-                        return Ok(Reply { dirs, truncated: true });
+                        return Ok(Reply { dirs, truncated: true, warnings: warnings(&all) });
                     }
                     let path = join(base, &entry.name);
                     next.push(path.clone());
@@ -120,6 +124,10 @@ impl Tool for ListDirs {
             }
             level = next;
         }
-        Ok(Reply { dirs, truncated: false })
+        Ok(Reply { dirs, truncated: false, warnings: warnings(&all) })
     }
+}
+
+fn warnings(all: &Listing) -> Vec<String> {
+    all.denied_sentence().into_iter().collect()
 }

@@ -28,6 +28,8 @@ pub(crate) struct Args {
 pub(crate) struct Reply {
     files: Vec<FileEntry>,
     truncated: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -94,6 +96,7 @@ impl Tool for ListFiles {
         let limit = args.limit.map_or(50, Within::get) as usize;
         let base = args.path.as_deref().unwrap_or(".");
         let listing = tree.list(base, MAX_DIRECTORY_ENTRIES)?;
+        let warnings = listing.denied_sentence().into_iter().collect();
         let is_wanted = |name: &str| matcher.as_ref().is_none_or(|glob| glob.is_match(name));
         let mut names = listing
             .entries
@@ -107,7 +110,7 @@ impl Tool for ListFiles {
             let size = tree.stat(&path).map_or(0, |meta| meta.size);
             files.push(FileEntry { path, name, size });
         }
-        Ok(Reply { files, truncated: names.next().is_some() })
+        Ok(Reply { files, truncated: names.next().is_some(), warnings })
     }
 }
 

@@ -62,6 +62,7 @@ pub(crate) fn finish(
 ) -> Result<Finished, ToolError> {
     ctx.meter.add(&finished.usage);
     ctx.meter.touch(finished.touched.clone());
+    ctx.meter.set_network(finished.network.clone());
     let (kind, message) = match finished.end {
         End::TimedOut => {
             let seconds = request.time.as_secs();

@@ -100,6 +100,11 @@ impl Tool for FileSearch {
             let _ = writeln!(output, "{warning}");
             warnings.push(warning);
         }
+        if let Some(denied) = names.denied_sentence() {
+            let warning = format!("Warning: {denied}");
+            let _ = writeln!(output, "{warning}");
+            warnings.push(warning);
+        }
         let metadata = Metadata { matches: names.total, pattern: args.pattern, warnings };
         Ok(TextReply { output, files_affected: Vec::new(), metadata: Some(metadata) })
     }

@@ -111,7 +111,7 @@ impl Tool for GrepSearch {
         if found.is_partial {
             warnings.push(out_of_time(ask.time));
         }
-        warnings.extend(found.skipped.sentence().map(|sentence| format!("Warning: {sentence}")));
+        warnings.extend(found.skipped.sentences().map(|sentence| format!("Warning: {sentence}")));
         for warning in &warnings {
             let _ = writeln!(output, "{warning}");
         }

@@ -121,6 +121,11 @@ impl Tool for ListDir {
             let _ = writeln!(output, "{warning}");
             warnings.push(warning);
         }
+        if let Some(denied) = listing.denied_sentence() {
+            let warning = format!("Warning: {denied}");
+            let _ = writeln!(output, "{warning}");
+            warnings.push(warning);
+        }
         let metadata = Metadata {
             total_entries: total,
             files: listing.files,

@@ -100,4 +100,7 @@ pub(crate) struct OutputArgs {
     /// Show stderr instead of stdout
     #[arg(long)]
     pub(crate) stderr: bool,
+    /// Print control characters as they are, also on a terminal, which obeys them
+    #[arg(long)]
+    pub(crate) raw: bool,
 }

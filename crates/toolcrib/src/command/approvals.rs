@@ -157,7 +157,7 @@ fn list(
                 "{}  {}  {age} s ago  {}  {}",
                 it.id,
                 status.as_str(),
-                it.tool,
+                escape::line(it.tool.as_str()),
                 escape::line(&args)
             )
         };
@@ -180,8 +180,9 @@ fn details(
     status: ApprovalStatus,
 ) -> Vec<String> {
     let mut lines = vec![format!("{} {}", pending.id, status.as_str())];
-    let mut add =
-        |name: &str, text: &str| lines.push(format!("  {name:<11}{}", escape::line(text)));
+    let mut add = |name: &str, text: &str| {
+        lines.push(escape::line(&format!("  {name:<11}{text}")).into_owned());
+    };
     add("tool:", pending.tool.as_str());
     for (key, value) in pending.args.as_object().into_iter().flatten() {
         let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);

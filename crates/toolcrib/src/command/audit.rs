@@ -331,9 +331,10 @@ fn report_json(report: &VerifyReport) -> Value {
 }
 
 fn print_report(terminal: Terminal, report: &VerifyReport) {
-    let with_place = |found: &Problem| match found.line {
-        Some(line) => format!("{}:{line}: {}", found.file, found.what),
-        None => format!("{}: {}", found.file, found.what),
+    // The names are those of files that others may have put there.
+    let with_place = |found: &Problem| {
+        let line = found.line.map(|line| format!(":{line}")).unwrap_or_default();
+        escape::line(&format!("{}{line}: {}", found.file, found.what)).into_owned()
     };
     for note in &report.notes {
         terminal.note(&format!("note: {}", with_place(note)));

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
-use toolcrib_core::command::{ChangedFiles, End, Limit, Usage, show_bytes};
+use toolcrib_core::command::{ChangedFiles, End, Limit, NetworkAccount, Usage, show_bytes};
 use toolcrib_core::{Change, escape};
 use toolcrib_ledger::{Act, CallHistory, CallOutcome, EventKind, RecordEntry, report};
 
@@ -59,6 +59,12 @@ pub(super) fn changed_files(history: &CallHistory) -> Vec<ChangedFiles> {
     let lost = history.last(&EventKind::Lost);
     let lost = lost.and_then(|entry| entry.detail.as_ref()?.get("touched").cloned());
     recorded.chain(lost.and_then(|value| serde_json::from_value(value).ok())).collect()
+}
+
+/// Returns what passed between the call's command and each host. A task has an entry of its own, with all of it.
+pub(super) fn network(history: &CallHistory) -> NetworkAccount {
+    let accounts = history.entries.iter().filter_map(|entry| entry.end.network.as_ref());
+    NetworkAccount { hosts: accounts.flat_map(|account| account.hosts.clone()).collect() }
 }
 
 /// Returns a call in the fields that all its formats share.
@@ -152,6 +158,9 @@ fn describe_entry(text: &mut String, entry: &RecordEntry<'_>, after_ms: f64) {
             if let Some(used) = entry.end.used {
                 add("used", &describe_usage(&used));
                 add("limit", used.struck.map_or("", Limit::as_str));
+            }
+            for host in entry.end.network.iter().flat_map(|network| &network.hosts) {
+                add("network", &format!("{}: {}", host.host, host.describe()));
             }
             add("version", &or_empty(&entry.call.version));
         }
@@ -253,6 +262,7 @@ mod tests {
             usage,
             has_task: false,
             touched: None,
+            network: None,
         }
     }
 

@@ -1,14 +1,12 @@
 //! `toolcrib output`: prints the saved output of a command.
 
-use toolcrib_core::Commands;
 use toolcrib_core::command::{Lines, Stream};
-use toolcrib_host::TaskOwner;
 
 use super::setup::open;
 use crate::cli::{Global, OutputArgs};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::terminal::{Terminal, print};
+use crate::terminal::{Escapes, Terminal, print_foreign};
 
 /// The most bytes that are printed at once.
 const MOST_PRINTED_BYTES: usize = 256 << 20;
@@ -21,13 +19,14 @@ pub(super) fn run(
     let crib = open(global, terminal)?;
     let stream = if args.stderr { Stream::Stderr } else { Stream::Stdout };
     let (from, count) = match &args.lines {
-        Some(range) => lines(range)?,
+        Some(range) => parse_lines(range)?,
         None => (1, u64::MAX),
     };
-    let commands = crib.sandbox().commands_for(TaskOwner::nobody());
-    match commands.read(&args.call, stream, Lines { from, count, most: MOST_PRINTED_BYTES }) {
+    let lines = Lines { from, count, most: MOST_PRINTED_BYTES };
+    match crib.sandbox().read_output(&args.call, stream, lines) {
         Ok(excerpt) => {
-            print(&excerpt.text);
+            let escapes = if args.raw { Escapes::Never } else { Escapes::OnTerminal };
+            print_foreign(&excerpt.text, escapes);
             if excerpt.count == 0 && from > 1 {
                 terminal.warn(&format!("the output has only {} lines", excerpt.total));
             }
@@ -41,7 +40,7 @@ pub(super) fn run(
 }
 
 /// Parses `FROM-TO`, `FROM-` or `FROM` into a first line and a count.
-fn lines(range: &str) -> Result<(u64, u64), CliError> {
+fn parse_lines(range: &str) -> Result<(u64, u64), CliError> {
     let bad =
         || CliError::usage(format!("invalid --lines `{range}`: write FROM-TO, such as 100-200"));
     let number = |text: &str| text.trim().parse::<u64>().ok().filter(|number| *number > 0);
@@ -62,11 +61,11 @@ mod tests {
 
     #[test]
     fn ranges_are_read_and_nonsense_is_not() {
-        assert_eq!(lines("5").ok(), Some((5, 1)));
-        assert_eq!(lines("5-7").ok(), Some((5, 3)));
-        assert_eq!(lines("5-").ok(), Some((5, u64::MAX - 4)));
+        assert_eq!(parse_lines("5").ok(), Some((5, 1)));
+        assert_eq!(parse_lines("5-7").ok(), Some((5, 3)));
+        assert_eq!(parse_lines("5-").ok(), Some((5, u64::MAX - 4)));
         for range in ["", "0", "7-5", "a-b", "-5", "1-2-3"] {
-            assert!(lines(range).is_err(), "{range}");
+            assert!(parse_lines(range).is_err(), "{range}");
         }
     }
 }

@@ -100,7 +100,7 @@ fn explanation(terminal: Terminal, preview: &Preview) -> Vec<String> {
         Verdict::Deny => terminal.paint(Paint::Bad, "would be refused"),
     };
     let mut lines = vec![format!("{} {verdict}", preview.tool)];
-    let mut add = |name: &str, text: &str| lines.push(format!("  {name:<9}{text}"));
+    let mut add = |name: &str, text: &str| lines.push(format!("  {name:<9}{}", escape::line(text)));
     add("rule:", &decision.rule);
     add("from:", &decision.source.as_ref().map_or_else(|| "tier and mode".to_owned(), place));
     if let Some(reading) = &decision.reading {
@@ -113,7 +113,7 @@ fn explanation(terminal: Terminal, preview: &Preview) -> Vec<String> {
         add("audit:", &decision.audited.join(", "));
     }
     if let Some(trouble) = &preview.trouble {
-        add("but:", &format!("the call would fail anyway: {}", escape::line(&trouble.message)));
+        add("but:", &format!("the call would fail anyway: {}", trouble.message));
     }
     lines
 }
@@ -155,7 +155,8 @@ pub(super) fn shown_rule(terminal: Terminal, rule: &Rule) -> String {
     let tools = if rule.tools.is_empty() { "all tools".to_owned() } else { rule.tools.join(", ") };
     let because =
         if rule.because.is_empty() { String::new() } else { format!(": {}", rule.because) };
-    format!("{effect}  {} ({tools}){}", escape::line(&rule.id), escape::line(&because))
+    let rest = format!("{} ({tools}){because}", rule.id);
+    format!("{effect}  {}", escape::line(&rest))
 }
 
 /// Decides the calls on the record again, and shows those whose decision would change.
@@ -211,10 +212,10 @@ fn changed_line(ChangedDecision { call, before, now }: &ChangedDecision) -> Stri
     format!(
         "{:.0}  {}  {} -> {}  {}\n    {}",
         call.at,
-        call.tool,
+        escape::line(call.tool.as_str()),
         before.as_str(),
         now.verdict().as_str(),
-        now.rule,
+        escape::line(&now.rule),
         escape::line(&args)
     )
 }

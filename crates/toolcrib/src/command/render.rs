@@ -134,7 +134,7 @@ fn fields(terminal: Terminal, tool: &ToolName, data: &Value, exit_code: Option<i
                     other => other.to_string(),
                 };
                 let value = escape::lines(&value).replace('\n', "\n    ");
-                let _ = write!(text, "\n  {key}: {value}");
+                let _ = write!(text, "\n  {}: {value}", escape::line(key));
             }
         }
         Value::Array(items) => {
@@ -144,7 +144,7 @@ fn fields(terminal: Terminal, tool: &ToolName, data: &Value, exit_code: Option<i
             }
         }
         other => {
-            let _ = write!(text, "\n  {other}");
+            let _ = write!(text, "\n  {}", escape::json(&other.to_string()));
         }
     }
     text.push('\n');
@@ -181,7 +181,8 @@ pub(super) fn preview(terminal: Terminal, preview: &Preview, approval: PriorAppr
         }
         (Verdict::Deny, _) => terminal.paint(Paint::Bad, "would be refused"),
     };
-    let mut text = format!("{} {verdict}: {}\n", preview.tool, preview.decision.rule);
+    let rule = escape::line(&preview.decision.rule);
+    let mut text = format!("{} {verdict}: {rule}\n", preview.tool);
     for (edit, place) in preview.question.plan.edits.iter().zip(&preview.question.places) {
         let _ = writeln!(text, "  Would change: {}", escape::line(place));
         let (before, after) = (edit.before.as_deref(), edit.after.as_deref());

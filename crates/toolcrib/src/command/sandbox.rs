@@ -134,5 +134,8 @@ fn report(terminal: Terminal, finished: &Finished) {
             show_bytes(usage.written_bytes),
             usage.processes,
         ));
+        for host in &finished.network.hosts {
+            terminal.note(&format!("{}: {}", host.host, host.describe()));
+        }
     }
 }

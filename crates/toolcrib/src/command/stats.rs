@@ -321,6 +321,10 @@ impl StatsView<'_> {
                 show_bytes(it.written.total),
                 hit.join(", "),
             ));
+            let network = it.network.describe();
+            if !network.is_empty() {
+                lines.push(format!("{:<width$}   network: {network}", ""));
+            }
         }
         print_lines(&lines);
         Ok(Exit::Done)

@@ -232,6 +232,11 @@ settings_table! {
     SANDBOX_EGRESS_PORTS: Vec<String> = names("sandbox.egress_ports", &["443"])
         .project(Subset(EmptyList::Nothing));
 
+    /// How many bytes a command may send to hosts and receive from them, together, before it is
+    /// ended.
+    SANDBOX_EGRESS_BYTES: u64 = count("sandbox.egress_bytes", 1_073_741_824, (0, 1 << 50))
+        .project(Smaller);
+
     /// Folders of the home directory that commands can read and not change, where they exist.
     SANDBOX_TOOLCHAINS: Vec<String> = names("sandbox.toolchains", &[
         ".cargo/bin", ".cargo/git", ".cargo/registry", ".rustup", ".pyenv", ".nvm",

@@ -69,7 +69,7 @@ pub(super) fn record_tasks(
     let workspace = Arc::clone(workspace);
     sandbox.on_task_end(Box::new(move |ended| {
         if let Some(quota) = &quota {
-            quota.spend(ended.usage.written_bytes, ended.elapsed, clock.now());
+            quota.spend(ended.written_bytes(), ended.elapsed, clock.now());
         }
         let (call, tool) = (ended.call.clone(), &ended.owner.tool);
         workspace.for_call(call, tool, Cancel::default()).resolve_snapshots();
@@ -85,6 +85,7 @@ pub(super) fn record_tasks(
                 elapsed_us,
                 usage: ended.usage,
                 touched: Some(&ended.touched).filter(|touched| !touched.is_empty()),
+                network: Some(&ended.network).filter(|network| !network.is_empty()),
             },
         };
         let _ = recorder.record(&event, Durability::Written);
@@ -125,6 +126,7 @@ fn rules(settings: &Settings, options: &OpenOptions) -> Result<SandboxRules, Cli
             files: settings.get(table::SANDBOX_GROWTH_FILES),
             open_files: settings.get(table::SANDBOX_OPEN_FILES),
             output: settings.get(table::SANDBOX_OUTPUT_BYTES),
+            network: settings.get(table::SANDBOX_EGRESS_BYTES),
             saved: settings.get(table::SANDBOX_SAVED_BYTES),
             scratch: settings.get(table::SANDBOX_SCRATCH_BYTES),
         },

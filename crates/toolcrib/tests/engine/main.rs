@@ -7,6 +7,7 @@ mod always;
 mod approvals;
 mod attacks;
 mod contracts;
+mod denied_paths;
 mod detours;
 mod detours_words;
 mod files;

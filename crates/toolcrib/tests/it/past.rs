@@ -24,6 +24,7 @@ pub(crate) fn record_calls(
         let elapsed_us = elapsed_us + number * elapsed_us / count / 4;
         let ended = Moment::Ended {
             touched: None,
+            network: None,
             has_task: false,
             error,
             elapsed_us,

@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use crate::prompt::Session;
 use crate::scratch::Scratch;
 
 #[test]
@@ -194,4 +195,40 @@ fn wink_forms_for_people_and_models() {
     });
     assert_eq!(function["parameters"]["properties"], expect);
     assert_eq!(function["parameters"]["required"], json!(["path", "content"]));
+}
+
+/// Returns what a terminal is sent.
+fn on_terminal(scratch: &Scratch, words: &[&str], last: &str) -> String {
+    let words = [&["--color", "never"], words].concat();
+    let mut session = Session::start(scratch, &words, "");
+    session.wait_for(last);
+    assert_eq!(session.answer(""), 0, "{}", session.seen);
+    session.seen
+}
+
+#[test]
+fn what_commands_and_tools_print_cannot_command_the_terminal() {
+    let scratch = Scratch::new();
+    // It sets the title, writes the clipboard, and clears the screen.
+    let evil = "a\u{1b}]0;title\u{7}\u{1b}]52;c;aGk=\u{7}\u{9b}2J\tb\nlast\n";
+    scratch.put("evil.txt", evil);
+    let shown = on_terminal(&scratch, &["call", "clemini/read_file", "file_path=evil.txt"], "last");
+    assert!(shown.contains("\\u{1b}]52;c") && !shown.contains('\u{1b}'), "{shown:?}");
+    scratch.put_at("state/output/01CALL/stdout", evil);
+    let shown = on_terminal(&scratch, &["output", "01CALL"], "last");
+    assert!(shown.contains("\\u{1b}]52;c;aGk=\\u{7}\\u{9b}2J\tb\r\nlast"), "{shown:?}");
+    assert!(!shown.contains(['\u{1b}', '\u{7}', '\u{9b}']), "{shown:?}");
+    for words in [&["audit", "tail"][..], &["audit", "search"]] {
+        let shown = on_terminal(&scratch, words, "evil.txt");
+        assert!(!shown.contains(['\u{1b}', '\u{7}', '\u{9b}']), "{words:?}: {shown:?}");
+    }
+    let record = scratch.record();
+    let call = record[0]["trace_id"].as_str().unwrap();
+    let shown = on_terminal(&scratch, &["audit", "show", call], "version");
+    assert!(shown.contains("]52;c;aGk="), "the reply is shown: {shown:?}");
+    assert!(!shown.contains(['\u{1b}', '\u{7}', '\u{9b}']), "{shown:?}");
+    // The control: a pipe gets the output as it is, and so does a terminal where that is wanted.
+    assert_eq!(scratch.run(["output", "01CALL"]).stdout, evil);
+    let shown = on_terminal(&scratch, &["output", "01CALL", "--raw"], "last");
+    assert!(shown.contains("\u{1b}]52;c;aGk=\u{7}"), "{shown:?}");
 }

@@ -55,6 +55,41 @@ const ATTEMPTS: &[Attempt] = &[
         Everyone,
     ),
     Attempt(
+        "A4 datagram to a socket outside",
+        "py import socket; a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM); \
+         a.sendto(b'x', 'letters'); print('REACHED')",
+        Everyone,
+    ),
+    Attempt(
+        "A4 raw is the same as datagram",
+        "py import socket; a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_RAW | socket.SOCK_NONBLOCK); \
+         a.sendto(b'x', 'letters'); print('REACHED')",
+        Everyone,
+    ),
+    Attempt(
+        "A4 descriptor to a socket outside",
+        "py import socket, array; a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM); \
+         rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [1])); \
+         a.sendmsg([b'x'], [rights], 0, 'letters'); print('REACHED')",
+        Everyone,
+    ),
+    Attempt(
+        "A4 a path for a datagram socket",
+        "py import socket; a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM); \
+         a.bind('bound'); os.unlink('bound'); print('REACHED')",
+        Everyone,
+    ),
+    Attempt(
+        "A4 a path for a stream socket",
+        "py import socket; a, b = socket.socketpair(); a.bind('bound'); os.unlink('bound'); print('REACHED')",
+        Everyone,
+    ),
+    Attempt(
+        "A4 a socket file",
+        "py import stat; os.mknod('bound', stat.S_IFSOCK | 0o600); os.unlink('bound'); print('REACHED')",
+        Everyone,
+    ),
+    Attempt(
         "X-009",
         "py import socket; s = socket.socket(socket.AF_UNIX); s.connect('\\0toolcrib-{PORT}'); print('REACHED')",
         Everyone,
@@ -202,13 +237,14 @@ fn no_attempt_gets_out() {
         let victim = Ended(plain(&scratch, "sleep").arg("1000").spawn().unwrap());
         let _sockets = Ended(plain(&scratch, "python3")
             .args(["-c", &format!(
-                "import socket, time\nfor name in ['named', '\\0toolcrib-{port}']:\n  \
+                "import socket\nfor name in ['named', '\\0toolcrib-{port}']:\n  \
                  s = socket.socket(socket.AF_UNIX); s.bind(name); s.listen(100); globals()['s' + str(len(name))] = s\n\
-                 time.sleep(1000)"
+                 letters = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); letters.bind('letters')\n\
+                 while True: letters.recv(100)"
             )])
             .spawn()
             .unwrap());
-        crate::ground::eventually("the socket", || scratch.work().join("named").exists());
+        crate::ground::eventually("the sockets", || scratch.work().join("letters").exists());
         for attempt in ATTEMPTS {
             let text = script(attempt, &scratch, victim.0.id(), port);
             let (row, expect) = (attempt.0, attempt.2);

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use toolcrib_core::command::{CommandRequest, OnTimeout, Ran, Shell};
+use toolcrib_core::command::{CommandRequest, Finished, OnTimeout, Ran, Shell};
 use toolcrib_core::{CallId, Cancel, Clock, Commands};
 use toolcrib_host::{
     CommandLimits, Egress, FileRules, Hardlinks, HostRule, Operator, Profile, Root, Sandbox,
@@ -14,13 +14,13 @@ use toolcrib_host::{
 use toolcrib_ledger::{Journal, SnapshotStore, StateFolder};
 
 /// A server that notes what it is sent and answers with `answer`.
-struct Server {
-    port: u16,
+pub(crate) struct Server {
+    pub(crate) port: u16,
     heard: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
 impl Server {
-    fn start(answer: &'static [u8]) -> Self {
+    pub(crate) fn start(answer: &'static [u8]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let heard = Arc::new(Mutex::new(Vec::new()));
@@ -56,6 +56,11 @@ pub(crate) struct Place {
 }
 
 pub(crate) fn place(hosts: &[&str], ports: Vec<u16>) -> Place {
+    place_for(hosts, ports, 1 << 30)
+}
+
+/// The same, with so many bytes that may pass.
+pub(crate) fn place_for(hosts: &[&str], ports: Vec<u16>, most_bytes: u64) -> Place {
     let folder = tempfile::tempdir().unwrap();
     let work = folder.path().join("work");
     std::fs::create_dir(&work).unwrap();
@@ -77,6 +82,7 @@ pub(crate) fn place(hosts: &[&str], ports: Vec<u16>) -> Place {
         files: 1 << 20,
         open_files: 1024,
         output: 1 << 30,
+        network: most_bytes,
         saved: 1 << 20,
         scratch: 1 << 26,
     };
@@ -112,6 +118,12 @@ pub(crate) fn place(hosts: &[&str], ports: Vec<u16>) -> Place {
 impl Place {
     /// Runs Python inside, with `say(bytes)`, which sends them to the proxy and returns its answer.
     fn python(&self, script: &str) -> (String, Vec<String>) {
+        let finished = self.finished(script);
+        assert_eq!(finished.exit_code(), 0, "{}", finished.stderr.text);
+        (finished.stdout.text, finished.notes)
+    }
+
+    pub(crate) fn finished(&self, script: &str) -> Finished {
         let helper = "import socket, time\n\
             def connect():\n    s = socket.create_connection(('127.0.0.1', 3128)); s.settimeout(15); return s\n\
             def rest(s):\n    got = b''\n    try:\n        while True:\n            more = s.recv(65536)\n            \
@@ -136,13 +148,12 @@ impl Place {
         let Ran::Over(finished) = self.sandbox.run(&request, &Cancel::default()).unwrap() else {
             panic!()
         };
-        assert_eq!(finished.exit_code(), 0, "{}", finished.stderr.text);
-        (finished.stdout.text, finished.notes)
+        *finished
     }
 }
 
 /// The first message of a TLS client that names `server`.
-fn hello(server: &str) -> String {
+pub(crate) fn hello(server: &str) -> String {
     let name = server.as_bytes();
     let block = |bytes: &[u8], size: usize| {
         [&(bytes.len() as u64).to_be_bytes()[8 - size..], bytes].concat()
@@ -163,8 +174,8 @@ fn hello(server: &str) -> String {
     record.iter().fold(String::new(), |text, byte| format!("{text}\\x{byte:02x}"))
 }
 
-const HELLO_BACK: &[u8] = b"HELLO BACK";
-const PAGE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\npage";
+pub(crate) const HELLO_BACK: &[u8] = b"HELLO BACK";
+pub(crate) const PAGE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\npage";
 
 #[test]
 fn listed_hosts_are_reached_and_nothing_else_is() {

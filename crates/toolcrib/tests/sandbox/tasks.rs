@@ -224,3 +224,39 @@ fn what_tasks_used_is_on_the_record() {
         assert_eq!(of(&cut, "task_ended")["end"], "killed");
     });
 }
+
+#[test]
+fn a_task_and_its_output_belong_to_their_workspace() {
+    for_all(|scratch| {
+        scratch.put_at("other/file", "");
+        let other = scratch.path("other").display().to_string();
+        let mut session = Session::start(scratch, &[]);
+        let ended = start(&mut session, "echo SECRET; seq 100000");
+        look(&mut session, &ended, true);
+        let running = start(&mut session, "echo SECRET; sleep 1000");
+        eventually("its output", || look(&mut session, &running, false)["stdout"] == "SECRET\n");
+        let read = |id: &str| json!({"task_id": id, "from_line": 1, "line_count": 1});
+        let mut there = Session::start(scratch, &["-C", &other]);
+        for id in [&ended, &running] {
+            let refusals = [
+                look(&mut there, id, false),
+                there.call("clemini/task_output", read(id)),
+                there.call("clemini/kill_shell", json!({"task_id": id})),
+            ];
+            for refused in refusals {
+                assert_eq!(refused["error_code"], "NOT_FOUND", "{refused}");
+                assert!(refused.to_string().contains("another workspace"), "{refused}");
+                assert!(!refused.to_string().contains("SECRET"), "{refused}");
+            }
+            // The control: in its own workspace another process reads it, and a person reads it anywhere.
+            let mut same = Session::start(scratch, &[]);
+            let shown = same.call("clemini/task_output", read(id));
+            assert_eq!(shown["stdout"], "SECRET\n", "{shown}");
+            same.end();
+            let printed = scratch.run(["-C", &other, "output", id, "--lines", "1"]);
+            assert_eq!(printed.stdout, "SECRET\n", "{}", printed.stderr);
+        }
+        there.end();
+        session.end();
+    });
+}

@@ -223,7 +223,7 @@ fn a_folder_that_opens_is_entered() {
             &toolcrib_core::Cancel::default(),
         );
         let skipped = found.unwrap().skipped;
-        assert_eq!(skipped.sentence().unwrap(), "not searched: p/q/ (permission denied)");
+        assert_eq!(skipped.sentences().next().unwrap(), "not searched: p/q/ (permission denied)");
         fixture.wait_until_ready();
         mode(0o755);
         check_foo(&fixture, &format!("open, round {round}"));

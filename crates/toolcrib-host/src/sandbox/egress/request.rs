@@ -1,9 +1,9 @@
 //! A request to the proxy, parsed strictly.
 
 use std::fmt::{self, Write as _};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// How many bytes the head of a request may have.
 const MOST_HEAD_BYTES: usize = 32 << 10;
@@ -128,14 +128,18 @@ impl Request {
     pub(super) fn forward_body(
         &self,
         client: &mut TcpStream,
-        server: &mut TcpStream,
-        timeout: Duration,
+        mut send: impl FnMut(&[u8]) -> io::Result<()>,
     ) -> io::Result<()> {
         let early = &self.early[..self.early.len().min(self.length as usize)];
-        server.write_all(early)?;
-        client.set_read_timeout(Some(timeout))?;
-        io::copy(&mut client.take(self.length - early.len() as u64), server)?;
-        Ok(())
+        send(early)?;
+        let mut rest = client.take(self.length - early.len() as u64);
+        let mut buffer = vec![0; 32 << 10];
+        loop {
+            match rest.read(&mut buffer)? {
+                0 => return Ok(()),
+                count => send(&buffer[..count])?,
+            }
+        }
     }
 }
 

@@ -53,24 +53,39 @@ fn is_variable(name: &[u8]) -> bool {
             || !has(u8::is_ascii_uppercase) && !has(u8::is_ascii_digit))
 }
 
+/// Words that stand where a password could, and are none.
+const NOT_PASSWORDS: [&str; 14] = [
+    "none",
+    "null",
+    "nil",
+    "true",
+    "false",
+    "str",
+    "string",
+    "required",
+    "optional",
+    "undefined",
+    "empty",
+    "text",
+    "hidden",
+    "secret",
+];
+
+/// Returns whether the value of a variable for a password is one, and not a switch or a path.
+pub(super) fn is_setting(value: &str) -> bool {
+    let is_switch = NOT_PASSWORDS.contains(&value.to_ascii_lowercase().as_str());
+    is_written_out(value) && !is_switch && !is_path(value)
+}
+
+/// Returns whether the text before the `@` of an address names a person, and not a program that many people share.
+pub(super) fn is_mailbox(name: &str) -> bool {
+    const SHARED: [&str; 9] =
+        ["git", "hg", "svn", "root", "noreply", "no-reply", "postmaster", "user", "username"];
+    !name.contains('@') && !SHARED.contains(&name.to_ascii_lowercase().as_str())
+}
+
 /// Returns whether the text after `password=` is a password, and not a name, a type or a path in a program.
 pub(super) fn is_password(value: &str) -> bool {
-    const NOT_PASSWORDS: [&str; 14] = [
-        "none",
-        "null",
-        "nil",
-        "true",
-        "false",
-        "str",
-        "string",
-        "required",
-        "optional",
-        "undefined",
-        "empty",
-        "text",
-        "hidden",
-        "secret",
-    ];
     let lower = value.to_ascii_lowercase();
     let is_name = NOT_PASSWORDS.contains(&lower.as_str())
         || ["pass", "pwd", "::", "->"].iter().any(|part| lower.contains(part))

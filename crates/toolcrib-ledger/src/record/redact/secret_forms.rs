@@ -1,8 +1,8 @@
 //! The forms of secrets: how keys, tokens and passwords are written.
 
 use crate::record::redact::secret_checks::{
-    is_anything, is_credential, is_credential_text, is_mixed, is_password, is_random, is_strong,
-    is_token, is_userinfo, is_written_out, schemes,
+    is_anything, is_credential, is_credential_text, is_mailbox, is_mixed, is_password, is_random,
+    is_setting, is_strong, is_token, is_userinfo, is_written_out, schemes,
 };
 
 /// One form of a secret.
@@ -38,10 +38,11 @@ pub(super) const FORMS: &[Form] = &[
         check: is_anything,
     },
     Form { signs: &["glpat-"], pattern: r"(?-u:\b)glpat-[A-Za-z0-9_-]{20,}", check: is_anything },
+    Form { signs: &["sk-"], pattern: r"(?-u:\b)sk-[A-Za-z0-9_-]{16,}", check: is_token },
     Form {
-        signs: &["sk-", "sk_live_", "sk_test_", "rk_live_", "rk_test_", "whsec_"],
-        pattern: r"(?-u:\b)(?:sk-[A-Za-z0-9_-]{16,}|(?:[sr]k_(?:live|test)|whsec)_[A-Za-z0-9]{16,})",
-        check: is_token,
+        signs: &["sk_live_", "sk_test_", "rk_live_", "rk_test_", "whsec_"],
+        pattern: r"(?-u:\b)(?:[sr]k_(?:live|test)|whsec)_[A-Za-z0-9]{16,}",
+        check: is_anything,
     },
     Form {
         signs: &["xox"],
@@ -175,6 +176,24 @@ pub(super) const FORMS: &[Form] = &[
         signs: &["password=", "passwd="],
         pattern: r#"(?i)(?:^|[\s"'?&;-])(?:[a-z0-9]+[_-])*passw(?:or)?d=([^\s"'\\,;&(){}<>\[\]$]{4,})(?:[\s"'\\;&|]|$)"#,
         check: is_password,
+    },
+    // A variable whose name ends in a short word for a password.
+    Form {
+        signs: &["_pass=", "_pwd=", "_pat="],
+        pattern: r#"(?-u:\b)(?:[A-Z0-9]+_)+(?:PASS|PWD|PAT)=(?:\\?["'])?([^\s"'\\,;&|(){}<>\[\]]{4,})"#,
+        check: is_setting,
+    },
+    Form {
+        signs: &["pass="],
+        pattern: r#"(?i)(?:^|[\s"'?&;])(?:[a-z0-9]+[_-])*pass=(?:\\?["'])?([^\s"'\\,;&|(){}<>\[\]]{6,})"#,
+        check: is_mixed,
+    },
+    // The local part of an e-mail address, which names a person. Names of files and services that look like an address
+    // are matched first, as a whole, so that the check can tell them.
+    Form {
+        signs: &["@"],
+        pattern: r"[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.(?:css|gif|git|gz|html|jpe?g|js|json|md|png|service|socket|svg|tgz|timer|toml|ts|webp|xml|ya?ml|zip)(?:[^A-Za-z0-9.-]|$)|(?:\\[nrtbf]|(?-u:\b))([A-Za-z0-9][A-Za-z0-9._%+-]{0,63})@(?:(?:[A-Za-z][A-Za-z0-9-]*|[0-9][A-Za-z-]{2,}[A-Za-z0-9-]*)\.(?:[A-Za-z0-9-]+\.)*|[0-9]{2,}\.)[A-Za-z]{2,24}(?-u:\b)",
+        check: is_mailbox,
     },
     // A password in a list of settings.
     Form {

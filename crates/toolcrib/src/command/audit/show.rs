@@ -54,6 +54,7 @@ impl ShownCall {
         value["task"] = json!(task_ended.and_then(|entry| entry.end.task_end));
         value["changes"] = json!(self.changes);
         value["touched"] = json!(call_history::changed_files(history));
+        value["network"] = json!(call_history::network(history));
         value["taken_back_by"] = json!(self.undone_by);
         value["output_saved"] = json!(self.has_output);
         value

@@ -1,0 +1,69 @@
+//! The network account of a command: what passed between the command and each host.
+
+use serde::{Deserialize, Serialize};
+
+use crate::command::limit::show_bytes;
+
+/// What passed between a command and the network, by host.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct NetworkAccount {
+    /// One entry for each host. A command that names very many hosts has a last entry for all others.
+    pub hosts: Vec<HostTraffic>,
+}
+
+/// What passed between a command and one host.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HostTraffic {
+    /// The host, as the command named it. A text in parentheses stands for several hosts or for none.
+    pub host: String,
+    /// How many connections were made.
+    pub connections: u64,
+    /// Bytes that were sent to the host.
+    pub bytes_up: u64,
+    /// Bytes that were received from it.
+    pub bytes_down: u64,
+    /// How many requests were refused, or failed before a connection was made.
+    pub refused: u64,
+}
+
+impl NetworkAccount {
+    /// Whether the command did not try to reach anything.
+    pub fn is_empty(&self) -> bool {
+        self.hosts.is_empty()
+    }
+
+    /// Returns the sums over all hosts, without a name.
+    pub fn total(&self) -> HostTraffic {
+        let mut total = HostTraffic::default();
+        for host in &self.hosts {
+            total.add(host);
+        }
+        total
+    }
+}
+
+impl HostTraffic {
+    /// Adds the figures of another host to these.
+    pub fn add(&mut self, other: &Self) {
+        self.connections += other.connections;
+        self.bytes_up = self.bytes_up.saturating_add(other.bytes_up);
+        self.bytes_down = self.bytes_down.saturating_add(other.bytes_down);
+        self.refused += other.refused;
+    }
+
+    /// Returns the figures in words.
+    pub fn describe(&self) -> String {
+        let mut parts = Vec::new();
+        if self.connections > 0 {
+            let noun = if self.connections == 1 { "connection" } else { "connections" };
+            let (up, down) = (show_bytes(self.bytes_up), show_bytes(self.bytes_down));
+            parts.push(format!("{} {noun}, {up} sent, {down} received", self.connections));
+        }
+        if self.refused > 0 {
+            parts.push(format!("{} refused", self.refused));
+        }
+        parts.join(", ")
+    }
+}

@@ -1,0 +1,168 @@
+//! The paths that rules deny, whatever a call does there. Searches and listings leave them out, and every file tool
+//! asks about the file that it has opened: between the decision and the opening a name can change its meaning.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use globset::{GlobSet, GlobSetBuilder};
+use jiff::Timestamp;
+
+use super::path_index::GLOBS_PER_SET;
+use super::pattern::PathGlob;
+use super::rule::{Layer, Rule, RuleEffect};
+use crate::tool_name::ToolName;
+
+/// What a call does to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathAccess {
+    /// It reads, lists or finds the file.
+    Read,
+    /// It writes, makes or removes the file.
+    Write,
+}
+
+/// The denied paths of one call, and the directory that relative globs start from.
+#[derive(Clone)]
+pub struct DeniedPaths {
+    globs: Arc<DeniedGlobs>,
+    root: PathBuf,
+}
+
+impl DeniedPaths {
+    /// Returns the name of the rule that denies the file at `path`, an absolute path without links.
+    pub fn rule(&self, path: &Path, access: PathAccess) -> Option<&str> {
+        let below = path.strip_prefix(&self.root).ok();
+        let is_meant =
+            |owner: &Owner| access == PathAccess::Write || owner.access == PathAccess::Read;
+        // A workspace inside a system folder counts as a workspace.
+        let is_foreign = |owner: &Owner| !owner.is_shipped || below.is_none();
+        let absolute = self.globs.owner(path, |owner| is_meant(owner) && is_foreign(owner));
+        let found = absolute.or_else(|| self.globs.owner(below?, is_meant));
+        found.map(|owner| owner.rule.as_str())
+    }
+
+    /// Whether two calls have the same denied paths, so that what is known about one holds for the other.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.globs, &other.globs) && self.root == other.root
+    }
+}
+
+impl fmt::Debug for DeniedPaths {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeniedPaths").field("root", &self.root).finish_non_exhaustive()
+    }
+}
+
+/// The globs of several rules, compiled together.
+struct DeniedGlobs {
+    sets: Vec<(GlobSet, Vec<Owner>)>,
+    /// The globs that are too large for a set.
+    single: Vec<(PathGlob, Owner)>,
+}
+
+/// The rule that a glob is of.
+#[derive(Clone)]
+struct Owner {
+    rule: Arc<String>,
+    /// `Write` if the rule denies only writing.
+    access: PathAccess,
+    is_shipped: bool,
+}
+
+impl DeniedGlobs {
+    fn new(rules: &[&Rule]) -> Self {
+        let mut globs = Vec::new();
+        for rule in rules {
+            let (id, is_shipped) = (Arc::new(rule.id.clone()), rule.layer == Layer::Shipped);
+            let owner = |access| Owner { rule: Arc::clone(&id), access, is_shipped };
+            let reads = rule.when.paths.iter().map(|glob| (glob, owner(PathAccess::Read)));
+            let writes = rule.when.writes.iter().map(|glob| (glob, owner(PathAccess::Write)));
+            globs.extend(reads.chain(writes));
+        }
+        let mut all = Self { sets: Vec::new(), single: Vec::new() };
+        for some in globs.chunks(GLOBS_PER_SET) {
+            let (mut set, mut owners) = (GlobSetBuilder::new(), Vec::new());
+            for (glob, owner) in some {
+                for part in glob.globs() {
+                    set.add(part.clone());
+                    owners.push(owner.clone());
+                }
+            }
+            match set.build() {
+                Ok(set) => all.sets.push((set, owners)),
+                Err(_) => {
+                    all.single
+                        .extend(some.iter().map(|(glob, owner)| ((*glob).clone(), owner.clone())));
+                }
+            }
+        }
+        all
+    }
+
+    /// Returns the first rule with a glob that matches a path, of those that are meant.
+    fn owner(&self, path: &Path, is_meant: impl Fn(&Owner) -> bool) -> Option<&Owner> {
+        let in_sets = self.sets.iter().find_map(|(set, owners)| {
+            // Nearly every path is denied by nothing, and this tells so without a list.
+            if !set.is_match(path) {
+                return None;
+            }
+            let found = set.matches(path).into_iter().filter_map(|glob| owners.get(glob));
+            found.into_iter().find(|owner| is_meant(owner))
+        });
+        in_sets.or_else(|| {
+            let single = self.single.iter().filter(|(glob, _)| glob.is_match_path(path));
+            single.map(|(_, owner)| owner).find(|owner| is_meant(owner))
+        })
+    }
+}
+
+/// The rules that deny paths, and their globs, compiled once for each choice of rules that calls met.
+#[derive(Default)]
+pub(super) struct DenyingRules {
+    /// The numbers of the rules among all rules.
+    numbers: Vec<usize>,
+    compiled: Mutex<HashMap<Vec<usize>, Arc<DeniedGlobs>>>,
+}
+
+impl DenyingRules {
+    /// Finds the rules that deny paths whatever a call does there.
+    pub(super) fn among(rules: &[Rule]) -> Self {
+        let numbered = rules.iter().enumerate();
+        let denying = numbered.filter(|(_, rule)| {
+            let when = &rule.when;
+            rule.effect == RuleEffect::Deny
+                && when.is_about_paths()
+                && !when.is_about_commands()
+                && when.hosts.is_empty()
+                && when.args.is_none()
+                && when.call.is_none()
+        });
+        Self { numbers: denying.map(|(number, _)| number).collect(), compiled: Mutex::default() }
+    }
+
+    /// Returns the paths that `rules` deny to a tool now; nothing if there is no such rule.
+    pub(super) fn paths(
+        &self,
+        rules: &[Rule],
+        tool: &ToolName,
+        now: Timestamp,
+        root: impl FnOnce() -> PathBuf,
+    ) -> Option<DeniedPaths> {
+        let holds = |rule: &Rule| rule.is_about(tool) && rule.holds(now);
+        let numbers = self.numbers.iter().copied();
+        let numbers: Vec<usize> =
+            numbers.filter(|number| rules.get(*number).is_some_and(holds)).collect();
+        if numbers.is_empty() {
+            return None;
+        }
+        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        let globs = compiled.entry(numbers).or_insert_with_key(|numbers| {
+            let rules: Vec<&Rule> =
+                numbers.iter().filter_map(|number| rules.get(*number)).collect();
+            Arc::new(DeniedGlobs::new(&rules))
+        });
+        Some(DeniedPaths { globs: Arc::clone(globs), root: root() })
+    }
+}
