@@ -67,3 +67,37 @@ impl HostTraffic {
         parts.join(", ")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn traffic_is_told_in_these_words() {
+        let host = |connections, bytes_up, bytes_down, refused| HostTraffic {
+            host: "a.example".to_owned(),
+            connections,
+            bytes_up,
+            bytes_down,
+            refused,
+        };
+        for (traffic, expect) in [
+            (host(1, 10, 2048, 0), "1 connection, 10 bytes sent, 2 KiB received"),
+            (host(2, 0, 0, 1), "2 connections, 0 bytes sent, 0 bytes received, 1 refused"),
+            (host(0, 0, 0, 3), "3 refused"),
+            (host(0, 0, 0, 0), ""),
+        ] {
+            assert_eq!(traffic.describe(), expect);
+        }
+        let both = NetworkAccount { hosts: vec![host(1, 10, 2048, 0), host(0, 0, 0, 3)] };
+        let total = HostTraffic { host: String::new(), ..host(1, 10, 2048, 3) };
+        assert_eq!(both.total(), total);
+    }
+
+    #[test]
+    fn an_account_is_read_with_fields_missing_or_unknown() {
+        let text = r#"[{"host":"a.example","refused":1,"later":true}]"#;
+        let account: NetworkAccount = serde_json::from_str(text).unwrap();
+        assert_eq!((account.hosts[0].refused, account.hosts[0].connections), (1, 0));
+    }
+}

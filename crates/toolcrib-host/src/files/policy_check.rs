@@ -1,7 +1,6 @@
 //! What policy decided about paths, asked again about the file that was opened. A name can change its meaning
 //! between the decision and the opening; a handle cannot.
 
-use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
@@ -12,9 +11,6 @@ use crate::files::errno::outside;
 use crate::files::root::{Root, real_path};
 use crate::files::spelling::{spelt, spelt_root};
 use crate::files::workspace::CallFiles;
-
-/// Where each path of a call led when the call was decided on, by the path as the caller wrote it.
-pub(crate) type DecidedPaths = HashMap<String, String>;
 
 impl CallFiles {
     /// Fails if policy denies an open file or directory, or decided about another one.

@@ -14,7 +14,6 @@ use toolcrib_core::{
 };
 
 use crate::files::errno::{errno_error, outside};
-use crate::files::policy_check::DecidedPaths;
 use crate::files::protect;
 use crate::files::root::{Root, is_special, real_path};
 use crate::files::rooted_path::RootedPath;
@@ -298,8 +297,8 @@ pub struct CallFiles {
     pub(crate) pinned: Mutex<HashMap<String, Vec<PinnedState>>>,
     /// The paths that policy denies to the call.
     pub(crate) denied: OnceLock<DeniedPaths>,
-    /// Where the paths of the call led when it was decided on.
-    pub(crate) decided: OnceLock<DecidedPaths>,
+    /// Where each path of the call led when it was decided on, by the path as the caller wrote it.
+    pub(crate) decided: OnceLock<HashMap<String, String>>,
 }
 
 /// Returns the kind of an entry.

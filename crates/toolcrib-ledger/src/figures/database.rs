@@ -110,3 +110,25 @@ fn migrate(mut database: Connection) -> Result<Connection, OpenError> {
     }
     Ok(database)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::rows::load_tool;
+
+    #[test]
+    fn a_database_of_the_first_version_is_kept_and_has_no_traffic() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("stats.db");
+        let database = Connection::open(&path).unwrap();
+        database.execute_batch(MIGRATIONS[0]).unwrap();
+        database.pragma_update(None, "user_version", 1).unwrap();
+        let errors = serde_json::to_string(&crate::ErrorFigures::default()).unwrap();
+        let sql = "INSERT INTO tools VALUES ('clemini/bash', 0, 0, ?, 7, '{}')";
+        database.execute(sql, [errors]).unwrap();
+        drop(database);
+        let database = connect(&path).map_err(|_| "it does not open").unwrap();
+        let figures = load_tool(&database, &"clemini/bash".into()).unwrap().unwrap();
+        assert_eq!((figures.resources.calls, figures.resources.network.connections), (7, 0));
+    }
+}
