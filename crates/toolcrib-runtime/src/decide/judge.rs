@@ -132,7 +132,7 @@ impl Judge {
         if decision.verdict() == Verdict::Ask
             && let Some(why) = proposal.why_not_granted(&grants, ctx)
         {
-            decision.rule.push_str(&format!("; {why}"));
+            decision.rule = format!("{}; {why}", decision.rule);
         }
         decision
     }
