@@ -6,6 +6,7 @@ use toolcrib_core::canonical::Digest;
 use toolcrib_core::command::ProgramPlace;
 use toolcrib_core::command_reading::{Reading, Unproven, UnprovenKind};
 use toolcrib_core::policy::grant::{Covers, Grant, GrantedProgram};
+use toolcrib_core::program::new_flag;
 
 use super::command_paths::below;
 
@@ -72,4 +73,27 @@ pub(crate) fn has_same_programs(grant: &Grant, now: &[GrantedProgram]) -> bool {
         Covers::Path(_) => false,
     };
     now.iter().filter(is_covered).all(|program| then.contains(program))
+}
+
+/// Returns why a grant that seems to cover a command does not: a new flag, or another program. `now` are the programs of
+/// the command.
+pub(crate) fn why_not_granted(
+    grant: &Grant,
+    reading: &Reading,
+    now: &[GrantedProgram],
+) -> Option<String> {
+    let is_other = || format!("a program is not the one that grant `{}` was given for", grant.id);
+    match &grant.covers {
+        Covers::Call { .. } => (!has_same_programs(grant, now)).then(is_other),
+        Covers::Path(_) => None,
+        Covers::Argv(words) => {
+            let mut steps = reading.proven.iter().flat_map(|proven| &proven.steps);
+            let step = steps.find(|step| step.words.starts_with(words))?;
+            if !has_same_programs(grant, now) {
+                return Some(is_other());
+            }
+            let flag = new_flag(&step.words, words.len())?;
+            Some(format!("grant `{}` does not cover the new flag `{flag}`", grant.id))
+        }
+    }
 }

@@ -1,6 +1,5 @@
 //! The judge: asks policy about what a call proposes to do, within the limits of its session.
 
-use std::cell::LazyCell;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -17,7 +16,6 @@ use super::command_paths::{
     PathRules, distrust_moving_paths, distrust_unknown_writers, mentioned_paths, resolve_redirects,
 };
 use super::confirm::{ConfirmationWeight, Confirmations};
-use super::granted_programs::has_same_programs;
 use super::limits::SessionLimits;
 use super::proposal::Proposal;
 use super::quota::{Charge, Quota, UserQuota};
@@ -124,8 +122,19 @@ impl Judge {
         if grants.is_empty() {
             return decision;
         }
-        let decision = self.by_policy(facts, proposal, ctx, &grants);
-        self.tighten(facts, decision, ctx)
+        let rules: Vec<Rule> = grants
+            .iter()
+            .filter(|grant| grant.programs.is_none() || proposal.has_programs_of(grant, ctx))
+            .filter_map(Grant::rule)
+            .collect();
+        let decision = self.by_policy(facts, proposal, ctx, &rules);
+        let mut decision = self.tighten(facts, decision, ctx);
+        if decision.verdict() == Verdict::Ask
+            && let Some(why) = proposal.why_not_granted(&grants, ctx)
+        {
+            decision.rule = format!("{}; {why}", decision.rule);
+        }
+        decision
     }
 
     /// Counts a call that policy does not refuse against the limits of its session and its user. Returns a
@@ -204,6 +213,8 @@ impl Judge {
         proposal: &Proposal,
         ctx: &Ctx,
     ) -> Vec<Choice> {
+        // What the person is asked about: a program that comes later is not granted.
+        proposal.programs(ctx);
         let exact = Covers::Call { args: facts.canonical(), links: proposal.links() };
         let mut choices = vec![(exact, None)];
         let now = ctx.clock.now();
@@ -253,7 +264,7 @@ impl Judge {
             scope: wish.scope.clone(),
             covers: wish.covers.clone(),
             by: by.to_owned(),
-            programs: Some(proposal.programs(ctx)),
+            programs: Some(proposal.programs(ctx).to_vec()),
         };
         self.grants.add(grant)
     }
@@ -269,23 +280,21 @@ impl Judge {
         self.taint.tighten(facts.session, facts.tier, ctx.clock.elapsed(), decision)
     }
 
-    /// Returns the grants that hold here and could cover the call, as rules.
-    fn grants_for(&self, facts: &CallFacts<'_>, proposal: &Proposal, ctx: &Ctx) -> Vec<Rule> {
+    /// Returns the grants that hold here and could cover the call.
+    fn grants_for(&self, facts: &CallFacts<'_>, proposal: &Proposal, ctx: &Ctx) -> Vec<Grant> {
         let (now, root) = (ctx.clock.now(), proposal.paths.root());
         // Grants that cannot be read grant nothing.
-        let grants = self.grants.current().unwrap_or_default();
-        let programs = LazyCell::new(|| proposal.programs(ctx));
-        let is_same = |grant: &&Grant| match &grant.covers {
-            Covers::Call { args, links } => {
-                *args == facts.canonical() && *links == proposal.links()
-            }
-            Covers::Argv(_) | Covers::Path(_) => true,
-        };
-        let grants = grants.iter().filter(|grant| grant.holds(now, facts.session, &root));
-        let grants = grants.filter(|grant| grant.tool_name == *facts.tool).filter(is_same);
-        let grants =
-            grants.filter(|grant| grant.programs.is_none() || has_same_programs(grant, &programs));
-        grants.filter_map(Grant::rule).collect()
+        let mut grants = self.grants.current().unwrap_or_default();
+        grants.retain(|grant| {
+            let is_same = || match &grant.covers {
+                Covers::Call { args, links } => {
+                    *args == facts.canonical() && *links == proposal.links()
+                }
+                Covers::Argv(_) | Covers::Path(_) => true,
+            };
+            grant.holds(now, facts.session, &root) && grant.tool_name == *facts.tool && is_same()
+        });
+        grants
     }
 
     fn by_policy(

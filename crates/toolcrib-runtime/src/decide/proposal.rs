@@ -4,13 +4,15 @@ use std::sync::OnceLock;
 
 use toolcrib_core::command::Shell;
 use toolcrib_core::command_reading::{ReadShell, Reading, Unproven, UnprovenKind};
-use toolcrib_core::policy::grant::GrantedProgram;
+use toolcrib_core::policy::grant::{Grant, GrantedProgram};
 use toolcrib_core::program::{base_name, file_effects};
 use toolcrib_core::{Ctx, Plan, ToolError};
 
 use super::command_paths::{Candidates, below, directories, words_of};
 use super::git_programs::git_doubt;
-use super::granted_programs::{distrust_changeable_programs, programs_of};
+use super::granted_programs::{
+    distrust_changeable_programs, has_same_programs, programs_of, why_not_granted,
+};
 use super::path_cache::PathCache;
 
 /// The plan of a call, and everything about it that is worth finding out only once.
@@ -22,6 +24,8 @@ pub(crate) struct Proposal {
     directories: Vec<String>,
     /// The words of its command that could be paths.
     candidates: OnceLock<Candidates>,
+    /// The programs of its command that are no programs of the system.
+    programs: OnceLock<Vec<GrantedProgram>>,
     pub(crate) paths: PathCache,
     /// The paths of the plan that policy decided about, each with where it led.
     pub(crate) decided_paths: Vec<(String, String)>,
@@ -46,6 +50,7 @@ impl Proposal {
             reading,
             directories,
             candidates: OnceLock::new(),
+            programs: OnceLock::new(),
             paths,
             decided_paths: Vec::new(),
         }
@@ -53,7 +58,7 @@ impl Proposal {
 
     /// Forgets where paths led, because time has passed: a person was asked.
     pub(crate) fn forget_paths(self) -> Self {
-        Self { paths: self.paths.emptied(), ..self }
+        Self { paths: self.paths.emptied(), programs: OnceLock::new(), ..self }
     }
 
     /// Returns the directory that the command starts in, as the caller wrote it.
@@ -97,10 +102,24 @@ impl Proposal {
         resolved.filter(|(end, _)| end.has_links).map(|(end, path)| (path, end.path)).collect()
     }
 
-    /// Returns the programs of the command that are no programs of the system, as they are now.
-    pub(crate) fn programs(&self, ctx: &Ctx) -> Vec<GrantedProgram> {
-        let reading = self.reading.as_ref();
-        reading.map_or_else(Vec::new, |it| programs_of(it, self.start_directory(), ctx))
+    /// Returns the programs of the command that are no programs of the system. They are those of when somebody asked
+    /// first: a grant is for the program that the question was about, not for one that came while a person thought.
+    pub(crate) fn programs(&self, ctx: &Ctx) -> &[GrantedProgram] {
+        self.programs.get_or_init(|| {
+            let reading = self.reading.as_ref();
+            reading.map_or_else(Vec::new, |it| programs_of(it, self.start_directory(), ctx))
+        })
+    }
+
+    /// Whether the programs of the command that a grant covers are those that it was given for.
+    pub(crate) fn has_programs_of(&self, grant: &Grant, ctx: &Ctx) -> bool {
+        has_same_programs(grant, self.programs(ctx))
+    }
+
+    /// Returns why a grant that seems to cover the command does not, for the person who is asked again.
+    pub(crate) fn why_not_granted(&self, grants: &[Grant], ctx: &Ctx) -> Option<String> {
+        let reading = self.reading.as_ref()?;
+        grants.iter().find_map(|grant| why_not_granted(grant, reading, self.programs(ctx)))
     }
 
     /// Returns what an answer about this call does not pin down, each in a sentence.

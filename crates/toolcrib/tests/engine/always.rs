@@ -244,6 +244,9 @@ fn always_asks_again_about_new_flags_of_unknown_programs() {
     ] {
         assert_eq!(crib.decide_command(command), decision, "{command}");
     }
+    let args = json!({"command": "svn diff --diff-cmd=./evil"});
+    let told = crib.explain("clemini/bash", args).decision.rule;
+    assert!(told.ends_with("does not cover the new flag `--diff-cmd=./evil`"), "{told}");
 }
 
 /// A setting with which no command can start, because a test of the engine starts no process.
@@ -269,6 +272,8 @@ fn a_grant_is_for_the_program_that_it_was_given_for() {
         assert_eq!(crib.decide_command("./run.sh all"), "allow", "the control");
         scratch.put("run.sh", "#!/bin/sh\ntouch made\n");
         assert_eq!(crib.decide_command("./run.sh all"), "ask");
+        let told = crib.explain("clemini/bash", json!({"command": "./run.sh all"})).decision.rule;
+        assert!(told.contains("a program is not the one that grant"), "{told}");
         scratch.put("run.sh", "#!/bin/sh\ntrue\n");
         assert_eq!(crib.decide_command("./run.sh all"), "allow");
         fs::remove_file(scratch.work().join("run.sh")).unwrap();
@@ -321,4 +326,24 @@ fn a_grant_from_before_programs_were_stored_can_be_read() {
     assert_eq!(stored[0].programs, None);
     assert!(!serde_json::to_string(&stored).unwrap().contains("programs"));
     assert_eq!(crib.decide_command("touch a"), "allow");
+}
+
+#[test]
+fn a_program_that_comes_while_a_person_thinks_is_not_granted() {
+    let scratch = Scratch::new();
+    scratch.put("run.sh", "#!/bin/sh\ntrue\n");
+    scratch.set_mode("run.sh", 0o755);
+    let crib = scratch.open_with(&[NO_SANDBOX]);
+    let file = scratch.work().join("run.sh");
+    let refused = crib.ask("clemini/bash", json!({"command": "./run.sh all"}), move |question| {
+        fs::write(&file, "#!/bin/sh\ntouch made\n").unwrap();
+        let covers = question.choices[1].0.clone();
+        let scope = Scope::Project(question.root.clone());
+        Answer::Always("a person".to_owned(), Wish { covers, scope, minutes: None })
+    });
+    assert_ne!(refused.kind(), "ok");
+    assert_eq!(crib.decide_command("./run.sh all"), "ask");
+    // The control: the program that the question was about is granted.
+    scratch.put("run.sh", "#!/bin/sh\ntrue\n");
+    assert_eq!(crib.decide_command("./run.sh all"), "allow");
 }
