@@ -22,6 +22,7 @@ pub use usage::Usage;
 
 use crate::cancel::Cancel;
 use crate::error::ToolError;
+use crate::policy::DeniedPaths;
 
 /// Runs commands in their sandbox. Paths are as callers write them.
 pub trait Commands: Send + Sync {
@@ -37,6 +38,9 @@ pub trait Commands: Send + Sync {
 
     /// Whether commands can reach the network, so that anyone may have written what they print.
     fn reaches_network(&self) -> bool;
+
+    /// Denies these paths from now on: commands that begin later see their names and nothing else of them.
+    fn deny(&self, denied: DeniedPaths);
 
     /// Starts a command that goes on after its call. The task has the id of the call.
     fn start(&self, request: &CommandRequest) -> Result<(), ToolError>;

@@ -9,6 +9,7 @@ mod ends;
 mod escapes;
 mod ground;
 mod limits;
+mod masks;
 mod missing;
 mod network;
 mod output;
