@@ -26,6 +26,7 @@ pub use usage::Usage;
 
 use crate::cancel::Cancel;
 use crate::error::ToolError;
+use crate::policy::DeniedPaths;
 
 /// Runs commands in their sandbox. Paths are as callers write them.
 pub trait Commands: Send + Sync {
@@ -47,6 +48,9 @@ pub trait Commands: Send + Sync {
 
     /// Returns the file that a command runs for the name of a program, by the `PATH` that commands get.
     fn find_program(&self, name: &str) -> Option<ProgramFile>;
+
+    /// Denies these paths from now on: commands that begin later see their names and nothing else of them.
+    fn deny(&self, denied: DeniedPaths);
 
     /// Starts a command that goes on after its call. The task has the id of the call.
     fn start(&self, request: &CommandRequest) -> Result<(), ToolError>;

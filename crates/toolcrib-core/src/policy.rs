@@ -2,6 +2,7 @@
 
 mod decision;
 mod denied_paths;
+mod denied_place;
 mod file;
 pub mod grant;
 mod path_index;
@@ -15,6 +16,7 @@ mod tier;
 
 pub use decision::{Confirmation, Decision, Verdict, by_tier};
 pub use denied_paths::{DeniedPaths, PathAccess};
+pub use denied_place::DeniedPlace;
 pub use file::{ParsedRules, rules_in};
 pub use grant::{Covers, Grant, GrantError, GrantErrorKind, Scope, Wish};
 pub use pattern::{PathGlob, Pattern, PatternError};

@@ -183,6 +183,12 @@ pub fn file_effects(words: &[String]) -> FileEffects {
     })
 }
 
+/// Whether a command could print, or write elsewhere, what a repository keeps of its files: their committed content.
+pub fn prints_committed_content(words: &[String]) -> bool {
+    let Some((name, rest)) = words.split_first() else { return false };
+    base_name(name) == "git" && git::could_print_content(rest)
+}
+
 /// Where the output of a command goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrintsTo {

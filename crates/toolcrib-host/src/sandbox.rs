@@ -13,6 +13,7 @@ mod guard;
 mod inside_program;
 mod job;
 mod launch;
+mod mask;
 mod mechanism;
 mod notes;
 mod output;

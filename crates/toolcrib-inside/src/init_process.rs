@@ -17,7 +17,7 @@ use rustix::process::{
 
 use crate::descriptor::{CONTROL, PROGRAM};
 use crate::failure::StartFailure;
-use crate::shield::Shield;
+use crate::shield::{Shield, ShieldKind};
 use crate::system::{self, CStringArray, WaitMode};
 use crate::transfer::transferred;
 use crate::wire::{self, Inside, Report, Rlimits, StartStep};
@@ -119,29 +119,42 @@ fn verify_place(plan: &Inside) -> Result<(), StartFailure> {
     plan.shields.iter().try_for_each(|(path, shield)| verify_shield(path, shield))
 }
 
-/// Checks that a mount exists, is of the expected file or folder, and is read-only if it has to be.
+/// Checks that a mount exists, is of the expected file or folder, or of a mask, and is read-only if it has to be.
 fn verify_shield(path: &str, shield: &Shield) -> Result<(), StartFailure> {
     use rustix::fs::{
         AtFlags, CWD, Mode, OFlags, ResolveFlags, StatVfsMountFlags, StatxAttributes, StatxFlags,
     };
+    use rustix::io::Errno;
     let fail = |what: &str| {
         StartFailure::new(StartStep::Verify, format!("`{path}` is not protected: {what}"))
     };
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let handle = rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
-        .map_err(|errno| fail(&io::Error::from(errno).to_string()))?;
-    let meta = rustix::fs::statx(&handle, "", AtFlags::EMPTY_PATH, StatxFlags::INO)
+    let opened = rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
+    // The mask is in a folder that is closed to this user. Should the command open the folder, it finds the mask.
+    if shield.kind == ShieldKind::Masked && opened.as_ref().is_err_and(|it| *it == Errno::ACCESS) {
+        return Ok(());
+    }
+    let handle = opened.map_err(|errno| fail(&io::Error::from(errno).to_string()))?;
+    let wanted = StatxFlags::INO | StatxFlags::MODE;
+    let meta = rustix::fs::statx(&handle, "", AtFlags::EMPTY_PATH, wanted)
         .map_err(|errno| fail(&io::Error::from(errno).to_string()))?;
     let device = rustix::fs::makedev(meta.stx_dev_major, meta.stx_dev_minor);
-    if (device, meta.stx_ino) != shield.is {
-        return Err(fail("another file took its place"));
+    let is_original = (device, meta.stx_ino) == shield.is;
+    match shield.kind {
+        ShieldKind::Masked if is_original || meta.stx_mode & 0o7777 != 0 => {
+            return Err(fail("it is not masked"));
+        }
+        ShieldKind::InPlace | ShieldKind::ReadOnly if !is_original => {
+            return Err(fail("another file took its place"));
+        }
+        ShieldKind::InPlace | ShieldKind::ReadOnly | ShieldKind::Masked => {}
     }
     if !meta.stx_attributes.contains(StatxAttributes::MOUNT_ROOT) {
         return Err(fail("nothing is mounted there"));
     }
     let mount =
         rustix::fs::fstatvfs(&handle).map_err(|errno| fail(&io::Error::from(errno).to_string()))?;
-    if shield.is_read_only && !mount.f_flag.contains(StatVfsMountFlags::RDONLY) {
+    if shield.kind != ShieldKind::InPlace && !mount.f_flag.contains(StatVfsMountFlags::RDONLY) {
         return Err(fail("it is writable"));
     }
     Ok(())

@@ -18,7 +18,7 @@ pub mod wire;
 pub use init_process::PROXY_PORT;
 pub use landlock::{LandlockError, version as landlock_version};
 pub use launcher::LAUNCHER;
-pub use shield::Shield;
+pub use shield::{Shield, ShieldKind};
 pub use stage::place as staged_place;
 pub use system::thread_times;
 pub use transfer::{field, transferred};

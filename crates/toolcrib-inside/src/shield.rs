@@ -1,4 +1,4 @@
-//! Shields: mounts over paths of the workspace that commands may not change.
+//! Shields: mounts over paths of the workspace that commands may not change, or may not even read.
 
 use std::path::PathBuf;
 
@@ -9,8 +9,19 @@ use serde::{Deserialize, Serialize};
 pub struct Shield {
     /// The path below the root.
     pub path: PathBuf,
-    /// Whether the mount is read-only. If not, it only holds the folder in its place.
-    pub is_read_only: bool,
-    /// The device and inode of the file or folder.
+    /// What the mount prevents.
+    pub kind: ShieldKind,
+    /// The device and inode of the file or folder that is shielded.
     pub is: (u64, u64),
+}
+
+/// What a shield prevents, the least first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum ShieldKind {
+    /// The folder can be changed, but not moved or replaced.
+    InPlace,
+    /// The file or folder can be neither changed nor moved.
+    ReadOnly,
+    /// Something empty that nobody may open is in the place of the file or folder.
+    Masked,
 }

@@ -6,10 +6,10 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount,
     mount_change, move_mount, open_tree, unmount,
@@ -17,12 +17,17 @@ use rustix::mount::{
 use rustix::process::Signal;
 
 use crate::failure::StartFailure;
-use crate::shield::Shield;
+use crate::shield::{Shield, ShieldKind};
 use crate::system::{self, Forked, MountAttributes};
 use crate::wire::{Launch, Nested, Setup, Staged, StartStep, User};
 
 /// The folder of the staged mounts. Only the launcher and the processes it starts see it.
 const STAGE_FOLDER: &str = "/tmp";
+
+/// What is mounted over folders and files that commands may not read: an empty folder and an empty file without any
+/// permission, beside the staged mounts.
+const MASK_FOLDER: &str = "/tmp/mask-folder";
+const MASK_FILE: &str = "/tmp/mask-file";
 
 /// Returns the path of the staged mount with this number.
 pub fn place(number: usize) -> PathBuf {
@@ -153,6 +158,8 @@ fn is_below_dev(place: &str) -> bool {
 fn attach(setup: &Setup, contents: &[StagedContent]) -> io::Result<()> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     mount("tmpfs", STAGE_FOLDER, "tmpfs", flags, Some(c"mode=0755,size=64m"))?;
+    fs::DirBuilder::new().mode(0o000).create(MASK_FOLDER)?;
+    fs::OpenOptions::new().write(true).create_new(true).mode(0o000).open(MASK_FILE)?;
     for (number, (staged, content)) in setup.staged.iter().zip(contents).enumerate() {
         let place = place(number);
         if staged.is_directory {
@@ -204,7 +211,7 @@ pub(crate) fn shield(launch: &Launch) -> Result<(), StartFailure> {
     for (number, shields) in launch.shields.iter().enumerate() {
         let root = staged_root(number).map_err(failed)?;
         for shield in shields {
-            mount_over_itself(root.as_fd(), shield).map_err(|err| failed_at(&shield.path, err))?;
+            mount_shield(root.as_fd(), shield).map_err(|err| failed_at(&shield.path, err))?;
         }
     }
     for nested in &launch.nested {
@@ -242,15 +249,33 @@ fn mount_on(clone: &OwnedFd, handle: &OwnedFd) -> io::Result<()> {
     Ok(move_mount(clone, "", handle, "", flags)?)
 }
 
-/// Mounts a file or folder over itself. Its identity was checked before, and is checked again through the handle
-/// that is both mounted and mounted on.
-fn mount_over_itself(root: BorrowedFd<'_>, shield: &Shield) -> io::Result<()> {
+/// Mounts a file or folder over itself, or a mask over it. Its identity was checked before, and is checked again
+/// through the handle that is mounted on.
+fn mount_shield(root: BorrowedFd<'_>, shield: &Shield) -> io::Result<()> {
     let handle = open_exactly(root, &shield.path, shield.is)?;
-    let clone = clone_mount(handle.as_fd())?;
-    if shield.is_read_only {
-        system::set_mount(clone.as_fd(), MountAttributes::READ_ONLY)?;
+    let clone = match shield.kind {
+        ShieldKind::InPlace | ShieldKind::ReadOnly => clone_mount(handle.as_fd())?,
+        ShieldKind::Masked => clone_mount(mask_for(handle.as_fd())?.as_fd())?,
+    };
+    match shield.kind {
+        ShieldKind::InPlace => {}
+        // The owner of a mask could change its mode if it were not read-only.
+        ShieldKind::ReadOnly | ShieldKind::Masked => {
+            system::set_mount(clone.as_fd(), MountAttributes::READ_ONLY)?;
+        }
     }
     mount_on(&clone, &handle)
+}
+
+/// Opens the mask that can be mounted over a file or folder.
+fn mask_for(handle: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let mode = rustix::fs::fstat(handle)?.st_mode;
+    let mask = match FileType::from_raw_mode(mode) {
+        FileType::Directory => MASK_FOLDER,
+        _ => MASK_FILE,
+    };
+    let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    Ok(rustix::fs::open(mask, flags, Mode::empty())?)
 }
 
 /// Returns a user namespace in which the files that `owner` owns on disk belong to `user`, and no other files to

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use globset::{GlobSet, GlobSetBuilder};
 use jiff::Timestamp;
 
+use super::denied_place::{DeniedPlace, GlobReach};
 use super::path_index::GLOBS_PER_SET;
 use super::pattern::PathGlob;
 use super::rule::{Layer, Rule, RuleEffect};
@@ -43,6 +44,15 @@ impl DeniedPaths {
         found.map(|owner| owner.rule.as_str())
     }
 
+    /// Returns the places where paths can be that nobody may read, each once.
+    pub fn places(&self) -> Vec<DeniedPlace> {
+        let reaches = self.globs.reaches.iter();
+        let mut places: Vec<_> = reaches.flat_map(|reach| reach.places(&self.root)).collect();
+        places.sort_unstable();
+        places.dedup();
+        places
+    }
+
     /// Whether two calls have the same denied paths, so that what is known about one holds for the other.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.globs, &other.globs) && self.root == other.root
@@ -60,6 +70,8 @@ struct DeniedGlobs {
     sets: Vec<(GlobSet, Vec<Owner>)>,
     /// The globs that are too large for a set.
     single: Vec<(PathGlob, Owner)>,
+    /// How far the globs reach that deny reading.
+    reaches: Vec<GlobReach>,
 }
 
 /// The rule that a glob is of.
@@ -81,7 +93,10 @@ impl DeniedGlobs {
             let writes = rule.when.writes.iter().map(|glob| (glob, owner(PathAccess::Write)));
             globs.extend(reads.chain(writes));
         }
-        let mut all = Self { sets: Vec::new(), single: Vec::new() };
+        let read = globs.iter().filter(|(_, owner)| owner.access == PathAccess::Read);
+        let read = read.flat_map(|(glob, _)| glob.globs());
+        let reaches = read.map(|glob| GlobReach::of(glob.glob())).collect();
+        let mut all = Self { sets: Vec::new(), single: Vec::new(), reaches };
         for some in globs.chunks(GLOBS_PER_SET) {
             let (mut set, mut owners) = (GlobSetBuilder::new(), Vec::new());
             for (glob, owner) in some {

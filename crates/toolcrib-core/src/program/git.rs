@@ -91,6 +91,62 @@ const KEEPS_NAMES: &[&str] = &[
 /// Subcommands that change the names of files, or write files, as their words say.
 const WRITES_AS_NAMED: &[&str] = &["checkout", "mv", "restore", "rm"];
 
+/// Subcommands that print nothing of the content of committed files, unless a flag makes them.
+const PRINTS_NO_CONTENT: &[&str] = &[
+    "add",
+    "branch",
+    "commit",
+    "describe",
+    "fetch",
+    "ls-files",
+    "ls-remote",
+    "ls-tree",
+    "merge-base",
+    "name-rev",
+    "push",
+    "rev-list",
+    "rev-parse",
+    "show-ref",
+    "status",
+    "tag",
+];
+
+/// Flags that make one of them print content. With a format, a tag prints the file that it names.
+const CONTENT_FLAGS: &[&str] =
+    &["--verbose", "--patch", "--interactive", "--edit", "--format", "--textconv"];
+
+/// Flags with which `git log` still prints no content.
+const PLAIN_LOG_FLAGS: &[&str] = &[
+    "-n",
+    "--abbrev-commit",
+    "--after",
+    "--all",
+    "--author",
+    "--before",
+    "--branches",
+    "--date",
+    "--decorate",
+    "--first-parent",
+    "--format",
+    "--graph",
+    "--grep",
+    "--max-count",
+    "--merges",
+    "--name-only",
+    "--name-status",
+    "--no-merges",
+    "--numstat",
+    "--oneline",
+    "--pretty",
+    "--reverse",
+    "--shortstat",
+    "--since",
+    "--skip",
+    "--stat",
+    "--tags",
+    "--until",
+];
+
 /// Subcommands that run what they are told, or change what git runs later.
 const RUNS_ANYTHING: &[&str] = &[
     "bisect",
@@ -229,6 +285,28 @@ fn caveat(rest: &[String]) -> Option<String> {
             || word.starts_with("--stdin")
     };
     rest.iter().find(runs).map(|word| with(word, "git runs a program or writes a file"))
+}
+
+/// Whether git, with these words behind its name, could print the content of files that were committed, or write it
+/// elsewhere.
+pub(super) fn could_print_content(rest: &[String]) -> bool {
+    let mut words = rest.iter().skip_while(|word| *word == "--no-pager");
+    let Some(command) = words.next() else { return false };
+    let flags = words.take_while(|word| *word != "--").filter(|word| word.starts_with('-'));
+    let is_number = |word: &str| word[1..].bytes().all(|digit| digit.is_ascii_digit());
+    let is_plain_of_log = |word: &String| {
+        let name = word.split('=').next().unwrap_or(word);
+        PLAIN_LOG_FLAGS.contains(&name) || is_number(word) || is_number(&word.replacen('n', "", 1))
+    };
+    let prints = |word: &String| {
+        CONTENT_FLAGS.iter().any(|long| is_long(word, long)) || is_bundled(word, "vpie")
+    };
+    match command.as_str() {
+        "--version" => false,
+        "log" | "shortlog" => !flags.into_iter().all(is_plain_of_log),
+        command if PRINTS_NO_CONTENT.contains(&command) => flags.into_iter().any(prints),
+        _ => true,
+    }
 }
 
 /// Returns why a subcommand that reaches another repository may do more than it says. Any remote but the usual two

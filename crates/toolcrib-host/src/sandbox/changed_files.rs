@@ -60,16 +60,18 @@ impl Baseline {
         Self { at: Duration::new(seconds, u32::try_from(now.tv_nsec).unwrap_or(0)), names, covers }
     }
 
-    /// Returns the files that changed in `roots` since. Covers are left out: no command made them.
+    /// Returns the files that changed in `roots` since. Covers are left out: no command made them. What was masked is
+    /// left out, too: no command changed it.
     pub(crate) fn changes(
         &self,
         roots: &[Root],
         covers: &Path,
+        masked: HashSet<PathBuf>,
         last: &Mutex<ChangeTimes>,
     ) -> ChangedFiles {
         let mut covers = covered(roots, covers);
         covers.extend(self.covers.iter().cloned());
-        let mut scan = ChangeScan::since(self.at, covers);
+        let mut scan = ChangeScan::since(self.at, LeftOut { covers, masked });
         scan.known.clone_from(&last.lock().unwrap_or_else(PoisonError::into_inner));
         for (root, before) in roots.iter().zip(&self.names) {
             scan.scan(root);
@@ -79,7 +81,7 @@ impl Baseline {
             };
             let gone = before.difference(&now).map(|name| OsStr::from_bytes(name.to_bytes()));
             let gone = gone.map(|name| root.path().join(name));
-            scan.removed.extend(gone.filter(|path| !scan.covers.contains(path)));
+            scan.removed.extend(gone.filter(|path| !scan.left_out.has(path)));
             // A new file with the name of an old one replaced it.
             let was_there = |path: &PathBuf| {
                 let name = path.strip_prefix(root.path()).ok().map(|it| it.as_os_str().as_bytes());
@@ -98,8 +100,9 @@ impl Baseline {
 /// Toolcrib's state folder.
 pub fn changed_since(workspace: &Workspace, state: &Path, began: Timestamp) -> ChangedFiles {
     let covers = covered(&workspace.roots, &SandboxFolder::new(state).covers());
+    let left_out = LeftOut { covers, masked: HashSet::new() };
     let began = Duration::try_from(began.as_duration()).unwrap_or_default();
-    let mut scan = ChangeScan::since(began.saturating_sub(CLOCK_LAG), covers);
+    let mut scan = ChangeScan::since(began.saturating_sub(CLOCK_LAG), left_out);
     for root in &workspace.roots {
         scan.scan(root);
     }
@@ -124,9 +127,22 @@ fn names(folder: BorrowedFd<'_>) -> Option<HashSet<CString>> {
     (names.len() < MOST_GATHERED_FILES).then_some(names)
 }
 
+/// What a scan leaves out, by absolute paths.
+struct LeftOut {
+    covers: HashSet<PathBuf>,
+    masked: HashSet<PathBuf>,
+}
+
+impl LeftOut {
+    fn has(&self, path: &Path) -> bool {
+        self.covers.contains(path)
+            || !self.masked.is_empty() && path.ancestors().any(|it| self.masked.contains(it))
+    }
+}
+
 /// A scan of the roots for files that changed since a moment.
 struct ChangeScan {
-    covers: HashSet<PathBuf>,
+    left_out: LeftOut,
     known: ChangeTimes,
     found_now: ChangeTimes,
     since: Duration,
@@ -142,9 +158,9 @@ struct ChangeScan {
 }
 
 impl ChangeScan {
-    fn since(since: Duration, covers: HashSet<PathBuf>) -> Self {
+    fn since(since: Duration, left_out: LeftOut) -> Self {
         Self {
-            covers,
+            left_out,
             known: ChangeTimes::new(),
             found_now: ChangeTimes::new(),
             since,
@@ -186,7 +202,7 @@ impl ChangeScan {
         if self.found_now.len() < MOST_GATHERED_FILES {
             self.found_now.insert(whole.clone(), found.changed());
         }
-        if is_known || self.covers.contains(&whole) {
+        if is_known || self.left_out.has(&whole) {
             return ControlFlow::Continue(());
         }
         let is_folder = found.kind == FileType::Directory;

@@ -1,12 +1,13 @@
 //! The port through which tools run commands.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use toolcrib_core::command::{
     CommandRequest, Excerpt, LastCommand, Lines, OnTimeout, ProgramFile, Ran, Stream, Task,
     TaskSpent, TaskStatus,
 };
+use toolcrib_core::policy::DeniedPaths;
 use toolcrib_core::{Cancel, Commands, ErrorKind, ToolError};
 
 use super::job::{Job, TaskOwner};
@@ -20,6 +21,7 @@ pub struct SharedSandbox {
     pub sandbox: Arc<Sandbox>,
     /// Who starts tasks.
     pub owner: TaskOwner,
+    denied: OnceLock<DeniedPaths>,
 }
 
 impl Commands for SharedSandbox {
@@ -42,7 +44,7 @@ impl Commands for SharedSandbox {
         } else {
             (request.time, Lifetime::Call)
         };
-        let job = sandbox.start_job(request, time, lifetime, None)?;
+        let job = sandbox.start_job(request, time, lifetime, self.denied.get(), None)?;
         if detaches && !job.wait(Instant::now() + request.time, cancel) && !cancel.is_cancelled() {
             sandbox.await_task_end(Arc::clone(&job), &self.owner);
             return describe(&job).map(|task| Ran::Kept(Box::new(task)));
@@ -83,12 +85,16 @@ impl Commands for SharedSandbox {
         self.sandbox.context.programs().find(name)
     }
 
+    fn deny(&self, denied: DeniedPaths) {
+        let _ = self.denied.set(denied);
+    }
+
     fn start(&self, request: &CommandRequest) -> Result<(), ToolError> {
         let sandbox = &self.sandbox;
         shell::check(request)?;
         sandbox.check_background()?;
         let time = sandbox.context.rules.limits.task_time;
-        let job = sandbox.start_job(request, time, Lifetime::Task, None)?;
+        let job = sandbox.start_job(request, time, Lifetime::Task, self.denied.get(), None)?;
         sandbox.await_task_end(job, &self.owner);
         Ok(())
     }
@@ -168,7 +174,7 @@ impl Commands for SharedSandbox {
 impl Sandbox {
     /// Returns the commands as `owner` uses them.
     pub fn commands_for(self: &Arc<Self>, owner: TaskOwner) -> SharedSandbox {
-        SharedSandbox { sandbox: Arc::clone(self), owner }
+        SharedSandbox { sandbox: Arc::clone(self), owner, denied: OnceLock::new() }
     }
 
     /// Fails if this process ends with its call, so that no task could outlive it.

@@ -4,6 +4,7 @@
 //! process inside checks each mount again before the command begins, because names can change their meaning in
 //! between.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
@@ -12,10 +13,11 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, FileType, OFlags, ResolveFlags, statat};
 use rustix::io::Errno;
 use toolcrib_core::{ErrorKind, FileStamp, ToolError};
-use toolcrib_inside::Shield;
+use toolcrib_inside::{Shield, ShieldKind};
 
 use super::config::SandboxRules;
 use super::cover::{Cover, WorkspaceCovers, can_cover};
+use super::mask::{DeniedEntry, MOST_MASKS, too_many};
 use super::repositories::FoundRepositories;
 use crate::files::root::{Root, open_below};
 
@@ -70,15 +72,6 @@ pub(crate) struct Guard {
     left_out: usize,
 }
 
-/// What a shield prevents.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Shielding {
-    /// The file or folder can be neither changed nor moved.
-    ReadOnly,
-    /// The folder can be changed, but not moved or replaced.
-    InPlace,
-}
-
 impl Guard {
     /// Works out what to shield below `root`, and covers what is missing. `repositories` are the folders within the
     /// root that have a git folder. `folder` has the files that list the covers.
@@ -113,7 +106,7 @@ impl Guard {
             // Nobody can tell what a closed folder holds, so no command may change it.
             for folder in repositories.closed.iter().take(MOST_REPOSITORIES) {
                 guard.hold_ancestors(root, folder)?;
-                guard.push(root, folder, Shielding::ReadOnly)?;
+                guard.push(root, folder, ShieldKind::ReadOnly)?;
             }
         }
         let own = [".toolcrib".to_owned()];
@@ -141,19 +134,52 @@ impl Guard {
                 return Ok(());
             }
         }
-        self.push(root, path, Shielding::ReadOnly)
+        self.push(root, path, ShieldKind::ReadOnly)
     }
 
-    fn push(&mut self, root: &Root, path: &Path, shielding: Shielding) -> Result<(), ToolError> {
+    /// Masks what policy denies, and holds the folders above it in place: a command that could move one of them
+    /// would put the file where the next command sees it.
+    pub(crate) fn mask(&mut self, root: &Root, denied: Vec<DeniedEntry>) -> Result<(), ToolError> {
+        let masked: HashSet<PathBuf> = denied.iter().map(|entry| entry.path.clone()).collect();
+        // Under a mask there is nothing to protect.
+        self.shields.retain(|shield| !shield.path.ancestors().any(|path| masked.contains(path)));
+        let mut held: HashSet<&Path> = HashSet::new();
+        let folders = denied.iter().filter_map(|entry| entry.path.parent());
+        for folder in folders.filter(|folder| !folder.as_os_str().is_empty()) {
+            if held.contains(folder) {
+                continue;
+            }
+            self.hold_ancestors(root, folder)?;
+            held.extend(folder.ancestors());
+            if held.len() + denied.len() > MOST_MASKS {
+                return Err(too_many());
+            }
+        }
+        drop(held);
+        let masks = denied.into_iter();
+        self.shields.extend(masks.map(|DeniedEntry { path, is }| Shield {
+            path,
+            kind: ShieldKind::Masked,
+            is,
+        }));
+        Ok(())
+    }
+
+    /// Returns the absolute paths of what is masked.
+    pub(crate) fn masked(&self) -> impl Iterator<Item = PathBuf> {
+        let masks = self.shields.iter().filter(|shield| shield.kind == ShieldKind::Masked);
+        masks.map(|shield| self.root.join(&shield.path))
+    }
+
+    fn push(&mut self, root: &Root, path: &Path, kind: ShieldKind) -> Result<(), ToolError> {
         let is = identity(root, path)?;
-        let is_read_only = shielding == Shielding::ReadOnly;
-        if is_read_only {
+        if kind == ShieldKind::ReadOnly {
             self.locks.extend(lock_if_empty(root, path, is));
         }
         match self.shields.iter_mut().find(|shield| shield.path == path) {
             // A folder that was only held in place for something within it may itself be protected.
-            Some(shield) => shield.is_read_only |= is_read_only,
-            None => self.shields.push(Shield { path: path.to_owned(), is_read_only, is }),
+            Some(shield) => shield.kind = shield.kind.max(kind),
+            None => self.shields.push(Shield { path: path.to_owned(), kind, is }),
         }
         Ok(())
     }
@@ -165,7 +191,7 @@ impl Guard {
             Some(FileType::Directory) if !self.covers.has(git) => self.shield_folder(root, git),
             // The pointer of a worktree or submodule to its git folder.
             Some(FileType::RegularFile) => {
-                self.push(root, git, Shielding::ReadOnly)?;
+                self.push(root, git, ShieldKind::ReadOnly)?;
                 let elsewhere = pointed_to(root, git);
                 match elsewhere.filter(|folder| kind_at(root, folder).ok().flatten().is_some()) {
                     Some(folder) => {
@@ -199,13 +225,13 @@ impl Guard {
         }
         self.hold_ancestors(root, repository)?;
         if kind != FileType::Directory {
-            return self.push(root, &git, Shielding::ReadOnly);
+            return self.push(root, &git, ShieldKind::ReadOnly);
         }
         let before = self.shields.len();
         if self.shield_folder(root, &git).is_err() {
             // An unusual git folder is made read-only as a whole.
             self.shields.truncate(before);
-            self.push(root, &git, Shielding::ReadOnly)?;
+            self.push(root, &git, ShieldKind::ReadOnly)?;
         }
         Ok(())
     }
@@ -215,9 +241,9 @@ impl Guard {
     fn shield_folder(&mut self, root: &Root, git: &Path) -> Result<(), ToolError> {
         let is_whole = matches!(kind_at(root, &git.join("HEAD")), Ok(Some(FileType::RegularFile)));
         if !is_whole || !can_cover(&git.join("hooks")) {
-            return self.push(root, git, Shielding::ReadOnly);
+            return self.push(root, git, ShieldKind::ReadOnly);
         }
-        self.push(root, git, Shielding::InPlace)?;
+        self.push(root, git, ShieldKind::InPlace)?;
         for (name, cover) in PROTECTED_IN_GIT {
             self.shield_or_cover(root, &git.join(name), cover)?;
         }
@@ -231,7 +257,7 @@ impl Guard {
     fn hold_ancestors(&mut self, root: &Root, folder: &Path) -> Result<(), ToolError> {
         let mut folders: Vec<&Path> = folder.ancestors().collect();
         folders.retain(|path| !path.as_os_str().is_empty());
-        let mut hold = |path: &Path| self.push(root, path, Shielding::InPlace);
+        let mut hold = |path: &Path| self.push(root, path, ShieldKind::InPlace);
         folders.into_iter().rev().try_for_each(&mut hold)
     }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use rustix::pipe::{PipeFlags, pipe_with};
 use toolcrib_core::command::CommandRequest;
+use toolcrib_core::policy::DeniedPaths;
 use toolcrib_core::{ErrorKind, ToolError};
 use toolcrib_inside::canary::Canary;
 use toolcrib_inside::wire::{self, Inside, Launch, Rlimits, Setup};
@@ -15,6 +16,7 @@ use super::config::{Operator, SandboxRules};
 use super::cover_cache::CoverCache;
 use super::egress::Egress;
 use super::guard::Guard;
+use super::mask;
 use super::mechanism;
 use super::pipes::Pipes;
 use super::program_search::ProgramSearch;
@@ -96,11 +98,12 @@ impl LaunchContext {
         Ok(ReadyLauncher { view, spawner })
     }
 
-    /// Asks the launcher to start a command, or the canary in its place.
+    /// Asks the launcher to start a command, or the canary in its place. What is denied is masked.
     pub(super) fn launch(
         &self,
         launcher: &Arc<ReadyLauncher>,
         request: &CommandRequest,
+        denied: Option<&DeniedPaths>,
         canary: Option<Canary>,
     ) -> Result<Launched, ToolError> {
         let arguments = match &canary {
@@ -108,7 +111,7 @@ impl LaunchContext {
             None => shell::arguments(request, &self.operator)?,
         };
         let directory = self.directory(request.directory.as_deref())?;
-        let guards = self.guards()?;
+        let guards = self.guards(denied)?;
         let shields: Vec<_> = guards.iter().map(Guard::shields).collect();
         let failed = |err: std::io::Error| {
             ToolError::new(ErrorKind::Io, format!("the command cannot be started: {err}"))
@@ -135,8 +138,8 @@ impl LaunchContext {
         Ok(Launched { pipes, guards, launcher: Arc::clone(launcher) })
     }
 
-    /// Protects every root.
-    pub(super) fn guards(&self) -> Result<Vec<Guard>, ToolError> {
+    /// Protects every root, and masks what is denied there.
+    pub(super) fn guards(&self, denied: Option<&DeniedPaths>) -> Result<Vec<Guard>, ToolError> {
         let covers = self.folder.covers();
         let guard = |root: &Root| {
             root.verify()?;
@@ -148,7 +151,12 @@ impl LaunchContext {
                     format!("the list of the workspace's repositories cannot be written: {err}");
                 ToolError::new(ErrorKind::Io, message).hint("check the state folder")
             })?;
-            Guard::set(root, &self.rules, &repositories, &covers)
+            let mut guard = Guard::set(root, &self.rules, &repositories, &covers)?;
+            if let Some(denied) = denied {
+                let found = mask::denied_below(root, &self.workspace.roots, denied)?;
+                guard.mask(root, found)?;
+            }
+            Ok(guard)
         };
         self.workspace.roots.iter().map(guard).collect()
     }

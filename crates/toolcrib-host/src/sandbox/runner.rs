@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use toolcrib_core::command::{CommandRequest, Excerpt, Finished, LastCommand, Lines, Stream};
+use toolcrib_core::policy::DeniedPaths;
 use toolcrib_core::{CallId, Cancel, Clock, ErrorKind, ToolError};
 
 use super::changed_files::{Baseline, ChangeTimes};
@@ -159,7 +160,7 @@ impl Sandbox {
     /// bubblewrap alone with them. What the options mount stays protected as long as the second value lives.
     pub fn bubblewrap_alone(&self) -> Result<(Vec<String>, Protection), ToolError> {
         let launcher = self.context.launcher()?;
-        let guards = self.context.guards()?;
+        let guards = self.context.guards(None)?;
         let shields: Vec<_> = guards.iter().map(Guard::shields).collect();
         Ok((launcher.view.plain_options(&shields), Protection(guards)))
     }
@@ -192,7 +193,7 @@ impl Sandbox {
         cancel: &Cancel,
         tee: OutputTee,
     ) -> Result<Finished, ToolError> {
-        let job = self.start_job(request, request.time, Lifetime::Call, Some(tee))?;
+        let job = self.start_job(request, request.time, Lifetime::Call, None, Some(tee))?;
         self.finish(&job, request.time, cancel)
     }
 
@@ -217,19 +218,21 @@ impl Sandbox {
         })
     }
 
-    /// Starts a command, and a thread that supervises it.
+    /// Starts a command, and a thread that supervises it. The command does not see what is denied.
     pub(super) fn start_job(
         &self,
         request: &CommandRequest,
         time: Duration,
         lifetime: Lifetime,
+        denied: Option<&DeniedPaths>,
         tee: Option<OutputTee>,
     ) -> Result<Arc<Job>, ToolError> {
         let launcher = self.context.launcher()?;
         let covers = self.context.folder.covers();
         let roots = &self.context.workspace.roots;
         let baseline = (!request.is_read_only).then(|| Baseline::now(roots, &covers));
-        let Launched { pipes, guards, launcher } = self.launch(&launcher, request)?;
+        let Launched { pipes, guards, launcher } = self.launch(&launcher, request, denied)?;
+        let masked = guards.iter().flat_map(Guard::masked).collect();
         self.store.make_room();
         let limits = self.context.rules.limits;
         let job = Arc::new(self.new_job(request, time));
@@ -246,7 +249,8 @@ impl Sandbox {
             let finished = catch_unwind(AssertUnwindSafe(|| {
                 let mut finished = supervisor.run(guards)?;
                 if let Some(baseline) = baseline {
-                    finished.touched = baseline.changes(&workspace.roots, &covers, &last_changes);
+                    finished.touched =
+                        baseline.changes(&workspace.roots, &covers, masked, &last_changes);
                 }
                 Ok(finished)
             }));
@@ -275,11 +279,12 @@ impl Sandbox {
         &self,
         launcher: &Arc<ReadyLauncher>,
         request: &CommandRequest,
+        denied: Option<&DeniedPaths>,
     ) -> Result<Launched, ToolError> {
-        match self.context.launch(launcher, request, None) {
+        match self.context.launch(launcher, request, denied, None) {
             Err(err) if err.context.contains_key("launcher") => {
                 *lock(&self.context.launcher) = None;
-                self.context.launch(&self.context.launcher()?, request, None)
+                self.context.launch(&self.context.launcher()?, request, denied, None)
             }
             other => other,
         }

@@ -96,7 +96,7 @@ impl LaunchContext {
             spot: folder.join("written").display().to_string(),
             port,
         };
-        let launched = self.launch(launcher, &canary_request(), Some(given))?;
+        let launched = self.launch(launcher, &canary_request(), None, Some(given))?;
         let reached = read_canary(launched)?;
         if folder.join("written").exists() {
             return Ok(vec!["it wrote outside".to_owned()]);

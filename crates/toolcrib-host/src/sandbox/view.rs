@@ -14,7 +14,7 @@ use super::etc_folder::{self, Network};
 use super::program_search::{ProgramSearch, SYSTEM_FOLDERS};
 use super::state_folder::SandboxFolder;
 use toolcrib_inside::wire::{Nested, Staged, User};
-use toolcrib_inside::{Shield, staged_place};
+use toolcrib_inside::{Shield, ShieldKind, staged_place};
 
 /// The home of commands if the operator has none that could be shown.
 const FALLBACK_HOME: &str = "/home/toolcrib";
@@ -227,7 +227,10 @@ impl SandboxView {
         for number in order {
             let (from, target) = (source(number), &roots[number].target);
             for shield in shields.get(number).copied().unwrap_or_default() {
-                let access = if shield.is_read_only { Access::ReadOnly } else { Access::Writable };
+                let access = match shield.kind {
+                    ShieldKind::InPlace => Access::Writable,
+                    ShieldKind::ReadOnly | ShieldKind::Masked => Access::ReadOnly,
+                };
                 options.bind(access, &from.join(&shield.path), &target.join(&shield.path));
             }
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::runtime::Handle;
+use toolcrib_core::policy::DeniedPaths;
 use toolcrib_core::search::Search;
 use toolcrib_core::tool::{Connection, ReplyFuture};
 use toolcrib_core::{Ctx, Durability, Effect, ErrorKind, Moment, Permit, Prepared, ToolError};
@@ -62,7 +63,8 @@ impl Permitted {
             return Err(ToolError::new(ErrorKind::Refused, message));
         }
         let ctx = &scope.ctx;
-        let affected = AffectedFiles::of(&proposal, ctx);
+        let denied = scope.judge.denied_paths(&scope.tool, &proposal, ctx);
+        let affected = AffectedFiles::of(&proposal, ctx, denied.as_ref());
         let has_snapshots = affected.as_ref().is_some_and(|affected| !affected.files.is_empty());
         if let Some(affected) = &affected {
             let missing = ctx.files.take_snapshots(&affected.files, affected.known);
@@ -75,18 +77,19 @@ impl Permitted {
             }
         })?;
         let ctx = Ctx { is_read_only: affected.is_none(), ..ctx.clone() };
-        let ctx = restricted(&scope, &proposal, ctx);
+        let ctx = restricted(&proposal, denied, ctx);
         Ok(Started { work: prepared.run(permit, ctx), has_snapshots })
     }
 }
 
 /// Returns a context that holds the tool to what was decided about paths.
-fn restricted(scope: &CallScope, proposal: &Proposal, ctx: Ctx) -> Ctx {
+fn restricted(proposal: &Proposal, denied: Option<DeniedPaths>, ctx: Ctx) -> Ctx {
     if !proposal.decided_paths.is_empty() {
         ctx.files.hold(proposal.decided_paths.clone());
     }
-    let Some(denied) = scope.judge.denied_paths(&scope.tool, proposal, &ctx) else { return ctx };
+    let Some(denied) = denied else { return ctx };
     ctx.files.deny(denied.clone());
+    ctx.commands.deny(denied.clone());
     let narrowed = |search: Arc<dyn Search>| -> Arc<dyn Search> {
         Arc::new(DeniedSearch::new(search, denied.clone()))
     };

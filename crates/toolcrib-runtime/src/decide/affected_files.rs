@@ -1,8 +1,11 @@
 //! The files that a command may change, as far as its command line tells. Snapshots of them are taken before the
 //! command runs.
 
+use std::path::Path;
+
 use toolcrib_core::Ctx;
 use toolcrib_core::capability::EntryKind;
+use toolcrib_core::policy::{DeniedPaths, PathAccess};
 
 use super::command_paths::below;
 use super::proposal::Proposal;
@@ -30,13 +33,15 @@ pub(crate) struct AffectedFiles {
 
 impl AffectedFiles {
     /// Returns the files that the command of a proposal may change, those first that it is known to remove or write.
-    /// Returns nothing if there is no command, or if it is proven to only read.
-    pub(crate) fn of(proposal: &Proposal, ctx: &Ctx) -> Option<Self> {
+    /// Returns nothing if there is no command, or if it is proven to only read. Denied files are left out: the
+    /// command cannot change them.
+    pub(crate) fn of(proposal: &Proposal, ctx: &Ctx, denied: Option<&DeniedPaths>) -> Option<Self> {
         let reading = proposal.reading.as_ref()?;
         if reading.is_read_only() {
             return None;
         }
-        let mut finder = Finder { files: Vec::new(), listed: 0, is_cut: false, proposal, ctx };
+        let mut finder =
+            Finder { files: Vec::new(), listed: 0, is_cut: false, proposal, ctx, denied };
         // The words below already include where each `cd` leads.
         let start = [proposal.start_directory().to_owned()];
         for word in &reading.removes {
@@ -71,6 +76,7 @@ struct Finder<'a> {
     is_cut: bool,
     proposal: &'a Proposal,
     ctx: &'a Ctx,
+    denied: Option<&'a DeniedPaths>,
 }
 
 impl Finder<'_> {
@@ -110,8 +116,15 @@ impl Finder<'_> {
         self.is_cut
     }
 
+    fn is_denied(&self, path: &str) -> bool {
+        let denied =
+            |denied: &DeniedPaths| denied.rule(Path::new(path), PathAccess::Read).is_some();
+        self.denied.is_some_and(denied)
+    }
+
     fn add(&mut self, path: &str) {
-        if !self.is_full() && !self.files.iter().any(|known| known == path) {
+        if !self.is_denied(path) && !self.is_full() && !self.files.iter().any(|known| known == path)
+        {
             self.files.push(path.to_owned());
         }
     }

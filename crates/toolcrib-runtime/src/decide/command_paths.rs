@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use toolcrib_core::command_reading::{Reading, Step, Unproven, UnprovenKind};
 use toolcrib_core::policy::without_detours;
-use toolcrib_core::program::{PrintsTo, path_words, wrapper_directories};
+use toolcrib_core::program::{PrintsTo, path_words, prints_committed_content, wrapper_directories};
 
 use super::path_cache::PathCache;
 
@@ -169,6 +169,20 @@ pub(crate) fn distrust_moving_paths(reading: &mut Reading, rules: PathRules) {
     let why = why.or(unnamed.then_some("it writes files that its words do not name"));
     if let Some(why) = why {
         reading.proven = Err(evasion(format!("{why}, and a rule is about paths")));
+    }
+}
+
+/// Takes the proof back if a part of the command could print what a repository keeps of its files while some files
+/// are denied: the sandbox hides the files, and not what was committed of them.
+pub(crate) fn distrust_committed_content(reading: &mut Reading, are_denied: impl FnOnce() -> bool) {
+    let Ok(proven) = &reading.proven else { return };
+    let Some(step) = proven.steps.iter().find(|step| prints_committed_content(&step.words)) else {
+        return;
+    };
+    let shown = step.words.iter().take(2).map(String::as_str).collect::<Vec<_>>().join(" ");
+    if are_denied() {
+        let why = format!("`{shown}` can print what was committed, and a rule denies files");
+        reading.proven = Err(evasion(why));
     }
 }
 

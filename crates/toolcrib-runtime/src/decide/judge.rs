@@ -13,7 +13,8 @@ use toolcrib_core::policy::{DeniedPaths, Policy, Rule, Subject};
 use toolcrib_core::{Clock, Ctx, Decision, Plan, Tier, ToolName, Verdict, canonical};
 
 use super::command_paths::{
-    PathRules, distrust_moving_paths, distrust_unknown_writers, mentioned_paths, resolve_redirects,
+    PathRules, distrust_committed_content, distrust_moving_paths, distrust_unknown_writers,
+    mentioned_paths, resolve_redirects,
 };
 use super::confirm::{ConfirmationWeight, Confirmations};
 use super::limits::SessionLimits;
@@ -332,6 +333,11 @@ impl Judge {
                 };
                 reads.extend(mentioned_paths(reading, from, rules, paths));
                 distrust_moving_paths(reading, rules);
+                let now = ctx.clock.now();
+                let denied = || self.policy.denied_paths(facts.tool, now, || PathBuf::from(&root));
+                distrust_committed_content(reading, || {
+                    denied().is_some_and(|denied| !denied.places().is_empty())
+                });
                 let keeps = |path: &str| self.policy.keeps_from_writing(facts.tool, &root, path);
                 distrust_unknown_writers(reading, from, rules, &keeps, paths);
             }

@@ -235,6 +235,7 @@ impl Commands for Nowhere {
     fn terms(&self) -> String {
         String::new()
     }
+    fn deny(&self, _: DeniedPaths) {}
     fn tasks(&self) -> Vec<command::TaskSpent> {
         Vec::new()
     }

@@ -10,6 +10,7 @@ mod escapes;
 mod ground;
 mod inside;
 mod limits;
+mod masks;
 mod missing;
 mod network;
 mod output;
