@@ -15,6 +15,7 @@ pub fn root() -> PathBuf {
 pub fn pages() -> Vec<(&'static str, String)> {
     vec![
         ("docs/reference/cli.md", cli()),
+        ("docs/reference/runs-later.md", reference::runs_later()),
         ("docs/reference/settings.md", reference::settings()),
         ("docs/reference/tools.md", reference::tools()),
     ]

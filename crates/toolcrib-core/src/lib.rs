@@ -24,6 +24,7 @@ pub mod outcome;
 pub mod policy;
 pub mod program;
 pub mod recorded_call;
+pub mod runs_later;
 pub mod schema;
 pub mod search;
 pub mod tool;

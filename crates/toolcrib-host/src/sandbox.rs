@@ -30,6 +30,7 @@ mod shell;
 mod spawner;
 mod state_folder;
 mod supervisor;
+mod told;
 mod view;
 mod walk;
 

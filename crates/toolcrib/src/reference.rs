@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 use toolcrib_core::Catalogue;
+use toolcrib_core::runs_later::{LaterLevel, LaterPlace, LaterReader, RUNS_LATER};
 use toolcrib_core::toolset::{Offer, Toolset};
 use toolcrib_tools::CATALOGUES;
 
@@ -128,6 +129,49 @@ fn tools_of(catalogue: &'static Catalogue, text: &mut String) {
             let _ = write!(text, "\n{}\n\n```json\n{args}\n{reply}\n```\n", example.about);
         }
     }
+}
+
+/// Returns the page about what other programs run or obey on their own.
+pub fn runs_later() -> String {
+    let mut text = String::from(
+        "# What other programs run on their own\n\nGenerated from the list in `toolcrib-core` by `cargo xtask docs`.\n\n\
+         Git, editors, shells, agents, build servers and package managers run or obey these files without being \
+         told to. Where a section names a rule, Toolcrib asks about a file tool that writes or removes such a file, in \
+         every mode; `policy.without` switches the rule off. A name counts in any folder and in any letter case, unless the \
+         table says otherwise. A name that ends in `/` is a folder with everything in it.\n\n\
+         For commands, the table says what happens:\n\n\
+         - *refused*: neither commands nor file tools can change it, wherever it is. Of `.git`, commands can change \
+         what names no program.\n\
+         - *protected*: commands cannot change it at the root of the workspace (`sandbox.protected`). If they change \
+         it elsewhere, the reply names it.\n\
+         - *told*: commands can change it, and the reply names it.\n",
+    );
+    for reader in LaterReader::ALL {
+        let title = reader.title();
+        let rule = reader.rule_id().map_or_else(
+            || "No rule: you start these programs yourself.".to_owned(),
+            |id| format!("Rule: `{id}`"),
+        );
+        let _ = write!(
+            text,
+            "\n## {title}\n\n{rule}\n\n| name | commands | why |\n| --- | --- | --- |\n"
+        );
+        for row in RUNS_LATER.iter().filter(|row| row.reader == reader) {
+            let name = row.name;
+            let name = match row.place {
+                LaterPlace::File => format!("`{name}`"),
+                LaterPlace::FileAtRoot => format!("`{name}` at the root"),
+                LaterPlace::Folder => format!("`{name}/`"),
+            };
+            let level = match row.level {
+                LaterLevel::Told => "told",
+                LaterLevel::Protected => "protected",
+                LaterLevel::Refused => "refused",
+            };
+            let _ = writeln!(text, "| {name} | {level} | {} |", row.why);
+        }
+    }
+    text
 }
 
 /// Returns the reference of all settings.

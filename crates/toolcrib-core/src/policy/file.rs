@@ -180,6 +180,7 @@ fn read_rule(raw: RawRule, source: Source, layer: Layer) -> Result<(Rule, Exampl
         hosts: hosts(named("hosts", raw.hosts)?)?,
         args: raw.args.as_deref().map(Pattern::new),
         call: raw.call.map(|args| canonical(&args)).transpose()?,
+        runs_later: None,
     };
     let tools: Vec<String> =
         raw.tool.list().iter().map(|it| crate::escape::line(it).into_owned()).collect();

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use crate::command_reading::{Danger, Reading, Step};
 use crate::program::{self, Fact, base_name};
+use crate::runs_later::{LaterReader, RunsLater};
 use crate::tool_name::ToolName;
 
 use super::pattern::{PathGlob, Pattern};
@@ -106,6 +107,8 @@ pub struct When {
     pub args: Option<Pattern>,
     /// The arguments as canonical text, to the letter.
     pub call: Option<String>,
+    /// File tools that write what programs of this kind run on their own.
+    pub runs_later: Option<LaterReader>,
 }
 
 impl When {
@@ -128,6 +131,7 @@ impl When {
             && !is_about_rest
             && self.args.is_none()
             && self.call.is_none()
+            && self.runs_later.is_none()
     }
 }
 
@@ -171,6 +175,13 @@ impl Rule {
             && (!when.is_about_paths() || paths())
             && (when.hosts.is_empty() || subject.hosts.iter().any(|host| self.has_host(host)))
             && self.has_args(subject)
+            && when.runs_later.is_none_or(|reader| written_to_run(subject, reader).is_some())
+    }
+
+    /// Returns why the rule asks about a call.
+    pub(super) fn reason(&self, subject: &Subject<'_>) -> String {
+        let found = self.when.runs_later.and_then(|reader| written_to_run(subject, reader));
+        found.map_or_else(|| self.because.clone(), |(path, row)| row.reason(path))
     }
 
     fn has_args(&self, subject: &Subject<'_>) -> bool {
@@ -270,6 +281,22 @@ impl Rule {
             None => it == host,
         })
     }
+}
+
+/// Returns the first path of a file tool's call that programs of a kind run on their own, and its row. What a command
+/// writes there, the sandbox prevents or tells.
+fn written_to_run<'s>(
+    subject: &Subject<'s>,
+    reader: LaterReader,
+) -> Option<(&'s str, &'static RunsLater)> {
+    let is_command = subject.reading.is_some();
+    let mut writes = subject.writes.iter().filter(|_| !is_command);
+    writes.find_map(|path| {
+        let below = if subject.is_below_root(path) { &path[subject.root.len()..] } else { path };
+        let below = below.trim_start_matches('/');
+        let row = RunsLater::of(below).filter(|row| row.reader == reader)?;
+        Some((below, row))
+    })
 }
 
 /// Whether two calls have the same arguments, in any order.

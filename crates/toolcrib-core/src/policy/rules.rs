@@ -204,7 +204,7 @@ impl Policy {
                 } else {
                     find_allowing_rule(&rules, grants, &asks, subject, Verdict::Ask).map_or_else(
                         || {
-                            let decision = rule.decision(Verdict::Ask);
+                            let decision = rule.decision_about(subject);
                             let suffices = rule.confirm
                                 && is_confirmation_enough(
                                     &rules,
@@ -245,7 +245,7 @@ impl Policy {
                 numbers.extend(self.by_program.get(base_name(program)).into_iter().flatten());
             }
         }
-        if subject.has_paths() {
+        if subject.has_paths() && self.looks_at_paths(subject.tool) {
             let by_path = self.by_path.get_or_init(|| PathIndex::new(&self.rules));
             numbers.extend(by_path.rules(subject));
         }
@@ -367,15 +367,23 @@ impl Rule {
         self.expires.is_none_or(|expires| now < expires)
     }
 
+    /// Returns the decision to ask about a call.
+    fn decision_about(&self, subject: &Subject<'_>) -> Decision {
+        self.decision_because(Verdict::Ask, self.reason(subject))
+    }
+
     fn decision(&self, verdict: Verdict) -> Decision {
-        let because =
-            if self.because.is_empty() { String::new() } else { format!(": {}", self.because) };
+        self.decision_because(verdict, self.because.clone())
+    }
+
+    fn decision_because(&self, verdict: Verdict, reason: String) -> Decision {
+        let because = if reason.is_empty() { String::new() } else { format!(": {reason}") };
         let is_grant = self.layer == Layer::Grant;
         let kind = if is_grant { "grant" } else { "rule" };
         Decision {
             verdict,
             rule: format!("{kind} `{}`{because}", self.id),
-            because: self.because.clone(),
+            because: reason,
             source: Some(self.source.clone()),
             grant: is_grant.then(|| self.id.clone()),
             confirmation: if self.confirm {

@@ -3,28 +3,25 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use toolcrib_core::escape::fold;
+use toolcrib_core::runs_later::{LaterLevel, RunsLater, comparable};
 use toolcrib_core::{ErrorKind, ToolError};
 
 use crate::files::temporary_name;
-
-/// Names that are protected wherever they are, with everything below them.
-const ALWAYS_PROTECTED: [&str; 2] = [".git", ".toolcrib"];
 
 /// Fails if a name on `resolved`, a path without links, is protected. Names that look the same, or that a file
 /// system without letter case would take for the same, count as the same.
 pub(crate) fn check(resolved: &Path, extra: &[String], shown: &str) -> Result<(), ToolError> {
     for component in resolved.components() {
-        let name = fold(&String::from_utf8_lossy(component.as_os_str().as_bytes()));
-        let name = name.trim_end_matches(['.', ' ']);
+        let name = comparable(component.as_os_str().as_bytes());
         if name.starts_with(temporary_name::PREFIX) && name.ends_with(temporary_name::SUFFIX) {
             let message = format!("`{shown}` has a name that is reserved for temporary files");
             return Err(ToolError::new(ErrorKind::Protected, message)
                 .hint("choose another name")
                 .at(shown));
         }
-        let protected = ALWAYS_PROTECTED.iter().copied().chain(extra.iter().map(String::as_str));
-        if let Some(name) = protected.into_iter().find(|protected| fold(protected) == name) {
+        let is_it = |protected: &&str| comparable(protected.as_bytes()) == name;
+        let always = RunsLater::names_at(LaterLevel::Refused).find(is_it);
+        if let Some(name) = always.or_else(|| extra.iter().map(String::as_str).find(is_it)) {
             let message = format!("`{shown}` is protected: no tool may change what is in `{name}`");
             return Err(ToolError::new(ErrorKind::Protected, message)
                 .hint("make this change yourself if you want it")

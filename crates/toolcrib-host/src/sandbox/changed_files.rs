@@ -17,6 +17,7 @@ use toolcrib_core::command::ChangedFiles;
 
 use super::cover;
 use super::state_folder::SandboxFolder;
+use super::told::ToldChanges;
 use super::walk::{WalkedEntry, walk};
 use crate::files::root::Root;
 use crate::files::spelling::spelt;
@@ -60,15 +61,15 @@ impl Baseline {
         Self { at: Duration::new(seconds, u32::try_from(now.tv_nsec).unwrap_or(0)), names, covers }
     }
 
-    /// Returns the files that changed in `roots` since. Covers are left out: no command made them. What was masked is
-    /// left out, too: no command changed it.
+    /// Returns the files that changed in `roots` since, and a note about those among them that other programs run.
+    /// Covers and masked files are left out: no command made or changed them.
     pub(crate) fn changes(
         &self,
         roots: &[Root],
         covers: &Path,
         masked: HashSet<PathBuf>,
         last: &Mutex<ChangeTimes>,
-    ) -> ChangedFiles {
+    ) -> (ChangedFiles, Option<String>) {
         let mut covers = covered(roots, covers);
         covers.extend(self.covers.iter().cloned());
         let mut scan = ChangeScan::since(self.at, LeftOut { covers, masked });
@@ -81,7 +82,11 @@ impl Baseline {
             };
             let gone = before.difference(&now).map(|name| OsStr::from_bytes(name.to_bytes()));
             let gone = gone.map(|name| root.path().join(name));
-            scan.removed.extend(gone.filter(|path| !scan.left_out.has(path)));
+            let gone: Vec<PathBuf> = gone.filter(|path| !scan.left_out.has(path)).collect();
+            for path in &gone {
+                scan.told.add(path.strip_prefix(root.path()).unwrap_or(path));
+            }
+            scan.removed.extend(gone);
             // A new file with the name of an old one replaced it.
             let was_there = |path: &PathBuf| {
                 let name = path.strip_prefix(root.path()).ok().map(|it| it.as_os_str().as_bytes());
@@ -92,7 +97,8 @@ impl Baseline {
             scan.changed.extend::<Vec<PathBuf>>(replaced);
         }
         *last.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::take(&mut scan.found_now);
-        scan.into_changed_files()
+        let note = scan.told.note();
+        (scan.into_changed_files(), note)
     }
 }
 
@@ -146,8 +152,7 @@ struct ChangeScan {
     known: ChangeTimes,
     found_now: ChangeTimes,
     since: Duration,
-    until: Instant,
-    entries: usize,
+    budget: ScanBudget,
     made: Vec<PathBuf>,
     changed: Vec<PathBuf>,
     removed: Vec<PathBuf>,
@@ -155,6 +160,22 @@ struct ChangeScan {
     folders: Vec<PathBuf>,
     more: u64,
     is_partial: bool,
+    /// What other programs run among all of these.
+    told: ToldChanges,
+}
+
+/// How long a scan may go on.
+struct ScanBudget {
+    until: Instant,
+    entries: usize,
+}
+
+impl ScanBudget {
+    /// Counts an entry. Returns whether the time is up.
+    fn is_spent(&mut self) -> bool {
+        self.entries += 1;
+        self.entries.is_multiple_of(ENTRIES_BETWEEN_CLOCK_CHECKS) && Instant::now() >= self.until
+    }
 }
 
 impl ChangeScan {
@@ -164,14 +185,14 @@ impl ChangeScan {
             known: ChangeTimes::new(),
             found_now: ChangeTimes::new(),
             since,
-            until: Instant::now() + LONGEST_SCAN,
-            entries: 0,
+            budget: ScanBudget { until: Instant::now() + LONGEST_SCAN, entries: 0 },
             made: Vec::new(),
             changed: Vec::new(),
             removed: Vec::new(),
             folders: Vec::new(),
             more: 0,
             is_partial: false,
+            told: ToldChanges::default(),
         }
     }
 
@@ -186,9 +207,7 @@ impl ChangeScan {
     }
 
     fn add(&mut self, root: &Path, found: &WalkedEntry<'_>) -> ControlFlow<()> {
-        self.entries += 1;
-        if self.entries.is_multiple_of(ENTRIES_BETWEEN_CLOCK_CHECKS) && Instant::now() >= self.until
-        {
+        if self.budget.is_spent() {
             self.is_partial = true;
             return ControlFlow::Break(());
         }
@@ -214,6 +233,7 @@ impl ChangeScan {
             }
             return ControlFlow::Continue(());
         }
+        self.told.add(&path);
         let is_new = found.made() >= self.since;
         let list = if is_new {
             &mut self.made

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, OFlags, ResolveFlags, statat};
 use rustix::io::Errno;
-use toolcrib_core::{ErrorKind, FileStamp, ToolError};
+use toolcrib_core::runs_later::{LaterLevel, RunsLater};
+use toolcrib_core::{ErrorKind, ToolError};
 use toolcrib_inside::{Shield, ShieldKind};
 
 use super::config::SandboxRules;
@@ -39,23 +40,6 @@ const MOST_REPOSITORIES: usize = 512;
 /// How many entries of a root are checked for repositories.
 const MOST_ROOT_ENTRIES: usize = 3000;
 
-/// Files at a root that commands may change, as developers do, and that other programs execute later.
-const EXECUTED_LATER: [&str; 13] = [
-    ".pre-commit-config.yaml",
-    "CMakeLists.txt",
-    "Dockerfile",
-    "HEAD",
-    "Justfile",
-    "Makefile",
-    "Rakefile",
-    "Taskfile.yml",
-    "build.rs",
-    "conftest.py",
-    "justfile",
-    "package.json",
-    "setup.py",
-];
-
 /// Protects one root until it is released.
 pub(crate) struct Guard {
     root: PathBuf,
@@ -64,8 +48,6 @@ pub(crate) struct Guard {
     /// folder. They are released before our own covers are removed.
     locks: Vec<OwnedFd>,
     covers: WorkspaceCovers,
-    /// The stamps of [`EXECUTED_LATER`] when the command began.
-    executed_later: Vec<Option<FileStamp>>,
     /// The folders at the root that were repositories when the command began.
     repositories: Vec<String>,
     /// How many repositories are not protected because there are too many.
@@ -92,7 +74,6 @@ impl Guard {
             shields: Vec::new(),
             locks: Vec::new(),
             covers,
-            executed_later: executed_later_stamps(root.path()),
             repositories: repositories_at(root.path()),
             left_out: 0,
         };
@@ -109,7 +90,8 @@ impl Guard {
                 guard.push(root, folder, ShieldKind::ReadOnly)?;
             }
         }
-        let own = [".toolcrib".to_owned()];
+        let own = RunsLater::names_at(LaterLevel::Refused).filter(|name| *name != ".git");
+        let own: Vec<String> = own.map(str::to_owned).collect();
         for name in own.iter().chain(&rules.protected).filter(|name| is_protected(name)) {
             guard.shield_or_cover(root, Path::new(name), Cover::Folder)?;
         }
@@ -275,16 +257,6 @@ impl Guard {
     /// Releases the root when the command has ended, and returns what its reader should know, each in a sentence.
     pub(crate) fn release(self) -> Vec<String> {
         let mut notes = Vec::new();
-        let now = executed_later_stamps(&self.root);
-        let changed = EXECUTED_LATER.iter().zip(self.executed_later.iter().zip(&now));
-        let changed: Vec<&str> =
-            changed.filter(|(_, (then, now))| then != now).map(|(name, _)| *name).collect();
-        if !changed.is_empty() {
-            let names = changed.join("`, `");
-            notes.push(format!(
-                "the command changed files that other programs execute: `{names}`; review them before you run them"
-            ));
-        }
         if self.left_out > 0 {
             notes.push(format!(
                 "{} repositories in the workspace were not protected, because Toolcrib protects at most {MOST_REPOSITORIES}",
@@ -302,13 +274,6 @@ impl Guard {
         }
         notes
     }
-}
-
-/// Returns the stamp of each file of [`EXECUTED_LATER`] that exists.
-fn executed_later_stamps(root: &Path) -> Vec<Option<FileStamp>> {
-    let stamp =
-        |name: &&str| fs::symlink_metadata(root.join(name)).ok().map(|meta| FileStamp::of(&meta));
-    EXECUTED_LATER.iter().map(stamp).collect()
 }
 
 /// Returns the names of the folders at a root that are repositories.

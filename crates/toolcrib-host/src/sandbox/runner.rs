@@ -249,8 +249,10 @@ impl Sandbox {
             let finished = catch_unwind(AssertUnwindSafe(|| {
                 let mut finished = supervisor.run(guards)?;
                 if let Some(baseline) = baseline {
-                    finished.touched =
+                    let (touched, note) =
                         baseline.changes(&workspace.roots, &covers, masked, &last_changes);
+                    finished.touched = touched;
+                    finished.notes.extend(note);
                 }
                 Ok(finished)
             }));

@@ -14,7 +14,8 @@ use rustix::fs::{
 };
 
 /// Folders that hold many built or downloaded files. They are walked last.
-const BULKY_FOLDERS: [&str; 5] = [".git", "node_modules", "target", ".venv", "__pycache__"];
+pub(crate) const BULKY_FOLDERS: [&str; 5] =
+    [".git", "node_modules", "target", ".venv", "__pycache__"];
 
 /// How many bulky folders may wait. Each one keeps a folder open.
 const MOST_WAITING_FOLDERS: usize = 64;

@@ -172,17 +172,17 @@ impl Judge {
         self.policy.denied_paths(tool, ctx.clock.now(), root)
     }
 
-    /// Returns the paths of a plan, each with where it leads, if a rule is about paths of the tool.
+    /// Returns the paths that a plan changes, each with where it leads; those that it reads only if a rule is about
+    /// paths of the tool.
     pub(crate) fn decided_paths(
         &self,
         tool: &ToolName,
         proposal: &Proposal,
     ) -> Vec<(String, String)> {
-        if !self.policy.looks_at_paths(tool) {
-            return Vec::new();
-        }
+        let has_paths = self.policy.looks_at_paths(tool);
         let Plan { reads, edits, .. } = &proposal.plan;
-        let paths = reads.iter().chain(edits.iter().map(|edit| &edit.path));
+        let reads = reads.iter().filter(|_| has_paths);
+        let paths = reads.chain(edits.iter().map(|edit| &edit.path));
         paths.filter_map(|path| Some((path.clone(), proposal.paths.absolute(path).ok()?))).collect()
     }
 
@@ -312,12 +312,12 @@ impl Judge {
         let has_paths = self.policy.looks_at_paths(facts.tool)
             || grants.iter().any(|grant| grant.when.is_about_paths());
         let absolute = |path: &String| paths.absolute(path).unwrap_or_else(|_| path.clone());
-        let absolutes = |given: Vec<&String>| -> Vec<String> {
-            given.into_iter().filter(|_| has_paths).map(absolute).collect()
-        };
-        let root = if has_paths { absolute(&".".to_owned()) } else { String::new() };
-        let mut reads = absolutes(plan.reads.iter().collect());
-        let mut writes = absolutes(plan.edits.iter().map(|edit| &edit.path).collect());
+        let is_about_paths = has_paths || !plan.edits.is_empty();
+        let root = if is_about_paths { absolute(&".".to_owned()) } else { String::new() };
+        let mut reads: Vec<String> =
+            plan.reads.iter().filter(|_| has_paths).map(absolute).collect();
+        // Whatever the rules, it is asked about what other programs run on their own.
+        let mut writes: Vec<String> = plan.edits.iter().map(|edit| absolute(&edit.path)).collect();
         if let (Some(reading), Some(command)) = (&mut reading, &plan.command) {
             let from = proposal.start_directory();
             let is_root = |path: &str| paths.absolute(path).ok() == paths.absolute(".").ok();

@@ -4,6 +4,7 @@
 
 use toml::Value;
 use toolcrib_core::Mode;
+use toolcrib_core::runs_later::PROTECTED_NAMES;
 use toolcrib_host::{Hardlinks, Profile};
 use toolcrib_runtime::{ConfirmationWeight, TaintPolicy};
 
@@ -253,10 +254,8 @@ settings_table! {
 
     /// Names at the root of the workspace that commands can neither change nor create, in addition
     /// to git's settings and `.toolcrib`: files that other programs would execute.
-    SANDBOX_PROTECTED: Vec<String> = names("sandbox.protected", &[
-        ".claude", ".codex", ".cursor", ".devcontainer", ".envrc", ".gemini", ".husky",
-        ".mcp.json", ".vscode",
-    ]).project(More);
+    SANDBOX_PROTECTED: Vec<String> = names("sandbox.protected", PROTECTED_NAMES)
+        .project(More);
 
     /// Protected names, `.git` included, that commands may change after all.
     SANDBOX_UNPROTECTED: Vec<String> = names("sandbox.unprotected", &[]);

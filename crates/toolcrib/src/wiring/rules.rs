@@ -4,7 +4,7 @@ use std::path::Path;
 
 use toolcrib_core::ToolName;
 use toolcrib_core::command_reading::ReadShell;
-use toolcrib_core::policy::{Layer, ParsedRules, Policy, Rule, Source, rules_in};
+use toolcrib_core::policy::{Layer, ParsedRules, Policy, Rule, Source, later_rules, rules_in};
 use toolcrib_host::Root;
 use toolcrib_ledger::hash_of;
 use toolcrib_tools::CATALOGUES;
@@ -44,7 +44,7 @@ pub(super) fn load(
     warnings: &mut Vec<String>,
 ) -> Result<LoadedRules, CliError> {
     check_rate(settings)?;
-    let mut rules: Vec<Rule> = Vec::new();
+    let mut rules: Vec<Rule> = later_rules().collect();
     let mut files = Vec::new();
     let mut add = |said: ParsedRules| {
         rules.extend(said.rules);

@@ -28,6 +28,7 @@ mod processes;
 mod record;
 #[path = "../it/reply.rs"]
 mod reply;
+mod runs_later;
 mod search;
 mod settings;
 mod stats;

@@ -45,11 +45,11 @@ fn the_page_about_policy_is_true() {
         assert_eq!(scratch.run(["rules", "add", &path]).code, 0);
     }
     let consoles = blocks("console");
-    assert!(blocks("toml").len() == 3 && consoles.len() == 1);
+    assert!(blocks("toml").len() == 3 && consoles.len() == 2);
     let rules = own_rules(&scratch).display().to_string();
     let mut expected = String::new();
     let mut got = String::new();
-    for line in consoles[0].lines() {
+    for line in consoles.concat().lines() {
         if let Some(command) = line.strip_prefix("$ ") {
             let program = env!("CARGO_BIN_EXE_toolcrib");
             let command = command.replacen("toolcrib", program, 1);

@@ -194,6 +194,60 @@ fn changes_that_other_programs_execute_are_told() {
 }
 
 #[test]
+fn what_other_programs_run_is_told_at_any_depth() {
+    for_all(|scratch| {
+        repository(scratch, ".");
+        let notes = |command: &str| {
+            let args = json!({"command": command}).to_string();
+            let reply = scratch.call("clemini/bash", &args).json();
+            assert_eq!(reply["exit_code"], 0, "{command}: {reply}");
+            reply.get("notes").map_or_else(String::new, ToString::to_string)
+        };
+        for path in [
+            ".idea/workspace.xml",
+            ".zed/tasks.json",
+            ".github/workflows/ci.yml",
+            ".npmrc",
+            ".yarnrc.yml",
+            ".cargo/config.toml",
+            ".nvim.lua",
+            ".githooks/post-commit",
+            "AGENTS.md",
+            "p/q/r/s/t/u/.envrc",
+            "p/q/.vscode/tasks.json",
+            "p/.husky/pre-commit",
+        ] {
+            let told = notes(&format!("mkdir -p $(dirname {path}) && echo x > {path}"));
+            assert!(told.contains(&format!("`{path}`")), "{path}: {told}");
+        }
+        // A folder that is moved to such a name is told of as well.
+        let told = notes("mkdir -p plain/x && echo x > plain/x/tasks.json");
+        assert_eq!(told, "", "the control");
+        let told = notes("mv plain/x plain/.zed");
+        assert!(told.contains("`plain/.zed`"), "{told}");
+        let told = notes("rm AGENTS.md");
+        assert!(told.contains("`AGENTS.md`"), "{told}");
+        // What a package manager installs is one place.
+        let told = notes(
+            "for i in $(seq 30); do mkdir -p node_modules/$i && echo '{}' > node_modules/$i/package.json; done",
+        );
+        assert!(told.contains("`node_modules` (30 files)"), "{told}");
+        // The ordinary work of developers.
+        let git = "git -c user.name=a -c user.email=a@b";
+        for work in [
+            "cat .npmrc && echo x > other",
+            &format!("git add -A && {git} commit -qm two"),
+            &format!(
+                "git checkout -q -b side HEAD~1 && echo y > y && git add y && {git} commit -qm y"
+            ),
+            &format!("{git} rebase -q - && git status --short"),
+        ] {
+            notes(work);
+        }
+    });
+}
+
+#[test]
 fn covers_hold_for_someone_with_another_state_folder() {
     for_all(|scratch| {
         let mut first = Session::start(scratch, &[]);
