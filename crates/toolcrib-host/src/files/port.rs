@@ -7,7 +7,6 @@ use std::sync::PoisonError;
 use rustix::fs::{FileType, Mode, OFlags, fstat};
 use rustix::io::Errno;
 use toolcrib_core::capability::{EditFn, Resolved, WriteMode, Written};
-use toolcrib_core::policy::PathAccess;
 use toolcrib_core::{Change, ErrorKind, Files, ToolError};
 
 use crate::files::errno::{changed, errno_error};
@@ -16,7 +15,7 @@ use crate::files::image::image_without_content;
 use crate::files::lock::DirectoryLock;
 use crate::files::policy_check::absolute;
 use crate::files::spelling::spelt;
-use crate::files::target::{MOST_LOOKUPS, Target, deepest_existing};
+use crate::files::target::{MOST_LOOKUPS, Target, deepest_existing, real_below};
 use crate::files::temporary::{NewContent, NewMetadata};
 use crate::files::workspace::{CallFiles, Purpose};
 
@@ -65,10 +64,8 @@ impl CallFiles {
 impl Files for CallFiles {
     fn absolute(&self, path: &str) -> Result<String, ToolError> {
         let place = self.workspace.locate(path)?;
-        let opened = place.root.open_below(&place.below, OFlags::PATH, Mode::empty());
-        let below = opened.ok().and_then(|there| place.root.below(there.as_fd()));
         // What is not there yet is named by the folders on its way that are.
-        let below = below.or_else(|| {
+        let below = real_below(&place).or_else(|| {
             let (at, _, missing) = deepest_existing(&place, &place.below).ok()?;
             Some(at.join(missing))
         });
@@ -114,8 +111,7 @@ impl Files for CallFiles {
 
     fn copy(&self, from: &str, to: &str, most: u64) -> Result<Written, ToolError> {
         let place = self.workspace.locate(from)?;
-        let (file, meta) = self.workspace.open_file(&place, Purpose::Read)?;
-        self.check_opened(place.root, &file, from, PathAccess::Read)?;
+        let (file, meta) = self.open_decided(&place)?;
         let content = self.read_up_to(&file, &meta, most, from)?;
         if content.is_cut() {
             let message = format!("`{from}` has {} bytes, and the limit is {most}", content.size);

@@ -10,14 +10,34 @@ use toolcrib_core::escape::name;
 use toolcrib_core::policy::{DeniedPaths, PathAccess};
 use toolcrib_core::{Content, Entry, EntryKind, ErrorKind, Listing, Meta, ToolError, Tree};
 
-use crate::files::errno::errno_error;
+use crate::files::errno::{changed, errno_error};
 use crate::files::root::real_path;
+use crate::files::rooted_path::RootedPath;
+use crate::files::target::MOST_LOOKUPS;
 use crate::files::workspace::{CallFiles, Purpose, kind_of, open_path};
 
 /// How many bytes of a file are read at once. Between two reads the call checks whether it was cancelled.
 const READ_CHUNK_BYTES: usize = 256 << 10;
 
 impl CallFiles {
+    /// Opens a regular file for reading that policy decided about. Looks again if another call replaced it in the
+    /// very moment.
+    pub(crate) fn open_decided(
+        &self,
+        place: &RootedPath<'_>,
+    ) -> Result<(OwnedFd, Stat), ToolError> {
+        let mut failed = None;
+        for _ in 0..MOST_LOOKUPS {
+            let (file, meta) = self.workspace.open_file(place, Purpose::Read)?;
+            match self.check_opened(place.root, &file, place.shown, PathAccess::Read) {
+                Ok(()) => return Ok((file, meta)),
+                Err(err) if err.kind == ErrorKind::Refused => return Err(err),
+                Err(err) => failed = Some(err),
+            }
+        }
+        Err(failed.unwrap_or_else(|| changed(place.shown)))
+    }
+
     /// Reads up to `most` bytes of an open file, whatever its stated size.
     pub(crate) fn read_up_to(
         &self,
@@ -73,8 +93,7 @@ impl Tree for CallFiles {
 
     fn read(&self, path: &str, most: u64) -> Result<Content, ToolError> {
         let place = self.workspace.locate(path)?;
-        let (file, meta) = self.workspace.open_file(&place, Purpose::Read)?;
-        self.check_opened(place.root, &file, path, PathAccess::Read)?;
+        let (file, meta) = self.open_decided(&place)?;
         self.read_up_to(&file, &meta, most, path)
     }
 

@@ -270,6 +270,27 @@ fn parent_of(place: &RootedPath<'_>) -> Result<Option<(OwnedFd, PathBuf)>, ToolE
     Ok(Some((handle, at)))
 }
 
+/// Returns where a path really leads below its root, if something is there. Looks again if another call replaced it
+/// in the very moment.
+pub(crate) fn real_below(place: &RootedPath<'_>) -> Option<PathBuf> {
+    for _ in 0..MOST_LOOKUPS {
+        let there = place.root.open_below(&place.below, OFlags::PATH, Mode::empty()).ok()?;
+        let Some(below) = place.root.below(there.as_fd()) else { continue };
+        let Some(name) = below.file_name() else { return Some(below) };
+        // Another call has just put a new file in its place, and this is the old one on its way out.
+        if is_temporary(name) && place.below.file_name() != Some(name) {
+            continue;
+        }
+        let now = statat(place.root.handle(), &below, AtFlags::SYMLINK_NOFOLLOW);
+        if let (Ok(meta), Ok(now)) = (fstat(&there), now)
+            && (now.st_dev, now.st_ino) == (meta.st_dev, meta.st_ino)
+        {
+            return Some(below);
+        }
+    }
+    None
+}
+
 /// Opens the deepest existing directory on the way to `wanted`. Returns its path, its handle, and the missing rest
 /// of the path.
 pub(crate) fn deepest_existing(
