@@ -355,26 +355,26 @@ mod tests {
 
     #[test]
     fn a_search_begins_where_denied_paths_can_be() {
-        let root = Path::new("/work/ws");
+        let root = Path::new("/srv/ws");
         let place = |base: &str, levels| DeniedPlace { base: PathBuf::from(base), levels };
         let check = |places: &[DeniedPlace], expected: &[(&str, Option<usize>)]| {
             let expected: Vec<_> =
                 expected.iter().map(|(path, levels)| (PathBuf::from(path), *levels)).collect();
             assert_eq!(reaches(root, places), expected, "{places:?}");
         };
-        check(&[place("/work/ws/.env", Some(0))], &[(".env", Some(0))]);
-        check(&[place("/work/other", None), place("/etc", None)], &[]);
-        check(&[place("/work", Some(1))], &[("", Some(0))]);
-        check(&[place("/work", Some(3))], &[("", Some(2))]);
+        check(&[place("/srv/ws/.env", Some(0))], &[(".env", Some(0))]);
+        check(&[place("/srv/other", None), place("/etc", None)], &[]);
+        check(&[place("/srv", Some(1))], &[("", Some(0))]);
+        check(&[place("/srv", Some(3))], &[("", Some(2))]);
         check(&[place("/", Some(1))], &[]);
         check(
             &[
-                place("/work/ws/a", Some(1)),
-                place("/work/ws/a", Some(3)),
-                place("/work/ws/b", None),
+                place("/srv/ws/a", Some(1)),
+                place("/srv/ws/a", Some(3)),
+                place("/srv/ws/b", None),
             ],
             &[("a", Some(3)), ("b", None)],
         );
-        check(&[place("/work/ws/a", Some(1)), place("/", None)], &[("", None)]);
+        check(&[place("/srv/ws/a", Some(1)), place("/", None)], &[("", None)]);
     }
 }

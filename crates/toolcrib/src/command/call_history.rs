@@ -272,7 +272,7 @@ mod tests {
         let state = StateFolder::open(&folder.path().join("state")).unwrap();
         let recorder = RecordWriter::new(&state, Previews::On, Redactor::default(), json!({}));
         let rule = "tier 2 in mode standard";
-        let places = ["/work/a".to_owned()];
+        let places = ["/proj/a".to_owned()];
         let usage = Usage {
             cpu_us: 12_000,
             peak_memory: 3 << 20,
@@ -300,7 +300,7 @@ mod tests {
             vec![
                 asked(r#"{"command":"make"}"#),
                 Moment::Decided { verdict: "allow", rule: "`make` is allowed", by: None },
-                Moment::Started { places: &[], directory: Some("/work"), terms: Some("strict") },
+                Moment::Started { places: &[], directory: Some("/proj"), terms: Some("strict") },
                 ended(Some((ErrorKind::Failed, "it hit a limit")), usage),
             ],
         );

@@ -426,7 +426,7 @@ mod tests {
         let catalogue = CATALOGUES.iter().find(|it| Some(it.name) == tool.catalogue()).unwrap();
         let declarations = catalogue.tools.iter().map(|tool| tool.declaration());
         let declaration = declarations.into_iter().find(|it| it.name == tool.tool()).unwrap();
-        let places = plan.edits.iter().map(|edit| format!("/work/{}", edit.path)).collect();
+        let places = plan.edits.iter().map(|edit| format!("/proj/{}", edit.path)).collect();
         Question {
             call: CallId("01ARZ3NDEKTSV4RRFFQ69G5FAV".to_owned()),
             digest: String::new(),
@@ -439,7 +439,7 @@ mod tests {
             decision: by_tier(declaration.tier, Mode::Standard),
             choices: Vec::new(),
             session: "cli-1".to_owned(),
-            root: "/work".to_owned(),
+            root: "/proj".to_owned(),
         }
     }
 
@@ -532,7 +532,7 @@ mod tests {
             Covers::Call { args: "{}".to_owned(), links: Vec::new() },
             Covers::Argv(words.to_vec()),
             Covers::Argv(["svn".to_owned(), "diff".to_owned()].to_vec()),
-            Covers::Path("/work/a\u{1b}".to_owned()),
+            Covers::Path("/proj/a\u{1b}".to_owned()),
         ];
         let all = all.map(|covers| format!("{}\n  {}\n", named(&covers), covers.text()));
         insta::assert_snapshot!("covers", all.concat());
