@@ -59,9 +59,9 @@ impl CallFiles {
         if *decided == absolute(root, below) {
             return Ok(());
         }
-        let message = format!("`{shown}` led to another file when the call was decided on");
+        let message = format!("`{shown}` now leads to another file than when the call was decided");
         Err(ToolError::new(ErrorKind::Changed, message)
-            .hint("somebody changes the folders on its way; repeat the call when they are done")
+            .hint("another program is changing folders in this path; repeat the call when it is done")
             .at(shown)
             .with("reason", "changed_since_decision"))
     }
