@@ -61,7 +61,9 @@ impl CallFiles {
         }
         let message = format!("`{shown}` now leads to another file than when the call was decided");
         Err(ToolError::new(ErrorKind::Changed, message)
-            .hint("another program is changing folders in this path; repeat the call when it is done")
+            .hint(
+                "another program is changing folders in this path; repeat the call when it is done",
+            )
             .at(shown)
             .with("reason", "changed_since_decision"))
     }

@@ -368,11 +368,7 @@ mod tests {
         check(&[place("/srv", Some(3))], &[("", Some(2))]);
         check(&[place("/", Some(1))], &[]);
         check(
-            &[
-                place("/srv/ws/a", Some(1)),
-                place("/srv/ws/a", Some(3)),
-                place("/srv/ws/b", None),
-            ],
+            &[place("/srv/ws/a", Some(1)), place("/srv/ws/a", Some(3)), place("/srv/ws/b", None)],
             &[("a", Some(3)), ("b", None)],
         );
         check(&[place("/srv/ws/a", Some(1)), place("/", None)], &[("", None)]);
