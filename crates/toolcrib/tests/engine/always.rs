@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use toolcrib_core::command_reading::join;
-use toolcrib_core::policy::grant::Grants;
-use toolcrib_core::policy::{Answer, Covers, Grant, Scope, Wish};
-use toolcrib_ledger::{GrantFile, new_call_id};
+use toolcrib_core::policy::{Answer, Covers, Scope, Wish};
+use toolcrib_ledger::GrantFile;
 use toolcrib_runtime::Choice;
 
 use crate::opened::{Opened, Scratch};
@@ -39,27 +38,6 @@ fn offers(choices: &[Choice], words: &str) -> bool {
 fn refusal<'a>(choices: &'a [Choice], words: &str) -> Option<&'a str> {
     let is_it = |it: &&Choice| matches!(&it.0, Covers::Argv(argv) if join(argv) == words);
     choices.iter().find(is_it)?.1.as_deref()
-}
-
-/// Stores the grant that a choice is for, in this project until revoked, as an answer does.
-fn grant(crib: &Opened, tool: &str, covers: &Covers) {
-    let root = crib.crib.workspace().root().unwrap().path().display().to_string();
-    let grant = Grant {
-        id: new_call_id().0,
-        tool_name: tool.into(),
-        param_pattern: covers.text(),
-        description: String::new(),
-        created_at: jiff::Timestamp::now(),
-        last_used_at: None,
-        use_count: 0,
-        expires_at: None,
-        enabled: true,
-        scope: Scope::Project(root),
-        covers: covers.clone(),
-        by: "a person".to_owned(),
-        programs: None,
-    };
-    GrantFile::new(&crib.crib.state).add(grant).unwrap();
 }
 
 #[test]
@@ -121,7 +99,7 @@ fn a_stored_grant_applies_behind_a_wrapper_too_and_to_nothing_else() {
         assert_eq!(crib.decide_command(command), "ask", "{command}");
         let choices = command_choices(&crib, command);
         let (covers, _) = choices.iter().filter(|it| it.1.is_none()).nth(1).unwrap();
-        grant(&crib, "clemini/bash", covers);
+        crib.grant("clemini/bash", covers);
         assert_eq!(crib.decide_command(command), "allow", "{command}");
         assert_eq!(crib.decide_command(&format!("{command}2")), "ask", "{command}");
     }
@@ -137,7 +115,7 @@ fn an_answer_to_one_step_is_none_to_another() {
     let crib = scratch.open();
     let choices = command_choices(&crib, "git push origin dev");
     let (covers, _) = choices.iter().filter(|it| it.1.is_none()).nth(1).unwrap();
-    grant(&crib, "clemini/bash", covers);
+    crib.grant("clemini/bash", covers);
     assert_eq!(crib.decide_command("git push origin dev; git log"), "allow");
     for command in [
         "git push origin dev; git push origin main",
@@ -174,7 +152,7 @@ fn this_exact_call_is_another_when_its_links_lead_elsewhere() {
         let choices = choices(&crib, tool, args.clone());
         let exact = &choices[0].0;
         assert!(exact.text().contains("leads to"), "{}", exact.text());
-        grant(&crib, tool, exact);
+        crib.grant(tool, exact);
         let decided = || crib.decide(tool, args.clone());
         assert_eq!(decided(), "allow", "the control: it holds while they lead there");
         relink("two");
@@ -230,7 +208,7 @@ fn always_asks_again_about_new_flags_of_unknown_programs() {
         let covers = &choices[1].0;
         assert_eq!(covers.asks_about_new_flags(), asks, "{command}");
         assert_eq!(covers.text().contains("without new flags"), asks, "{command}");
-        grant(&crib, "clemini/bash", covers);
+        crib.grant("clemini/bash", covers);
     }
     for (command, decision) in [
         ("svn diff", "allow"),
@@ -321,7 +299,7 @@ fn a_grant_from_before_programs_were_stored_can_be_read() {
     let covers = Covers::Argv(vec!["touch".to_owned(), "a".to_owned()]);
     let scratch = Scratch::new();
     let crib = scratch.open();
-    grant(&crib, "clemini/bash", &covers);
+    crib.grant("clemini/bash", &covers);
     let stored = GrantFile::new(&crib.crib.state).all().unwrap();
     assert_eq!(stored[0].programs, None);
     assert!(!serde_json::to_string(&stored).unwrap().contains("programs"));

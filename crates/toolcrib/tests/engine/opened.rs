@@ -14,9 +14,10 @@ use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use serde_json::{Value, json};
 use toolcrib::CliError;
 use toolcrib::wiring::{Crib, OpenOptions, session};
-use toolcrib_core::policy::Answer;
+use toolcrib_core::policy::grant::Grants;
+use toolcrib_core::policy::{Answer, Covers, Grant, Scope};
 use toolcrib_core::{Call, Cancel, Outcome, SessionId, ToolError};
-use toolcrib_ledger::{Approvals, new_call_id, this_process};
+use toolcrib_ledger::{Approvals, GrantFile, new_call_id, this_process};
 use toolcrib_runtime::undo::{Restored, UndoScope};
 use toolcrib_runtime::{
     AlwaysYes, AnswerFuture, ApprovalQueue, Approver, ConfirmationSource, ParkedQuestions, Preview,
@@ -204,6 +205,27 @@ impl Opened {
             tool: tool.into(),
             args,
         }
+    }
+
+    /// Stores a grant in this project until revoked, as the answer "always" does.
+    pub(crate) fn grant(&self, tool: &str, covers: &Covers) {
+        let root = self.crib.workspace().root().unwrap().path().display().to_string();
+        let grant = Grant {
+            id: new_call_id().0,
+            tool_name: tool.into(),
+            param_pattern: covers.text(),
+            description: String::new(),
+            created_at: jiff::Timestamp::now(),
+            last_used_at: None,
+            use_count: 0,
+            expires_at: None,
+            enabled: true,
+            scope: Scope::Project(root),
+            covers: covers.clone(),
+            by: "a person".to_owned(),
+            programs: None,
+        };
+        GrantFile::new(&self.crib.state).add(grant).unwrap();
     }
 
     /// Calls a tool where nobody can be asked.

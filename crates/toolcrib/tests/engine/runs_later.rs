@@ -4,10 +4,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use serde_json::{Value, json};
-use toolcrib_core::policy::grant::Grants;
-use toolcrib_core::policy::{Answer, Covers, Grant, Scope};
+use toolcrib_core::policy::{Answer, Covers};
 use toolcrib_core::runs_later::{LaterLevel, LaterReader, RUNS_LATER};
-use toolcrib_ledger::{GrantFile, new_call_id};
 
 use crate::opened::{Opened, Scratch};
 
@@ -31,28 +29,6 @@ fn writers(path: &str) -> [(&'static str, Value); 7] {
 
 fn write(crib: &Opened, path: &str) -> &'static str {
     crib.call("clemini/write_file", json!({"file_path": path, "content": "x"})).kind()
-}
-
-/// Stores a grant of changes to a path by clemini's `write_file`.
-fn grant(crib: &Opened, path: &str) {
-    let root = crib.crib.workspace().root().unwrap().path().display().to_string();
-    let covers = Covers::Path(format!("{root}/{path}"));
-    let grant = Grant {
-        id: new_call_id().0,
-        tool_name: "clemini/write_file".into(),
-        param_pattern: covers.text(),
-        description: String::new(),
-        created_at: jiff::Timestamp::now(),
-        last_used_at: None,
-        use_count: 0,
-        expires_at: None,
-        enabled: true,
-        scope: Scope::Project(root),
-        covers,
-        by: "a person".to_owned(),
-        programs: None,
-    };
-    GrantFile::new(&crib.crib.state).add(grant).unwrap();
 }
 
 #[test]
@@ -143,7 +119,8 @@ fn only_a_grant_for_the_very_file_answers() {
         assert_eq!(write(&crib, ".vscode/tasks.json"), "approval_required", "{mode}");
     }
     let crib = scratch.open_with(&FREELY);
-    grant(&crib, ".vscode/tasks.json");
+    let file = scratch.work().join(".vscode/tasks.json");
+    crib.grant("clemini/write_file", &Covers::Path(file.display().to_string()));
     assert_eq!(write(&crib, ".vscode/tasks.json"), "ok");
     assert_eq!(write(&crib, ".vscode/settings.json"), "approval_required");
     // A person who is asked sees why, and can say yes.
