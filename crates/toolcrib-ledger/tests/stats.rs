@@ -348,19 +348,6 @@ fn a_record_that_is_begun_anew_is_folded_anew() {
 }
 
 #[test]
-fn a_database_that_another_holds_is_not_waited_for_without_end() {
-    let place = Place::new();
-    call(&place.recorder(), 1, "wink/read_file", "a", 10, None);
-    let mut stats = place.stats();
-    let other = rusqlite::Connection::open(place.state.folder().join("stats.db")).unwrap();
-    other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let refused = stats.fold().err().unwrap().to_string();
-    assert!(refused.contains("another process"), "{refused}");
-    other.execute_batch("ROLLBACK").unwrap();
-    assert!(stats.fold().unwrap() > 0);
-}
-
-#[test]
 fn a_database_of_a_later_version_is_left_alone() {
     let place = Place::new();
     drop(place.stats());

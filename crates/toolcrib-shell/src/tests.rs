@@ -356,7 +356,7 @@ fn work_is_bounded_and_counted_in_steps() {
     let nested = |open: &str, close: &str, deep: usize| {
         format!("echo {}x{}", open.repeat(deep), close.repeat(deep))
     };
-    for slow in [
+    let slow = [
         "x=(".repeat(21_000),
         "`".repeat(60_000),
         "a ( ".repeat(15_000),
@@ -364,12 +364,18 @@ fn work_is_bounded_and_counted_in_steps() {
         nested("\"$(echo ", ")\"", 5_000),
         nested("$(cd a; ", ")", 5_000),
         format!("find {}", "-exec ".repeat(8000)),
-    ] {
+    ];
+    let check = |slow: &str| {
         let start: String = slow.chars().take(20).collect();
-        let (reading, steps) = counted(&slow);
+        let (reading, steps) = counted(slow);
         assert!(reading.proven.is_err(), "{start}: {steps}");
         assert!(!start.contains("$(") || !reading.dangers.is_empty(), "{start}: {steps}");
-    }
+    };
+    std::thread::scope(|scope| {
+        for slow in &slow {
+            scope.spawn(move || check(slow));
+        }
+    });
     let nested = nested("$(echo ", ")", 500);
     assert_eq!(counted(&nested), counted(&nested));
     // These look as if they took long, and do not.

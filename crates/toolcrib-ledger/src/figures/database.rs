@@ -10,7 +10,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::figures::rows::check_content;
 use crate::figures::stats_error::{DATABASE_WAIT, OpenError, StatsError};
 use crate::id::new_call_id;
-use crate::state::open_regular;
+use crate::state::open_append;
 
 /// The steps that make each version of the schema from the one before it. Steps are added and never changed.
 const MIGRATIONS: &[&str] = &[
@@ -55,17 +55,10 @@ pub(crate) fn move_away(path: &Path, why: &str) -> io::Result<String> {
 
 /// Opens the database at `path`, and makes it if necessary.
 pub(crate) fn connect(path: &Path) -> Result<Connection, OpenError> {
-    // The file is made here and not by `SQLite`, so that nobody else can ever read it.
-    let mut options = fs::OpenOptions::new();
-    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-    let options = options.write(true).create(true).truncate(false).mode(0o600);
-    let made = options.custom_flags(flags).open(path);
-    made.map_err(|err| OpenError::NotWritable(err.to_string()))?;
-    let named = |err: io::Error| OpenError::NotWritable(format!("`{}` {err}", path.display()));
-    open_regular(path).map_err(named)?;
+    make_file(path).map_err(|err| OpenError::NotWritable(format!("`{}` {err}", path.display())))?;
     let database = Connection::open(path)?;
     database.busy_timeout(DATABASE_WAIT)?;
-    database.pragma_update(None, "journal_mode", "WAL")?;
+    use_write_ahead_log(&database, path)?;
     database.pragma_update(None, "synchronous", "NORMAL")?;
     let state: String = database.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     if state != "ok" {
@@ -74,6 +67,35 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, OpenError> {
     let database = migrate(database)?;
     check_content(&database)?;
     Ok(database)
+}
+
+/// Makes the file if it is missing: `SQLite` would let others read it. An existing file is not opened here, because
+/// closing it would release the locks that other connections of this process have on it.
+fn make_file(path: &Path) -> io::Result<()> {
+    match fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Ok(_) => return Ok(()),
+        Err(err) if err.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(err) => return Err(err),
+    }
+    if !fs::symlink_metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "is not a regular file"));
+    }
+    Ok(rustix::fs::access(path, rustix::fs::Access::WRITE_OK)?)
+}
+
+/// Switches the database to a write-ahead log. Two connections that switch at the same time fail at once, whatever
+/// time they were given to wait, so one at a time does.
+fn use_write_ahead_log(database: &Connection, path: &Path) -> Result<(), OpenError> {
+    let mode: String = database.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
+    if mode == "wal" {
+        return Ok(());
+    }
+    let lock = open_append(&path.with_extension("wal-lock"))
+        .and_then(|lock| lock.lock().map(|()| lock))
+        .map_err(|err| OpenError::NotWritable(err.to_string()))?;
+    database.pragma_update(None, "journal_mode", "WAL")?;
+    drop(lock);
+    Ok(())
 }
 
 /// Opens an empty database in memory.

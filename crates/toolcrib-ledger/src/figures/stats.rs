@@ -255,6 +255,33 @@ mod tests {
     use crate::record::writer::{Previews, RecordWriter};
 
     #[test]
+    fn a_database_that_another_holds_is_not_waited_for_without_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateFolder::open(&folder.path().join("state")).unwrap();
+        let mut stats = Stats::open(&state).unwrap();
+        stats.database.busy_timeout(std::time::Duration::from_millis(20)).unwrap();
+        let other = Connection::open(state.folder().join("stats.db")).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let refused = stats.fold().err().unwrap().to_string();
+        assert!(refused.contains("another process"), "{refused}");
+        other.execute_batch("ROLLBACK").unwrap();
+        assert!(stats.fold().is_ok());
+    }
+
+    #[test]
+    fn many_make_the_database_at_once() {
+        for _ in 0..20 {
+            let folder = tempfile::tempdir().unwrap();
+            let state = StateFolder::open(&folder.path().join("state")).unwrap();
+            std::thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| drop(Stats::open(&state).unwrap()));
+                }
+            });
+        }
+    }
+
+    #[test]
     fn traffic_is_added_up_by_tool_also_that_of_tasks() {
         let folder = tempfile::tempdir().unwrap();
         let state = StateFolder::open(&folder.path().join("state")).unwrap();
