@@ -12,7 +12,7 @@ pub use files::{
     root_path,
 };
 pub use sandbox::{
-    BadHost, CommandLimits, Egress, Enforcement, HostRule, Operator, OutputTee, OutputTeeReader,
-    Profile, Protection, Resolver, Sandbox, SandboxFinding, SandboxRules, SharedSandbox, TaskEnd,
-    TaskListener, TaskOwner, changed_since,
+    BadHost, CommandLimits, Egress, Enforcement, HeldItem, HeldKind, HeldStore, HostRule, Operator,
+    OutputTee, OutputTeeReader, Profile, Protection, Resolver, Sandbox, SandboxFinding,
+    SandboxRules, SharedSandbox, TaskEnd, TaskListener, TaskOwner, changed_since,
 };

@@ -15,8 +15,8 @@ pub(crate) use machine::{
     ConfigArgs, ConfigCommand, DoctorArgs, SandboxArgs, SandboxCommand, SearchArgs, SearchCommand,
 };
 pub(crate) use policy::{
-    ApprovalsArgs, ApprovalsCommand, GrantsArgs, GrantsCommand, PolicyArgs, PolicyCommand,
-    RulesArgs, RulesCommand,
+    ApprovalsArgs, ApprovalsCommand, GrantsArgs, GrantsCommand, HeldArgs, HeldCommand, PolicyArgs,
+    PolicyCommand, RulesArgs, RulesCommand,
 };
 pub(crate) use record::{
     AuditArgs, AuditCommand, CallFilterArgs, ExportFormat, StatsArgs, StatsCommand, StatsOf,
@@ -106,6 +106,8 @@ pub(crate) enum Command {
     Approvals(ApprovalsArgs),
     /// List or revoke what was answered with "always"
     Grants(GrantsArgs),
+    /// List, release or discard what commands left behind for git to run
+    Held(HeldArgs),
     /// Explain what would be decided about a call, or check a rules file
     Policy(PolicyArgs),
     /// Read the record: find calls, show one in full, verify that nothing was changed

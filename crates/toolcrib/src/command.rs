@@ -11,6 +11,7 @@ mod config;
 mod doctor;
 mod event_loop;
 mod grants;
+mod held;
 mod man;
 mod output;
 mod policy;
@@ -52,6 +53,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Rules(args) => rules::run(&cli.global, terminal, &args),
         Command::Approvals(args) => approvals::run(&cli.global, terminal, &args),
         Command::Grants(args) => grants::run(&cli.global, terminal, &args),
+        Command::Held(args) => held::run(&cli.global, terminal, &args),
         Command::Policy(args) => policy::run(&cli.global, terminal, &args),
         Command::Audit(args) => audit::run(&cli.global, terminal, &args),
         Command::Stats(args) => stats::run(&cli.global, terminal, &args),

@@ -18,6 +18,9 @@ pub struct ChangedFiles {
     /// Folders from which something else was removed, or in which something was made and removed again.
     #[serde(rename = "thinned", default, skip_serializing_if = "Vec::is_empty")]
     pub folders_with_removals: Vec<String>,
+    /// What is held because git would run it, each with its file and the id under which it is held.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<String>,
     /// How many files named on the command line have no snapshot: too many, too large, not readable.
     #[serde(rename = "unkept", default, skip_serializing_if = "is_zero")]
     pub without_snapshot: u64,

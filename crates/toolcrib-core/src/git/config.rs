@@ -1,6 +1,7 @@
 //! The syntax of git's settings.
 
 use std::fmt;
+use std::ops::Range;
 
 /// The most settings of one file.
 const MOST_SETTINGS: usize = 20_000;
@@ -12,6 +13,38 @@ pub struct GitSetting {
     pub key: String,
     /// The value; a name without `=` has none, and means true.
     pub value: Option<String>,
+}
+
+impl fmt::Display for GitSetting {
+    /// Writes the setting as a file of settings has it in its section: `core.pager = less`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.value {
+            Some(value) => write!(f, "{} = {value}", self.key),
+            None => f.write_str(&self.key),
+        }
+    }
+}
+
+impl GitSetting {
+    /// Returns the setting with its section, to be added to a file of settings.
+    pub fn to_config(&self) -> String {
+        let (section, name) = self.key.rsplit_once('.').unwrap_or(("", &self.key));
+        let header = match section.split_once('.') {
+            Some((section, sub)) => format!("[{section} \"{}\"]", quoted(sub)),
+            None => format!("[{section}]"),
+        };
+        match &self.value {
+            Some(value) => {
+                let value = quoted(value).replace('\n', "\\n").replace('\t', "\\t");
+                format!("{header}\n\t{name} = \"{value}\"\n")
+            }
+            None => format!("{header}\n\t{name}\n"),
+        }
+    }
+}
+
+fn quoted(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
 /// Why a file is not one of git's settings.
@@ -31,15 +64,40 @@ impl std::error::Error for GitConfigError {}
 
 /// Parses a file of settings, as git does.
 pub fn parse_config(bytes: &[u8]) -> Result<Vec<GitSetting>, GitConfigError> {
+    let settings = read_settings(&config_text(bytes))?;
+    Ok(settings.into_iter().map(|(setting, _)| setting).collect())
+}
+
+/// Returns a file of settings without those that `is_removed` names.
+pub fn remove_settings(
+    bytes: &[u8],
+    is_removed: impl Fn(&GitSetting) -> bool,
+) -> Result<String, GitConfigError> {
+    let mut text = config_text(bytes);
+    let settings = read_settings(&text)?;
+    for (_, place) in settings.into_iter().rev().filter(|(setting, _)| is_removed(setting)) {
+        let end = place.start + text[place.clone()].trim_end_matches('\n').len();
+        text.replace_range(place.start..end, "");
+    }
+    Ok(text)
+}
+
+fn config_text(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
-    let text = text.replace("\r\n", "\n");
-    let mut reader = ConfigReader { rest: &text, line: 1, section: String::new() };
+    text.replace("\r\n", "\n")
+}
+
+/// Returns the settings, each with its place in the text.
+fn read_settings(text: &str) -> Result<Vec<(GitSetting, Range<usize>)>, GitConfigError> {
+    let mut reader = ConfigReader { rest: text, line: 1, section: String::new() };
     let mut settings = Vec::new();
     while let Some(next) = reader.skip_blanks() {
         if next == '[' {
             reader.section = reader.header()?;
         } else {
-            settings.push(reader.setting()?);
+            let start = text.len() - reader.rest.len();
+            let setting = reader.setting()?;
+            settings.push((setting, start..text.len() - reader.rest.len()));
         }
         if settings.len() > MOST_SETTINGS {
             return Err(reader.error());
@@ -215,6 +273,26 @@ mod tests {
         check("# c\n; d\n[a \"q\\\"r\"]\n x-y = 1\r\n", &[("a.q\"r.x-y", Some("1"))]);
         check("\u{feff}[a]\nb\n[c]\nd=\n", &[("a.b", None), ("c.d", Some(""))]);
         check("", &[]);
+    }
+
+    #[test]
+    fn settings_are_removed_and_added_again() {
+        let text = "[core]\n\tbare = false\n\tfsmonitor = \"a \\\"b\\\"\"\n[x \"Y.z\"] c = d\n[user]\nname = A\n";
+        let is_removed = |it: &GitSetting| matches!(it.key.as_str(), "core.fsmonitor" | "x.Y.z.c");
+        let without = remove_settings(text.as_bytes(), is_removed).unwrap();
+        check(&without, &[("core.bare", Some("false")), ("user.name", Some("A"))]);
+        let removed = parse_config(text.as_bytes()).unwrap().into_iter().filter(is_removed);
+        let again: String = removed.map(|it| it.to_config()).collect();
+        check(
+            &(without + &again),
+            &[
+                ("core.bare", Some("false")),
+                ("user.name", Some("A")),
+                ("core.fsmonitor", Some("a \"b\"")),
+                ("x.Y.z.c", Some("d")),
+            ],
+        );
+        assert_eq!(remove_settings(text.as_bytes(), |_| false).unwrap(), text);
     }
 
     #[test]

@@ -51,6 +51,51 @@ pub fn runs_when_reading(setting: &GitSetting) -> Option<&'static str> {
         .then_some("makes git run in other repositories")
 }
 
+/// Names of settings whose value is a program for some subcommand, beside [`PROGRAM_NAMES`].
+const OTHER_PROGRAMS: &[&str] = &[
+    "browser",
+    "cccmd",
+    "driver",
+    "editor",
+    "headercmd",
+    "hookspath",
+    "httpd",
+    "recentobjectshook",
+    "sendmailcmd",
+    "smtpserver",
+    "templatedir",
+    "tocmd",
+    "tunnel",
+];
+
+/// Sections in which `path` leads to a program, or to more settings.
+const SECTIONS_WITH_PATHS: &[&str] =
+    &["browser", "difftool", "include", "includeif", "lfs", "man", "mergetool"];
+
+/// Returns what a setting makes git run with any subcommand, to follow the setting's name.
+pub fn runs_program(setting: &GitSetting) -> Option<&'static str> {
+    if let Some(what) = runs_when_reading(setting) {
+        return Some(what).filter(|_| setting.key != "diff.submodule");
+    }
+    let value = setting.value.as_deref().map(str::trim).filter(|it| !it.is_empty())?;
+    let (section, _) = setting.key.split_once('.')?;
+    let (_, name) = setting.key.rsplit_once('.')?;
+    match (section, name) {
+        // Another subcommand of git is no program; options before it can be settings.
+        ("alias", _) => value.starts_with(['!', '-']).then_some("names a program"),
+        ("submodule", "update") => value.starts_with('!').then_some("names a program"),
+        ("include" | "includeif", "path") => Some("leads to other settings"),
+        (section, "path") if SECTIONS_WITH_PATHS.contains(&section) => Some("names a program"),
+        ("protocol", "allow") => {
+            value.eq_ignore_ascii_case("always").then_some("lets addresses name programs")
+        }
+        (_, name) if PROGRAM_NAMES.contains(&name) || OTHER_PROGRAMS.contains(&name) => {
+            (!is_switch(value)).then_some("names a program")
+        }
+        _ => None,
+    }
+}
+
 fn is_switch(value: &str) -> bool {
     let value = value.to_ascii_lowercase();
     matches!(value.as_str(), "true" | "yes" | "on" | "1" | "false" | "no" | "off" | "0")
@@ -91,6 +136,43 @@ mod tests {
         check("[remote \"x\"]url = ext::sh -c x", Some("names a program for an address"));
         check("[url \"ext::sh\"]insteadOf = x", Some("names a program for an address"));
         check("[diff]submodule = diff", Some("makes git run in other repositories"));
+    }
+
+    #[test]
+    fn settings_of_other_subcommands_name_programs_too() {
+        let check = |text: &str, expect: Option<&str>| {
+            let settings = parse_config(text.as_bytes()).unwrap();
+            assert_eq!(settings.iter().find_map(runs_program), expect, "{text}");
+        };
+        for text in [
+            "[core]fsmonitor = .git/x",
+            "[core]editor = a",
+            "[sequence]editor = a",
+            "[core]hooksPath = a",
+            "[alias]st = !a",
+            "[alias]st = -c core.pager=a status",
+            "[merge \"x\"]driver = a",
+            "[mergetool \"x\"]cmd = a",
+            "[difftool \"x\"]path = a",
+            "[submodule \"x\"]update = !a",
+            "[init]templateDir = a",
+            "[trailer \"x\"]command = a",
+        ] {
+            check(text, Some("names a program"));
+        }
+        check("[include]path = a", Some("leads to other settings"));
+        check("[includeIf \"gitdir:x\"]path = a", Some("leads to other settings"));
+        for text in [
+            "[core]\nbare = false\nfilemode = true\nfsmonitor = true\nlogallrefupdates = true",
+            "[remote \"origin\"]\nurl = /a/b\nfetch = +refs/heads/*:refs/remotes/origin/*",
+            "[branch \"main\"]\nremote = origin\nmerge = refs/heads/main\nrebase = true",
+            "[submodule \"x\"]\nurl = a\nactive = true\nupdate = rebase\npath = x",
+            "[alias]st = status",
+            "[diff]submodule = diff",
+            "[core]editor =",
+        ] {
+            check(text, None);
+        }
     }
 
     #[test]

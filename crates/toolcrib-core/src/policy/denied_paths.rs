@@ -8,11 +8,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use globset::{GlobSet, GlobSetBuilder};
 use jiff::Timestamp;
+use serde_json::json;
 
 use super::denied_place::{DeniedPlace, GlobReach};
 use super::path_index::GLOBS_PER_SET;
 use super::pattern::PathGlob;
 use super::rule::{Layer, Rule, RuleEffect};
+use crate::canonical::Digest;
 use crate::tool_name::ToolName;
 
 /// What a call does to a file.
@@ -53,6 +55,12 @@ impl DeniedPaths {
         places
     }
 
+    /// Returns what tells these denied paths from others, also in another process.
+    pub fn digest(&self) -> String {
+        let parts = json!({"root": self.root.display().to_string(), "globs": self.globs.digest});
+        Digest::of("denied paths", &parts).to_string()
+    }
+
     /// Whether two calls have the same denied paths, so that what is known about one holds for the other.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.globs, &other.globs) && self.root == other.root
@@ -72,6 +80,8 @@ struct DeniedGlobs {
     single: Vec<(PathGlob, Owner)>,
     /// How far the globs reach that deny reading.
     reaches: Vec<GlobReach>,
+    /// What tells these globs from others.
+    digest: String,
 }
 
 /// The rule that a glob is of.
@@ -96,7 +106,12 @@ impl DeniedGlobs {
         let read = globs.iter().filter(|(_, owner)| owner.access == PathAccess::Read);
         let read = read.flat_map(|(glob, _)| glob.globs());
         let reaches = read.map(|glob| GlobReach::of(glob.glob())).collect();
-        let mut all = Self { sets: Vec::new(), single: Vec::new(), reaches };
+        let told = globs.iter().flat_map(|(glob, owner)| {
+            let access = owner.access == PathAccess::Read;
+            glob.globs().map(move |it| json!([it.glob(), access, owner.is_shipped]))
+        });
+        let digest = Digest::of("denied globs", &told.collect()).to_string();
+        let mut all = Self { sets: Vec::new(), single: Vec::new(), reaches, digest };
         for some in globs.chunks(GLOBS_PER_SET) {
             let (mut set, mut owners) = (GlobSetBuilder::new(), Vec::new());
             for (glob, owner) in some {

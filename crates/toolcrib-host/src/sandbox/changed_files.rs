@@ -17,7 +17,7 @@ use toolcrib_core::command::ChangedFiles;
 
 use super::cover;
 use super::state_folder::SandboxFolder;
-use super::told::ToldChanges;
+use super::told::{LaterFiles, ToldChanges};
 use super::walk::{WalkedEntry, walk};
 use crate::files::root::Root;
 use crate::files::spelling::spelt;
@@ -62,12 +62,13 @@ impl Baseline {
     }
 
     /// Returns the files that changed in `roots` since, and a note about those among them that other programs run.
-    /// Covers and masked files are left out: no command made or changed them.
+    /// Covers and masked files are left out: no command made or changed them. `later` has what the sweep found.
     pub(crate) fn changes(
         &self,
         roots: &[Root],
         covers: &Path,
         masked: HashSet<PathBuf>,
+        later: LaterFiles,
         last: &Mutex<ChangeTimes>,
     ) -> (ChangedFiles, Option<String>) {
         let mut covers = covered(roots, covers);
@@ -97,6 +98,12 @@ impl Baseline {
             scan.changed.extend::<Vec<PathBuf>>(replaced);
         }
         *last.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::take(&mut scan.found_now);
+        // The scan ends after a while; the sweep does not.
+        for (root, path) in later.changed_since(roots, self.at) {
+            if !scan.left_out.has(&root.path().join(&path)) {
+                scan.told.add(&path);
+            }
+        }
         let note = scan.told.note();
         (scan.into_changed_files(), note)
     }
@@ -274,6 +281,7 @@ impl ChangeScan {
             changed,
             removed,
             folders_with_removals,
+            held: Vec::new(),
             without_snapshot: 0,
             more,
             is_partial: self.is_partial,

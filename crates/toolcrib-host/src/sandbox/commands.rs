@@ -11,8 +11,9 @@ use toolcrib_core::policy::DeniedPaths;
 use toolcrib_core::{Cancel, Commands, ErrorKind, ToolError};
 
 use super::job::{Job, TaskOwner};
-use super::runner::{KILL_GRACE, Lifetime, Sandbox, lock};
+use super::runner::{Lifetime, Sandbox, lock};
 use super::shell;
+use super::supervisor::KILL_GRACE;
 use super::view::home_of;
 
 /// The commands of a workspace, as one session and tool use them.

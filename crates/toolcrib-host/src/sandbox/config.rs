@@ -30,6 +30,13 @@ pub struct SandboxRules {
     pub lives_on: bool,
 }
 
+impl SandboxRules {
+    /// Whether commands may not change what has this name.
+    pub(crate) fn protects(&self, name: &str) -> bool {
+        !self.unprotected.iter().any(|it| it == name)
+    }
+}
+
 /// How much of the sandbox is in force for a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {

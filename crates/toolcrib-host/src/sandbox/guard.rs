@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ use toolcrib_inside::{Shield, ShieldKind};
 use super::config::SandboxRules;
 use super::cover::{Cover, WorkspaceCovers, can_cover};
 use super::mask::{DeniedEntry, MOST_MASKS, too_many};
-use super::repositories::FoundRepositories;
+use super::sweep::{RootFolders, pointed_to};
 use crate::files::root::{Root, open_below};
 
 /// Parts of a git folder that name programs to run or lead git elsewhere for its settings, and the cover of each
@@ -37,9 +37,6 @@ const GIT_FOLDERS_IN_GIT: [&str; 2] = ["modules", "worktrees"];
 /// The most repositories within the workspace that are protected.
 const MOST_REPOSITORIES: usize = 512;
 
-/// How many entries of a root are checked for repositories.
-const MOST_ROOT_ENTRIES: usize = 3000;
-
 /// Protects one root until it is released.
 pub(crate) struct Guard {
     root: PathBuf,
@@ -48,19 +45,17 @@ pub(crate) struct Guard {
     /// folder. They are released before our own covers are removed.
     locks: Vec<OwnedFd>,
     covers: WorkspaceCovers,
-    /// The folders at the root that were repositories when the command began.
-    repositories: Vec<String>,
     /// How many repositories are not protected because there are too many.
     left_out: usize,
 }
 
 impl Guard {
-    /// Works out what to shield below `root`, and covers what is missing. `repositories` are the folders within the
-    /// root that have a git folder. `folder` has the files that list the covers.
+    /// Works out what to shield below `root`, and covers what is missing. `folders` are its folders. `covers` has
+    /// the files that list the covers.
     pub(crate) fn set(
         root: &Root,
         rules: &SandboxRules,
-        repositories: &FoundRepositories,
+        folders: &RootFolders,
         folder: &Path,
     ) -> Result<Self, ToolError> {
         let failed = |err: io::Error| {
@@ -74,25 +69,33 @@ impl Guard {
             shields: Vec::new(),
             locks: Vec::new(),
             covers,
-            repositories: repositories_at(root.path()),
             left_out: 0,
         };
-        let is_protected = |name: &str| !rules.unprotected.iter().any(|it| it == name);
-        if is_protected(".git") {
+        if rules.protects(".git") {
             guard.shield_git(root)?;
-            for repository in repositories.open.iter().take(MOST_REPOSITORIES) {
+            let sendable = |path: &&PathBuf| path.to_str().is_some();
+            for repository in
+                folders.git.repositories.iter().filter(sendable).take(MOST_REPOSITORIES)
+            {
                 guard.shield_within(root, repository)?;
             }
-            guard.left_out = repositories.open.len().saturating_sub(MOST_REPOSITORIES);
+            guard.left_out = folders.git.repositories.len().saturating_sub(MOST_REPOSITORIES);
+            for folder in folders.git.bare.iter().filter(sendable).take(MOST_REPOSITORIES) {
+                guard.shield_bare(root, folder)?;
+            }
             // Nobody can tell what a closed folder holds, so no command may change it.
-            for folder in repositories.closed.iter().take(MOST_REPOSITORIES) {
+            for folder in folders.closed.iter().filter(sendable).take(MOST_REPOSITORIES) {
                 guard.hold_ancestors(root, folder)?;
                 guard.push(root, folder, ShieldKind::ReadOnly)?;
+            }
+            let places = folders.git.readings.iter().flat_map(|(_, reading)| &reading.places);
+            for place in places.filter(sendable).take(MOST_REPOSITORIES) {
+                guard.shield_place(root, place)?;
             }
         }
         let own = RunsLater::names_at(LaterLevel::Refused).filter(|name| *name != ".git");
         let own: Vec<String> = own.map(str::to_owned).collect();
-        for name in own.iter().chain(&rules.protected).filter(|name| is_protected(name)) {
+        for name in own.iter().chain(&rules.protected).filter(|name| rules.protects(name)) {
             guard.shield_or_cover(root, Path::new(name), Cover::Folder)?;
         }
         Ok(guard)
@@ -218,6 +221,52 @@ impl Guard {
         Ok(())
     }
 
+    /// Shields the parts of a git folder with another name that are there. What is missing is not covered: people
+    /// see such a folder as one of their own.
+    fn shield_bare(&mut self, root: &Root, git: &Path) -> Result<(), ToolError> {
+        if is_behind_link(root, git) {
+            return Ok(());
+        }
+        self.hold_ancestors(root, git)?;
+        for (name, _) in PROTECTED_IN_GIT {
+            let part = git.join(name);
+            if let Ok(Some(_)) = kind_at(root, &part) {
+                self.push(root, &part, ShieldKind::ReadOnly)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Shields a file or folder that the settings of git lead to.
+    fn shield_place(&mut self, root: &Root, place: &Path) -> Result<(), ToolError> {
+        let is_shielded = |path: &Path| {
+            let mut shields = self.shields.iter();
+            shields.any(|it| it.kind == ShieldKind::ReadOnly && it.path == path)
+        };
+        if place.ancestors().any(is_shielded) || is_behind_link(root, place) {
+            return Ok(());
+        }
+        match kind_at(root, place) {
+            Ok(Some(_)) => {
+                if let Some(above) = place.parent() {
+                    self.hold_ancestors(root, above)?;
+                }
+                self.push(root, place, ShieldKind::ReadOnly)
+            }
+            Ok(None) if place.components().count() == 1 && can_cover(place) => {
+                self.shield_or_cover(root, place, Cover::Folder)
+            }
+            // What a command makes there is swept.
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the absolute paths that the command cannot change.
+    pub(crate) fn read_only(&self) -> impl Iterator<Item = PathBuf> {
+        let shields = self.shields.iter().filter(|it| it.kind != ShieldKind::InPlace);
+        shields.map(|shield| self.root.join(&shield.path))
+    }
+
     /// Shields a git folder: the folder is held in place, and the parts that name programs are read-only. An
     /// unusual git folder is made read-only as a whole.
     fn shield_folder(&mut self, root: &Root, git: &Path) -> Result<(), ToolError> {
@@ -263,28 +312,8 @@ impl Guard {
                 self.left_out
             ));
         }
-        let made = repositories_at(&self.root);
-        let made: Vec<&String> = made.iter().filter(|it| !self.repositories.contains(it)).collect();
-        if !made.is_empty() {
-            let names: Vec<&str> = made.into_iter().map(String::as_str).collect();
-            notes.push(format!(
-                "the command created git repositories: `{}`; git runs the programs that their settings name",
-                names.join("`, `")
-            ));
-        }
         notes
     }
-}
-
-/// Returns the names of the folders at a root that are repositories.
-fn repositories_at(root: &Path) -> Vec<String> {
-    let Ok(entries) = fs::read_dir(root) else { return Vec::new() };
-    let is_repository = |entry: &fs::DirEntry| {
-        entry.file_type().is_ok_and(|kind| kind.is_dir())
-            && fs::symlink_metadata(entry.path().join(".git")).is_ok()
-    };
-    let found = entries.flatten().take(MOST_ROOT_ENTRIES).filter(is_repository);
-    found.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
 /// Returns device and inode of the file or folder at a path, if no link is on the way to it.
@@ -345,13 +374,4 @@ fn kind_at(root: &Root, path: &Path) -> Result<Option<FileType>, ToolError> {
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
         Err(errno) => Err(unprotected(path, errno)),
     }
-}
-
-/// Returns the git folder that a `.git` file points to, if it is below the root.
-fn pointed_to(root: &Root, file: &Path) -> Option<PathBuf> {
-    let mut text = String::new();
-    fs::File::open(root.path().join(file)).ok()?.take(4096).read_to_string(&mut text).ok()?;
-    let target = root.path().join(text.strip_prefix("gitdir:")?.trim());
-    let below = fs::canonicalize(target).ok()?.strip_prefix(root.path()).ok()?.to_owned();
-    (!below.as_os_str().is_empty()).then_some(below)
 }

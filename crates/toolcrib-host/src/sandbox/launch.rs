@@ -20,10 +20,10 @@ use super::mask;
 use super::mechanism;
 use super::pipes::Pipes;
 use super::program_search::ProgramSearch;
-use super::repositories::Repositories;
 use super::shell;
 use super::spawner::Spawner;
 use super::state_folder::SandboxFolder;
+use super::sweep::{Freshness, Sweeper};
 use super::view::{SandboxView, home_of};
 use crate::files::root::{Root, real_path};
 use crate::files::workspace::Workspace;
@@ -37,7 +37,7 @@ pub(super) struct LaunchContext {
     pub(super) folder: SandboxFolder,
     /// The launcher, once the first command was wanted.
     pub(super) launcher: Mutex<Option<Arc<ReadyLauncher>>>,
-    pub(super) repositories: Repositories,
+    pub(super) sweeper: Sweeper,
     pub(super) covers: CoverCache,
     /// Where commands find programs, once somebody asked.
     pub(super) programs: OnceLock<ProgramSearch>,
@@ -111,7 +111,8 @@ impl LaunchContext {
             None => shell::arguments(request, &self.operator)?,
         };
         let directory = self.directory(request.directory.as_deref())?;
-        let guards = self.guards(denied)?;
+        let freshness = if request.is_read_only { Freshness::Any } else { Freshness::Recent };
+        let guards = self.guards(denied, freshness)?;
         let shields: Vec<_> = guards.iter().map(Guard::shields).collect();
         let failed = |err: std::io::Error| {
             ToolError::new(ErrorKind::Io, format!("the command cannot be started: {err}"))
@@ -139,21 +140,22 @@ impl LaunchContext {
     }
 
     /// Protects every root, and masks what is denied there.
-    pub(super) fn guards(&self, denied: Option<&DeniedPaths>) -> Result<Vec<Guard>, ToolError> {
+    pub(super) fn guards(
+        &self,
+        denied: Option<&DeniedPaths>,
+        freshness: Freshness,
+    ) -> Result<Vec<Guard>, ToolError> {
         let covers = self.folder.covers();
         let guard = |root: &Root| {
             root.verify()?;
             if self.rules.lives_on {
                 self.covers.hold(root, &covers);
             }
-            let repositories = self.repositories.within(root.path()).map_err(|err| {
-                let message =
-                    format!("the list of the workspace's repositories cannot be written: {err}");
-                ToolError::new(ErrorKind::Io, message).hint("check the state folder")
-            })?;
-            let mut guard = Guard::set(root, &self.rules, &repositories, &covers)?;
+            let roaming = denied.filter(|denied| mask::roams(root, denied));
+            let folders = self.sweeper.folders.before(root, roaming, freshness);
+            let mut guard = Guard::set(root, &self.rules, &folders, &covers)?;
             if let Some(denied) = denied {
-                let found = mask::denied_below(root, &self.workspace.roots, denied)?;
+                let found = mask::denied_below(root, &self.workspace.roots, denied, &folders)?;
                 guard.mask(root, found)?;
             }
             Ok(guard)

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use toolcrib_core::policy::{DeniedPaths, DeniedPlace, PathAccess};
 use toolcrib_core::{ErrorKind, ToolError};
 
+use super::sweep::{RootFolders, is_too_deep};
 use crate::files::root::Root;
 
 /// The most masks and held folders of one command. Each is a mount.
@@ -20,10 +21,6 @@ pub(super) const MOST_MASKS: usize = 4096;
 
 /// How many entries of the workspace are checked before one command.
 const MOST_CHECKED_ENTRIES: usize = 500_000;
-
-/// Folders deeper than this, or with longer paths, are masked as a whole: the kernel takes no longer paths.
-const MOST_LEVELS: usize = 128;
-const LONGEST_PATH_BYTES: usize = 3500;
 
 /// A file or folder to mask.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +37,7 @@ pub(crate) fn denied_below(
     root: &Root,
     roots: &[Root],
     denied: &DeniedPaths,
+    folders: &RootFolders,
 ) -> Result<Vec<DeniedEntry>, ToolError> {
     let reaches = reaches(root.path(), &denied.places());
     if reaches.is_empty() {
@@ -59,10 +57,23 @@ pub(crate) fn denied_below(
         found: Vec::new(),
         checked: 0,
     };
+    if is_everywhere(&reaches) {
+        search.take(root, folders)?;
+        return Ok(search.into_found());
+    }
     for (place, levels) in &reaches {
         search.look_at(root.handle(), place, *levels)?;
     }
     Ok(search.into_found())
+}
+
+/// Whether policy denies names that can be anywhere below `root`, so that a map of all its folders is needed.
+pub(crate) fn roams(root: &Root, denied: &DeniedPaths) -> bool {
+    is_everywhere(&reaches(root.path(), &denied.places()))
+}
+
+fn is_everywhere(reaches: &[(PathBuf, Option<usize>)]) -> bool {
+    matches!(reaches, [(place, None)] if place.as_os_str().is_empty())
 }
 
 /// Returns the paths below a root where denied paths can be, and how many levels below each.
@@ -111,7 +122,6 @@ struct WaitingFolder {
     name: CString,
     /// How many levels below it are searched.
     levels: Option<usize>,
-    depth: usize,
 }
 
 /// Why a folder was not searched.
@@ -122,6 +132,24 @@ enum UnsearchedFolder {
 }
 
 impl MaskSearch<'_> {
+    /// Takes what the map of all folders has.
+    fn take(&mut self, root: &Root, folders: &RootFolders) -> Result<(), ToolError> {
+        let all = folders.denied.iter().chain(&folders.closed).chain(&folders.too_deep);
+        for path in all {
+            let whole = root.path().join(path);
+            if self.others.iter().any(|other| whole.starts_with(other)) {
+                continue;
+            }
+            match statat(root.handle(), path, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(meta) => self.add(&whole, &meta)?,
+                // It is gone, or something above it is closed, and masked itself.
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => {}
+                Err(errno) => return Err(incomplete(&whole, errno)),
+            }
+        }
+        Ok(())
+    }
+
     /// Searches at and below a place.
     fn look_at(
         &mut self,
@@ -163,8 +191,7 @@ impl MaskSearch<'_> {
     /// Searches everything below a folder, as many levels as there are to be.
     fn search(&mut self, from: SearchedFolder, levels: Option<usize>) -> Result<(), ToolError> {
         let from = Rc::new(from);
-        let depth = from.path.components().count() - self.root.components().count();
-        let mut waiting = vec![WaitingFolder { above: from, name: c".".to_owned(), levels, depth }];
+        let mut waiting = vec![WaitingFolder { above: from, name: c".".to_owned(), levels }];
         while let Some(next) = waiting.pop() {
             match self.search_folder(&next, &mut waiting) {
                 Ok(()) => {}
@@ -193,7 +220,7 @@ impl MaskSearch<'_> {
             Errno::ACCESS => UnsearchedFolder::Closed,
             errno => UnsearchedFolder::Failed(incomplete(&path, errno)),
         };
-        if next.depth > MOST_LEVELS || path.as_os_str().len() > LONGEST_PATH_BYTES {
+        if is_too_deep(self.root, path.strip_prefix(self.root).unwrap_or(&path)) {
             return Err(UnsearchedFolder::Closed);
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -240,7 +267,6 @@ impl MaskSearch<'_> {
                     above: Rc::clone(&here),
                     name: name.to_owned(),
                     levels: next.levels.map(|levels| levels - 1),
-                    depth: next.depth + 1,
                 });
             }
             entry_path.pop();

@@ -19,18 +19,17 @@ use super::growth::Growth;
 use super::guard::Guard;
 use super::job::{Job, JobProgress, TaskEnd, TaskOwner};
 use super::launch::{LaunchContext, Launched, ReadyLauncher};
+use super::mask;
 use super::output::Collector;
 use super::output_store::OutputStore;
 use super::output_tee::OutputTee;
 use super::probe::{self, SandboxFinding};
-use super::repositories::Repositories;
 use super::state_folder::SandboxFolder;
-use super::supervisor::Supervisor;
+use super::supervisor::{KILL_GRACE, Supervisor};
+use super::sweep::{Freshness, HeldStore, Sweeper, WorkspaceFolders};
+use super::told::LaterFiles;
 use crate::files::root::Root;
 use crate::files::workspace::Workspace;
-
-/// How long a killed command may take to end.
-pub(super) const KILL_GRACE: Duration = Duration::from_secs(5);
 
 /// Runs commands for one workspace.
 pub struct Sandbox {
@@ -83,7 +82,11 @@ impl Sandbox {
                 workspace,
                 egress,
                 launcher: Mutex::default(),
-                repositories: Repositories::new(folder.repositories()),
+                sweeper: Sweeper {
+                    folders: Arc::new(WorkspaceFolders::new(folder.folder_maps())),
+                    under_way: folder.under_way(),
+                    held: HeldStore::new(state),
+                },
                 covers: CoverCache::default(),
                 programs: OnceLock::new(),
                 folder,
@@ -160,7 +163,7 @@ impl Sandbox {
     /// bubblewrap alone with them. What the options mount stays protected as long as the second value lives.
     pub fn bubblewrap_alone(&self) -> Result<(Vec<String>, Protection), ToolError> {
         let launcher = self.context.launcher()?;
-        let guards = self.context.guards(None)?;
+        let guards = self.context.guards(None, Freshness::Recent)?;
         let shields: Vec<_> = guards.iter().map(Guard::shields).collect();
         Ok((launcher.view.plain_options(&shields), Protection(guards)))
     }
@@ -230,9 +233,22 @@ impl Sandbox {
         let launcher = self.context.launcher()?;
         let covers = self.context.folder.covers();
         let roots = &self.context.workspace.roots;
-        let baseline = (!request.is_read_only).then(|| Baseline::now(roots, &covers));
+        let sweeper = self.context.sweeper.clone();
+        let mut pending = None;
+        let mut baseline = None;
+        if !request.is_read_only {
+            if self.context.rules.protects(".git") {
+                let roaming =
+                    denied.filter(|denied| roots.iter().any(|root| mask::roams(root, denied)));
+                pending = Some(sweeper.begin(roots, &request.call.0, roaming)?);
+            }
+            baseline = Some(Baseline::now(roots, &covers));
+        }
         let Launched { pipes, guards, launcher } = self.launch(&launcher, request, denied)?;
         let masked = guards.iter().flat_map(Guard::masked).collect();
+        if let Some(pending) = &mut pending {
+            pending.shielded.extend(guards.iter().flat_map(Guard::read_only));
+        }
         self.store.make_room();
         let limits = self.context.rules.limits;
         let job = Arc::new(self.new_job(request, time));
@@ -247,12 +263,22 @@ impl Sandbox {
             let supervisor = Supervisor::new(&supervised, limits, growth, egress, pipes, tee);
             // A bug of ours must not leave anyone waiting. The command ends when its control connection closes.
             let finished = catch_unwind(AssertUnwindSafe(|| {
-                let mut finished = supervisor.run(guards)?;
+                let ended = supervisor.run(guards);
+                let mut later = LaterFiles::default();
+                let roots = &workspace.roots;
+                let swept = pending.map(|pending| {
+                    sweeper.sweep(roots, pending, &mut |root, path| later.see(root, path))
+                });
+                let mut finished = ended?;
                 if let Some(baseline) = baseline {
                     let (touched, note) =
-                        baseline.changes(&workspace.roots, &covers, masked, &last_changes);
+                        baseline.changes(roots, &covers, masked, later, &last_changes);
                     finished.touched = touched;
                     finished.notes.extend(note);
+                }
+                if let Some(swept) = swept {
+                    finished.notes.extend(swept.notes());
+                    finished.touched.held = swept.described();
                 }
                 Ok(finished)
             }));

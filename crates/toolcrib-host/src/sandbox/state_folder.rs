@@ -17,9 +17,14 @@ impl SandboxFolder {
         self.0.join("covers")
     }
 
-    /// The folder of the files that list the repositories of each workspace.
-    pub(crate) fn repositories(&self) -> PathBuf {
-        self.0.join("repositories")
+    /// The folder of the maps of each root's folders.
+    pub(crate) fn folder_maps(&self) -> PathBuf {
+        self.0.join("folders")
+    }
+
+    /// The folder of the commands that are under way.
+    pub(crate) fn under_way(&self) -> PathBuf {
+        self.0.join("under-way")
     }
 
     /// The `/etc` that commands see.

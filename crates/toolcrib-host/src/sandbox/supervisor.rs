@@ -25,6 +25,9 @@ use super::output_tee::OutputTee;
 use super::pipes::{OutputPipes, Pipes};
 use super::sample::Sample;
 
+/// How long a killed command may take to end.
+pub(super) const KILL_GRACE: Duration = Duration::from_secs(5);
+
 /// How long the supervisor waits for the last output of a command that is gone.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 

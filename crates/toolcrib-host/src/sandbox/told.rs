@@ -4,10 +4,13 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use rustix::fs::{AtFlags, StatxFlags, statx};
 use toolcrib_core::runs_later::{LaterLevel, RunsLater};
 
-use super::walk::BULKY_FOLDERS;
+use super::walk::{BULKY_FOLDERS, since_1970};
+use crate::files::root::Root;
 use crate::files::spelling::spelt;
 
 /// How many places a note names.
@@ -22,15 +25,45 @@ pub(crate) struct ToldChanges {
     /// Each place, and how many files there changed. The place is the file itself, or the folder of installed or built
     /// files that it is in: a package manager writes thousands of such files.
     places: BTreeMap<(usize, PathBuf), u64>,
+    /// The files that were added.
+    seen: HashSet<PathBuf>,
     more: u64,
+}
+
+/// Files that other programs run, in folders that changed.
+#[derive(Default)]
+pub(crate) struct LaterFiles(Vec<(PathBuf, PathBuf)>);
+
+impl LaterFiles {
+    /// Takes a file if other programs run it.
+    pub(crate) fn see(&mut self, root: &Root, path: &Path) {
+        if self.0.len() < MOST_TOLD_FILES && is_told(path) {
+            self.0.push((root.path().to_owned(), path.to_owned()));
+        }
+    }
+
+    /// Returns the files that changed since a moment, each with its root.
+    pub(crate) fn changed_since(self, roots: &[Root], at: Duration) -> Vec<(&Root, PathBuf)> {
+        let of_root = |(root, path): (PathBuf, PathBuf)| {
+            let root = roots.iter().find(|it| it.path() == root)?;
+            let flags = AtFlags::SYMLINK_NOFOLLOW;
+            let meta = statx(root.handle(), &path, flags, StatxFlags::CTIME).ok()?;
+            (since_1970(meta.stx_ctime) >= at).then_some((root, path))
+        };
+        self.0.into_iter().filter_map(of_root).collect()
+    }
+}
+
+fn is_told(path: &Path) -> bool {
+    let names = path.iter().map(|name| Cow::Borrowed(name.as_bytes()));
+    // Whatever changes git's and our own folders is not told of here.
+    RunsLater::of_names(names).is_some_and(|row| row.level != LaterLevel::Refused)
 }
 
 impl ToldChanges {
     /// Adds a path below a root that changed, if other programs run it.
     pub(crate) fn add(&mut self, path: &Path) {
-        let names = path.iter().map(|name| Cow::Borrowed(name.as_bytes()));
-        // Whatever changes git's and our own folders is not told of here.
-        if RunsLater::of_names(names).is_none_or(|row| row.level == LaterLevel::Refused) {
+        if !is_told(path) || !self.seen.insert(path.to_owned()) {
             return;
         }
         let is_bulky = |name| BULKY_FOLDERS.iter().any(|bulky| name == *bulky);

@@ -57,7 +57,8 @@ impl WalkedEntry<'_> {
     }
 }
 
-fn since_1970(time: StatxTimestamp) -> Duration {
+/// Returns a file time as the time since 1970.
+pub(crate) fn since_1970(time: StatxTimestamp) -> Duration {
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), time.tv_nsec)
 }
 

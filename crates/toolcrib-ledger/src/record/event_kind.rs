@@ -107,6 +107,10 @@ spelled_enum! {
     Revoked "revoked",
     /// A person added rules.
     Added "added",
+    /// A person put back what was held.
+    Released "released",
+    /// A person deleted what was held.
+    Discarded "discarded",
 }
 
 spelled_enum! {
@@ -124,6 +128,8 @@ spelled_enum! {
     Grant "grant",
     /// The rules of policy.
     Rules "rules",
+    /// Something that a command left behind and that is held.
+    Held "held",
 }
 
 #[cfg(test)]

@@ -225,6 +225,7 @@ impl RecordWriter {
             changed: clean(&changed.changed),
             removed: clean(&changed.removed),
             folders_with_removals: clean(&changed.folders_with_removals),
+            held: clean(&changed.held),
             ..*changed
         }
     }

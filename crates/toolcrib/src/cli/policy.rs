@@ -103,6 +103,49 @@ pub(crate) enum GrantsCommand {
     },
 }
 
+/// Arguments of `held`.
+#[derive(Args)]
+#[command(after_help = "\
+After a command, Toolcrib holds what git would run later outside the sandbox: new hooks, settings that name
+programs, and `exec` lines of a rebase.
+
+Examples:
+  toolcrib held list
+  toolcrib held show 01M7FEQ426FFZH392JP3N0SSSH-1
+  toolcrib held release 01M7FEQ426FFZH392JP3N0SSSH-1")]
+pub(crate) struct HeldArgs {
+    #[command(subcommand)]
+    pub(crate) command: HeldCommand,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum HeldCommand {
+    /// List what commands left behind and Toolcrib holds
+    List {
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show one in full
+    Show {
+        /// The id, or its beginning or end
+        id: String,
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Put one back where it was; git runs it from then on
+    Release {
+        /// The id, or its beginning or end
+        id: String,
+    },
+    /// Delete one for good
+    Discard {
+        /// The id, or its beginning or end
+        id: String,
+    },
+}
+
 /// Arguments of `policy`.
 #[derive(Args)]
 pub(crate) struct PolicyArgs {

@@ -159,6 +159,9 @@ fn describe_entry(text: &mut String, entry: &RecordEntry<'_>, after_ms: f64) {
                 add("used", &describe_usage(&used));
                 add("limit", used.struck.map_or("", Limit::as_str));
             }
+            for held in entry.end.changed_files.iter().flat_map(|changed| &changed.held) {
+                add("held", held);
+            }
             for host in entry.end.network.iter().flat_map(|network| &network.hosts) {
                 add("network", &format!("{}: {}", host.host, host.describe()));
             }

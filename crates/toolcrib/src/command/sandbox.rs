@@ -33,7 +33,7 @@ pub(super) fn run(
         keep: 1 << 20,
         rest_hint: "",
         // The run is not recorded, so nothing is kept for undo.
-        is_read_only: true,
+        is_read_only: false,
     };
     match follow(&crib, request)? {
         Ok(finished) => {

@@ -9,6 +9,7 @@ mod ends;
 mod escapes;
 mod ground;
 mod inside;
+mod left_behind;
 mod limits;
 mod masks;
 mod missing;

@@ -287,7 +287,10 @@ fn what_is_told_does_not_tell_what_is_outside() {
         };
         let (there, missing) = (notes("one", "there"), notes("two", "missing"));
         assert_eq!(there, missing);
-        assert!(there.contains("created git repositories: `NAME`"), "{there}");
+        // The control: where the target is in the workspace, it is read.
+        outside(scratch, "git init -q --bare store && git --git-dir store config alias.x '!y'");
+        let got = inside(scratch, "mkdir three; ln -s ../store three/.git; cp -r store four");
+        assert!(got.stderr.contains("`four/config` (alias.x = !y)"), "{}", got.stderr);
     });
 }
 

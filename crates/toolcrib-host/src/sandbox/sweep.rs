@@ -1,0 +1,240 @@
+//! The sweep: nothing that a command leaves behind runs by itself. After a command, every git folder that the command
+//! could have made or changed is read, at any depth. What makes git run a program and was not there before is
+//! held until a person releases it.
+
+mod folder_map;
+mod git_reading;
+mod held_store;
+mod root_folders;
+mod under_way;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, statat};
+use toolcrib_core::git::remove_settings;
+use toolcrib_core::policy::DeniedPaths;
+use toolcrib_core::{ErrorKind, ToolError};
+
+pub(crate) use git_reading::pointed_to;
+use git_reading::{GitProgram, GitProgramKind};
+pub use held_store::{HeldItem, HeldKind, HeldStore};
+pub(crate) use root_folders::{Freshness, RootFolders, WorkspaceFolders, is_too_deep};
+use under_way::{Begun, UnderWay, take_abandoned};
+
+use crate::files::root::Root;
+use crate::files::spelling::spelt;
+
+/// The most settings, hooks and lines that a note names.
+const MOST_NAMED: usize = 8;
+
+/// Makes the sweeps of one workspace.
+#[derive(Clone)]
+pub(crate) struct Sweeper {
+    pub(crate) folders: Arc<WorkspaceFolders>,
+    /// The folder of the commands that are under way.
+    pub(crate) under_way: PathBuf,
+    pub(crate) held: HeldStore,
+}
+
+/// A sweep that is made when its command has ended.
+pub(crate) struct PendingSweep {
+    begun: Begun,
+    under_way: UnderWay,
+    denied: Option<DeniedPaths>,
+    /// The absolute paths that the command could not change.
+    pub(crate) shielded: BTreeSet<PathBuf>,
+    /// What the sweeps found that were owed when the command began.
+    owed: Swept,
+}
+
+/// The result of a sweep.
+#[derive(Default)]
+pub(crate) struct Swept {
+    pub(crate) held: Vec<HeldItem>,
+    /// What could not be held, each in a sentence.
+    pub(crate) failures: Vec<String>,
+}
+
+impl Sweeper {
+    /// Makes the sweeps that are still owed, and notes what is there before a command begins.
+    /// `denied` are the paths that policy denies anywhere, if it does.
+    pub(crate) fn begin(
+        &self,
+        roots: &[Root],
+        call: &str,
+        denied: Option<&DeniedPaths>,
+    ) -> Result<PendingSweep, ToolError> {
+        let mut owed = Swept::default();
+        let paths: Vec<PathBuf> = roots.iter().map(|root| root.path().to_owned()).collect();
+        for (begun, under_way) in take_abandoned(&self.under_way, &paths) {
+            let (shielded, before) = (BTreeSet::new(), Swept::default());
+            let pending =
+                PendingSweep { begun, under_way, denied: denied.cloned(), shielded, owed: before };
+            owed.add(self.sweep(roots, pending, &mut |_, _| {}));
+        }
+        let marks = |root: &Root| {
+            let folders = self.folders.before(root, denied, Freshness::Recent);
+            let programs = folders.git.readings.iter().flat_map(|(_, reading)| &reading.programs);
+            (root.path().to_owned(), programs.map(|program| mark(root, program)).collect())
+        };
+        let begun = Begun { call: call.to_owned(), roots: roots.iter().map(marks).collect() };
+        let under_way = UnderWay::begin(&self.under_way, &begun).map_err(|err| {
+            let message = format!("the command cannot be noted as under way: {err}");
+            ToolError::new(ErrorKind::Io, message).hint("check the state folder")
+        })?;
+        let shielded = BTreeSet::new();
+        Ok(PendingSweep { begun, under_way, denied: denied.cloned(), shielded, owed })
+    }
+
+    /// Holds what makes git run programs and was not there before. Calls `see` with each root, and each file in
+    /// a folder that changed.
+    pub(crate) fn sweep(
+        &self,
+        roots: &[Root],
+        pending: PendingSweep,
+        see: &mut dyn FnMut(&Root, &Path),
+    ) -> Swept {
+        let PendingSweep { begun, under_way, denied, shielded, owed } = pending;
+        let mut swept = owed;
+        for root in roots {
+            let before = begun.roots.iter().find(|(path, _)| path == root.path());
+            let Some((_, before)) = before else { continue };
+            let folders = self.folders.after(root, denied.as_ref(), &mut |path| see(root, path));
+            let mut fresh: BTreeMap<&Path, Vec<&GitProgram>> = BTreeMap::new();
+            for program in folders.git.readings.iter().flat_map(|(_, reading)| &reading.programs) {
+                let whole = root.path().join(&program.file);
+                let is_shielded = whole.ancestors().any(|path| shielded.contains(path));
+                let programs = fresh.entry(&program.file).or_default();
+                if !is_shielded
+                    && !before.contains(&mark(root, program))
+                    && !programs.contains(&program)
+                {
+                    programs.push(program);
+                }
+            }
+            for (file, programs) in fresh.into_iter().filter(|(_, programs)| !programs.is_empty()) {
+                self.hold(root, &begun.call, file, &programs, &mut swept);
+            }
+        }
+        under_way.end();
+        swept
+    }
+
+    /// Holds what one file has.
+    fn hold(
+        &self,
+        root: &Root,
+        call: &str,
+        file: &Path,
+        programs: &[&GitProgram],
+        swept: &mut Swept,
+    ) {
+        let held_before = swept.held.len() + swept.failures.len();
+        let item = |number: usize, what: String| {
+            HeldItem::new(format!("{call}-{}", held_before + number + 1), call, root, file, what)
+        };
+        let is_whole = |program: &&GitProgram| matches!(program.kind, GitProgramKind::Whole(_));
+        let result = if let Some(program) = programs.iter().copied().find(|it| is_whole(it)) {
+            self.held.hold_file(root, item(0, program.what())).map(|item| vec![item])
+        } else {
+            self.remove_parts(root, file, programs, &item)
+        };
+        match result {
+            Ok(items) => swept.held.extend(items),
+            Err(err) => swept.failures.push(format!(
+                "`{}` makes git run programs, and Toolcrib could not move it away: {err}",
+                spelt(file)
+            )),
+        }
+    }
+
+    /// Removes settings or lines from a file.
+    fn remove_parts(
+        &self,
+        root: &Root,
+        file: &Path,
+        programs: &[&GitProgram],
+        item: &dyn Fn(usize, String) -> HeldItem,
+    ) -> std::io::Result<Vec<HeldItem>> {
+        let content = root.read_small(file, 1 << 20)?.unwrap_or_default();
+        let mut lines: Vec<&str> = Vec::new();
+        let mut items = Vec::new();
+        for (number, program) in programs.iter().enumerate() {
+            match &program.kind {
+                GitProgramKind::PlanLine(line) => lines.push(line),
+                GitProgramKind::Setting(setting) => {
+                    let kind = HeldKind::Setting(setting.to_config());
+                    items.push(HeldItem { kind, ..item(number, program.what()) });
+                }
+                GitProgramKind::Whole(_) => {}
+            }
+        }
+        if !lines.is_empty() {
+            let text = String::from_utf8_lossy(&content);
+            let left: String = text
+                .split_inclusive('\n')
+                .filter(|it| !lines.contains(&it.trim_end_matches('\n')))
+                .collect();
+            let what = lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join("; ");
+            return Ok(vec![self.held.hold_plan(root, item(0, what), &left)?]);
+        }
+        let is_removed = |setting: &_| {
+            let is_it = |program: &&GitProgram| matches!(&program.kind, GitProgramKind::Setting(it) if it == setting);
+            programs.iter().any(is_it)
+        };
+        let left = remove_settings(&content, is_removed)
+            .map_err(|err| std::io::Error::other(err.to_string()))?;
+        self.held.hold_settings(root, file, &items, &left)?;
+        Ok(items)
+    }
+}
+
+impl Swept {
+    fn add(&mut self, other: Self) {
+        self.held.extend(other.held);
+        self.failures.extend(other.failures);
+    }
+
+    /// Returns what is held as the record has it: the path, what it is, and its id.
+    pub(crate) fn described(&self) -> Vec<String> {
+        let describe =
+            |item: &HeldItem| format!("{}: {} ({})", item.whole_path(), item.what, item.id);
+        self.held.iter().map(describe).collect()
+    }
+
+    /// Returns what the reader of the reply should know, each in a sentence.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let mut notes = self.failures.clone();
+        if !self.held.is_empty() {
+            let named = self.held.iter().take(MOST_NAMED);
+            let named: Vec<String> =
+                named.map(|item| format!("`{}` ({})", item.path, item.what)).collect();
+            let more = match self.held.len().saturating_sub(MOST_NAMED) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            notes.push(format!(
+                "Toolcrib holds what git would run later outside the sandbox: {}{more}; a person can \
+                 review it with `toolcrib held list`",
+                named.join(", ")
+            ));
+        }
+        notes
+    }
+}
+
+/// Returns what tells something that makes git run programs from everything else. A file as a whole is another one
+/// when it has changed.
+fn mark(root: &Root, program: &GitProgram) -> String {
+    let file = spelt(&program.file);
+    match &program.kind {
+        GitProgramKind::Whole(_) => {
+            let meta = statat(root.handle(), &program.file, AtFlags::SYMLINK_NOFOLLOW);
+            let stamp = meta.map(|it| (it.st_ino, it.st_ctime, it.st_ctime_nsec, it.st_size));
+            format!("{file}\0{:?}", stamp.ok())
+        }
+        _ => format!("{file}\0{}", program.what()),
+    }
+}

@@ -1,0 +1,439 @@
+//! The map of all folders of a root: which of them git knows, and which names in them policy denies. A folder whose
+//! change time is known has the same names as before, so only the folders that changed are read again, however deep
+//! they are. No program can set the change time.
+
+use std::collections::BTreeMap;
+use std::ffi::{CStr, OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, StatxFlags, statx};
+use rustix::io::Errno;
+use rustix::time::{ClockId, clock_gettime};
+use toolcrib_core::policy::{DeniedPaths, PathAccess};
+
+use crate::files::root::{Root, open_below};
+
+/// The clock of file times stands still for so long, in nanoseconds: what is younger may change and not show it.
+const CLOCK_STEP: u64 = 20_000_000;
+
+/// How many folders may be read again because the map was not saved.
+const MOST_UNSAVED_FOLDERS: usize = 64;
+
+/// The most folders that one thread checks.
+const FOLDERS_PER_THREAD: usize = 2000;
+
+/// The first bytes of a saved map. The number grows when the format changes.
+const HEADER: &[u8] = b"toolcrib folders 2\n";
+
+/// Every folder of a root, by its path relative to the root.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct FolderMap {
+    folders: BTreeMap<PathBuf, Folder>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Folder {
+    stamp: FolderStamp,
+    roles: FolderRoles,
+    /// The names in it that policy denies.
+    denied: Vec<OsString>,
+    /// Whether the folder was read long enough after its last change. Otherwise it is read again.
+    is_stable: bool,
+}
+
+/// The inode of a folder, and its change time in nanoseconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FolderStamp {
+    inode: u64,
+    changed: u64,
+}
+
+/// What a folder is. It can be several of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FolderRole {
+    /// It has a `.git`, so it is a repository.
+    Repository = 1,
+    /// It has what a git folder has. Git takes it for one, whatever its name is.
+    GitFolder = 2,
+    /// It cannot be read.
+    Closed = 4,
+}
+
+/// The roles of a folder, one bit each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct FolderRoles(u8);
+
+impl FolderRoles {
+    fn has(self, role: FolderRole) -> bool {
+        self.0 & role as u8 != 0
+    }
+
+    fn with(self, role: FolderRole) -> Self {
+        Self(self.0 | role as u8)
+    }
+}
+
+impl FolderMap {
+    /// Brings the map up to date. Calls `see` for each file in a folder that changed, with its path. Names that policy
+    /// denies are kept; the map must always be refreshed with the same `denied`. Returns whether so much changed that
+    /// it is worth saving.
+    pub(crate) fn refresh(
+        &mut self,
+        root: &Root,
+        denied: Option<&DeniedPaths>,
+        see: &mut dyn FnMut(&Path),
+    ) -> bool {
+        let before = self.folders.len();
+        let mut stale = match before {
+            0 => vec![PathBuf::new()],
+            _ => self.stale(root),
+        };
+        let mut read = 0;
+        while let Some(folder) = stale.pop() {
+            read += 1;
+            match self.read(root, &folder, denied, see) {
+                Ok(fresh) => stale.extend(fresh),
+                Err(errno) => self.close(root, &folder, errno),
+            }
+        }
+        // A few folders are read again faster than a large map is saved.
+        read > MOST_UNSAVED_FOLDERS || self.folders.len() != before
+    }
+
+    /// Returns the folders with a role, with the path of each.
+    pub(crate) fn with_role(&self, role: FolderRole) -> impl Iterator<Item = &Path> {
+        let folders = self.folders.iter().filter(move |(_, folder)| folder.roles.has(role));
+        folders.map(|(path, _)| path.as_path())
+    }
+
+    /// Returns the paths that policy denies, each behind the folder that it is in.
+    pub(crate) fn denied(&self) -> impl Iterator<Item = PathBuf> {
+        let folders = self.folders.iter();
+        folders.flat_map(|(path, folder)| folder.denied.iter().map(move |name| path.join(name)))
+    }
+
+    /// Returns every folder, the outermost first.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.folders.keys().map(PathBuf::as_path)
+    }
+
+    /// Returns how many folders there are.
+    #[cfg(test)]
+    fn len(&self) -> usize {
+        self.folders.len()
+    }
+
+    /// Returns the folders that may have changed, and forgets those that are gone.
+    fn stale(&mut self, root: &Root) -> Vec<PathBuf> {
+        let known: Vec<(&PathBuf, &Folder)> = self.folders.iter().collect();
+        let check = |part: &[(&PathBuf, &Folder)]| -> Vec<(PathBuf, bool)> {
+            let is_same = |folder: &Folder, now: Option<FolderStamp>| {
+                folder.is_stable && now == Some(folder.stamp)
+            };
+            part.iter()
+                .map(|(path, folder)| (path, folder, stamp(root, path)))
+                .filter(|(_, folder, now)| !is_same(folder, *now))
+                .map(|(path, _, now)| ((*path).clone(), now.is_some()))
+                .collect()
+        };
+        let changed: Vec<(PathBuf, bool)> = thread::scope(|scope| {
+            let mut parts = known.chunks(FOLDERS_PER_THREAD.max(known.len().div_ceil(2)));
+            let own = parts.next();
+            let others: Vec<_> = parts.map(|part| scope.spawn(move || check(part))).collect();
+            let mut changed = own.map(check).unwrap_or_default();
+            // A thread of ours that panicked takes this one with it.
+            changed.extend(others.into_iter().flat_map(|it| it.join().unwrap_or_default()));
+            changed
+        });
+        let mut stale = Vec::new();
+        for (path, is_there) in changed {
+            if is_there {
+                stale.push(path);
+            } else {
+                self.folders.remove(&path);
+            }
+        }
+        stale
+    }
+
+    /// Reads a folder. Returns the folders in it that are new.
+    fn read(
+        &mut self,
+        root: &Root,
+        folder: &Path,
+        denied: Option<&DeniedPaths>,
+        see: &mut dyn FnMut(&Path),
+    ) -> Result<Vec<PathBuf>, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
+        let named = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let resolve = ResolveFlags::NO_SYMLINKS;
+        let handle = open_below(root.handle(), named, flags, Mode::empty(), resolve)?;
+        // The stamp comes first: a change meanwhile makes it stale.
+        let stamp = stamp_of(statx(&handle, "", AtFlags::EMPTY_PATH, wanted())?);
+        let is_stable = stamp.changed.saturating_add(CLOCK_STEP) < now();
+        let mut seen = SeenNames::default();
+        let mut inside = Vec::new();
+        let mut denied_names = Vec::new();
+        for entry in Dir::read_from(&handle)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if name == c"." || name == c".." {
+                continue;
+            }
+            seen.add(name, entry.file_type());
+            let path = folder.join(OsStr::from_bytes(name.to_bytes()));
+            let whole = denied.map(|denied| (denied, root.path().join(&path)));
+            if whole.is_some_and(|(it, whole)| it.rule(&whole, PathAccess::Read).is_some()) {
+                denied_names.push(OsStr::from_bytes(name.to_bytes()).to_owned());
+            }
+            match kind(&handle, name, entry.file_type()) {
+                FileType::Directory => inside.push(path),
+                _ => see(&path),
+            }
+        }
+        let roles = seen.roles();
+        // What was a folder may be a link now. What was in it is found again where it is.
+        let gone: Vec<PathBuf> = self
+            .below(folder)
+            .filter(|path| path.parent() == Some(folder) && !inside.contains(path))
+            .cloned()
+            .collect();
+        for path in gone {
+            self.forget(&path);
+        }
+        inside.retain(|path| !self.folders.contains_key(path));
+        let fresh = Folder { stamp, roles, denied: denied_names, is_stable };
+        self.folders.insert(folder.to_owned(), fresh);
+        Ok(inside)
+    }
+
+    /// Returns the folders below a folder.
+    fn below<'m>(&'m self, folder: &'m Path) -> impl Iterator<Item = &'m PathBuf> {
+        let after = self
+            .folders
+            .range::<Path, _>((std::ops::Bound::Excluded(folder), std::ops::Bound::Unbounded));
+        after.map(|(path, _)| path).take_while(move |path| path.starts_with(folder))
+    }
+
+    /// Forgets a folder and everything below it.
+    fn forget(&mut self, folder: &Path) {
+        let below: Vec<PathBuf> = self.below(folder).cloned().collect();
+        for path in below {
+            self.folders.remove(&path);
+        }
+        self.folders.remove(folder);
+    }
+
+    /// Notes that a folder cannot be read, or forgets one that is gone.
+    fn close(&mut self, root: &Root, folder: &Path, errno: Errno) {
+        let is_gone = matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP);
+        match stamp(root, folder).filter(|_| !is_gone) {
+            Some(stamp) => {
+                let (roles, denied) = (FolderRoles::default().with(FolderRole::Closed), Vec::new());
+                let closed = Folder { stamp, roles, denied, is_stable: false };
+                self.folders.insert(folder.to_owned(), closed);
+            }
+            None => self.forget(folder),
+        }
+    }
+
+    /// Loads a map that was saved. A file that is missing or damaged is an empty map, and everything is read again.
+    pub(crate) fn load(file: &Path) -> Self {
+        fs::read(file).ok().and_then(|bytes| Self::decode(&bytes)).unwrap_or_default()
+    }
+
+    /// Saves the map.
+    pub(crate) fn save(&self, file: &Path) -> io::Result<()> {
+        if let Some(folder) = file.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        // Renamed into place, so that other processes read all of it or nothing.
+        let id = thread::current().id();
+        let fresh = file.with_extension(format!("{}-{id:?}.fresh", std::process::id()));
+        fs::write(&fresh, self.encode())?;
+        fs::rename(fresh, file)
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = HEADER.to_vec();
+        for (path, folder) in &self.folders {
+            let path = path.as_os_str().as_bytes();
+            let Ok(length) = u32::try_from(path.len()) else { continue };
+            bytes.extend(folder.stamp.inode.to_le_bytes());
+            bytes.extend(folder.stamp.changed.to_le_bytes());
+            bytes.push(folder.roles.0);
+            bytes.push(u8::from(folder.is_stable));
+            bytes.extend(length.to_le_bytes());
+            let names = folder.denied.join(OsStr::new("/"));
+            bytes.extend(u32::try_from(names.len()).unwrap_or(0).to_le_bytes());
+            bytes.extend(path);
+            bytes.extend(names.as_bytes());
+        }
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut rest = bytes.strip_prefix(HEADER)?;
+        let mut folders = BTreeMap::new();
+        while !rest.is_empty() {
+            let (fixed, after) = rest.split_at_checked(26)?;
+            let number =
+                |at: usize| Some(u64::from_le_bytes(fixed.get(at..at + 8)?.try_into().ok()?));
+            let stamp = FolderStamp { inode: number(0)?, changed: number(8)? };
+            let roles = FolderRoles(fixed[16]);
+            let length = |at: usize| {
+                Some(u32::from_le_bytes(fixed.get(at..at + 4)?.try_into().ok()?) as usize)
+            };
+            let (path, after) = after.split_at_checked(length(18)?)?;
+            let (names, after) = after.split_at_checked(length(22)?)?;
+            let names = names.split(|byte| *byte == b'/').filter(|name| !name.is_empty());
+            let denied = names.map(|name| OsStr::from_bytes(name).to_owned()).collect();
+            let is_stable = fixed[17] == 1;
+            folders
+                .insert(OsStr::from_bytes(path).into(), Folder { stamp, roles, denied, is_stable });
+            rest = after;
+        }
+        Some(Self { folders })
+    }
+}
+
+/// The names in a folder that tell whether git takes it for one of its own.
+#[derive(Default)]
+struct SeenNames(Vec<&'static str>);
+
+impl SeenNames {
+    fn add(&mut self, name: &CStr, kind: FileType) {
+        let is_file = kind == FileType::RegularFile;
+        match name.to_bytes() {
+            b"HEAD" => self.0.push("HEAD"),
+            b"objects" if !is_file => self.0.push("objects"),
+            b"refs" if !is_file => self.0.push("refs"),
+            b"commondir" => self.0.push("commondir"),
+            b".git" => self.0.push(".git"),
+            _ => {}
+        }
+    }
+
+    fn roles(&self) -> FolderRoles {
+        let has = |name| self.0.contains(&name);
+        let mut roles = FolderRoles::default();
+        if has("HEAD") && (has("objects") && has("refs") || has("commondir")) {
+            roles = roles.with(FolderRole::GitFolder);
+        }
+        if has(".git") {
+            roles = roles.with(FolderRole::Repository);
+        }
+        roles
+    }
+}
+
+/// Returns the kind of an entry; some file systems do not tell it with the name.
+fn kind(folder: &impl std::os::fd::AsFd, name: &CStr, told: FileType) -> FileType {
+    if told != FileType::Unknown {
+        return told;
+    }
+    let meta = statx(folder, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::TYPE);
+    meta.map_or(told, |meta| FileType::from_raw_mode(meta.stx_mode.into()))
+}
+
+/// Returns the stamp of a folder, if it is there.
+fn stamp(root: &Root, folder: &Path) -> Option<FolderStamp> {
+    let named = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let meta = statx(root.handle(), named, AtFlags::SYMLINK_NOFOLLOW, wanted()).ok()?;
+    let kind = FileType::from_raw_mode(meta.stx_mode.into());
+    (kind == FileType::Directory).then(|| stamp_of(meta))
+}
+
+fn wanted() -> StatxFlags {
+    StatxFlags::TYPE | StatxFlags::INO | StatxFlags::CTIME
+}
+
+fn stamp_of(meta: rustix::fs::Statx) -> FolderStamp {
+    let seconds = u64::try_from(meta.stx_ctime.tv_sec).unwrap_or(0);
+    let changed = seconds.saturating_mul(1_000_000_000) + u64::from(meta.stx_ctime.tv_nsec);
+    FolderStamp { inode: meta.stx_ino, changed }
+}
+
+/// Returns the time by the clock of file times, in nanoseconds since 1970.
+fn now() -> u64 {
+    let now = clock_gettime(ClockId::RealtimeCoarse);
+    let nanoseconds = u64::try_from(now.tv_nsec).unwrap_or(0);
+    u64::try_from(now.tv_sec).unwrap_or(0).saturating_mul(1_000_000_000) + nanoseconds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refreshed(map: &mut FolderMap, root: &Root) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        map.refresh(root, None, &mut |path| files.push(path.to_owned()));
+        files.sort();
+        files
+    }
+
+    /// Waits until the clock of file times has gone on, so that every folder is settled when it is read.
+    fn wait_for_clock() {
+        let end = now() + 2 * CLOCK_STEP;
+        while now() <= end {
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn changes_are_found_at_any_depth_and_nothing_else_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let deep = folder.path().join("a/b/c/d/e/f/g");
+        fs::create_dir_all(&deep).unwrap();
+        fs::write(folder.path().join("a/x"), "").unwrap();
+        wait_for_clock();
+        let root = Root::open(folder.path()).unwrap();
+        let mut map = FolderMap::default();
+        assert_eq!(refreshed(&mut map, &root), [PathBuf::from("a/x")]);
+        assert_eq!(map.len(), 8);
+        assert_eq!(refreshed(&mut map, &root), Vec::<PathBuf>::new());
+        for name in ["HEAD", "objects", "refs"] {
+            fs::create_dir_all(deep.join("new/.git").join(name)).unwrap();
+        }
+        fs::write(deep.join("new/file"), "").unwrap();
+        assert_eq!(refreshed(&mut map, &root), [PathBuf::from("a/b/c/d/e/f/g/new/file")]);
+        let git: Vec<&Path> = map.with_role(FolderRole::GitFolder).collect();
+        assert_eq!(git, [Path::new("a/b/c/d/e/f/g/new/.git")]);
+        let repositories: Vec<&Path> = map.with_role(FolderRole::Repository).collect();
+        assert_eq!(repositories, [Path::new("a/b/c/d/e/f/g/new")]);
+        let saved = folder.path().join("saved");
+        map.save(&saved).unwrap();
+        assert_eq!(FolderMap::load(&saved), map);
+        fs::remove_dir_all(folder.path().join("a/b")).unwrap();
+        refreshed(&mut map, &root);
+        assert_eq!(map.len(), 2, "{map:?}");
+    }
+
+    #[test]
+    fn a_folder_that_becomes_a_link_is_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("a/b")).unwrap();
+        fs::create_dir_all(folder.path().join("z/b")).unwrap();
+        let root = Root::open(folder.path()).unwrap();
+        let mut map = FolderMap::default();
+        refreshed(&mut map, &root);
+        fs::rename(folder.path().join("a"), folder.path().join("y")).unwrap();
+        std::os::unix::fs::symlink("z", folder.path().join("a")).unwrap();
+        refreshed(&mut map, &root);
+        let names: Vec<&PathBuf> = map.folders.keys().collect();
+        assert_eq!(names, ["", "y", "y/b", "z", "z/b"].map(Path::new));
+    }
+
+    #[test]
+    fn a_damaged_file_is_an_empty_map() {
+        let mut bytes = HEADER.to_vec();
+        bytes.extend([7; 30]);
+        assert_eq!(FolderMap::decode(&bytes), None);
+        assert_eq!(FolderMap::decode(b""), None);
+        assert_eq!(FolderMap::decode(HEADER), Some(FolderMap::default()));
+    }
+}

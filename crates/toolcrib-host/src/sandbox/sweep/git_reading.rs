@@ -1,0 +1,350 @@
+//! Reads from a git folder what makes git run programs: settings, hooks, and the plan of a rebase that has stopped.
+//! Nothing is run to find out, and no link is followed out of the root.
+
+use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, statat};
+use toolcrib_core::git::{
+    GitSetting, REBASE_PLAN, is_hook, parse_config, program_lines, runs_program,
+};
+
+use crate::files::root::{Root, open_below};
+
+/// The most bytes of a file of settings or of a plan, and of a file that leads to a git folder.
+const MOST_SETTINGS_BYTES: u64 = 1 << 20;
+const MOST_POINTER_BYTES: u64 = 4096;
+
+/// The most files of settings that one repository includes.
+const MOST_CONFIG_FILES: usize = 64;
+
+/// The most words of a setting that could be the path of a program.
+const MOST_PROGRAM_WORDS: usize = 16;
+
+/// Something that makes git run a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct GitProgram {
+    /// The file, relative to the root.
+    pub(crate) file: PathBuf,
+    pub(crate) kind: GitProgramKind,
+}
+
+/// How a file makes git run a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum GitProgramKind {
+    /// By a setting in it.
+    Setting(GitSetting),
+    /// By a line of a plan in it.
+    PlanLine(String),
+    /// As a whole: it is a hook, or Toolcrib cannot tell what git would read there. What it is, in words.
+    Whole(&'static str),
+}
+
+impl GitProgram {
+    /// Returns what it is, in words that follow the path of the file.
+    pub(crate) fn what(&self) -> String {
+        match &self.kind {
+            GitProgramKind::Setting(setting) => setting.to_string(),
+            GitProgramKind::PlanLine(line) => line.trim().to_owned(),
+            GitProgramKind::Whole(what) => (*what).to_owned(),
+        }
+    }
+}
+
+/// What a git folder says.
+#[derive(Debug, Default)]
+pub(crate) struct GitReading {
+    /// What makes git run a program.
+    pub(crate) programs: Vec<GitProgram>,
+    /// The places in the root that settings lead to: files of settings, folders of hooks, programs. Some do not
+    /// exist.
+    pub(crate) places: BTreeSet<PathBuf>,
+}
+
+/// Reads the git folder at `git`, relative to the root.
+pub(crate) fn read_git_folder(root: &Root, git: &Path) -> GitReading {
+    let worktree = match git.file_name() {
+        Some(name) if name == ".git" => git.parent().unwrap_or(Path::new("")).to_owned(),
+        _ => git.to_owned(),
+    };
+    let mut reader =
+        GitReader { root, worktree, config_files: BTreeSet::new(), found: GitReading::default() };
+    let common = match reader.pointer(&git.join("commondir")) {
+        Some(path) => reader.below(git, &path),
+        None => Some(git.to_owned()),
+    };
+    if let Some(common) = &common {
+        reader.config(&common.join("config"));
+        reader.hooks(&common.join("hooks"), Hooks::Everything);
+    }
+    reader.config(&git.join("config.worktree"));
+    reader.plan(&git.join(REBASE_PLAN));
+    reader.found
+}
+
+/// Returns the git folder that a `.git` file leads to, if it is in the root. Returns `None` also if there is no such
+/// file.
+pub(crate) fn pointed_to(root: &Root, file: &Path) -> Option<PathBuf> {
+    let worktree = file.parent()?.to_owned();
+    let reader = GitReader {
+        root,
+        worktree: worktree.clone(),
+        config_files: BTreeSet::new(),
+        found: GitReading::default(),
+    };
+    let text = reader.pointer(file)?;
+    reader.below(&worktree, text.strip_prefix("gitdir:")?.trim())
+}
+
+/// Which files of a folder are hooks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Hooks {
+    /// Everything but examples: the folder is git's own.
+    Everything,
+    /// Those with the name of a hook: the folder has other files too.
+    Named,
+}
+
+struct GitReader<'a> {
+    root: &'a Root,
+    /// The folder that relative paths of settings start at.
+    worktree: PathBuf,
+    config_files: BTreeSet<PathBuf>,
+    found: GitReading,
+}
+
+impl GitReader<'_> {
+    fn add(&mut self, file: &Path, kind: GitProgramKind) {
+        self.found.programs.push(GitProgram { file: file.to_owned(), kind });
+    }
+
+    /// Reads a file of settings, and those that it includes, under whatever condition.
+    fn config(&mut self, file: &Path) {
+        if self.config_files.contains(file) {
+            return;
+        }
+        if self.config_files.len() >= MOST_CONFIG_FILES {
+            return self.add(file, GitProgramKind::Whole("more settings than Toolcrib reads"));
+        }
+        self.config_files.insert(file.to_owned());
+        let bytes = match self.root.read_small(file, MOST_SETTINGS_BYTES) {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => return,
+            Err(_) if self.is_folder(file) => return,
+            Err(_) => {
+                return self.add(file, GitProgramKind::Whole("settings that Toolcrib cannot read"));
+            }
+        };
+        let Ok(settings) = parse_config(&bytes) else {
+            return self.add(file, GitProgramKind::Whole("settings that Toolcrib cannot parse"));
+        };
+        for setting in settings {
+            if runs_program(&setting).is_some() {
+                self.follow(file, &setting);
+                self.add(file, GitProgramKind::Setting(setting));
+            }
+        }
+    }
+
+    /// Follows a setting to what it leads to.
+    fn follow(&mut self, file: &Path, setting: &GitSetting) {
+        let value = setting.value.clone().unwrap_or_default();
+        let section = setting.key.split('.').next().unwrap_or_default();
+        if matches!(section, "include" | "includeif") {
+            let folder = file.parent().unwrap_or(Path::new("")).to_owned();
+            if let Some(included) = self.below(&folder, &value) {
+                self.found.places.insert(included.clone());
+                self.config(&included);
+            }
+        } else if setting.key == "core.hookspath" {
+            if let Some(hooks) = self.below(&self.worktree, &value) {
+                self.found.places.insert(hooks.clone());
+                self.hooks(&hooks, Hooks::Named);
+            }
+        } else {
+            let words = value.split(|c: char| c.is_whitespace() || "!;&|()\"'".contains(c));
+            for word in words.filter(|word| word.contains('/')).take(MOST_PROGRAM_WORDS) {
+                let program = self.below(&self.worktree, word);
+                self.found.places.extend(program.filter(|program| self.is_file(program)));
+            }
+        }
+    }
+
+    fn hooks(&mut self, folder: &Path, which: Hooks) {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let resolve = ResolveFlags::NO_SYMLINKS;
+        let handle = self.root.handle();
+        let entries = match open_below(handle, folder, flags, Mode::empty(), resolve) {
+            Ok(handle) => Dir::read_from(&handle),
+            Err(rustix::io::Errno::LOOP | rustix::io::Errno::ACCESS) => {
+                return self.add(folder, GitProgramKind::Whole("hooks that Toolcrib cannot read"));
+            }
+            Err(_) => return,
+        };
+        let Ok(entries) = entries else { return };
+        for entry in entries.flatten() {
+            let name = String::from_utf8_lossy(entry.file_name().to_bytes()).into_owned();
+            let is_wanted = match which {
+                Hooks::Everything => {
+                    !matches!(name.as_str(), "." | "..") && !name.ends_with(".sample")
+                }
+                Hooks::Named => is_hook(&name),
+            };
+            if is_wanted && entry.file_type() != FileType::Directory {
+                let name = std::ffi::OsStr::from_bytes(entry.file_name().to_bytes());
+                self.add(&folder.join(name), GitProgramKind::Whole("a hook"));
+            }
+        }
+    }
+
+    fn plan(&mut self, file: &Path) {
+        match self.root.read_small(file, MOST_SETTINGS_BYTES) {
+            Ok(Some(bytes)) => {
+                for line in program_lines(&String::from_utf8_lossy(&bytes)) {
+                    self.add(file, GitProgramKind::PlanLine(line.to_owned()));
+                }
+            }
+            Ok(None) => {}
+            Err(_) => self.add(file, GitProgramKind::Whole("a plan that Toolcrib cannot read")),
+        }
+    }
+
+    /// Reads a file that has nothing but a path.
+    fn pointer(&self, file: &Path) -> Option<String> {
+        let bytes = self.root.read_small(file, MOST_POINTER_BYTES).ok()??;
+        Some(String::from_utf8_lossy(&bytes).trim().to_owned())
+    }
+
+    /// Returns where a path of a setting leads, if that is in the root. A path with links is resolved.
+    fn below(&self, from: &Path, given: &str) -> Option<PathBuf> {
+        let given = Path::new(given);
+        let given = match given.strip_prefix(self.root.path()) {
+            Ok(below) => below.to_owned(),
+            Err(_) if given.is_absolute() || given.starts_with("~") => return None,
+            Err(_) => from.join(given),
+        };
+        let mut plain = PathBuf::new();
+        for part in given.components() {
+            match part {
+                Component::Normal(name) => plain.push(name),
+                Component::ParentDir if !plain.pop() => return None,
+                _ => {}
+            }
+        }
+        if plain.as_os_str().is_empty() {
+            return None;
+        }
+        let opened = self.root.open_below(&plain, OFlags::PATH, Mode::empty());
+        let real = opened.ok().and_then(|handle| {
+            use std::os::fd::AsFd;
+            self.root.below(handle.as_fd())
+        });
+        Some(real.unwrap_or(plain))
+    }
+
+    fn is_file(&self, path: &Path) -> bool {
+        self.kind(path) == Some(FileType::RegularFile)
+    }
+
+    fn is_folder(&self, path: &Path) -> bool {
+        self.kind(path) == Some(FileType::Directory)
+    }
+
+    fn kind(&self, path: &Path) -> Option<FileType> {
+        let meta = statat(self.root.handle(), path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        Some(FileType::from_raw_mode(meta.st_mode))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// Returns what makes git run programs in a git folder with these files, as `path: what`.
+    #[track_caller]
+    fn check(git: &str, files: &[(&str, &str)], expect: &[&str]) {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, content) in files {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            match content.strip_prefix("-> ") {
+                Some(target) => std::os::unix::fs::symlink(target, path).unwrap(),
+                None => fs::write(path, content).unwrap(),
+            }
+        }
+        let root = Root::open(folder.path()).unwrap();
+        let found = read_git_folder(&root, Path::new(git)).programs;
+        let mut found: Vec<String> =
+            found.iter().map(|it| format!("{}: {}", it.file.display(), it.what())).collect();
+        found.sort();
+        assert_eq!(found, expect, "{files:?}");
+    }
+
+    #[test]
+    fn settings_hooks_and_plans_that_run_programs_are_found() {
+        check(
+            ".git",
+            &[
+                (".git/config", "[core]\nfsmonitor = x y\nbare = false\n"),
+                (".git/hooks/pre-commit", ""),
+                (".git/hooks/pre-commit.sample", ""),
+                (".git/rebase-merge/git-rebase-todo", "pick a\nexec make\n"),
+            ],
+            &[
+                ".git/config: core.fsmonitor = x y",
+                ".git/hooks/pre-commit: a hook",
+                ".git/rebase-merge/git-rebase-todo: exec make",
+            ],
+        );
+        check("bare", &[("bare/config", "[core]bare = true\n"), ("bare/hooks/a.sample", "")], &[]);
+    }
+
+    #[test]
+    fn settings_are_followed_to_what_they_lead_to() {
+        check(
+            "r/.git",
+            &[
+                ("r/.git/config", "[include]path = ../more\n[core]hooksPath = my/hooks\n"),
+                ("r/more", "[alias]x = !y\n"),
+                ("r/my/hooks/post-merge", ""),
+                ("r/my/hooks/README", ""),
+            ],
+            &[
+                "r/.git/config: core.hookspath = my/hooks",
+                "r/.git/config: include.path = ../more",
+                "r/more: alias.x = !y",
+                "r/my/hooks/post-merge: a hook",
+            ],
+        );
+        check(
+            ".git/worktrees/w",
+            &[
+                (".git/worktrees/w/commondir", "../.."),
+                (".git/config", "[core]editor = x\n"),
+                (".git/worktrees/w/config.worktree", "[core]pager = x\n"),
+            ],
+            &[".git/config: core.editor = x", ".git/worktrees/w/config.worktree: core.pager = x"],
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_read_counts_as_a_whole() {
+        check(
+            ".git",
+            &[
+                (".git/config", "-> ../evil"),
+                ("evil", "[core]pager = x\n"),
+                (".git/hooks", "-> ../hooks"),
+                (".git/config.worktree", "[broken"),
+            ],
+            &[
+                ".git/config.worktree: settings that Toolcrib cannot parse",
+                ".git/config: settings that Toolcrib cannot read",
+                ".git/hooks: hooks that Toolcrib cannot read",
+            ],
+        );
+    }
+}
