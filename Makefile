@@ -5,7 +5,7 @@ run:            ## set everything up, then take the tour: real calls in a scratc
 	@echo "==> building toolcrib; the first time this downloads its dependencies and takes minutes"
 	cargo run -- tour
 
-quick:          ## format, lints and every test that starts no process: 40 seconds after a build
+quick:          ## format, lints and every test that starts no process: half a minute after a build
 	@echo "==> building the chores (xtask)"
 	cargo run -p xtask -- quick
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 mod bombs;
 mod corpus;
+mod deny;
 mod ledger;
 mod measure;
 mod path;
@@ -39,6 +40,9 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     }
     if is_wanted("sandbox") {
         sandbox::run()?;
+    }
+    if is_wanted("deny") {
+        deny::run()?;
     }
     if is_wanted("search") {
         search::run()?;

@@ -6,6 +6,7 @@
 use std::error::Error;
 use std::fmt;
 use std::io::{self, Read, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Instant;
@@ -14,6 +15,13 @@ use crate::{docs, tools};
 
 /// The tests that start no process, beside the unit tests of the libraries.
 const WITHOUT_PROCESS: [&str; 6] = ["tidy", "path", "redaction", "stats", "attacks", "engine"];
+
+/// Where files are in memory. The tests that start no process sync many small files, which takes most of their time on
+/// a disk.
+const MEMORY: &str = "/dev/shm";
+
+/// How many bytes must be free there.
+const LEAST_MEMORY: u64 = 2 << 30;
 
 /// What begins the line of a test that could not run where it was started.
 const SKIPPED: &str = "skipped: ";
@@ -60,14 +68,22 @@ pub fn quick() -> Result<(), Box<dyn Error>> {
     for name in WITHOUT_PROCESS {
         words.extend(["--test", name]);
     }
-    test(&words)
+    let scratch = in_memory();
+    test(&words, scratch.as_ref().map(|scratch| scratch.path()))
+}
+
+/// Makes a folder for temporary files in memory, if there is room.
+fn in_memory() -> Option<tempfile::TempDir> {
+    let room = rustix::fs::statvfs(MEMORY).ok()?;
+    let is_enough = room.f_bavail.saturating_mul(room.f_frsize) >= LEAST_MEMORY;
+    is_enough.then(|| tempfile::tempdir_in(MEMORY).ok()).flatten()
 }
 
 /// Checks everything, and installs what that needs of the machine.
 pub fn all() -> Result<(), Box<dyn Error>> {
     lint()?;
     tools::install()?;
-    test(&["--workspace", "--lib", "--bins", "--tests"])
+    test(&["--workspace", "--lib", "--bins", "--tests"], None)
 }
 
 fn lint() -> Result<(), Box<dyn Error>> {
@@ -77,19 +93,18 @@ fn lint() -> Result<(), Box<dyn Error>> {
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
 }
 
-/// Builds the tests that `words` choose, runs them, and prints their sum.
-fn test(words: &[&str]) -> Result<(), Box<dyn Error>> {
+/// Builds the tests that `words` choose, runs them with their temporary files in `scratch`, and prints their sum.
+fn test(words: &[&str], scratch: Option<&Path>) -> Result<(), Box<dyn Error>> {
     announce("building the tests; the first time this takes minutes");
     cargo(&[&["test", "--no-run"], words].concat())?;
     announce("running the tests");
-    let mut child = Command::new(env!("CARGO"))
-        .args(["test", "--no-fail-fast"])
-        .args(words)
-        .args(["--", "--quiet"])
-        .current_dir(docs::root())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["test", "--no-fail-fast"]).args(words).args(["--", "--quiet"]);
+    if let Some(scratch) = scratch {
+        command.env("TMPDIR", scratch);
+    }
+    let command = command.current_dir(docs::root());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let errors = thread::spawn(move || forward(stderr, io::stderr()));
     let mut tests = forward(stdout, io::stdout())?;

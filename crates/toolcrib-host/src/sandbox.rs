@@ -8,6 +8,7 @@ mod cover;
 mod cover_cache;
 mod egress;
 mod etc_folder;
+mod folder_stamp;
 mod growth;
 mod guard;
 mod inside_program;

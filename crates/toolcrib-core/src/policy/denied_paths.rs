@@ -47,11 +47,19 @@ impl DeniedPaths {
     }
 
     /// Returns the places where paths can be that nobody may read, each once.
-    pub fn places(&self) -> Vec<DeniedPlace> {
+    pub fn places(&self) -> Arc<[DeniedPlace]> {
+        let mut last = self.globs.places.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((root, places)) = &*last
+            && *root == self.root
+        {
+            return Arc::clone(places);
+        }
         let reaches = self.globs.reaches.iter();
         let mut places: Vec<_> = reaches.flat_map(|reach| reach.places(&self.root)).collect();
         places.sort_unstable();
         places.dedup();
+        let places: Arc<[DeniedPlace]> = places.into();
+        *last = Some((self.root.clone(), Arc::clone(&places)));
         places
     }
 
@@ -82,6 +90,8 @@ struct DeniedGlobs {
     reaches: Vec<GlobReach>,
     /// What tells these globs from others.
     digest: String,
+    /// The places of these globs from the root that asked for them last.
+    places: Mutex<Option<(PathBuf, Arc<[DeniedPlace]>)>>,
 }
 
 /// The rule that a glob is of.
@@ -111,7 +121,13 @@ impl DeniedGlobs {
             glob.globs().map(move |it| json!([it.glob(), access, owner.is_shipped]))
         });
         let digest = Digest::of("denied globs", &told.collect()).to_string();
-        let mut all = Self { sets: Vec::new(), single: Vec::new(), reaches, digest };
+        let mut all = Self {
+            sets: Vec::new(),
+            single: Vec::new(),
+            reaches,
+            digest,
+            places: Mutex::default(),
+        };
         for some in globs.chunks(GLOBS_PER_SET) {
             let (mut set, mut owners) = (GlobSetBuilder::new(), Vec::new());
             for (glob, owner) in some {

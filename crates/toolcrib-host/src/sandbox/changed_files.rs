@@ -16,6 +16,7 @@ use rustix::time::{ClockId, clock_gettime};
 use toolcrib_core::command::ChangedFiles;
 
 use super::cover;
+use super::folder_stamp::FolderStamps;
 use super::state_folder::SandboxFolder;
 use super::told::{LaterFiles, ToldChanges};
 use super::walk::{WalkedEntry, walk};
@@ -61,21 +62,21 @@ impl Baseline {
         Self { at: Duration::new(seconds, u32::try_from(now.tv_nsec).unwrap_or(0)), names, covers }
     }
 
-    /// Returns the files that changed in `roots` since, and a note about those among them that other programs run.
-    /// Covers and masked files are left out: no command made or changed them. `later` has what the sweep found.
-    pub(crate) fn changes(
+    /// Finds the files that changed in `roots` since. Covers and masked files are left out: no command made or changed
+    /// them.
+    pub(crate) fn scan(
         &self,
         roots: &[Root],
         covers: &Path,
         masked: HashSet<PathBuf>,
-        later: LaterFiles,
         last: &Mutex<ChangeTimes>,
-    ) -> (ChangedFiles, Option<String>) {
+    ) -> ChangeScan {
         let mut covers = covered(roots, covers);
         covers.extend(self.covers.iter().cloned());
         let mut scan = ChangeScan::since(self.at, LeftOut { covers, masked });
-        scan.known.clone_from(&last.lock().unwrap_or_else(PoisonError::into_inner));
+        scan.times.last.clone_from(&last.lock().unwrap_or_else(PoisonError::into_inner));
         for (root, before) in roots.iter().zip(&self.names) {
+            scan.stamps.push(FolderStamps::new());
             scan.scan(root);
             let (Some(before), Some(now)) = (before, names(root.handle())) else {
                 scan.is_partial = true;
@@ -97,15 +98,8 @@ impl Baseline {
             scan.made = made;
             scan.changed.extend::<Vec<PathBuf>>(replaced);
         }
-        *last.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::take(&mut scan.found_now);
-        // The scan ends after a while; the sweep does not.
-        for (root, path) in later.changed_since(roots, self.at) {
-            if !scan.left_out.has(&root.path().join(&path)) {
-                scan.told.add(&path);
-            }
-        }
-        let note = scan.told.note();
-        (scan.into_changed_files(), note)
+        *last.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::take(&mut scan.times.now);
+        scan
     }
 }
 
@@ -154,10 +148,11 @@ impl LeftOut {
 }
 
 /// A scan of the roots for files that changed since a moment.
-struct ChangeScan {
+pub(crate) struct ChangeScan {
+    /// The stamps of the folders that were scanned, for each root.
+    pub(crate) stamps: Vec<FolderStamps>,
     left_out: LeftOut,
-    known: ChangeTimes,
-    found_now: ChangeTimes,
+    times: ScanTimes,
     since: Duration,
     budget: ScanBudget,
     made: Vec<PathBuf>,
@@ -169,6 +164,13 @@ struct ChangeScan {
     is_partial: bool,
     /// What other programs run among all of these.
     told: ToldChanges,
+}
+
+/// The change times of the last scan, and of this one.
+#[derive(Default)]
+struct ScanTimes {
+    last: ChangeTimes,
+    now: ChangeTimes,
 }
 
 /// How long a scan may go on.
@@ -188,9 +190,9 @@ impl ScanBudget {
 impl ChangeScan {
     fn since(since: Duration, left_out: LeftOut) -> Self {
         Self {
+            stamps: Vec::new(),
             left_out,
-            known: ChangeTimes::new(),
-            found_now: ChangeTimes::new(),
+            times: ScanTimes::default(),
             since,
             budget: ScanBudget { until: Instant::now() + LONGEST_SCAN, entries: 0 },
             made: Vec::new(),
@@ -218,15 +220,20 @@ impl ChangeScan {
             self.is_partial = true;
             return ControlFlow::Break(());
         }
+        if found.kind == FileType::Directory
+            && let Some(stamps) = self.stamps.last_mut()
+        {
+            stamps.insert(found.path(), found.folder_stamp());
+        }
         // A moved file keeps its other times: only its change time is new.
         if found.changed() < self.since {
             return ControlFlow::Continue(());
         }
         let path = found.path();
         let whole = root.join(&path);
-        let is_known = self.known.get(&whole) == Some(&found.changed());
-        if self.found_now.len() < MOST_GATHERED_FILES {
-            self.found_now.insert(whole.clone(), found.changed());
+        let is_known = self.times.last.get(&whole) == Some(&found.changed());
+        if self.times.now.len() < MOST_GATHERED_FILES {
+            self.times.now.insert(whole.clone(), found.changed());
         }
         if is_known || self.left_out.has(&whole) {
             return ControlFlow::Continue(());
@@ -256,6 +263,22 @@ impl ChangeScan {
             self.more += 1;
         }
         ControlFlow::Continue(())
+    }
+
+    /// Returns the files that changed, and a note about those among them that other programs run. `later` has what
+    /// the sweep found: the scan ends after a while, the sweep does not.
+    pub(crate) fn finish(
+        mut self,
+        roots: &[Root],
+        later: LaterFiles,
+    ) -> (ChangedFiles, Option<String>) {
+        for (root, path) in later.changed_since(roots, self.since) {
+            if !self.left_out.has(&root.path().join(&path)) {
+                self.told.add(&path);
+            }
+        }
+        let note = self.told.note();
+        (self.into_changed_files(), note)
     }
 
     fn into_changed_files(mut self) -> ChangedFiles {

@@ -2,6 +2,7 @@
 //! follows no link. Where it cannot see everything, it masks the folder or fails: a command must not find a file that
 //! the search missed.
 
+use std::collections::HashSet;
 use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -56,6 +57,7 @@ pub(crate) fn denied_below(
         denied,
         found: Vec::new(),
         checked: 0,
+        missing: HashSet::new(),
     };
     if is_everywhere(&reaches) {
         search.take(root, folders)?;
@@ -69,7 +71,9 @@ pub(crate) fn denied_below(
 
 /// Whether policy denies names that can be anywhere below `root`, so that a map of all its folders is needed.
 pub(crate) fn roams(root: &Root, denied: &DeniedPaths) -> bool {
-    is_everywhere(&reaches(root.path(), &denied.places()))
+    let is_above =
+        |place: &DeniedPlace| place.levels.is_none() && root.path().starts_with(&place.base);
+    denied.places().iter().any(is_above)
 }
 
 fn is_everywhere(reaches: &[(PathBuf, Option<usize>)]) -> bool {
@@ -93,9 +97,8 @@ fn reaches(root: &Path, places: &[DeniedPlace]) -> Vec<(PathBuf, Option<usize>)>
         return vec![(PathBuf::new(), None)];
     }
     // At one place, the widest search comes first and is enough.
-    all.sort_unstable_by_key(|(place, levels)| {
-        (place.clone(), levels.is_some(), usize::MAX - levels.unwrap_or(0))
-    });
+    let width = |levels: &Option<usize>| (levels.is_some(), usize::MAX - levels.unwrap_or(0));
+    all.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| width(&a.1).cmp(&width(&b.1))));
     all.dedup_by(|one, kept| one.0 == kept.0);
     all
 }
@@ -107,6 +110,8 @@ struct MaskSearch<'a> {
     denied: &'a DeniedPaths,
     found: Vec<DeniedEntry>,
     checked: usize,
+    /// Paths on the way to a place that are missing, below the root.
+    missing: HashSet<PathBuf>,
 }
 
 /// A folder on the way.
@@ -157,13 +162,21 @@ impl MaskSearch<'_> {
         place: &Path,
         levels: Option<usize>,
     ) -> Result<(), ToolError> {
+        // A thousand rules may begin with the same folder, which is not there.
+        if place.ancestors().any(|path| self.missing.contains(path)) {
+            return Ok(());
+        }
         let mut here = self.open(root, c".", self.root.to_owned())?;
         for name in place {
             let Ok(name) = CString::new(name.as_bytes()) else { return Ok(()) };
             let path = here.path.join(OsStr::from_bytes(name.to_bytes()));
             let meta = match statat(&here.handle, &name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(meta) => meta,
-                Err(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG) => return Ok(()),
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG) => {
+                    let below = path.strip_prefix(self.root).unwrap_or(&path);
+                    self.missing.insert(below.to_owned());
+                    return Ok(());
+                }
                 Err(Errno::ACCESS) => return self.mask_closed(&here),
                 Err(errno) => return Err(incomplete(&here.path, errno)),
             };

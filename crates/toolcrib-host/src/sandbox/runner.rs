@@ -264,15 +264,17 @@ impl Sandbox {
             // A bug of ours must not leave anyone waiting. The command ends when its control connection closes.
             let finished = catch_unwind(AssertUnwindSafe(|| {
                 let ended = supervisor.run(guards);
-                let mut later = LaterFiles::default();
                 let roots = &workspace.roots;
-                let swept = pending.map(|pending| {
-                    sweeper.sweep(roots, pending, &mut |root, path| later.see(root, path))
-                });
+                let scan =
+                    baseline.map(|baseline| baseline.scan(roots, &covers, masked, &last_changes));
+                let mut later = LaterFiles::default();
+                let just_read = scan.as_ref().map_or(&[][..], |scan| &scan.stamps);
+                let mut see = |root: &Root, path: &Path| later.see(root, path);
+                let swept =
+                    pending.map(|pending| sweeper.sweep(roots, pending, just_read, &mut see));
                 let mut finished = ended?;
-                if let Some(baseline) = baseline {
-                    let (touched, note) =
-                        baseline.changes(roots, &covers, masked, later, &last_changes);
+                if let Some(scan) = scan {
+                    let (touched, note) = scan.finish(roots, later);
                     finished.touched = touched;
                     finished.notes.extend(note);
                 }

@@ -25,6 +25,7 @@ use under_way::{Begun, UnderWay, take_abandoned};
 
 use crate::files::root::Root;
 use crate::files::spelling::spelt;
+use crate::sandbox::folder_stamp::FolderStamps;
 
 /// The most settings, hooks and lines that a note names.
 const MOST_NAMED: usize = 8;
@@ -72,7 +73,7 @@ impl Sweeper {
             let (shielded, before) = (BTreeSet::new(), Swept::default());
             let pending =
                 PendingSweep { begun, under_way, denied: denied.cloned(), shielded, owed: before };
-            owed.add(self.sweep(roots, pending, &mut |_, _| {}));
+            owed.add(self.sweep(roots, pending, &[], &mut |_, _| {}));
         }
         let marks = |root: &Root| {
             let folders = self.folders.before(root, denied, Freshness::Recent);
@@ -88,20 +89,26 @@ impl Sweeper {
         Ok(PendingSweep { begun, under_way, denied: denied.cloned(), shielded, owed })
     }
 
-    /// Holds what makes git run programs and was not there before. Calls `see` with each root, and each file in
+    /// Holds what makes git run programs and was not there before. `just_read` are the stamps of folders that were
+    /// read since the command's end, for each root. Calls `see` with each root, and each file in
     /// a folder that changed.
     pub(crate) fn sweep(
         &self,
         roots: &[Root],
         pending: PendingSweep,
+        just_read: &[FolderStamps],
         see: &mut dyn FnMut(&Root, &Path),
     ) -> Swept {
         let PendingSweep { begun, under_way, denied, shielded, owed } = pending;
         let mut swept = owed;
-        for root in roots {
+        let none = FolderStamps::new();
+        for (number, root) in roots.iter().enumerate() {
             let before = begun.roots.iter().find(|(path, _)| path == root.path());
             let Some((_, before)) = before else { continue };
-            let folders = self.folders.after(root, denied.as_ref(), &mut |path| see(root, path));
+            let folders = {
+                let just_read = just_read.get(number).unwrap_or(&none);
+                self.folders.after(root, denied.as_ref(), just_read, &mut |path| see(root, path))
+            };
             let mut fresh: BTreeMap<&Path, Vec<&GitProgram>> = BTreeMap::new();
             for program in folders.git.readings.iter().flat_map(|(_, reading)| &reading.programs) {
                 let whole = root.path().join(&program.file);

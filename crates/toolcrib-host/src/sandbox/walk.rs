@@ -13,6 +13,8 @@ use rustix::fs::{
     AtFlags, Dir, FileType, Mode, OFlags, Statx, StatxFlags, StatxTimestamp, openat, statx,
 };
 
+use super::folder_stamp::FolderStamp;
+
 /// Folders that hold many built or downloaded files. They are walked last.
 pub(crate) const BULKY_FOLDERS: [&str; 5] =
     [".git", "node_modules", "target", ".venv", "__pycache__"];
@@ -33,6 +35,11 @@ impl WalkedEntry<'_> {
     /// Returns the path of the entry, relative to the root.
     pub(crate) fn path(&self) -> PathBuf {
         self.folder.join(OsStr::from_bytes(self.name.to_bytes()))
+    }
+
+    /// Returns what tells whether a folder has the same names as before.
+    pub(crate) fn folder_stamp(&self) -> FolderStamp {
+        FolderStamp::of(&self.meta)
     }
 
     /// Returns how many bytes the entry takes on disk.

@@ -16,6 +16,7 @@ use rustix::time::{ClockId, clock_gettime};
 use toolcrib_core::policy::{DeniedPaths, PathAccess};
 
 use crate::files::root::{Root, open_below};
+use crate::sandbox::folder_stamp::{FolderStamp, FolderStamps};
 
 /// The clock of file times stands still for so long, in nanoseconds: what is younger may change and not show it.
 const CLOCK_STEP: u64 = 20_000_000;
@@ -43,13 +44,6 @@ struct Folder {
     denied: Vec<OsString>,
     /// Whether the folder was read long enough after its last change. Otherwise it is read again.
     is_stable: bool,
-}
-
-/// The inode of a folder, and its change time in nanoseconds since 1970.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct FolderStamp {
-    inode: u64,
-    changed: u64,
 }
 
 /// What a folder is. It can be several of these.
@@ -80,17 +74,18 @@ impl FolderRoles {
 impl FolderMap {
     /// Brings the map up to date. Calls `see` for each file in a folder that changed, with its path. Names that policy
     /// denies are kept; the map must always be refreshed with the same `denied`. Returns whether so much changed that
-    /// it is worth saving.
+    /// it is worth saving. `just_read` saves reading the stamps that it has.
     pub(crate) fn refresh(
         &mut self,
         root: &Root,
         denied: Option<&DeniedPaths>,
+        just_read: &FolderStamps,
         see: &mut dyn FnMut(&Path),
     ) -> bool {
         let before = self.folders.len();
         let mut stale = match before {
             0 => vec![PathBuf::new()],
-            _ => self.stale(root),
+            _ => self.stale(root, just_read),
         };
         let mut read = 0;
         while let Some(folder) = stale.pop() {
@@ -128,14 +123,17 @@ impl FolderMap {
     }
 
     /// Returns the folders that may have changed, and forgets those that are gone.
-    fn stale(&mut self, root: &Root) -> Vec<PathBuf> {
+    fn stale(&mut self, root: &Root, just_read: &FolderStamps) -> Vec<PathBuf> {
         let known: Vec<(&PathBuf, &Folder)> = self.folders.iter().collect();
         let check = |part: &[(&PathBuf, &Folder)]| -> Vec<(PathBuf, bool)> {
             let is_same = |folder: &Folder, now: Option<FolderStamp>| {
                 folder.is_stable && now == Some(folder.stamp)
             };
             part.iter()
-                .map(|(path, folder)| (path, folder, stamp(root, path)))
+                .map(|(path, folder)| {
+                    let now = just_read.get(*path).copied();
+                    (path, folder, now.or_else(|| stamp(root, path)))
+                })
                 .filter(|(_, folder, now)| !is_same(folder, *now))
                 .map(|(path, _, now)| ((*path).clone(), now.is_some()))
                 .collect()
@@ -173,7 +171,8 @@ impl FolderMap {
         let resolve = ResolveFlags::NO_SYMLINKS;
         let handle = open_below(root.handle(), named, flags, Mode::empty(), resolve)?;
         // The stamp comes first: a change meanwhile makes it stale.
-        let stamp = stamp_of(statx(&handle, "", AtFlags::EMPTY_PATH, wanted())?);
+        let stamp =
+            FolderStamp::of(&statx(&handle, "", AtFlags::EMPTY_PATH, FolderStamp::wanted())?);
         let is_stable = stamp.changed.saturating_add(CLOCK_STEP) < now();
         let mut seen = SeenNames::default();
         let mut inside = Vec::new();
@@ -343,19 +342,10 @@ fn kind(folder: &impl std::os::fd::AsFd, name: &CStr, told: FileType) -> FileTyp
 /// Returns the stamp of a folder, if it is there.
 fn stamp(root: &Root, folder: &Path) -> Option<FolderStamp> {
     let named = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let meta = statx(root.handle(), named, AtFlags::SYMLINK_NOFOLLOW, wanted()).ok()?;
+    let meta =
+        statx(root.handle(), named, AtFlags::SYMLINK_NOFOLLOW, FolderStamp::wanted()).ok()?;
     let kind = FileType::from_raw_mode(meta.stx_mode.into());
-    (kind == FileType::Directory).then(|| stamp_of(meta))
-}
-
-fn wanted() -> StatxFlags {
-    StatxFlags::TYPE | StatxFlags::INO | StatxFlags::CTIME
-}
-
-fn stamp_of(meta: rustix::fs::Statx) -> FolderStamp {
-    let seconds = u64::try_from(meta.stx_ctime.tv_sec).unwrap_or(0);
-    let changed = seconds.saturating_mul(1_000_000_000) + u64::from(meta.stx_ctime.tv_nsec);
-    FolderStamp { inode: meta.stx_ino, changed }
+    (kind == FileType::Directory).then(|| FolderStamp::of(&meta))
 }
 
 /// Returns the time by the clock of file times, in nanoseconds since 1970.
@@ -371,7 +361,7 @@ mod tests {
 
     fn refreshed(map: &mut FolderMap, root: &Root) -> Vec<PathBuf> {
         let mut files = Vec::new();
-        map.refresh(root, None, &mut |path| files.push(path.to_owned()));
+        map.refresh(root, None, &FolderStamps::new(), &mut |path| files.push(path.to_owned()));
         files.sort();
         files
     }

@@ -14,6 +14,7 @@ use toolcrib_core::policy::DeniedPaths;
 use super::folder_map::{FolderMap, FolderRole};
 use super::git_reading::{GitReading, pointed_to, read_git_folder};
 use crate::files::root::Root;
+use crate::sandbox::folder_stamp::FolderStamps;
 
 /// How long a map is used before a command, as a multiple of the time that it took to bring it up to date.
 const REUSE_FACTOR: u32 = 20;
@@ -91,7 +92,7 @@ impl WorkspaceFolders {
         };
         match maps.get(&self.file(root.path(), denied)) {
             Some(known) if is_enough(known) => Arc::clone(&known.folders),
-            _ => self.refresh(&mut maps, root, denied, &mut |_| {}),
+            _ => self.refresh(&mut maps, root, denied, &FolderStamps::new(), &mut |_| {}),
         }
     }
 
@@ -100,9 +101,10 @@ impl WorkspaceFolders {
         &self,
         root: &Root,
         denied: Option<&DeniedPaths>,
+        just_read: &FolderStamps,
         see: &mut dyn FnMut(&Path),
     ) -> Arc<RootFolders> {
-        self.refresh(&mut self.lock(), root, denied, see)
+        self.refresh(&mut self.lock(), root, denied, just_read, see)
     }
 
     fn refresh(
@@ -110,13 +112,14 @@ impl WorkspaceFolders {
         maps: &mut HashMap<PathBuf, KnownFolders>,
         root: &Root,
         denied: Option<&DeniedPaths>,
+        just_read: &FolderStamps,
         see: &mut dyn FnMut(&Path),
     ) -> Arc<RootFolders> {
         let start = Instant::now();
         let file = self.file(root.path(), denied);
         let known = maps.remove(&file);
         let mut map = known.map_or_else(|| FolderMap::load(&file), |known| known.map);
-        if map.refresh(root, denied, see) {
+        if map.refresh(root, denied, just_read, see) {
             // A map that cannot be saved is made again by the next process.
             let _ = map.save(&file);
         }

@@ -1,0 +1,30 @@
+//! The stamp of a folder: while it is the same, the folder has the same names.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use rustix::fs::{Statx, StatxFlags};
+
+/// The inode of a folder, and its change time in nanoseconds since 1970. No program can set the change time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FolderStamp {
+    pub(crate) inode: u64,
+    pub(crate) changed: u64,
+}
+
+/// The stamps of folders of one root, by their paths relative to it, that somebody has just read.
+pub(crate) type FolderStamps = HashMap<PathBuf, FolderStamp>;
+
+impl FolderStamp {
+    /// The metadata that a stamp needs.
+    pub(crate) fn wanted() -> StatxFlags {
+        StatxFlags::TYPE | StatxFlags::INO | StatxFlags::CTIME
+    }
+
+    /// Returns the stamp of a folder with this metadata.
+    pub(crate) fn of(meta: &Statx) -> Self {
+        let seconds = u64::try_from(meta.stx_ctime.tv_sec).unwrap_or(0);
+        let changed = seconds.saturating_mul(1_000_000_000) + u64::from(meta.stx_ctime.tv_nsec);
+        Self { inode: meta.stx_ino, changed }
+    }
+}
