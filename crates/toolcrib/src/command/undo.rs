@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 use toolcrib_core::change::{UndoLog, UndoneCall};
+use toolcrib_core::runs_later::RunsLater;
 use toolcrib_core::{CallId, Change, escape};
 use toolcrib_runtime::undo::{Restored, UndoAction, UndoScope, as_json};
 
@@ -63,6 +64,10 @@ fn report(terminal: Terminal, by: &CallId, wanted: &str, restored: &[Restored]) 
     let mut lines = vec![format!("{} {said} {wanted}", terminal.paint(Paint::Good, "✓"))];
     for one in restored {
         lines.push(format!("  {:<9} {}", one.action.as_str(), escape::line(&one.path)));
+        let later = RunsLater::of(&one.path).filter(|_| one.action == UndoAction::Restored);
+        if let Some(row) = later {
+            lines.push(format!("            {}", row.reason(&escape::line(&one.path))));
+        }
     }
     if !is_same {
         lines.push(terminal.paint(Paint::Dim, &format!("  Redo: toolcrib undo {by}")));
@@ -150,6 +155,8 @@ mod tests {
             one(UndoAction::Unchanged),
             one(UndoAction::Kept),
         ]) + &told(&[one(UndoAction::Unchanged)]);
+        let later = Restored { path: "sub/.envrc".to_owned(), action: UndoAction::Restored };
+        let all = all + &told(&[later]);
         insta::assert_snapshot!("undone", all);
     }
 }
