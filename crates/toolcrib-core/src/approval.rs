@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::pin::Pin;
 use crate::tool_name::ToolName;
 
 /// A call that waits for an answer.
@@ -26,6 +27,9 @@ pub struct PendingApproval {
     /// What the person who answers is shown.
     #[serde(flatten)]
     pub question: ApprovalQuestion,
+    /// The files and folders that the answer is bound to.
+    #[serde(default)]
+    pub pins: Vec<Pin>,
     /// Whether no process waits for the answer: whoever approves the call runs it.
     pub is_parked: bool,
     /// The process that waits for the answer.

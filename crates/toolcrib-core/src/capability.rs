@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use crate::change::Change;
 use crate::command::Usage;
 use crate::error::ToolError;
+use crate::pin::FolderState;
 use crate::policy::DeniedPaths;
 
 /// Tells the time.
@@ -161,6 +162,10 @@ pub trait Files: Tree {
     /// Pins the content of these paths: a later change through this handle is refused if they hold something else
     /// by then.
     fn pin(&self, paths: &[String]) -> Result<(), ToolError>;
+
+    /// Returns which folder is at `path`, and the state of the first `most` entries below it. Fails if there is no
+    /// folder.
+    fn folder_state(&self, path: &str, most: usize) -> Result<FolderState, ToolError>;
 
     /// Holds each of these paths to where it led when the call was decided on: if it leads elsewhere by then,
     /// opening it fails. With each path goes the absolute path that [`Files::absolute`] returned.

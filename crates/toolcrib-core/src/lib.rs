@@ -21,6 +21,7 @@ pub mod hosts;
 pub mod json;
 pub mod nearest;
 pub mod outcome;
+pub mod pin;
 pub mod policy;
 pub mod program;
 pub mod recorded_call;

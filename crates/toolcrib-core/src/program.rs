@@ -5,6 +5,7 @@
 mod arguments;
 mod build;
 mod curl;
+mod driven;
 mod file;
 mod find;
 mod git;
@@ -30,6 +31,7 @@ pub use row::{
 const FAMILIES: &[&[Program]] = &[
     build::ROWS,
     curl::ROWS,
+    driven::ROWS,
     file::ROWS,
     find::ROWS,
     git::ROWS,
@@ -68,6 +70,22 @@ pub fn is_shell(name: &str) -> bool {
 pub fn is_interpreter(name: &str) -> bool {
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     find(bare).is_some_and(|program| program.runs == Runs::Interpreter)
+}
+
+/// Returns the files of its directory that say what a command does, if there are files that its words do not name: a
+/// `Makefile`, a module that a script imports. Returns nothing if there are none, as far as is known.
+pub fn driving_files(words: &[String]) -> Option<&'static [&'static str]> {
+    let (name, rest) = words.split_first()?;
+    let name = base_name(name);
+    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || ".-".contains(c));
+    let program = find(name).or_else(|| find(bare))?;
+    if program.runs == Runs::Shell {
+        // Behind `-c`, the words are the script, and they are read like any other.
+        let has_script = rest.iter().any(|word| !word.starts_with('-'))
+            && !rest.iter().any(|word| arguments::is_bundled(word, "c"));
+        return has_script.then_some(&[]);
+    }
+    program.driven_by()
 }
 
 /// Whether it is known which flags of the program with this name make it run or write something else. Of every other

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use toolcrib_core::command_reading::Reading;
 use toolcrib_core::hosts::hosts_named;
 use toolcrib_core::program::{
-    self, Fact, PrintsTo, Shows, caveat, new_flag, path_words, removed_by, runs_input,
-    wrapper_directories, written_by,
+    self, Fact, PrintsTo, Shows, caveat, driving_files, new_flag, path_words, removed_by,
+    runs_input, wrapper_directories, written_by,
 };
 
 fn words(command: &str) -> Vec<String> {
@@ -33,6 +33,10 @@ fn every_example_holds() {
                 Shows::Paths(paths) => {
                     assert_eq!(path_words(&words, PrintsTo::Screen), paths, "{command}");
                 }
+                Shows::DrivenBy(files) => {
+                    assert_eq!(driving_files(&words), Some(files), "{command}");
+                }
+                Shows::NotDriven => assert_eq!(driving_files(&words), None, "{command}"),
                 Shows::Hosts(hosts) => {
                     let reading = Reading { found: vec![words], ..Reading::unread("") };
                     assert_eq!(hosts_named(&reading).unwrap(), hosts, "{command}");

@@ -4,6 +4,7 @@
 mod attribute;
 mod change;
 mod errno;
+mod folder_state;
 mod follow_links;
 mod image;
 mod lock;

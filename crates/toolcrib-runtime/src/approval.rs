@@ -3,3 +3,4 @@
 
 pub(crate) mod parked;
 pub(crate) mod queue;
+mod since_question;

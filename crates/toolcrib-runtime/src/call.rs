@@ -8,6 +8,7 @@ mod denied_search;
 pub(crate) mod ended;
 pub(crate) mod isolate;
 pub(crate) mod permitted;
+pub(crate) mod pins;
 pub(crate) mod question;
 pub(crate) mod review;
 pub(crate) mod scope;

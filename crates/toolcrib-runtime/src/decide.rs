@@ -3,6 +3,7 @@
 pub(crate) mod affected_files;
 mod command_paths;
 pub(crate) mod confirm;
+mod driving_files;
 mod git_programs;
 mod granted_programs;
 pub(crate) mod judge;

@@ -19,7 +19,7 @@ use crate::call::decided::{Decided, Permission};
 use crate::call::ended::Ended;
 use crate::call::isolate::{Allowance, blocking, inline};
 use crate::call::permitted::Permitted;
-use crate::call::question::Question;
+use crate::call::question::{AskedState, Question};
 use crate::call::review::{ConfirmationSource, Review};
 use crate::call::scope::{ApprovalTerms, CallScope, record_asked};
 use crate::decide::confirm::{ConfirmationNeed, can_confirm};
@@ -113,7 +113,7 @@ impl Runtime {
         let answer =
             answer.ok_or_else(|| ToolError::new(ErrorKind::Cancelled, "the call was cancelled"))?;
         let permitted = decided.answer(&answer)?;
-        run_as_asked(&allowance, permitted, question.digest).await
+        run_as_asked(&allowance, permitted, question.into()).await
     }
 
     /// Answers a call that could not even be read, in its catalogue's words and on the record like any
@@ -280,18 +280,18 @@ fn waits(decided: Decided) -> Result<Progress, ToolError> {
 async fn run_as_asked(
     allowance: &Allowance<'_>,
     permitted: Permitted,
-    asked_digest: String,
+    asked: AskedState,
 ) -> Result<Value, ToolError> {
     if permitted.scope.effect() == Effect::None {
         return inline(allowance, async move {
-            permitted.check_unchanged(&asked_digest)?;
+            permitted.check_unchanged(&asked)?;
             permitted.start()?.work.await
         })
         .await;
     }
     let handle = Handle::current();
     blocking(allowance, move || {
-        permitted.check_unchanged(&asked_digest)?;
+        permitted.check_unchanged(&asked)?;
         permitted.run_here(&handle)
     })
     .await

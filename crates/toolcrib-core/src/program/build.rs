@@ -4,6 +4,50 @@ use super::arguments::{is_bundled, is_long};
 use super::input::RunsInput;
 use super::row::{Caveat, CommandWords, Fact, FileWords, Program, Runs, Shows, example, with};
 
+const CARGO_FILES: &[&str] = &[
+    ".cargo/config",
+    ".cargo/config.toml",
+    "Cargo.toml",
+    "build.rs",
+    "rust-toolchain",
+    "rust-toolchain.toml",
+];
+
+const CONTAINER_FILES: &[&str] = &[
+    ".env",
+    "Containerfile",
+    "Dockerfile",
+    "compose.override.yaml",
+    "compose.override.yml",
+    "compose.yaml",
+    "compose.yml",
+    "docker-compose.override.yml",
+    "docker-compose.yaml",
+    "docker-compose.yml",
+];
+
+const DOTNET_FILES: &[&str] =
+    &["Directory.Build.props", "Directory.Build.targets", "global.json", "nuget.config"];
+
+/// In the order in which `make` looks for them: a new `GNUmakefile` takes the place of a `Makefile`.
+const MAKEFILES: &[&str] = &["GNUmakefile", "makefile", "Makefile"];
+
+const NODE_FILES: &[&str] =
+    &[".npmrc", ".pnpmfile.cjs", ".yarnrc", ".yarnrc.yml", "package.json", "pnpm-workspace.yaml"];
+
+const PYTHON_PROJECT_FILES: &[&str] = &[
+    "Pipfile",
+    "poetry.toml",
+    "pyproject.toml",
+    "requirements.txt",
+    "setup.cfg",
+    "setup.py",
+    "uv.toml",
+];
+
+pub(super) const PYTHON_TEST_FILES: &[&str] =
+    &[".pytest.ini", "conftest.py", "pyproject.toml", "pytest.ini", "setup.cfg", "tox.ini"];
+
 pub(super) const ROWS: &[Program] = &[
     Program {
         caveat: Caveat::Check(compiler_caveat),
@@ -35,7 +79,7 @@ pub(super) const ROWS: &[Program] = &[
     },
     Program {
         caveat: Caveat::Check(cargo_caveat),
-        facts: &[Fact::TakesSubcommand],
+        facts: &[Fact::TakesSubcommand, Fact::DrivenBy(CARGO_FILES)],
         examples: &[
             example("cargo build --target wasm32-unknown-unknown", Shows::Plain),
             example("cargo --config a=b build", Shows::Caveat),
@@ -74,7 +118,7 @@ pub(super) const ROWS: &[Program] = &[
             short: "vx",
             about: "it may run a program or write a file",
         },
-        facts: &[Fact::TakesSubcommand],
+        facts: &[Fact::TakesSubcommand, Fact::DrivenBy(&["go.mod", "go.work"])],
         examples: &[
             example("go test ./...", Shows::Plain),
             example("go test -blockprofile x", Shows::Caveat),
@@ -85,7 +129,9 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         caveat: Caveat::Check(make_caveat),
         runs_input: RunsInput::FromFlag { long: &["--file", "--makefile"], short: 'f' },
+        facts: &[Fact::DrivenBy(MAKEFILES)],
         examples: &[
+            example("make test", Shows::DrivenBy(MAKEFILES)),
             example("make -f - all", Shows::RunsInput),
             example("make -sf/dev/stdin", Shows::RunsInput),
             example("make --file=- all", Shows::RunsInput),
@@ -99,7 +145,9 @@ pub(super) const ROWS: &[Program] = &[
     },
     Program {
         caveat: Caveat::Check(pytest_caveat),
+        facts: &[Fact::DrivenBy(PYTHON_TEST_FILES)],
         examples: &[
+            example("pytest -q", Shows::DrivenBy(PYTHON_TEST_FILES)),
             example("pytest -q tests", Shows::Plain),
             example("pytest --basetemp=src", Shows::Caveat),
             example("pytest @docs/args", Shows::Caveat),
@@ -114,7 +162,7 @@ pub(super) const ROWS: &[Program] = &[
     },
     Program {
         commands: &[CommandWords::After(&["run"])],
-        facts: &[Fact::TakesSubcommand],
+        facts: &[Fact::TakesSubcommand, Fact::DrivenBy(PYTHON_PROJECT_FILES)],
         examples: &[
             example("poetry install", Shows::Plain),
             example("poetry run x", Shows::Caveat),
@@ -124,11 +172,13 @@ pub(super) const ROWS: &[Program] = &[
     },
     Program {
         commands: &[CommandWords::After(&["run"])],
+        facts: &[Fact::DrivenBy(PYTHON_PROJECT_FILES)],
         examples: &[example("conda list", Shows::Plain), example("conda run x", Shows::Caveat)],
         ..Program::named(&["conda", "mamba", "pipenv", "rye"])
     },
     Program {
         commands: &[CommandWords::After(&["exec"])],
+        facts: &[Fact::DrivenBy(&[".bundle/config", "Gemfile"])],
         examples: &[
             example("bundle install", Shows::Plain),
             example("bundle exec x", Shows::Caveat),
@@ -137,31 +187,38 @@ pub(super) const ROWS: &[Program] = &[
     },
     Program {
         commands: &[CommandWords::After(&["exec", "run"])],
+        facts: &[Fact::DrivenBy(DOTNET_FILES)],
         examples: &[example("dotnet build", Shows::Plain), example("dotnet run x", Shows::Caveat)],
         ..Program::named(&["dotnet"])
     },
     Program {
         runs: Runs::Anything,
         commands: &[CommandWords::After(&["run"])],
-        facts: &[Fact::TakesSubcommand],
+        facts: &[Fact::TakesSubcommand, Fact::DrivenBy(PYTHON_PROJECT_FILES)],
         examples: &[example("uv sync", Shows::Caveat)],
         ..Program::named(&["uv"])
     },
     Program {
         runs: Runs::Anything,
-        facts: &[Fact::TakesSubcommand],
+        facts: &[Fact::TakesSubcommand, Fact::DrivenBy(PYTHON_PROJECT_FILES)],
         examples: &[example("pip install x", Shows::Caveat)],
         ..Program::named(&["pip", "pip3"])
     },
     Program {
         runs: Runs::Anything,
+        facts: &[Fact::DrivenBy(NODE_FILES)],
         examples: &[example("npx x", Shows::Caveat)],
         ..Program::named(&["npx", "pipx", "uvx"])
     },
     Program {
         runs: Runs::Anything,
         commands: &[CommandWords::After(&["exec", "run"])],
-        facts: &[Fact::TakesSubcommand, Fact::Contains, Fact::PassesInputOn],
+        facts: &[
+            Fact::TakesSubcommand,
+            Fact::Contains,
+            Fact::PassesInputOn,
+            Fact::DrivenBy(CONTAINER_FILES),
+        ],
         examples: &[example("docker ps", Shows::Caveat)],
         ..Program::named(&["docker", "podman"])
     },
@@ -190,7 +247,6 @@ pub(super) const ROWS: &[Program] = &[
             "helm",
             "nft",
             "systemctl",
-            "terraform",
             "twine",
             "yum",
         ])
@@ -199,9 +255,10 @@ pub(super) const ROWS: &[Program] = &[
 
 const NODE_PACKAGES: Program = Program {
     caveat: Caveat::Check(node_packages_caveat),
-    facts: &[Fact::TakesSubcommand],
+    facts: &[Fact::TakesSubcommand, Fact::DrivenBy(NODE_FILES)],
     examples: &[
         example("npm test", Shows::Plain),
+        example("npm test", Shows::DrivenBy(NODE_FILES)),
         example("npm exec x", Shows::Caveat),
         example("yarn dlx x", Shows::Caveat),
         example("npm run test ---script-shell=./x", Shows::Caveat),

@@ -56,6 +56,14 @@ impl Program {
         self.facts.contains(&fact)
     }
 
+    /// Returns the files of its directory that say what it does; nothing if its words name all such files.
+    pub(super) fn driven_by(&self) -> Option<&'static [&'static str]> {
+        self.facts.iter().find_map(|fact| match fact {
+            Fact::DrivenBy(files) => Some(*files),
+            _ => None,
+        })
+    }
+
     /// Whether it is known which of its flags make it run or write something else.
     pub(super) fn knows_flags(&self) -> bool {
         self.is(Fact::ReadOnly)
@@ -390,6 +398,8 @@ pub enum Fact {
     PassesInputOn,
     /// It reads commands from its input if its words name none.
     LogsIn,
+    /// Files that its words do not name say what it does: these files of its directory, and others that no list has.
+    DrivenBy(&'static [&'static str]),
 }
 
 /// A command, and what is known of it.
@@ -422,6 +432,10 @@ pub enum Shows {
     Paths(&'static [&'static str]),
     /// It reaches these hosts.
     Hosts(&'static [&'static str]),
+    /// These files of its directory say what it does, and others that no list has.
+    DrivenBy(&'static [&'static str]),
+    /// Its words name all the files that say what it does, as far as is known.
+    NotDriven,
 }
 
 /// Returns an example.

@@ -27,6 +27,7 @@ pub(super) const ROWS: &[Program] = &[
         runs: Runs::Interpreter,
         writes: FileWords::Find(perl_writes),
         effects: FileEffectRules::NAMED,
+        facts: &[Fact::DrivenBy(&[])],
         examples: &[
             example("perl -e 1", Shows::Caveat),
             example("perl -pi -e s/a/b/ locked/x", Shows::Writes(&["locked/x"])),

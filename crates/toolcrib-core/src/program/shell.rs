@@ -29,11 +29,20 @@ const SUDO_VALUES: ValueFlags = ValueFlags {
     long: &["--chdir", "--chroot", "--group", "--host", "--prompt", "--role", "--type", "--user"],
 };
 
+/// The files that say how a script in JavaScript finds its modules.
+const SCRIPT_PACKAGE: &[&str] =
+    &["bunfig.toml", "deno.json", "deno.jsonc", "package.json", "tsconfig.json"];
+
 pub(super) const ROWS: &[Program] = &[
     Program {
         runs: Runs::Shell,
         commands: &[CommandWords::CommandFlag],
-        examples: &[example("bash -c ls", Shows::Caveat), example("elvish x", Shows::Caveat)],
+        examples: &[
+            example("bash -c ls", Shows::Caveat),
+            example("elvish x", Shows::Caveat),
+            example("sh run.sh", Shows::DrivenBy(&[])),
+            example("sh -ec make", Shows::NotDriven),
+        ],
         ..Program::named(&[
             "ash", "bash", "csh", "dash", "elvish", "fish", "ksh", "loksh", "mksh", "nu", "oksh",
             "osh", "posh", "rbash", "sh", "tcsh", "xonsh", "yash", "zsh",
@@ -41,10 +50,21 @@ pub(super) const ROWS: &[Program] = &[
     },
     Program {
         runs: Runs::Interpreter,
-        examples: &[example("python3.11 x.py", Shows::Caveat), example("node x.js", Shows::Caveat)],
-        ..Program::named(&[
-            "bun", "deno", "lua", "node", "nodejs", "php", "python", "ruby", "tclsh",
-        ])
+        facts: &[Fact::DrivenBy(&[])],
+        examples: &[
+            example("python3.11 x.py", Shows::Caveat),
+            example("python3.11 x.py", Shows::DrivenBy(&[])),
+        ],
+        ..Program::named(&["lua", "php", "python", "ruby", "tclsh"])
+    },
+    Program {
+        runs: Runs::Interpreter,
+        facts: &[Fact::DrivenBy(SCRIPT_PACKAGE)],
+        examples: &[
+            example("node x.js", Shows::Caveat),
+            example("node x.js", Shows::DrivenBy(SCRIPT_PACKAGE)),
+        ],
+        ..Program::named(&["bun", "deno", "node", "nodejs"])
     },
     // They read programs in languages of their own, but not from standard input by default.
     Program {
@@ -70,7 +90,12 @@ pub(super) const ROWS: &[Program] = &[
             "ts-node",
             "tsx",
         ],
-        examples: &[example("pypy3 x.py", Shows::Caveat), example("ts-node x.ts", Shows::Caveat)],
+        facts: &[Fact::DrivenBy(SCRIPT_PACKAGE)],
+        examples: &[
+            example("pypy3 x.py", Shows::Caveat),
+            example("ts-node x.ts", Shows::Caveat),
+            example("ts-node x.ts", Shows::DrivenBy(SCRIPT_PACKAGE)),
+        ],
         ..RUNS_ANYTHING
     },
     Program {

@@ -7,6 +7,7 @@ use std::sync::PoisonError;
 use rustix::fs::{FileType, Mode, OFlags, fstat};
 use rustix::io::Errno;
 use toolcrib_core::capability::{EditFn, Resolved, WriteMode, Written};
+use toolcrib_core::pin::FolderState;
 use toolcrib_core::{Change, ErrorKind, Files, ToolError};
 
 use crate::files::errno::{changed, errno_error};
@@ -185,6 +186,10 @@ impl Files for CallFiles {
             self.pinned.lock().unwrap_or_else(PoisonError::into_inner).insert(path.clone(), states);
         }
         Ok(())
+    }
+
+    fn folder_state(&self, path: &str, most: usize) -> Result<FolderState, ToolError> {
+        self.read_folder_state(path, most)
     }
 
     fn hold(&self, decided: Vec<(String, String)>) {

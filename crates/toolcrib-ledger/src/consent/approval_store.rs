@@ -26,16 +26,16 @@ impl Approvals {
         Self { folder: state.folder().join("approvals") }
     }
 
-    /// Redacts the secrets in the arguments of a call that nobody needs any more.
+    /// Redacts the secrets in the arguments of a call that nobody needs any more, and forgets its pins.
     fn redact(&self, id: &str) -> io::Result<()> {
         let path = self.path(id, "json")?;
         let pending: PendingApproval = read(&path)?;
         let args = Redactor::default().clean_json(&pending.args);
-        if args == pending.args {
+        if args == pending.args && pending.pins.is_empty() {
             return Ok(());
         }
         let fresh = path.with_extension(format!("{}.fresh", ulid::Ulid::generate()));
-        write_new(&fresh, &PendingApproval { args, ..pending })?;
+        write_new(&fresh, &PendingApproval { args, pins: Vec::new(), ..pending })?;
         fs::rename(&fresh, &path)
     }
 
@@ -195,6 +195,7 @@ mod tests {
                 files: Vec::new(),
                 loose: Vec::new(),
             },
+            pins: Vec::new(),
             is_parked: true,
             process: String::new(),
             created_at: now,

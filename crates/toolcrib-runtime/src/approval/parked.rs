@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use toolcrib_core::approval::{ApprovalAnswer, ApprovalStatus, ApprovalStore, PendingApproval};
+use toolcrib_core::pin::{Pin, list_changes, pin_changes};
 use toolcrib_core::policy::Answer;
 use toolcrib_core::{Call, CallId, Clock, Note, Recorder, SessionId};
 
@@ -92,7 +93,7 @@ impl ApprovalAnswers {
             tool: pending.tool,
             args: pending.args,
         };
-        let approver = Arc::new(GivenAnswer { digest: pending.digest, by });
+        let approver = Arc::new(GivenAnswer { digest: pending.digest, pinned: pending.pins, by });
         let parked = ParkedCall { workspace: pending.workspace, call, approver };
         Ok(Approved::RunsHere(Box::new(parked)))
     }
@@ -134,6 +135,7 @@ enum GivenVerdict<'a> {
 /// An answer given before, to one call and no other.
 struct GivenAnswer {
     digest: String,
+    pinned: Vec<Pin>,
     by: String,
 }
 
@@ -143,7 +145,14 @@ impl Approver for GivenAnswer {
             if question.digest == self.digest {
                 return Answer::Yes(self.by.clone());
             }
-            Answer::No(self.by.clone(), "it is not the call that was approved".to_owned())
+            let changes = list_changes(pin_changes(&self.pinned, &question.pins.pinned));
+            let words = match changes {
+                Some(changes) => {
+                    format!("something changed since the question: {changes}; ask again")
+                }
+                None => "it is not the call that was approved".to_owned(),
+            };
+            Answer::No(self.by.clone(), words)
         })
     }
 
@@ -152,6 +161,6 @@ impl Approver for GivenAnswer {
     }
 
     fn review(&self) -> Review {
-        Review::Nothing
+        Review::Parked
     }
 }

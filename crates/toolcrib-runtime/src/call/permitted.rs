@@ -1,16 +1,18 @@
 //! Stage four: the call may run. Its permit is used up by running it.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::runtime::Handle;
-use toolcrib_core::policy::DeniedPaths;
+use toolcrib_core::pin::{PinChange, PinChangeKind, list_changes, pin_changes};
+use toolcrib_core::policy::{DeniedPaths, PathAccess};
 use toolcrib_core::search::Search;
 use toolcrib_core::tool::{Connection, ReplyFuture};
 use toolcrib_core::{Ctx, Durability, Effect, ErrorKind, Moment, Permit, Prepared, ToolError};
 
 use super::denied_search::DeniedSearch;
-use super::question::pinned_digest;
+use super::question::{AskedState, pinned_digest, pins_of};
 use super::scope::CallScope;
 use crate::decide::affected_files::AffectedFiles;
 use crate::decide::proposal::Proposal;
@@ -25,15 +27,22 @@ pub(crate) struct Permitted {
 
 impl Permitted {
     /// Fails if what someone was asked about is not what would run now.
-    pub(crate) fn check_unchanged(&self, asked_digest: &str) -> Result<(), ToolError> {
+    pub(crate) fn check_unchanged(&self, asked: &AskedState) -> Result<(), ToolError> {
         let Self { scope, proposal, .. } = self;
-        let files = proposal.edited_paths()?;
-        if pinned_digest(scope, proposal, &files) == asked_digest {
+        let places = proposal.edited_paths()?;
+        let now = pins_of(scope, proposal).pinned;
+        if pinned_digest(scope, proposal, &places, &now) == asked.digest {
             return Ok(());
         }
+        let denied = scope.judge.denied_paths(&scope.tool, proposal, &scope.ctx);
+        let root = proposal.paths.root();
+        let changes = pin_changes(&asked.pinned, &now).into_iter();
+        let changes = changes.map(|change| without_denied(change, &root, denied.as_ref()));
+        let what = list_changes(changes);
+        let what = what.unwrap_or_else(|| "it would do something else now".to_owned());
         let message =
-            format!("`{}` was not run: files it names changed during the question", scope.tool);
-        Err(ToolError::new(ErrorKind::Changed, message).hint("look at them, and repeat the call"))
+            format!("`{}` was not run: something changed during the question: {what}", scope.tool);
+        Err(ToolError::new(ErrorKind::Changed, message).hint("look at it, and repeat the call"))
     }
 
     /// Runs the tool on this thread, and measures what it uses.
@@ -80,6 +89,18 @@ impl Permitted {
         let ctx = restricted(&proposal, denied, ctx);
         Ok(Started { work: prepared.run(permit, ctx), has_snapshots })
     }
+}
+
+/// Leaves out which file in a folder changed if policy denies it: an agent must not learn its name.
+fn without_denied(change: PinChange, root: &str, denied: Option<&DeniedPaths>) -> PinChange {
+    let is_denied = |inside: &String| {
+        let path = Path::new(root).join(&change.path).join(inside);
+        denied.is_some_and(|denied| denied.rule(&path, PathAccess::Read).is_some())
+    };
+    if change.inside.as_ref().is_some_and(is_denied) {
+        return PinChange { inside: None, kind: PinChangeKind::Content, ..change };
+    }
+    change
 }
 
 /// Returns a context that holds the tool to what was decided about paths.

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 use toolcrib_core::canonical::Digest;
-use toolcrib_core::{CallId, Ctx, Decision, Declaration, Plan, ToolError, ToolName};
+use toolcrib_core::pin::Pin;
+use toolcrib_core::{CallId, Decision, Declaration, Plan, ToolError, ToolName};
 
+use super::pins::Pins;
+use super::review::Review;
 use super::scope::CallScope;
 use crate::decide::judge::Choice;
 use crate::decide::proposal::Proposal;
-
-/// The largest part of a file that an answer is bound to. Of larger files, the first bytes and the size count.
-const PINNED_BYTES: u64 = 8 << 20;
 
 /// A call that waits for a person's answer.
 #[derive(Clone)]
@@ -18,8 +18,8 @@ pub struct Question {
     pub call: CallId,
     /// The digest of what an answer is bound to: tool, arguments, and what becomes of which files.
     pub digest: String,
-    /// What an answer does not pin down, each in a sentence for people.
-    pub unpinned: Vec<String>,
+    /// What an answer pins, and what not.
+    pub pins: Pins,
     /// The full name of the tool.
     pub tool: ToolName,
     /// The tool.
@@ -48,10 +48,11 @@ impl Question {
         decision: Decision,
     ) -> Result<Self, ToolError> {
         let places = proposal.edited_paths()?;
+        let pins = pins_of(scope, proposal);
         Ok(Self {
             call: scope.call.id.clone(),
-            digest: pinned_digest(scope, proposal, &places),
-            unpinned: unpinned(proposal, &scope.ctx),
+            digest: pinned_digest(scope, proposal, &places, &pins.pinned),
+            pins,
             tool: scope.tool.clone(),
             declaration: scope.offer.tool.declaration(),
             args: scope.call.args.clone(),
@@ -65,37 +66,40 @@ impl Question {
     }
 }
 
+/// What someone was asked about: the state that the call is compared with before it runs.
+pub(crate) struct AskedState {
+    pub(crate) digest: String,
+    pub(crate) pinned: Vec<Pin>,
+}
+
+impl From<Question> for AskedState {
+    fn from(question: Question) -> Self {
+        Self { digest: question.digest, pinned: question.pins.pinned }
+    }
+}
+
+/// Returns what an answer to the question about a proposal pins. Nothing is pinned for an answer that was given before
+/// anything was shown.
+pub(crate) fn pins_of(scope: &CallScope, proposal: &Proposal) -> Pins {
+    match scope.approval.review {
+        Review::Files | Review::Parked => Pins::of(proposal, &scope.ctx),
+        Review::Nothing => Pins::default(),
+    }
+}
+
 /// Returns the digest of what an answer is bound to: the tool, its arguments, what it would do to which files, and
-/// the content of the files that its command names.
-pub(crate) fn pinned_digest(scope: &CallScope, proposal: &Proposal, places: &[String]) -> String {
+/// what is pinned.
+pub(crate) fn pinned_digest(
+    scope: &CallScope,
+    proposal: &Proposal,
+    places: &[String],
+    pinned: &[Pin],
+) -> String {
     let plan = &proposal.plan;
     let edits = plan.edits.iter().map(|edit| json!([edit.path, edit.before, edit.after]));
     let directory = plan.command.as_ref().and_then(|command| command.directory.as_ref());
     let directory = directory.and_then(|directory| proposal.paths.absolute(directory).ok());
-    let named = contents(&proposal.named_files(), &scope.ctx);
     let edits: Vec<Value> = edits.collect();
-    let all = json!([scope.call.args, places, edits, directory, named]);
+    let all = json!([scope.call.args, places, edits, directory, pinned]);
     Digest::of(scope.tool.as_str(), &all).to_string()
-}
-
-/// Returns path, size and digest of each file that can be read.
-fn contents(files: &[String], ctx: &Ctx) -> Vec<(String, u64, String)> {
-    let read = |path: &String| {
-        let content = ctx.files.read(path, PINNED_BYTES).ok()?;
-        Some((path.clone(), content.size, Digest::of_bytes(&content.bytes).to_string()))
-    };
-    files.iter().filter_map(read).collect()
-}
-
-/// Returns what can be something else by the time the call runs.
-fn unpinned(proposal: &Proposal, ctx: &Ctx) -> Vec<String> {
-    let mut unpinned = proposal.unpinned_words();
-    for path in proposal.named_files() {
-        let size = ctx.files.read(&path, 0).map_or(0, |content| content.size);
-        if size > PINNED_BYTES {
-            let most = PINNED_BYTES >> 20;
-            unpinned.push(format!("`{path}`: only its first {most} MiB are looked at"));
-        }
-    }
-    unpinned
 }

@@ -16,6 +16,8 @@ pub enum ConfirmationSource {
 pub enum Review {
     /// The files as they are now: they are pinned until the call runs.
     Files,
+    /// What was pinned when the call was parked: it is compared with what is there now.
+    Parked,
     /// Nothing: the answer was given beforehand.
     Nothing,
 }

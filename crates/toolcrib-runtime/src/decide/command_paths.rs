@@ -55,6 +55,14 @@ impl Candidates {
         Self::of(words_of(reading), directories.len())
     }
 
+    /// Returns every word that could be a path of the parts of a command that do more than change the directory.
+    pub(crate) fn besides_moves(reading: &Reading, directories: &[String]) -> Self {
+        let steps = reading.proven.iter().flat_map(|proven| &proven.steps);
+        let commands = reading.found.iter().chain(steps.map(|step| &step.words));
+        let words = commands.filter(|words| !is_move(words)).flatten().chain(&reading.reads);
+        Self::of(words, directories.len())
+    }
+
     /// Collects candidates. A path that occurs several times counts once.
     fn of<'a>(words: impl Iterator<Item = &'a String>, directories: usize) -> Self {
         let mut all = Self { paths: BTreeSet::new(), beyond: None };
@@ -82,10 +90,7 @@ impl Candidates {
 /// `env -C` leads from there, and where all `cd`s lead one after the other.
 pub(crate) fn directories(reading: &Reading, from: &str) -> Vec<String> {
     let mut all = vec![from.to_owned()];
-    let moves = reading.found.iter().filter(|words| {
-        matches!(words.first().map(String::as_str), Some("cd" | "pushd" | "chdir"))
-    });
-    let moves = moves.take(MOST_DIRECTORIES);
+    let moves = reading.found.iter().filter(|words| is_move(words)).take(MOST_DIRECTORIES);
     let wrapped = reading.found.iter().flat_map(|words| wrapper_directories(words));
     all.extend(wrapped.take(MOST_DIRECTORIES).map(|(_, target)| below(from, target)));
     let mut here = from.to_owned();
@@ -97,6 +102,11 @@ pub(crate) fn directories(reading: &Reading, from: &str) -> Vec<String> {
     all.dedup();
     all.truncate(MOST_DIRECTORIES);
     all
+}
+
+/// Whether a command changes the directory that later ones run in.
+fn is_move(words: &[String]) -> bool {
+    matches!(words.first().map(String::as_str), Some("cd" | "pushd" | "chdir"))
 }
 
 /// Joins a path to a directory.

@@ -1,5 +1,6 @@
 //! What a call proposes to do: the tool's plan, its command parsed once, and its paths resolved once.
 
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use toolcrib_core::command::Shell;
@@ -9,6 +10,7 @@ use toolcrib_core::program::{base_name, file_effects};
 use toolcrib_core::{Ctx, Plan, ToolError};
 
 use super::command_paths::{Candidates, below, directories, words_of};
+use super::driving_files::{driven_programs, driving_paths};
 use super::git_programs::git_doubt;
 use super::granted_programs::{
     distrust_changeable_programs, has_same_programs, programs_of, why_not_granted,
@@ -82,13 +84,41 @@ impl Proposal {
         self.plan.edits.iter().map(|edit| self.paths.absolute(&edit.path)).collect()
     }
 
-    /// Returns the files in the workspace that the command names. An answer is bound to their content, too.
+    /// Returns the paths in the workspace that the command names. An answer pins the files and folders there.
     pub(crate) fn named_files(&self) -> Vec<String> {
         let resolved = self.command_words().into_iter().map(|path| self.paths.resolve(&path));
         let mut files: Vec<String> = resolved.filter(|it| it.is_inside).map(|it| it.path).collect();
         files.sort_unstable();
         files.dedup();
         files
+    }
+
+    /// Returns the folders that parts of the command run in and that no word but a `cd` names, absolute.
+    pub(crate) fn entered_folders(&self) -> BTreeSet<String> {
+        let reading = self.reading.as_ref().filter(|_| self.directories.len() > 1);
+        let Some(reading) = reading else { return BTreeSet::new() };
+        let others = Candidates::besides_moves(reading, &self.directories);
+        let end = |path: &str| self.paths.resolve(path).path;
+        let mut entered: BTreeSet<String> = self.directories.iter().map(|it| end(it)).collect();
+        for directory in &self.directories {
+            for word in &others.paths {
+                entered.remove(&end(&below(directory, word)));
+            }
+        }
+        entered
+    }
+
+    /// Returns the absolute paths where files could be that drive the programs of the command although its words do not
+    /// name them. `named` are the folders that the command names.
+    pub(crate) fn driving_files(&self, named: &[String]) -> Vec<String> {
+        let Some(reading) = &self.reading else { return Vec::new() };
+        driving_paths(reading, &self.directories, named, &self.paths)
+    }
+
+    /// Returns the programs of the command that read files which its words do not name.
+    pub(crate) fn driven_programs(&self, ctx: &Ctx) -> Vec<String> {
+        let Some(reading) = &self.reading else { return Vec::new() };
+        driven_programs(reading, &self.directories, &self.paths, ctx)
     }
 
     /// Returns the paths of the call that lead through links, each with where it leads.

@@ -12,6 +12,7 @@ use toolcrib_core::capability::{EditFn, WriteMode, Written};
 use toolcrib_core::catalogue::{CallKey, CatalogueSettings, RenderedError, Rendering};
 use toolcrib_core::command::{self, CommandRequest, HostTraffic, NetworkAccount, Shell};
 use toolcrib_core::command_reading::{ReadShell, Reading};
+use toolcrib_core::pin::FolderState;
 use toolcrib_core::policy::grant::{Grant, GrantError, GrantErrorKind, Grants};
 use toolcrib_core::policy::{Answer, DeniedPaths, Policy};
 use toolcrib_core::search::{Found, FoundPaths, Glob, Grep, Pattern, Scope, Search};
@@ -180,6 +181,9 @@ impl Files for Nowhere {
     }
     fn pin(&self, _: &[String]) -> Result<(), ToolError> {
         Ok(())
+    }
+    fn folder_state(&self, _: &str, _: usize) -> Result<FolderState, ToolError> {
+        nothing()
     }
     fn hold(&self, _: Vec<(String, String)>) {}
     fn changes(&self) -> Vec<Change> {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toolcrib_core::approval::{ApprovalStatus, ApprovalStore, PendingApproval};
 use toolcrib_core::{Cancel, escape};
 use toolcrib_ledger::{Approvals, Redactor};
-use toolcrib_runtime::{ApprovalAnswers, ApprovalError, Approved, ParkedCall};
+use toolcrib_runtime::{ApprovalAnswers, ApprovalError, Approved, Nobody, ParkedCall};
 
 use super::event_loop::{block_on, interrupted};
 use super::render;
@@ -38,15 +38,24 @@ pub(super) fn run(
             let shown = if *all { Shown::All } else { Shown::Pending };
             return list(&store, &redactor, shown, Format::from(*json));
         }
-        ApprovalsCommand::Show { id, json } => answers.find(id).map(|(pending, status)| {
-            match Format::from(*json) {
-                Format::Json => {
-                    print_json(&as_value(&store, &pending, status).to_string());
+        ApprovalsCommand::Show { id, json } => match answers.find(id) {
+            Ok((pending, status)) => {
+                let changes = match status {
+                    ApprovalStatus::Pending => changes_since_question(global, terminal, &pending)?,
+                    _ => Vec::new(),
+                };
+                match Format::from(*json) {
+                    Format::Json => {
+                        let mut value = as_value(&store, &pending, status);
+                        value["changed"] = json!(changes);
+                        print_json(&value.to_string());
+                    }
+                    Format::Text => print_lines(&details(&store, &pending, status, &changes)),
                 }
-                Format::Text => print_lines(&details(&store, &pending, status)),
+                Ok(Exit::Done)
             }
-            Exit::Done
-        }),
+            Err(err) => Err(err),
+        },
         ApprovalsCommand::Approve { id, json } => {
             if !may_answer(global, terminal, &answers, id) {
                 return Ok(Exit::Failed);
@@ -169,6 +178,10 @@ fn list(
 fn as_value(approvals: &Approvals, pending: &PendingApproval, status: ApprovalStatus) -> Value {
     let answer = approvals.answer(&pending.id).ok().flatten();
     let mut value = serde_json::to_value(pending).unwrap_or_default();
+    // The state of thousands of files says nothing to whoever reads this.
+    if let Some(fields) = value.as_object_mut() {
+        fields.remove("pins");
+    }
     value["status"] = status.as_str().into();
     value["answer"] = json!(answer);
     value
@@ -178,10 +191,11 @@ fn details(
     approvals: &Approvals,
     pending: &PendingApproval,
     status: ApprovalStatus,
+    changes: &[String],
 ) -> Vec<String> {
     let mut lines = vec![format!("{} {}", pending.id, status.as_str())];
     let mut add = |name: &str, text: &str| {
-        lines.push(escape::line(&format!("  {name:<11}{text}")).into_owned());
+        lines.push(escape::line(&format!("  {name:<12}{text}")).into_owned());
     };
     add("tool:", pending.tool.as_str());
     for (key, value) in pending.args.as_object().into_iter().flatten() {
@@ -193,7 +207,10 @@ fn details(
         add("changes:", file);
     }
     for loose in &pending.question.loose {
-        add("not bound:", loose);
+        add("not pinned:", loose);
+    }
+    for change in changes {
+        add("changed:", change);
     }
     add("rule:", &pending.question.rule);
     if let Some(reading) = &pending.question.reading {
@@ -207,6 +224,21 @@ fn details(
         add("answer:", &format!("{verb} by {} {}", answer.by, answer.words));
     }
     lines
+}
+
+/// Returns what changed in the workspace of a call since the question about it.
+fn changes_since_question(
+    global: &Global,
+    terminal: Terminal,
+    pending: &PendingApproval,
+) -> Result<Vec<String>, CliError> {
+    let workspace = Some(PathBuf::from(&pending.workspace));
+    let crib = match open(&Global { workspace, ..global.clone() }, terminal) {
+        Ok(crib) => crib,
+        Err(err) => return Ok(vec![format!("the workspace cannot be opened: {err}")]),
+    };
+    let runtime = crib.runtime(Arc::new(Nobody))?;
+    block_on(runtime.changes_since_question(pending))
 }
 
 /// Runs a parked call that was approved, in its own workspace.

@@ -91,7 +91,7 @@ impl TerminalPrompt {
         if let Some(reading) = &question.decision.reading {
             let _ = writeln!(text, "Reading: {}", folded(&escape::line(reading), most));
         }
-        for unpinned in &question.unpinned {
+        for unpinned in &question.pins.unpinned {
             let _ = writeln!(text, "Your approval does not pin: {}", escape::line(unpinned));
         }
         for edit in edits {
@@ -415,6 +415,7 @@ mod tests {
     use toolcrib_core::policy::{Mode, Source, by_tier};
     use toolcrib_core::tool::ProposedEdit;
     use toolcrib_core::{CallId, Plan, ToolName};
+    use toolcrib_runtime::Pins;
     use toolcrib_tools::CATALOGUES;
 
     use super::*;
@@ -430,7 +431,7 @@ mod tests {
         Question {
             call: CallId("01ARZ3NDEKTSV4RRFFQ69G5FAV".to_owned()),
             digest: String::new(),
-            unpinned: Vec::new(),
+            pins: Pins::default(),
             tool,
             declaration,
             args,
@@ -473,7 +474,10 @@ mod tests {
             json!({"command": "sh run.sh \u{1b}[2J\necho two", "timeout": 5}),
             Plan::default(),
         );
-        ruled.unpinned = vec!["`$HOME`: it is known only when the command runs".to_owned()];
+        ruled.pins.unpinned = vec![
+            "`$HOME` is only known when it runs".to_owned(),
+            "the other files that `sh` reads".to_owned(),
+        ];
         let source = Source { file: "/home/user/rules.toml".to_owned(), line: 7 };
         ruled.decision.source = Some(source);
         ruled.decision.reading = Some("runs `sh run.sh`, then `echo two`".to_owned());

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toolcrib_core::approval::{ApprovalStatus, ApprovalStore};
 use toolcrib_ledger::Approvals;
 use toolcrib_runtime::{
-    ApprovalAnswers, ApprovalError, Approved, Runtime, SessionKind, Unattended,
+    ApprovalAnswers, ApprovalError, Approved, Nobody, Runtime, SessionKind, Unattended,
 };
 
 use crate::opened::{Opened, Reply, Scratch, queue};
@@ -169,6 +169,55 @@ fn a_call_whose_files_changed_since_the_question_does_not_run() {
     let id = park(&crib, "clemini/write_file", write);
     approve(&scratch, &[], &id).unwrap().done();
     assert_eq!(scratch.text("two/f"), "x", "the control: nothing changed");
+}
+
+/// Returns what changed since the question about a parked call, as `approvals show` prints it.
+fn changes(scratch: &Scratch, id: &str) -> Vec<String> {
+    let crib = scratch.open();
+    let (pending, _) = answers(&crib).find(id).unwrap();
+    let runtime = crib.crib.runtime(Arc::new(Nobody)).unwrap();
+    let events = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    events.block_on(runtime.changes_since_question(&pending))
+}
+
+#[test]
+fn a_parked_call_is_refused_with_what_changed_since_the_question() {
+    let scratch = Scratch::new();
+    let crib = scratch.open();
+    scratch.put("Makefile", "all:");
+    scratch.put("tpl/a", "one");
+    scratch.put("other", "one");
+    let id = park_command(&crib, "make && cp -r tpl out");
+    scratch.put("other", "two");
+    assert_eq!(changes(&scratch, &id), [""; 0], "the control: it has nothing to do with `other`");
+    scratch.put("tpl/b", "two");
+    scratch.put("GNUmakefile", "all: evil");
+    let expect = ["`GNUmakefile` is new", "`tpl` changed: `b` in it is new"];
+    assert_eq!(changes(&scratch, &id), expect);
+    let refused = approve(&scratch, &[], &id).unwrap();
+    assert_eq!(refused.kind(), "declined");
+    let words = "something changed since the question: `GNUmakefile` is new, and 1 other thing changed; ask again";
+    assert!(refused.text().contains(words), "{}", refused.text());
+    assert!(!scratch.work().join("out").exists());
+}
+
+#[test]
+fn a_parked_edit_is_told_what_changed_since_the_question() {
+    let scratch = Scratch::new();
+    let crib = scratch.open();
+    scratch.put("a", "one");
+    let edit = json!({"file_path": "a", "content": "two"});
+    let id = park(&crib, "clemini/write_file", edit.clone());
+    assert_eq!(changes(&scratch, &id), [""; 0], "the control");
+    scratch.put("a", "three");
+    assert_eq!(changes(&scratch, &id), ["`a` changed"]);
+    fs::remove_file(scratch.work().join("a")).unwrap();
+    assert_eq!(changes(&scratch, &id), ["`a` is gone"]);
+    assert_eq!(approve(&scratch, &[], &id).unwrap().kind(), "declined");
+    assert!(!scratch.work().join("a").exists());
+    let id = park(&crib, "clemini/write_file", edit);
+    approve(&scratch, &[], &id).unwrap().done();
+    assert_eq!(scratch.text("a"), "two", "the control: nothing changed");
 }
 
 #[test]

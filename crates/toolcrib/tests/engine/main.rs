@@ -18,6 +18,7 @@ mod limits;
 mod opened;
 #[path = "../it/past.rs"]
 mod past;
+mod pins;
 #[path = "../it/place.rs"]
 mod place;
 mod policy;

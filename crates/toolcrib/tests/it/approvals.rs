@@ -74,6 +74,32 @@ fn what_was_denied_or_changed_or_is_not_there_is_not_run() {
 }
 
 #[test]
+fn a_call_whose_folder_changed_is_shown_as_such_and_not_run() {
+    let scratch = Scratch::new();
+    scratch.put("tpl/a", "one");
+    let approve = |id: &str| scratch.run(["--yes", "approvals", "approve", id]);
+    let id = park(&scratch, &[], "cp -r tpl out");
+    let shown = scratch.run(["approvals", "show", &id]).stdout;
+    assert!(!shown.contains("changed:") && !shown.contains("not pinned:"), "{shown}");
+    scratch.put("tpl/a", "two");
+    let shown = scratch.run(["approvals", "show", &id]).stdout;
+    assert!(shown.contains("  changed:    `tpl` changed: `a` in it changed\n"), "{shown}");
+    let json = scratch.run(["approvals", "show", &id, "--json"]).json();
+    assert_eq!(json["changed"], json!(["`tpl` changed: `a` in it changed"]), "{json}");
+    assert_eq!(json["pins"], Value::Null, "{json}");
+    let got = approve(&id);
+    assert_eq!(got.code, 3, "{}", got.stderr);
+    assert!(got.stderr.contains("`a` in it changed; ask again"), "{}", got.stderr);
+    assert!(!scratch.work().join("out").exists());
+    let id = park(&scratch, &[], "cp -r tpl out");
+    assert_eq!(approve(&id).code, 0, "the control: nothing changed");
+    assert_eq!(scratch.text("out/a"), "two");
+    let id = park(&scratch, &[], "python3 main.py");
+    let shown = scratch.run(["approvals", "show", &id]).stdout;
+    assert!(shown.contains("  not pinned: the other files that `python3` reads\n"), "{shown}");
+}
+
+#[test]
 fn a_models_confirmation_is_enough_where_the_operator_says_so() {
     let scratch = Scratch::new();
     scratch.put("target/x", "");
