@@ -134,7 +134,7 @@ impl ConfigReader<'_> {
         loop {
             match self.peek()? {
                 '#' | ';' => self.skip_line(),
-                c if c.is_whitespace() => drop(self.next()),
+                c if is_blank(c) => drop(self.next()),
                 c => return Some(c),
             }
         }
@@ -235,7 +235,7 @@ impl ConfigReader<'_> {
                     self.skip_line();
                     continue;
                 }
-                Some(c) if c.is_whitespace() && !is_quoted => {
+                Some(c) if is_blank(c) && !is_quoted => {
                     if !value.is_empty() {
                         value.push(c);
                     }
@@ -248,6 +248,12 @@ impl ConfigReader<'_> {
         value.truncate(kept);
         Ok(value)
     }
+}
+
+/// Whether git skips a character around names and values. Any other blank is a part of a value, and a path that ends
+/// in one leads elsewhere than the same path without it.
+fn is_blank(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\n' | '\r')
 }
 
 #[cfg(test)]
@@ -272,6 +278,8 @@ mod tests {
         check("[a]b = x\\\n  y\\\"\\t\n", &[("a.b", Some("x  y\"\t"))]);
         check("# c\n; d\n[a \"q\\\"r\"]\n x-y = 1\r\n", &[("a.q\"r.x-y", Some("1"))]);
         check("\u{feff}[a]\nb\n[c]\nd=\n", &[("a.b", None), ("c.d", Some(""))]);
+        check("[a]b = x\u{a0}\n", &[("a.b", Some("x\u{a0}"))]);
+        check("[a]b = \u{b}x\u{b} \n", &[("a.b", Some("\u{b}x\u{b}"))]);
         check("", &[]);
     }
 
@@ -306,6 +314,7 @@ mod tests {
             "[a \"b]\n",
             "[a]\nb c\n",
             "[]\na=b",
+            "[a]\n\u{a0}b=c",
         ] {
             assert!(parse_config(text.as_bytes()).is_err(), "{text}");
         }

@@ -18,6 +18,10 @@ pub enum GitIndexError {
     Malformed,
     /// A part of it is in another file.
     Split,
+    /// A part of it is in the trees of the repository: the index has a folder in the place of what is in it.
+    Sparse,
+    /// It has a table of places from which git reads the entries. They could be other entries.
+    Table,
 }
 
 impl fmt::Display for GitIndexError {
@@ -25,6 +29,8 @@ impl fmt::Display for GitIndexError {
         f.write_str(match self {
             Self::Malformed => "it cannot be parsed",
             Self::Split => "a part of it is in another file",
+            Self::Sparse => "it has folders in the place of files",
+            Self::Table => "it has a table of its entries",
         })
     }
 }
@@ -33,6 +39,9 @@ impl std::error::Error for GitIndexError {}
 
 /// The mode of an entry that stands for a repository.
 const GITLINK: u32 = 0o160_000;
+
+/// The mode of an entry that stands for a folder.
+const FOLDER: u32 = 0o040_000;
 
 /// The bytes of an entry before its hash, and where its mode is among them.
 const BYTES_BEFORE_HASH: usize = 40;
@@ -71,15 +80,28 @@ pub fn gitlinks(bytes: &[u8], hash: HashSize) -> Result<Vec<String>, GitIndexErr
             // Filled up with zeros to a multiple of eight bytes.
             at = start + (at - start).next_multiple_of(8);
         }
+        if mode & 0o170_000 == FOLDER {
+            return Err(GitIndexError::Sparse);
+        }
         if mode & 0o170_000 == GITLINK {
             let path = String::from_utf8(path.clone()).map_err(|_| GitIndexError::Malformed)?;
             links.push(path);
         }
     }
+    // With threads, git finds the extensions by what stands at the very end.
+    if let Some(end) = bytes.len().checked_sub(12 + 2 * hash_bytes)
+        && bytes.get(end..end + 4) == Some(b"EOIE")
+        && number(bytes, end + 8)? as usize != at
+    {
+        return Err(GitIndexError::Table);
+    }
     // The extensions, and a hash of everything at the end.
     while at + 8 + hash_bytes <= bytes.len() {
-        if bytes.get(at..at + 4) == Some(b"link") {
-            return Err(GitIndexError::Split);
+        match bytes.get(at..at + 4) {
+            Some(b"link") => return Err(GitIndexError::Split),
+            Some(b"sdir") => return Err(GitIndexError::Sparse),
+            Some(b"IEOT") => return Err(GitIndexError::Table),
+            _ => {}
         }
         at = at.saturating_add(8).saturating_add(number(bytes, at + 4)? as usize);
     }
@@ -163,8 +185,20 @@ mod tests {
                 "{cut}"
             );
         }
-        let split = index(2, &[], b"link\0\0\0\x01a");
-        assert_eq!(gitlinks(&split, HashSize::Twenty), Err(GitIndexError::Split));
+        let eoie =
+            |offset: u32| [b"EOIE\0\0\0\x18", offset.to_be_bytes().as_slice(), &[5; 20]].concat();
+        for (extension, expect) in [
+            (b"link\0\0\0\x01a".to_vec(), Err(GitIndexError::Split)),
+            (b"sdir\0\0\0\0".to_vec(), Err(GitIndexError::Sparse)),
+            (b"IEOT\0\0\0\x01a".to_vec(), Err(GitIndexError::Table)),
+            (eoie(12), Ok(Vec::new())),
+            (eoie(13), Err(GitIndexError::Table)),
+        ] {
+            let bytes = index(2, &[], &extension);
+            assert_eq!(gitlinks(&bytes, HashSize::Twenty), expect, "{extension:?}");
+        }
+        let sparse = index(3, &[(FOLDER, "a/")], b"");
+        assert_eq!(gitlinks(&sparse, HashSize::Twenty), Err(GitIndexError::Sparse));
         assert_eq!(gitlinks(&index(5, &[], b""), HashSize::Twenty), Err(GitIndexError::Malformed));
     }
 }

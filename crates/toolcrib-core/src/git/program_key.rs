@@ -18,6 +18,7 @@ const PROGRAM_NAMES: &[&str] = &[
     "process",
     "program",
     "receivepack",
+    "recentobjectshook",
     "smudge",
     "sshcommand",
     "textconv",
@@ -31,6 +32,9 @@ const NOT_FOR_READING: &[&str] =
 
 /// Returns what a setting makes git run although the command only reads, to follow the setting's name.
 pub fn runs_when_reading(setting: &GitSetting) -> Option<&'static str> {
+    if setting.value.is_none() && setting.key == "status.submodulesummary" {
+        return RUNS_ELSEWHERE;
+    }
     let value = setting.value.as_deref().map(str::trim).filter(|it| !it.is_empty())?;
     let (section, _) = setting.key.split_once('.')?;
     let (_, name) = setting.key.rsplit_once('.')?;
@@ -47,9 +51,23 @@ pub fn runs_when_reading(setting: &GitSetting) -> Option<&'static str> {
     if is_address {
         return Some("names a program for an address");
     }
-    (setting.key == "diff.submodule" && value.eq_ignore_ascii_case("diff"))
-        .then_some("makes git run in other repositories")
+    match setting.key.as_str() {
+        // Even of repositories that the index does not name.
+        "diff.submodule" if value.eq_ignore_ascii_case("diff") => RUNS_ELSEWHERE,
+        "status.submodulesummary" if !is_off(value) => RUNS_ELSEWHERE,
+        // Merges again, with the drivers of the settings.
+        "log.diffmerges" if matches!(value, "r" | "remerge") => Some("runs merge drivers"),
+        // The address can be in a file of an older form, `.git/remotes/NAME`.
+        "protocol.ext.allow" | "protocol.allow" if !value.eq_ignore_ascii_case("never") => {
+            Some("lets addresses name programs")
+        }
+        // Git 2.52 and later let an alias replace this subcommand.
+        key if key.starts_with("alias.whatchanged") => Some("replaces a subcommand"),
+        _ => None,
+    }
 }
+
+const RUNS_ELSEWHERE: Option<&str> = Some("makes git run in other repositories");
 
 /// Names of settings whose value is a program for some subcommand, beside [`PROGRAM_NAMES`].
 const OTHER_PROGRAMS: &[&str] = &[
@@ -60,7 +78,6 @@ const OTHER_PROGRAMS: &[&str] = &[
     "headercmd",
     "hookspath",
     "httpd",
-    "recentobjectshook",
     "sendmailcmd",
     "smtpserver",
     "templatedir",
@@ -72,10 +89,17 @@ const OTHER_PROGRAMS: &[&str] = &[
 const SECTIONS_WITH_PATHS: &[&str] =
     &["browser", "difftool", "include", "includeif", "lfs", "man", "mergetool"];
 
+/// Settings that name no program, but make a command that only reads obey other settings that do.
+const FOR_READING: &[&str] = &["diff.submodule", "log.diffmerges", "status.submodulesummary"];
+
 /// Returns what a setting makes git run with any subcommand, to follow the setting's name.
 pub fn runs_program(setting: &GitSetting) -> Option<&'static str> {
-    if let Some(what) = runs_when_reading(setting) {
-        return Some(what).filter(|_| setting.key != "diff.submodule");
+    let is_more = |_: &&str| {
+        let key = setting.key.as_str();
+        !FOR_READING.contains(&key) && !key.starts_with("alias.")
+    };
+    if let Some(what) = runs_when_reading(setting).filter(is_more) {
+        return Some(what);
     }
     let value = setting.value.as_deref().map(str::trim).filter(|it| !it.is_empty())?;
     let (section, _) = setting.key.split_once('.')?;
@@ -97,8 +121,11 @@ pub fn runs_program(setting: &GitSetting) -> Option<&'static str> {
 }
 
 fn is_switch(value: &str) -> bool {
-    let value = value.to_ascii_lowercase();
-    matches!(value.as_str(), "true" | "yes" | "on" | "1" | "false" | "no" | "off" | "0")
+    is_off(value) || matches!(value.to_ascii_lowercase().as_str(), "true" | "yes" | "on" | "1")
+}
+
+fn is_off(value: &str) -> bool {
+    matches!(value.to_ascii_lowercase().as_str(), "false" | "no" | "off" | "0")
 }
 
 #[cfg(test)]
@@ -129,13 +156,26 @@ mod tests {
             "[gpg \"ssh\"]program = a",
             "[credential]helper = a",
             "[remote \"x\"]uploadpack = a",
+            "[gc]recentObjectsHook = a",
             "[hook \"x\"]command = a",
         ] {
             check(text, Some("names a program"));
         }
         check("[remote \"x\"]url = ext::sh -c x", Some("names a program for an address"));
         check("[url \"ext::sh\"]insteadOf = x", Some("names a program for an address"));
-        check("[diff]submodule = diff", Some("makes git run in other repositories"));
+        for text in [
+            "[diff]submodule = diff",
+            "[status]submoduleSummary = true",
+            "[status]submoduleSummary = 7",
+            "[status]submoduleSummary",
+        ] {
+            check(text, Some("makes git run in other repositories"));
+        }
+        check("[log]diffMerges = remerge", Some("runs merge drivers"));
+        check("[protocol \"ext\"]allow = always", Some("lets addresses name programs"));
+        check("[protocol]allow = user", Some("lets addresses name programs"));
+        check("[alias]whatchanged = !a", Some("replaces a subcommand"));
+        check("[alias \"whatchanged\"]command = a", Some("replaces a subcommand"));
     }
 
     #[test]
@@ -168,7 +208,9 @@ mod tests {
             "[branch \"main\"]\nremote = origin\nmerge = refs/heads/main\nrebase = true",
             "[submodule \"x\"]\nurl = a\nactive = true\nupdate = rebase\npath = x",
             "[alias]st = status",
+            "[alias]whatchanged = log --raw",
             "[diff]submodule = diff",
+            "[status]submoduleSummary = true",
             "[core]editor =",
         ] {
             check(text, None);
@@ -187,6 +229,11 @@ mod tests {
             "[credential]helper =",
             "[pager]log = off",
             "[diff]submodule = log",
+            "[status]submoduleSummary = false",
+            "[log]diffMerges = first-parent",
+            "[protocol \"ext\"]allow = never",
+            "[protocol \"file\"]allow = always",
+            "[merge \"x\"]driver = a",
             "[filter \"x\"]required = true",
         ] {
             check(text, None);

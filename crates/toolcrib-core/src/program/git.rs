@@ -42,6 +42,8 @@ pub(super) const ROWS: &[Program] = &[Program {
         example("git diff --output=x", Shows::Caveat),
         example("git log --outp=x", Shows::Caveat),
         example("git diff --submodule=diff", Shows::Caveat),
+        example("git show --remerge-diff", Shows::Caveat),
+        example("git log --diff-merges=r", Shows::Caveat),
         example("git grep -Ox a", Shows::Caveat),
         example("git ls-remote --upload-pack=x .", Shows::Caveat),
         example("git push docs/evil.git HEAD:x", Shows::Caveat),
@@ -187,6 +189,9 @@ const DANGEROUS_FLAGS: &[&str] = &[
     "--open-files-in-pager",
     "--output",
     "--receive-pack",
+    // With these, git merges again, with the drivers of the settings.
+    "--remerge-diff",
+    "--diff-merges",
     "--textconv",
     "--tool",
     "--upload-pack",

@@ -42,16 +42,24 @@ struct RepositoryReader<'a> {
     config_files: BTreeSet<String>,
 }
 
+/// Hooks that git runs although a command only reads. It runs the first whenever it has written the index, which
+/// `git status` does. It runs the others when it has fetched an object that a partial clone lacks.
+const READING_HOOKS: [&str; 3] = ["post-index-change", "pre-auto-gc", "reference-transaction"];
+
 /// What the settings of one repository say beside the programs that they name.
+#[derive(Default)]
 struct RepositoryFacts {
-    hash: HashSize,
+    /// The format of the hashes, as the repository's first file of settings has it: git looks nowhere else.
+    hash: Option<HashSize>,
     /// The folders that could have its hooks.
     hooks: Vec<String>,
+    /// The folders that could have its files, from the git folder.
+    worktrees: Vec<String>,
 }
 
 impl RepositoryReader<'_> {
     fn read_all(&mut self) -> Result<(), GitDoubt> {
-        let mut facts = RepositoryFacts { hash: HashSize::Twenty, hooks: Vec::new() };
+        let mut facts = RepositoryFacts::default();
         if let Some(home) = self.home {
             for name in [".gitconfig", ".config/git/config"] {
                 self.config(&format!("{home}/{name}"), 0, &mut facts)?;
@@ -93,8 +101,8 @@ impl RepositoryReader<'_> {
             Some(EntryKind::Directory) => pointer,
             Some(EntryKind::File | EntryKind::Link | EntryKind::Special) => {
                 let text = self.text(&pointer, MOST_POINTER_BYTES)?.unwrap_or_default();
-                let Some(target) = text.strip_prefix("gitdir:") else { return Ok(()) };
-                join(worktree, target.trim())
+                let Some(target) = text.strip_prefix("gitdir: ") else { return Ok(()) };
+                join(worktree, without_line_end(target))
             }
         };
         self.repositories += 1;
@@ -104,20 +112,29 @@ impl RepositoryReader<'_> {
             )));
         }
         let common = self.text(&join(&folder, "commondir"), MOST_POINTER_BYTES)?;
-        let common = common.map_or_else(|| folder.clone(), |it| join(&folder, it.trim()));
-        let mut facts = RepositoryFacts { hash: HashSize::Twenty, hooks: Vec::new() };
+        let common =
+            common.map_or_else(|| folder.clone(), |it| join(&folder, without_line_end(&it)));
+        let mut facts = RepositoryFacts::default();
         self.config(&join(&common, "config"), 0, &mut facts)?;
+        let hash = facts.hash.unwrap_or(HashSize::Twenty);
         self.config(&join(&folder, "config.worktree"), 0, &mut facts)?;
-        let own = facts.hooks.iter().chain(hooks).map(|hooks| join(worktree, hooks));
-        for hooks in own.chain([join(&common, "hooks")]) {
-            self.hook(&join(&hooks, "post-index-change"))?;
+        let elsewhere = facts.worktrees.iter().map(|it| join(&folder, it));
+        let worktrees: BTreeSet<String> = elsewhere.chain([worktree.to_owned()]).collect();
+        for worktree in &worktrees {
+            let own = facts.hooks.iter().chain(hooks).map(|hooks| join(worktree, hooks));
+            own.chain([join(&common, "hooks")]).try_for_each(|hooks| self.hooks(&hooks))?;
         }
         let index = join(&folder, "index");
         let Some(content) = self.content(&index, MOST_INDEX_BYTES)? else { return Ok(()) };
-        let links = gitlinks(&content.bytes, facts.hash)
+        let links = gitlinks(&content.bytes, hash)
             .map_err(|err| GitDoubt(format!("`{index}` cannot be read: {err}")))?;
-        // The settings for a repository do not hold in the repositories within it, but the home's do.
-        links.iter().try_for_each(|link| self.repository(&join(worktree, link), hooks, depth + 1))
+        for worktree in &worktrees {
+            for link in &links {
+                // The settings for a repository do not hold in the repositories within it, but the home's do.
+                self.repository(&join(worktree, link), hooks, depth + 1)?;
+            }
+        }
+        Ok(())
     }
 
     /// Reads a file of settings and those that it includes, under whatever condition.
@@ -152,11 +169,13 @@ impl RepositoryReader<'_> {
                 self.config(&join(folder, &included), depth + 1, facts)?;
             } else if setting.key == "core.hookspath" {
                 facts.hooks.push(self.expanded(value, &setting.key, path)?);
-            } else if setting.key == "extensions.objectformat" {
-                facts.hash = match value.to_ascii_lowercase().as_str() {
+            } else if setting.key == "core.worktree" {
+                facts.worktrees.push(self.expanded(value, &setting.key, path)?);
+            } else if setting.key == "extensions.objectformat" && depth == 0 {
+                facts.hash = Some(match value.to_ascii_lowercase().as_str() {
                     "sha256" => HashSize::ThirtyTwo,
                     _ => HashSize::Twenty,
-                };
+                });
             }
         }
         Ok(())
@@ -164,6 +183,12 @@ impl RepositoryReader<'_> {
 
     /// Returns a path of the settings with the home folder in the place of `~`.
     fn expanded(&self, value: &str, key: &str, path: &str) -> Result<String, GitDoubt> {
+        // Newer versions of git take words in front of a path, as in `:(optional)hooks`.
+        if value.contains(char::REPLACEMENT_CHARACTER) || value.starts_with(":(") {
+            return Err(GitDoubt(format!(
+                "`{key}` in `{path}` has a path that Toolcrib cannot read"
+            )));
+        }
         match (value.strip_prefix("~/"), self.home) {
             (Some(rest), Some(home)) => Ok(format!("{home}/{rest}")),
             _ if value.starts_with(['~', '%']) => {
@@ -173,15 +198,18 @@ impl RepositoryReader<'_> {
         }
     }
 
-    /// Fails if there is a hook. Git runs this one whenever it has written the index, which `git status` does.
-    fn hook(&self, path: &str) -> Result<(), GitDoubt> {
-        if path.starts_with("/dev/null/") {
+    /// Fails if a folder has a hook that git runs.
+    fn hooks(&self, folder: &str) -> Result<(), GitDoubt> {
+        if folder == "/dev/null" {
             return Ok(());
         }
-        match self.kind(path)? {
-            None => Ok(()),
-            Some(_) => Err(GitDoubt(format!("`{path}` is a hook that git runs"))),
+        for name in READING_HOOKS {
+            let path = join(folder, name);
+            if self.kind(&path)?.is_some() {
+                return Err(GitDoubt(format!("`{path}` is a hook that git runs")));
+            }
         }
+        Ok(())
     }
 
     fn kind(&self, path: &str) -> Result<Option<EntryKind>, GitDoubt> {
@@ -193,8 +221,11 @@ impl RepositoryReader<'_> {
     }
 
     fn text(&self, path: &str, most: u64) -> Result<Option<String>, GitDoubt> {
-        let content = self.content(path, most)?;
-        Ok(content.map(|it| String::from_utf8_lossy(&it.bytes).into_owned()))
+        let Some(content) = self.content(path, most)? else { return Ok(None) };
+        // Git stops at a zero. Other bytes cannot be followed as git follows them.
+        let text = String::from_utf8(content.bytes).ok().filter(|text| !text.contains('\0'));
+        let doubt = || GitDoubt(format!("`{path}` has a path that Toolcrib cannot read"));
+        text.map(Some).ok_or_else(doubt)
     }
 
     fn content(&self, path: &str, most: u64) -> Result<Option<Content>, GitDoubt> {
@@ -214,6 +245,11 @@ fn unreadable(path: &str, err: &ToolError) -> GitDoubt {
         return GitDoubt(err.message.clone());
     }
     GitDoubt(format!("`{path}` cannot be read: {}", err.message))
+}
+
+/// Returns a path in a file of its own as git reads it. Other blanks are part of the path.
+fn without_line_end(text: &str) -> &str {
+    text.trim_end_matches(['\n', '\r'])
 }
 
 fn is_missing(kind: ErrorKind) -> bool {

@@ -79,6 +79,14 @@ fn git_that_runs_a_program_of_the_settings_is_asked_about() {
         (".git/config", "[core]\nhooksPath = .husky\n", "`.husky/post-index-change` is a hook"),
         (".git/config", "not git's\n", "`.git/config` cannot be read: line 1"),
         (".git/hooks/post-index-change", "#!/bin/sh\n", "`.git/hooks/post-index-change` is a hook"),
+        (".git/hooks/pre-auto-gc", "#!/bin/sh\n", "`.git/hooks/pre-auto-gc` is a hook"),
+        (
+            ".git/config",
+            "[status]\nsubmoduleSummary\n",
+            "`status.submodulesummary` in `.git/config`",
+        ),
+        (".git/config", "[log]\ndiffMerges = remerge\n", "`log.diffmerges` in `.git/config`"),
+        (".git/config", "[protocol \"ext\"]\nallow = always\n", "`protocol.ext.allow` in"),
         (".git/index", "damaged", "`.git/index` cannot be read"),
         (".git/commondir", "../other\n", "`diff.external` in `.git/../other/config`"),
         ("sub/.git/config", "[filter \"x\"]\nprocess = ./evil\n", "in `sub/.git/config`"),
@@ -108,6 +116,56 @@ fn git_that_runs_a_program_of_the_settings_is_asked_about() {
         scratch.put_rules(rule);
         assert_eq!(decided(&scratch, "git status"), "allow", "{file}");
     }
+}
+
+/// Files that lead to settings, and what is said about them. Once a path was read with blanks cut off or other bytes
+/// replaced, so that git obeyed settings that nobody had looked at.
+const LEADS: [(&str, &[u8], &str); 12] = [
+    (".git/config", b"[include]\npath = ../inc\xc2\xa0\n", r"in `.git/../inc\u{a0}`"),
+    (".git/config", b"[include]\npath = ../inc\x0b\n", r"in `.git/../inc\u{b}`"),
+    (".git/config", b"[include]\npath = ../inc\xff\n", "a path that Toolcrib cannot read"),
+    (".git/config", b"[core]\nhooksPath = h\xff\n", "a path that Toolcrib cannot read"),
+    (".git/config", b"[core]\nhooksPath = :(optional)h\n", "a path that Toolcrib cannot read"),
+    (".git/config", b"[core]\nworktree = ../other\nhooksPath = h\n", "`.git/../other/h/post"),
+    (".git/config", b"[core]\nworktree = ../other\n", "in `.git/../other/sub/.git/config`"),
+    (".git/commondir", b"../common \n", "in `.git/../common /config`"),
+    (".git/commondir", b"../comm\xffon\n", "`.git/commondir` has a path"),
+    ("sub/.git", b"gitdir: ../store \r\n", "in `sub/../store /config`"),
+    ("sub/.git", b"gitdir: ../store \0x", "`sub/.git` has a path"),
+    ("sub/.git", b"gitdir:  store\n", "in `sub/ store/config`"),
+];
+
+#[test]
+fn git_is_followed_to_the_byte() {
+    for (file, content, told) in LEADS {
+        let scratch = Scratch::new();
+        repository(&scratch, "", PLAIN);
+        scratch.put(".git/index", index_with("sub"));
+        scratch.put("sub/", "");
+        for path in
+            ["inc\u{a0}", "inc\u{b}", "common /config", "store /config", "sub/ store/config"]
+        {
+            scratch.put(path, "[diff]\nexternal = ./evil\n");
+        }
+        repository(&scratch, "other/sub/", "[filter \"x\"]\nclean = ./evil\n");
+        scratch.put("other/h/post-index-change", "#!/bin/sh\n");
+        assert_eq!(decided(&scratch, "git status"), "allow", "{file}");
+        scratch.put(file, content);
+        let (verdict, reading) = explain(&scratch, "git status");
+        assert_eq!(verdict, "ask", "{file}: {told}: {reading}");
+        assert!(reading.contains(told), "{told}: {reading}");
+    }
+}
+
+#[test]
+fn only_the_first_file_of_settings_says_how_long_hashes_are() {
+    let scratch = Scratch::new();
+    repository(&scratch, "", &format!("{PLAIN}[include]\npath = more\n"));
+    // With longer hashes, the name of the second entry is within the first, and no repository is found.
+    scratch.put(".git/more", "[extensions]\nobjectFormat = sha256\n");
+    scratch.put(".git/index", index_with("sub"));
+    repository(&scratch, "sub/", "[diff]\nexternal = ./evil\n");
+    assert!(explain(&scratch, "git status").1.contains("in `sub/.git/config`"));
 }
 
 #[test]

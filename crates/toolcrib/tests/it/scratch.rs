@@ -138,9 +138,14 @@ impl Session {
     }
 
     fn with(scratch: &Scratch, words: &[&str]) -> Self {
-        let mut child = scratch
-            .command()
-            .args(words)
+        let mut command = scratch.command();
+        command.args(words);
+        Self::over(command)
+    }
+
+    /// One that a command of the caller's starts.
+    pub(crate) fn over(mut command: Command) -> Self {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())

@@ -8,6 +8,7 @@ mod crowd;
 mod ends;
 mod escapes;
 mod ground;
+mod hostile;
 mod inside;
 mod left_behind;
 mod limits;
@@ -23,6 +24,9 @@ mod place;
 mod privilege;
 mod protected;
 mod races;
+#[path = "../search/random.rs"]
+#[expect(dead_code, reason = "shared with other tests, which use all of it")]
+mod random;
 mod reading;
 #[path = "../it/scratch.rs"]
 #[expect(dead_code, reason = "shared with other tests, which use all of it")]
