@@ -47,6 +47,8 @@ pub struct Decision {
     pub reading: Option<String>,
     /// The audit rules that match the call.
     pub audited: Vec<String>,
+    /// The rules that ask about the call. Whoever lets it run has answered them.
+    pub asking: Vec<String>,
 }
 
 /// Whether an agent must confirm a call before a person is asked about it.
@@ -113,6 +115,7 @@ impl Decision {
             grant: None,
             reading: None,
             audited: Vec::new(),
+            asking: Vec::new(),
         }
     }
 }

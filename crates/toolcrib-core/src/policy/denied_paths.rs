@@ -164,7 +164,7 @@ impl DeniedGlobs {
     }
 }
 
-/// The rules that deny paths, and their globs, compiled once for each choice of rules that calls met.
+/// The rules that deny paths or ask about them, and their globs, compiled once for each choice of rules that calls met.
 #[derive(Default)]
 pub(super) struct DenyingRules {
     /// The numbers of the rules among all rules.
@@ -173,12 +173,12 @@ pub(super) struct DenyingRules {
 }
 
 impl DenyingRules {
-    /// Finds the rules that deny paths whatever a call does there.
+    /// Finds the rules that deny paths, or ask about them, whatever a call does there.
     pub(super) fn among(rules: &[Rule]) -> Self {
         let numbered = rules.iter().enumerate();
         let denying = numbered.filter(|(_, rule)| {
             let when = &rule.when;
-            rule.effect == RuleEffect::Deny
+            matches!(rule.effect, RuleEffect::Deny | RuleEffect::Ask)
                 && when.is_about_paths()
                 && !when.is_about_commands()
                 && when.hosts.is_empty()
@@ -188,15 +188,16 @@ impl DenyingRules {
         Self { numbers: denying.map(|(number, _)| number).collect(), compiled: Mutex::default() }
     }
 
-    /// Returns the paths that `rules` deny to a tool now; nothing if there is no such rule.
+    /// Returns the paths of those `rules` about a tool that are meant and hold now; nothing if there is no such rule.
     pub(super) fn paths(
         &self,
         rules: &[Rule],
         tool: &ToolName,
         now: Timestamp,
         root: impl FnOnce() -> PathBuf,
+        is_meant: impl Fn(&Rule) -> bool,
     ) -> Option<DeniedPaths> {
-        let holds = |rule: &Rule| rule.is_about(tool) && rule.holds(now);
+        let holds = |rule: &Rule| is_meant(rule) && rule.is_about(tool) && rule.holds(now);
         let numbers = self.numbers.iter().copied();
         let numbers: Vec<usize> =
             numbers.filter(|number| rules.get(*number).is_some_and(holds)).collect();

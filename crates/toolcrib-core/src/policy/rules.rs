@@ -91,7 +91,23 @@ impl Policy {
         now: Timestamp,
         root: impl FnOnce() -> PathBuf,
     ) -> Option<DeniedPaths> {
-        self.denying.paths(&self.rules, tool, now, root)
+        self.denying.paths(&self.rules, tool, now, root, |rule| rule.effect == RuleEffect::Deny)
+    }
+
+    /// Returns the paths that a command of this tool does not see now: those that rules deny, and those that rules ask
+    /// about unless the rule is among `answered`.
+    pub fn masked_paths(
+        &self,
+        tool: &ToolName,
+        now: Timestamp,
+        root: impl FnOnce() -> PathBuf,
+        answered: &[String],
+    ) -> Option<DeniedPaths> {
+        let is_masked = |rule: &Rule| match rule.effect {
+            RuleEffect::Ask => !rule.when.paths.is_empty() && !answered.contains(&rule.id),
+            _ => rule.effect == RuleEffect::Deny,
+        };
+        self.denying.paths(&self.rules, tool, now, root, is_masked)
     }
 
     /// Whether any rule of the operator or the project asks about, or denies, paths of this tool.
@@ -184,6 +200,8 @@ impl Policy {
             .collect();
         let audited = touching.iter().filter(|rule| rule.effect == RuleEffect::Audit);
         let audited: Vec<String> = audited.map(|rule| rule.id.clone()).collect();
+        let asking = touching.iter().filter(|rule| rule.effect == RuleEffect::Ask);
+        let asking: Vec<String> = asking.map(|rule| rule.id.clone()).collect();
         let floor = by_tier(subject.tier, self.mode);
         // Among rules that ask, one that wants a person comes before one that an agent may confirm.
         let strictest = touching.iter().max_by_key(|rule| (rule.effect, !rule.confirm));
@@ -229,7 +247,7 @@ impl Policy {
                 .map_or(floor, |rule| rule.decision(Verdict::Allow)),
         };
         let reading = subject.reading.map(Reading::sentence);
-        Decision { reading, audited, ..decision }
+        Decision { reading, audited, asking, ..decision }
     }
 
     /// Returns the rules that could apply to a call, in the order they were given.
@@ -393,6 +411,7 @@ impl Rule {
             },
             reading: None,
             audited: Vec::new(),
+            asking: Vec::new(),
         }
     }
 }

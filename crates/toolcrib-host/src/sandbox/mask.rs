@@ -45,7 +45,8 @@ pub(crate) fn denied_below(
         return Ok(Vec::new());
     }
     if let Some(rule) = denied.rule(root.path(), PathAccess::Read) {
-        let message = format!("the command was not run: the rule {rule} denies the workspace");
+        let message =
+            format!("the command was not run: the rule {rule} keeps it from the whole workspace");
         return Err(ToolError::new(ErrorKind::Refused, message)
             .hint("the operator's settings decide this; ask for a change")
             .with("rule", rule));

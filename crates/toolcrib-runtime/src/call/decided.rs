@@ -134,8 +134,8 @@ impl Decided {
 
     fn with(self, permit: Option<Permit>) -> Result<Permitted, ToolError> {
         let Some(permit) = permit else { return Err(self.refused()) };
-        let Self { scope, prepared, proposal, .. } = self;
-        Ok(Permitted { scope, prepared, proposal, permit })
+        let Self { scope, prepared, proposal, decision } = self;
+        Ok(Permitted { scope, prepared, proposal, permit, answered: decision.asking })
     }
 
     fn refused(&self) -> ToolError {

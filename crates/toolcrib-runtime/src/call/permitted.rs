@@ -23,6 +23,8 @@ pub(crate) struct Permitted {
     pub(crate) prepared: Box<dyn Prepared>,
     pub(crate) proposal: Proposal,
     pub(crate) permit: Permit,
+    /// The rules that asked about the call.
+    pub(crate) answered: Vec<String>,
 }
 
 impl Permitted {
@@ -66,7 +68,7 @@ impl Permitted {
     /// Enters the tool: takes snapshots of the files that its command may change, records that it started, and
     /// returns the work.
     pub(crate) fn start(self) -> Result<Started, ToolError> {
-        let Self { scope, prepared, proposal, permit } = self;
+        let Self { scope, prepared, proposal, permit, answered } = self;
         if !permit.covers(scope.digest) {
             let message = format!("`{}` is not the call that was permitted", scope.tool);
             return Err(ToolError::new(ErrorKind::Refused, message));
@@ -86,6 +88,10 @@ impl Permitted {
             }
         })?;
         let ctx = Ctx { is_read_only: affected.is_none(), ..ctx.clone() };
+        if proposal.plan.command.is_some() {
+            let masked = scope.judge.masked_paths(&scope.tool, &proposal, &ctx, &answered);
+            masked.into_iter().for_each(|masked| ctx.commands.deny(masked));
+        }
         let ctx = restricted(&proposal, denied, ctx);
         Ok(Started { work: prepared.run(permit, ctx), has_snapshots })
     }
@@ -110,7 +116,6 @@ fn restricted(proposal: &Proposal, denied: Option<DeniedPaths>, ctx: Ctx) -> Ctx
     }
     let Some(denied) = denied else { return ctx };
     ctx.files.deny(denied.clone());
-    ctx.commands.deny(denied.clone());
     let narrowed = |search: Arc<dyn Search>| -> Arc<dyn Search> {
         Arc::new(DeniedSearch::new(search, denied.clone()))
     };

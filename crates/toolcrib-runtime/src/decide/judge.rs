@@ -172,6 +172,18 @@ impl Judge {
         self.policy.denied_paths(tool, ctx.clock.now(), root)
     }
 
+    /// Returns the paths that a command of the tool does not see. `answered` are the rules that asked about the call.
+    pub(crate) fn masked_paths(
+        &self,
+        tool: &ToolName,
+        proposal: &Proposal,
+        ctx: &Ctx,
+        answered: &[String],
+    ) -> Option<DeniedPaths> {
+        let root = || PathBuf::from(proposal.paths.root());
+        self.policy.masked_paths(tool, ctx.clock.now(), root, answered)
+    }
+
     /// Returns the paths that a plan changes, each with where it leads; those that it reads only if a rule is about
     /// paths of the tool.
     pub(crate) fn decided_paths(

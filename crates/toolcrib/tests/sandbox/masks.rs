@@ -330,3 +330,29 @@ fn what_git_keeps_is_asked_about() {
         assert_eq!(verdict(command), "clemini/bash would run", "{command}");
     }
 }
+
+#[test]
+fn a_folder_that_needs_a_question_is_masked_until_it_was_answered() {
+    let rules = |effect: &str| {
+        format!("[[rule]]\nid = \"private\"\neffect = \"{effect}\"\npaths = [\"secrets/**\"]\n")
+    };
+    let by_script = "cat secrets/key.txt";
+    for_all(|scratch| {
+        // The control: a rule that only notes hides nothing.
+        for (effect, is_seen) in [("audit", true), ("ask", false)] {
+            put_files(scratch);
+            put_rules(scratch, &rules(effect));
+            let mut session = Session::start(scratch, &[]);
+            // Whoever approves this is not told of the folder.
+            let got = probe(scratch, &mut session, by_script).to_string();
+            assert_eq!(got.contains(SECRET), is_seen, "{effect}: {got}");
+            // Whoever approves this is.
+            let got = session.bash("cat secrets/key.txt").to_string();
+            assert!(got.contains(SECRET), "{effect}: {got}");
+            // The answer was for that command.
+            let got = probe(scratch, &mut session, by_script).to_string();
+            assert_eq!(got.contains(SECRET), is_seen, "{effect}: {got}");
+            session.end();
+        }
+    });
+}

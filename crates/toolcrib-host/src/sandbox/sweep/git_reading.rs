@@ -2,7 +2,8 @@
 //! Nothing is run to find out, and no link is followed out of the root.
 
 use std::collections::BTreeSet;
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, statat};
@@ -71,7 +72,7 @@ pub(crate) fn read_git_folder(root: &Root, git: &Path) -> GitReading {
     let mut reader =
         GitReader { root, worktree, config_files: BTreeSet::new(), found: GitReading::default() };
     let common = match reader.pointer(&git.join("commondir")) {
-        Some(path) => reader.below(git, &path),
+        Some(path) => reader.below(git, path.as_os_str()),
         None => Some(git.to_owned()),
     };
     if let Some(common) = &common {
@@ -94,7 +95,8 @@ pub(crate) fn pointed_to(root: &Root, file: &Path) -> Option<PathBuf> {
         found: GitReading::default(),
     };
     let text = reader.pointer(file)?;
-    reader.below(&worktree, text.strip_prefix("gitdir:")?.trim())
+    let target = text.as_bytes().strip_prefix(b"gitdir:")?.trim_ascii_start();
+    reader.below(&worktree, OsStr::from_bytes(target))
 }
 
 /// Which files of a folder are hooks.
@@ -192,7 +194,7 @@ impl GitReader<'_> {
                 Hooks::Named => is_hook(&name),
             };
             if is_wanted && entry.file_type() != FileType::Directory {
-                let name = std::ffi::OsStr::from_bytes(entry.file_name().to_bytes());
+                let name = OsStr::from_bytes(entry.file_name().to_bytes());
                 self.add(&folder.join(name), GitProgramKind::Whole("a hook"));
             }
         }
@@ -210,15 +212,18 @@ impl GitReader<'_> {
         }
     }
 
-    /// Reads a file that has nothing but a path.
-    fn pointer(&self, file: &Path) -> Option<String> {
-        let bytes = self.root.read_small(file, MOST_POINTER_BYTES).ok()??;
-        Some(String::from_utf8_lossy(&bytes).trim().to_owned())
+    /// Reads a file that has nothing but a path. Only line ends behind it are no part of it: git keeps a blank.
+    fn pointer(&self, file: &Path) -> Option<OsString> {
+        let mut bytes = self.root.read_small(file, MOST_POINTER_BYTES).ok()??;
+        while bytes.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
+            bytes.pop();
+        }
+        Some(OsString::from_vec(bytes))
     }
 
     /// Returns where a path of a setting leads, if that is in the root. A path with links is resolved.
-    fn below(&self, from: &Path, given: &str) -> Option<PathBuf> {
-        let given = Path::new(given);
+    fn below(&self, from: &Path, given: &(impl AsRef<OsStr> + ?Sized)) -> Option<PathBuf> {
+        let given = Path::new(given.as_ref());
         let given = match given.strip_prefix(self.root.path()) {
             Ok(below) => below.to_owned(),
             Err(_) if given.is_absolute() || given.starts_with("~") => return None,
@@ -318,6 +323,15 @@ mod tests {
                 "r/more: alias.x = !y",
                 "r/my/hooks/post-merge: a hook",
             ],
+        );
+        check(
+            "r/.git",
+            &[
+                ("r/.git/commondir", "../store \n"),
+                ("r/store /config", "[core]editor = x\n"),
+                ("r/store/config", "[core]pager = x\n"),
+            ],
+            &["r/store /config: core.editor = x"],
         );
         check(
             ".git/worktrees/w",
