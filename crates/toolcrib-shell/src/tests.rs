@@ -463,3 +463,13 @@ fn what_is_fed_is_known_to_be() {
         assert_eq!(proven.steps.last().unwrap().is_fed, fed, "{text}");
     }
 }
+
+#[test]
+fn commands_are_followed_eight_levels_deep() {
+    for (levels, is_found) in [(1, true), (8, true), (9, false)] {
+        let reading = read(&format!("{}nc x", "env ".repeat(levels)));
+        let found = reading.found.iter().any(|words| words[0] == "nc");
+        assert_eq!(found, is_found, "{levels}: {:?}", reading.found);
+        assert_eq!(reading.dangers.contains(&Danger::TooDeep), !is_found, "{levels}");
+    }
+}

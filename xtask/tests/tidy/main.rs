@@ -10,6 +10,8 @@ mod known;
 mod layers;
 mod licences;
 mod names;
+mod page_sentences;
+mod policy_page;
 mod retired;
 mod rules;
 mod signatures;

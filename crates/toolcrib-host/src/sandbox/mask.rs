@@ -59,6 +59,7 @@ pub(crate) fn denied_below(
         found: Vec::new(),
         checked: 0,
         missing: HashSet::new(),
+        most_checked: MOST_CHECKED_ENTRIES,
     };
     if is_everywhere(&reaches) {
         search.take(root, folders)?;
@@ -113,6 +114,7 @@ struct MaskSearch<'a> {
     checked: usize,
     /// Paths on the way to a place that are missing, below the root.
     missing: HashSet<PathBuf>,
+    most_checked: usize,
 }
 
 /// A folder on the way.
@@ -255,7 +257,7 @@ impl MaskSearch<'_> {
                 continue;
             }
             self.checked += 1;
-            if self.checked > MOST_CHECKED_ENTRIES {
+            if self.checked > self.most_checked {
                 return Err(UnsearchedFolder::Failed(too_large()));
             }
             entry_path.push(OsStr::from_bytes(name.to_bytes()));
@@ -391,7 +393,45 @@ fn incomplete(path: &Path, errno: Errno) -> ToolError {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
+    use toolcrib_core::Mode as PolicyMode;
+    use toolcrib_core::policy::{Layer, Policy, rules_in};
+
     use super::*;
+
+    #[test]
+    fn a_search_through_too_many_files_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("conf")).unwrap();
+        for name in ["a", "b", "c"] {
+            fs::write(folder.path().join("conf").join(name), "").unwrap();
+        }
+        let root = Root::open(folder.path()).unwrap();
+        let rules = "[[rule]]\neffect = \"deny\"\npaths = [\"conf/**/*.pem\"]\n";
+        let rules = rules_in(rules, "rules.toml", Layer::Operator, None).unwrap().rules;
+        let policy = Policy::new(PolicyMode::Standard, rules);
+        let now = jiff::Timestamp::UNIX_EPOCH;
+        let denied = policy.denied_paths(&"t".into(), now, || root.path().to_owned()).unwrap();
+        let search = |most_checked| {
+            let (others, found) = (Vec::new(), Vec::new());
+            let (root_path, denied, checked) = (root.path(), &denied, 0);
+            let mut search = MaskSearch {
+                root: root_path,
+                others,
+                denied,
+                found,
+                checked,
+                most_checked,
+                missing: HashSet::new(),
+            };
+            search.look_at(root.handle(), Path::new("conf"), None)
+        };
+        assert!(search(3).is_ok(), "the control");
+        let refused = search(2).unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::TooLarge);
+        assert!(refused.message.contains("more than 500000 files"), "{}", refused.message);
+    }
 
     #[test]
     fn a_search_begins_where_denied_paths_can_be() {

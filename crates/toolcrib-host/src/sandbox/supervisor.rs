@@ -458,3 +458,15 @@ fn pid_of(handle: &OwnedFd) -> Option<Pid> {
     // The kernel writes -1 for a process that is gone already.
     if pid > 0 { Pid::from_raw(pid) } else { None }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_checked_at_least_twice_a_second() {
+        // The manual says so about files that another program replaces.
+        let slowest = [CHECK_YOUNG, CHECK_GROWN, CHECK_OLD].into_iter().max().unwrap();
+        assert_eq!(slowest, Duration::from_millis(500));
+    }
+}

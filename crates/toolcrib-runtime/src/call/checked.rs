@@ -25,7 +25,9 @@ impl Checked {
         if decision.verdict() != Verdict::Deny
             && let Some(refused) = scope.judge.admit(&facts, &proposal, ctx)
         {
+            let audited = std::mem::take(&mut decision.audited);
             decision = refused;
+            decision.audited = audited;
         }
         scope.judge.count_grant_use(&decision, ctx);
         let _ = scope.decision.set(decision.clone());

@@ -59,13 +59,18 @@ impl CallScope {
         }
     }
 
-    /// Records that the call was decided. What follows is written with it: that it started, or that it ended.
+    /// Records that the call was decided, with the audit rules that match it. What follows is written with it: that
+    /// it started, or that it ended.
     pub(crate) fn record_decided(
         &self,
         verdict: &str,
         rule: &str,
         by: Option<&str>,
     ) -> Result<(), ToolError> {
+        let audited = self.decision.get().map_or(&[][..], |decision| &decision.audited);
+        let noted = (!audited.is_empty())
+            .then(|| format!("{rule}; audit rules: `{}`", audited.join("`, `")));
+        let rule = noted.as_deref().unwrap_or(rule);
         self.record(Moment::Decided { verdict, rule, by }, Durability::Buffered)
     }
 

@@ -123,6 +123,33 @@ mod tests {
     use super::*;
 
     #[test]
+    fn rules_of_the_machine_and_of_the_user_count_alike() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str| {
+            let path = folder.path().join(name).join("config.toml");
+            std::fs::create_dir(path.parent().unwrap()).unwrap();
+            let rule = format!("[[rule]]\nid = \"{name}\"\ntool = \"bash\"\neffect = \"allow\"\n");
+            std::fs::write(path.with_file_name("rules.toml"), rule).unwrap();
+            path
+        };
+        let files = SettingsFiles { machine: file("machine"), user: Some(file("user")) };
+        let shell = toolcrib_shell::BashReader::default();
+        let mut warnings = Vec::new();
+        let loaded = load(&Settings::defaults(), &files, None, &shell, &mut warnings).unwrap();
+        let layer = |id: &str| {
+            let rules = loaded.policy.rules().iter();
+            rules.into_iter().find(|rule| rule.id == id).map(|rule| rule.layer)
+        };
+        assert_eq!(
+            (layer("machine"), layer("user")),
+            (Some(Layer::Operator), Some(Layer::Operator))
+        );
+        assert_eq!(loaded.files.len(), 2, "the control: nothing else is read");
+        let places = crate::wiring::locations::settings_files(&std::collections::BTreeMap::new());
+        assert_eq!(places.machine, Path::new("/etc/toolcrib/config.toml"));
+    }
+
+    #[test]
     fn the_shipped_rules_do_what_their_examples_say() {
         let shell = toolcrib_shell::BashReader::default();
         for (name, text) in SHIPPED_RULES {

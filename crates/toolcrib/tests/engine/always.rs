@@ -325,3 +325,44 @@ fn a_program_that_comes_while_a_person_thinks_is_not_granted() {
     scratch.put("run.sh", "#!/bin/sh\ntrue\n");
     assert_eq!(crib.decide_command("./run.sh all"), "allow");
 }
+
+#[test]
+fn a_grant_is_not_bound_to_programs_of_the_system() {
+    let scratch = Scratch::new();
+    scratch.put("run.sh", "#!/bin/sh\n");
+    scratch.set_mode("run.sh", 0o755);
+    let crib = scratch.open_with(&[NO_SANDBOX]);
+    say_always(&crib, "touch a", 0);
+    say_always(&crib, "./run.sh a", 0);
+    let stored = GrantFile::new(&crib.crib.state).all().unwrap();
+    let programs: Vec<usize> =
+        stored.iter().map(|grant| grant.programs.as_ref().unwrap().len()).collect();
+    assert_eq!(programs, [0, 1], "only the program of the workspace is compared");
+}
+
+#[test]
+fn a_grant_holds_in_its_session_its_project_or_everywhere() {
+    let scope_of = |name: &str, session: &str, root: &str| match name {
+        "session" => Scope::Session(session.to_owned()),
+        "project" => Scope::Project(root.to_owned()),
+        _ => Scope::User,
+    };
+    for (name, expect) in [
+        ("session", ["allow", "ask", "ask"]),
+        ("project", ["allow", "allow", "ask"]),
+        ("everywhere", ["allow", "allow", "allow"]),
+    ] {
+        let scratch = Scratch::new();
+        scratch.put_at("elsewhere/", "");
+        let crib = scratch.open_with(&[NO_SANDBOX]);
+        crib.ask("clemini/bash", json!({"command": "touch a"}), move |question| {
+            let scope = scope_of(name, &question.session, &question.root);
+            let covers = question.choices[0].0.clone();
+            Answer::Always("a person".to_owned(), Wish { covers, scope, minutes: None })
+        });
+        let decided = |crib: &Opened| crib.decide_command("touch a");
+        let elsewhere = scratch.open_at(&scratch.path("elsewhere"), &[]);
+        let got = [decided(&crib), decided(&scratch.open()), decided(&elsewhere)];
+        assert_eq!(got, expect, "{name}");
+    }
+}

@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolcrib_core::approval::{ApprovalStatus, ApprovalStore};
+use toolcrib_core::policy::Answer;
 use toolcrib_ledger::Approvals;
 use toolcrib_runtime::{
-    ApprovalAnswers, ApprovalError, Approved, Nobody, Runtime, SessionKind, Unattended,
+    AlwaysYes, AnswerFuture, ApprovalAnswers, ApprovalError, Approved, Approver, Nobody, Question,
+    Review, Runtime, SessionKind, Unattended,
 };
 
 use crate::opened::{Opened, Reply, Scratch, queue};
@@ -289,4 +291,56 @@ fn equal_calls_of_a_session_are_one_question() {
     let again = write(&crib, &runtime, "one");
     assert_ne!(again, first);
     assert_eq!(write(&crib, &runtime, "one"), again);
+}
+
+/// A yes that was given beforehand. Another program writes a file before the call runs.
+struct YesBeforehand {
+    yes: AlwaysYes,
+    file: std::path::PathBuf,
+}
+
+impl Approver for YesBeforehand {
+    fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
+        fs::write(&self.file, "someone else's").unwrap();
+        self.yes.ask(question)
+    }
+
+    fn review(&self) -> Review {
+        self.yes.review()
+    }
+}
+
+#[test]
+fn a_yes_given_beforehand_is_not_bound_to_what_files_held() {
+    let scratch = Scratch::new();
+    scratch.put("run.sh", "as it was");
+    // No command can start here, so a command that is let through fails for that reason.
+    let crib = scratch.open_with(&["sandbox.bubblewrap=/nowhere/bwrap"]);
+    let (args, file) = (json!({"command": "sh run.sh"}), scratch.work().join("run.sh"));
+    let path = file.clone();
+    let seen = crib.answer_after("clemini/bash", args.clone(), move || {
+        fs::write(&path, "someone else's").unwrap();
+    });
+    assert_eq!(seen.kind(), "changed", "the control: {}", seen.text());
+    scratch.put("run.sh", "as it was");
+    let yes = AlwaysYes("--yes".to_owned());
+    let runtime = crib.crib.runtime(Arc::new(YesBeforehand { yes, file })).unwrap();
+    let got = crib.call_in(&runtime, "clemini/bash", args);
+    assert_eq!(scratch.text("run.sh"), "someone else's");
+    assert_ne!(got.kind(), "changed", "{}", got.text());
+}
+
+#[test]
+fn a_question_names_what_an_answer_does_not_pin() {
+    let scratch = Scratch::new();
+    scratch.put("run.sh", "");
+    let crib = scratch.open();
+    for (command, word) in [("sh *.sh", "*.sh"), ("sh $FILE", "$FILE"), ("sh run.sh", "")] {
+        let declined = crib.ask("clemini/bash", json!({"command": command}), move |question| {
+            let unpinned = question.unpinned.concat();
+            assert_eq!(unpinned.contains(&format!("`{word}`")), !word.is_empty(), "{unpinned}");
+            Answer::No("a person".to_owned(), String::new())
+        });
+        assert_eq!(declined.kind(), "declined", "{}", declined.text());
+    }
 }

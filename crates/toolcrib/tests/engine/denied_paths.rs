@@ -70,8 +70,11 @@ fn search_and_listings_leave_out_what_a_rule_denies() {
             let some = denying.approve(tool, args.clone());
             some.done();
             assert!(!tells(some.text()), "{tool} {args}: {}", some.text());
-            if let Some(sentence) = sentence {
-                assert!(some.text().contains(sentence), "{tool} {args}: {}", some.text());
+            match sentence {
+                Some(said) => assert!(some.text().contains(said), "{tool} {args}: {}", some.text()),
+                None => {
+                    assert!(!some.text().contains("left out"), "{tool} {args}: {}", some.text())
+                }
             }
         }
     });
@@ -99,6 +102,17 @@ fn a_rule_for_one_tool_denies_nothing_to_another() {
     let crib = scratch.open();
     assert!(tells(crib.approve("clemini/grep", json!({"pattern": "needle"})).text()));
     assert!(!tells(crib.approve("wink/grep_search", json!({"pattern": "needle"})).text()));
+}
+
+#[test]
+fn a_rule_with_another_condition_hides_nothing() {
+    for condition in ["args = 'never'", "hosts = [\"a.example\"]", "argv = [\"cat\"]"] {
+        let scratch = Scratch::new();
+        put_files(&scratch);
+        scratch.put_rules(&DENY.replace("effect", &format!("{condition}\neffect")));
+        let found = scratch.open().approve("clemini/grep", json!({"pattern": "needle"}));
+        assert!(tells(found.text()), "{condition}: {}", found.text());
+    }
 }
 
 #[test]

@@ -72,3 +72,14 @@ fn one_tool_writes_no_more_than_its_quota_and_another_still_writes() {
     crib.approve("wink/create_file", json!({"path": "e", "content": "0123456789"})).done();
     assert!(scratch.work().join("e").exists() && !scratch.work().join("c").exists());
 }
+
+#[test]
+fn the_preset_rate_depends_on_the_mode() {
+    for (mode, most) in [("strict", 5), ("standard", 15), ("permissive", 60)] {
+        let scratch = Scratch::new();
+        let mode = format!("mode={mode}");
+        let crib = scratch.open_with(&[&mode, "policy.calls_per_minute=preset"]);
+        assert!((0..most).all(|_| add(&crib).kind() == "ok"), "{mode}");
+        assert_eq!(add(&crib).kind(), "refused", "{mode}");
+    }
+}

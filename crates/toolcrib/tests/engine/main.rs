@@ -22,6 +22,7 @@ mod pins;
 #[path = "../it/place.rs"]
 mod place;
 mod policy;
+mod precedence;
 #[path = "../it/privilege.rs"]
 #[expect(dead_code, reason = "shared with other tests, which use all of it")]
 mod privilege;
@@ -29,6 +30,7 @@ mod processes;
 mod record;
 #[path = "../it/reply.rs"]
 mod reply;
+mod rule_keys;
 mod runs_later;
 mod search;
 mod settings;

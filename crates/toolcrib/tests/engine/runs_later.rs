@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use serde_json::{Value, json};
-use toolcrib_core::policy::{Answer, Covers};
+use toolcrib_core::policy::{Answer, Covers, Scope, Wish};
 use toolcrib_core::runs_later::{LaterLevel, LaterReader, RUNS_LATER};
 
 use crate::opened::{Opened, Scratch};
@@ -130,6 +130,29 @@ fn only_a_grant_for_the_very_file_answers() {
         Answer::Yes("a person".to_owned())
     });
     got.done();
+    // A grant for one call covers that call alone.
+    let args = |content: &str| json!({"file_path": ".envrc", "content": content});
+    let call = |content: &str| crib.call("clemini/write_file", args(content)).kind();
+    assert_eq!(call("x"), "approval_required");
+    let granted = crib.ask("clemini/write_file", args("x"), |question| {
+        let covers = question.choices[0].0.clone();
+        let scope = Scope::Project(question.root.clone());
+        Answer::Always("a person".to_owned(), Wish { covers, scope, minutes: None })
+    });
+    granted.done();
+    assert_eq!((call("x"), call("y")), ("ok", "approval_required"));
+}
+
+#[test]
+fn six_of_seven_kinds_of_programs_have_a_rule() {
+    let ids: Vec<&str> = LaterReader::ALL.into_iter().filter_map(LaterReader::rule_id).collect();
+    assert_eq!((LaterReader::ALL.len(), ids.len()), (7, 6));
+    let scratch = Scratch::new();
+    let crib = scratch.open();
+    for id in ids {
+        assert!(crib.crib.rules.policy.rules().iter().any(|rule| rule.id == id), "{id}");
+    }
+    assert_eq!(LaterReader::Build.rule_id(), None);
 }
 
 #[test]

@@ -177,3 +177,11 @@ fn an_empty_toolset_offers_nothing() {
     scratch.put(".toolcrib/config.toml", "toolset = []\n");
     assert_eq!(count(&[]), 0);
 }
+
+#[test]
+fn the_times_that_the_manual_names_are_the_defaults() {
+    let settings = Settings::defaults();
+    for (name, seconds) in [("policy.approval_seconds", "120"), ("policy.park_seconds", "86400")] {
+        assert_eq!(shown(&settings, name), (seconds.to_owned(), "default".to_owned()));
+    }
+}

@@ -122,3 +122,13 @@ fn a_models_confirmation_is_enough_where_the_operator_says_so() {
     );
     assert!(!scratch.work().join("target").exists());
 }
+
+#[test]
+fn an_approved_call_is_answered_where_it_is_approved() {
+    let scratch = Scratch::new();
+    let id = park(&scratch, &[], "touch made; echo what it printed");
+    let got = scratch.run(["--yes", "approvals", "approve", &id]);
+    assert_eq!(got.code, 0, "{}", got.stderr);
+    assert!(got.stdout.contains("what it printed"), "{}", got.stdout);
+    assert!(scratch.work().join("made").exists());
+}

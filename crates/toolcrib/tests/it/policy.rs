@@ -196,3 +196,45 @@ fn a_user_is_bounded_across_processes() {
     assert_eq!((write("a"), write("b"), write("c")), (0, 0, 3));
     assert!(!scratch.work().join("c").exists());
 }
+
+#[test]
+fn a_file_with_one_wrong_rule_adds_none() {
+    let scratch = Scratch::new();
+    let good =
+        "[[rule]]\nid = \"good\"\nargv = [\"touch\"]\neffect = \"allow\"\ncovers = [\"touch a\"]\n";
+    let wrong = good.replace("good", "wrong").replace("[\"touch a\"]", "[\"mkdir a\"]");
+    scratch.put_at("both.toml", &format!("{good}{wrong}"));
+    scratch.put_at("good.toml", good);
+    let run = |words: &[&str], file: &str| {
+        let path = scratch.path(file).display().to_string();
+        scratch.run([words, &[&path]].concat())
+    };
+    for words in [["rules", "add"], ["policy", "check"]] {
+        let got = run(&words, "both.toml");
+        assert_ne!(got.code, 0, "{words:?}");
+        assert!(got.stderr.contains("does not cover its example `mkdir a`"), "{}", got.stderr);
+    }
+    assert_eq!(run(&["policy", "check"], "good.toml").code, 0);
+    assert!(!own_rules(&scratch).exists(), "a check adds nothing");
+    assert_eq!(run(&["rules", "add"], "good.toml").code, 0);
+    assert_eq!(std::fs::read_to_string(own_rules(&scratch)).unwrap(), good);
+}
+
+#[test]
+fn a_replay_shows_what_more_rules_would_have_decided() {
+    let scratch = Scratch::new();
+    scratch.put("a", "x");
+    for path in ["path=a", "path=a"] {
+        assert_eq!(scratch.run(["call", "wink/read_file", path]).code, 0);
+    }
+    assert_eq!(scratch.run(["call", "nachos/calculator", "expression=1"]).code, 0);
+    let deny = "[[rule]]\nid = \"shut\"\npaths = [\"a\"]\neffect = \"deny\"\n";
+    scratch.put_at("more.toml", deny);
+    let more = scratch.path("more.toml").display().to_string();
+    let shown = scratch.run(["policy", "replay", &more]);
+    assert_eq!(shown.code, 0, "{}", shown.stderr);
+    assert_eq!(shown.stdout.matches("shut").count(), 2, "{}", shown.stdout);
+    // The control: the rules in force decide as they did. The file is tried, not added.
+    let same = scratch.run(["policy", "replay"]);
+    assert!(same.code == 0 && !same.stdout.contains("shut"), "{}", same.stdout);
+}

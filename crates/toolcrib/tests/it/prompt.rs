@@ -327,3 +327,17 @@ fn lines_are_shown_as_lines() {
     assert!(session.seen.contains("| true # x\\nrm\r\n    | touch y\r\n"), "{}", session.seen);
     assert_eq!(session.answer("n\n"), 3);
 }
+
+#[test]
+fn a_person_who_makes_the_call_is_asked_at_once() {
+    let scratch = Scratch::new();
+    scratch.put("old", "");
+    let call = ["call", "clemini/bash", "command=rm old"];
+    // The control: without a terminal, an agent has to confirm it first.
+    let told = scratch.run(call);
+    assert!(told.code != 0 && told.stderr.contains("confirm"), "{}", told.stderr);
+    let mut session = Session::start(&scratch, &call, "");
+    session.wait_for("Approve? (y/n/always): ");
+    assert_eq!(session.answer("y\n"), 0);
+    assert!(!scratch.work().join("old").exists());
+}

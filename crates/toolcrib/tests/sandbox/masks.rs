@@ -356,3 +356,57 @@ fn a_folder_that_needs_a_question_is_masked_until_it_was_answered() {
         }
     });
 }
+
+#[test]
+fn what_the_manual_says_is_not_hidden_can_be_read() {
+    for_all(|scratch| {
+        put_files(scratch);
+        let keep = "git init -q . && git add -fA && git -c user.name=a -c user.email=a@b commit -qm a && \
+                    ln .env second";
+        let kept = outside(scratch, keep);
+        assert_eq!(kept.code, 0, "{}", kept.stderr);
+        put_rules(scratch, DENY);
+        let mut session = Session::start(scratch, &[]);
+        let mut printed = |script: &str| {
+            let reply = probe(scratch, &mut session, script);
+            reply["stdout"].as_str().unwrap_or_default().to_owned()
+        };
+        assert!(!printed("cat .env").contains(SECRET), "the control");
+        // What was committed, by git and by any other program, and a second name.
+        assert!(printed("git cat-file -p HEAD:.env").contains(SECRET));
+        let objects = "python3 -c 'import glob, zlib\nfor f in glob.glob(\".git/objects/??/*\"): \
+                       print(zlib.decompress(open(f, \"rb\").read()))'";
+        assert!(printed(objects).contains(SECRET));
+        assert!(printed("cat second").contains(SECRET));
+        assert!(!printed("cat open/env link/key.txt").contains(SECRET), "links are followed");
+        assert!(printed("head -c 3 /etc/passwd /usr/bin/env").contains("/usr/bin/env"));
+        // Git takes what is hidden for changed.
+        let status = printed("git status --short");
+        assert!(status.contains(".env") && !status.contains("open/a.txt"), "{status}");
+        session.end();
+    });
+}
+
+#[test]
+fn folders_with_denied_files_stay_and_their_other_files_can_change() {
+    for_all(|scratch| {
+        put_files(scratch);
+        scratch.put("open/b.txt", "b\n");
+        put_rules(scratch, DENY);
+        let mut session = Session::start(scratch, &[]);
+        let mut printed = |script: &str| {
+            let reply = probe(scratch, &mut session, script);
+            reply["stdout"].as_str().unwrap_or_default().to_owned()
+        };
+        for folder in ["open", "nest", "secrets"] {
+            let said = printed(&format!("mv {folder} moved && echo did it"));
+            assert!(!said.contains("did it"), "{folder}: {said}");
+        }
+        let change = "echo c >> open/a.txt && mv open/a.txt open/c.txt && mv open/b.txt b.txt && \
+                      rm open/c.txt && cat b.txt && echo did it";
+        let said = printed(change);
+        assert!(said.contains("b\ndid it"), "{said}");
+        assert!(!scratch.work().join("open/b.txt").exists());
+        session.end();
+    });
+}

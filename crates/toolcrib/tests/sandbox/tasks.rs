@@ -260,3 +260,27 @@ fn a_task_and_its_output_belong_to_their_workspace() {
         session.end();
     });
 }
+
+fn write(session: &mut Session, path: &str) -> String {
+    session.call("clemini/write_file", json!({"file_path": path, "content": "x"})).to_string()
+}
+
+#[test]
+fn bytes_of_a_task_count_when_it_ends() {
+    for_all(|scratch| {
+        let mut session = Session::start(scratch, &["-c", "policy.session_bytes=50000"]);
+        let command = "head -c 100000 /dev/zero > big; touch written; \
+                       while ! [ -e go ]; do sleep 0.01; done";
+        let id = start(&mut session, command);
+        eventually("the file", || scratch.work().join("written").exists());
+        let during = write(&mut session, "a");
+        assert!(!during.contains("a session may write"), "the control: {during}");
+        scratch.put("go", "");
+        let over = look(&mut session, &id, true);
+        assert_eq!(over["status"], "completed", "{over}");
+        let after = write(&mut session, "b");
+        assert!(after.contains("this one has written"), "{after}");
+        assert!(!scratch.work().join("b").exists());
+        session.end();
+    });
+}
