@@ -90,7 +90,9 @@ impl Permitted {
         let ctx = Ctx { is_read_only: affected.is_none(), ..ctx.clone() };
         if proposal.plan.command.is_some() {
             let masked = scope.judge.masked_paths(&scope.tool, &proposal, &ctx, &answered);
-            masked.into_iter().for_each(|masked| ctx.commands.deny(masked));
+            if let Some(masked) = masked {
+                ctx.commands.deny(masked);
+            }
         }
         let ctx = restricted(&proposal, denied, ctx);
         Ok(Started { work: prepared.run(permit, ctx), has_snapshots })

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use toolcrib_core::command_reading::join;
 use toolcrib_core::policy::{Answer, Covers, Scope, Wish};
 use toolcrib_ledger::GrantFile;
-use toolcrib_runtime::Choice;
+use toolcrib_runtime::{Choice, Question};
 
-use crate::opened::{Opened, Scratch};
+use crate::opened::{Opened, Person, Scratch};
 
 /// Returns what "always" could cover for a call. The person who is asked says no.
 fn choices(crib: &Opened, tool: &str, args: Value) -> Vec<Choice> {
@@ -355,14 +355,22 @@ fn a_grant_holds_in_its_session_its_project_or_everywhere() {
         let scratch = Scratch::new();
         scratch.put_at("elsewhere/", "");
         let crib = scratch.open_with(&[NO_SANDBOX]);
-        crib.ask("clemini/bash", json!({"command": "touch a"}), move |question| {
+        let questions = Arc::new(Mutex::new(0));
+        let asked = Arc::clone(&questions);
+        let person = Person(move |question: &Question| {
+            *asked.lock().unwrap() += 1;
             let scope = scope_of(name, &question.session, &question.root);
             let covers = question.choices[0].0.clone();
             Answer::Always("a person".to_owned(), Wish { covers, scope, minutes: None })
         });
+        let runtime = crib.crib.runtime(Arc::new(person)).unwrap();
+        for _ in 0..2 {
+            crib.call_in(&runtime, "clemini/bash", json!({"command": "touch a"}));
+        }
+        let here = if *questions.lock().unwrap() == 1 { "allow" } else { "ask" };
         let decided = |crib: &Opened| crib.decide_command("touch a");
         let elsewhere = scratch.open_at(&scratch.path("elsewhere"), &[]);
-        let got = [decided(&crib), decided(&scratch.open()), decided(&elsewhere)];
+        let got = [here, decided(&scratch.open()), decided(&elsewhere)];
         assert_eq!(got, expect, "{name}");
     }
 }

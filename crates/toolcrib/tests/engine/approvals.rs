@@ -337,7 +337,7 @@ fn a_question_names_what_an_answer_does_not_pin() {
     let crib = scratch.open();
     for (command, word) in [("sh *.sh", "*.sh"), ("sh $FILE", "$FILE"), ("sh run.sh", "")] {
         let declined = crib.ask("clemini/bash", json!({"command": command}), move |question| {
-            let unpinned = question.unpinned.concat();
+            let unpinned = question.pins.unpinned.concat();
             assert_eq!(unpinned.contains(&format!("`{word}`")), !word.is_empty(), "{unpinned}");
             Answer::No("a person".to_owned(), String::new())
         });

@@ -313,7 +313,7 @@ impl Opened {
 }
 
 /// A person at a prompt.
-struct Person<F>(F);
+pub(crate) struct Person<F>(pub(crate) F);
 
 impl<F: Fn(&Question) -> Answer + Send + Sync> Approver for Person<F> {
     fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
