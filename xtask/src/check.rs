@@ -69,7 +69,7 @@ pub fn quick() -> Result<(), Box<dyn Error>> {
         words.extend(["--test", name]);
     }
     let scratch = in_memory();
-    test(&words, scratch.as_ref().map(|scratch| scratch.path()))
+    test(&words, scratch.as_ref().map(tempfile::TempDir::path))
 }
 
 /// Makes a folder for temporary files in memory, if there is room.
