@@ -73,7 +73,7 @@ fn search_and_listings_leave_out_what_a_rule_denies() {
             match sentence {
                 Some(said) => assert!(some.text().contains(said), "{tool} {args}: {}", some.text()),
                 None => {
-                    assert!(!some.text().contains("left out"), "{tool} {args}: {}", some.text())
+                    assert!(!some.text().contains("left out"), "{tool} {args}: {}", some.text());
                 }
             }
         }

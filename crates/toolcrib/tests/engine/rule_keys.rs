@@ -181,7 +181,7 @@ fn a_rule_says_why_and_what_the_agent_must_confirm() {
     assert!(!must_confirm());
     assert_eq!(scratch.open().decide_command("touch a"), "ask");
     // The agent reads the reason, too.
-    scratch.put(".toolcrib/rules.toml", &rule.replace("\"ask\"\nconfirm = true", "\"deny\""));
+    scratch.put(".toolcrib/rules.toml", rule.replace("\"ask\"\nconfirm = true", "\"deny\""));
     let refused = scratch.open().call("clemini/bash", touch());
     assert!(refused.text().contains("mind the gap"), "{}", refused.text());
 }

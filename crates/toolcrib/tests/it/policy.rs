@@ -203,7 +203,7 @@ fn a_file_with_one_wrong_rule_adds_none() {
     let good =
         "[[rule]]\nid = \"good\"\nargv = [\"touch\"]\neffect = \"allow\"\ncovers = [\"touch a\"]\n";
     let wrong = good.replace("good", "wrong").replace("[\"touch a\"]", "[\"mkdir a\"]");
-    scratch.put_at("both.toml", &format!("{good}{wrong}"));
+    scratch.put_at("both.toml", format!("{good}{wrong}"));
     scratch.put_at("good.toml", good);
     let run = |words: &[&str], file: &str| {
         let path = scratch.path(file).display().to_string();
