@@ -111,7 +111,10 @@ fn describe(item: &HeldItem) -> String {
 /// Prints an item in full.
 fn show(store: &HeldStore, item: &HeldItem) {
     let how = match &item.kind {
-        HeldKind::Setting(text) => format!("setting, removed from the file:\n{}", text.trim_end()),
+        HeldKind::Setting(text) => {
+            let text = text.trim_end().replace('\t', "  ");
+            format!("setting, removed from the file:\n{text}")
+        }
         HeldKind::Plan(_) => {
             "lines, removed from the plan of a rebase. The whole plan was:".to_owned()
         }
