@@ -65,7 +65,9 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &HeldArgs) -> Resul
 /// Finds the item with this id, or the only one whose id begins or ends so.
 fn find<'i>(terminal: Terminal, items: &'i [HeldItem], wanted: &str) -> Option<&'i HeldItem> {
     let id = wanted.to_uppercase();
-    let is_near = |item: &&HeldItem| item.id.starts_with(&id) || item.id.ends_with(&id);
+    // No id is not the beginning of every id.
+    let fits = |item: &&HeldItem| item.id.starts_with(&id) || item.id.ends_with(&id);
+    let is_near = |item: &&HeldItem| !id.is_empty() && fits(item);
     let near: Vec<&HeldItem> = items.iter().filter(is_near).collect();
     let exact = items.iter().find(|item| item.id == id);
     let found = exact.or_else(|| near.first().copied().filter(|_| near.len() == 1));

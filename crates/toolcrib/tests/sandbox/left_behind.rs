@@ -227,6 +227,7 @@ fn a_person_looks_at_what_is_held_and_releases_or_discards_it() {
             inside(scratch, &script(scratch, "git init -q m && git -C m config alias.x '!y'"));
         assert_eq!(got.code, 0, "{}", got.stderr);
         let [item] = held(scratch).try_into().unwrap();
+        assert_eq!(scratch.run(["held", "discard", ""]).code, 1, "no id");
         let discarded = scratch.run(["held", "discard", &id(&item)]);
         assert_eq!(discarded.code, 0, "{}", discarded.stderr);
         assert_eq!(held(scratch), Vec::<Value>::new());
