@@ -11,4 +11,4 @@ pub use config::{GitConfigError, GitSetting, parse_config, remove_settings};
 pub use hook::is_hook;
 pub use index::{GitIndexError, HashSize, gitlinks};
 pub use program_key::{runs_program, runs_when_reading};
-pub use rebase::{REBASE_PLAN, program_lines};
+pub use rebase::{REBASE_PLAN, STRATEGY_FILES, names_strategy, program_lines};

@@ -71,23 +71,87 @@ const RUNS_ELSEWHERE: Option<&str> = Some("makes git run in other repositories")
 
 /// Names of settings whose value is a program for some subcommand, beside [`PROGRAM_NAMES`].
 const OTHER_PROGRAMS: &[&str] = &[
+    "attributesfile",
     "browser",
     "cccmd",
     "driver",
     "editor",
+    "guitool",
     "headercmd",
     "hookspath",
     "httpd",
+    "mergeoptions",
     "sendmailcmd",
     "smtpserver",
     "templatedir",
     "tocmd",
+    "tool",
     "tunnel",
 ];
 
 /// Sections in which `path` leads to a program, or to more settings.
 const SECTIONS_WITH_PATHS: &[&str] =
     &["browser", "difftool", "include", "includeif", "lfs", "man", "mergetool"];
+
+/// Sections whose settings are known: they name a program only under the names above. Programs that people install
+/// beside git have sections of their own, and nobody can list what their settings run.
+const KNOWN_SECTIONS: &[&str] = &[
+    "add",
+    "advice",
+    "apply",
+    "author",
+    "blame",
+    "branch",
+    "checkout",
+    "clean",
+    "clone",
+    "color",
+    "column",
+    "commit",
+    "committer",
+    "core",
+    "credential",
+    "diff",
+    "extensions",
+    "feature",
+    "fetch",
+    "filter",
+    "format",
+    "fsck",
+    "gc",
+    "gpg",
+    "grep",
+    "http",
+    "i18n",
+    "index",
+    "init",
+    "log",
+    "maintenance",
+    "merge",
+    "notes",
+    "pack",
+    "pull",
+    "push",
+    "rebase",
+    "receive",
+    "remote",
+    "repack",
+    "rerere",
+    "reset",
+    "revert",
+    "safe",
+    "sequence",
+    "stash",
+    "status",
+    "submodule",
+    "tag",
+    "transfer",
+    "uploadpack",
+    "url",
+    "user",
+    "versionsort",
+    "worktree",
+];
 
 /// Settings that name no program, but make a command that only reads obey other settings that do.
 const FOR_READING: &[&str] = &["diff.submodule", "log.diffmerges", "status.submodulesummary"];
@@ -105,8 +169,9 @@ pub fn runs_program(setting: &GitSetting) -> Option<&'static str> {
     let (section, _) = setting.key.split_once('.')?;
     let (_, name) = setting.key.rsplit_once('.')?;
     match (section, name) {
-        // Another subcommand of git is no program; options before it can be settings.
-        ("alias", _) => value.starts_with(['!', '-']).then_some("names a program"),
+        // A subcommand of git can be told to run a program too.
+        ("alias", _) => Some("makes git run something else"),
+        ("lfs", "repositoryformatversion") => None,
         ("submodule", "update") => value.starts_with('!').then_some("names a program"),
         ("include" | "includeif", "path") => Some("leads to other settings"),
         (section, "path") if SECTIONS_WITH_PATHS.contains(&section) => Some("names a program"),
@@ -115,6 +180,9 @@ pub fn runs_program(setting: &GitSetting) -> Option<&'static str> {
         }
         (_, name) if PROGRAM_NAMES.contains(&name) || OTHER_PROGRAMS.contains(&name) => {
             (!is_switch(value)).then_some("names a program")
+        }
+        (section, _) if !KNOWN_SECTIONS.contains(&section) => {
+            (!is_switch(value)).then_some("may name a program")
         }
         _ => None,
     }
@@ -189,8 +257,9 @@ mod tests {
             "[core]editor = a",
             "[sequence]editor = a",
             "[core]hooksPath = a",
-            "[alias]st = !a",
-            "[alias]st = -c core.pager=a status",
+            "[diff]tool = ../x",
+            "[merge]guitool = x",
+            "[branch \"m\"]mergeOptions = -s x",
             "[merge \"x\"]driver = a",
             "[mergetool \"x\"]cmd = a",
             "[difftool \"x\"]path = a",
@@ -200,6 +269,12 @@ mod tests {
         ] {
             check(text, Some("names a program"));
         }
+        for alias in
+            ["st = !a", "st = status", "st = ls-remote --upload-pack=x .", "whatchanged = x"]
+        {
+            check(&format!("[alias]{alias}"), Some("makes git run something else"));
+        }
+        check("[annex]secure-erase-command = x", Some("may name a program"));
         check("[include]path = a", Some("leads to other settings"));
         check("[includeIf \"gitdir:x\"]path = a", Some("leads to other settings"));
         for text in [
@@ -207,8 +282,8 @@ mod tests {
             "[remote \"origin\"]\nurl = /a/b\nfetch = +refs/heads/*:refs/remotes/origin/*",
             "[branch \"main\"]\nremote = origin\nmerge = refs/heads/main\nrebase = true",
             "[submodule \"x\"]\nurl = a\nactive = true\nupdate = rebase\npath = x",
-            "[alias]st = status",
-            "[alias]whatchanged = log --raw",
+            "[lfs]repositoryformatversion = 0",
+            "[push]default = simple",
             "[diff]submodule = diff",
             "[status]submoduleSummary = true",
             "[core]editor =",

@@ -1,7 +1,27 @@
 //! The plan of a rebase that has stopped: git goes on with it when somebody says `git rebase --continue`.
 
+use super::config::parse_config;
+
 /// The plan within a git folder.
 pub const REBASE_PLAN: &str = "rebase-merge/git-rebase-todo";
+
+/// The files within a git folder that name the merge strategy of what has stopped. Git runs `git-merge-NAME`.
+pub const STRATEGY_FILES: [&str; 2] = ["rebase-merge/strategy", "sequencer/opts"];
+
+/// The strategies that are no programs of their own.
+const STRATEGIES: [&str; 7] =
+    ["octopus", "ort", "ours", "recursive", "resolve", "subtree", "theirs"];
+
+/// Whether one of [`STRATEGY_FILES`] names a strategy that could be any program.
+pub fn names_strategy(content: &[u8]) -> bool {
+    let is_odd = |name: &str| !name.is_empty() && !STRATEGIES.contains(&name);
+    if !content.trim_ascii_start().starts_with(b"[") {
+        return is_odd(String::from_utf8_lossy(content).trim());
+    }
+    let Ok(options) = parse_config(content) else { return true };
+    let mut strategies = options.iter().filter(|option| option.key == "options.strategy");
+    strategies.any(|option| is_odd(option.value.as_deref().unwrap_or_default()))
+}
 
 /// Returns the lines of a plan that make git run a program.
 pub fn program_lines(plan: &str) -> impl Iterator<Item = &str> {
@@ -14,6 +34,16 @@ pub fn program_lines(plan: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_strategy_that_is_a_program_is_found() {
+        for odd in ["x/evil\n", "evil", "[options]\n\tstrategy = x/y\n", "[broken"] {
+            assert!(names_strategy(odd.as_bytes()), "{odd}");
+        }
+        for plain in ["ort\n", "", "[options]\n\tstrategy = ours\n", "[options]\nedit = true\n"] {
+            assert!(!names_strategy(plain.as_bytes()), "{plain}");
+        }
+    }
 
     #[test]
     fn lines_that_run_programs_are_found() {

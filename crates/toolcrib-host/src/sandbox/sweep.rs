@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, statat};
+use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, statat};
 use toolcrib_core::git::remove_settings;
 use toolcrib_core::policy::DeniedPaths;
 use toolcrib_core::{ErrorKind, ToolError};
@@ -23,7 +23,7 @@ pub use held_store::{HeldItem, HeldKind, HeldStore};
 pub(crate) use root_folders::{Freshness, RootFolders, WorkspaceFolders, is_too_deep};
 use under_way::{Begun, UnderWay, take_abandoned};
 
-use crate::files::root::Root;
+use crate::files::root::{Root, open_below};
 use crate::files::spelling::spelt;
 use crate::sandbox::folder_stamp::FolderStamps;
 
@@ -77,8 +77,13 @@ impl Sweeper {
         }
         let marks = |root: &Root| {
             let folders = self.folders.before(root, denied, Freshness::Recent);
-            let programs = folders.git.readings.iter().flat_map(|(_, reading)| &reading.programs);
-            (root.path().to_owned(), programs.map(|program| mark(root, program)).collect())
+            let readings = || folders.git.readings.iter().map(|(_, reading)| reading);
+            let programs = readings().flat_map(|reading| &reading.programs);
+            let files = readings().flat_map(|reading| &reading.config_files);
+            let marks = programs.map(|program| mark(root, program));
+            let marks = marks.chain(files.flat_map(|file| file_marks(root, file)));
+            let marks = marks.chain(folders.closed.iter().map(|folder| closed_mark(folder)));
+            (root.path().to_owned(), marks.collect())
         };
         let begun = Begun { call: call.to_owned(), roots: roots.iter().map(marks).collect() };
         let under_way = UnderWay::begin(&self.under_way, &begun).map_err(|err| {
@@ -105,14 +110,30 @@ impl Sweeper {
         for (number, root) in roots.iter().enumerate() {
             let before = begun.roots.iter().find(|(path, _)| path == root.path());
             let Some((_, before)) = before else { continue };
-            let folders = {
-                let just_read = just_read.get(number).unwrap_or(&none);
-                self.folders.after(root, denied.as_ref(), just_read, &mut |path| see(root, path))
+            let mut stamps = just_read.get(number).unwrap_or(&none);
+            let mut opened = BTreeSet::new();
+            let folders = loop {
+                let found = self.folders.after(root, denied.as_ref(), stamps, &mut |path| {
+                    see(root, path);
+                });
+                // What a command closed is opened: nobody can tell what is in it otherwise.
+                let is_fresh = |folder: &&PathBuf| !before.contains(&closed_mark(folder));
+                let fresh = found.closed.iter().filter(is_fresh).filter(|it| !opened.contains(*it));
+                let fresh: Vec<PathBuf> = fresh.cloned().collect();
+                if fresh.is_empty() {
+                    break found;
+                }
+                for folder in fresh {
+                    open_up(root, &folder);
+                    opened.insert(folder);
+                }
+                stamps = &none;
             };
             let mut fresh: BTreeMap<&Path, Vec<&GitProgram>> = BTreeMap::new();
             for program in folders.git.readings.iter().flat_map(|(_, reading)| &reading.programs) {
                 let whole = root.path().join(&program.file);
-                let is_shielded = whole.ancestors().any(|path| shielded.contains(path));
+                let is_shielded = whole.ancestors().any(|path| shielded.contains(path))
+                    && !is_changed_in_place(root, &program.file, before);
                 let programs = fresh.entry(&program.file).or_default();
                 if !is_shielded
                     && !before.contains(&mark(root, program))
@@ -142,6 +163,8 @@ impl Sweeper {
         let item = |number: usize, what: String| {
             HeldItem::new(format!("{call}-{}", held_before + number + 1), call, root, file, what)
         };
+        // A folder that is not writable keeps what is in it.
+        let _ = open_up(root, file.parent().unwrap_or(Path::new("")));
         let is_whole = |program: &&GitProgram| matches!(program.kind, GitProgramKind::Whole(_));
         let result = if let Some(program) = programs.iter().copied().find(|it| is_whole(it)) {
             self.held.hold_file(root, item(0, program.what())).map(|item| vec![item])
@@ -229,6 +252,42 @@ impl Swept {
             ));
         }
         notes
+    }
+}
+
+/// Opens a folder that the command closed. Returns whether that was possible.
+fn open_up(root: &Root, folder: &Path) -> bool {
+    use std::os::fd::AsRawFd;
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
+    let resolve = ResolveFlags::NO_SYMLINKS;
+    let Ok(handle) = open_below(root.handle(), folder, flags, Mode::empty(), resolve) else {
+        return false;
+    };
+    let Ok(meta) = rustix::fs::fstat(&handle) else { return false };
+    let mode = Mode::from_raw_mode(meta.st_mode & 0o7777 | 0o700);
+    rustix::fs::chmod(format!("/proc/self/fd/{}", handle.as_raw_fd()), mode).is_ok()
+}
+
+fn closed_mark(folder: &Path) -> String {
+    format!("{}\0closed", spelt(folder))
+}
+
+/// Returns what tells a file of settings from another one, and from itself after a change.
+fn file_marks(root: &Root, file: &Path) -> Vec<String> {
+    let Ok(meta) = statat(root.handle(), file, AtFlags::SYMLINK_NOFOLLOW) else {
+        return Vec::new();
+    };
+    let (shown, inode) = (spelt(file), meta.st_ino);
+    let changed = (meta.st_ctime, meta.st_ctime_nsec, meta.st_size);
+    vec![format!("{shown}\0file {inode}"), format!("{shown}\0file {inode} {changed:?}")]
+}
+
+/// Whether a shielded file was changed and is the same file: a command did that through another name of it. People
+/// and git replace it.
+fn is_changed_in_place(root: &Root, file: &Path, before: &BTreeSet<String>) -> bool {
+    match file_marks(root, file).as_slice() {
+        [same, unchanged] => before.contains(same) && !before.contains(unchanged),
+        _ => false,
     }
 }
 

@@ -20,7 +20,7 @@ const GIT: &str =
     "git() { command git -c user.name=a -c user.email=a@b -c init.defaultBranch=main \"$@\"; };";
 
 /// What a command does, and what a person does later. `$EVIL` is the program.
-const WAYS: [(&str, &str); 17] = [
+const WAYS: [(&str, &str); 25] = [
     (
         "mkdir -p a && git init -q a/sub && git -C a/sub commit -q --allow-empty -m x && \
          git -C a/sub config core.fsmonitor \"$EVIL\" && git add a/sub",
@@ -92,11 +92,63 @@ const WAYS: [(&str, &str); 17] = [
          git -C n/deep config diff.external \"$EVIL\" && echo a > n/deep/f && git -C n/deep add f && echo b > n/deep/f",
         "git -C n/deep diff",
     ),
+    (
+        "git commit -q --allow-empty -m y && echo z > z && git add z && git commit -q -m z; \
+         GIT_SEQUENCE_EDITOR='sed -i 1s/^pick/edit/' git rebase -q -i HEAD~2; echo x/evil > .git/rebase-merge/strategy; \
+         mkdir git-merge-x && printf '#!/bin/sh\\n%s\\n' \"$EVIL\" > git-merge-x/evil && chmod +x git-merge-x/evil && \
+         git commit -q --amend --allow-empty -m b",
+        "GIT_EDITOR=true git rebase --continue",
+    ),
+    ("git init -q n && git -C n config core.fsmonitor \"$EVIL\" && chmod 111 n", "git -C n status"),
+    (
+        "git init -q n && git -C n config core.fsmonitor \"$EVIL\" && chmod 311 n/.git",
+        "git -C n status",
+    ),
+    (
+        "git init -q n && git -C n config core.fsmonitor \"$EVIL\" && chmod 444 n/.git/config && chmod 555 n/.git n",
+        "git -C n status",
+    ),
+    (
+        "mkdir -p d/.git && touch d/.git/objects d/.git/refs && chmod +x d/.git/objects d/.git/refs && \
+         echo ref: refs/heads/main > d/.git/HEAD && \
+         printf '[core]\\n\\trepositoryformatversion = 0\\n\\tfsmonitor = \"%s\"\\n' \"$EVIL\" > d/.git/config",
+        "git -C d status",
+    ),
+    (
+        "git init -q d && cp -r d/.git c && git --git-dir c config core.fsmonitor \"$EVIL\" && rm c/HEAD d/.git/config && \
+         echo /proc/self/cwd/../c > d/.git/commondir",
+        "cd d && git status",
+    ),
+    (
+        "git init -q n && git -C n config alias.st \"ls-remote --upload-pack='$EVIL;' .\"",
+        "git -C n st",
+    ),
+    (
+        "git init -q n && git -C n config diff.external \"$EVIL\" && echo a > n/f && git -C n add f && echo b > n/f && \
+         chmod 0 n/.git/hooks",
+        "git -C n diff",
+    ),
 ];
+
+#[test]
+fn a_second_name_of_a_shielded_file_changes_nothing() {
+    for_all(|scratch| {
+        begin(scratch);
+        let first = "git init -q n && ln n/.git/config data";
+        assert_eq!(inside(scratch, &script(scratch, first)).code, 0);
+        let second = "printf '[core]\\n\\tfsmonitor = \"%s\"\\n' \"$EVIL\" >> data";
+        assert_eq!(inside(scratch, &script(scratch, second)).code, 0);
+        fs::remove_file(scratch.work().join("RAN")).ok();
+        assert!(!ran(scratch, "git -C n status"));
+        // The control: outside, nothing is in the way.
+        outside(scratch, &script(scratch, &format!("ln -f n/.git/config data; {second}")));
+        assert!(ran(scratch, "git -C n status"));
+    });
+}
 
 /// Makes the workspace as it was before.
 fn begin(scratch: &Scratch) {
-    outside(scratch, "rm -rf ./* ./.[!.]*; true");
+    outside(scratch, "chmod -R u+rwx .; rm -rf ./* ./.[!.]*; true");
     let made = outside(scratch, BEFORE);
     assert_eq!(made.code, 0, "{}", made.stderr);
 }

@@ -183,7 +183,7 @@ impl FolderMap {
             if name == c"." || name == c".." {
                 continue;
             }
-            seen.add(name, entry.file_type());
+            seen.add(name);
             let path = folder.join(OsStr::from_bytes(name.to_bytes()));
             let whole = denied.map(|denied| (denied, root.path().join(&path)));
             if whole.is_some_and(|(it, whole)| it.rule(&whole, PathAccess::Read).is_some()) {
@@ -305,12 +305,12 @@ impl FolderMap {
 struct SeenNames(Vec<&'static str>);
 
 impl SeenNames {
-    fn add(&mut self, name: &CStr, kind: FileType) {
-        let is_file = kind == FileType::RegularFile;
+    fn add(&mut self, name: &CStr) {
         match name.to_bytes() {
             b"HEAD" => self.0.push("HEAD"),
-            b"objects" if !is_file => self.0.push("objects"),
-            b"refs" if !is_file => self.0.push("refs"),
+            b"config" => self.0.push("config"),
+            b"objects" => self.0.push("objects"),
+            b"refs" => self.0.push("refs"),
             b"commondir" => self.0.push("commondir"),
             b".git" => self.0.push(".git"),
             _ => {}
@@ -320,7 +320,9 @@ impl SeenNames {
     fn roles(&self) -> FolderRoles {
         let has = |name| self.0.contains(&name);
         let mut roles = FolderRoles::default();
-        if has("HEAD") && (has("objects") && has("refs") || has("commondir")) {
+        // Git asks for less than one would think: `objects` and `refs` may be executable files.
+        let is_git = ["config", "objects", "refs", "commondir"].into_iter().any(has);
+        if has("HEAD") && is_git {
             roles = roles.with(FolderRole::GitFolder);
         }
         if has(".git") {

@@ -8,7 +8,8 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, statat};
 use toolcrib_core::git::{
-    GitSetting, REBASE_PLAN, is_hook, parse_config, program_lines, runs_program,
+    GitSetting, REBASE_PLAN, STRATEGY_FILES, is_hook, names_strategy, parse_config, program_lines,
+    runs_program,
 };
 
 use crate::files::root::{Root, open_below};
@@ -61,6 +62,8 @@ pub(crate) struct GitReading {
     /// The places in the root that settings lead to: files of settings, folders of hooks, programs. Some do not
     /// exist.
     pub(crate) places: BTreeSet<PathBuf>,
+    /// The files of settings that were read.
+    pub(crate) config_files: BTreeSet<PathBuf>,
 }
 
 /// Reads the git folder at `git`, relative to the root.
@@ -81,6 +84,19 @@ pub(crate) fn read_git_folder(root: &Root, git: &Path) -> GitReading {
     }
     reader.config(&git.join("config.worktree"));
     reader.plan(&git.join(REBASE_PLAN));
+    for file in STRATEGY_FILES {
+        reader.strategy(&git.join(file));
+    }
+    reader.check_pointer(&git.join("commondir"));
+    reader.found.config_files = reader.config_files;
+    reader.found
+}
+
+/// Reads a `.git` that is a file or a link. It makes git run programs if it leads to another place for each process.
+pub(crate) fn read_pointer(root: &Root, file: &Path) -> GitReading {
+    let (config_files, found) = (BTreeSet::new(), GitReading::default());
+    let mut reader = GitReader { root, worktree: PathBuf::new(), config_files, found };
+    reader.check_pointer(file);
     reader.found
 }
 
@@ -197,6 +213,32 @@ impl GitReader<'_> {
                 let name = OsStr::from_bytes(entry.file_name().to_bytes());
                 self.add(&folder.join(name), GitProgramKind::Whole("a hook"));
             }
+        }
+    }
+
+    fn strategy(&mut self, file: &Path) {
+        match self.root.read_small(file, MOST_SETTINGS_BYTES) {
+            Ok(Some(content)) if !names_strategy(&content) => {}
+            Ok(None) => {}
+            _ => {
+                let what = "a merge strategy that could be any program";
+                self.add(file, GitProgramKind::Whole(what));
+            }
+        }
+    }
+
+    /// Holds a path to a git folder that Toolcrib cannot follow: in `/proc`, each process finds another folder.
+    fn check_pointer(&mut self, file: &Path) {
+        let link = rustix::fs::readlinkat(self.root.handle(), file, Vec::new());
+        let target = match link {
+            Ok(target) => Some(target.into_bytes()),
+            Err(_) => self.pointer(file).map(OsString::into_vec),
+        };
+        let leads = |place: &[u8]| {
+            target.as_ref().is_some_and(|it| it.windows(place.len()).any(|part| part == place))
+        };
+        if leads(b"/proc/") || leads(b"/dev/") {
+            self.add(file, GitProgramKind::Whole("a path that leads elsewhere for each process"));
         }
     }
 

@@ -12,7 +12,7 @@ use toolcrib_core::canonical::Digest;
 use toolcrib_core::policy::DeniedPaths;
 
 use super::folder_map::{FolderMap, FolderRole};
-use super::git_reading::{GitReading, pointed_to, read_git_folder};
+use super::git_reading::{GitReading, pointed_to, read_git_folder, read_pointer};
 use crate::files::root::Root;
 use crate::sandbox::folder_stamp::FolderStamps;
 
@@ -165,11 +165,15 @@ impl RootFolders {
         all.dedup();
         let bare = with_role(FolderRole::GitFolder).filter(|path| !is_below_git(path));
         let read = |git: PathBuf| (git.clone(), read_git_folder(root, &git));
+        let pointers = map.with_role(FolderRole::Repository).map(|path| path.join(".git"));
+        let pointers = pointers.map(|file| (file.clone(), read_pointer(root, &file)));
+        let pointers: Vec<_> =
+            pointers.filter(|(_, reading)| !reading.programs.is_empty()).collect();
         Self {
             git: GitFolders {
                 repositories: with_role(FolderRole::Repository).map(owned).collect(),
                 bare: bare.map(owned).collect(),
-                readings: all.into_iter().map(read).collect(),
+                readings: all.into_iter().map(read).chain(pointers).collect(),
             },
             denied: map.denied().collect(),
             too_deep: Vec::new(),
