@@ -116,17 +116,23 @@ fn verify_place(plan: &Inside) -> Result<(), StartFailure> {
             return Err(fail(why));
         }
     }
-    plan.shields.iter().try_for_each(|(path, shield)| verify_shield(path, shield))
+    plan.shields.iter().try_for_each(|(root, shield)| {
+        let (root, ..) = plan.roots.get(*root).ok_or_else(|| fail("no such root".to_owned()))?;
+        verify_shield(&Path::new(root).join(&shield.path), shield)
+    })
 }
 
 /// Checks that a mount exists, is of the expected file or folder, or of a mask, and is read-only if it has to be.
-fn verify_shield(path: &str, shield: &Shield) -> Result<(), StartFailure> {
+fn verify_shield(path: &Path, shield: &Shield) -> Result<(), StartFailure> {
     use rustix::fs::{
         AtFlags, CWD, Mode, OFlags, ResolveFlags, StatVfsMountFlags, StatxAttributes, StatxFlags,
     };
     use rustix::io::Errno;
     let fail = |what: &str| {
-        StartFailure::new(StartStep::Verify, format!("`{path}` is not protected: {what}"))
+        StartFailure::new(
+            StartStep::Verify,
+            format!("`{}` is not protected: {what}", path.display()),
+        )
     };
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);

@@ -109,8 +109,8 @@ pub struct Inside {
     pub directory: String,
     /// Directories that must be the expected ones: path, device, inode.
     pub roots: Vec<(String, u64, u64)>,
-    /// Mounts that must exist: the path, and the shield that must be there.
-    pub shields: Vec<(String, Shield)>,
+    /// Mounts that must exist: the number of the root, and the shield that must be below it.
+    pub shields: Vec<(usize, Shield)>,
     /// The folders that the command may write to.
     pub writable: Vec<String>,
     /// The resource limits of the command.

@@ -19,7 +19,7 @@ use toolcrib_inside::{Shield, ShieldKind};
 use super::config::SandboxRules;
 use super::cover::{Cover, WorkspaceCovers, can_cover};
 use super::mask::{DeniedEntry, MOST_MASKS, too_many};
-use super::sweep::{RootFolders, pointed_to};
+use super::sweep::{MadeIds, RootFolders, pointed_to};
 use crate::files::root::{Root, open_below};
 
 /// Parts of a git folder that name programs to run or lead git elsewhere for its settings, and the cover of each
@@ -50,12 +50,13 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Works out what to shield below `root`, and covers what is missing. `folders` are its folders. `covers` has
-    /// the files that list the covers.
+    /// Works out what to shield below `root`, and covers what is missing. `folders` are its folders, and `made` the
+    /// repositories that commands made, which commands may change. `folder` has the files that list the covers.
     pub(crate) fn set(
         root: &Root,
         rules: &SandboxRules,
         folders: &RootFolders,
+        made: &MadeIds,
         folder: &Path,
     ) -> Result<Self, ToolError> {
         let failed = |err: io::Error| {
@@ -73,23 +74,25 @@ impl Guard {
         };
         if rules.protects(".git") {
             guard.shield_git(root)?;
-            let sendable = |path: &&PathBuf| path.to_str().is_some();
-            for repository in
-                folders.git.repositories.iter().filter(sendable).take(MOST_REPOSITORIES)
-            {
+            let is_theirs = |git: &Path| !made.has(root, git);
+            let repositories = folders.git.repositories.iter();
+            let repositories: Vec<&PathBuf> =
+                repositories.filter(|path| is_theirs(&path.join(".git"))).collect();
+            for repository in repositories.iter().take(MOST_REPOSITORIES) {
                 guard.shield_within(root, repository)?;
             }
-            guard.left_out = folders.git.repositories.len().saturating_sub(MOST_REPOSITORIES);
-            for folder in folders.git.bare.iter().filter(sendable).take(MOST_REPOSITORIES) {
+            guard.left_out = repositories.len().saturating_sub(MOST_REPOSITORIES);
+            let bare = folders.git.bare.iter().filter(|git| is_theirs(git));
+            for folder in bare.take(MOST_REPOSITORIES) {
                 guard.shield_bare(root, folder)?;
             }
             // Nobody can tell what a closed folder holds, so no command may change it.
-            for folder in folders.closed.iter().filter(sendable).take(MOST_REPOSITORIES) {
+            for folder in folders.closed.iter().take(MOST_REPOSITORIES) {
                 guard.hold_ancestors(root, folder)?;
                 guard.push(root, folder, ShieldKind::ReadOnly)?;
             }
             let places = folders.git.readings.iter().flat_map(|(_, reading)| &reading.places);
-            for place in places.filter(sendable).take(MOST_REPOSITORIES) {
+            for place in places.take(MOST_REPOSITORIES) {
                 guard.shield_place(root, place)?;
             }
         }

@@ -9,8 +9,8 @@ use toolcrib_core::command::CommandRequest;
 use toolcrib_core::policy::DeniedPaths;
 use toolcrib_core::{ErrorKind, ToolError};
 use toolcrib_inside::canary::Canary;
+use toolcrib_inside::landlock_version;
 use toolcrib_inside::wire::{self, Inside, Launch, Rlimits, Setup};
-use toolcrib_inside::{Shield, landlock_version};
 
 use super::config::{Operator, SandboxRules};
 use super::cover_cache::CoverCache;
@@ -122,9 +122,8 @@ impl LaunchContext {
         let (stdout, stdout_there) = pipe()?;
         let (stderr, stderr_there) = pipe()?;
         let mut plan = self.plan(launcher, arguments, directory, canary);
-        for (root, shields) in self.workspace.roots.iter().zip(&shields) {
-            let path = |shield: &Shield| root.path().join(&shield.path).display().to_string();
-            plan.shields.extend(shields.iter().map(|shield| (path(shield), shield.clone())));
+        for (number, shields) in shields.iter().enumerate() {
+            plan.shields.extend(shields.iter().map(|shield| (number, shield.clone())));
         }
         wire::send(control.as_fd(), &plan, &[]).map_err(|err| too_long(&err))?;
         let launch = Launch {
@@ -153,7 +152,8 @@ impl LaunchContext {
             }
             let roaming = denied.filter(|denied| mask::roams(root, denied));
             let folders = self.sweeper.folders.before(root, roaming, freshness);
-            let mut guard = Guard::set(root, &self.rules, &folders, &covers)?;
+            let made = self.sweeper.made.of(root);
+            let mut guard = Guard::set(root, &self.rules, &folders, &made, &covers)?;
             if let Some(denied) = denied {
                 let found = mask::denied_below(root, &self.workspace.roots, denied, &folders)?;
                 guard.mask(root, found)?;

@@ -335,13 +335,6 @@ impl MaskSearch<'_> {
         if below.as_os_str().is_empty() {
             return Err(incomplete(path, Errno::ACCESS));
         }
-        if below.to_str().is_none() {
-            let shown = below.display();
-            let message = format!(
-                "the command was not run: `{shown}` must be hidden from it, and its name is not UTF-8"
-            );
-            return Err(ToolError::new(ErrorKind::Unavailable, message).hint("rename it"));
-        }
         if self.found.len() >= MOST_MASKS {
             return Err(too_many());
         }

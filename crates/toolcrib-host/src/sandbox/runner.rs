@@ -26,7 +26,7 @@ use super::output_tee::OutputTee;
 use super::probe::{self, SandboxFinding};
 use super::state_folder::SandboxFolder;
 use super::supervisor::{KILL_GRACE, Supervisor};
-use super::sweep::{Freshness, HeldStore, Sweeper, WorkspaceFolders};
+use super::sweep::{Freshness, HeldStore, MadeRepositories, Sweeper, WorkspaceFolders};
 use super::told::LaterFiles;
 use crate::files::root::Root;
 use crate::files::workspace::Workspace;
@@ -86,6 +86,7 @@ impl Sandbox {
                     folders: Arc::new(WorkspaceFolders::new(folder.folder_maps())),
                     under_way: folder.under_way(),
                     held: HeldStore::new(state),
+                    made: MadeRepositories::new(folder.made_repositories()),
                 },
                 covers: CoverCache::default(),
                 programs: OnceLock::new(),
@@ -189,14 +190,16 @@ impl Sandbox {
         self.store.read(id, stream, lines)
     }
 
-    /// Runs a command to its end. `tee` receives what the command prints, as it is printed.
+    /// Runs a command to its end. The command does not see what is denied. `tee` receives what the command prints, as
+    /// it is printed.
     pub fn run_live(
         &self,
         request: &CommandRequest,
+        denied: Option<&DeniedPaths>,
         cancel: &Cancel,
         tee: OutputTee,
     ) -> Result<Finished, ToolError> {
-        let job = self.start_job(request, request.time, Lifetime::Call, None, Some(tee))?;
+        let job = self.start_job(request, request.time, Lifetime::Call, denied, Some(tee))?;
         self.finish(&job, request.time, cancel)
     }
 

@@ -27,6 +27,11 @@ impl SandboxFolder {
         self.0.join("under-way")
     }
 
+    /// The folder of the lists of repositories that commands made.
+    pub(crate) fn made_repositories(&self) -> PathBuf {
+        self.0.join("made")
+    }
+
     /// The `/etc` that commands see.
     pub(crate) fn etc(&self) -> PathBuf {
         self.0.join("etc")

@@ -5,6 +5,7 @@
 mod folder_map;
 mod git_reading;
 mod held_store;
+mod made_repositories;
 mod root_folders;
 mod under_way;
 
@@ -20,6 +21,8 @@ use toolcrib_core::{ErrorKind, ToolError};
 pub(crate) use git_reading::pointed_to;
 use git_reading::{GitProgram, GitProgramKind};
 pub use held_store::{HeldItem, HeldKind, HeldStore};
+use made_repositories::git_ids;
+pub(crate) use made_repositories::{MadeIds, MadeRepositories};
 pub(crate) use root_folders::{Freshness, RootFolders, WorkspaceFolders, is_too_deep};
 use under_way::{Begun, UnderWay, take_abandoned};
 
@@ -37,6 +40,7 @@ pub(crate) struct Sweeper {
     /// The folder of the commands that are under way.
     pub(crate) under_way: PathBuf,
     pub(crate) held: HeldStore,
+    pub(crate) made: MadeRepositories,
 }
 
 /// A sweep that is made when its command has ended.
@@ -83,6 +87,7 @@ impl Sweeper {
             let marks = programs.map(|program| mark(root, program));
             let marks = marks.chain(files.flat_map(|file| file_marks(root, file)));
             let marks = marks.chain(folders.closed.iter().map(|folder| closed_mark(folder)));
+            let marks = marks.chain(git_ids(root, &folders.git).map(|id| repository_mark(&id)));
             (root.path().to_owned(), marks.collect())
         };
         let begun = Begun { call: call.to_owned(), roots: roots.iter().map(marks).collect() };
@@ -129,6 +134,8 @@ impl Sweeper {
                 }
                 stamps = &none;
             };
+            let is_made = |id: &str| !before.contains(&repository_mark(id));
+            self.made.update(root, &folders.git, is_made);
             let mut fresh: BTreeMap<&Path, Vec<&GitProgram>> = BTreeMap::new();
             for program in folders.git.readings.iter().flat_map(|(_, reading)| &reading.programs) {
                 let whole = root.path().join(&program.file);
@@ -216,6 +223,9 @@ impl Sweeper {
         };
         let left = remove_settings(&content, is_removed)
             .map_err(|err| std::io::Error::other(err.to_string()))?;
+        for item in &mut items {
+            item.note_values(left.as_bytes());
+        }
         self.held.hold_settings(root, file, &items, &left)?;
         Ok(items)
     }
@@ -270,6 +280,10 @@ fn open_up(root: &Root, folder: &Path) -> bool {
 
 fn closed_mark(folder: &Path) -> String {
     format!("{}\0closed", spelt(folder))
+}
+
+fn repository_mark(id: &str) -> String {
+    format!("\0repository {id}")
 }
 
 /// Returns what tells a file of settings from another one, and from itself after a change.

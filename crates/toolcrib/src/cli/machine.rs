@@ -37,6 +37,8 @@ pub(crate) struct SandboxArgs {
 pub(crate) enum SandboxCommand {
     /// Run a program as the commands of tools are run: same namespaces, same limits, same files
     #[command(after_help = "\
+The program does not see the files that rules keep from commands of `clemini/bash`.
+
 The exit code is the command's own: 128 plus the signal's number if a signal ended it, 7 if its time
 was up.
 

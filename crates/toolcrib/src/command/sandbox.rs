@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolcrib_core::command::{CommandRequest, End, Finished, OnTimeout, Shell, Stream, show_bytes};
-use toolcrib_core::{Cancel, escape};
+use toolcrib_core::{Cancel, ToolName, escape};
 use toolcrib_host::OutputTee;
 
 use super::event_loop::{block_on, interrupted};
@@ -53,9 +53,17 @@ pub(super) fn run(
 
 type RunResult = Result<Finished, toolcrib_core::ToolError>;
 
-/// Runs the program on a thread of its own, so that an interrupt can end it.
+/// Runs the program on a thread of its own, so that an interrupt can end it. It sees the files that a command of
+/// `clemini/bash` sees.
 fn follow(crib: &Crib, request: CommandRequest) -> Result<RunResult, CliError> {
     let (sandbox, cancel) = (Arc::clone(crib.sandbox()), Cancel::default());
+    let root = || crib.workspace().root().map(|root| root.path().to_owned()).unwrap_or_default();
+    let denied = crib.rules.policy.masked_paths(
+        &ToolName::new("clemini", "bash"),
+        crib.clock.now(),
+        root,
+        &[],
+    );
     let wanted = cancel.clone();
     block_on(async move {
         let (tee, printed) = OutputTee::pair();
@@ -69,7 +77,7 @@ fn follow(crib: &Crib, request: CommandRequest) -> Result<RunResult, CliError> {
                 }
             }
         });
-        let work = move || sandbox.run_live(&request, &wanted, tee);
+        let work = move || sandbox.run_live(&request, denied.as_ref(), &wanted, tee);
         let mut work = tokio::task::spawn_blocking(work);
         let done = tokio::select! {
             done = &mut work => done,

@@ -194,7 +194,7 @@ fn nothing_left_behind_runs_by_itself() {
 }
 
 /// What people and agents do with git and npm all day.
-const USUAL: [&str; 24] = [
+const USUAL: [&str; 28] = [
     "git init -q fresh",
     "git clone -q . copy",
     "git clone -q --bare . copy.git",
@@ -219,6 +219,11 @@ const USUAL: [&str; 24] = [
     "git -C copy diff HEAD~1 --stat",
     "git add file && git commit -q --allow-empty -m here",
     "git rm -q file && git commit -qm gone",
+    // A command may do with a repository that a command made what it likes.
+    "git -C copy config user.name somebody && git -C copy remote add other ../copy.git",
+    "mv copy moved && git -C moved fetch -q other && git -C moved log --oneline",
+    "git -C moved clean -fdxq && git -C moved stash -q -u",
+    "rm -rf moved copy.git fresh && ! [ -e moved ]",
 ];
 
 #[test]
@@ -235,6 +240,35 @@ fn usual_commands_keep_working_and_nothing_of_them_is_held() {
         }
         session.end();
         assert_eq!(held(scratch), Vec::<Value>::new());
+    });
+}
+
+#[test]
+fn what_a_command_leaves_in_a_repository_that_a_command_made_is_held() {
+    for_all(|scratch| {
+        begin(scratch);
+        assert_eq!(inside(scratch, "git init -q n && git init -q --bare b.git").code, 0);
+        let person = "git init -q p && git -C p config user.name p";
+        assert_eq!(outside(scratch, person).code, 0);
+        for (way, later) in [
+            ("git -C n config core.fsmonitor \"$EVIL\"", "git -C n status"),
+            (
+                "git --git-dir b.git config core.pager \"$EVIL;\"",
+                "git --git-dir b.git -p branch -a",
+            ),
+            (
+                "printf '#!/bin/sh\\n%s\\n' \"$EVIL\" > n/.git/hooks/post-checkout && chmod +x n/.git/hooks/post-checkout",
+                "git -C n checkout -q -b other",
+            ),
+        ] {
+            let got = inside(scratch, &script(scratch, way));
+            assert_eq!(got.code, 0, "{way}: {}", got.stderr);
+            assert!(got.stderr.contains("Toolcrib holds"), "{way}: {}", got.stderr);
+            assert!(!ran(scratch, later), "{way}; {later}");
+        }
+        // The control: a repository that a person made is shielded.
+        assert_ne!(inside(scratch, "git -C p config user.name q").code, 0);
+        assert_ne!(inside(scratch, "rm -rf p").code, 0);
     });
 }
 
@@ -279,6 +313,11 @@ fn a_person_looks_at_what_is_held_and_releases_or_discards_it() {
             inside(scratch, &script(scratch, "git init -q m && git -C m config alias.x '!y'"));
         assert_eq!(got.code, 0, "{}", got.stderr);
         let [item] = held(scratch).try_into().unwrap();
+        // What a person has set since is not set again behind their back.
+        outside(scratch, "git -C m config alias.x status");
+        let refused = scratch.run(["held", "release", &id(&item)]);
+        assert!(refused.code == 1 && refused.stderr.contains("since"), "{}", refused.stderr);
+        assert_eq!(held(scratch).len(), 1);
         assert_eq!(scratch.run(["held", "discard", ""]).code, 1, "no id");
         let discarded = scratch.run(["held", "discard", &id(&item)]);
         assert_eq!(discarded.code, 0, "{}", discarded.stderr);

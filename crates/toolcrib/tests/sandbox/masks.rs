@@ -84,6 +84,25 @@ const WAYS: [&str; 24] = [
 ];
 
 #[test]
+fn a_denied_name_of_any_bytes_is_masked() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    for_all(|scratch| {
+        put_files(scratch);
+        let odd = scratch.work().join("open").join(OsStr::from_bytes(b"\xff\n\x01.pem"));
+        fs::write(&odd, "NEEDLE in an odd name\n").unwrap();
+        let way = ["sandbox", "run", "--", "sh", "-c", "cat open/*; exit 0"];
+        assert!(scratch.run(way).stdout.contains("odd name"), "the control");
+        put_rules(scratch, DENY);
+        let got = scratch.run(way);
+        assert!(got.code == 0 && got.stdout.contains("plain"), "{}", got.stderr);
+        assert!(!got.stdout.contains(SECRET), "{}", got.stdout);
+        let call = call(scratch, "clemini/bash", &json!({"command": "cat open/*"}));
+        assert!(call.stdout.contains("plain") && !call.stdout.contains(SECRET), "{}", call.stdout);
+    });
+}
+
+#[test]
 fn no_way_leads_to_what_a_rule_denies() {
     for_all(|scratch| {
         let mut free = Session::start(scratch, &[]);

@@ -14,6 +14,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use toolcrib_core::canonical::Digest;
+use toolcrib_core::git::parse_config;
 
 use crate::files::root::{Root, open_below};
 use crate::files::spelling::{spelt, spelt_root, unspelt};
@@ -38,6 +39,9 @@ pub struct HeldItem {
     pub what: String,
     /// How it was taken away.
     pub kind: HeldKind,
+    /// The other values that its file had for the same setting.
+    #[serde(default)]
+    pub other_values: Vec<Option<String>>,
 }
 
 /// How something was taken away, and so how it is put back.
@@ -104,6 +108,9 @@ impl HeldStore {
         match &item.kind {
             HeldKind::Setting(text) => {
                 let mut content = place.read()?.unwrap_or_default();
+                if values_beside(text, &content) != item.other_values {
+                    return Err(io::Error::other("somebody has changed the setting since"));
+                }
                 if !content.is_empty() && !content.ends_with(b"\n") {
                     content.push(b'\n');
                 }
@@ -244,6 +251,14 @@ impl HeldItem {
             path: spelt(path),
             what,
             kind: HeldKind::File(0),
+            other_values: Vec::new(),
+        }
+    }
+
+    /// Notes the values that are left of a setting in `file`, to find out later whether somebody changed them.
+    pub(super) fn note_values(&mut self, file: &[u8]) {
+        if let HeldKind::Setting(text) = &self.kind {
+            self.other_values = values_beside(text, file);
         }
     }
 
@@ -314,6 +329,14 @@ impl Place {
         rustix::fs::fchmod(&file, mode)?;
         fs::File::from(file).write_all(content)
     }
+}
+
+/// Returns the values in `file` of the setting that `text` has.
+fn values_beside(text: &str, file: &[u8]) -> Vec<Option<String>> {
+    let key = parse_config(text.as_bytes()).unwrap_or_default().pop().map(|setting| setting.key);
+    let settings = parse_config(file).unwrap_or_default();
+    let same = settings.into_iter().filter(|setting| Some(&setting.key) == key.as_ref());
+    same.map(|setting| setting.value).collect()
 }
 
 fn hash(bytes: &[u8]) -> String {
