@@ -16,6 +16,7 @@ pub mod error;
 pub mod escape;
 pub mod event;
 pub mod file_stamp;
+pub mod file_system;
 pub mod git;
 pub mod hosts;
 pub mod json;

@@ -26,7 +26,7 @@ use super::output_tee::OutputTee;
 use super::probe::{self, SandboxFinding};
 use super::state_folder::SandboxFolder;
 use super::supervisor::{KILL_GRACE, Supervisor};
-use super::sweep::{Freshness, HeldStore, MadeRepositories, Sweeper, WorkspaceFolders};
+use super::sweep::{Freshness, HeldStore, MadeRepositories, Sweeper, Watches, WorkspaceFolders};
 use super::told::LaterFiles;
 use crate::files::root::Root;
 use crate::files::workspace::Workspace;
@@ -74,6 +74,7 @@ impl Sandbox {
         let egress =
             (!hosts.is_empty()).then(|| Arc::new(Egress::new(hosts, rules.egress_ports.clone())));
         let folder = SandboxFolder::new(state);
+        let watches = if rules.lives_on { Watches::Later } else { Watches::Never };
         let own = workspace.roots.first().map_or(Path::new(""), Root::path).to_owned();
         Ok(Self {
             context: LaunchContext {
@@ -83,7 +84,7 @@ impl Sandbox {
                 egress,
                 launcher: Mutex::default(),
                 sweeper: Sweeper {
-                    folders: Arc::new(WorkspaceFolders::new(folder.folder_maps())),
+                    folders: Arc::new(WorkspaceFolders::new(folder.folder_maps(), watches)),
                     under_way: folder.under_way(),
                     held: HeldStore::new(state),
                     made: MadeRepositories::new(folder.made_repositories()),

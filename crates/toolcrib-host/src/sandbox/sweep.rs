@@ -3,6 +3,7 @@
 //! held until a person releases it.
 
 mod folder_map;
+mod folder_watch;
 mod git_reading;
 mod held_store;
 mod made_repositories;
@@ -23,7 +24,7 @@ use git_reading::{GitProgram, GitProgramKind};
 pub use held_store::{HeldItem, HeldKind, HeldStore};
 use made_repositories::git_ids;
 pub(crate) use made_repositories::{MadeIds, MadeRepositories};
-pub(crate) use root_folders::{Freshness, RootFolders, WorkspaceFolders, is_too_deep};
+pub(crate) use root_folders::{Freshness, RootFolders, Watches, WorkspaceFolders, is_too_deep};
 use under_way::{Begun, UnderWay, take_abandoned};
 
 use crate::files::root::{Root, open_below};

@@ -16,7 +16,7 @@ use crate::index::indexed_file::{IndexReader, IndexedContent, TextCache};
 use crate::index::shard_postings::{MAX_DOCS, PostingsBuilder};
 use crate::index::status::{self, IndexMemory, IndexStatus, Phase};
 use crate::index::tree_index::{Index, ReadTask};
-use crate::index::watcher::{TMPFS, wait};
+use crate::index::watcher::wait;
 use crate::parallel;
 
 /// How long to wait after a change for those that follow it.
@@ -151,7 +151,9 @@ impl Indexer {
         let root = self.check_root()?;
         let folder = self.options.folder.as_deref();
         // On tmpfs a file can change while its times stand still, so that no saved stamp can be trusted.
-        let folder = folder.filter(|_| root.file_system != TMPFS && !self.options.ignores_saved);
+        let folder = folder.filter(|_| {
+            root.file_system != toolcrib_core::file_system::TMPFS && !self.options.ignores_saved
+        });
         let saved = folder.and_then(|folder| disk::load(folder, self.options.max_memory_bytes));
         self.sweep(saved)?;
         let mut sweeps = 0;

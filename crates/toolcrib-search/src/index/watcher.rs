@@ -11,6 +11,8 @@ use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::fs::{fstat, fstatfs};
 use rustix::io::Errno;
 
+use toolcrib_core::file_system::reports_changes;
+
 use crate::index::error::{IndexError, IndexErrorKind};
 
 /// A file event in a watched directory.
@@ -161,26 +163,12 @@ pub(crate) fn watch_directory(
     })
 }
 
-/// The magic number of tmpfs, where a file can change while its times stand still.
-pub(crate) const TMPFS: i64 = 0x0102_1994;
-
 /// Returns the magic number of a directory's file system. Fails for file systems that can change without an event,
 /// because another machine or a program in between changes them.
 pub(crate) fn check_file_system(directory: BorrowedFd<'_>) -> Result<i64, IndexError> {
-    const WATCHABLE: [i64; 9] = [
-        0xef53,      // ext2, ext3, ext4
-        0x5846_5342, // xfs
-        0x9123_683e, // btrfs
-        TMPFS,
-        0x794c_7630, // overlayfs
-        0xf2f5_2010, // f2fs
-        0x2fc1_2fc1, // zfs
-        0x8584_58f6, // ramfs
-        0xca45_1a4e, // bcachefs
-    ];
     #[expect(clippy::useless_conversion, reason = "the field's type differs between machines")]
     let magic = fstatfs(directory).map_or(0, |fs| i64::from(fs.f_type));
-    if WATCHABLE.contains(&magic) {
+    if reports_changes(magic) {
         return Ok(magic);
     }
     let message = format!("a file system of type {magic:#x} can change without a file event");

@@ -2,7 +2,7 @@
 //! change time is known has the same names as before, so only the folders that changed are read again, however deep
 //! they are. No program can set the change time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, OsStr, OsString};
 use std::fs;
 use std::io;
@@ -15,6 +15,7 @@ use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 use toolcrib_core::policy::{DeniedPaths, PathAccess};
 
+use super::folder_watch::FolderWatch;
 use crate::files::root::{Root, open_below};
 use crate::sandbox::folder_stamp::{FolderStamp, FolderStamps};
 
@@ -46,6 +47,14 @@ struct Folder {
     is_stable: bool,
 }
 
+/// The folders that may have changed.
+pub(crate) enum Suspects<'s> {
+    /// Any of them. The stamps were read just now, and need not be read again.
+    All(&'s FolderStamps),
+    /// Only these, by paths relative to the root.
+    Only(BTreeSet<PathBuf>),
+}
+
 /// What a folder is. It can be several of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FolderRole {
@@ -73,24 +82,26 @@ impl FolderRoles {
 
 impl FolderMap {
     /// Brings the map up to date. Calls `see` for each file in a folder that changed, with its path. Names that policy
-    /// denies are kept; the map must always be refreshed with the same `denied`. Returns whether so much changed that
-    /// it is worth saving. `just_read` saves reading the stamps that it has.
+    /// denies are kept; the map must always be refreshed with the same `denied`. Folders that are read are watched.
+    /// Returns whether so much changed that it is worth saving.
     pub(crate) fn refresh(
         &mut self,
         root: &Root,
         denied: Option<&DeniedPaths>,
-        just_read: &FolderStamps,
+        suspects: Suspects<'_>,
+        mut watch: Option<&mut FolderWatch>,
         see: &mut dyn FnMut(&Path),
     ) -> bool {
         let before = self.folders.len();
-        let mut stale = match before {
-            0 => vec![PathBuf::new()],
-            _ => self.stale(root, just_read),
+        let mut stale = match suspects {
+            _ if before == 0 => vec![PathBuf::new()],
+            Suspects::All(just_read) => self.stale(root, just_read),
+            Suspects::Only(folders) => self.stale_among(root, folders),
         };
         let mut read = 0;
         while let Some(folder) = stale.pop() {
             read += 1;
-            match self.read(root, &folder, denied, see) {
+            match self.read(root, &folder, denied, watch.as_deref_mut(), see) {
                 Ok(fresh) => stale.extend(fresh),
                 Err(errno) => self.close(root, &folder, errno),
             }
@@ -132,7 +143,7 @@ impl FolderMap {
             part.iter()
                 .map(|(path, folder)| {
                     let now = just_read.get(*path).copied();
-                    (path, folder, now.or_else(|| stamp(root, path)))
+                    (path, folder, now.or_else(|| FolderStamp::at(root, path)))
                 })
                 .filter(|(_, folder, now)| !is_same(folder, *now))
                 .map(|(path, _, now)| ((*path).clone(), now.is_some()))
@@ -158,19 +169,67 @@ impl FolderMap {
         stale
     }
 
+    /// Returns those of the folders that have changed, and forgets those that are gone. Another folder may be in the
+    /// place of one, or of a folder in one.
+    fn stale_among(&mut self, root: &Root, mut folders: BTreeSet<PathBuf>) -> Vec<PathBuf> {
+        // Nobody can watch these.
+        folders.extend(self.with_role(FolderRole::Closed).map(Path::to_owned));
+        let mut stale = Vec::new();
+        for path in folders {
+            let Some(known) = self.folders.get(&path) else { continue };
+            let (stamp, is_stable) = (known.stamp, known.is_stable);
+            match FolderStamp::at(root, &path) {
+                None => self.forget(&path),
+                Some(now) if is_stable && now == stamp => {}
+                Some(now) => {
+                    let is_other = |inside: &&PathBuf| {
+                        now.inode != stamp.inode
+                            || inside.parent() == Some(&path)
+                                && FolderStamp::at(root, inside).map(|it| it.inode)
+                                    != self.folders.get(*inside).map(|it| it.stamp.inode)
+                    };
+                    let others: Vec<PathBuf> =
+                        self.below(&path).filter(is_other).cloned().collect();
+                    for other in others {
+                        self.forget(&other);
+                    }
+                    stale.push(path);
+                }
+            }
+        }
+        stale
+    }
+
+    /// Watches every folder. Changes before that may be unknown.
+    pub(crate) fn watch(&self, root: &Root, watch: &mut FolderWatch) {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
+        for folder in self.folders.keys() {
+            let named = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+            let resolve = ResolveFlags::NO_SYMLINKS;
+            // One that is gone, or cannot be read, shows when the map is refreshed.
+            if let Ok(handle) = open_below(root.handle(), named, flags, Mode::empty(), resolve) {
+                watch.add(root, &handle, folder);
+            }
+        }
+    }
+
     /// Reads a folder. Returns the folders in it that are new.
     fn read(
         &mut self,
         root: &Root,
         folder: &Path,
         denied: Option<&DeniedPaths>,
+        watch: Option<&mut FolderWatch>,
         see: &mut dyn FnMut(&Path),
     ) -> Result<Vec<PathBuf>, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
         let named = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let resolve = ResolveFlags::NO_SYMLINKS;
         let handle = open_below(root.handle(), named, flags, Mode::empty(), resolve)?;
-        // The stamp comes first: a change meanwhile makes it stale.
+        // Watch and stamp come first: a change meanwhile shows.
+        if let Some(watch) = watch {
+            watch.add(root, &handle, folder);
+        }
         let stamp =
             FolderStamp::of(&statx(&handle, "", AtFlags::EMPTY_PATH, FolderStamp::wanted())?);
         let is_stable = stamp.changed.saturating_add(CLOCK_STEP) < now();
@@ -230,7 +289,7 @@ impl FolderMap {
     /// Notes that a folder cannot be read, or forgets one that is gone.
     fn close(&mut self, root: &Root, folder: &Path, errno: Errno) {
         let is_gone = matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP);
-        match stamp(root, folder).filter(|_| !is_gone) {
+        match FolderStamp::at(root, folder).filter(|_| !is_gone) {
             Some(stamp) => {
                 let (roles, denied) = (FolderRoles::default().with(FolderRole::Closed), Vec::new());
                 let closed = Folder { stamp, roles, denied, is_stable: false };
@@ -341,15 +400,6 @@ fn kind(folder: &impl std::os::fd::AsFd, name: &CStr, told: FileType) -> FileTyp
     meta.map_or(told, |meta| FileType::from_raw_mode(meta.stx_mode.into()))
 }
 
-/// Returns the stamp of a folder, if it is there.
-fn stamp(root: &Root, folder: &Path) -> Option<FolderStamp> {
-    let named = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let meta =
-        statx(root.handle(), named, AtFlags::SYMLINK_NOFOLLOW, FolderStamp::wanted()).ok()?;
-    let kind = FileType::from_raw_mode(meta.stx_mode.into());
-    (kind == FileType::Directory).then(|| FolderStamp::of(&meta))
-}
-
 /// Returns the time by the clock of file times, in nanoseconds since 1970.
 fn now() -> u64 {
     let now = clock_gettime(ClockId::RealtimeCoarse);
@@ -363,7 +413,8 @@ mod tests {
 
     fn refreshed(map: &mut FolderMap, root: &Root) -> Vec<PathBuf> {
         let mut files = Vec::new();
-        map.refresh(root, None, &FolderStamps::new(), &mut |path| files.push(path.to_owned()));
+        let (none, see) = (FolderStamps::new(), &mut |path: &Path| files.push(path.to_owned()));
+        map.refresh(root, None, Suspects::All(&none), None, see);
         files.sort();
         files
     }
@@ -418,6 +469,91 @@ mod tests {
         refreshed(&mut map, &root);
         let names: Vec<&PathBuf> = map.folders.keys().collect();
         assert_eq!(names, ["", "y", "y/b", "z", "z/b"].map(Path::new));
+    }
+
+    /// A generator of numbers that is the same in each run.
+    struct Numbers(u64);
+
+    impl Numbers {
+        fn below(&mut self, most: u64) -> u64 {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            self.0 % most
+        }
+
+        fn path(&mut self) -> PathBuf {
+            let names = ["a", "b", "c", ".git", "HEAD", "config", "x.pem"];
+            let levels = 1 + self.below(4);
+            (0..levels).map(|_| names[usize::try_from(self.below(7)).unwrap()]).collect()
+        }
+    }
+
+    #[test]
+    fn a_watched_map_is_what_a_fresh_one_is() {
+        for seed in 1..=40 {
+            let folder = tempfile::tempdir().unwrap();
+            let at = folder.path().join("root");
+            fs::create_dir_all(at.join("a/b/c")).unwrap();
+            let root = Root::open(&at).unwrap();
+            let mut map = FolderMap::default();
+            refreshed(&mut map, &root);
+            let mut watch = FolderWatch::new(&root).expect("the test needs a local file system");
+            map.watch(&root, &mut watch);
+            refreshed(&mut map, &root);
+            let mut numbers = Numbers(seed * 0x9e37_79b9);
+            // The kernel does not tell of the end of a folder that somebody keeps open.
+            let mut open = Vec::new();
+            for step in 0..30 {
+                for _ in 0..=numbers.below(4) {
+                    let (one, other) = (at.join(numbers.path()), at.join(numbers.path()));
+                    let out = folder.path().join("out");
+                    // Some of these fail, and that is as good.
+                    let _ = match numbers.below(11) {
+                        0..=2 => fs::create_dir_all(&one),
+                        3 => fs::write(&one, ""),
+                        4 => fs::remove_dir_all(&one),
+                        5 => fs::rename(&one, &other),
+                        6 => std::os::unix::fs::symlink(&other, &one),
+                        7 | 8 => fs::File::open(&one).and_then(|handle| {
+                            open.push(handle);
+                            fs::remove_dir_all(&one)?;
+                            fs::create_dir_all(one.join("b"))
+                        }),
+                        9 => fs::rename(&one, &out).and_then(|()| fs::create_dir(&one)),
+                        _ => fs::rename(&out, &one),
+                    };
+                }
+                let changed = watch.take().expect("nothing is lost");
+                map.refresh(&root, None, Suspects::Only(changed), Some(&mut watch), &mut |_| {});
+                let mut fresh = FolderMap::default();
+                refreshed(&mut fresh, &root);
+                let known = |map: &FolderMap| -> Vec<(PathBuf, u64, FolderRoles)> {
+                    let folders = map.folders.iter();
+                    folders.map(|(path, it)| (path.clone(), it.stamp.inode, it.roles)).collect()
+                };
+                assert_eq!(known(&map), known(&fresh), "seed {seed}, step {step}");
+            }
+        }
+    }
+
+    #[test]
+    fn too_many_events_are_no_events() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::open(folder.path()).unwrap();
+        let mut map = FolderMap::default();
+        refreshed(&mut map, &root);
+        let mut watch = FolderWatch::new(&root).unwrap();
+        map.watch(&root, &mut watch);
+        assert!(watch.take().is_some_and(|changed| changed.is_empty()));
+        fs::write(folder.path().join("one"), "").unwrap();
+        assert!(watch.take().is_some_and(|changed| changed.len() == 1), "the control");
+        let most = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
+        for _ in 0..=most.trim().parse::<usize>().unwrap() {
+            fs::write(folder.path().join("two"), "").unwrap();
+            fs::remove_file(folder.path().join("two")).unwrap();
+        }
+        assert_eq!(watch.take(), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! end; and the paths that policy denies anywhere in it. The map of all folders that they come from is kept on disk,
 //! because most processes run one command.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,8 @@ use std::time::Instant;
 use toolcrib_core::canonical::Digest;
 use toolcrib_core::policy::DeniedPaths;
 
-use super::folder_map::{FolderMap, FolderRole};
+use super::folder_map::{FolderMap, FolderRole, Suspects};
+use super::folder_watch::FolderWatch;
 use super::git_reading::{GitReading, pointed_to, read_git_folder, read_pointer};
 use crate::files::root::Root;
 use crate::sandbox::folder_stamp::FolderStamps;
@@ -39,14 +40,52 @@ pub(crate) enum Freshness {
 pub(crate) struct WorkspaceFolders {
     /// The folder where the maps are saved.
     saved: PathBuf,
+    /// Whether the folders are watched from the second refresh on.
+    watches: Watches,
     maps: Mutex<HashMap<PathBuf, KnownFolders>>,
+}
+
+/// Whether this process watches folders. It pays only in one that runs several commands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Watches {
+    Never,
+    Later,
 }
 
 struct KnownFolders {
     map: FolderMap,
+    watch: WatchState,
     /// Until when the map counts as recent.
     recent_until: Instant,
     folders: Arc<RootFolders>,
+}
+
+/// How the folders of a map are watched.
+enum WatchState {
+    NotYet,
+    Watched(FolderWatch),
+    /// It is not possible here.
+    Impossible,
+}
+
+impl WatchState {
+    /// Returns the folders that changed, or begins to watch: then any folder may have changed.
+    fn advance(self, root: &Root, map: &FolderMap) -> (Self, Option<BTreeSet<PathBuf>>) {
+        if let Self::Watched(mut watch) = self {
+            if let Some(changed) = watch.take() {
+                return (Self::Watched(watch), Some(changed));
+            }
+            if watch.has_gaps() {
+                return (Self::Impossible, None);
+            }
+        } else if let Self::Impossible = self {
+            return (self, None);
+        }
+        let Some(mut watch) = FolderWatch::new(root) else { return (Self::Impossible, None) };
+        map.watch(root, &mut watch);
+        let is_whole = !watch.has_gaps();
+        (if is_whole { Self::Watched(watch) } else { Self::Impossible }, None)
+    }
 }
 
 /// What a map says about a root. All paths are relative to the root.
@@ -74,8 +113,8 @@ pub(crate) struct GitFolders {
 
 impl WorkspaceFolders {
     /// Prepares the maps. `saved` is the folder where they are saved.
-    pub(crate) fn new(saved: PathBuf) -> Self {
-        Self { saved, maps: Mutex::default() }
+    pub(crate) fn new(saved: PathBuf, watches: Watches) -> Self {
+        Self { saved, watches, maps: Mutex::default() }
     }
 
     /// Returns what is known about a root before a command. `denied` are paths that can be anywhere in it; what is
@@ -87,8 +126,12 @@ impl WorkspaceFolders {
         freshness: Freshness,
     ) -> Arc<RootFolders> {
         let mut maps = self.lock();
-        let is_enough = |known: &KnownFolders| {
-            denied.is_none() && (freshness == Freshness::Any || Instant::now() < known.recent_until)
+        let is_enough = |known: &KnownFolders| match (freshness, &known.watch) {
+            _ if denied.is_some() => false,
+            (Freshness::Any, _) => true,
+            // It is quickly brought up to date.
+            (Freshness::Recent, WatchState::Watched(_)) => false,
+            (Freshness::Recent, _) => Instant::now() < known.recent_until,
         };
         match maps.get(&self.file(root.path(), denied)) {
             Some(known) if is_enough(known) => Arc::clone(&known.folders),
@@ -117,9 +160,22 @@ impl WorkspaceFolders {
     ) -> Arc<RootFolders> {
         let start = Instant::now();
         let file = self.file(root.path(), denied);
-        let known = maps.remove(&file);
-        let mut map = known.map_or_else(|| FolderMap::load(&file), |known| known.map);
-        if map.refresh(root, denied, just_read, see) {
+        let (mut map, mut watch, changed) = match maps.remove(&file) {
+            Some(KnownFolders { map, watch, .. }) if self.watches == Watches::Later => {
+                let (watch, changed) = watch.advance(root, &map);
+                (map, watch, changed)
+            }
+            Some(known) => (known.map, known.watch, None),
+            None => (FolderMap::load(&file), WatchState::NotYet, None),
+        };
+        let none = FolderStamps::new();
+        let (suspects, watched) = match (changed, &mut watch) {
+            (Some(changed), WatchState::Watched(watch)) => (Suspects::Only(changed), Some(watch)),
+            // The stamps are older than the watch.
+            (None, WatchState::Watched(watch)) => (Suspects::All(&none), Some(watch)),
+            _ => (Suspects::All(just_read), None),
+        };
+        if map.refresh(root, denied, suspects, watched, see) {
             // A map that cannot be saved is made again by the next process.
             let _ = map.save(&file);
         }
@@ -133,7 +189,7 @@ impl WorkspaceFolders {
         if maps.len() >= MOST_MAPS {
             maps.clear();
         }
-        maps.insert(file, KnownFolders { map, recent_until, folders: Arc::clone(&folders) });
+        maps.insert(file, KnownFolders { map, watch, recent_until, folders: Arc::clone(&folders) });
         folders
     }
 
