@@ -169,7 +169,39 @@ impl DeniedGlobs {
 pub(super) struct DenyingRules {
     /// The numbers of the rules among all rules.
     numbers: Vec<usize>,
+    /// Whether one of the rules holds only for some time.
+    has_end: bool,
     compiled: Mutex<HashMap<Vec<usize>, Arc<DeniedGlobs>>>,
+    /// What calls met before, by the tool and by the questions that were answered, so that a thousand rules are not
+    /// looked through for each call.
+    met: Mutex<HashMap<MetBefore, Option<Arc<DeniedGlobs>>>>,
+}
+
+/// The tool of a call, and what is meant.
+type MetBefore = (ToolName, Option<Vec<String>>);
+
+/// The most choices that are remembered.
+const MOST_MET: usize = 64;
+
+/// The paths that are meant.
+#[derive(Clone, Copy)]
+pub(super) enum PathsMeant<'a> {
+    /// Those that rules deny.
+    Denied,
+    /// Those that rules deny, and those that rules ask about, unless the rule is among these.
+    Masked { answered: &'a [String] },
+}
+
+impl PathsMeant<'_> {
+    fn has(self, rule: &Rule) -> bool {
+        match (self, rule.effect) {
+            (_, RuleEffect::Deny) => true,
+            (Self::Masked { answered }, RuleEffect::Ask) => {
+                !rule.when.paths.is_empty() && !answered.contains(&rule.id)
+            }
+            _ => false,
+        }
+    }
 }
 
 impl DenyingRules {
@@ -185,7 +217,12 @@ impl DenyingRules {
                 && when.args.is_none()
                 && when.call.is_none()
         });
-        Self { numbers: denying.map(|(number, _)| number).collect(), compiled: Mutex::default() }
+        let denying: Vec<(usize, &Rule)> = denying.collect();
+        Self {
+            numbers: denying.iter().map(|(number, _)| *number).collect(),
+            has_end: denying.iter().any(|(_, rule)| rule.expires.is_some()),
+            ..Self::default()
+        }
     }
 
     /// Returns the paths of those `rules` about a tool that are meant and hold now; nothing if there is no such rule.
@@ -195,9 +232,37 @@ impl DenyingRules {
         tool: &ToolName,
         now: Timestamp,
         root: impl FnOnce() -> PathBuf,
-        is_meant: impl Fn(&Rule) -> bool,
+        meant: PathsMeant<'_>,
     ) -> Option<DeniedPaths> {
-        let holds = |rule: &Rule| is_meant(rule) && rule.is_about(tool) && rule.holds(now);
+        if self.numbers.is_empty() {
+            return None;
+        }
+        let globs = if self.has_end {
+            self.globs(rules, tool, now, meant)
+        } else {
+            let answered = match meant {
+                PathsMeant::Denied => None,
+                PathsMeant::Masked { answered } => Some(answered.to_vec()),
+            };
+            let mut met = self.met.lock().unwrap_or_else(PoisonError::into_inner);
+            if met.len() >= MOST_MET {
+                met.clear();
+            }
+            let before = met.entry((tool.clone(), answered));
+            before.or_insert_with(|| self.globs(rules, tool, now, meant)).clone()
+        };
+        globs.map(|globs| DeniedPaths { globs, root: root() })
+    }
+
+    /// Returns the globs of the rules that are meant and hold now; nothing if there is no such rule.
+    fn globs(
+        &self,
+        rules: &[Rule],
+        tool: &ToolName,
+        now: Timestamp,
+        meant: PathsMeant<'_>,
+    ) -> Option<Arc<DeniedGlobs>> {
+        let holds = |rule: &Rule| meant.has(rule) && rule.is_about(tool) && rule.holds(now);
         let numbers = self.numbers.iter().copied();
         let numbers: Vec<usize> =
             numbers.filter(|number| rules.get(*number).is_some_and(holds)).collect();
@@ -210,6 +275,6 @@ impl DenyingRules {
                 numbers.iter().filter_map(|number| rules.get(*number)).collect();
             Arc::new(DeniedGlobs::new(&rules))
         });
-        Some(DeniedPaths { globs: Arc::clone(globs), root: root() })
+        Some(Arc::clone(globs))
     }
 }

@@ -11,7 +11,7 @@ use crate::program::base_name;
 use crate::tool_name::ToolName;
 
 use super::decision::{Confirmation, Decision, Verdict, by_tier};
-use super::denied_paths::{DeniedPaths, DenyingRules};
+use super::denied_paths::{DeniedPaths, DenyingRules, PathsMeant};
 use super::path_index::PathIndex;
 use super::rule::{Layer, Rule, RuleEffect, When};
 use super::subject::Subject;
@@ -91,7 +91,7 @@ impl Policy {
         now: Timestamp,
         root: impl FnOnce() -> PathBuf,
     ) -> Option<DeniedPaths> {
-        self.denying.paths(&self.rules, tool, now, root, |rule| rule.effect == RuleEffect::Deny)
+        self.denying.paths(&self.rules, tool, now, root, PathsMeant::Denied)
     }
 
     /// Returns the paths that a command of this tool does not see now: those that rules deny, and those that rules ask
@@ -103,11 +103,7 @@ impl Policy {
         root: impl FnOnce() -> PathBuf,
         answered: &[String],
     ) -> Option<DeniedPaths> {
-        let is_masked = |rule: &Rule| match rule.effect {
-            RuleEffect::Ask => !rule.when.paths.is_empty() && !answered.contains(&rule.id),
-            _ => rule.effect == RuleEffect::Deny,
-        };
-        self.denying.paths(&self.rules, tool, now, root, is_masked)
+        self.denying.paths(&self.rules, tool, now, root, PathsMeant::Masked { answered })
     }
 
     /// Whether any rule of the operator or the project asks about, or denies, paths of this tool.
