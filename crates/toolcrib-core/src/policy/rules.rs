@@ -31,6 +31,8 @@ pub struct Policy {
     by_path: OnceLock<PathIndex>,
     /// The tools and catalogues whose paths some rule is about; an empty name stands for all of them.
     with_paths: HashSet<String>,
+    /// The numbers of the rules about hosts.
+    with_hosts: Vec<usize>,
     /// The rules that deny paths.
     denying: DenyingRules,
 }
@@ -46,9 +48,13 @@ impl Policy {
             others: Vec::new(),
             by_path: OnceLock::new(),
             with_paths: HashSet::new(),
+            with_hosts: Vec::new(),
             denying: DenyingRules::among(&rules),
         };
         for (number, rule) in rules.iter().enumerate() {
+            if !rule.when.hosts.is_empty() {
+                policy.with_hosts.push(number);
+            }
             match (&rule.when.argv, &rule.tools[..]) {
                 (Some(argv), tools) if !argv.is_empty() => {
                     if rule.when.is_about_paths() {
@@ -125,7 +131,8 @@ impl Policy {
 
     /// Whether any rule is about the hosts of this tool.
     pub fn looks_at_hosts(&self, tool: &ToolName) -> bool {
-        self.rules.iter().any(|rule| !rule.when.hosts.is_empty() && rule.is_about(tool))
+        let rules = self.with_hosts.iter().filter_map(|number| self.rules.get(*number));
+        rules.into_iter().any(|rule| rule.is_about(tool))
     }
 
     /// Returns the rule that asks about a step of a command, if one does. Only all words of the step answer it, and
