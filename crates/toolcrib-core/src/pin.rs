@@ -29,6 +29,8 @@ pub enum PinState {
     },
     /// A folder.
     Folder(FolderState),
+    /// A link that leads out of the workspace, and where it leads.
+    Link(String),
 }
 
 /// The state of a folder: which folder it is, and what is in it.

@@ -32,8 +32,12 @@ const NOT_FOR_READING: &[&str] =
 
 /// Returns what a setting makes git run although the command only reads, to follow the setting's name.
 pub fn runs_when_reading(setting: &GitSetting) -> Option<&'static str> {
-    if setting.value.is_none() && setting.key == "status.submodulesummary" {
-        return RUNS_ELSEWHERE;
+    if setting.value.is_none() {
+        return match setting.key.as_str() {
+            "status.submodulesummary" | "submodule.recurse" => RUNS_ELSEWHERE,
+            "log.showsignature" => CHECKS_SIGNATURES,
+            _ => None,
+        };
     }
     let value = setting.value.as_deref().map(str::trim).filter(|it| !it.is_empty())?;
     let (section, _) = setting.key.split_once('.')?;
@@ -53,7 +57,12 @@ pub fn runs_when_reading(setting: &GitSetting) -> Option<&'static str> {
     }
     match setting.key.as_str() {
         // Even of repositories that the index does not name.
-        "diff.submodule" if value.eq_ignore_ascii_case("diff") => RUNS_ELSEWHERE,
+        "diff.submodule" if !value.eq_ignore_ascii_case("short") => RUNS_ELSEWHERE,
+        "submodule.recurse" if !is_off(value) => RUNS_ELSEWHERE,
+        "log.showsignature" if !is_off(value) => CHECKS_SIGNATURES,
+        key if (key == "format.pretty" || key.starts_with("pretty.")) && value.contains("%G") => {
+            CHECKS_SIGNATURES
+        }
         "status.submodulesummary" if !is_off(value) => RUNS_ELSEWHERE,
         // Merges again, with the drivers of the settings.
         "log.diffmerges" if matches!(value, "r" | "remerge") => Some("runs merge drivers"),
@@ -66,6 +75,9 @@ pub fn runs_when_reading(setting: &GitSetting) -> Option<&'static str> {
         _ => None,
     }
 }
+
+/// Git runs `gpg` for it, on what the repository says.
+const CHECKS_SIGNATURES: Option<&str> = Some("makes git run `gpg`");
 
 const RUNS_ELSEWHERE: Option<&str> = Some("makes git run in other repositories");
 
@@ -149,29 +161,40 @@ const KNOWN_SECTIONS: &[&str] = &[
     "uploadpack",
     "url",
     "user",
+    "pretty",
     "versionsort",
     "worktree",
 ];
 
 /// Settings that name no program, but make a command that only reads obey other settings that do.
-const FOR_READING: &[&str] = &["diff.submodule", "log.diffmerges", "status.submodulesummary"];
+const FOR_READING: &[&str] = &[
+    "diff.submodule",
+    "format.pretty",
+    "log.diffmerges",
+    "log.showsignature",
+    "status.submodulesummary",
+    "submodule.recurse",
+];
 
 /// Returns what a setting makes git run with any subcommand, to follow the setting's name.
 pub fn runs_program(setting: &GitSetting) -> Option<&'static str> {
     let is_more = |_: &&str| {
         let key = setting.key.as_str();
-        !FOR_READING.contains(&key) && !key.starts_with("alias.")
+        !FOR_READING.contains(&key) && !key.starts_with("alias.") && !key.starts_with("pretty.")
     };
     if let Some(what) = runs_when_reading(setting).filter(is_more) {
         return Some(what);
     }
-    let value = setting.value.as_deref().map(str::trim).filter(|it| !it.is_empty())?;
+    // A blank is a name like any other.
+    let value = setting.value.as_deref().filter(|it| !it.is_empty())?;
     let (section, _) = setting.key.split_once('.')?;
     let (_, name) = setting.key.rsplit_once('.')?;
     match (section, name) {
+        // The first two are a switch here: a program was found before.
+        ("pager", _) | ("core", "fsmonitor" | "pager") | ("lfs", "repositoryformatversion") => None,
+        ("rebase", "instructionformat") => Some("can add lines to the plan of a rebase"),
         // A subcommand of git can be told to run a program too.
         ("alias", _) => Some("makes git run something else"),
-        ("lfs", "repositoryformatversion") => None,
         ("submodule", "update") => value.starts_with('!').then_some("names a program"),
         ("include" | "includeif", "path") => Some("leads to other settings"),
         (section, "path") if SECTIONS_WITH_PATHS.contains(&section) => Some("names a program"),
@@ -179,7 +202,7 @@ pub fn runs_program(setting: &GitSetting) -> Option<&'static str> {
             value.eq_ignore_ascii_case("always").then_some("lets addresses name programs")
         }
         (_, name) if PROGRAM_NAMES.contains(&name) || OTHER_PROGRAMS.contains(&name) => {
-            (!is_switch(value)).then_some("names a program")
+            Some("names a program")
         }
         (section, _) if !KNOWN_SECTIONS.contains(&section) => {
             (!is_switch(value)).then_some("may name a program")
@@ -286,6 +309,8 @@ mod tests {
             "[push]default = simple",
             "[diff]submodule = diff",
             "[status]submoduleSummary = true",
+            "[submodule]recurse = true",
+            "[pretty]x = %GG",
             "[core]editor =",
         ] {
             check(text, None);
@@ -303,7 +328,10 @@ mod tests {
             "[mergetool \"x\"]cmd = a",
             "[credential]helper =",
             "[pager]log = off",
-            "[diff]submodule = log",
+            "[diff]submodule = short",
+            "[submodule]recurse = false",
+            "[log]showSignature = false",
+            "[pretty]x = %h %s",
             "[status]submoduleSummary = false",
             "[log]diffMerges = first-parent",
             "[protocol \"ext\"]allow = never",

@@ -52,6 +52,7 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         caveat: Caveat::Check(compiler_caveat),
         writes: FileWords::Find(compiler_writes),
+        facts: &[Fact::HasMoreFlags],
         examples: &[
             example("gcc -O2 -c x.c", Shows::Plain),
             example("gcc -wrapper ./evil -c x.c", Shows::Caveat),
@@ -65,6 +66,7 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         caveat: Caveat::Check(rustc_caveat),
         writes: FileWords::Find(compiler_writes),
+        facts: &[Fact::HasMoreFlags],
         examples: &[
             example("rustc a.rs", Shows::Plain),
             example("rustc -C linker=./evil a.rs", Shows::Caveat),
@@ -271,6 +273,7 @@ fn compiler_caveat(rest: &[String]) -> Option<String> {
     const RUNS: &[&str] = &[
         "-fpass-plugin",
         "-fuse-ld",
+        "-fmodule-mapper",
         "-wrapper",
         "-B",
         "-fplugin",

@@ -41,6 +41,8 @@ pub(super) const ROWS: &[Program] = &[Program {
         example("git config core.pager x", Shows::Caveat),
         example("git diff --output=x", Shows::Caveat),
         example("git log --outp=x", Shows::Caveat),
+        example("git log --format=%GG", Shows::Caveat),
+        example("git grep --recurse-submodules x", Shows::Caveat),
         example("git diff --submodule=diff", Shows::Caveat),
         example("git show --remerge-diff", Shows::Caveat),
         example("git log --diff-merges=r", Shows::Caveat),
@@ -210,6 +212,7 @@ const DANGEROUS_FLAGS: &[&str] = &[
     "--gpg-sign",
     "--output-directory",
     "--pathspec-from-file",
+    "--recurse-submodules",
     "--submodule",
 ];
 
@@ -286,6 +289,8 @@ fn caveat(rest: &[String]) -> Option<String> {
             || is_bundled(word, "s")
                 && matches!(command.as_str(), "merge" | "pull" | "cherry-pick" | "revert")
             || is_long(word, "--strategy")
+            // A format that shows signatures checks them, with `gpg`.
+            || word.contains("%G")
             || word.starts_with("--batch")
             || word.starts_with("--stdin")
     };

@@ -86,7 +86,7 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         caveat: Caveat::Flags {
             long: &[],
-            short: "SoFJ",
+            short: "DSoFJ",
             about: "the flag's value says what it runs",
         },
         writes: FileWords::Operands {
@@ -96,9 +96,11 @@ pub(super) const ROWS: &[Program] = &[
         },
         effects: FileEffectRules::RETARGETS,
         hosts: HostWords::All,
+        facts: &[Fact::HasMoreFlags],
         examples: &[
             example("scp a b", Shows::Plain),
             example("scp -S ./evil a host:b", Shows::Caveat),
+            example("scp -D ./evil a host:b", Shows::Caveat),
             example("scp -P 22 a b", Shows::Writes(&["b/a", "b"])),
             example("scp a x.example:b", Shows::Hosts(&["a", "x.example"])),
         ],

@@ -66,10 +66,11 @@ impl Program {
 
     /// Whether it is known which of its flags make it run or write something else.
     pub(super) fn knows_flags(&self) -> bool {
-        self.is(Fact::ReadOnly)
+        let has_list = self.is(Fact::ReadOnly)
             || self.is(Fact::SameAnywhere)
             || !matches!(self.caveat, Caveat::None)
-            || !matches!(self.effects.knows_writes, Condition::Never)
+            || !matches!(self.effects.knows_writes, Condition::Never);
+        has_list && !self.is(Fact::HasMoreFlags)
     }
 
     /// Returns how many words of its own stand before the program that it runs; nothing if it is no wrapper.
@@ -390,6 +391,8 @@ pub enum Fact {
     NameSaysEnough,
     /// A word behind its flags says what it does.
     TakesSubcommand,
+    /// It has more flags that run or write something than its caveat lists.
+    HasMoreFlags,
     /// It acts on whole folders, so that a `cd` before it decides how much harm it does.
     ActsOnFolders,
     /// It runs commands in a container, which has files of its own.

@@ -162,6 +162,7 @@ pub(super) const ROWS: &[Program] = &[
     },
     Program {
         caveat: Caveat::Check(response_file_caveat),
+        facts: &[Fact::HasMoreFlags],
         examples: &[example("nm a", Shows::Plain), example("nm @list", Shows::Caveat)],
         ..Program::named(&["nm", "objdump", "readelf", "size"])
     },

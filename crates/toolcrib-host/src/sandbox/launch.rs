@@ -122,6 +122,10 @@ impl LaunchContext {
         let (stdout, stdout_there) = pipe()?;
         let (stderr, stderr_there) = pipe()?;
         let mut plan = self.plan(launcher, arguments, directory, canary);
+        if request.is_read_only {
+            // A repository that lacks objects would fetch them, with the programs of its settings.
+            plan.environment.push("GIT_NO_LAZY_FETCH=1".to_owned());
+        }
         for (number, shields) in shields.iter().enumerate() {
             plan.shields.extend(shields.iter().map(|shield| (number, shield.clone())));
         }

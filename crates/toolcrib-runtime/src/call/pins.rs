@@ -2,7 +2,7 @@
 //! What it cannot pin, the question names.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use toolcrib_core::canonical::Digest;
 use toolcrib_core::pin::{Pin, PinState};
@@ -15,6 +15,9 @@ const PINNED_BYTES: u64 = 8 << 20;
 
 /// The most entries, over all folders, that an approval pins.
 const MOST_PINNED_ENTRIES: usize = 2000;
+
+/// The most programs that a question names because they read other files.
+const MOST_NAMED_PROGRAMS: usize = 8;
 
 /// What an approval pins, and what not.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +44,11 @@ impl Pins {
         for path in named.iter().chain(&edited).collect::<BTreeSet<_>>() {
             reader.add(path);
         }
+        for (path, target) in proposal.links_out() {
+            let names = Path::new(&path).components().filter(|it| *it != Component::CurDir);
+            let path = reader.below_root(&names.collect::<PathBuf>().display().to_string());
+            reader.pins.pinned.push(Pin { path, state: PinState::Link(target) });
+        }
         for path in proposal.driving_files(&reader.folders) {
             if !named.contains(&path) {
                 reader.add_file(&path);
@@ -48,8 +56,13 @@ impl Pins {
         }
         let mut pins = reader.pins;
         pins.pinned.sort_unstable_by(|one, other| one.path.cmp(&other.path));
-        let programs = proposal.driven_programs(ctx).into_iter();
-        pins.unpinned.extend(programs.map(|name| format!("the other files that `{name}` reads")));
+        let programs = proposal.driven_programs(ctx);
+        let named = programs.iter().take(MOST_NAMED_PROGRAMS);
+        pins.unpinned.extend(named.map(|name| format!("the other files that `{name}` reads")));
+        if programs.len() > MOST_NAMED_PROGRAMS {
+            let more = programs.len() - MOST_NAMED_PROGRAMS;
+            pins.unpinned.push(format!("the other files that {more} more programs read"));
+        }
         pins
     }
 }

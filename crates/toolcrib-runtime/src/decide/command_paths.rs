@@ -240,6 +240,11 @@ pub(crate) fn mentioned_paths(
     all
 }
 
+/// Whether a word leads through a folder of the kernel in which each process finds something else.
+pub(crate) fn is_known_when_run(word: &str) -> bool {
+    word.contains("/proc/") || word.contains("/dev/fd")
+}
+
 /// Returns the parts of a word that could be paths: all of it, the value of a flag, what follows a colon or an `@`, a
 /// file address. Also returns whether these are all that it could be.
 fn possible_paths(word: &str) -> (Vec<String>, bool) {

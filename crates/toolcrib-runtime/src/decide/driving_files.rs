@@ -13,9 +13,6 @@ use super::path_cache::PathCache;
 /// The most folders that are searched for driving files.
 const MOST_DRIVING_FOLDERS: usize = 64;
 
-/// The most programs that a question names because of the files that they read.
-const MOST_NAMED_PROGRAMS: usize = 8;
-
 /// Returns the absolute paths where files could be that drive the programs of a command: in these directories, which
 /// the command runs in, in the folders above them, because many programs search there too, and in the folders that the
 /// command names.
@@ -60,7 +57,7 @@ pub(crate) fn driven_programs(
             || program::find(base_name(name)).is_none() && ctx.commands.find_program(name).is_some()
     };
     let names = commands(reading).filter(is_driven).filter_map(|words| words.first());
-    names.collect::<BTreeSet<_>>().into_iter().take(MOST_NAMED_PROGRAMS).cloned().collect()
+    names.cloned().collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// Returns the words of every command, from the strict and the loose reading.

@@ -8,10 +8,13 @@ use toolcrib_core::command_reading::{Reading, Unproven, UnprovenKind};
 use toolcrib_core::policy::grant::{Covers, Grant, GrantedProgram};
 use toolcrib_core::program::new_flag;
 
-use super::command_paths::below;
+use super::command_paths::{below, is_known_when_run};
 
-/// The most programs of one command that are compared.
+/// The most programs of one command that are compared. Of the others, nobody knows whether they are the same.
 const MOST_PROGRAMS: usize = 32;
+
+/// The state of a program that cannot be compared. It is never the same.
+const UNKNOWN: &str = "unknown";
 
 /// The most bytes of a program that are compared. Of a larger one, the first bytes and the size are.
 const MOST_PROGRAM_BYTES: u64 = 8 << 20;
@@ -42,8 +45,14 @@ pub(crate) fn programs_of(reading: &Reading, from: &str, ctx: &Ctx) -> Vec<Grant
     };
     names.sort_unstable();
     names.dedup();
-    names.truncate(MOST_PROGRAMS);
-    names.into_iter().filter_map(|name| program_of(name, from, ctx)).collect()
+    let beyond = names.split_off(names.len().min(MOST_PROGRAMS));
+    let compared = names.into_iter().filter_map(|name| program_of(name, from, ctx));
+    let unknown = |name: &String| GrantedProgram {
+        name: name.clone(),
+        path: name.clone(),
+        state: UNKNOWN.to_owned(),
+    };
+    compared.chain(beyond.into_iter().map(unknown)).collect()
 }
 
 fn program_of(name: &str, from: &str, ctx: &Ctx) -> Option<GrantedProgram> {
@@ -51,9 +60,14 @@ fn program_of(name: &str, from: &str, ctx: &Ctx) -> Option<GrantedProgram> {
         |path: String, state: String| GrantedProgram { name: name.to_owned(), path, state };
     if name.contains('/') {
         let path = below(from, name);
-        let content = ctx.files.read(&path, MOST_PROGRAM_BYTES).ok()?;
-        let state = format!("{} bytes, {}", content.size, Digest::of_bytes(&content.bytes));
-        return Some(granted(ctx.files.resolve(&path).path, state));
+        let end = ctx.files.resolve(&path);
+        let state = match ctx.files.read(&path, MOST_PROGRAM_BYTES) {
+            Ok(content) => format!("{} bytes, {}", content.size, Digest::of_bytes(&content.bytes)),
+            // Its path is another one as soon as it leads elsewhere.
+            Err(_) if !end.is_inside && !is_known_when_run(&end.path) => "elsewhere".to_owned(),
+            Err(_) => UNKNOWN.to_owned(),
+        };
+        return Some(granted(end.path, state));
     }
     let file = ctx.commands.find_program(name)?;
     let stamp = file.stamp;
@@ -72,7 +86,8 @@ pub(crate) fn has_same_programs(grant: &Grant, now: &[GrantedProgram]) -> bool {
         Covers::Argv(words) => words.first() == Some(&program.name),
         Covers::Path(_) => false,
     };
-    now.iter().filter(is_covered).all(|program| then.contains(program))
+    let is_same = |program: &GrantedProgram| program.state != UNKNOWN && then.contains(program);
+    now.iter().filter(is_covered).all(is_same)
 }
 
 /// Returns why a grant that seems to cover a command does not: a new flag, or another program. `now` are the programs of

@@ -9,7 +9,7 @@ use toolcrib_core::policy::grant::{Grant, GrantedProgram};
 use toolcrib_core::program::{base_name, file_effects};
 use toolcrib_core::{Ctx, Plan, ToolError};
 
-use super::command_paths::{Candidates, below, directories, words_of};
+use super::command_paths::{Candidates, below, directories, is_known_when_run, words_of};
 use super::driving_files::{driven_programs, driving_paths};
 use super::git_programs::git_doubt;
 use super::granted_programs::{
@@ -93,6 +93,13 @@ impl Proposal {
         files
     }
 
+    /// Returns the names in the command that lead out of the workspace through a link, each with where it leads.
+    pub(crate) fn links_out(&self) -> BTreeSet<(String, String)> {
+        let words = self.command_words().into_iter().map(|path| (self.paths.resolve(&path), path));
+        let out = words.filter(|(end, _)| end.has_links && !end.is_inside);
+        out.map(|(end, path)| (path, end.path)).collect()
+    }
+
     /// Returns the folders that parts of the command run in and that no word but a `cd` names, absolute.
     pub(crate) fn entered_folders(&self) -> BTreeSet<String> {
         let reading = self.reading.as_ref().filter(|_| self.directories.len() > 1);
@@ -157,14 +164,18 @@ impl Proposal {
         /// The most words that are listed.
         const MOST_LISTED_WORDS: usize = 10;
         let Some(reading) = &self.reading else { return Vec::new() };
-        let is_open =
-            |word: &&String| word.contains(['*', '?', '$', '`', '[', '{']) || word.starts_with('~');
+        let is_open = |word: &&String| {
+            word.contains(['*', '?', '$', '`', '[', '{'])
+                || word.starts_with('~')
+                || is_known_when_run(word)
+        };
         let mut open: Vec<&String> = words_of(reading).filter(is_open).collect();
         open.sort_unstable();
         open.dedup();
         let listed = open.iter().take(MOST_LISTED_WORDS);
         let mut all: Vec<String> =
             listed.map(|word| format!("`{word}` is only known when it runs")).collect();
+        all.extend(and_more(open.len(), MOST_LISTED_WORDS, "words"));
         all.extend(self.candidates().and_then(|candidates| candidates.beyond.clone()));
         all
     }
@@ -175,6 +186,12 @@ impl Proposal {
         let from = |directory| candidates.paths.iter().map(move |word| below(directory, word));
         self.directories.iter().flat_map(|directory| from(directory)).collect()
     }
+}
+
+/// Returns the sentence for what a list leaves out, if it does.
+fn and_more(all: usize, listed: usize, what: &str) -> Option<String> {
+    let more = all.saturating_sub(listed);
+    (more > 0).then(|| format!("{more} more {what}"))
 }
 
 fn read_command(plan: &Plan, shell: &dyn ReadShell) -> Option<Reading> {

@@ -256,8 +256,49 @@ fn a_grant_is_for_the_program_that_it_was_given_for() {
         assert_eq!(crib.decide_command("./run.sh all"), "allow");
         fs::remove_file(scratch.work().join("run.sh")).unwrap();
         symlink("/bin/true", scratch.work().join("run.sh")).unwrap();
+        assert_eq!(crib.decide_command("./run.sh all"), "ask", "a link leads elsewhere");
+        fs::remove_file(scratch.work().join("run.sh")).unwrap();
+        scratch.put("run.sh", "#!/bin/sh\ntrue\n");
+        scratch.set_mode("run.sh", 0o755);
+        assert_eq!(crib.decide_command("./run.sh all"), "allow", "the control");
+        // What cannot be compared is not the same.
+        fs::hard_link(scratch.work().join("run.sh"), scratch.work().join("second")).unwrap();
+        assert_eq!(crib.decide_command("./run.sh all"), "ask", "a file with two names");
+        fs::remove_file(scratch.work().join("second")).unwrap();
         scratch.put("other.sh", "#!/bin/sh\n");
         assert_eq!(crib.decide_command("./other.sh all"), "ask");
+    }
+}
+
+#[test]
+fn many_programs_do_not_hide_one_that_changed() {
+    let scratch = Scratch::new();
+    scratch.put("zrun.sh", "#!/bin/sh\ntrue\n");
+    scratch.set_mode("zrun.sh", 0o755);
+    let crib = scratch.open_with(&[NO_SANDBOX]);
+    say_always(&crib, "./zrun.sh all", 1);
+    let plain = "basename f; cat f; cmp f f; comm f f; cut -c1 f; date; df /; diff f f; dirname f; du f; \
+         echo; egrep a f; false; fgrep a f; find f; grep a f; head f; id; ls; md5sum f; nl f; pwd; \
+         readlink f; realpath f; seq 1; sha1sum f; sha256sum f; sort f; stat f; tail f; test a; true; uniq f; wc f";
+    assert_eq!(crib.decide_command("ls; ./zrun.sh all"), "allow", "the control");
+    scratch.put("zrun.sh", "#!/bin/sh\ntouch made\n");
+    for before in [plain, "ls"] {
+        assert_eq!(crib.decide_command(&format!("{before}; ./zrun.sh all")), "ask", "{before}");
+    }
+}
+
+#[test]
+fn a_grant_covers_no_new_flags_of_programs_with_more_than_are_listed() {
+    let scratch = Scratch::new();
+    for (granted, more) in [
+        ("nm a.o", "nm a.o --plugin ./evil.so"),
+        ("g++ x.cc -c", "g++ x.cc -c -fmodules-ts"),
+        ("scp a b", "scp -D ./evil a b"),
+    ] {
+        let crib = scratch.open_with(&[NO_SANDBOX]);
+        say_always(&crib, granted, 1);
+        assert_eq!(crib.decide_command(granted), "allow", "the control: {granted}");
+        assert_eq!(crib.decide_command(more), "ask", "{more}");
     }
 }
 

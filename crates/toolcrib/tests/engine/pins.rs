@@ -243,6 +243,31 @@ fn of_a_folder_that_a_command_only_runs_in_it_matters_which_folder_it_is() {
 }
 
 #[test]
+fn a_link_that_leads_out_of_the_workspace_is_pinned() {
+    let scratch = Scratch::new();
+    symlink("/bin/echo", scratch.work().join("tool")).unwrap();
+    scratch.put("victim", "");
+    let change = |work: &Path| {
+        fs::remove_file(work.join("tool")).unwrap();
+        symlink("/bin/rm", work.join("tool")).unwrap();
+    };
+    check_refused(&scratch, "./tool victim", change, "`tool` was replaced by something else");
+}
+
+#[test]
+fn what_is_only_known_when_it_runs_and_what_a_list_leaves_out_is_told() {
+    let scratch = Scratch::new();
+    scratch.put("run.sh", "");
+    let unpinned = |command: &str| pins_of(&scratch, command).unpinned;
+    let told = unpinned("bash /proc/self/cwd/run.sh");
+    assert!(told[0].starts_with("`/proc/self/cwd/run.sh` is only known when it runs"), "{told:?}");
+    let told = unpinned("touch $A $B $C $D $E $F $G $H $I $J $K $L");
+    assert_eq!(told.last().unwrap(), "2 more words");
+    let told = unpinned("ant; bazel; composer; eslint; gradle; jest; just; make; tox");
+    assert!(told.last().unwrap().ends_with("more programs read"), "{told:?}");
+}
+
+#[test]
 fn files_that_a_program_reads_beyond_its_words_are_named_as_not_pinned() {
     let scratch = Scratch::new();
     scratch.put("main.py", "import helper");
