@@ -12,15 +12,16 @@ pub const STRATEGY_FILES: [&str; 2] = ["rebase-merge/strategy", "sequencer/opts"
 const STRATEGIES: [&str; 7] =
     ["octopus", "ort", "ours", "recursive", "resolve", "subtree", "theirs"];
 
-/// Whether one of [`STRATEGY_FILES`] names a strategy that could be any program.
-pub fn names_strategy(content: &[u8]) -> bool {
-    let is_odd = |name: &str| !name.is_empty() && !STRATEGIES.contains(&name);
-    if !content.trim_ascii_start().starts_with(b"[") {
-        return is_odd(String::from_utf8_lossy(content).trim());
+/// Whether `file`, one of [`STRATEGY_FILES`], names a strategy that could be any program.
+pub fn names_strategy(file: &str, content: &[u8]) -> bool {
+    let is_odd = |name: &[u8]| !STRATEGIES.iter().any(|known| known.as_bytes() == name);
+    if file.ends_with("strategy") {
+        let name = content.strip_suffix(b"\n").unwrap_or(content);
+        return !name.is_empty() && is_odd(name);
     }
     let Ok(options) = parse_config(content) else { return true };
     let mut strategies = options.iter().filter(|option| option.key == "options.strategy");
-    strategies.any(|option| is_odd(option.value.as_deref().unwrap_or_default()))
+    strategies.any(|option| is_odd(option.value.as_deref().unwrap_or_default().as_bytes()))
 }
 
 /// Returns the lines of a plan that make git run a program.
@@ -37,11 +38,18 @@ mod tests {
 
     #[test]
     fn a_strategy_that_is_a_program_is_found() {
-        for odd in ["x/evil\n", "evil", "[options]\n\tstrategy = x/y\n", "[broken"] {
-            assert!(names_strategy(odd.as_bytes()), "{odd}");
+        let [strategy, options] = STRATEGY_FILES;
+        for odd in ["x/evil\n", "evil", "[options]\n\tstrategy = ours\n", "ort\n\n", " ort"] {
+            assert!(names_strategy(strategy, odd.as_bytes()), "{odd}");
         }
-        for plain in ["ort\n", "", "[options]\n\tstrategy = ours\n", "[options]\nedit = true\n"] {
-            assert!(!names_strategy(plain.as_bytes()), "{plain}");
+        for odd in ["[options]\n\tstrategy = x/y\n", "[broken", "[options]\nstrategy\n"] {
+            assert!(names_strategy(options, odd.as_bytes()), "{odd}");
+        }
+        for plain in ["ort\n", "", "ours"] {
+            assert!(!names_strategy(strategy, plain.as_bytes()), "{plain}");
+        }
+        for plain in ["[options]\n\tstrategy = ours\n", "[options]\nedit = true\n", ""] {
+            assert!(!names_strategy(options, plain.as_bytes()), "{plain}");
         }
     }
 

@@ -180,7 +180,8 @@ impl Workspace {
         if self.is_hidden(&root.path().join(below)) {
             return Err(outside(shown));
         }
-        protect::check(below, &self.rules.protected, shown)
+        protect::check(below, &self.rules.protected, shown)?;
+        protect::check_git_folder(root, below, shown)
     }
 
     /// Opens a regular file.

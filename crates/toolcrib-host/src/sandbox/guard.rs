@@ -74,7 +74,7 @@ impl Guard {
         };
         if rules.protects(".git") {
             guard.shield_git(root)?;
-            let is_theirs = |git: &Path| !made.has(root, git);
+            let is_theirs = |git: &Path| !made.has_at(root, git);
             let repositories = folders.git.repositories.iter();
             let repositories: Vec<&PathBuf> =
                 repositories.filter(|path| is_theirs(&path.join(".git"))).collect();
@@ -85,6 +85,11 @@ impl Guard {
             let bare = folders.git.bare.iter().filter(|git| is_theirs(git));
             for folder in bare.take(MOST_REPOSITORIES) {
                 guard.shield_bare(root, folder)?;
+            }
+            if folders.closed.iter().any(|folder| folder.as_os_str().is_empty()) {
+                let message = "the command was not run: the workspace cannot be listed";
+                return Err(ToolError::new(ErrorKind::Io, message)
+                    .hint("give its owner the permission to read it (`chmod u+rwx`)"));
             }
             // Nobody can tell what a closed folder holds, so no command may change it.
             for folder in folders.closed.iter().take(MOST_REPOSITORIES) {
@@ -264,10 +269,10 @@ impl Guard {
         }
     }
 
-    /// Returns the absolute paths that the command cannot change.
-    pub(crate) fn read_only(&self) -> impl Iterator<Item = PathBuf> {
+    /// Returns the absolute paths that the command cannot change, each with device and inode.
+    pub(crate) fn read_only(&self) -> impl Iterator<Item = (PathBuf, (u64, u64))> {
         let shields = self.shields.iter().filter(|it| it.kind != ShieldKind::InPlace);
-        shields.map(|shield| self.root.join(&shield.path))
+        shields.map(|shield| (self.root.join(&shield.path), shield.is))
     }
 
     /// Shields a git folder: the folder is held in place, and the parts that name programs are read-only. An

@@ -251,7 +251,7 @@ impl Sandbox {
         let Launched { pipes, guards, launcher } = self.launch(&launcher, request, denied)?;
         let masked = guards.iter().flat_map(Guard::masked).collect();
         if let Some(pending) = &mut pending {
-            pending.shielded.extend(guards.iter().flat_map(Guard::read_only));
+            pending.set_shielded(guards.iter().flat_map(Guard::read_only));
         }
         self.store.make_room();
         let limits = self.context.rules.limits;

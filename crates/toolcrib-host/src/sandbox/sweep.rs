@@ -22,7 +22,7 @@ use toolcrib_core::{ErrorKind, ToolError};
 pub(crate) use git_reading::pointed_to;
 use git_reading::{GitProgram, GitProgramKind};
 pub use held_store::{HeldItem, HeldKind, HeldStore};
-use made_repositories::git_ids;
+use made_repositories::{GitFolderId, git_ids};
 pub(crate) use made_repositories::{MadeIds, MadeRepositories};
 pub(crate) use root_folders::{Freshness, RootFolders, Watches, WorkspaceFolders, is_too_deep};
 use under_way::{Begun, UnderWay, take_abandoned};
@@ -49,10 +49,17 @@ pub(crate) struct PendingSweep {
     begun: Begun,
     under_way: UnderWay,
     denied: Option<DeniedPaths>,
-    /// The absolute paths that the command could not change.
-    pub(crate) shielded: BTreeSet<PathBuf>,
     /// What the sweeps found that were owed when the command began.
     owed: Swept,
+}
+
+/// When a sweep is made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SweepTime {
+    /// Right after its command.
+    AtEnd,
+    /// Before a later command. People may have done something in between.
+    Owed,
 }
 
 /// The result of a sweep.
@@ -75,10 +82,9 @@ impl Sweeper {
         let mut owed = Swept::default();
         let paths: Vec<PathBuf> = roots.iter().map(|root| root.path().to_owned()).collect();
         for (begun, under_way) in take_abandoned(&self.under_way, &paths) {
-            let (shielded, before) = (BTreeSet::new(), Swept::default());
-            let pending =
-                PendingSweep { begun, under_way, denied: denied.cloned(), shielded, owed: before };
-            owed.add(self.sweep(roots, pending, &[], &mut |_, _| {}));
+            let before = Swept::default();
+            let pending = PendingSweep { begun, under_way, denied: denied.cloned(), owed: before };
+            owed.add(self.sweep_at(SweepTime::Owed, roots, pending, &[], &mut |_, _| {}));
         }
         let marks = |root: &Root| {
             let folders = self.folders.before(root, denied, Freshness::Recent);
@@ -88,16 +94,24 @@ impl Sweeper {
             let marks = programs.map(|program| mark(root, program));
             let marks = marks.chain(files.flat_map(|file| file_marks(root, file)));
             let marks = marks.chain(folders.closed.iter().map(|folder| closed_mark(folder)));
-            let marks = marks.chain(git_ids(root, &folders.git).map(|id| repository_mark(&id)));
-            (root.path().to_owned(), marks.collect())
+            let made = self.made.of(root);
+            let made =
+                git_ids(root, &folders.git).filter(|id| made.has(id)).map(|id| id.made_mark());
+            let known = git_ids(root, &folders.git).map(|id| id.mark());
+            (root.path().to_owned(), marks.chain(made).chain(known).collect())
         };
-        let begun = Begun { call: call.to_owned(), roots: roots.iter().map(marks).collect() };
+        let mut begun = Begun {
+            call: call.to_owned(),
+            roots: roots.iter().map(marks).collect(),
+            shielded: BTreeMap::new(),
+        };
+        // What another command has made meanwhile was not there before.
+        begun.keep_what_was_there_before_all(&self.under_way);
         let under_way = UnderWay::begin(&self.under_way, &begun).map_err(|err| {
             let message = format!("the command cannot be noted as under way: {err}");
             ToolError::new(ErrorKind::Io, message).hint("check the state folder")
         })?;
-        let shielded = BTreeSet::new();
-        Ok(PendingSweep { begun, under_way, denied: denied.cloned(), shielded, owed })
+        Ok(PendingSweep { begun, under_way, denied: denied.cloned(), owed })
     }
 
     /// Holds what makes git run programs and was not there before. `just_read` are the stamps of folders that were
@@ -110,7 +124,19 @@ impl Sweeper {
         just_read: &[FolderStamps],
         see: &mut dyn FnMut(&Root, &Path),
     ) -> Swept {
-        let PendingSweep { begun, under_way, denied, shielded, owed } = pending;
+        self.sweep_at(SweepTime::AtEnd, roots, pending, just_read, see)
+    }
+
+    fn sweep_at(
+        &self,
+        time: SweepTime,
+        roots: &[Root],
+        pending: PendingSweep,
+        just_read: &[FolderStamps],
+        see: &mut dyn FnMut(&Root, &Path),
+    ) -> Swept {
+        let PendingSweep { begun, under_way, denied, owed } = pending;
+        let failed_before = owed.failures.len();
         let mut swept = owed;
         let none = FolderStamps::new();
         for (number, root) in roots.iter().enumerate() {
@@ -135,13 +161,15 @@ impl Sweeper {
                 }
                 stamps = &none;
             };
-            let is_made = |id: &str| !before.contains(&repository_mark(id));
-            self.made.update(root, &folders.git, is_made);
             let mut fresh: BTreeMap<&Path, Vec<&GitProgram>> = BTreeMap::new();
             for program in folders.git.readings.iter().flat_map(|(_, reading)| &reading.programs) {
                 let whole = root.path().join(&program.file);
-                let is_shielded = whole.ancestors().any(|path| shielded.contains(path))
-                    && !is_changed_in_place(root, &program.file, before);
+                let is_shielded =
+                    begun.is_shielded(&whole) && !is_changed_in_place(root, &program.file, before);
+                // Without the setting that leads to it, git does not find it, and it may be somebody else's.
+                if !is_reached(root, program, before) {
+                    continue;
+                }
                 let programs = fresh.entry(&program.file).or_default();
                 if !is_shielded
                     && !before.contains(&mark(root, program))
@@ -153,8 +181,17 @@ impl Sweeper {
             for (file, programs) in fresh.into_iter().filter(|(_, programs)| !programs.is_empty()) {
                 self.hold(root, &begun.call, file, &programs, &mut swept);
             }
+            // What was held changed the settings too.
+            let is_made = |id: &GitFolderId| {
+                before.contains(&id.made_mark())
+                    || time == SweepTime::AtEnd && !before.contains(&id.mark())
+            };
+            self.made.update(root, &folders.git, is_made);
         }
-        under_way.end();
+        // What could not be held is tried again before the next command.
+        if swept.failures.len() == failed_before {
+            under_way.end();
+        }
         swept
     }
 
@@ -213,7 +250,7 @@ impl Sweeper {
             let text = String::from_utf8_lossy(&content);
             let left: String = text
                 .split_inclusive('\n')
-                .filter(|it| !lines.contains(&it.trim_end_matches('\n')))
+                .filter(|it| !lines.contains(&it.trim_end_matches(['\r', '\n'])))
                 .collect();
             let what = lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join("; ");
             return Ok(vec![self.held.hold_plan(root, item(0, what), &left)?]);
@@ -229,6 +266,15 @@ impl Sweeper {
         }
         self.held.hold_settings(root, file, &items, &left)?;
         Ok(items)
+    }
+}
+
+impl PendingSweep {
+    /// Notes the absolute paths that the command cannot change, each with device and inode.
+    pub(crate) fn set_shielded(&mut self, shielded: impl Iterator<Item = (PathBuf, (u64, u64))>) {
+        self.begun.shielded = shielded.filter(|(path, _)| path.to_str().is_some()).collect();
+        // If that fails, a sweep that is owed holds more than it has to.
+        let _ = self.under_way.update(&self.begun);
     }
 }
 
@@ -271,6 +317,7 @@ fn open_up(root: &Root, folder: &Path) -> bool {
     use std::os::fd::AsRawFd;
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
     let resolve = ResolveFlags::NO_SYMLINKS;
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let Ok(handle) = open_below(root.handle(), folder, flags, Mode::empty(), resolve) else {
         return false;
     };
@@ -283,8 +330,11 @@ fn closed_mark(folder: &Path) -> String {
     format!("{}\0closed", spelt(folder))
 }
 
-fn repository_mark(id: &str) -> String {
-    format!("\0repository {id}")
+/// Whether git found its way to something before the command already, or needs no setting for it.
+fn is_reached(root: &Root, program: &GitProgram, before: &BTreeSet<String>) -> bool {
+    program.through.as_ref().is_none_or(|through| {
+        before.contains(&mark(root, through)) && is_reached(root, through, before)
+    })
 }
 
 /// Returns what tells a file of settings from another one, and from itself after a change.

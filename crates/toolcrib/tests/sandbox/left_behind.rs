@@ -1,6 +1,9 @@
 //! What a command leaves behind for git to run later, outside the sandbox. Each way has its control: where the same
 //! script ran outside, the person's next git command runs the program.
 
+mod usual;
+mod ways;
+
 use std::fs;
 use std::path::Path;
 
@@ -8,6 +11,8 @@ use serde_json::{Value, json};
 
 use crate::ground::{Session, eventually, for_all, inside, outside, processes_with};
 use crate::scratch::{Ran, Scratch};
+use usual::USUAL;
+use ways::WAYS;
 
 /// What a person has before: a repository that takes hooks from a folder that is not there yet, and more settings
 /// from a file that is not there yet either.
@@ -19,116 +24,50 @@ const BEFORE: &str = "git init -q . && git config user.name a && git config user
 const GIT: &str =
     "git() { command git -c user.name=a -c user.email=a@b -c init.defaultBranch=main \"$@\"; };";
 
-/// What a command does, and what a person does later. `$EVIL` is the program.
-const WAYS: [(&str, &str); 25] = [
-    (
-        "mkdir -p a && git init -q a/sub && git -C a/sub commit -q --allow-empty -m x && \
-         git -C a/sub config core.fsmonitor \"$EVIL\" && git add a/sub",
-        "git status",
-    ),
-    (
-        "git init -q p/q/r/s/t && mkdir -p p/q/r/s/t/.git/hooks && \
-         printf '#!/bin/sh\\n%s\\n' \"$EVIL\" > p/q/r/s/t/.git/hooks/post-commit && chmod +x p/q/r/s/t/.git/hooks/post-commit",
-        "git -C p/q/r/s/t commit --allow-empty -qm x",
-    ),
-    (
-        "mkdir -p tools/hooks && printf '#!/bin/sh\\n%s\\n' \"$EVIL\" > tools/hooks/post-commit && chmod +x tools/hooks/post-commit",
-        "git commit --allow-empty -qm x",
-    ),
-    (
-        "mkdir -p tools && printf '[alias]\\n\\tx = \"!%s\"\\n' \"$EVIL\" > tools/more.gitconfig",
-        "git x",
-    ),
-    (
-        "GIT_SEQUENCE_EDITOR=\"sed -i -e '1s/^pick/edit/' -e '\\$a exec $EVIL'\" git rebase -q -i HEAD~1; true",
-        "git rebase --continue",
-    ),
-    (
-        "git init -q --bare b && git --git-dir b config core.bare false && git --git-dir b config core.worktree . && \
-         git --git-dir b config core.fsmonitor \"$EVIL\"",
-        "cd b && git status",
-    ),
-    (
-        "git init -q --bare .x/store && git --git-dir .x/store config core.bare false && \
-         git --git-dir .x/store config core.fsmonitor \"$EVIL\" && mkdir w && echo 'gitdir: ../.x/store' > w/.git",
-        "git -C w status",
-    ),
-    (
-        "git init -q n && printf '[alias]\\n\\tx = \"!%s\"\\n' \"$EVIL\" > evil.cfg && cat n/.git/config >> evil.cfg && \
-         ln -sf ../../evil.cfg n/.git/config",
-        "git -C n x",
-    ),
-    (
-        "git init -q n && rm -rf n/.git/hooks && mkdir h && ln -s ../../h n/.git/hooks && \
-         printf '#!/bin/sh\\n%s\\n' \"$EVIL\" > h/post-commit && chmod +x h/post-commit",
-        "git -C n commit --allow-empty -qm x",
-    ),
-    ("git init -q n && git -C n config alias.x \"!$EVIL\"", "git -C n x"),
-    (
-        "git init -q n && git -C n config include.path ../../inc && printf '[core]\\n\\tfsmonitor = \"%s\"\\n' \"$EVIL\" > inc",
-        "git -C n status",
-    ),
-    (
-        "mkdir -p tpl/hooks && printf '#!/bin/sh\\n%s\\n' \"$EVIL\" > tpl/hooks/post-commit && \
-         chmod +x tpl/hooks/post-commit && git init -q --template=tpl n",
-        "git -C n commit --allow-empty -qm x",
-    ),
-    (
-        "git init -q n && printf '#!/bin/sh\\n%s\\n' \"$EVIL\" > n/.git/hooks/post-commit",
-        "chmod -R +x n/.git/hooks && git -C n commit --allow-empty -qm x",
-    ),
-    ("git init -q n && git -C n config core.editor \"$EVIL\"", "git -C n commit --allow-empty"),
-    (
-        "git init -q n && printf '[core]\\n\\teditor = \"%s\"\\n' \"$EVIL\" > n/.git/config.worktree && \
-         git -C n config extensions.worktreeConfig true",
-        "git -C n commit --allow-empty",
-    ),
-    (
-        "git init -q n && git -C n config core.sshCommand \"$EVIL;\" && git -C n remote add o ssh://x.invalid/y",
-        "git -C n fetch o",
-    ),
-    (
-        "git init -q n/deep && mv n/deep/.git n/store && echo 'gitdir: ../store' > n/deep/.git && \
-         git -C n/deep config diff.external \"$EVIL\" && echo a > n/deep/f && git -C n/deep add f && echo b > n/deep/f",
-        "git -C n/deep diff",
-    ),
-    (
-        "git commit -q --allow-empty -m y && echo z > z && git add z && git commit -q -m z; \
-         GIT_SEQUENCE_EDITOR='sed -i 1s/^pick/edit/' git rebase -q -i HEAD~2; echo x/evil > .git/rebase-merge/strategy; \
-         mkdir git-merge-x && printf '#!/bin/sh\\n%s\\n' \"$EVIL\" > git-merge-x/evil && chmod +x git-merge-x/evil && \
-         git commit -q --amend --allow-empty -m b",
-        "GIT_EDITOR=true git rebase --continue",
-    ),
-    ("git init -q n && git -C n config core.fsmonitor \"$EVIL\" && chmod 111 n", "git -C n status"),
-    (
-        "git init -q n && git -C n config core.fsmonitor \"$EVIL\" && chmod 311 n/.git",
-        "git -C n status",
-    ),
-    (
-        "git init -q n && git -C n config core.fsmonitor \"$EVIL\" && chmod 444 n/.git/config && chmod 555 n/.git n",
-        "git -C n status",
-    ),
-    (
-        "mkdir -p d/.git && touch d/.git/objects d/.git/refs && chmod +x d/.git/objects d/.git/refs && \
-         echo ref: refs/heads/main > d/.git/HEAD && \
-         printf '[core]\\n\\trepositoryformatversion = 0\\n\\tfsmonitor = \"%s\"\\n' \"$EVIL\" > d/.git/config",
-        "git -C d status",
-    ),
-    (
-        "git init -q d && cp -r d/.git c && git --git-dir c config core.fsmonitor \"$EVIL\" && rm c/HEAD d/.git/config && \
-         echo /proc/self/cwd/../c > d/.git/commondir",
-        "cd d && git status",
-    ),
-    (
-        "git init -q n && git -C n config alias.st \"ls-remote --upload-pack='$EVIL;' .\"",
-        "git -C n st",
-    ),
-    (
-        "git init -q n && git -C n config diff.external \"$EVIL\" && echo a > n/f && git -C n add f && echo b > n/f && \
-         chmod 0 n/.git/hooks",
-        "git -C n diff",
-    ),
-];
+#[test]
+fn a_file_that_a_new_setting_leads_to_stays() {
+    for_all(|scratch| {
+        begin(scratch);
+        scratch.put("notes.ini", "[alias]\n\tx = !PRIVATE\n");
+        scratch.put("notes.txt", "no [settings at all\n");
+        let way = "git init -q n && printf '[include]\\n\\tpath = ../../notes.ini\\n\\tpath = ../../notes.txt\\n' \
+                   >> n/.git/config";
+        let got = inside(scratch, &script(scratch, way));
+        assert_eq!(got.code, 0, "{}", got.stderr);
+        assert!(got.stderr.contains("include.path"), "{}", got.stderr);
+        assert!(!got.stderr.contains("PRIVATE"), "{}", got.stderr);
+        assert!(scratch.text("notes.ini").contains("PRIVATE"));
+        assert!(scratch.text("notes.txt").contains("no [settings"));
+    });
+}
+
+#[test]
+fn a_command_cannot_wash_a_setting_through_another_one() {
+    for_all(|scratch| {
+        begin(scratch);
+        let spawn = |text: &str| {
+            let mut command = scratch.command();
+            command.args(["sandbox", "run", "--", "bash", "-c", &script(scratch, text)]);
+            command.stderr(std::process::Stdio::null()).spawn().unwrap()
+        };
+        let wait = |file: &str| format!("while ! [ -e {file} ]; do sleep 0.01; done");
+        let set = "git init -q --bare q && git --git-dir q config core.fsmonitor \"$EVIL\" && \
+                   git --git-dir q config core.bare false && git --git-dir q config core.worktree .";
+        let mut one = spawn(&format!("{set}; touch set; {}; rm -rf q", wait("go-one")));
+        eventually("the setting", || scratch.work().join("set").exists());
+        let mut other = spawn(&format!("touch begun; {}; {set}", wait("go-other")));
+        eventually("the other command", || scratch.work().join("begun").exists());
+        scratch.put("go-one", "");
+        assert!(one.wait().unwrap().success());
+        scratch.put("go-other", "");
+        other.wait().unwrap();
+        fs::remove_file(scratch.work().join("RAN")).ok();
+        assert!(!ran(scratch, "cd q && git status"));
+        // The control: the setting works.
+        outside(scratch, &script(scratch, &format!("rm -rf q; {set}")));
+        assert!(ran(scratch, "cd q && git status"));
+    });
+}
 
 #[test]
 fn a_second_name_of_a_shielded_file_changes_nothing() {
@@ -193,39 +132,6 @@ fn nothing_left_behind_runs_by_itself() {
     });
 }
 
-/// What people and agents do with git and npm all day.
-const USUAL: [&str; 28] = [
-    "git init -q fresh",
-    "git clone -q . copy",
-    "git clone -q --bare . copy.git",
-    "git -C copy status",
-    "git -C copy log --oneline",
-    "git -C copy checkout -q -b topic",
-    "echo more >> copy/file && git -C copy add file",
-    "git -C copy commit -qm more",
-    "git -C copy commit -q --amend -m again",
-    "git -C copy stash list",
-    "echo less > copy/file && git -C copy stash -q && git -C copy stash pop -q",
-    "git -C copy checkout -q -- file",
-    "git -C copy tag v1",
-    "git -C copy branch other",
-    "git -C copy merge -q other",
-    "git -C copy rebase -q main",
-    "git -C copy cherry-pick --allow-empty HEAD 2>&1 || git -C copy cherry-pick --skip",
-    "git -C copy push -q ../copy.git HEAD:refs/heads/pushed",
-    "git --git-dir copy.git gc -q",
-    "git -C copy fetch -q ../copy.git",
-    "git -C copy reset -q --hard HEAD",
-    "git -C copy diff HEAD~1 --stat",
-    "git add file && git commit -q --allow-empty -m here",
-    "git rm -q file && git commit -qm gone",
-    // A command may do with a repository that a command made what it likes.
-    "git -C copy config user.name somebody && git -C copy remote add other ../copy.git",
-    "mv copy moved && git -C moved fetch -q other && git -C moved log --oneline",
-    "git -C moved clean -fdxq && git -C moved stash -q -u",
-    "rm -rf moved copy.git fresh && ! [ -e moved ]",
-];
-
 #[test]
 fn usual_commands_keep_working_and_nothing_of_them_is_held() {
     for_all(|scratch| {
@@ -250,6 +156,10 @@ fn what_a_command_leaves_in_a_repository_that_a_command_made_is_held() {
         assert_eq!(inside(scratch, "git init -q n && git init -q --bare b.git").code, 0);
         let person = "git init -q p && git -C p config user.name p";
         assert_eq!(outside(scratch, person).code, 0);
+        // A person's repository does not become a command's because a command made its folder.
+        assert_eq!(inside(scratch, "mkdir -p mine/.git/objects").code, 0);
+        assert_eq!(outside(scratch, "git init -q mine").code, 0);
+        assert_ne!(inside(scratch, "git -C mine config user.name q").code, 0);
         for (way, later) in [
             ("git -C n config core.fsmonitor \"$EVIL\"", "git -C n status"),
             (

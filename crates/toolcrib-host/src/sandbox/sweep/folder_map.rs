@@ -29,7 +29,7 @@ const MOST_UNSAVED_FOLDERS: usize = 64;
 const FOLDERS_PER_THREAD: usize = 2000;
 
 /// The first bytes of a saved map. The number grows when the format changes.
-const HEADER: &[u8] = b"toolcrib folders 2\n";
+const HEADER: &[u8] = b"toolcrib folders 3\n";
 
 /// Every folder of a root, by its path relative to the root.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -43,6 +43,8 @@ struct Folder {
     roles: FolderRoles,
     /// The names in it that policy denies.
     denied: Vec<OsString>,
+    /// The links in it, if it is a git folder or in one.
+    links: Vec<OsString>,
     /// Whether the folder was read long enough after its last change. Otherwise it is read again.
     is_stable: bool,
 }
@@ -120,6 +122,12 @@ impl FolderMap {
     pub(crate) fn denied(&self) -> impl Iterator<Item = PathBuf> {
         let folders = self.folders.iter();
         folders.flat_map(|(path, folder)| folder.denied.iter().map(move |name| path.join(name)))
+    }
+
+    /// Returns the links in git folders.
+    pub(crate) fn git_links(&self) -> impl Iterator<Item = PathBuf> {
+        let folders = self.folders.iter();
+        folders.flat_map(|(path, folder)| folder.links.iter().map(move |name| path.join(name)))
     }
 
     /// Returns every folder, the outermost first.
@@ -233,7 +241,8 @@ impl FolderMap {
         let stamp =
             FolderStamp::of(&statx(&handle, "", AtFlags::EMPTY_PATH, FolderStamp::wanted())?);
         let is_stable = stamp.changed.saturating_add(CLOCK_STEP) < now();
-        let mut seen = SeenNames::default();
+        let mut seen = SeenNames::in_folder(folder);
+        let mut links = Vec::new();
         let mut inside = Vec::new();
         let mut denied_names = Vec::new();
         for entry in Dir::read_from(&handle)? {
@@ -250,10 +259,27 @@ impl FolderMap {
             }
             match kind(&handle, name, entry.file_type()) {
                 FileType::Directory => inside.push(path),
+                FileType::Symlink => {
+                    links.push(OsStr::from_bytes(name.to_bytes()).to_owned());
+                    see(&path);
+                }
                 _ => see(&path),
             }
         }
         let roles = seen.roles();
+        let is_git = |folder: &Folder| folder.roles.has(FolderRole::GitFolder);
+        let was_git = self.folders.get(folder).is_some_and(is_git);
+        if roles.has(FolderRole::GitFolder) && !was_git {
+            // The links in what is below it count from now on.
+            let below: Vec<PathBuf> = self.below(folder).cloned().collect();
+            for path in below {
+                self.folders.remove(&path);
+            }
+        }
+        let mut above = folder.ancestors().skip(1).filter_map(|path| self.folders.get(path));
+        if !roles.has(FolderRole::GitFolder) && !above.any(is_git) {
+            links.clear();
+        }
         // What was a folder may be a link now. What was in it is found again where it is.
         let gone: Vec<PathBuf> = self
             .below(folder)
@@ -264,7 +290,7 @@ impl FolderMap {
             self.forget(&path);
         }
         inside.retain(|path| !self.folders.contains_key(path));
-        let fresh = Folder { stamp, roles, denied: denied_names, is_stable };
+        let fresh = Folder { stamp, roles, denied: denied_names, links, is_stable };
         self.folders.insert(folder.to_owned(), fresh);
         Ok(inside)
     }
@@ -292,7 +318,7 @@ impl FolderMap {
         match FolderStamp::at(root, folder).filter(|_| !is_gone) {
             Some(stamp) => {
                 let (roles, denied) = (FolderRoles::default().with(FolderRole::Closed), Vec::new());
-                let closed = Folder { stamp, roles, denied, is_stable: false };
+                let closed = Folder { stamp, roles, denied, links: Vec::new(), is_stable: false };
                 self.folders.insert(folder.to_owned(), closed);
             }
             None => self.forget(folder),
@@ -328,8 +354,11 @@ impl FolderMap {
             bytes.extend(length.to_le_bytes());
             let names = folder.denied.join(OsStr::new("/"));
             bytes.extend(u32::try_from(names.len()).unwrap_or(0).to_le_bytes());
+            let links = folder.links.join(OsStr::new("/"));
+            bytes.extend(u32::try_from(links.len()).unwrap_or(0).to_le_bytes());
             bytes.extend(path);
             bytes.extend(names.as_bytes());
+            bytes.extend(links.as_bytes());
         }
         bytes
     }
@@ -338,7 +367,7 @@ impl FolderMap {
         let mut rest = bytes.strip_prefix(HEADER)?;
         let mut folders = BTreeMap::new();
         while !rest.is_empty() {
-            let (fixed, after) = rest.split_at_checked(26)?;
+            let (fixed, after) = rest.split_at_checked(30)?;
             let number =
                 |at: usize| Some(u64::from_le_bytes(fixed.get(at..at + 8)?.try_into().ok()?));
             let stamp = FolderStamp { inode: number(0)?, changed: number(8)? };
@@ -348,11 +377,14 @@ impl FolderMap {
             };
             let (path, after) = after.split_at_checked(length(18)?)?;
             let (names, after) = after.split_at_checked(length(22)?)?;
-            let names = names.split(|byte| *byte == b'/').filter(|name| !name.is_empty());
-            let denied = names.map(|name| OsStr::from_bytes(name).to_owned()).collect();
-            let is_stable = fixed[17] == 1;
-            folders
-                .insert(OsStr::from_bytes(path).into(), Folder { stamp, roles, denied, is_stable });
+            let (links, after) = after.split_at_checked(length(26)?)?;
+            let split = |names: &[u8]| -> Vec<OsString> {
+                let names = names.split(|byte| *byte == b'/').filter(|name| !name.is_empty());
+                names.map(|name| OsStr::from_bytes(name).to_owned()).collect()
+            };
+            let (denied, links, is_stable) = (split(names), split(links), fixed[17] == 1);
+            let folder = Folder { stamp, roles, denied, links, is_stable };
+            folders.insert(OsStr::from_bytes(path).into(), folder);
             rest = after;
         }
         Some(Self { folders })
@@ -364,6 +396,11 @@ impl FolderMap {
 struct SeenNames(Vec<&'static str>);
 
 impl SeenNames {
+    fn in_folder(folder: &Path) -> Self {
+        let is_git = folder.file_name() == Some(OsStr::new(".git"));
+        Self(if is_git { vec!["named .git"] } else { Vec::new() })
+    }
+
     fn add(&mut self, name: &CStr) {
         match name.to_bytes() {
             b"HEAD" => self.0.push("HEAD"),
@@ -381,7 +418,8 @@ impl SeenNames {
         let mut roles = FolderRoles::default();
         // Git asks for less than one would think: `objects` and `refs` may be executable files.
         let is_git = ["config", "objects", "refs", "commondir"].into_iter().any(has);
-        if has("HEAD") && is_git {
+        // What is in a folder of this name is git's as soon as somebody says `git init`.
+        if has("HEAD") && is_git || has("named .git") {
             roles = roles.with(FolderRole::GitFolder);
         }
         if has(".git") {

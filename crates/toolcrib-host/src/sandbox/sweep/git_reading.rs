@@ -3,8 +3,10 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, statat};
 use toolcrib_core::git::{
@@ -30,6 +32,8 @@ pub(crate) struct GitProgram {
     /// The file, relative to the root.
     pub(crate) file: PathBuf,
     pub(crate) kind: GitProgramKind,
+    /// The setting that leads git to the file, if one does.
+    pub(crate) through: Option<Arc<GitProgram>>,
 }
 
 /// How a file makes git run a program.
@@ -72,8 +76,7 @@ pub(crate) fn read_git_folder(root: &Root, git: &Path) -> GitReading {
         Some(name) if name == ".git" => git.parent().unwrap_or(Path::new("")).to_owned(),
         _ => git.to_owned(),
     };
-    let mut reader =
-        GitReader { root, worktree, config_files: BTreeSet::new(), found: GitReading::default() };
+    let mut reader = GitReader { worktree, ..GitReader::new(root) };
     let common = match reader.pointer(&git.join("commondir")) {
         Some(path) => reader.below(git, path.as_os_str()),
         None => Some(git.to_owned()),
@@ -85,18 +88,25 @@ pub(crate) fn read_git_folder(root: &Root, git: &Path) -> GitReading {
     reader.config(&git.join("config.worktree"));
     reader.plan(&git.join(REBASE_PLAN));
     for file in STRATEGY_FILES {
-        reader.strategy(&git.join(file));
+        reader.strategy(git, file);
     }
-    reader.check_pointer(&git.join("commondir"));
+    reader.check_pointer(&git.join("commondir"), b"");
     reader.found.config_files = reader.config_files;
     reader.found
 }
 
-/// Reads a `.git` that is a file or a link. It makes git run programs if it leads to another place for each process.
+/// Reads a `.git` that is a file or a link. It makes git run programs if it leads where Toolcrib does not look.
 pub(crate) fn read_pointer(root: &Root, file: &Path) -> GitReading {
-    let (config_files, found) = (BTreeSet::new(), GitReading::default());
-    let mut reader = GitReader { root, worktree: PathBuf::new(), config_files, found };
-    reader.check_pointer(file);
+    let mut reader = GitReader::new(root);
+    reader.check_pointer(file, b"gitdir: ");
+    reader.found
+}
+
+/// Reads a link in a git folder. Git writes through links, to files that are no files of git.
+pub(crate) fn read_link(root: &Root, link: &Path) -> GitReading {
+    let mut reader = GitReader::new(root);
+    reader
+        .add(link, GitProgramKind::Whole("a link in a git folder, which git would write through"));
     reader.found
 }
 
@@ -104,12 +114,7 @@ pub(crate) fn read_pointer(root: &Root, file: &Path) -> GitReading {
 /// file.
 pub(crate) fn pointed_to(root: &Root, file: &Path) -> Option<PathBuf> {
     let worktree = file.parent()?.to_owned();
-    let reader = GitReader {
-        root,
-        worktree: worktree.clone(),
-        config_files: BTreeSet::new(),
-        found: GitReading::default(),
-    };
+    let reader = GitReader::new(root);
     let text = reader.pointer(file)?;
     let target = text.as_bytes().strip_prefix(b"gitdir:")?.trim_ascii_start();
     reader.below(&worktree, OsStr::from_bytes(target))
@@ -129,12 +134,22 @@ struct GitReader<'a> {
     /// The folder that relative paths of settings start at.
     worktree: PathBuf,
     config_files: BTreeSet<PathBuf>,
+    /// The setting that led to what is being read.
+    through: Option<Arc<GitProgram>>,
     found: GitReading,
+}
+
+impl<'a> GitReader<'a> {
+    fn new(root: &'a Root) -> Self {
+        let (config_files, found) = (BTreeSet::new(), GitReading::default());
+        Self { root, worktree: PathBuf::new(), config_files, through: None, found }
+    }
 }
 
 impl GitReader<'_> {
     fn add(&mut self, file: &Path, kind: GitProgramKind) {
-        self.found.programs.push(GitProgram { file: file.to_owned(), kind });
+        let through = self.through.clone();
+        self.found.programs.push(GitProgram { file: file.to_owned(), kind, through });
     }
 
     /// Reads a file of settings, and those that it includes, under whatever condition.
@@ -158,11 +173,35 @@ impl GitReader<'_> {
             return self.add(file, GitProgramKind::Whole("settings that Toolcrib cannot parse"));
         };
         for setting in settings {
-            if runs_program(&setting).is_some() {
+            if runs_program(&setting).is_some() || self.leads_out(file, &setting) {
+                let kind = GitProgramKind::Setting(setting.clone());
+                self.add(file, kind.clone());
+                let through = self.through.clone();
+                let program = GitProgram { file: file.to_owned(), kind, through: through.clone() };
+                self.through = Some(Arc::new(program));
                 self.follow(file, &setting);
-                self.add(file, GitProgramKind::Setting(setting));
+                self.through = through;
             }
         }
+    }
+
+    /// Whether a setting makes git write files outside of the root.
+    fn leads_out(&self, file: &Path, setting: &GitSetting) -> bool {
+        let value = setting.value.as_deref().unwrap_or_default();
+        let folder = file.parent().unwrap_or(Path::new(""));
+        setting.key == "core.worktree" && !self.is_plain(folder, value.as_bytes())
+    }
+
+    /// Whether a path leads, without any link, to something that is in the root now.
+    fn is_plain(&self, from: &Path, given: &[u8]) -> bool {
+        let given = Path::new(OsStr::from_bytes(given));
+        let path = match given.strip_prefix(self.root.path()) {
+            Ok(below) => Path::new(".").join(below),
+            Err(_) if given.is_absolute() || given.as_os_str().is_empty() => return false,
+            Err(_) => from.join(given),
+        };
+        let resolve = ResolveFlags::NO_SYMLINKS;
+        open_below(self.root.handle(), &path, OFlags::PATH, Mode::empty(), resolve).is_ok()
     }
 
     /// Follows a setting to what it leads to.
@@ -182,7 +221,7 @@ impl GitReader<'_> {
             }
         } else {
             let words = value.split(|c: char| c.is_whitespace() || "!;&|()\"'".contains(c));
-            for word in words.filter(|word| word.contains('/')).take(MOST_PROGRAM_WORDS) {
+            for word in words.filter(|word| !word.is_empty()).take(MOST_PROGRAM_WORDS) {
                 let program = self.below(&self.worktree, word);
                 self.found.places.extend(program.filter(|program| self.is_file(program)));
             }
@@ -210,35 +249,46 @@ impl GitReader<'_> {
                 Hooks::Named => is_hook(&name),
             };
             if is_wanted && entry.file_type() != FileType::Directory {
-                let name = OsStr::from_bytes(entry.file_name().to_bytes());
-                self.add(&folder.join(name), GitProgramKind::Whole("a hook"));
+                let hook = folder.join(OsStr::from_bytes(entry.file_name().to_bytes()));
+                self.add(&hook, GitProgramKind::Whole("a hook"));
+                // People keep hooks among the other files, and link to them.
+                if entry.file_type() == FileType::Symlink {
+                    let target = self.root.open_below(&hook, OFlags::PATH, Mode::empty());
+                    let target = target.ok().and_then(|handle| self.root.below(handle.as_fd()));
+                    self.found.places.extend(target);
+                }
             }
         }
     }
 
-    fn strategy(&mut self, file: &Path) {
-        match self.root.read_small(file, MOST_SETTINGS_BYTES) {
-            Ok(Some(content)) if !names_strategy(&content) => {}
+    fn strategy(&mut self, git: &Path, file: &str) {
+        match self.root.read_small(&git.join(file), MOST_SETTINGS_BYTES) {
+            Ok(Some(content)) if !names_strategy(file, &content) => {}
             Ok(None) => {}
             _ => {
                 let what = "a merge strategy that could be any program";
-                self.add(file, GitProgramKind::Whole(what));
+                self.add(&git.join(file), GitProgramKind::Whole(what));
             }
         }
     }
 
-    /// Holds a path to a git folder that Toolcrib cannot follow: in `/proc`, each process finds another folder.
-    fn check_pointer(&mut self, file: &Path) {
-        let link = rustix::fs::readlinkat(self.root.handle(), file, Vec::new());
-        let target = match link {
-            Ok(target) => Some(target.into_bytes()),
-            Err(_) => self.pointer(file).map(OsString::into_vec),
+    /// Finds a file that leads git to another folder in a way that Toolcrib does not follow: through a link, out of the
+    /// root, to nothing.
+    fn check_pointer(&mut self, file: &Path, before: &[u8]) {
+        let folder = file.parent().unwrap_or(Path::new(""));
+        let is_plain = match self.kind(file) {
+            None | Some(FileType::Directory) => return,
+            Some(FileType::RegularFile) => {
+                let text = self.pointer(file).map(OsString::into_vec).unwrap_or_default();
+                text.strip_prefix(before).is_some_and(|target| self.is_plain(folder, target))
+            }
+            Some(_) => false,
         };
-        let leads = |place: &[u8]| {
-            target.as_ref().is_some_and(|it| it.windows(place.len()).any(|part| part == place))
-        };
-        if leads(b"/proc/") || leads(b"/dev/") {
-            self.add(file, GitProgramKind::Whole("a path that leads elsewhere for each process"));
+        if !is_plain {
+            self.add(
+                file,
+                GitProgramKind::Whole("a path to a git folder that Toolcrib does not read"),
+            );
         }
     }
 
@@ -268,7 +318,15 @@ impl GitReader<'_> {
         let given = Path::new(given.as_ref());
         let given = match given.strip_prefix(self.root.path()) {
             Ok(below) => below.to_owned(),
-            Err(_) if given.is_absolute() || given.starts_with("~") => return None,
+            // Another way to the same place, such as the home or a link above the root.
+            Err(_) if given.is_absolute() || given.starts_with("~") => {
+                let whole = given.strip_prefix("~").ok();
+                let home = std::env::var_os("HOME").map(PathBuf::from);
+                let whole =
+                    whole.zip(home).map_or(given.to_owned(), |(rest, home)| home.join(rest));
+                let real = std::fs::canonicalize(whole).ok()?;
+                real.strip_prefix(self.root.path()).ok()?.to_owned()
+            }
             Err(_) => from.join(given),
         };
         let mut plain = PathBuf::new();
@@ -283,10 +341,7 @@ impl GitReader<'_> {
             return None;
         }
         let opened = self.root.open_below(&plain, OFlags::PATH, Mode::empty());
-        let real = opened.ok().and_then(|handle| {
-            use std::os::fd::AsFd;
-            self.root.below(handle.as_fd())
-        });
+        let real = opened.ok().and_then(|handle| self.root.below(handle.as_fd()));
         Some(real.unwrap_or(plain))
     }
 

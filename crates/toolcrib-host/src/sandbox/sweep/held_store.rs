@@ -2,6 +2,7 @@
 //! command sees.
 
 use std::fs;
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -21,6 +22,9 @@ use crate::files::spelling::{spelt, spelt_root, unspelt};
 
 /// The most bytes of a file of settings or of a plan.
 const MOST_TEXT_BYTES: u64 = 1 << 20;
+
+/// A larger file is renamed and not copied.
+const MOST_COPIED_BYTES: i64 = 16 << 20;
 
 /// Something that is held.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -193,9 +197,8 @@ impl HeldStore {
                 let target = rustix::fs::readlinkat(&place.folder, &place.name, Vec::new())?;
                 item.kind = HeldKind::Link(target.to_string_lossy().into_owned());
             }
-            FileType::RegularFile => {
+            FileType::RegularFile if let Some(mut from) = place.open_to_copy(meta.st_size) => {
                 item.kind = HeldKind::File(meta.st_mode & 0o777);
-                let mut from = place.open(OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK)?;
                 let mut to = self.create(&self.content_file(&item.id))?;
                 io::copy(&mut from, &mut to)?;
             }
@@ -279,6 +282,12 @@ impl Place {
         Ok(Self { folder, name })
     }
 
+    /// Opens the file if it can be read and is small enough to be copied.
+    fn open_to_copy(&self, bytes: i64) -> Option<fs::File> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        self.open(flags).ok().filter(|_| bytes <= MOST_COPIED_BYTES)
+    }
+
     fn open(&self, flags: OFlags) -> Result<fs::File, Errno> {
         let (mode, resolve) = (Mode::empty(), ResolveFlags::NO_SYMLINKS);
         let name = Path::new(&self.name);
@@ -305,9 +314,9 @@ impl Place {
         let meta = statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW);
         let fresh = Self {
             folder: self.folder.try_clone()?,
-            name: format!(".toolcrib-{}.fresh", std::process::id()).into(),
+            // Nobody can be there first.
+            name: format!(".toolcrib-{:016x}.fresh", RandomState::new().hash_one(0)).into(),
         };
-        let _ = rustix::fs::unlinkat(&fresh.folder, &fresh.name, AtFlags::empty());
         fresh.make(content, meta.map_or(0o644, |meta| meta.st_mode & 0o777))?;
         // The owner stays, where that is possible: git refuses what belongs to somebody else.
         if let Ok(meta) = meta {

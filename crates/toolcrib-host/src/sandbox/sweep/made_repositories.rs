@@ -1,7 +1,7 @@
 //! The repositories that commands made. Commands may remove, move and configure them, as people do with a clone that
 //! they try out; what commands leave in them for git to run is swept all the same.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -18,9 +18,15 @@ pub(crate) struct MadeRepositories {
     folder: PathBuf,
 }
 
-/// The identities of the git folders that commands made in one root.
+/// The git folders that commands made in one root, by identity, with the state in which the last command left each.
 #[derive(Default)]
-pub(crate) struct MadeIds(BTreeSet<String>);
+pub(crate) struct MadeIds(BTreeMap<String, String>);
+
+/// A git folder: its identity, and the state of what makes git run programs.
+pub(crate) struct GitFolderId {
+    id: String,
+    state: String,
+}
 
 impl MadeRepositories {
     pub(crate) fn new(folder: PathBuf) -> Self {
@@ -30,18 +36,23 @@ impl MadeRepositories {
     /// Returns the repositories that commands made in a root.
     pub(crate) fn of(&self, root: &Root) -> MadeIds {
         let text = fs::read_to_string(self.file(root)).unwrap_or_default();
-        MadeIds(text.lines().map(str::to_owned).collect())
+        let lines = text.lines().filter_map(|line| line.split_once('\t'));
+        MadeIds(lines.map(|(id, state)| (id.to_owned(), state.to_owned())).collect())
     }
 
-    /// Adds those of the repositories in `git` that a command made, and forgets those that are gone.
-    pub(super) fn update(&self, root: &Root, git: &GitFolders, is_made: impl Fn(&str) -> bool) {
-        let known = self.of(root).0;
-        let ids = git_ids(root, git).filter(|id| known.contains(id) || is_made(id));
-        let now: BTreeSet<String> = ids.collect();
-        if now != known {
-            let lines: Vec<&str> = now.iter().map(String::as_str).collect();
+    /// Notes those of the repositories in `git` that commands made, and forgets all others.
+    pub(super) fn update(
+        &self,
+        root: &Root,
+        git: &GitFolders,
+        is_made: impl Fn(&GitFolderId) -> bool,
+    ) {
+        let made = git_ids(root, git).filter(is_made);
+        let now: BTreeMap<String, String> = made.map(|it| (it.id, it.state)).collect();
+        if now != self.of(root).0 {
+            let lines = now.iter().map(|(id, state)| format!("{id}\t{state}\n"));
             // Without the list, commands may change less.
-            let _ = self.write(root, &lines.join("\n"));
+            let _ = self.write(root, &lines.collect::<String>());
         }
     }
 
@@ -59,25 +70,51 @@ impl MadeRepositories {
 }
 
 impl MadeIds {
-    /// Whether a command made this git folder.
-    pub(crate) fn has(&self, root: &Root, git: &Path) -> bool {
-        !self.0.is_empty() && git_id(root, git).is_some_and(|id| self.0.contains(&id))
+    /// Whether commands made this git folder, and nobody else has changed its settings and hooks since.
+    pub(super) fn has(&self, git: &GitFolderId) -> bool {
+        self.0.get(&git.id) == Some(&git.state)
+    }
+
+    /// Whether commands made the git folder at this path.
+    pub(crate) fn has_at(&self, root: &Root, git: &Path) -> bool {
+        !self.0.is_empty() && GitFolderId::at(root, git).is_some_and(|it| self.has(&it))
     }
 }
 
-/// Returns the identities of all git folders in a root but its own.
-pub(super) fn git_ids(root: &Root, git: &GitFolders) -> impl Iterator<Item = String> {
-    let repositories = git.repositories.iter().map(|path| path.join(".git"));
-    repositories.chain(git.bare.iter().cloned()).filter_map(|git| git_id(root, &git))
+impl GitFolderId {
+    /// Returns what tells a git folder from every other one, also from one that gets its inode later. Without a time
+    /// of birth there is none.
+    fn at(root: &Root, git: &Path) -> Option<Self> {
+        let wanted = StatxFlags::INO | StatxFlags::BTIME | StatxFlags::CTIME;
+        let meta = |path: &Path| {
+            statx(root.handle(), path, AtFlags::SYMLINK_NOFOLLOW, wanted).ok().map(|meta| {
+                let has_birth =
+                    StatxFlags::from_bits_retain(meta.stx_mask).contains(StatxFlags::BTIME);
+                let device = (meta.stx_dev_major, meta.stx_dev_minor);
+                let born = (meta.stx_btime.tv_sec, meta.stx_btime.tv_nsec);
+                let changed = (meta.stx_ctime.tv_sec, meta.stx_ctime.tv_nsec);
+                let id = has_birth.then(|| format!("{device:?} {} {born:?}", meta.stx_ino));
+                (id, format!("{} {changed:?}", meta.stx_ino))
+            })
+        };
+        let state = ["config", "hooks", "config.worktree", "commondir"]
+            .map(|part| meta(&git.join(part)).map_or(String::new(), |(_, state)| state));
+        Some(Self { id: meta(git)?.0?, state: state.join(";") })
+    }
+
+    /// Returns the mark of a git folder that is there.
+    pub(super) fn mark(&self) -> String {
+        format!("\0repository {}", self.id)
+    }
+
+    /// Returns the mark of a git folder that commands made.
+    pub(super) fn made_mark(&self) -> String {
+        format!("\0made {}", self.id)
+    }
 }
 
-/// Returns what tells a git folder from every other one, also from one that gets its inode later. Without a time of
-/// birth there is none.
-fn git_id(root: &Root, git: &Path) -> Option<String> {
-    let wanted = StatxFlags::INO | StatxFlags::BTIME;
-    let meta = statx(root.handle(), git, AtFlags::SYMLINK_NOFOLLOW, wanted).ok()?;
-    let has_birth = StatxFlags::from_bits_retain(meta.stx_mask).contains(StatxFlags::BTIME);
-    let born = (meta.stx_btime.tv_sec, meta.stx_btime.tv_nsec);
-    let device = (meta.stx_dev_major, meta.stx_dev_minor);
-    has_birth.then(|| format!("{device:?} {} {born:?}", meta.stx_ino))
+/// Returns all git folders in a root but its own.
+pub(super) fn git_ids(root: &Root, git: &GitFolders) -> impl Iterator<Item = GitFolderId> {
+    let repositories = git.repositories.iter().map(|path| path.join(".git"));
+    repositories.chain(git.bare.iter().cloned()).filter_map(|git| GitFolderId::at(root, &git))
 }

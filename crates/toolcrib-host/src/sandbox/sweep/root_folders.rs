@@ -13,7 +13,7 @@ use toolcrib_core::policy::DeniedPaths;
 
 use super::folder_map::{FolderMap, FolderRole, Suspects};
 use super::folder_watch::FolderWatch;
-use super::git_reading::{GitReading, pointed_to, read_git_folder, read_pointer};
+use super::git_reading::{GitReading, pointed_to, read_git_folder, read_link, read_pointer};
 use crate::files::root::Root;
 use crate::sandbox::folder_stamp::FolderStamps;
 
@@ -225,15 +225,16 @@ impl RootFolders {
         let pointers = pointers.map(|file| (file.clone(), read_pointer(root, &file)));
         let pointers: Vec<_> =
             pointers.filter(|(_, reading)| !reading.programs.is_empty()).collect();
+        let links = map.git_links().map(|link| (link.clone(), read_link(root, &link)));
         Self {
             git: GitFolders {
                 repositories: with_role(FolderRole::Repository).map(owned).collect(),
                 bare: bare.map(owned).collect(),
-                readings: all.into_iter().map(read).chain(pointers).collect(),
+                readings: all.into_iter().map(read).chain(pointers).chain(links).collect(),
             },
             denied: map.denied().collect(),
             too_deep: Vec::new(),
-            closed: with_role(FolderRole::Closed).map(owned).collect(),
+            closed: map.with_role(FolderRole::Closed).map(owned).collect(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Which commands are under way, on disk: the sweep after a command that its process did not live to make is made
 //! before the next one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -17,6 +17,42 @@ pub(super) struct Begun {
     pub(super) call: String,
     /// The path of each root, with the marks of what made git run programs there.
     pub(super) roots: Vec<(PathBuf, BTreeSet<String>)>,
+    /// The absolute paths that the command cannot change, each with device and inode.
+    #[serde(default)]
+    pub(super) shielded: BTreeMap<PathBuf, (u64, u64)>,
+}
+
+impl Begun {
+    /// Whether the command could not change what is at an absolute path. When somebody replaces a shielded file, the
+    /// shield is gone.
+    pub(super) fn is_shielded(&self, path: &Path) -> bool {
+        path.ancestors().any(|path| {
+            let shield = self.shielded.get(path);
+            shield.is_some_and(|is| {
+                fs::symlink_metadata(path).is_ok_and(|meta| (meta.dev(), meta.ino()) == *is)
+            })
+        })
+    }
+
+    /// Keeps the marks that were there before every command that is under way in the same root.
+    pub(super) fn keep_what_was_there_before_all(&mut self, folder: &Path) {
+        for (_, bytes) in files(folder) {
+            let Ok(other) = serde_json::from_slice::<Self>(&bytes) else { continue };
+            for (root, marks) in &mut self.roots {
+                if let Some((_, before)) = other.roots.iter().find(|(path, _)| path == root) {
+                    marks.retain(|mark| before.contains(mark));
+                }
+            }
+        }
+    }
+}
+
+/// Returns the files of the commands that are under way, with the content of each.
+fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    let paths = paths.filter(|path| path.extension().is_some_and(|it| it == "json"));
+    paths.filter_map(|path| fs::read(&path).ok().map(|bytes| (path, bytes))).collect()
 }
 
 /// A command that is under way. Its file is locked as long as this process lives.
@@ -40,6 +76,13 @@ impl UnderWay {
         Ok(Self { path, _lock: file })
     }
 
+    /// Notes more about the beginning of the command.
+    pub(super) fn update(&mut self, begun: &Begun) -> io::Result<()> {
+        let folder = self.path.parent().unwrap_or(Path::new("")).to_owned();
+        *self = Self::begin(&folder, begun)?;
+        Ok(())
+    }
+
     /// Notes that the sweep was made.
     pub(super) fn end(self) {
         let _ = fs::remove_file(&self.path);
@@ -48,12 +91,8 @@ impl UnderWay {
 
 /// Takes the commands in these roots whose process died before their sweep.
 pub(super) fn take_abandoned(folder: &Path, roots: &[PathBuf]) -> Vec<(Begun, UnderWay)> {
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut abandoned = Vec::new();
-    for path in entries.flatten().map(|entry| entry.path()) {
-        if path.extension().is_none_or(|it| it != "json") {
-            continue;
-        }
+    for (path, _) in files(folder) {
         let Ok(file) = File::open(&path) else { continue };
         let is_left = flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
             // Somebody may have made the sweep since the file was opened.
