@@ -51,8 +51,8 @@ pub struct ApprovalQuestion {
     /// The files that the call would change.
     pub files: Vec<String>,
     /// What an approval does not pin down: it may be different when the call runs.
-    #[serde(default)]
-    pub loose: Vec<String>,
+    #[serde(default, rename = "loose")]
+    pub unpinned: Vec<String>,
 }
 
 /// The answer to a pending approval.

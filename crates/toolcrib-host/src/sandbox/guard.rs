@@ -86,11 +86,6 @@ impl Guard {
             for folder in bare.take(MOST_REPOSITORIES) {
                 guard.shield_bare(root, folder)?;
             }
-            if folders.closed.iter().any(|folder| folder.as_os_str().is_empty()) {
-                let message = "the command was not run: the workspace cannot be listed";
-                return Err(ToolError::new(ErrorKind::Io, message)
-                    .hint("give its owner the permission to read it (`chmod u+rwx`)"));
-            }
             // Nobody can tell what a closed folder holds, so no command may change it.
             for folder in folders.closed.iter().take(MOST_REPOSITORIES) {
                 guard.hold_ancestors(root, folder)?;

@@ -156,6 +156,11 @@ impl LaunchContext {
             }
             let roaming = denied.filter(|denied| mask::roams(root, denied));
             let folders = self.sweeper.folders.before(root, roaming, freshness);
+            if folders.closed.iter().any(|folder| folder.as_os_str().is_empty()) {
+                let message = "the command was not run: the workspace cannot be listed";
+                return Err(ToolError::new(ErrorKind::Io, message)
+                    .hint("give its owner the permission to read it (`chmod u+rwx`)"));
+            }
             let made = self.sweeper.made.of(root);
             let mut guard = Guard::set(root, &self.rules, &folders, &made, &covers)?;
             if let Some(denied) = denied {

@@ -74,7 +74,7 @@ impl Sandbox {
         let egress =
             (!hosts.is_empty()).then(|| Arc::new(Egress::new(hosts, rules.egress_ports.clone())));
         let folder = SandboxFolder::new(state);
-        let watches = if rules.lives_on { Watches::Later } else { Watches::Never };
+        let watches = if rules.lives_on { Watches::FromSecondRefresh } else { Watches::Never };
         let own = workspace.roots.first().map_or(Path::new(""), Root::path).to_owned();
         Ok(Self {
             context: LaunchContext {
@@ -248,7 +248,13 @@ impl Sandbox {
             }
             baseline = Some(Baseline::now(roots, &covers));
         }
-        let Launched { pipes, guards, launcher } = self.launch(&launcher, request, denied)?;
+        let launched = self.launch(&launcher, request, denied);
+        if launched.is_err()
+            && let Some(pending) = pending.take()
+        {
+            pending.cancel();
+        }
+        let Launched { pipes, guards, launcher } = launched?;
         let masked = guards.iter().flat_map(Guard::masked).collect();
         if let Some(pending) = &mut pending {
             pending.set_shielded(guards.iter().flat_map(Guard::read_only));

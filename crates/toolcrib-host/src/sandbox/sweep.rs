@@ -15,17 +15,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, statat};
+use rustix::io::Errno;
 use toolcrib_core::git::remove_settings;
 use toolcrib_core::policy::DeniedPaths;
 use toolcrib_core::{ErrorKind, ToolError};
 
+use folder_map::file_clock;
 pub(crate) use git_reading::pointed_to;
 use git_reading::{GitProgram, GitProgramKind};
 pub use held_store::{HeldItem, HeldKind, HeldStore};
 use made_repositories::{GitFolderId, git_ids};
 pub(crate) use made_repositories::{MadeIds, MadeRepositories};
+use root_folders::GitFolders;
 pub(crate) use root_folders::{Freshness, RootFolders, Watches, WorkspaceFolders, is_too_deep};
-use under_way::{Begun, UnderWay, take_abandoned};
+use under_way::{Begun, UnderWay, take_owed};
 
 use crate::files::root::{Root, open_below};
 use crate::files::spelling::spelt;
@@ -53,9 +56,9 @@ pub(crate) struct PendingSweep {
     owed: Swept,
 }
 
-/// When a sweep is made.
+/// On which occasion a sweep is made.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum SweepTime {
+enum SweepOccasion {
     /// Right after its command.
     AtEnd,
     /// Before a later command. People may have done something in between.
@@ -81,19 +84,23 @@ impl Sweeper {
     ) -> Result<PendingSweep, ToolError> {
         let mut owed = Swept::default();
         let paths: Vec<PathBuf> = roots.iter().map(|root| root.path().to_owned()).collect();
-        for (begun, under_way) in take_abandoned(&self.under_way, &paths) {
+        for (begun, under_way) in take_owed(&self.under_way, &paths) {
             let before = Swept::default();
             let pending = PendingSweep { begun, under_way, denied: denied.cloned(), owed: before };
-            owed.add(self.sweep_at(SweepTime::Owed, roots, pending, &[], &mut |_, _| {}));
+            owed.add(self.sweep_at(SweepOccasion::Owed, roots, pending, &[], &mut |_, _| {}));
         }
         let marks = |root: &Root| {
             let folders = self.folders.before(root, denied, Freshness::Recent);
             let readings = || folders.git.readings.iter().map(|(_, reading)| reading);
             let programs = readings().flat_map(|reading| &reading.programs);
             let files = readings().flat_map(|reading| &reading.config_files);
+            let files = files.chain(readings().flat_map(|it| &it.programs).map(|it| &it.file));
             let marks = programs.map(|program| mark(root, program));
             let marks = marks.chain(files.flat_map(|file| file_marks(root, file)));
             let marks = marks.chain(folders.closed.iter().map(|folder| closed_mark(folder)));
+            let links = folders.git.links.iter().map(|link| mark(root, &link_program(link)));
+            let known = folders.git.roots.iter().map(|git| git_folder_mark(git));
+            let marks = marks.chain(links).chain(known);
             let made = self.made.of(root);
             let made =
                 git_ids(root, &folders.git).filter(|id| made.has(id)).map(|id| id.made_mark());
@@ -102,11 +109,13 @@ impl Sweeper {
         };
         let mut begun = Begun {
             call: call.to_owned(),
+            at: file_clock(),
             roots: roots.iter().map(marks).collect(),
             shielded: BTreeMap::new(),
+            only: None,
         };
         // What another command has made meanwhile was not there before.
-        begun.keep_what_was_there_before_all(&self.under_way);
+        begun.drop_marks_of_other_commands(&self.under_way);
         let under_way = UnderWay::begin(&self.under_way, &begun).map_err(|err| {
             let message = format!("the command cannot be noted as under way: {err}");
             ToolError::new(ErrorKind::Io, message).hint("check the state folder")
@@ -124,19 +133,20 @@ impl Sweeper {
         just_read: &[FolderStamps],
         see: &mut dyn FnMut(&Root, &Path),
     ) -> Swept {
-        self.sweep_at(SweepTime::AtEnd, roots, pending, just_read, see)
+        self.sweep_at(SweepOccasion::AtEnd, roots, pending, just_read, see)
     }
 
     fn sweep_at(
         &self,
-        time: SweepTime,
+        occasion: SweepOccasion,
         roots: &[Root],
         pending: PendingSweep,
         just_read: &[FolderStamps],
         see: &mut dyn FnMut(&Root, &Path),
     ) -> Swept {
-        let PendingSweep { begun, under_way, denied, owed } = pending;
+        let PendingSweep { mut begun, mut under_way, denied, owed } = pending;
         let failed_before = owed.failures.len();
+        let mut failed = BTreeSet::new();
         let mut swept = owed;
         let none = FolderStamps::new();
         for (number, root) in roots.iter().enumerate() {
@@ -156,13 +166,18 @@ impl Sweeper {
                     break found;
                 }
                 for folder in fresh {
-                    open_up(root, &folder);
+                    make_accessible(root, &folder);
                     opened.insert(folder);
                 }
                 stamps = &none;
             };
             let mut fresh: BTreeMap<&Path, Vec<&GitProgram>> = BTreeMap::new();
-            for program in folders.git.readings.iter().flat_map(|(_, reading)| &reading.programs) {
+            let links = folders.git.links.iter();
+            let links: Vec<GitProgram> = links
+                .map(|link| what_to_hold(root, link, &folders.git, before, begun.at))
+                .collect();
+            let programs = folders.git.readings.iter().flat_map(|(_, reading)| &reading.programs);
+            for program in programs.chain(&links) {
                 let whole = root.path().join(&program.file);
                 let is_shielded =
                     begun.is_shielded(&whole) && !is_changed_in_place(root, &program.file, before);
@@ -171,31 +186,42 @@ impl Sweeper {
                     continue;
                 }
                 let programs = fresh.entry(&program.file).or_default();
+                let mark = mark(root, program);
                 if !is_shielded
-                    && !before.contains(&mark(root, program))
+                    && !before.contains(&mark)
+                    && begun.only.as_ref().is_none_or(|only| only.contains(&mark))
                     && !programs.contains(&program)
                 {
                     programs.push(program);
                 }
             }
             for (file, programs) in fresh.into_iter().filter(|(_, programs)| !programs.is_empty()) {
+                let failures = swept.failures.len();
+                let marks: Vec<String> =
+                    programs.iter().map(|program| mark(root, program)).collect();
                 self.hold(root, &begun.call, file, &programs, &mut swept);
+                if swept.failures.len() > failures {
+                    failed.extend(marks);
+                }
             }
-            // What was held changed the settings too.
+            // Comes after `hold`, because holding changes the state that is stored.
             let is_made = |id: &GitFolderId| {
                 before.contains(&id.made_mark())
-                    || time == SweepTime::AtEnd && !before.contains(&id.mark())
+                    || occasion == SweepOccasion::AtEnd && !before.contains(&id.mark())
             };
             self.made.update(root, &folders.git, is_made);
         }
-        // What could not be held is tried again before the next command.
+        // What could not be held, and nothing else, is tried again before the next command.
         if swept.failures.len() == failed_before {
             under_way.end();
+        } else {
+            begun.only = Some(failed);
+            let _ = under_way.update(&begun);
         }
         swept
     }
 
-    /// Holds what one file has.
+    /// Takes out of one file everything in it that is new.
     fn hold(
         &self,
         root: &Root,
@@ -204,12 +230,12 @@ impl Sweeper {
         programs: &[&GitProgram],
         swept: &mut Swept,
     ) {
-        let held_before = swept.held.len() + swept.failures.len();
+        let highest = self.held.highest_number(call);
         let item = |number: usize, what: String| {
-            HeldItem::new(format!("{call}-{}", held_before + number + 1), call, root, file, what)
+            HeldItem::new(format!("{call}-{}", highest + number + 1), call, root, file, what)
         };
-        // A folder that is not writable keeps what is in it.
-        let _ = open_up(root, file.parent().unwrap_or(Path::new("")));
+        // Nothing can be removed from a folder that is not writable.
+        make_accessible(root, file.parent().unwrap_or(Path::new("")));
         let is_whole = |program: &&GitProgram| matches!(program.kind, GitProgramKind::Whole(_));
         let result = if let Some(program) = programs.iter().copied().find(|it| is_whole(it)) {
             self.held.hold_file(root, item(0, program.what())).map(|item| vec![item])
@@ -218,6 +244,8 @@ impl Sweeper {
         };
         match result {
             Ok(items) => swept.held.extend(items),
+            // The link that led to it was held before it.
+            Err(_) if root.open_below(file, OFlags::PATH, Mode::empty()).is_err_and(is_gone) => {}
             Err(err) => swept.failures.push(format!(
                 "`{}` makes git run programs, and Toolcrib could not move it away: {err}",
                 spelt(file)
@@ -270,6 +298,11 @@ impl Sweeper {
 }
 
 impl PendingSweep {
+    /// Forgets the sweep, because its command did not start.
+    pub(crate) fn cancel(self) {
+        self.under_way.end();
+    }
+
     /// Notes the absolute paths that the command cannot change, each with device and inode.
     pub(crate) fn set_shielded(&mut self, shielded: impl Iterator<Item = (PathBuf, (u64, u64))>) {
         self.begun.shielded = shielded.filter(|(path, _)| path.to_str().is_some()).collect();
@@ -312,22 +345,69 @@ impl Swept {
     }
 }
 
-/// Opens a folder that the command closed. Returns whether that was possible.
-fn open_up(root: &Root, folder: &Path) -> bool {
+/// Lets the owner read, write and enter a folder, if that is possible.
+fn make_accessible(root: &Root, folder: &Path) {
     use std::os::fd::AsRawFd;
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
     let resolve = ResolveFlags::NO_SYMLINKS;
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let Ok(handle) = open_below(root.handle(), folder, flags, Mode::empty(), resolve) else {
-        return false;
+        return;
     };
-    let Ok(meta) = rustix::fs::fstat(&handle) else { return false };
+    let Ok(meta) = rustix::fs::fstat(&handle) else { return };
     let mode = Mode::from_raw_mode(meta.st_mode & 0o7777 | 0o700);
-    rustix::fs::chmod(format!("/proc/self/fd/{}", handle.as_raw_fd()), mode).is_ok()
+    let _ = rustix::fs::chmod(format!("/proc/self/fd/{}", handle.as_raw_fd()), mode);
+}
+
+fn is_gone(errno: Errno) -> bool {
+    matches!(errno, Errno::NOENT | Errno::NOTDIR)
 }
 
 fn closed_mark(folder: &Path) -> String {
     format!("{}\0closed", spelt(folder))
+}
+
+/// Git writes through links in its folder, to files that are no files of git.
+fn link_program(link: &Path) -> GitProgram {
+    let kind = GitProgramKind::Whole("a link in a git folder, which git would write through");
+    GitProgram { file: link.to_owned(), kind, through: None }
+}
+
+/// Returns what to hold because of a link in a git folder. If the link is older than the command, and only the command
+/// made git take the folder for its own, that is the file that did so: the link may be somebody's.
+fn what_to_hold(
+    root: &Root,
+    link: &Path,
+    git: &GitFolders,
+    before: &BTreeSet<String>,
+    began: u64,
+) -> GitProgram {
+    let folder = link.ancestors().skip(1).find(|folder| git.roots.contains(*folder));
+    let is_new = |path: &Path| changed(root, path).is_none_or(|changed| changed >= began);
+    let made = folder.filter(|folder| !is_new(link) && !before.contains(&git_folder_mark(folder)));
+    let parts = ["HEAD", "commondir", "config", "objects", "refs"];
+    let maker = made.and_then(|folder| {
+        let parts = parts.map(|part| folder.join(part)).into_iter();
+        parts.into_iter().find(|part| changed(root, part).is_some_and(|it| it >= began))
+    });
+    match maker {
+        Some(file) => {
+            let kind = GitProgramKind::Whole("makes git take a folder with links for its own");
+            GitProgram { file, kind, through: None }
+        }
+        None => link_program(link),
+    }
+}
+
+/// Returns when the file or folder at a path last changed, in nanoseconds since 1970.
+fn changed(root: &Root, path: &Path) -> Option<u64> {
+    let meta = statat(root.handle(), path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    let seconds = u64::try_from(meta.st_ctime).ok()?;
+    Some(seconds.saturating_mul(1_000_000_000) + meta.st_ctime_nsec)
+}
+
+fn git_folder_mark(folder: &Path) -> String {
+    format!("{}\0git folder", spelt(folder))
 }
 
 /// Whether git found its way to something before the command already, or needs no setting for it.

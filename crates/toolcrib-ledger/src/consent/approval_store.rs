@@ -193,7 +193,7 @@ mod tests {
                 rule: String::new(),
                 reading: None,
                 files: Vec::new(),
-                loose: Vec::new(),
+                unpinned: Vec::new(),
             },
             pins: Vec::new(),
             is_parked: true,

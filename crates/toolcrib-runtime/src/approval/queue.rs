@@ -180,7 +180,7 @@ impl ApprovalQueue {
                 rule: question.decision.rule.clone(),
                 reading: question.decision.reading.clone(),
                 files: question.places.clone(),
-                loose: question.pins.unpinned.clone(),
+                unpinned: question.pins.unpinned.clone(),
             },
             pins: question.pins.pinned.clone(),
             is_parked: self.prompt.is_none(),

@@ -206,8 +206,8 @@ fn details(
     for file in &pending.question.files {
         add("changes:", file);
     }
-    for loose in &pending.question.loose {
-        add("not pinned:", loose);
+    for unpinned in &pending.question.unpinned {
+        add("not pinned:", unpinned);
     }
     for change in changes {
         add("changed:", change);

@@ -42,6 +42,49 @@ fn a_file_that_a_new_setting_leads_to_stays() {
 }
 
 #[test]
+fn what_a_person_links_to_is_protected_and_their_links_stay() {
+    for_all(|scratch| {
+        begin(scratch);
+        let person = "git init -q p && mkdir s config && printf '#!/bin/sh\\n' > s/one && chmod +x s/one && \
+             ln -s $PWD/s/one p/.git/hooks/post-commit && ln -s ../../../s/two p/.git/hooks/post-checkout && \
+             ln -s file a-link && ln -s ../file s/link";
+        assert_eq!(outside(scratch, person).code, 0);
+        assert_ne!(inside(scratch, "echo x >> s/one").code, 0, "a hook");
+        assert_eq!(inside(scratch, "echo x >> s/other").code, 0, "the control");
+        let way = "printf '#!/bin/sh\\n%s\\n' \"$EVIL\" > s/two && chmod +x s/two";
+        let later = "git -C p commit -q --allow-empty -m x; git -C p checkout -q -b other";
+        assert_eq!(inside(scratch, &script(scratch, way)).code, 0);
+        assert!(!ran(scratch, later));
+        outside(scratch, &script(scratch, way));
+        assert!(ran(scratch, &format!("{later}2")), "the control");
+        // A new link does not make somebody's file git's.
+        scratch.put("notes.ini", "[alias]\n\tx = !PRIVATE\n");
+        let way = "git init -q n && ln -sf ../../notes.ini n/.git/config && ln -s ../../../s/one n/.git/hooks/pre-push";
+        assert_eq!(inside(scratch, way).code, 0);
+        assert!(
+            scratch.text("notes.ini").contains("PRIVATE") && scratch.work().join("s/one").exists()
+        );
+        // With `config` beside it, this makes a git folder of the workspace.
+        assert_eq!(inside(scratch, "echo hi > HEAD").code, 0);
+        for link in ["a-link", "s/link", "p/.git/hooks/post-commit"] {
+            assert!(fs::symlink_metadata(scratch.work().join(link)).is_ok(), "{link} stays");
+        }
+    });
+}
+
+#[test]
+fn after_a_refused_command_nothing_of_a_person_is_held() {
+    for_all(|scratch| {
+        begin(scratch);
+        outside(scratch, "mv .git/hooks h && ln -s ../h .git/hooks");
+        assert_ne!(inside(scratch, "touch x").code, 0, "hooks cannot be a link");
+        outside(scratch, "rm .git/hooks && mv h .git/hooks && git config alias.mine status");
+        assert_eq!(inside(scratch, "touch y").code, 0);
+        assert_eq!(held(scratch), Vec::<Value>::new());
+    });
+}
+
+#[test]
 fn a_command_cannot_wash_a_setting_through_another_one() {
     for_all(|scratch| {
         begin(scratch);

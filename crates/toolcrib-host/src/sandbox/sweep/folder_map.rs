@@ -240,7 +240,7 @@ impl FolderMap {
         }
         let stamp =
             FolderStamp::of(&statx(&handle, "", AtFlags::EMPTY_PATH, FolderStamp::wanted())?);
-        let is_stable = stamp.changed.saturating_add(CLOCK_STEP) < now();
+        let is_stable = stamp.changed.saturating_add(CLOCK_STEP) < file_clock();
         let mut seen = SeenNames::in_folder(folder);
         let mut links = Vec::new();
         let mut inside = Vec::new();
@@ -419,7 +419,9 @@ impl SeenNames {
         // Git asks for less than one would think: `objects` and `refs` may be executable files.
         let is_git = ["config", "objects", "refs", "commondir"].into_iter().any(has);
         // What is in a folder of this name is git's as soon as somebody says `git init`.
-        if has("HEAD") && is_git || has("named .git") {
+        // Two of them are enough where a `commondir` leads.
+        let is_common = has("objects") && has("refs");
+        if has("HEAD") && is_git || is_common || has("named .git") {
             roles = roles.with(FolderRole::GitFolder);
         }
         if has(".git") {
@@ -439,7 +441,7 @@ fn kind(folder: &impl std::os::fd::AsFd, name: &CStr, told: FileType) -> FileTyp
 }
 
 /// Returns the time by the clock of file times, in nanoseconds since 1970.
-fn now() -> u64 {
+pub(super) fn file_clock() -> u64 {
     let now = clock_gettime(ClockId::RealtimeCoarse);
     let nanoseconds = u64::try_from(now.tv_nsec).unwrap_or(0);
     u64::try_from(now.tv_sec).unwrap_or(0).saturating_mul(1_000_000_000) + nanoseconds
@@ -459,8 +461,8 @@ mod tests {
 
     /// Waits until the clock of file times has gone on, so that every folder is settled when it is read.
     fn wait_for_clock() {
-        let end = now() + 2 * CLOCK_STEP;
-        while now() <= end {
+        let end = file_clock() + 2 * CLOCK_STEP;
+        while file_clock() <= end {
             thread::yield_now();
         }
     }

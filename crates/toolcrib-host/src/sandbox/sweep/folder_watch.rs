@@ -1,5 +1,6 @@
 //! Watches folders by the file events of the kernel (inotify), so that a process that runs many commands need not look
-//! at every folder after each of them. Where an event could be missing, there is no watch.
+//! at every folder after each of them. Only names are watched, because the files of git are read anew each time. Where
+//! an event could be missing, [`FolderWatch::take`] returns `None`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
@@ -34,7 +35,7 @@ impl FolderWatch {
         let handle = root.handle();
         #[expect(clippy::useless_conversion, reason = "the field's type differs between machines")]
         let magic = fstatfs(handle).map_or(0, |fs| i64::from(fs.f_type));
-        // In an overlay, a file that is copied up can become another one.
+        // In an overlay, a file that is copied up can become another one, and its events are lost.
         if !reports_changes(magic) || magic == OVERLAYFS {
             return None;
         }
@@ -79,9 +80,9 @@ impl FolderWatch {
         self.has_gaps
     }
 
-    /// Returns the folders with events since the last time; nothing if an event may be missing.
+    /// Returns the folders with events since the last time; `None` if an event may be missing.
     pub(crate) fn take(&mut self) -> Option<BTreeSet<PathBuf>> {
-        if self.has_gaps || self.is_mounted_anew() {
+        if self.has_gaps || self.have_mounts_changed() {
             return None;
         }
         let mut changed = BTreeSet::new();
@@ -106,7 +107,7 @@ impl FolderWatch {
         }
     }
 
-    fn is_mounted_anew(&self) -> bool {
+    fn have_mounts_changed(&self) -> bool {
         let mut polled = [PollFd::new(&self.mounts, PollFlags::PRI)];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         !poll(&mut polled, Some(&now)).is_ok_and(|count| count == 0)

@@ -26,6 +26,11 @@ const MOST_CONFIG_FILES: usize = 64;
 /// The most words of a setting that could be the path of a program.
 const MOST_PROGRAM_WORDS: usize = 16;
 
+/// What a file is that counts as a whole.
+const HOOK: &str = "a hook";
+const HOOKS_UNREAD: &str = "hooks that Toolcrib cannot read";
+const SETTINGS_UNREAD: &str = "settings that Toolcrib cannot read";
+
 /// Something that makes git run a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GitProgram {
@@ -102,14 +107,6 @@ pub(crate) fn read_pointer(root: &Root, file: &Path) -> GitReading {
     reader.found
 }
 
-/// Reads a link in a git folder. Git writes through links, to files that are no files of git.
-pub(crate) fn read_link(root: &Root, link: &Path) -> GitReading {
-    let mut reader = GitReader::new(root);
-    reader
-        .add(link, GitProgramKind::Whole("a link in a git folder, which git would write through"));
-    reader.found
-}
-
 /// Returns the git folder that a `.git` file leads to, if it is in the root. Returns `None` also if there is no such
 /// file.
 pub(crate) fn pointed_to(root: &Root, file: &Path) -> Option<PathBuf> {
@@ -152,6 +149,20 @@ impl GitReader<'_> {
         self.found.programs.push(GitProgram { file: file.to_owned(), kind, through });
     }
 
+    /// Reads what a link leads to.
+    fn through(&mut self, link: &Path, what: &'static str, read: impl FnOnce(&mut Self)) {
+        self.behind(link, GitProgramKind::Whole(what), read);
+    }
+
+    /// Reads what git finds only because of a setting or link.
+    fn behind(&mut self, file: &Path, kind: GitProgramKind, read: impl FnOnce(&mut Self)) {
+        let through = self.through.clone();
+        let program = GitProgram { file: file.to_owned(), kind, through: through.clone() };
+        self.through = Some(Arc::new(program));
+        read(self);
+        self.through = through;
+    }
+
     /// Reads a file of settings, and those that it includes, under whatever condition.
     fn config(&mut self, file: &Path) {
         if self.config_files.contains(file) {
@@ -161,12 +172,15 @@ impl GitReader<'_> {
             return self.add(file, GitProgramKind::Whole("more settings than Toolcrib reads"));
         }
         self.config_files.insert(file.to_owned());
+        if let Some(target) = self.link_target(file) {
+            self.through(file, SETTINGS_UNREAD, |reader| reader.config(&target));
+        }
         let bytes = match self.root.read_small(file, MOST_SETTINGS_BYTES) {
             Ok(Some(bytes)) => bytes,
             Ok(None) => return,
             Err(_) if self.is_folder(file) => return,
             Err(_) => {
-                return self.add(file, GitProgramKind::Whole("settings that Toolcrib cannot read"));
+                return self.add(file, GitProgramKind::Whole(SETTINGS_UNREAD));
             }
         };
         let Ok(settings) = parse_config(&bytes) else {
@@ -176,20 +190,23 @@ impl GitReader<'_> {
             if runs_program(&setting).is_some() || self.leads_out(file, &setting) {
                 let kind = GitProgramKind::Setting(setting.clone());
                 self.add(file, kind.clone());
-                let through = self.through.clone();
-                let program = GitProgram { file: file.to_owned(), kind, through: through.clone() };
-                self.through = Some(Arc::new(program));
-                self.follow(file, &setting);
-                self.through = through;
+                self.behind(file, kind, |reader| reader.follow(file, &setting));
             }
         }
     }
 
-    /// Whether a setting makes git write files outside of the root.
+    /// Whether a setting makes git write files in a folder that is not a working tree of this git folder: one whose
+    /// `.git` leads back, as that of a submodule does.
     fn leads_out(&self, file: &Path, setting: &GitSetting) -> bool {
+        if setting.key != "core.worktree" {
+            return false;
+        }
         let value = setting.value.as_deref().unwrap_or_default();
         let folder = file.parent().unwrap_or(Path::new(""));
-        setting.key == "core.worktree" && !self.is_plain(folder, value.as_bytes())
+        let worktree =
+            self.below(folder, value).filter(|_| self.is_plain(folder, value.as_bytes()));
+        let back = worktree.and_then(|worktree| pointed_to(self.root, &worktree.join(".git")));
+        back.is_none_or(|back| back != folder)
     }
 
     /// Whether a path leads, without any link, to something that is in the root now.
@@ -222,20 +239,39 @@ impl GitReader<'_> {
         } else {
             let words = value.split(|c: char| c.is_whitespace() || "!;&|()\"'".contains(c));
             for word in words.filter(|word| !word.is_empty()).take(MOST_PROGRAM_WORDS) {
-                let program = self.below(&self.worktree, word);
-                self.found.places.extend(program.filter(|program| self.is_file(program)));
+                let program = self.below(&self.worktree, word).filter(|it| self.is_file(it));
+                if let Some(program) = program {
+                    // Another word can be the name of a file by chance.
+                    if word.contains('/') {
+                        let what = "a program that a git setting names";
+                        self.add(&program, GitProgramKind::Whole(what));
+                    }
+                    self.found.places.insert(program);
+                }
             }
         }
     }
 
+    /// Returns where a link leads, if it is one and that is in the root, and notes the place.
+    fn link_target(&mut self, link: &Path) -> Option<PathBuf> {
+        let text = rustix::fs::readlinkat(self.root.handle(), link, Vec::new()).ok()?;
+        let folder = link.parent().unwrap_or(Path::new(""));
+        let target = self.below(folder, OsStr::from_bytes(text.as_bytes()))?;
+        self.found.places.insert(target.clone());
+        Some(target).filter(|target| target != link)
+    }
+
     fn hooks(&mut self, folder: &Path, which: Hooks) {
+        if let Some(target) = self.link_target(folder).filter(|it| self.is_folder(it)) {
+            self.through(folder, HOOKS_UNREAD, |reader| reader.hooks(&target, which));
+        }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let resolve = ResolveFlags::NO_SYMLINKS;
         let handle = self.root.handle();
         let entries = match open_below(handle, folder, flags, Mode::empty(), resolve) {
             Ok(handle) => Dir::read_from(&handle),
             Err(rustix::io::Errno::LOOP | rustix::io::Errno::ACCESS) => {
-                return self.add(folder, GitProgramKind::Whole("hooks that Toolcrib cannot read"));
+                return self.add(folder, GitProgramKind::Whole(HOOKS_UNREAD));
             }
             Err(_) => return,
         };
@@ -250,12 +286,12 @@ impl GitReader<'_> {
             };
             if is_wanted && entry.file_type() != FileType::Directory {
                 let hook = folder.join(OsStr::from_bytes(entry.file_name().to_bytes()));
-                self.add(&hook, GitProgramKind::Whole("a hook"));
+                self.add(&hook, GitProgramKind::Whole(HOOK));
                 // People keep hooks among the other files, and link to them.
-                if entry.file_type() == FileType::Symlink {
-                    let target = self.root.open_below(&hook, OFlags::PATH, Mode::empty());
-                    let target = target.ok().and_then(|handle| self.root.below(handle.as_fd()));
-                    self.found.places.extend(target);
+                if let Some(target) = self.link_target(&hook).filter(|it| self.is_file(it)) {
+                    self.through(&hook, HOOK, |reader| {
+                        reader.add(&target, GitProgramKind::Whole(HOOK));
+                    });
                 }
             }
         }
@@ -280,7 +316,12 @@ impl GitReader<'_> {
             None | Some(FileType::Directory) => return,
             Some(FileType::RegularFile) => {
                 let text = self.pointer(file).map(OsString::into_vec).unwrap_or_default();
-                text.strip_prefix(before).is_some_and(|target| self.is_plain(folder, target))
+                // A folder with this name is that of the repository around it, and of no other.
+                let is_own = |target: &&[u8]| {
+                    Path::new(OsStr::from_bytes(target)).file_name() != Some(OsStr::new(".git"))
+                };
+                let target = text.strip_prefix(before).filter(is_own);
+                target.is_some_and(|target| self.is_plain(folder, target))
             }
             Some(_) => false,
         };
@@ -304,7 +345,8 @@ impl GitReader<'_> {
         }
     }
 
-    /// Reads a file that has nothing but a path. Only line ends behind it are no part of it: git keeps a blank.
+    /// Reads a file that has nothing but a path. Strips line ends only, because for git a trailing blank is part of the
+    /// path.
     fn pointer(&self, file: &Path) -> Option<OsString> {
         let mut bytes = self.root.read_small(file, MOST_POINTER_BYTES).ok()??;
         while bytes.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
@@ -455,6 +497,7 @@ mod tests {
                 ".git/config.worktree: settings that Toolcrib cannot parse",
                 ".git/config: settings that Toolcrib cannot read",
                 ".git/hooks: hooks that Toolcrib cannot read",
+                "evil: core.pager = x",
             ],
         );
     }

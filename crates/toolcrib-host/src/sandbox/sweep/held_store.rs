@@ -100,6 +100,17 @@ impl HeldStore {
         Ok(items)
     }
 
+    /// Returns the highest number of an item of this call.
+    pub(super) fn highest_number(&self, call: &str) -> usize {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let number = |name: String| {
+            let rest = name.strip_prefix(call)?.strip_prefix('-')?;
+            rest.split('.').next()?.parse().ok()
+        };
+        names.filter_map(number).max().unwrap_or(0)
+    }
+
     /// Returns the content of a file or plan that is held.
     pub fn content(&self, item: &HeldItem) -> io::Result<Vec<u8>> {
         fs::read(self.content_file(&item.id))

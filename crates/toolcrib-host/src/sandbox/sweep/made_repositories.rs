@@ -51,7 +51,7 @@ impl MadeRepositories {
         let now: BTreeMap<String, String> = made.map(|it| (it.id, it.state)).collect();
         if now != self.of(root).0 {
             let lines = now.iter().map(|(id, state)| format!("{id}\t{state}\n"));
-            // Without the list, commands may change less.
+            // If this fails, the repositories count as those of people, which is safe.
             let _ = self.write(root, &lines.collect::<String>());
         }
     }
@@ -82,8 +82,8 @@ impl MadeIds {
 }
 
 impl GitFolderId {
-    /// Returns what tells a git folder from every other one, also from one that gets its inode later. Without a time
-    /// of birth there is none.
+    /// Returns what tells a git folder from every other one; `None` if the file system stores no time of birth, because
+    /// an inode can be used again.
     fn at(root: &Root, git: &Path) -> Option<Self> {
         let wanted = StatxFlags::INO | StatxFlags::BTIME | StatxFlags::CTIME;
         let meta = |path: &Path| {
@@ -113,7 +113,7 @@ impl GitFolderId {
     }
 }
 
-/// Returns all git folders in a root but its own.
+/// Returns all git folders in a root except its own.
 pub(super) fn git_ids(root: &Root, git: &GitFolders) -> impl Iterator<Item = GitFolderId> {
     let repositories = git.repositories.iter().map(|path| path.join(".git"));
     repositories.chain(git.bare.iter().cloned()).filter_map(|git| GitFolderId::at(root, &git))

@@ -13,7 +13,7 @@ use toolcrib_core::policy::DeniedPaths;
 
 use super::folder_map::{FolderMap, FolderRole, Suspects};
 use super::folder_watch::FolderWatch;
-use super::git_reading::{GitReading, pointed_to, read_git_folder, read_link, read_pointer};
+use super::git_reading::{GitReading, pointed_to, read_git_folder, read_pointer};
 use crate::files::root::Root;
 use crate::sandbox::folder_stamp::FolderStamps;
 
@@ -30,7 +30,7 @@ const LONGEST_PATH_BYTES: usize = 3500;
 /// How new the knowledge of the folders has to be.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Freshness {
-    /// Any: the command only reads.
+    /// Any age will do, because the command only reads.
     Any,
     /// Of a moment ago.
     Recent,
@@ -49,7 +49,7 @@ pub(crate) struct WorkspaceFolders {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Watches {
     Never,
-    Later,
+    FromSecondRefresh,
 }
 
 struct KnownFolders {
@@ -69,7 +69,7 @@ enum WatchState {
 }
 
 impl WatchState {
-    /// Returns the folders that changed, or begins to watch: then any folder may have changed.
+    /// Returns which folders changed, or begins to watch. `None` means that any may have changed.
     fn advance(self, root: &Root, map: &FolderMap) -> (Self, Option<BTreeSet<PathBuf>>) {
         if let Self::Watched(mut watch) = self {
             if let Some(changed) = watch.take() {
@@ -107,8 +107,12 @@ pub(crate) struct GitFolders {
     pub(crate) repositories: Vec<PathBuf>,
     /// The folders that are git folders themselves, with another name than `.git`.
     pub(crate) bare: Vec<PathBuf>,
-    /// Every git folder, and what it says.
+    /// Every git folder and every `.git` that is a file or link, and what it says.
     pub(crate) readings: Vec<(PathBuf, GitReading)>,
+    /// Every folder that git takes for its own.
+    pub(crate) roots: BTreeSet<PathBuf>,
+    /// The links in these.
+    pub(crate) links: Vec<PathBuf>,
 }
 
 impl WorkspaceFolders {
@@ -161,7 +165,7 @@ impl WorkspaceFolders {
         let start = Instant::now();
         let file = self.file(root.path(), denied);
         let (mut map, mut watch, changed) = match maps.remove(&file) {
-            Some(KnownFolders { map, watch, .. }) if self.watches == Watches::Later => {
+            Some(KnownFolders { map, watch, .. }) if self.watches == Watches::FromSecondRefresh => {
                 let (watch, changed) = watch.advance(root, &map);
                 (map, watch, changed)
             }
@@ -225,12 +229,13 @@ impl RootFolders {
         let pointers = pointers.map(|file| (file.clone(), read_pointer(root, &file)));
         let pointers: Vec<_> =
             pointers.filter(|(_, reading)| !reading.programs.is_empty()).collect();
-        let links = map.git_links().map(|link| (link.clone(), read_link(root, &link)));
         Self {
             git: GitFolders {
                 repositories: with_role(FolderRole::Repository).map(owned).collect(),
                 bare: bare.map(owned).collect(),
-                readings: all.into_iter().map(read).chain(pointers).chain(links).collect(),
+                readings: all.into_iter().map(read).chain(pointers).collect(),
+                roots: map.with_role(FolderRole::GitFolder).map(owned).collect(),
+                links: map.git_links().collect(),
             },
             denied: map.denied().collect(),
             too_deep: Vec::new(),

@@ -1,5 +1,5 @@
-//! Which commands are under way, on disk: the sweep after a command that its process did not live to make is made
-//! before the next one.
+//! Notes on disk which commands still need their sweep. If the process dies, or something cannot be held, the sweep is
+//! made before the next command.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -15,11 +15,17 @@ use serde::{Deserialize, Serialize};
 pub(super) struct Begun {
     /// The call.
     pub(super) call: String,
+    /// When the command began, by the clock of file times, in nanoseconds since 1970.
+    #[serde(default)]
+    pub(super) at: u64,
     /// The path of each root, with the marks of what made git run programs there.
     pub(super) roots: Vec<(PathBuf, BTreeSet<String>)>,
     /// The absolute paths that the command cannot change, each with device and inode.
     #[serde(default)]
     pub(super) shielded: BTreeMap<PathBuf, (u64, u64)>,
+    /// The marks of what could not be held; `None` if the sweep was not made yet.
+    #[serde(default)]
+    pub(super) only: Option<BTreeSet<String>>,
 }
 
 impl Begun {
@@ -35,9 +41,12 @@ impl Begun {
     }
 
     /// Keeps the marks that were there before every command that is under way in the same root.
-    pub(super) fn keep_what_was_there_before_all(&mut self, folder: &Path) {
+    pub(super) fn drop_marks_of_other_commands(&mut self, folder: &Path) {
         for (_, bytes) in files(folder) {
             let Ok(other) = serde_json::from_slice::<Self>(&bytes) else { continue };
+            if other.only.is_some() {
+                continue;
+            }
             for (root, marks) in &mut self.roots {
                 if let Some((_, before)) = other.roots.iter().find(|(path, _)| path == root) {
                     marks.retain(|mark| before.contains(mark));
@@ -55,7 +64,7 @@ fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     paths.filter_map(|path| fs::read(&path).ok().map(|bytes| (path, bytes))).collect()
 }
 
-/// A command that is under way. Its file is locked as long as this process lives.
+/// A command that is under way. Its file is locked as long as this value lives.
 pub(super) struct UnderWay {
     path: PathBuf,
     _lock: File,
@@ -89,8 +98,8 @@ impl UnderWay {
     }
 }
 
-/// Takes the commands in these roots whose process died before their sweep.
-pub(super) fn take_abandoned(folder: &Path, roots: &[PathBuf]) -> Vec<(Begun, UnderWay)> {
+/// Takes the commands whose roots are all among these, and whose sweep was not made or failed.
+pub(super) fn take_owed(folder: &Path, roots: &[PathBuf]) -> Vec<(Begun, UnderWay)> {
     let mut abandoned = Vec::new();
     for (path, _) in files(folder) {
         let Ok(file) = File::open(&path) else { continue };

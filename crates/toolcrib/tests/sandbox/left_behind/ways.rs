@@ -1,7 +1,7 @@
 //! Ways in which a command could make git run a program later, outside the sandbox.
 
 /// What a command does, and what a person does later. `$EVIL` is the program.
-pub(super) const WAYS: [(&str, &str); 34] = [
+pub(super) const WAYS: [(&str, &str); 36] = [
     (
         "mkdir -p a && git init -q a/sub && git -C a/sub commit -q --allow-empty -m x && \
          git -C a/sub config core.fsmonitor \"$EVIL\" && git add a/sub",
@@ -153,5 +153,16 @@ pub(super) const WAYS: [(&str, &str); 34] = [
     (
         "git init -q n && git -C n config core.fsmonitor \"$EVIL\" && chmod 311 .",
         "chmod 755 .; git -C n status",
+    ),
+    (
+        "mkdir -p tools/hooks && git init -q m && printf '#!/bin/sh\\n%s\\n' \"$EVIL\" > m/post-commit && \
+         chmod +x m/post-commit && git -C m add -A && git -C m commit -qm 1 && \
+         git -C m config core.worktree ../../tools/hooks",
+        "git -C m checkout -q -f; git commit -q --allow-empty -m x",
+    ),
+    (
+        "mkdir -p sub/tools/hooks && echo 'gitdir: ../.git' > sub/.git && \
+         printf '#!/bin/sh\\n%s\\n' \"$EVIL\" > sub/tools/hooks/post-commit && chmod +x sub/tools/hooks/post-commit",
+        "git -C sub commit -q --allow-empty -m x",
     ),
 ];
