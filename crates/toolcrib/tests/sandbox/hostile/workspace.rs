@@ -74,7 +74,8 @@ const TRAPS: &[(&str, &str)] = &[
         "bare",
         "git init -q --bare bare; key core.bare false bare/config; key core.worktree .. bare/config; key core.fsmonitor $EVIL bare/config",
     ),
-    ("worktree", "git worktree add -q n10 other; evil .git/hooks/post-index-change; touch n10/README.md"),
+    // The rules are about the files of the workspace and not about copies in other places.
+    ("worktree", "git worktree add -q n10 other; rm -rf n10/.env n10/secrets; evil .git/hooks/post-index-change; touch n10/README.md"),
     (
         "submodule",
         "nested n11; key submodule.n11.path n11 .gitmodules; key submodule.n11.url ./n11 .gitmodules; \
