@@ -52,7 +52,7 @@ pub(crate) fn check_git_folder(root: &Root, below: &Path, shown: &str) -> Result
         _ => false,
     };
     if is_refused {
-        let message = format!("`{shown}` is protected: git would run what it says");
+        let message = format!("`{shown}` is protected: it belongs to a git folder");
         return Err(ToolError::new(ErrorKind::Protected, message)
             .hint("make this change yourself if you want it")
             .at(shown));

@@ -75,7 +75,7 @@ pub(crate) struct Swept {
 
 impl Sweeper {
     /// Makes the sweeps that are still owed, and notes what is there before a command begins.
-    /// `denied` are the paths that policy denies anywhere, if it does.
+    /// `denied` are the names that policy denies at any depth, if there are such rules.
     pub(crate) fn begin(
         &self,
         roots: &[Root],
@@ -369,7 +369,7 @@ fn closed_mark(folder: &Path) -> String {
 
 /// Git writes through links in its folder, to files that are no files of git.
 fn link_program(link: &Path) -> GitProgram {
-    let kind = GitProgramKind::Whole("a link in a git folder, which git would write through");
+    let kind = GitProgramKind::Whole("a symbolic link in a git folder");
     GitProgram { file: link.to_owned(), kind, through: None }
 }
 
@@ -392,7 +392,7 @@ fn what_to_hold(
     });
     match maker {
         Some(file) => {
-            let kind = GitProgramKind::Whole("makes git take a folder with links for its own");
+            let kind = GitProgramKind::Whole("makes its folder a git folder");
             GitProgram { file, kind, through: None }
         }
         None => link_program(link),
