@@ -597,6 +597,31 @@ mod tests {
     }
 
     #[test]
+    fn links_in_git_folders_are_known_also_where_a_commondir_leads() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |path: &str| folder.path().join(path);
+        for path in ["st/objects", "st/refs", "st/logs", "plain/logs", "n/.git/logs", "later/logs"]
+        {
+            fs::create_dir_all(at(path)).unwrap();
+        }
+        for path in ["st/logs/l", "plain/logs/l", "n/.git/logs/l", "later/logs/l"] {
+            std::os::unix::fs::symlink("x", at(path)).unwrap();
+        }
+        let root = Root::open(folder.path()).unwrap();
+        let mut map = FolderMap::default();
+        let mut links = |expect: &[&str]| {
+            refreshed(&mut map, &root);
+            let links: Vec<PathBuf> = map.git_links().collect();
+            assert_eq!(links, expect.iter().map(PathBuf::from).collect::<Vec<_>>());
+        };
+        links(&["n/.git/logs/l", "st/logs/l"]);
+        // A folder that becomes one of git's later.
+        fs::write(at("later/HEAD"), "").unwrap();
+        fs::write(at("later/config"), "").unwrap();
+        links(&["later/logs/l", "n/.git/logs/l", "st/logs/l"]);
+    }
+
+    #[test]
     fn a_damaged_file_is_an_empty_map() {
         let mut bytes = HEADER.to_vec();
         bytes.extend([7; 30]);
