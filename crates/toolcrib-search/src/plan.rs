@@ -282,6 +282,7 @@ impl Query {
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
+    use std::thread;
 
     use grep_matcher::Matcher;
     use toolcrib_core::search::Pattern;
@@ -393,9 +394,17 @@ mod tests {
 
     #[test]
     fn what_matches_is_always_admitted() {
-        let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
+        thread::scope(|scope| {
+            for seed in [0x9e37_79b9_7f4a_7c15, 0x2545_f491_4f6c_dd1d] {
+                scope.spawn(move || check_many(Chance(seed)));
+            }
+        });
+    }
+
+    /// Compares the plans of a thousand patterns with what the patterns match.
+    fn check_many(mut chance: Chance) {
         let (mut matched, mut refused) = (0, 0);
-        for _ in 0..2000 {
+        for _ in 0..1000 {
             let text = chance.pattern(0);
             let pattern = Pattern {
                 text: text.clone(),
@@ -415,6 +424,6 @@ mod tests {
                 }
             }
         }
-        assert!(matched > 1000 && refused > 1000, "{matched} matched, {refused} refused");
+        assert!(matched > 500 && refused > 500, "{matched} matched, {refused} refused");
     }
 }

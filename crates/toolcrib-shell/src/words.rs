@@ -87,6 +87,9 @@ pub(crate) fn children(node: Node<'_>) -> impl Iterator<Item = Node<'_>> {
 }
 
 fn unescape(text: &str) -> String {
+    if !text.contains('\\') {
+        return text.to_owned();
+    }
     let mut out = String::new();
     let mut rest = text.chars();
     while let Some(c) = rest.next() {

@@ -20,7 +20,7 @@ use super::subject::Subject;
 use super::tier::{Mode, Tier};
 
 /// The rules of a file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ParsedRules {
     /// The rules that hold.
     pub rules: Vec<Rule>,

@@ -231,6 +231,7 @@ fn ln_factorial(number: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
     use std::thread;
 
     use super::*;
@@ -252,9 +253,20 @@ mod tests {
 
         /// Returns a duration as calls have it: most near 10 ms, some much longer.
         fn time(&mut self, factor: f64) -> u64 {
+            // Of many that are computed once: computing each anew takes seconds.
+            static TIMES: LazyLock<Vec<f64>> = LazyLock::new(|| {
+                let mut chance = Chance(0x2545_f491_4f6c_dd1d);
+                (0..1 << 16).map(|_| chance.new_time()).collect()
+            });
+            self.uniform();
+            let time = TIMES[(self.0 >> 48) as usize];
+            crate::figures::histogram::round_up(time * factor)
+        }
+
+        fn new_time(&mut self) -> f64 {
             let (a, b) = (self.uniform().max(1e-12), self.uniform());
             let normal = (-2.0 * a.ln()).sqrt() * (2.0 * std::f64::consts::PI * b).cos();
-            crate::figures::histogram::round_up(10_000.0 * factor * (0.6 * normal).exp())
+            10_000.0 * (0.6 * normal).exp()
         }
 
         fn window(&mut self, calls: u64, factor: f64, failing: f64) -> Window {

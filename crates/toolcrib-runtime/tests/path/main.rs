@@ -9,6 +9,7 @@ mod replay;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -34,14 +35,20 @@ fn one_bad_tool_never_takes_the_process_down() {
 
 #[test]
 fn a_call_ends_at_its_deadline_even_if_the_tool_does_not() {
-    for tool in ["wild/reads", "wild/writes"] {
-        let start = Instant::now();
-        yes().check(tool, "hang", Some(ErrorKind::Timeout));
-        assert!(start.elapsed() < Duration::from_millis(2500), "{:?}", start.elapsed());
-    }
-    let outcome = yes().call("wild/writes", json!({"act": "hang"}));
-    assert_eq!(outcome.error.unwrap().context["outcome"], "unknown");
-    yes().check("wild/writes", "wait", Some(ErrorKind::Timeout));
+    thread::scope(|scope| {
+        for tool in ["wild/reads", "wild/writes"] {
+            scope.spawn(move || {
+                let start = Instant::now();
+                yes().check(tool, "hang", Some(ErrorKind::Timeout));
+                assert!(start.elapsed() < Duration::from_millis(2500), "{:?}", start.elapsed());
+            });
+        }
+        scope.spawn(|| {
+            let outcome = yes().call("wild/writes", json!({"act": "hang"}));
+            assert_eq!(outcome.error.unwrap().context["outcome"], "unknown");
+        });
+        scope.spawn(|| yes().check("wild/writes", "wait", Some(ErrorKind::Timeout)));
+    });
 }
 
 #[test]
@@ -50,7 +57,7 @@ fn a_cancelled_call_ends() {
     let cancel = Cancel::default();
     let later = cancel.clone();
     // At once: on a busy machine, a later one comes after the deadline.
-    let canceller = std::thread::spawn(move || later.cancel());
+    let canceller = thread::spawn(move || later.cancel());
     let outcome = bench.cancelled_call("wild/reads", json!({"act": "wait"}), cancel);
     canceller.join().unwrap();
     assert_eq!(outcome.error.unwrap().kind, ErrorKind::Cancelled);

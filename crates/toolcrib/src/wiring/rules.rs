@@ -1,6 +1,7 @@
 //! Reads the rules in force: the shipped ones, the machine's, the user's and the project's.
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use toolcrib_core::ToolName;
 use toolcrib_core::command_reading::ReadShell;
@@ -15,11 +16,34 @@ use crate::settings::table;
 use crate::settings::{Settings, SettingsFiles, read_trusted};
 
 /// The shipped sets of rules, by the names that settings have for them.
-const SHIPPED_RULES: [(&str, &str); 3] = [
-    ("blocked", include_str!("../../rules/blocked.toml")),
-    ("caution", include_str!("../../rules/caution.toml")),
-    ("harmless", include_str!("../../rules/harmless.toml")),
+static SHIPPED_SETS: [ShippedSet; 3] = [
+    ShippedSet::new("blocked", include_str!("../../rules/blocked.toml")),
+    ShippedSet::new("caution", include_str!("../../rules/caution.toml")),
+    ShippedSet::new("harmless", include_str!("../../rules/harmless.toml")),
 ];
+
+struct ShippedSet {
+    name: &'static str,
+    text: &'static str,
+    read: OnceLock<ParsedRules>,
+}
+
+impl ShippedSet {
+    const fn new(name: &'static str, text: &'static str) -> Self {
+        Self { name, text, read: OnceLock::new() }
+    }
+
+    /// Returns the rules of the set. A process reads them once, so that it compiles each pattern once, however many
+    /// workspaces it opens.
+    fn rules(&self) -> Result<ParsedRules, CliError> {
+        if let Some(rules) = self.read.get() {
+            return Ok(rules.clone());
+        }
+        let file = format!("shipped:{}.toml", self.name);
+        let rules = rules_in(self.text, &file, Layer::Shipped, None)?;
+        Ok(self.read.get_or_init(|| rules).clone())
+    }
+}
 
 /// The most bytes that a project's rules file may have.
 const MOST_PROJECT_RULES_BYTES: u64 = 1 << 20;
@@ -50,8 +74,8 @@ pub(super) fn load(
         rules.extend(said.rules);
         warnings.extend(said.warnings);
     };
-    for (name, text) in shipped_rules(settings)? {
-        add(rules_in(text, &format!("shipped:{name}.toml"), Layer::Shipped, None)?);
+    for set in chosen_sets(settings)? {
+        add(set.rules()?);
     }
     let machine_and_user = [Some(&settings_files.machine), settings_files.user.as_ref()];
     for path in machine_and_user.into_iter().flatten() {
@@ -82,19 +106,16 @@ pub(super) fn load(
 }
 
 /// Returns the shipped sets of rules that the settings choose.
-fn shipped_rules(
-    settings: &Settings,
-) -> Result<impl Iterator<Item = (&'static str, &'static str)>, CliError> {
+fn chosen_sets(settings: &Settings) -> Result<impl Iterator<Item = &'static ShippedSet>, CliError> {
     let chosen = settings.get(table::POLICY_SHIPPED);
-    let is_shipped = |set: &String| SHIPPED_RULES.iter().any(|(name, _)| name == set);
-    if let Some(unknown) = chosen.iter().find(|set| !is_shipped(set)) {
+    let is_shipped = |name: &String| SHIPPED_SETS.iter().any(|set| set.name == name);
+    if let Some(unknown) = chosen.iter().find(|name| !is_shipped(name)) {
         let message = format!("`policy.shipped`: there are no shipped rules `{unknown}`");
         return Err(
             CliError::settings(message).hint("there are `blocked`, `caution` and `harmless`")
         );
     }
-    let is_chosen = move |name: &str| chosen.iter().any(|set| set == name);
-    Ok(SHIPPED_RULES.into_iter().filter(move |(name, _)| is_chosen(name)))
+    Ok(SHIPPED_SETS.iter().filter(move |set| chosen.iter().any(|name| name == set.name)))
 }
 
 /// Returns the path and the text of the project's rules file, if there is one.
@@ -152,7 +173,7 @@ mod tests {
     #[test]
     fn the_shipped_rules_do_what_their_examples_say() {
         let shell = toolcrib_shell::BashReader::default();
-        for (name, text) in SHIPPED_RULES {
+        for ShippedSet { name, text, .. } in &SHIPPED_SETS {
             let said = rules_in(text, name, Layer::Shipped, Some(&shell));
             let said = said.unwrap_or_else(|err| panic!("{err}"));
             assert!(!said.rules.is_empty() && said.warnings.is_empty(), "{name}");
