@@ -81,20 +81,33 @@ impl Guard {
             for repository in repositories.iter().take(MOST_REPOSITORIES) {
                 guard.shield_within(root, repository)?;
             }
-            guard.left_out = repositories.len().saturating_sub(MOST_REPOSITORIES);
-            let bare = folders.git.bare.iter().filter(|git| is_theirs(git));
-            for folder in bare.take(MOST_REPOSITORIES) {
+            let has_triggers = |git: &Path| {
+                let mut readings = folders.git.readings.iter();
+                readings.any(|(path, reading)| path == git && !reading.triggers.is_empty())
+            };
+            let others = folders.git.with_other_names.iter();
+            // A command that adds what is missing would make git run what was there before.
+            let can_be_completed = |git: &Path| has_triggers(git) && !is_git_folder(root, git);
+            let (incomplete, others): (Vec<&PathBuf>, Vec<&PathBuf>) =
+                others.partition(|git| can_be_completed(git));
+            let others: Vec<&PathBuf> = others.into_iter().filter(|git| is_theirs(git)).collect();
+            for folder in others.iter().take(MOST_REPOSITORIES) {
                 guard.shield_bare(root, folder)?;
             }
             // Nobody can tell what a closed folder holds, so no command may change it.
-            for folder in folders.closed.iter().take(MOST_REPOSITORIES) {
+            let closed: Vec<&PathBuf> = folders.closed.iter().chain(incomplete).collect();
+            for folder in closed.iter().take(MOST_REPOSITORIES) {
                 guard.hold_ancestors(root, folder)?;
                 guard.push(root, folder, ShieldKind::ReadOnly)?;
             }
             let places = folders.git.readings.iter().flat_map(|(_, reading)| &reading.places);
-            for place in places.take(MOST_REPOSITORIES) {
+            let places: Vec<&PathBuf> = places.collect();
+            for place in places.iter().take(MOST_REPOSITORIES) {
                 guard.shield_place(root, place)?;
             }
+            let counts = [repositories.len(), others.len(), closed.len(), places.len()];
+            guard.left_out =
+                counts.into_iter().map(|count| count.saturating_sub(MOST_REPOSITORIES)).sum();
         }
         let own = RunsLater::names_at(LaterLevel::Refused).filter(|name| *name != ".git");
         let own: Vec<String> = own.map(str::to_owned).collect();
@@ -311,12 +324,18 @@ impl Guard {
         let mut notes = Vec::new();
         if self.left_out > 0 {
             notes.push(format!(
-                "{} repositories in the workspace were not protected, because Toolcrib protects at most {MOST_REPOSITORIES}",
+                "{} git folders and closed folders in the workspace were not protected, because Toolcrib protects at most {MOST_REPOSITORIES}",
                 self.left_out
             ));
         }
         notes
     }
+}
+
+/// Whether a folder has everything that makes git take it for a git folder.
+fn is_git_folder(root: &Root, git: &Path) -> bool {
+    let has = |name: &str| statat(root.handle(), git.join(name), AtFlags::SYMLINK_NOFOLLOW).is_ok();
+    has("HEAD") && (has("commondir") || has("objects") && has("refs"))
 }
 
 /// Returns device and inode of the file or folder at a path, if no link is on the way to it.

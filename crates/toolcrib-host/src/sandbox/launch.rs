@@ -155,7 +155,7 @@ impl LaunchContext {
                 self.covers.hold(root, &covers);
             }
             let roaming = denied.filter(|denied| mask::roams(root, denied));
-            let folders = self.sweeper.folders.before(root, roaming, freshness);
+            let folders = self.sweeper.folders.look_before_command(root, roaming, freshness);
             if folders.closed.iter().any(|folder| folder.as_os_str().is_empty()) {
                 let message = "the command was not run: the workspace cannot be listed";
                 return Err(ToolError::new(ErrorKind::Io, message)

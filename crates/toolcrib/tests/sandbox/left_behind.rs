@@ -226,6 +226,35 @@ fn what_a_command_leaves_in_a_repository_that_a_command_made_is_held() {
 }
 
 #[test]
+fn no_command_completes_a_folder_that_makes_git_run_a_program() {
+    const HEAD: &str = "echo 'ref: refs/heads/main' > ev/HEAD";
+    const PLAIN: &str = "printf '[core]\\nbare = false\\n' > ev/config";
+    const HOSTILE: &str = "printf '[core]\\nrepositoryformatversion = 0\\nbare = false\\nworktree = .\\nfsmonitor = %s\\n' \"$EVIL\" > ev/config";
+    for_all(|scratch| {
+        begin(scratch);
+        for (there, rest) in [
+            ("mkdir ev/objects ev/refs".to_owned(), HEAD),
+            (format!("{HEAD}; mkdir ev/refs"), "mkdir ev/objects"),
+            (HEAD.to_owned(), "mkdir ev/objects ev/refs"),
+        ] {
+            let make = |config: &str| {
+                let way = format!("rm -rf ev RAN; mkdir ev; {config}; {there}");
+                assert_eq!(outside(scratch, &script(scratch, &way)).code, 0, "{way}");
+            };
+            let later = "cd ev && git status";
+            make(HOSTILE);
+            assert_ne!(inside(scratch, rest).code, 0, "{rest}");
+            assert!(!ran(scratch, later), "{rest}");
+            // The controls: git runs what is in such a folder, and one that names no program can be completed.
+            outside(scratch, rest);
+            assert!(ran(scratch, later), "{rest}");
+            make(PLAIN);
+            assert_eq!(inside(scratch, rest).code, 0, "{rest}");
+        }
+    });
+}
+
+#[test]
 fn a_person_looks_at_what_is_held_and_releases_or_discards_it() {
     for_all(|scratch| {
         begin(scratch);

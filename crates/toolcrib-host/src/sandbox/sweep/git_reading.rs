@@ -33,17 +33,17 @@ const SETTINGS_UNREAD: &str = "settings that Toolcrib cannot read";
 
 /// Something that makes git run a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct GitProgram {
+pub(crate) struct GitTrigger {
     /// The file, relative to the root.
     pub(crate) file: PathBuf,
-    pub(crate) kind: GitProgramKind,
+    pub(crate) kind: GitTriggerKind,
     /// The setting that leads git to the file, if one does.
-    pub(crate) through: Option<Arc<GitProgram>>,
+    pub(crate) through: Option<Arc<GitTrigger>>,
 }
 
 /// How a file makes git run a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum GitProgramKind {
+pub(crate) enum GitTriggerKind {
     /// By a setting in it.
     Setting(GitSetting),
     /// By a line of a plan in it.
@@ -52,13 +52,23 @@ pub(crate) enum GitProgramKind {
     Whole(&'static str),
 }
 
-impl GitProgram {
+impl GitTrigger {
+    /// Returns the trigger that a whole file is. `what` says what it is.
+    pub(super) fn whole(file: &Path, what: &'static str) -> Self {
+        Self { file: file.to_owned(), kind: GitTriggerKind::Whole(what), through: None }
+    }
+
+    /// Returns the trigger that a link in a git folder is: git writes through it, to files that are no files of git.
+    pub(super) fn link(link: &Path) -> Self {
+        Self::whole(link, "a symbolic link in a git folder")
+    }
+
     /// Returns what it is, in words that follow the path of the file.
     pub(crate) fn what(&self) -> String {
         match &self.kind {
-            GitProgramKind::Setting(setting) => setting.to_string(),
-            GitProgramKind::PlanLine(line) => line.trim().to_owned(),
-            GitProgramKind::Whole(what) => (*what).to_owned(),
+            GitTriggerKind::Setting(setting) => setting.to_string(),
+            GitTriggerKind::PlanLine(line) => line.trim().to_owned(),
+            GitTriggerKind::Whole(what) => (*what).to_owned(),
         }
     }
 }
@@ -67,7 +77,7 @@ impl GitProgram {
 #[derive(Debug, Default)]
 pub(crate) struct GitReading {
     /// What makes git run a program.
-    pub(crate) programs: Vec<GitProgram>,
+    pub(crate) triggers: Vec<GitTrigger>,
     /// The places in the root that settings lead to: files of settings, folders of hooks, programs. Some do not
     /// exist.
     pub(crate) places: BTreeSet<PathBuf>,
@@ -132,7 +142,7 @@ struct GitReader<'a> {
     worktree: PathBuf,
     config_files: BTreeSet<PathBuf>,
     /// The setting that led to what is being read.
-    through: Option<Arc<GitProgram>>,
+    through: Option<Arc<GitTrigger>>,
     found: GitReading,
 }
 
@@ -144,21 +154,21 @@ impl<'a> GitReader<'a> {
 }
 
 impl GitReader<'_> {
-    fn add(&mut self, file: &Path, kind: GitProgramKind) {
+    fn add(&mut self, file: &Path, kind: GitTriggerKind) {
         let through = self.through.clone();
-        self.found.programs.push(GitProgram { file: file.to_owned(), kind, through });
+        self.found.triggers.push(GitTrigger { file: file.to_owned(), kind, through });
     }
 
     /// Reads what a link leads to.
     fn through(&mut self, link: &Path, what: &'static str, read: impl FnOnce(&mut Self)) {
-        self.behind(link, GitProgramKind::Whole(what), read);
+        self.behind(link, GitTriggerKind::Whole(what), read);
     }
 
     /// Reads what git finds only because of a setting or link.
-    fn behind(&mut self, file: &Path, kind: GitProgramKind, read: impl FnOnce(&mut Self)) {
+    fn behind(&mut self, file: &Path, kind: GitTriggerKind, read: impl FnOnce(&mut Self)) {
         let through = self.through.clone();
-        let program = GitProgram { file: file.to_owned(), kind, through: through.clone() };
-        self.through = Some(Arc::new(program));
+        let trigger = GitTrigger { file: file.to_owned(), kind, through: through.clone() };
+        self.through = Some(Arc::new(trigger));
         read(self);
         self.through = through;
     }
@@ -169,7 +179,7 @@ impl GitReader<'_> {
             return;
         }
         if self.config_files.len() >= MOST_CONFIG_FILES {
-            return self.add(file, GitProgramKind::Whole("more settings than Toolcrib reads"));
+            return self.add(file, GitTriggerKind::Whole("more settings than Toolcrib reads"));
         }
         self.config_files.insert(file.to_owned());
         if let Some(target) = self.link_target(file) {
@@ -180,15 +190,15 @@ impl GitReader<'_> {
             Ok(None) => return,
             Err(_) if self.is_folder(file) => return,
             Err(_) => {
-                return self.add(file, GitProgramKind::Whole(SETTINGS_UNREAD));
+                return self.add(file, GitTriggerKind::Whole(SETTINGS_UNREAD));
             }
         };
         let Ok(settings) = parse_config(&bytes) else {
-            return self.add(file, GitProgramKind::Whole("settings that Toolcrib cannot parse"));
+            return self.add(file, GitTriggerKind::Whole("settings that Toolcrib cannot parse"));
         };
         for setting in settings {
             if runs_program(&setting).is_some() || self.leads_out(file, &setting) {
-                let kind = GitProgramKind::Setting(setting.clone());
+                let kind = GitTriggerKind::Setting(setting.clone());
                 self.add(file, kind.clone());
                 self.behind(file, kind, |reader| reader.follow(file, &setting));
             }
@@ -244,7 +254,7 @@ impl GitReader<'_> {
                     // Another word can be the name of a file by chance.
                     if word.contains('/') {
                         let what = "a program that a git setting names";
-                        self.add(&program, GitProgramKind::Whole(what));
+                        self.add(&program, GitTriggerKind::Whole(what));
                     }
                     self.found.places.insert(program);
                 }
@@ -271,7 +281,7 @@ impl GitReader<'_> {
         let entries = match open_below(handle, folder, flags, Mode::empty(), resolve) {
             Ok(handle) => Dir::read_from(&handle),
             Err(rustix::io::Errno::LOOP | rustix::io::Errno::ACCESS) => {
-                return self.add(folder, GitProgramKind::Whole(HOOKS_UNREAD));
+                return self.add(folder, GitTriggerKind::Whole(HOOKS_UNREAD));
             }
             Err(_) => return,
         };
@@ -286,11 +296,11 @@ impl GitReader<'_> {
             };
             if is_wanted && entry.file_type() != FileType::Directory {
                 let hook = folder.join(OsStr::from_bytes(entry.file_name().to_bytes()));
-                self.add(&hook, GitProgramKind::Whole(HOOK));
+                self.add(&hook, GitTriggerKind::Whole(HOOK));
                 // People keep hooks among the other files, and link to them.
                 if let Some(target) = self.link_target(&hook).filter(|it| self.is_file(it)) {
                     self.through(&hook, HOOK, |reader| {
-                        reader.add(&target, GitProgramKind::Whole(HOOK));
+                        reader.add(&target, GitTriggerKind::Whole(HOOK));
                     });
                 }
             }
@@ -303,7 +313,7 @@ impl GitReader<'_> {
             Ok(None) => {}
             _ => {
                 let what = "a merge strategy that could be any program";
-                self.add(&git.join(file), GitProgramKind::Whole(what));
+                self.add(&git.join(file), GitTriggerKind::Whole(what));
             }
         }
     }
@@ -328,7 +338,7 @@ impl GitReader<'_> {
         if !is_plain {
             self.add(
                 file,
-                GitProgramKind::Whole("a path to a git folder that Toolcrib does not read"),
+                GitTriggerKind::Whole("a path to a git folder that Toolcrib does not read"),
             );
         }
     }
@@ -337,11 +347,11 @@ impl GitReader<'_> {
         match self.root.read_small(file, MOST_SETTINGS_BYTES) {
             Ok(Some(bytes)) => {
                 for line in program_lines(&String::from_utf8_lossy(&bytes)) {
-                    self.add(file, GitProgramKind::PlanLine(line.to_owned()));
+                    self.add(file, GitTriggerKind::PlanLine(line.to_owned()));
                 }
             }
             Ok(None) => {}
-            Err(_) => self.add(file, GitProgramKind::Whole("a plan that Toolcrib cannot read")),
+            Err(_) => self.add(file, GitTriggerKind::Whole("a plan that Toolcrib cannot read")),
         }
     }
 
@@ -420,7 +430,7 @@ mod tests {
             }
         }
         let root = Root::open(folder.path()).unwrap();
-        let found = read_git_folder(&root, Path::new(git)).programs;
+        let found = read_git_folder(&root, Path::new(git)).triggers;
         let mut found: Vec<String> =
             found.iter().map(|it| format!("{}: {}", it.file.display(), it.what())).collect();
         found.sort();

@@ -23,8 +23,8 @@ pub(crate) struct MadeRepositories {
 pub(crate) struct MadeIds(BTreeMap<String, String>);
 
 /// A git folder: its identity, and the state of what makes git run programs.
-pub(crate) struct GitFolderId {
-    id: String,
+pub(crate) struct GitFolderState {
+    pub(super) id: String,
     state: String,
 }
 
@@ -45,9 +45,9 @@ impl MadeRepositories {
         &self,
         root: &Root,
         git: &GitFolders,
-        is_made: impl Fn(&GitFolderId) -> bool,
+        is_made: impl Fn(&GitFolderState) -> bool,
     ) {
-        let made = git_ids(root, git).filter(is_made);
+        let made = git_folder_states(root, git).filter(is_made);
         let now: BTreeMap<String, String> = made.map(|it| (it.id, it.state)).collect();
         if now != self.of(root).0 {
             let lines = now.iter().map(|(id, state)| format!("{id}\t{state}\n"));
@@ -71,17 +71,17 @@ impl MadeRepositories {
 
 impl MadeIds {
     /// Whether commands made this git folder, and nobody else has changed its settings and hooks since.
-    pub(super) fn has(&self, git: &GitFolderId) -> bool {
+    pub(super) fn has(&self, git: &GitFolderState) -> bool {
         self.0.get(&git.id) == Some(&git.state)
     }
 
     /// Whether commands made the git folder at this path.
     pub(crate) fn has_at(&self, root: &Root, git: &Path) -> bool {
-        !self.0.is_empty() && GitFolderId::at(root, git).is_some_and(|it| self.has(&it))
+        !self.0.is_empty() && GitFolderState::at(root, git).is_some_and(|it| self.has(&it))
     }
 }
 
-impl GitFolderId {
+impl GitFolderState {
     /// Returns what tells a git folder from every other one; `None` if the file system stores no time of birth, because
     /// an inode can be used again.
     fn at(root: &Root, git: &Path) -> Option<Self> {
@@ -101,20 +101,15 @@ impl GitFolderId {
             .map(|part| meta(&git.join(part)).map_or(String::new(), |(_, state)| state));
         Some(Self { id: meta(git)?.0?, state: state.join(";") })
     }
-
-    /// Returns the mark of a git folder that is there.
-    pub(super) fn mark(&self) -> String {
-        format!("\0repository {}", self.id)
-    }
-
-    /// Returns the mark of a git folder that commands made.
-    pub(super) fn made_mark(&self) -> String {
-        format!("\0made {}", self.id)
-    }
 }
 
 /// Returns all git folders in a root except its own.
-pub(super) fn git_ids(root: &Root, git: &GitFolders) -> impl Iterator<Item = GitFolderId> {
+pub(super) fn git_folder_states(
+    root: &Root,
+    git: &GitFolders,
+) -> impl Iterator<Item = GitFolderState> {
     let repositories = git.repositories.iter().map(|path| path.join(".git"));
-    repositories.chain(git.bare.iter().cloned()).filter_map(|git| GitFolderId::at(root, &git))
+    repositories
+        .chain(git.with_other_names.iter().cloned())
+        .filter_map(|git| GitFolderState::at(root, &git))
 }

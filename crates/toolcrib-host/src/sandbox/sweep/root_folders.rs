@@ -106,7 +106,7 @@ pub(crate) struct GitFolders {
     /// The folders that are repositories because they have a `.git`, without the root.
     pub(crate) repositories: Vec<PathBuf>,
     /// The folders that are git folders themselves, with another name than `.git`.
-    pub(crate) bare: Vec<PathBuf>,
+    pub(crate) with_other_names: Vec<PathBuf>,
     /// Every git folder and every `.git` that is a file or link, and what it says.
     pub(crate) readings: Vec<(PathBuf, GitReading)>,
     /// Every folder that git takes for its own.
@@ -123,7 +123,7 @@ impl WorkspaceFolders {
 
     /// Returns what is known about a root before a command. `denied` are paths that can be anywhere in it; what is
     /// known about them is always of now.
-    pub(crate) fn before(
+    pub(crate) fn look_before_command(
         &self,
         root: &Root,
         denied: Option<&DeniedPaths>,
@@ -144,7 +144,7 @@ impl WorkspaceFolders {
     }
 
     /// Brings the map of a root up to date after a command. Calls `see` for each file in a folder that changed.
-    pub(crate) fn after(
+    pub(crate) fn look_after_command(
         &self,
         root: &Root,
         denied: Option<&DeniedPaths>,
@@ -223,16 +223,16 @@ impl RootFolders {
         }
         all.sort();
         all.dedup();
-        let bare = with_role(FolderRole::GitFolder).filter(|path| !is_below_git(path));
+        let others = with_role(FolderRole::GitFolder).filter(|path| !is_below_git(path));
         let read = |git: PathBuf| (git.clone(), read_git_folder(root, &git));
         let pointers = map.with_role(FolderRole::Repository).map(|path| path.join(".git"));
         let pointers = pointers.map(|file| (file.clone(), read_pointer(root, &file)));
         let pointers: Vec<_> =
-            pointers.filter(|(_, reading)| !reading.programs.is_empty()).collect();
+            pointers.filter(|(_, reading)| !reading.triggers.is_empty()).collect();
         Self {
             git: GitFolders {
                 repositories: with_role(FolderRole::Repository).map(owned).collect(),
-                bare: bare.map(owned).collect(),
+                with_other_names: others.map(owned).collect(),
                 readings: all.into_iter().map(read).chain(pointers).collect(),
                 roots: map.with_role(FolderRole::GitFolder).map(owned).collect(),
                 links: map.git_links().collect(),
