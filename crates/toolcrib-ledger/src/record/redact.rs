@@ -14,7 +14,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use secret_forms::FORMS;
-use spellings::spellings;
+use spellings::{DecodedUrl, spellings};
 
 /// The text that replaces a secret.
 const REDACTED: &str = "[REDACTED]";
@@ -99,7 +99,8 @@ impl Redactor {
         if values.is_empty() {
             return Self::default();
         }
-        let longest = values.iter().map(String::len).max().unwrap_or_default();
+        // In a URL, every byte can be three.
+        let longest = 3 * values.iter().map(String::len).max().unwrap_or_default();
         let beginnings =
             values.iter().map(|value| &value[..value.floor_char_boundary(SEARCHED_VALUE_BYTES)]);
         let found = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(beginnings);
@@ -131,6 +132,20 @@ impl Redactor {
         }
     }
 
+    /// Returns where secret values are in a text.
+    fn values_in<'t>(
+        &'t self,
+        values: &'t AhoCorasick,
+        text: &'t [u8],
+    ) -> impl Iterator<Item = (usize, usize)> {
+        values.find_iter(text).map(move |found| {
+            let here = &text[found.start()..];
+            let whole = self.whole.iter().filter(|whole| here.starts_with(whole.as_bytes()));
+            let size = whole.map(String::len).max().unwrap_or(0).max(found.len());
+            (found.start(), found.start() + size)
+        })
+    }
+
     /// Returns the first `size` bytes of a text, without secrets. A secret that begins there and ends later is
     /// redacted too.
     pub(crate) fn clean_start<'a>(&self, text: &'a str, size: usize) -> Cow<'a, str> {
@@ -139,12 +154,11 @@ impl Redactor {
         let text = &text[..text.floor_char_boundary(size.saturating_add(margin))];
         let mut spans: Vec<(usize, usize)> = Vec::new();
         if let Some(values) = &self.values {
-            spans.extend(values.find_iter(text).map(|found| {
-                let here = &text[found.start()..];
-                let whole = self.whole.iter().filter(|whole| here.starts_with(whole.as_str()));
-                let size = whole.map(String::len).max().unwrap_or(0).max(found.len());
-                (found.start(), found.start() + size)
-            }));
+            spans.extend(self.values_in(values, text.as_bytes()));
+            if let Some(decoded) = DecodedUrl::of(text) {
+                let found = self.values_in(values, &decoded.bytes);
+                spans.extend(found.filter_map(|(start, end)| decoded.span(start, end)));
+            }
         }
         let seen = forms_in(text);
         for (place, form) in FORMS.iter().enumerate().filter(|(place, _)| seen[*place]) {
@@ -296,6 +310,8 @@ mod tests {
             "https://x.example/?q=hunter2%20pass%3Fword",
             "q=hunter2%20pass%3fword",
             "q=hunter2+pass%3Fword",
+            "q=h%75nter2%20pass?word",
+            "q=%68%75%6e%74%65%72%32%20%70%61%73%73%3f%77%6f%72%64&100%",
             "68756e7465723220706173733f776f7264",
             "68756E7465723220706173733F776F7264",
         ] {

@@ -1,4 +1,4 @@
-//! The spellings of a secret value: as it is, in JSON, in hexadecimal, in URLs and in base64.
+//! The spellings of a secret value: as it is, in JSON, in hexadecimal, in base64 and in URLs.
 
 use std::fmt::Write;
 
@@ -17,8 +17,8 @@ pub(super) fn spellings(value: &str) -> Vec<String> {
         text
     });
     all.extend([hex.to_uppercase(), hex]);
-    let url = in_url(value);
-    all.extend([lower_escapes(&url), url.replace("%20", "+"), url]);
+    // In a URL. Its escapes are decoded before the search.
+    all.push(value.replace(' ', "+"));
     for alphabet in BASE64 {
         for skipped in 0..3 {
             let coded = in_base64(value.as_bytes(), skipped, alphabet);
@@ -35,26 +35,41 @@ fn in_json(text: &str) -> String {
     text.get(1..text.len().saturating_sub(1)).unwrap_or_default().to_owned()
 }
 
-/// Returns the value with everything escaped that may not stand in a part of a URL.
-fn in_url(value: &str) -> String {
-    value.bytes().fold(String::new(), |mut text, byte| {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            text.push(char::from(byte));
-        } else {
-            let _ = write!(text, "%{byte:02X}");
-        }
-        text
-    })
+/// A text with its URL escapes (`%2F`) decoded. Any character can be escaped, so a value has more spellings in URLs
+/// than can be listed.
+pub(super) struct DecodedUrl {
+    pub(super) bytes: Vec<u8>,
+    /// Where each byte begins in the text, and where the text ends.
+    places: Vec<usize>,
 }
 
-/// Returns a text in a URL with its escapes in lower case.
-fn lower_escapes(url: &str) -> String {
-    let mut parts = url.split('%');
-    let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |text, part| {
-        let (code, rest) = part.split_at_checked(2).unwrap_or((part, ""));
-        format!("{text}%{}{rest}", code.to_lowercase())
-    })
+impl DecodedUrl {
+    /// Decodes a text; `None` if it has no escapes.
+    pub(super) fn of(text: &str) -> Option<Self> {
+        let escaped = |at: usize| {
+            let code = text.get(at..at + 3)?.strip_prefix('%')?;
+            let is_hex = code.bytes().all(|it| it.is_ascii_hexdigit());
+            is_hex.then(|| u8::from_str_radix(code, 16).ok())?
+        };
+        let mut decoded = Self { bytes: Vec::new(), places: Vec::new() };
+        let mut at =
+            text.bytes().enumerate().find(|(at, it)| *it == b'%' && escaped(*at).is_some())?.0;
+        decoded.bytes.extend(&text.as_bytes()[..at]);
+        decoded.places.extend(0..at);
+        while let Some(byte) = text.as_bytes().get(at) {
+            let code = escaped(at);
+            decoded.bytes.push(code.unwrap_or(*byte));
+            decoded.places.push(at);
+            at += if code.is_some() { 3 } else { 1 };
+        }
+        decoded.places.push(at);
+        Some(decoded)
+    }
+
+    /// Returns where a span of the decoded bytes is in the text.
+    pub(super) fn span(&self, start: usize, end: usize) -> Option<(usize, usize)> {
+        Some((*self.places.get(start)?, *self.places.get(end)?))
+    }
 }
 
 /// Returns the value in base64 as it stands after `skipped` other bytes, such as a user's name and a colon, without
@@ -92,12 +107,20 @@ mod tests {
     }
 
     #[test]
-    fn urls_and_hex_have_both_cases() {
+    fn hex_has_both_cases() {
         let all = spellings("pa ss/w\u{f6}rd");
-        for spelling in ["pa%20ss%2Fw%C3%B6rd", "pa%20ss%2fw%c3%b6rd", "pa+ss%2Fw%C3%B6rd"] {
-            assert!(all.iter().any(|it| it == spelling), "{spelling}: {all:?}");
-        }
         assert!(all.iter().any(|it| it == "70612073732f77c3b67264"), "{all:?}");
         assert!(all.iter().any(|it| it == "70612073732F77C3B67264"), "{all:?}");
+    }
+
+    #[test]
+    fn escapes_of_urls_are_decoded_with_their_places() {
+        let text = "\u{f6}%41b%zz%c3%b6%2";
+        let decoded = DecodedUrl::of(text).unwrap();
+        assert_eq!(decoded.bytes, "\u{f6}Ab%zz\u{f6}%2".as_bytes());
+        let (start, end) = decoded.span(2, 3).unwrap();
+        assert_eq!(&text[start..end], "%41");
+        assert_eq!(decoded.span(0, decoded.bytes.len()), Some((0, text.len())));
+        assert!(DecodedUrl::of("100 % of %zz, %").is_none());
     }
 }
