@@ -39,6 +39,7 @@ pub(super) struct LaunchContext {
     pub(super) launcher: Mutex<Option<Arc<ReadyLauncher>>>,
     pub(super) sweeper: Sweeper,
     pub(super) covers: CoverCache,
+    pub(super) reaches: mask::ReachCache,
     /// Where commands find programs, once somebody asked.
     pub(super) programs: OnceLock<ProgramSearch>,
 }
@@ -154,7 +155,8 @@ impl LaunchContext {
             if self.rules.lives_on {
                 self.covers.hold(root, &covers);
             }
-            let roaming = denied.filter(|denied| mask::roams(root, denied));
+            let reaches = denied.map(|denied| self.reaches.get(root, denied));
+            let roaming = denied.filter(|_| reaches.as_deref().is_some_and(mask::roams));
             let folders = self.sweeper.folders.look_before_command(root, roaming, freshness);
             if folders.closed.iter().any(|folder| folder.as_os_str().is_empty()) {
                 let message = "the command was not run: the workspace cannot be listed";
@@ -163,8 +165,9 @@ impl LaunchContext {
             }
             let made = self.sweeper.made.of(root);
             let mut guard = Guard::set(root, &self.rules, &folders, &made, &covers)?;
-            if let Some(denied) = denied {
-                let found = mask::denied_below(root, &self.workspace.roots, denied, &folders)?;
+            if let (Some(denied), Some(reaches)) = (denied, &reaches) {
+                let roots = &self.workspace.roots;
+                let found = mask::denied_below(root, roots, denied, reaches, &folders)?;
                 guard.mask(root, found)?;
             }
             Ok(guard)

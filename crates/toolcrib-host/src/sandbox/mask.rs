@@ -2,12 +2,13 @@
 //! follows no link. Where it cannot see everything, it masks the folder or fails: a command must not find a file that
 //! the search missed.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, openat, statat};
 use rustix::io::Errno;
@@ -38,9 +39,9 @@ pub(crate) fn denied_below(
     root: &Root,
     roots: &[Root],
     denied: &DeniedPaths,
+    reaches: &Reaches,
     folders: &RootFolders,
 ) -> Result<Vec<DeniedEntry>, ToolError> {
-    let reaches = reaches(root.path(), &denied.places());
     if reaches.is_empty() {
         return Ok(Vec::new());
     }
@@ -58,27 +59,48 @@ pub(crate) fn denied_below(
         denied,
         found: Vec::new(),
         checked: 0,
-        missing: HashSet::new(),
+        missing: None,
         most_checked: MOST_CHECKED_ENTRIES,
     };
-    if is_everywhere(&reaches) {
+    if roams(reaches) {
         search.take(root, folders)?;
         return Ok(search.into_found());
     }
-    for (place, levels) in &reaches {
+    for (place, levels) in reaches {
         search.look_at(root.handle(), place, *levels)?;
     }
     Ok(search.into_found())
 }
 
-/// Whether policy denies names that can be anywhere below `root`, so that a map of all its folders is needed.
-pub(crate) fn roams(root: &Root, denied: &DeniedPaths) -> bool {
-    let is_above =
-        |place: &DeniedPlace| place.levels.is_none() && root.path().starts_with(&place.base);
-    denied.places().iter().any(is_above)
+/// The paths below a root where denied paths can be, in order, and how many levels below each.
+pub(crate) type Reaches = [(PathBuf, Option<usize>)];
+
+/// Where denied paths can be, as it was found for each root last: a thousand rules are not compared with the root for
+/// every command.
+#[derive(Default)]
+pub(crate) struct ReachCache(Mutex<HashMap<PathBuf, KnownReaches>>);
+
+/// The places of rules, and what was found for them.
+type KnownReaches = (Arc<[DeniedPlace]>, Arc<Reaches>);
+
+impl ReachCache {
+    /// Returns where denied paths can be below a root.
+    pub(crate) fn get(&self, root: &Root, denied: &DeniedPaths) -> Arc<Reaches> {
+        let places = denied.places();
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, reaches)) = known.get(root.path())
+            && Arc::ptr_eq(of, &places)
+        {
+            return Arc::clone(reaches);
+        }
+        let found: Arc<Reaches> = reaches(root.path(), &places).into();
+        known.insert(root.path().to_owned(), (places, Arc::clone(&found)));
+        found
+    }
 }
 
-fn is_everywhere(reaches: &[(PathBuf, Option<usize>)]) -> bool {
+/// Whether denied names can be anywhere below the root, so that a map of all its folders is needed.
+pub(crate) fn roams(reaches: &Reaches) -> bool {
     matches!(reaches, [(place, None)] if place.as_os_str().is_empty())
 }
 
@@ -112,8 +134,8 @@ struct MaskSearch<'a> {
     denied: &'a DeniedPaths,
     found: Vec<DeniedEntry>,
     checked: usize,
-    /// Paths on the way to a place that are missing, below the root.
-    missing: HashSet<PathBuf>,
+    /// The last path on the way to a place that is missing, below the root.
+    missing: Option<PathBuf>,
     most_checked: usize,
 }
 
@@ -165,8 +187,8 @@ impl MaskSearch<'_> {
         place: &Path,
         levels: Option<usize>,
     ) -> Result<(), ToolError> {
-        // A thousand rules may begin with the same folder, which is not there.
-        if place.ancestors().any(|path| self.missing.contains(path)) {
+        // A thousand rules may begin with the same folder, which is not there. They come one after the other.
+        if self.missing.as_ref().is_some_and(|missing| place.starts_with(missing)) {
             return Ok(());
         }
         let mut here = self.open(root, c".", self.root.to_owned())?;
@@ -177,7 +199,7 @@ impl MaskSearch<'_> {
                 Ok(meta) => meta,
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG) => {
                     let below = path.strip_prefix(self.root).unwrap_or(&path);
-                    self.missing.insert(below.to_owned());
+                    self.missing = Some(below.to_owned());
                     return Ok(());
                 }
                 Err(Errno::ACCESS) => return self.mask_closed(&here),
@@ -416,7 +438,7 @@ mod tests {
                 found,
                 checked,
                 most_checked,
-                missing: HashSet::new(),
+                missing: None,
             };
             search.look_at(root.handle(), Path::new("conf"), None)
         };

@@ -90,6 +90,7 @@ impl Sandbox {
                     made: MadeRepositories::new(folder.made_repositories()),
                 },
                 covers: CoverCache::default(),
+                reaches: mask::ReachCache::default(),
                 programs: OnceLock::new(),
                 folder,
             },
@@ -242,8 +243,11 @@ impl Sandbox {
         let mut baseline = None;
         if !request.is_read_only {
             if self.context.rules.protects(".git") {
-                let roaming =
-                    denied.filter(|denied| roots.iter().any(|root| mask::roams(root, denied)));
+                let reaches = &self.context.reaches;
+                let roams = |denied: &DeniedPaths| {
+                    roots.iter().any(|root| mask::roams(&reaches.get(root, denied)))
+                };
+                let roaming = denied.filter(|denied| roams(denied));
                 pending = Some(sweeper.begin(roots, &request.call.0, roaming)?);
             }
             baseline = Some(Baseline::now(roots, &covers));

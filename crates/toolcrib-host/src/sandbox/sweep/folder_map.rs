@@ -2,10 +2,10 @@
 //! change time is known has the same names as before, so only the folders that changed are read again, however deep
 //! they are. No program can set the change time.
 
+mod saved_map;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, OsStr, OsString};
-use std::fs;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -28,13 +28,12 @@ const MOST_UNSAVED_FOLDERS: usize = 64;
 /// The most folders that one thread checks.
 const FOLDERS_PER_THREAD: usize = 2000;
 
-/// The first bytes of a saved map. The number grows when the format changes.
-const HEADER: &[u8] = b"toolcrib folders 3\n";
-
 /// Every folder of a root, by its path relative to the root.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct FolderMap {
     folders: BTreeMap<PathBuf, Folder>,
+    /// The few folders that have a role, a link of git's or a denied name.
+    notable: BTreeSet<PathBuf>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,20 +113,41 @@ impl FolderMap {
 
     /// Returns the folders with a role, with the path of each.
     pub(crate) fn with_role(&self, role: FolderRole) -> impl Iterator<Item = &Path> {
-        let folders = self.folders.iter().filter(move |(_, folder)| folder.roles.has(role));
-        folders.map(|(path, _)| path.as_path())
+        let folders = self.notable().filter(move |(_, folder)| folder.roles.has(role));
+        folders.map(|(path, _)| path)
     }
 
     /// Returns the paths that policy denies, each behind the folder that it is in.
     pub(crate) fn denied(&self) -> impl Iterator<Item = PathBuf> {
-        let folders = self.folders.iter();
+        let folders = self.notable();
         folders.flat_map(|(path, folder)| folder.denied.iter().map(move |name| path.join(name)))
     }
 
     /// Returns the links in git folders.
     pub(crate) fn git_links(&self) -> impl Iterator<Item = PathBuf> {
-        let folders = self.folders.iter();
+        let folders = self.notable();
         folders.flat_map(|(path, folder)| folder.links.iter().map(move |name| path.join(name)))
+    }
+
+    fn notable(&self) -> impl Iterator<Item = (&Path, &Folder)> {
+        let paths = self.notable.iter();
+        paths.filter_map(|path| self.folders.get(path).map(|folder| (path.as_path(), folder)))
+    }
+
+    fn insert(&mut self, path: PathBuf, folder: Folder) {
+        let is_notable =
+            folder.roles.0 != 0 || !folder.denied.is_empty() || !folder.links.is_empty();
+        if is_notable {
+            self.notable.insert(path.clone());
+        } else {
+            self.notable.remove(&path);
+        }
+        self.folders.insert(path, folder);
+    }
+
+    fn remove(&mut self, path: &Path) {
+        self.notable.remove(path);
+        self.folders.remove(path);
     }
 
     /// Returns every folder, the outermost first.
@@ -171,7 +191,7 @@ impl FolderMap {
             if is_there {
                 stale.push(path);
             } else {
-                self.folders.remove(&path);
+                self.remove(&path);
             }
         }
         stale
@@ -273,7 +293,7 @@ impl FolderMap {
             // The links in what is below it count from now on.
             let below: Vec<PathBuf> = self.below(folder).cloned().collect();
             for path in below {
-                self.folders.remove(&path);
+                self.remove(&path);
             }
         }
         let mut above = folder.ancestors().skip(1).filter_map(|path| self.folders.get(path));
@@ -291,7 +311,7 @@ impl FolderMap {
         }
         inside.retain(|path| !self.folders.contains_key(path));
         let fresh = Folder { stamp, roles, denied: denied_names, links, is_stable };
-        self.folders.insert(folder.to_owned(), fresh);
+        self.insert(folder.to_owned(), fresh);
         Ok(inside)
     }
 
@@ -307,9 +327,9 @@ impl FolderMap {
     fn forget(&mut self, folder: &Path) {
         let below: Vec<PathBuf> = self.below(folder).cloned().collect();
         for path in below {
-            self.folders.remove(&path);
+            self.remove(&path);
         }
-        self.folders.remove(folder);
+        self.remove(folder);
     }
 
     /// Notes that a folder cannot be read, or forgets one that is gone.
@@ -319,75 +339,10 @@ impl FolderMap {
             Some(stamp) => {
                 let (roles, denied) = (FolderRoles::default().with(FolderRole::Closed), Vec::new());
                 let closed = Folder { stamp, roles, denied, links: Vec::new(), is_stable: false };
-                self.folders.insert(folder.to_owned(), closed);
+                self.insert(folder.to_owned(), closed);
             }
             None => self.forget(folder),
         }
-    }
-
-    /// Loads a map that was saved. A file that is missing or damaged is an empty map, and everything is read again.
-    pub(crate) fn load(file: &Path) -> Self {
-        fs::read(file).ok().and_then(|bytes| Self::decode(&bytes)).unwrap_or_default()
-    }
-
-    /// Saves the map.
-    pub(crate) fn save(&self, file: &Path) -> io::Result<()> {
-        if let Some(folder) = file.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        // Renamed into place, so that other processes read all of it or nothing.
-        let id = thread::current().id();
-        let fresh = file.with_extension(format!("{}-{id:?}.fresh", std::process::id()));
-        fs::write(&fresh, self.encode())?;
-        fs::rename(fresh, file)
-    }
-
-    fn encode(&self) -> Vec<u8> {
-        let mut bytes = HEADER.to_vec();
-        for (path, folder) in &self.folders {
-            let path = path.as_os_str().as_bytes();
-            let Ok(length) = u32::try_from(path.len()) else { continue };
-            bytes.extend(folder.stamp.inode.to_le_bytes());
-            bytes.extend(folder.stamp.changed.to_le_bytes());
-            bytes.push(folder.roles.0);
-            bytes.push(u8::from(folder.is_stable));
-            bytes.extend(length.to_le_bytes());
-            let names = folder.denied.join(OsStr::new("/"));
-            bytes.extend(u32::try_from(names.len()).unwrap_or(0).to_le_bytes());
-            let links = folder.links.join(OsStr::new("/"));
-            bytes.extend(u32::try_from(links.len()).unwrap_or(0).to_le_bytes());
-            bytes.extend(path);
-            bytes.extend(names.as_bytes());
-            bytes.extend(links.as_bytes());
-        }
-        bytes
-    }
-
-    fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut rest = bytes.strip_prefix(HEADER)?;
-        let mut folders = BTreeMap::new();
-        while !rest.is_empty() {
-            let (fixed, after) = rest.split_at_checked(30)?;
-            let number =
-                |at: usize| Some(u64::from_le_bytes(fixed.get(at..at + 8)?.try_into().ok()?));
-            let stamp = FolderStamp { inode: number(0)?, changed: number(8)? };
-            let roles = FolderRoles(fixed[16]);
-            let length = |at: usize| {
-                Some(u32::from_le_bytes(fixed.get(at..at + 4)?.try_into().ok()?) as usize)
-            };
-            let (path, after) = after.split_at_checked(length(18)?)?;
-            let (names, after) = after.split_at_checked(length(22)?)?;
-            let (links, after) = after.split_at_checked(length(26)?)?;
-            let split = |names: &[u8]| -> Vec<OsString> {
-                let names = names.split(|byte| *byte == b'/').filter(|name| !name.is_empty());
-                names.map(|name| OsStr::from_bytes(name).to_owned()).collect()
-            };
-            let (denied, links, is_stable) = (split(names), split(links), fixed[17] == 1);
-            let folder = Folder { stamp, roles, denied, links, is_stable };
-            folders.insert(OsStr::from_bytes(path).into(), folder);
-            rest = after;
-        }
-        Some(Self { folders })
     }
 }
 
@@ -449,6 +404,8 @@ pub(super) fn file_clock() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn refreshed(map: &mut FolderMap, root: &Root) -> Vec<PathBuf> {
@@ -619,14 +576,5 @@ mod tests {
         fs::write(at("later/HEAD"), "").unwrap();
         fs::write(at("later/config"), "").unwrap();
         links(&["later/logs/l", "n/.git/logs/l", "st/logs/l"]);
-    }
-
-    #[test]
-    fn a_damaged_file_is_an_empty_map() {
-        let mut bytes = HEADER.to_vec();
-        bytes.extend([7; 30]);
-        assert_eq!(FolderMap::decode(&bytes), None);
-        assert_eq!(FolderMap::decode(b""), None);
-        assert_eq!(FolderMap::decode(HEADER), Some(FolderMap::default()));
     }
 }

@@ -247,6 +247,10 @@ impl RootFolders {
 /// Whether a folder below `root` is too deep for the kernel to mount something in it.
 pub(crate) fn is_too_deep(root: &Path, below: &Path) -> bool {
     let (root, below) = (root.as_os_str().len(), below.as_os_str().as_bytes());
+    // Most paths are short, and need not be counted.
+    if below.len() < MOST_LEVELS && root + MOST_LEVELS < LONGEST_PATH_BYTES {
+        return false;
+    }
     let levels = below.split(|byte| *byte == b'/').count();
     levels > MOST_LEVELS || root + below.len() >= LONGEST_PATH_BYTES
 }
