@@ -1,5 +1,6 @@
 //! What a shell command would run, as far as reading it can tell.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use crate::program::{self, Fact, FileEffects};
@@ -28,6 +29,9 @@ pub struct Proven {
     pub steps: Vec<Step>,
     /// Every file that its redirections write.
     pub writes: Vec<String>,
+    /// Whether words stand for files that are known only when the command runs. Only programs that only read have such
+    /// words.
+    pub has_wildcards: bool,
 }
 
 /// Why it is not certain what a command would do.
@@ -198,7 +202,10 @@ impl Reading {
         const MOST_SHOWN_COMMANDS: usize = 20;
         let why = match &self.proven {
             Ok(proven) => {
+                // The body of a loop can do the same several times.
+                let mut seen = HashSet::new();
                 let steps = proven.steps.iter().map(Step::shown);
+                let steps = steps.filter(|shown| seen.insert(shown.clone()));
                 let writes = proven.writes.iter().map(|path| shown(path));
                 return format!("runs {}{}", list(steps), listed(", writes ", writes));
             }

@@ -1,12 +1,18 @@
 //! The strict reading: every node is of a known kind, every word is literal, every byte is accounted for. It accepts
 //! only a small part of the language, in which there is nothing to be wrong about.
 
+mod blanks;
+mod expansion;
+mod heredoc;
+
 use toolcrib_core::command_reading::{Proven, Step, Unproven, UnprovenKind};
 use toolcrib_core::escape::is_deceptive;
-use toolcrib_core::program;
+use toolcrib_core::program::{self, Caveat, Fact};
 use tree_sitter::{Node, Tree};
 
 use crate::words::{children, construct, literal};
+use blanks::account_for_bytes;
+use expansion::{Variables, Wildcards, Word};
 
 /// The folders whose programs are known by their names.
 const TRUSTED_FOLDERS: [&str; 6] =
@@ -15,7 +21,7 @@ const TRUSTED_FOLDERS: [&str; 6] =
 /// Returns everything that a command does, or why that is not certain.
 pub(crate) fn prove(text: &str, tree: &Tree) -> Result<Proven, Unproven> {
     // Only characters within quotes are left after this: `literal` accepts no others.
-    if let Some(odd) = text.chars().find(|c| *c != '\n' && is_deceptive(*c)) {
+    if let Some(odd) = text.chars().find(|c| !matches!(*c, '\n' | '\t') && is_deceptive(*c)) {
         let message = format!("it has the character `{}`", odd.escape_unicode());
         return Err(Unproven::new(UnprovenKind::Word, message));
     }
@@ -24,8 +30,15 @@ pub(crate) fn prove(text: &str, tree: &Tree) -> Result<Proven, Unproven> {
         return Err(unparsed());
     }
     account_for_bytes(root, text)?;
-    let mut reader =
-        StrictReader { text, proven: Proven::default(), has_moved: false, is_fed: false, depth: 0 };
+    let mut reader = StrictReader {
+        text,
+        proven: Proven::default(),
+        variables: Variables::default(),
+        has_moved: false,
+        is_fed: false,
+        depth: 0,
+        read: 0,
+    };
     reader.statement(root)?;
     if reader.proven.steps.is_empty() {
         return Err(Unproven::new(UnprovenKind::Construct, "it runs nothing"));
@@ -38,38 +51,6 @@ pub(crate) fn unparsed() -> Unproven {
     Unproven::new(UnprovenKind::Unparsed, "Toolcrib cannot parse it")
 }
 
-/// Fails if the parser skipped anything but blanks.
-fn account_for_bytes(root: Node<'_>, text: &str) -> Result<(), Unproven> {
-    let mut at = 0;
-    let mut open = vec![root];
-    let mut leaves = Vec::new();
-    while let Some(node) = open.pop() {
-        match node.child_count() {
-            0 => leaves.push(node.byte_range()),
-            _ => open.extend(children(node)),
-        }
-    }
-    // Quoted text has no leaf of its own.
-    open.push(root);
-    while let Some(node) = open.pop() {
-        if matches!(node.kind(), "string" | "raw_string") {
-            leaves.push(node.byte_range());
-        } else {
-            open.extend(children(node));
-        }
-    }
-    leaves.sort_unstable_by_key(|leaf| (leaf.start, leaf.end));
-    let end = text.len()..text.len();
-    for leaf in leaves.into_iter().chain(std::iter::once(end)) {
-        if leaf.start > at && !text[at..leaf.start].bytes().all(|byte| byte == b' ') {
-            let message = format!("the parser skipped `{}`", text[at..leaf.start].escape_debug());
-            return Err(Unproven::new(UnprovenKind::Unparsed, message));
-        }
-        at = at.max(leaf.end);
-    }
-    Ok(())
-}
-
 /// Which way a redirection goes.
 #[derive(PartialEq, Eq)]
 enum RedirectDirection {
@@ -80,20 +61,48 @@ enum RedirectDirection {
 struct StrictReader<'a> {
     text: &'a str,
     proven: Proven,
+    variables: Variables,
     /// Whether the command has changed its directory, after which paths mean something else.
     has_moved: bool,
     /// Whether the input of the current statement comes from another one.
     is_fed: bool,
     /// How deep the current statement is nested in others.
     depth: usize,
+    /// How many statements were read. The body of a loop is read once for each value.
+    read: usize,
 }
 
 /// How deep statements may be nested in others.
 const DEEPEST_STATEMENT: usize = 200;
 
+/// The most statements that are read.
+const MOST_STATEMENTS: usize = 2000;
+
+/// The depth of statements that run whatever the others do.
+const TOP_DEPTH: usize = 2;
+
+/// The tokens around and between the statements that are nested in another one.
+const KEYWORDS: [&str; 13] =
+    ["if", "then", "elif", "else", "fi", "do", "done", "{", "}", "(", ")", "!", ";"];
+
+/// The words that begin or end statements in bash.
+const RESERVED: [&str; 22] = [
+    "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac",
+    "select", "function", "time", "coproc", "in", "{", "}", "!", "[[", "]]",
+];
+
+/// The words of `set` that make a script stop at errors or print what it does, and nothing else.
+const STRICT_MODES: [&str; 12] =
+    ["-e", "-u", "-x", "-eu", "-ex", "-ux", "-eux", "-o", "-euo", "-euxo", "pipefail", "errexit"];
+
 impl StrictReader<'_> {
     fn statement(&mut self, node: Node<'_>) -> Result<(), Unproven> {
         self.depth += 1;
+        self.read += 1;
+        if self.read > MOST_STATEMENTS {
+            let message = "it has more statements than Toolcrib reads";
+            return Err(Unproven::new(UnprovenKind::Size, message));
+        }
         if self.depth > DEEPEST_STATEMENT {
             let message = "its statements are nested deeper than Toolcrib reads";
             return Err(Unproven::new(UnprovenKind::Size, message));
@@ -114,7 +123,7 @@ impl StrictReader<'_> {
                     }
                     match child.kind() {
                         "|" => self.is_fed = true,
-                        "&&" | "||" | ";" => {}
+                        "&&" | "||" | ";" | "\n" => {}
                         other => {
                             let message = format!("it has the operator `{other}`");
                             return Err(Unproven::new(UnprovenKind::Construct, message));
@@ -124,13 +133,37 @@ impl StrictReader<'_> {
                 self.is_fed = was_fed;
                 Ok(())
             }
+            "comment" => Ok(()),
+            "if_statement" | "elif_clause" | "else_clause" | "do_group" | "compound_statement"
+            | "subshell" | "negated_command" => {
+                for child in children(node) {
+                    if child.is_named() {
+                        self.statement(child)?;
+                    } else if !KEYWORDS.contains(&child.kind()) {
+                        return Err(self.odd(child, "operator"));
+                    }
+                }
+                Ok(())
+            }
+            "for_statement" => self.loop_over(node),
+            "variable_assignment" => self.assignment(node),
+            "test_command" => self.test(node),
             "command" => self.command(node),
             "redirected_statement" => {
                 let first = self.proven.steps.len();
                 for child in children(node) {
-                    if child.kind() != "file_redirect" {
-                        self.statement(child)?;
-                    } else if self.redirect(child)? == RedirectDirection::In {
+                    let direction = match child.kind() {
+                        "file_redirect" => self.redirect(child)?,
+                        "heredoc_redirect" => {
+                            heredoc::check(child, self.text)?;
+                            RedirectDirection::In
+                        }
+                        _ => {
+                            self.statement(child)?;
+                            continue;
+                        }
+                    };
+                    if direction == RedirectDirection::In {
                         self.proven.steps[first..].iter_mut().for_each(|step| step.is_fed = true);
                     }
                 }
@@ -140,18 +173,92 @@ impl StrictReader<'_> {
         }
     }
 
+    /// Reads the body of `for NAME in WORDS` once for each word.
+    fn loop_over(&mut self, node: Node<'_>) -> Result<(), Unproven> {
+        let parts: Vec<Node<'_>> = children(node).filter(|it| it.kind() != "comment").collect();
+        let kinds: Vec<&str> = parts.iter().map(Node::kind).collect();
+        let ["for", "variable_name", "in", ref between @ .., "do_group"] = kinds[..] else {
+            return Err(self.odd(node, node.kind()));
+        };
+        let name = &self.text[parts[1].byte_range()];
+        let body = parts[parts.len() - 1];
+        for value in &parts[3..3 + between.len()] {
+            if matches!(value.kind(), ";" | "\n") {
+                continue;
+            }
+            let value = self.variables.word(*value, self.text)?;
+            // Several files can match, so what comes before something in the body comes after it, too.
+            let rounds = if value.wildcards == Wildcards::None { 1 } else { 2 };
+            for _ in 0..rounds {
+                self.variables.set(name, value.clone())?;
+                self.statement(body)?;
+            }
+        }
+        self.variables.forget(name);
+        Ok(())
+    }
+
+    fn assignment(&mut self, node: Node<'_>) -> Result<(), Unproven> {
+        let parts: Vec<Node<'_>> = children(node).collect();
+        // Nobody can tell whether one within another statement is made.
+        match parts[..] {
+            [name, equals, value]
+                if self.depth == TOP_DEPTH
+                    && name.kind() == "variable_name"
+                    && equals.kind() == "=" =>
+            {
+                let value = self.variables.word(value, self.text)?;
+                if value.wildcards != Wildcards::None {
+                    return Err(self.odd(node, node.kind()));
+                }
+                self.variables.set(&self.text[name.byte_range()], value)
+            }
+            _ => Err(self.odd(node, node.kind())),
+        }
+    }
+
+    /// Reads `[ … ]`, which is a program like others.
+    fn test(&mut self, node: Node<'_>) -> Result<(), Unproven> {
+        let mut words = Vec::new();
+        let mut open = vec![node];
+        let mut end = node.start_byte();
+        while let Some(part) = open.pop() {
+            match part.kind() {
+                "test_command" | "unary_expression" | "binary_expression" => {
+                    let parts: Vec<Node<'_>> = children(part).collect();
+                    open.extend(parts.into_iter().rev());
+                    continue;
+                }
+                "[" | "]" | "test_operator" | "=" | "==" | "!=" | "!" => {
+                    words.push(Word::of(self.text[part.byte_range()].to_owned()));
+                }
+                _ => words.push(self.variables.word(part, self.text)?),
+            }
+            if part.start_byte() == end && words.len() > 1 {
+                return Err(self.odd(node, node.kind()));
+            }
+            end = part.end_byte();
+        }
+        self.run(words)
+    }
+
     fn command(&mut self, node: Node<'_>) -> Result<(), Unproven> {
-        let (mut words, mut is_fed) = (Vec::new(), self.is_fed);
+        let (mut words, mut is_fed) = (Vec::new(), false);
         for child in children(node) {
             match child.kind() {
                 "command_name" => {
                     let name = child.child(0).ok_or_else(nameless)?;
-                    words.push(literal(name, self.text)?);
+                    // The parser takes some for the names of programs, where bash does not.
+                    if RESERVED.contains(&&self.text[name.byte_range()]) {
+                        return Err(self.odd(name, "reserved word"));
+                    }
+                    words.push(Word::of(literal(name, self.text)?));
                 }
-                "word" | "number" | "raw_string" | "string" | "concatenation" => {
-                    let word = literal(child, self.text)?;
+                "word" | "number" | "raw_string" | "string" | "concatenation"
+                | "simple_expansion" | "expansion" => {
+                    let word = self.variables.word(child, self.text)?;
                     // The parser takes the number of a redirected stream for a word.
-                    let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
+                    let is_number = word.text.bytes().all(|byte| byte.is_ascii_digit());
                     if is_number && self.text[child.end_byte()..].starts_with(['<', '>']) {
                         return Err(self.odd(child, "number before a redirect"));
                     }
@@ -161,23 +268,45 @@ impl StrictReader<'_> {
                 kind => return Err(self.odd(child, kind)),
             }
         }
+        let first = self.proven.steps.len();
+        self.run(words)?;
+        self.proven.steps[first..].iter_mut().for_each(|step| step.is_fed |= is_fed);
+        Ok(())
+    }
+
+    /// Adds a program that is run.
+    fn run(&mut self, words: Vec<Word>) -> Result<(), Unproven> {
+        let wild = words.iter().filter(|word| word.wildcards != Wildcards::None).cloned();
+        let wild: Vec<Word> = wild.collect();
+        let mut words: Vec<String> = words.into_iter().map(|word| word.text).collect();
         let name = words.first_mut().ok_or_else(nameless)?;
         if let Some(bare) = TRUSTED_FOLDERS.iter().find_map(|folder| name.strip_prefix(folder)) {
             *name = bare.to_owned();
         }
-        let is_move = matches!(name.as_str(), "cd" | "pushd" | "popd");
+        let name = name.clone();
+        if name == "set"
+            && words.len() > 1
+            && words[1..].iter().all(|word| STRICT_MODES.contains(&word.as_str()))
+        {
+            return Ok(());
+        }
         let mut step = Step {
             caveat: program::caveat(&words),
             is_elsewhere: false,
-            is_fed,
+            is_fed: self.is_fed,
             effects: program::file_effects(&words),
             doubt: None,
             words,
         };
+        if let Some(word) = wild.iter().find(|word| !can_be_wild(&step, word)) {
+            let message = format!("`{}` has a wildcard", word.text);
+            return Err(Unproven::new(UnprovenKind::Word, message));
+        }
         if self.has_moved {
             step.elsewhere();
         }
-        self.has_moved |= is_move;
+        self.proven.has_wildcards |= !wild.is_empty();
+        self.has_moved |= matches!(name.as_str(), "cd" | "pushd" | "popd");
         self.proven.steps.push(step);
         Ok(())
     }
@@ -218,6 +347,24 @@ impl StrictReader<'_> {
         let own: String = self.text[node.byte_range()].chars().take(60).collect();
         construct(kind, &own)
     }
+}
+
+/// Whether a program only reads, whatever a word with wildcards becomes.
+fn can_be_wild(step: &Step, word: &Word) -> bool {
+    let program = step.words.first().and_then(|name| program::find(name));
+    program.is_some_and(|program| {
+        let can_be_flag = word.wildcards > Wildcards::Paths;
+        let is_plain = match program.caveat {
+            Caveat::None => true,
+            Caveat::Flags { .. } => !can_be_flag,
+            _ => false,
+        };
+        program.is(Fact::ReadOnly)
+            && !program.is(Fact::HasMoreFlags)
+            && is_plain
+            && step.caveat.is_none()
+            && !word.text.starts_with('-')
+    })
 }
 
 fn nameless() -> Unproven {

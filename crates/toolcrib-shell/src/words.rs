@@ -11,13 +11,14 @@ pub(crate) fn literal(node: Node<'_>, text: &str) -> Result<String, Unproven> {
     let unclear = |message: String| Err(Unproven::new(UnprovenKind::Word, message));
     match node.kind() {
         "word" | "number" => {
-            let odd = |c: &char| !(c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(*c));
+            let odd = |c: &char| !is_plain_char(*c);
             // A tilde within a word is an ordinary character; at the beginning it stands for a home folder.
             let inner = own.replace(":~", ":\u{0}").replace("=~", "=\u{0}");
             let inner = inner.get(1..).unwrap_or_default().replace('~', "");
             match own.chars().take(1).chain(inner.chars()).find(odd) {
                 Some(odd) => unclear(format!("`{own}` has the character `{}`", odd.escape_debug())),
-                None if own.starts_with('=') || own.is_empty() => {
+                // In other shells, `=ls` is the path of `ls`.
+                None if own.starts_with('=') && own != "=" || own.is_empty() => {
                     unclear(format!("the word `{own}`"))
                 }
                 None => Ok(own.to_owned()),
@@ -39,6 +40,11 @@ pub(crate) fn literal(node: Node<'_>, text: &str) -> Result<String, Unproven> {
         "concatenation" => children(node).map(|child| literal(child, text)).collect(),
         kind => Err(construct(kind, own)),
     }
+}
+
+/// Whether a character stands for itself, without quotes too.
+pub(crate) fn is_plain_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c)
 }
 
 /// Returns the reason of a command with a construct that the strict reading does not accept.

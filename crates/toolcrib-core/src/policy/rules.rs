@@ -371,7 +371,7 @@ fn is_confirmation_enough(
     let is_confirmed =
         |step: &&Step| is_plain(step) && asks.iter().any(|ask| ask.applies_to_step(step));
     let others = proven.steps.iter().filter(|step| !is_confirmed(step)).cloned().collect();
-    let rest = Proven { steps: others, writes: proven.writes.clone() };
+    let rest = Proven { steps: others, ..proven.clone() };
     if rest.steps.len() == proven.steps.len() {
         return false;
     }

@@ -229,6 +229,11 @@ pub(crate) fn mentioned_paths(
     if let Some(word) = git.find(expands) {
         unknown.get_or_insert_with(|| format!("`{word}` could be files that a rule is about"));
     }
+    if reading.proven.as_ref().is_ok_and(|proven| proven.has_wildcards) {
+        unknown.get_or_insert_with(|| {
+            "its wildcards could match files that a rule is about".to_owned()
+        });
+    }
     if directories.len() > 1 {
         unknown.get_or_insert_with(|| {
             "it changes its directory, and a rule is about paths".to_owned()

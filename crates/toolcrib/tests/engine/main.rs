@@ -16,6 +16,7 @@ mod guard;
 mod input;
 mod limits;
 mod opened;
+mod ordinary;
 #[path = "../it/past.rs"]
 mod past;
 mod pins;

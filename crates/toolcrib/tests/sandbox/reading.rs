@@ -157,14 +157,118 @@ fn text(chance: &mut Chance) -> String {
     text
 }
 
+/// What stands between statements, and in the place of a blank.
+const BETWEEN: &[&str] = &[
+    ";",
+    " ; ",
+    "\n",
+    "\n\n",
+    " && ",
+    "&&\n",
+    " || ",
+    " # it's `p3`\n",
+    ";# $(p3)\n",
+    "\t;\t",
+    " |\n",
+    " \\\n;",
+    "\n#\n",
+    " \\\n",
+    "\\\n",
+];
+
+/// Words with variables, which loops and assignments set.
+const VARIABLES: &[&str] = &[
+    "$i",
+    "\"$i\"",
+    "${i}",
+    "\"a $i\"",
+    "x$i",
+    "'$i'",
+    "\"${i}\"x",
+    "$x",
+    "\"$x$i\"",
+    "$i$x",
+    "\"$ix\"",
+    "\"$\"",
+    "$",
+];
+
+/// Makes statements that are nested in others, and stand on several lines.
+fn script(chance: &mut Chance, depth: usize) -> String {
+    let word = |chance: &mut Chance| match chance.below(3) {
+        0 => VARIABLES[chance.below(VARIABLES.len())],
+        1 => PIECES[4 + chance.below(9)],
+        _ => PIECES[chance.below(13)],
+    };
+    let between = |chance: &mut Chance| BETWEEN[chance.below(BETWEEN.len())];
+    let mut text = String::new();
+    for number in 0..=chance.below(3) {
+        if number > 0 {
+            text.push_str(between(chance));
+        }
+        let form = if depth > 2 { 0 } else { chance.below(13) };
+        let part = match form {
+            1 | 2 => {
+                let mut words = String::new();
+                for _ in 0..chance.below(4) {
+                    words = format!("{words} {}", word(chance));
+                }
+                let body = script(chance, depth + 1);
+                let blank = [" ", "\n", "\t", "\n# c\n"][chance.below(4)];
+                format!("for i in{words}{}do{blank}{body}{}done", between(chance), between(chance))
+            }
+            3 | 4 => {
+                let parts = [0, 0, 0].map(|_| script(chance, depth + 1));
+                let [first, second, third] = parts;
+                format!(
+                    "if {first}{}then {second}{}else\n{third}{}fi",
+                    between(chance),
+                    between(chance),
+                    between(chance)
+                )
+            }
+            5 => format!("x={}", word(chance)),
+            6 => format!("{{ {}; }}", script(chance, depth + 1)),
+            7 => format!("({})", script(chance, depth + 1)),
+            8 => format!("! {}", script(chance, depth + 1)),
+            9 => format!(
+                "[ {} {} {} ]",
+                word(chance),
+                ["=", "!=", "-a"][chance.below(3)],
+                word(chance)
+            ),
+            10 => {
+                let end = ["E", "'E'", "\"E\"", " E"][chance.below(4)];
+                let body =
+                    ["", "x\n", "$(p3)\n", "`p3`\n", "E p3\n", " E\n", "\\\nE\n"][chance.below(7)];
+                format!("p1 <<{end}{}\n{body}E\n", ["", " # c", " | p2", "; p2"][chance.below(4)])
+            }
+            11 => "set -e".to_owned(),
+            _ => format!("{} {} {}", PIECES[chance.below(4)], word(chance), word(chance)),
+        };
+        text.push_str(&part);
+    }
+    text
+}
+
 #[test]
 fn what_is_proven_is_what_bash_does() {
+    compare(MADE, text);
+}
+
+#[test]
+fn what_is_proven_of_scripts_is_what_bash_does() {
+    compare(MADE * 2 / 3, |chance| script(chance, 0));
+}
+
+/// Makes texts, and runs those that are proven.
+fn compare(made: u64, make: impl Fn(&mut Chance) -> String) {
     let shell = BashReader::default();
     let mut chance = Chance(7);
     let mut seen = BTreeSet::new();
     let mut proven = Vec::new();
-    for _ in 0..MADE {
-        let text = text(&mut chance);
+    for _ in 0..made {
+        let text = make(&mut chance);
         if let Ok(it) = shell.read(&text).proven
             && seen.insert(text.clone())
         {

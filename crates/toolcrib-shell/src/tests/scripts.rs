@@ -1,0 +1,87 @@
+//! Statements on several lines and within others, variables and wildcards.
+
+use super::*;
+
+#[test]
+fn statements_on_several_lines_and_within_others_are_proven() {
+    proves("ls -la\n\npwd\n", &[&["ls", "-la"], &["pwd"]]);
+    proves("# first\nls # then\n# last", &[&["ls"]]);
+    proves("ls \\\n\t-la", &[&["ls", "-la"]]);
+    proves("ls |\n  wc -l &&\n pwd", &[&["ls"], &["wc", "-l"], &["pwd"]]);
+    proves("set -euo pipefail\nls", &[&["ls"]]);
+    proves("(ls); { pwd; }; ! id", &[&["ls"], &["pwd"], &["id"]]);
+    proves(
+        "if [ -f a ]\nthen cat a\nelif test b = c; then id; else pwd; fi",
+        &[&["[", "-f", "a", "]"], &["cat", "a"], &["test", "b", "=", "c"], &["id"], &["pwd"]],
+    );
+    proves("for f in a 'b c'; do cat \"$f\"; done", &[&["cat", "a"], &["cat", "b c"]]);
+    proves("for f in a b\ndo touch ${f}.x\ndone", &[&["touch", "a.x"], &["touch", "b.x"]]);
+    proves("cat <<'E'\n$(x)\nE\npwd", &[&["cat"], &["pwd"]]);
+    proves("cat << E\nx\nE", &[&["cat"]]);
+    proves("dir=src; ls $dir \"$dir/a b\"", &[&["ls", "src", "src/a b"]]);
+    for text in [
+        "if true; then ls & fi",
+        "if true; then PATH=x; fi; ls",
+        "PATH=x; ls",
+        "x=1 && ls $x",
+        "true || x=1; ls $x",
+        "for f in 'a b'; do cat $f; done",
+        "for PATH in a; do ls; done",
+        "for f in a; do f=$f/b; done",
+        "for f; do cat $f; done",
+        "for f in a; do ls; done; cat $f",
+        "select f in a; do ls; done",
+        "while true; do ls; done",
+        "ls # it goes on \\\ntouch x",
+        "ls\\\n-la",
+        "cat <<E\n$(touch x)\nE",
+        "cat <<E\nx",
+        "cat <<-E\nx\nE",
+        "cat <<E | sh\nx\nE",
+        "cat <<E; touch x\ny\nE",
+        "cat <<'E F'\nx\nE F",
+        "echo x >\ny",
+        "http_proxy=x; ls",
+        "case a in a) ls;; esac",
+        "f() { ls; }; f",
+    ] {
+        assert!(read(text).proven.is_err(), "{text:?}: {:?}", read(text).proven);
+    }
+    // Nested loops end, however many times their bodies would run.
+    let loops = "for i in a b c d e f g h; do ".repeat(8) + "ls" + &"; done".repeat(8);
+    assert!(read(&loops).proven.is_err());
+}
+
+#[test]
+fn wildcards_are_proven_where_any_file_would_only_be_read() {
+    proves("ls *.txt", &[&["ls", "*.txt"]]);
+    proves("grep -n x src/*.rs", &[&["grep", "-n", "x", "src/*.rs"]]);
+    proves("sort src/*.txt", &[&["sort", "src/*.txt"]]);
+    proves("cat src/\"a b\"/*", &[&["cat", "src/a b/*"]]);
+    assert!(read("ls *.txt").proven.unwrap().has_wildcards);
+    assert!(!read("ls '*.txt'").proven.unwrap().has_wildcards);
+    for text in [
+        // A file can be named `--pre=x`, or `-o`.
+        "rg x *",
+        "sort *.txt",
+        "for f in *; do sort \"$f\"; done",
+        // Without quotes, the name of a file can become several words.
+        "for f in src/*; do sort $f; done",
+        "for f in src/*; do sort src/$f; done",
+        "uniq src/*",
+        "find src/*",
+        "touch *",
+        "git log *",
+        "cat -*",
+        "cat --x=*",
+        "* x",
+        "cat > *",
+        "cat < *",
+        "x=*; cat $x",
+        "ls [ab]*",
+        "ls ~/*",
+        "[ -f * ]",
+    ] {
+        assert!(read(text).proven.is_err(), "{text:?}: {:?}", read(text).proven);
+    }
+}
