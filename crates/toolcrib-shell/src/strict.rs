@@ -139,7 +139,7 @@ impl StrictReader<'_> {
                 for child in children(node) {
                     if child.is_named() {
                         self.statement(child)?;
-                    } else if !KEYWORDS.contains(&child.kind()) {
+                    } else if !KEYWORDS.contains(&child.kind()) || !self.is_word(child) {
                         return Err(self.odd(child, "operator"));
                     }
                 }
@@ -180,6 +180,9 @@ impl StrictReader<'_> {
         let ["for", "variable_name", "in", ref between @ .., "do_group"] = kinds[..] else {
             return Err(self.odd(node, node.kind()));
         };
+        if let Some(part) = parts[..3].iter().find(|part| !self.is_word(**part)) {
+            return Err(self.odd(*part, part.kind()));
+        }
         let name = &self.text[parts[1].byte_range()];
         let body = parts[parts.len() - 1];
         for value in &parts[3..3 + between.len()] {
@@ -229,7 +232,7 @@ impl StrictReader<'_> {
                     open.extend(parts.into_iter().rev());
                     continue;
                 }
-                "[" | "]" | "test_operator" | "=" | "==" | "!=" | "!" => {
+                "[" | "]" | "test_operator" | "=" | "==" | "!=" | "!" if self.is_word(part) => {
                     words.push(Word::of(self.text[part.byte_range()].to_owned()));
                 }
                 _ => words.push(self.variables.word(part, self.text)?),
@@ -340,6 +343,17 @@ impl StrictReader<'_> {
             }
             _ => Err(self.odd(node, "redirect")),
         }
+    }
+
+    /// Whether a token is a word of its own for bash: to the parser, `{/bin/ls` begins a group.
+    fn is_word(&self, token: Node<'_>) -> bool {
+        let (before, behind) = (&self.text[..token.start_byte()], &self.text[token.end_byte()..]);
+        let is_operator = matches!(token.kind(), ";" | "(" | ")");
+        let begins = before.is_empty() || before.ends_with([' ', '\t', '\n', ';', '(', ')']);
+        let opens = matches!(token.kind(), "{" | "!" | "[" | "for" | "in" | "variable_name");
+        let ends = behind.starts_with([' ', '\t', '\n'])
+            || !opens && (behind.is_empty() || behind.starts_with([';', ')', '|', '<', '>']));
+        is_operator || begins && ends
     }
 
     /// Names a part of the command that the strict reading does not accept.

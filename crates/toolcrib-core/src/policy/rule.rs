@@ -334,20 +334,22 @@ fn is_spelt_as(words: &[String], pattern: &Pattern) -> bool {
 fn is_text(pattern: &Pattern, words: &[String]) -> bool {
     // Only words with blanks are quoted, and quotes within them are left out, so that patterns stay simple.
     let shown = |word: &str| {
-        if word.is_empty() || word.contains(char::is_whitespace) {
+        // Bytes are compared much faster than characters, and words can be long.
+        let can_be_blank = word.bytes().any(|byte| byte <= b' ' || !byte.is_ascii());
+        if word.is_empty() || can_be_blank && word.contains(char::is_whitespace) {
             format!("'{}'", word.replace('\'', ""))
         } else {
             word.to_owned()
         }
     };
+    let has_detours = |word: &String| word.starts_with('/') && word.contains("/.");
     let straight = |word: &String| {
-        let has_detours = word.starts_with('/') && word.contains("/.");
-        if has_detours { shown(&without_detours(word)) } else { shown(word) }
+        if has_detours(word) { shown(&without_detours(word)) } else { shown(word) }
     };
     let text = |words: Vec<String>| words.join(" ");
     let spelt = text(words.iter().map(|word| shown(word)).collect());
-    let plain = text(words.iter().map(straight).collect());
-    pattern.is_match(&spelt) || plain != spelt && pattern.is_match(&plain)
+    let plain = || text(words.iter().map(straight).collect());
+    pattern.is_match(&spelt) || words.iter().any(has_detours) && pattern.is_match(&plain())
 }
 
 /// Returns a path without `.`, `..` and doubled slashes. Links are not followed.

@@ -114,11 +114,21 @@ pub(super) const ROWS: &[Program] = &[
     Program {
         names: &["file"],
         caveat: Caveat::Flags {
-            long: &["--files-from", "--compile", "--magic-file"],
-            short: "fCm",
-            about: "another file says what it reads, or it writes one",
+            long: &[
+                "--files-from",
+                "--compile",
+                "--magic-file",
+                "--uncompress",
+                "--uncompress-noreport",
+            ],
+            short: "fCmzZ",
+            about: "another file says what it reads, it writes one, or it runs another program",
         },
-        examples: &[example("file a", Shows::Plain), example("file -f list", Shows::Caveat)],
+        examples: &[
+            example("file a", Shows::Plain),
+            example("file -f list", Shows::Caveat),
+            example("file -z a", Shows::Caveat),
+        ],
         ..READER
     },
     Program {
@@ -192,6 +202,9 @@ pub(super) const ROWS: &[Program] = &[
             example("uniq a", Shows::Plain),
             example("uniq a b", Shows::Caveat),
             example("uniq - b", Shows::Caveat),
+            example("uniq -- a -b", Shows::Caveat),
+            example("uniq a -- -b", Shows::Caveat),
+            example("uniq -- a", Shows::Plain),
         ],
         ..READER
     },
@@ -202,6 +215,8 @@ pub(super) const ROWS: &[Program] = &[
             example("xxd a", Shows::Plain),
             example("xxd a b", Shows::Caveat),
             example("xxd -r a", Shows::Caveat),
+            example("xxd --revert a", Shows::Caveat),
+            example("xxd a -b", Shows::Caveat),
         ],
         ..Program::named(&["xxd"])
     },
@@ -314,11 +329,20 @@ fn test_caveat(rest: &[String]) -> Option<String> {
 }
 
 fn uniq_caveat(rest: &[String]) -> Option<String> {
-    let operands = rest.iter().filter(|word| is_operand(word)).count();
+    let flags_end = rest.iter().position(|word| word == "--").unwrap_or(rest.len());
+    let (before, behind) = rest.split_at(flags_end);
+    let operands = before.iter().filter(|word| is_operand(word)).count();
+    let operands = operands + behind.len().saturating_sub(1);
     (operands > 1).then(|| "it writes its second operand".to_owned())
 }
 
 fn xxd_caveat(rest: &[String]) -> Option<String> {
-    let is_back = rest.iter().any(|word| is_bundled(word, "r"));
-    uniq_caveat(rest).or_else(|| is_back.then(|| "with `-r`, it writes a file".to_owned()))
+    let is_back = rest.iter().any(|word| word.starts_with("-r") || word.starts_with("--r"));
+    if is_back {
+        return Some("with `-r`, it writes a file".to_owned());
+    }
+    // Behind its first operand, a word with a dash is an operand, too.
+    let first = rest.iter().position(|word| is_operand(word) || word == "--");
+    let has_more = first.is_some_and(|first| first + 1 < rest.len());
+    has_more.then(|| "it writes its second operand".to_owned())
 }

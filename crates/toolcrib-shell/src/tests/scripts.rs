@@ -21,6 +21,14 @@ fn statements_on_several_lines_and_within_others_are_proven() {
     proves("dir=src; ls $dir \"$dir/a b\"", &[&["ls", "src", "src/a b"]]);
     for text in [
         "if true; then ls & fi",
+        // To the parser, these are groups and tests.
+        "{/bin/ls;}2>/dev/null",
+        "{/bin/ls\n}",
+        "{ ls;}2>/dev/null",
+        "![ -f x ]",
+        "if true; then{ ls; }; fi",
+        "[ -f x ]2>/dev/null",
+        "{(ls);}",
         "if true; then PATH=x; fi; ls",
         "PATH=x; ls",
         "x=1 && ls $x",

@@ -6,7 +6,7 @@ const HARMLESS: &str = include_str!("ordinary/harmless.txt");
 const HARMFUL: &str = include_str!("ordinary/harmful.txt");
 
 /// How many in a hundred of the harmless commands run unasked.
-const LEAST_PER_CENT: usize = 88;
+const LEAST_PER_CENT: usize = 87;
 
 fn commands(text: &str) -> impl Iterator<Item = String> {
     let lines = text.lines().skip(1).filter(|line| !line.is_empty());
