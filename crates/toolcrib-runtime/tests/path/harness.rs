@@ -109,7 +109,8 @@ impl Tool for Wild {
 }
 
 pub(crate) const fn declare(name: &'static str, tier: Tier, effect: Effect) -> Declaration {
-    let limits = Limits { deadline_ms: 200, output_bytes: 1000 };
+    // Longer than a busy machine takes for any call.
+    let limits = Limits { deadline_ms: 60_000, output_bytes: 1000 };
     Declaration { name, summary: "Returns: {}", tier, effect, limits, examples: &[] }
 }
 
@@ -118,10 +119,26 @@ pub(crate) static READS: Declaration = declare("reads", Tier::Standard, Effect::
 pub(crate) static WRITES: Declaration = declare("writes", Tier::Elevated, Effect::Write);
 pub(crate) static BLOCKED: Declaration = declare("blocked", Tier::Dangerous, Effect::Write);
 
+/// Tools whose deadline comes soon.
+pub(crate) static SHORT_READS: Declaration = short("short_reads", &READS);
+pub(crate) static SHORT_WRITES: Declaration = short("short_writes", &WRITES);
+
+const fn short(name: &'static str, like: &Declaration) -> Declaration {
+    let limits = Limits { deadline_ms: 200, output_bytes: 1000 };
+    Declaration { name, limits, ..declare(name, like.tier, like.effect) }
+}
+
 pub(crate) static CATALOGUE: Catalogue = Catalogue {
     name: "wild",
     about: "Tools that misbehave",
-    tools: &[&Wild(&PURE), &Wild(&READS), &Wild(&WRITES), &Wild(&BLOCKED)],
+    tools: &[
+        &Wild(&PURE),
+        &Wild(&READS),
+        &Wild(&WRITES),
+        &Wild(&BLOCKED),
+        &Wild(&SHORT_READS),
+        &Wild(&SHORT_WRITES),
+    ],
     call_keys: &[("talk", CallKey::Conversation), ("number", CallKey::Ignored)],
     source_hashes: &[],
     settings: CatalogueSettings::NONE,

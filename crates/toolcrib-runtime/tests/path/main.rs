@@ -36,7 +36,7 @@ fn one_bad_tool_never_takes_the_process_down() {
 #[test]
 fn a_call_ends_at_its_deadline_even_if_the_tool_does_not() {
     thread::scope(|scope| {
-        for tool in ["wild/reads", "wild/writes"] {
+        for tool in ["wild/short_reads", "wild/short_writes"] {
             scope.spawn(move || {
                 let start = Instant::now();
                 yes().check(tool, "hang", Some(ErrorKind::Timeout));
@@ -44,10 +44,10 @@ fn a_call_ends_at_its_deadline_even_if_the_tool_does_not() {
             });
         }
         scope.spawn(|| {
-            let outcome = yes().call("wild/writes", json!({"act": "hang"}));
+            let outcome = yes().call("wild/short_writes", json!({"act": "hang"}));
             assert_eq!(outcome.error.unwrap().context["outcome"], "unknown");
         });
-        scope.spawn(|| yes().check("wild/writes", "wait", Some(ErrorKind::Timeout)));
+        scope.spawn(|| yes().check("wild/short_writes", "wait", Some(ErrorKind::Timeout)));
     });
 }
 
