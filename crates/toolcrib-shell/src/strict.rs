@@ -302,7 +302,7 @@ impl StrictReader<'_> {
             words,
         };
         if let Some(word) = wild.iter().find(|word| !can_be_wild(&step, word)) {
-            let message = format!("`{}` has a wildcard", word.text);
+            let message = format!("what `{}` stands for is known only when it runs", word.text);
             return Err(Unproven::new(UnprovenKind::Word, message));
         }
         if self.has_moved {

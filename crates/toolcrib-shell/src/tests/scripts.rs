@@ -65,6 +65,8 @@ fn wildcards_are_proven_where_any_file_would_only_be_read() {
     proves("ls *.txt", &[&["ls", "*.txt"]]);
     proves("grep -n x src/*.rs", &[&["grep", "-n", "x", "src/*.rs"]]);
     proves("sort src/*.txt", &[&["sort", "src/*.txt"]]);
+    proves("ls; echo \"exit: $?\"", &[&["ls"], &["echo", "exit: $?"]]);
+    assert!(read("touch \"$?\"").proven.is_err());
     proves("cat src/\"a b\"/*", &[&["cat", "src/a b/*"]]);
     assert!(read("ls *.txt").proven.unwrap().has_wildcards);
     assert!(!read("ls '*.txt'").proven.unwrap().has_wildcards);
