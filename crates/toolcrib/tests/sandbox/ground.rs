@@ -29,6 +29,21 @@ pub(crate) fn inside_with(scratch: &Scratch, settings: &[&str], script: &str) ->
     scratch.run(words)
 }
 
+/// The reply to a command whose time is up. The command makes the file `began` once it has done what
+/// its test is about: on a busy machine it may not come that far, and gets more time.
+#[track_caller]
+pub(crate) fn timed_out(scratch: &Scratch, command: &str) -> serde_json::Value {
+    for seconds in [1, 5, 25, 60] {
+        let args = serde_json::json!({"command": command, "timeout_seconds": seconds}).to_string();
+        let reply = scratch.call("clemini/bash", &args).json();
+        assert_eq!(reply["error_code"], "TIMEOUT", "{command}: {reply}");
+        if std::fs::remove_file(scratch.work().join("began")).is_ok() {
+            return reply;
+        }
+    }
+    panic!("it did not begin within a minute: {command}");
+}
+
 /// Runs a shell script outside, as the same user, with the same environment.
 #[track_caller]
 pub(crate) fn outside(scratch: &Scratch, script: &str) -> Ran {
