@@ -6,7 +6,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::command_reading::ReadingSummary;
 use crate::pin::Pin;
+use crate::policy::Wish;
 use crate::tool_name::ToolName;
 
 /// A call that waits for an answer.
@@ -41,18 +43,78 @@ pub struct PendingApproval {
     pub expires_at: Timestamp,
 }
 
-/// What the person who answers is shown about a call.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// What the person who answers is shown about a call, as data that every front end renders.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ApprovalQuestion {
+    /// What the call wants to do, in a few words that follow "wants to".
+    pub what: String,
+    /// What its command would run, if it has one.
+    pub runs: Option<ReadingSummary>,
+    /// What would become of which files.
+    pub changes: Vec<ExpectedChange>,
+    /// The absolute paths of the files that the tool itself would change.
+    pub files: Vec<String>,
+    /// The hosts that its command can reach. Nothing if it has no command.
+    pub network: Option<Vec<String>>,
+    /// Why the call is asked about, in a sentence for people.
+    pub why: String,
     /// The rule that asks.
     pub rule: String,
-    /// How its command is read, if it has one.
-    pub reading: Option<String>,
-    /// The files that the call would change.
-    pub files: Vec<String>,
+    /// Where that rule is written, if it is in a file.
+    pub rule_source: Option<String>,
     /// What an approval does not pin down: it may be different when the call runs.
-    #[serde(default, rename = "loose")]
+    #[serde(rename = "loose")]
     pub unpinned: Vec<String>,
+    /// The grants that "always" can make. The first is the one to offer.
+    pub grants: Vec<GrantOffer>,
+    /// What no grant can cover, each with the reason.
+    pub refused_grants: Vec<RefusedGrant>,
+}
+
+/// What a call would do to a file or folder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExpectedChange {
+    /// What becomes of it.
+    pub kind: ExpectedChangeKind,
+    /// The path, as the caller wrote it.
+    pub path: String,
+    /// How many files that are there now are changed or deleted with it. Nothing if they were not counted.
+    pub files: Option<usize>,
+    /// How many lines are added and removed. Nothing if that is not known.
+    pub lines: Option<(usize, usize)>,
+}
+
+/// What a call would do to a file or folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExpectedChangeKind {
+    /// It is made.
+    Create,
+    /// Its content changes.
+    Change,
+    /// It is deleted.
+    Delete,
+}
+
+/// A grant that a person can make by answering "always".
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GrantOffer {
+    /// What it covers, where and for how long, in words.
+    pub words: String,
+    /// The rule that would be stored.
+    pub rule: String,
+    /// The grant.
+    pub wish: Wish,
+}
+
+/// Something that no grant can cover.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedGrant {
+    /// What it would cover, in words.
+    pub words: String,
+    /// Why it cannot be granted.
+    pub why: String,
 }
 
 /// The answer to a pending approval.

@@ -40,8 +40,8 @@ pub trait Commands: Send + Sync {
     /// Returns the profile and the limits that hold for commands, in words.
     fn terms(&self) -> String;
 
-    /// Whether commands can reach the network, so that anyone may have written what they print.
-    fn reaches_network(&self) -> bool;
+    /// Returns the hosts that commands can reach. If there are any, anyone may have written what commands print.
+    fn reachable_hosts(&self) -> Vec<String>;
 
     /// Returns the home folder that commands get.
     fn home(&self) -> Option<String>;

@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::program::{self, Fact, FileEffects};
 
 /// A command, read twice: strictly, for what can be proven, and loosely, for what can be found.
@@ -196,8 +198,8 @@ impl Reading {
             && self.removes.is_empty()
     }
 
-    /// Returns the reading in a sentence for people.
-    pub fn sentence(&self) -> String {
+    /// Returns the reading as people are shown it.
+    pub fn summary(&self) -> ReadingSummary {
         /// Further commands are only counted.
         const MOST_SHOWN_COMMANDS: usize = 20;
         let why = match &self.proven {
@@ -205,25 +207,53 @@ impl Reading {
                 // The body of a loop can do the same several times.
                 let mut seen = HashSet::new();
                 let steps = proven.steps.iter().map(Step::shown);
-                let steps = steps.filter(|shown| seen.insert(shown.clone()));
-                let writes = proven.writes.iter().map(|path| shown(path));
-                return format!("runs {}{}", list(steps), listed(", writes ", writes));
+                let runs = steps.filter(|shown| seen.insert(shown.clone())).collect();
+                let writes = proven.writes.iter().map(|path| shown(path)).collect();
+                return ReadingSummary { runs, more: 0, writes, uncertain: None };
             }
             Err(why) => why,
         };
         let found = self.found.iter().take(MOST_SHOWN_COMMANDS).map(|words| shown(&join(words)));
-        let more = match self.found.len().saturating_sub(MOST_SHOWN_COMMANDS) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let found = match list(found) {
-            none if none.is_empty() => "runs something unknown".to_owned(),
-            found => format!("probably runs {found}{more}"),
-        };
         // The first danger is the reason already.
         let others = self.dangers.iter().filter(|it| why.kind != UnprovenKind::Danger(**it));
         let others = others.map(|danger| danger.sentence().to_owned());
-        format!("{found} (not certain: {why}{})", listed("; ", others))
+        ReadingSummary {
+            runs: found.collect(),
+            more: self.found.len().saturating_sub(MOST_SHOWN_COMMANDS),
+            writes: Vec::new(),
+            uncertain: Some(format!("{why}{}", listed("; ", others))),
+        }
+    }
+}
+
+/// What a command would do, as people are shown it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadingSummary {
+    /// The programs that it runs, each with its words and what to know about it, in backticks.
+    pub runs: Vec<String>,
+    /// How many more programs it probably runs.
+    pub more: usize,
+    /// The files that its redirections write, in backticks.
+    pub writes: Vec<String>,
+    /// Why the above is not certain, if so.
+    pub uncertain: Option<String>,
+}
+
+impl fmt::Display for ReadingSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let runs = self.runs.join(", ");
+        let Some(why) = &self.uncertain else {
+            return write!(f, "runs {runs}{}", listed(", writes ", self.writes.iter().cloned()));
+        };
+        if runs.is_empty() {
+            f.write_str("runs something unknown")?;
+        } else {
+            write!(f, "probably runs {runs}")?;
+        }
+        if self.more > 0 {
+            write!(f, " and {} more", self.more)?;
+        }
+        write!(f, " (not certain: {why})")
     }
 }
 

@@ -20,7 +20,7 @@ pub use landlock::{LandlockError, version as landlock_version};
 pub use launcher::LAUNCHER;
 pub use shield::{Shield, ShieldKind};
 pub use stage::place as staged_place;
-pub use system::thread_times;
+pub use system::{end_by_interrupt, thread_times};
 pub use transfer::{field, transferred};
 
 /// Runs this process as the launcher or as the first process inside, if it was started as one of them. Returns

@@ -65,6 +65,16 @@ pub(crate) fn leave(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
+/// Ends this process by Ctrl-C's signal, as if it had no handler. A shell then ends its loop, too.
+pub fn end_by_interrupt() -> ! {
+    // SAFETY: the default action and raising a signal of this process have no preconditions.
+    unsafe {
+        libc::signal(libc::SIGINT, libc::SIG_DFL);
+        libc::raise(libc::SIGINT);
+    }
+    leave(130)
+}
+
 /// Becomes another program. Returns only if that failed.
 pub(crate) fn exec(
     program: &CStr,

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use toolcrib_core::policy::Answer;
 
 use crate::call::question::Question;
-use crate::call::review::{ConfirmationSource, Review};
+use crate::call::review::{ConfirmationSource, Review, SessionKind};
 
 /// Asks a person.
 pub trait Approver: Send + Sync {
@@ -16,6 +16,11 @@ pub trait Approver: Send + Sync {
     /// Returns how an agent confirms a call that rules want confirmed.
     fn confirmation(&self) -> ConfirmationSource {
         ConfirmationSource::WhenTold
+    }
+
+    /// Returns whether the session goes on after the call, so that an answer for the session is worth something.
+    fn session(&self) -> SessionKind {
+        SessionKind::ManyCalls
     }
 
     /// Returns what the one who answers looks at. If that is the files, the call is refused when they are

@@ -10,11 +10,11 @@ mod runtime;
 pub mod undo;
 
 pub use approval::parked::{ApprovalAnswers, ApprovalError, Approved, ParkedCall};
-pub use approval::queue::{ApprovalQueue, ParkedQuestions, Prompt, SessionKind, Unattended};
+pub use approval::queue::{ApprovalQueue, ParkedQuestions, Prompt, Unattended};
 pub use approver::{AlwaysYes, AnswerFuture, Approver, Nobody};
 pub use call::pins::Pins;
 pub use call::question::Question;
-pub use call::review::{ConfirmationSource, Review};
+pub use call::review::{ConfirmationSource, Review, SessionKind};
 pub use decide::confirm::ConfirmationWeight;
 pub use decide::judge::{Choice, Judge, Quarantine};
 pub use decide::limits::SessionLimits;

@@ -234,7 +234,7 @@ impl Runtime {
             digest,
             ctx,
             judge: Arc::clone(&self.judge),
-            approval: ApprovalTerms { confirmation, review },
+            approval: ApprovalTerms { confirmation, review, session: self.approver.session() },
             recorder: Arc::clone(&self.recorder),
             clock: Arc::clone(&self.clock),
             decision: OnceLock::new(),
@@ -302,7 +302,7 @@ fn preview(asked: &Asked) -> Result<Preview, ToolError> {
     let (proposal, trouble) = asked.preview()?;
     let Asked(scope) = asked;
     let decision = scope.judge.decide(&scope.facts(), &proposal, &scope.ctx);
-    let question = Question::new(scope, &proposal, decision.clone())?;
+    let question = Question::new(scope, &proposal, decision.clone(), Vec::new())?;
     Ok(Preview { tool: scope.tool.clone(), decision, question, trouble })
 }
 

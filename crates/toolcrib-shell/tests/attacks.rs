@@ -111,6 +111,7 @@ fn verdict(policy: &Policy, command: &str) -> Verdict {
         root: "/project",
         reads: &[],
         writes: &reading.writes,
+        only_edits_text: false,
         hosts: &[],
         reading: Some(&reading),
     };

@@ -66,6 +66,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
     match ended {
         // A result that could not be printed is a failure: a script must not take silence for success.
         Ok(Exit::Done) if is_result_lost() => Exit::Failed.into(),
+        Ok(Exit::Interrupted) if event_loop::is_by_ctrl_c() => toolcrib_inside::end_by_interrupt(),
         Ok(exit) => exit.into(),
         Err(err) => {
             if wants_json {

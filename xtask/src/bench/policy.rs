@@ -44,6 +44,7 @@ pub(super) fn run() -> Result<(), Box<dyn Error>> {
             root: "/project",
             reads: &[],
             writes,
+            only_edits_text: false,
             hosts: &[],
             reading,
         };

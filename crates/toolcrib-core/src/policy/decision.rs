@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::command_reading::ReadingSummary;
+
 use super::rule::Source;
 use super::tier::{Mode, Tier};
 
@@ -44,7 +46,7 @@ pub struct Decision {
     /// The grant that allows the call, if one does.
     pub grant: Option<String>,
     /// How the command was read, if the call runs one.
-    pub reading: Option<String>,
+    pub reading: Option<ReadingSummary>,
     /// The audit rules that match the call.
     pub audited: Vec<String>,
     /// The rules that ask about the call. Whoever lets it run has answered them.

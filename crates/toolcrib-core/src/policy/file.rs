@@ -180,6 +180,7 @@ fn read_rule(raw: RawRule, source: Source, layer: Layer) -> Result<(Rule, Exampl
         hosts: hosts(named("hosts", raw.hosts)?)?,
         args: raw.args.as_deref().map(Pattern::new),
         call: raw.call.map(|args| canonical(&args)).transpose()?,
+        edits_below: None,
         runs_later: None,
     };
     let tools: Vec<String> =
@@ -415,6 +416,7 @@ fn nothing<'a>(tool: &'a ToolName, canonical: &'a str) -> Subject<'a> {
         root: "",
         reads: &[],
         writes: &[],
+        only_edits_text: false,
         hosts: &[],
         reading: None,
     }

@@ -85,6 +85,8 @@ pub enum Covers {
     Argv(Vec<String>),
     /// Calls that touch nothing but this path.
     Path(String),
+    /// Calls of any tool that do nothing but change the text of files below this folder. They answer no rule that asks.
+    Edits(String),
 }
 
 /// Why the store of grants cannot be used.
@@ -141,7 +143,7 @@ pub trait Grants: Send + Sync {
 }
 
 /// The grant that a person asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wish {
     /// Which calls it is to cover.
     pub covers: Covers,
@@ -167,6 +169,7 @@ impl Covers {
                 format!("argv = [{}]{but}", quoted.join(", "))
             }
             Self::Path(path) => format!("paths = [{path:?}]"),
+            Self::Edits(folder) => format!("edits below {folder:?}, by any tool"),
         }
     }
 
@@ -174,7 +177,7 @@ impl Covers {
     pub fn asks_about_new_flags(&self) -> bool {
         match self {
             Self::Argv(words) => words.first().is_some_and(|name| !program::knows_flags(name)),
-            Self::Call { .. } | Self::Path(_) => false,
+            Self::Call { .. } | Self::Path(_) | Self::Edits(_) => false,
         }
     }
 
@@ -187,6 +190,7 @@ impl Covers {
                 When { argv: Some(argv), ..when }
             }
             Self::Path(path) => When { paths: vec![PathGlob::exactly(path).ok()?], ..when },
+            Self::Edits(folder) => When { edits_below: Some(folder.clone()), ..when },
         })
     }
 }
@@ -202,13 +206,21 @@ impl Grant {
         self.enabled && is_here && self.expires_at.is_none_or(|expires| now < expires)
     }
 
+    /// Whether the grant is about this tool.
+    pub fn is_about(&self, tool: &ToolName) -> bool {
+        matches!(self.covers, Covers::Edits(_)) || self.tool_name == *tool
+    }
+
     /// Returns the rule of the grant.
     pub fn rule(&self) -> Option<Rule> {
         Some(Rule {
             id: self.id.clone(),
             source: Source { file: "grants".to_owned(), line: 0 },
             layer: Layer::Grant,
-            tools: vec![self.tool_name.to_string()],
+            tools: match self.covers {
+                Covers::Edits(_) => Vec::new(),
+                _ => vec![self.tool_name.to_string()],
+            },
             when: self.covers.when()?,
             effect: RuleEffect::Allow,
             because: format!("{} said always", self.by),

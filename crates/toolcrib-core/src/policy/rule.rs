@@ -107,6 +107,8 @@ pub struct When {
     pub args: Option<Pattern>,
     /// The arguments as canonical text, to the letter.
     pub call: Option<String>,
+    /// Calls that do nothing but change the text of files below this folder. Only grants have it.
+    pub edits_below: Option<String>,
     /// File tools that write what programs of this kind run on their own.
     pub runs_later: Option<LaterReader>,
 }
@@ -131,6 +133,7 @@ impl When {
             && !is_about_rest
             && self.args.is_none()
             && self.call.is_none()
+            && self.edits_below.is_none()
             && self.runs_later.is_none()
     }
 }
@@ -223,7 +226,8 @@ impl Rule {
                 && subject.writes.iter().all(|path| self.allows_writing(subject, path))
         };
         let has_hosts = !subject.hosts.is_empty();
-        (!when.is_about_paths() || has_paths && allows_paths())
+        when.edits_below.as_ref().is_none_or(|folder| subject.edits_only_below(folder))
+            && (!when.is_about_paths() || has_paths && allows_paths())
             && (when.hosts.is_empty()
                 || has_hosts && subject.hosts.iter().all(|it| self.has_host(it)))
             && self.has_args(subject)

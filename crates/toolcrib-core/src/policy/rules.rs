@@ -249,7 +249,7 @@ impl Policy {
             _ => find_allowing_rule(&rules, grants, &[], subject, floor.verdict)
                 .map_or(floor, |rule| rule.decision(Verdict::Allow)),
         };
-        let reading = subject.reading.map(Reading::sentence);
+        let reading = subject.reading.map(Reading::summary);
         Decision { reading, audited, asking, ..decision }
     }
 
@@ -304,7 +304,10 @@ fn find_allowing_rule<'r>(
     let grants: Vec<&Rule> = grants.iter().filter(may_allow).collect();
     let mut allowing = grants.clone();
     allowing.extend(rules.iter().copied().filter(|rule| may_allow(rule)));
-    let wholes = if asks.is_empty() { &allowing } else { &grants };
+    // A grant for all edits below a folder answers tier and mode, but no rule that asks.
+    let answers = |rule: &&Rule| rule.when.edits_below.is_none();
+    let answering: Vec<&Rule> = grants.iter().copied().filter(answers).collect();
+    let wholes = if asks.is_empty() { &allowing } else { &answering };
     if let Some(whole) = wholes.iter().find(|rule| rule.allows(subject)) {
         return Some(whole);
     }

@@ -19,6 +19,8 @@ pub struct Subject<'a> {
     pub reads: &'a [String],
     /// The absolute paths that the call would write.
     pub writes: &'a [String],
+    /// Whether all that the call does is to create files of text or to change their text.
+    pub only_edits_text: bool,
     /// The hosts that the call would reach.
     pub hosts: &'a [String],
     /// The command that the call would run.
@@ -36,8 +38,17 @@ impl Subject<'_> {
 
     /// Whether a path is in the workspace.
     pub(super) fn is_below_root(&self, path: &str) -> bool {
-        let below = path.strip_prefix(self.root).filter(|_| !self.root.is_empty());
-        below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        !self.root.is_empty() && is_below(path, self.root)
+    }
+
+    /// Whether the call does nothing but change the text of files below `folder`.
+    pub(super) fn edits_only_below(&self, folder: &str) -> bool {
+        let paths = self.writes.iter().chain(self.reads);
+        self.only_edits_text
+            && self.reading.is_none()
+            && self.hosts.is_empty()
+            && !self.writes.is_empty()
+            && paths.into_iter().all(|path| is_below(path, folder))
     }
 
     /// Returns the spellings of a path that rules may use: absolute, and relative to the root.
@@ -45,4 +56,10 @@ impl Subject<'_> {
         let below = path.strip_prefix(self.root).map(|rest| rest.trim_start_matches('/'));
         std::iter::once(path).chain(below)
     }
+}
+
+/// Whether an absolute path is a folder or below it.
+fn is_below(path: &str, folder: &str) -> bool {
+    let below = path.strip_prefix(folder.trim_end_matches('/'));
+    below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

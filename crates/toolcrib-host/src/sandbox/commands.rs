@@ -74,8 +74,8 @@ impl Commands for SharedSandbox {
         )
     }
 
-    fn reaches_network(&self) -> bool {
-        self.sandbox.context.egress.is_some()
+    fn reachable_hosts(&self) -> Vec<String> {
+        self.sandbox.context.egress.as_ref().map_or_else(Vec::new, |egress| egress.hosts())
     }
 
     fn home(&self) -> Option<String> {

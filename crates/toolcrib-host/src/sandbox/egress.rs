@@ -54,6 +54,11 @@ impl Egress {
         Self { hosts, ports, resolve: Box::new(resolve), local: Vec::new() }
     }
 
+    /// Returns the hosts that can be reached, as they are spelt in settings.
+    pub(crate) fn hosts(&self) -> Vec<String> {
+        self.hosts.iter().map(ToString::to_string).collect()
+    }
+
     /// Returns the proxy with another resolver, and with local addresses that it may connect to. For tests on one
     /// machine: no setting leads here.
     pub fn with_resolver(self, resolve: Box<Resolver>, local: Vec<IpAddr>) -> Self {

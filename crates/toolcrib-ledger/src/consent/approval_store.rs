@@ -189,12 +189,7 @@ mod tests {
             digest: String::new(),
             workspace: String::new(),
             requester: "r".to_owned(),
-            question: ApprovalQuestion {
-                rule: String::new(),
-                reading: None,
-                files: Vec::new(),
-                unpinned: Vec::new(),
-            },
+            question: ApprovalQuestion::default(),
             pins: Vec::new(),
             is_parked: true,
             process: String::new(),

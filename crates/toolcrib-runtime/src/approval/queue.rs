@@ -6,14 +6,12 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use toolcrib_core::Clock;
-use toolcrib_core::approval::{
-    ApprovalAnswer, ApprovalQuestion, ApprovalStatus, ApprovalStore, PendingApproval,
-};
+use toolcrib_core::approval::{ApprovalAnswer, ApprovalStatus, ApprovalStore, PendingApproval};
 use toolcrib_core::policy::Answer;
 
 use crate::approver::{AnswerFuture, Approver};
 use crate::call::question::Question;
-use crate::call::review::ConfirmationSource;
+use crate::call::review::{ConfirmationSource, SessionKind};
 
 /// How often the store is asked whether someone else has answered.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -60,15 +58,6 @@ pub enum Unattended {
     Park(Duration),
 }
 
-/// Whether calls belong to a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SessionKind {
-    /// One call alone.
-    SingleCall,
-    /// Many calls, which an agent can repeat.
-    ManyCalls,
-}
-
 impl Approver for ApprovalQueue {
     fn confirmation(&self) -> ConfirmationSource {
         match (&self.prompt, self.session) {
@@ -76,6 +65,10 @@ impl Approver for ApprovalQueue {
             (None, SessionKind::SingleCall) => ConfirmationSource::InTheCall,
             (None, SessionKind::ManyCalls) => ConfirmationSource::WhenTold,
         }
+    }
+
+    fn session(&self) -> SessionKind {
+        self.session
     }
 
     fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
@@ -176,12 +169,7 @@ impl ApprovalQueue {
             digest: question.digest.clone(),
             workspace: question.root.clone(),
             requester: question.session.clone(),
-            question: ApprovalQuestion {
-                rule: question.decision.rule.clone(),
-                reading: question.decision.reading.clone(),
-                files: question.places.clone(),
-                unpinned: question.pins.unpinned.clone(),
-            },
+            question: question.shown.clone(),
             pins: question.pins.pinned.clone(),
             is_parked: self.prompt.is_none(),
             process: self.process.clone(),

@@ -89,9 +89,8 @@ impl Decided {
                 return Err(ToolError::new(ErrorKind::Changed, message).hint("repeat the call"));
             }
         }
-        let question = Question::new(scope, proposal, decision.clone())?;
         let choices = scope.judge.choices(&scope.facts(), proposal, &scope.ctx);
-        Ok(Question { choices, ..question })
+        Question::new(scope, proposal, decision.clone(), choices)
     }
 
     /// Records that a person is asked, which can take long.

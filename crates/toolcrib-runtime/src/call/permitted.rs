@@ -50,7 +50,7 @@ impl Permitted {
     /// Runs the tool on this thread, and measures what it uses.
     pub(crate) fn run_here(self, handle: &Handle) -> Result<Value, ToolError> {
         let scope = Arc::clone(&self.scope);
-        if scope.effect() == Effect::Write && scope.ctx.commands.reaches_network() {
+        if scope.effect() == Effect::Write && !scope.ctx.commands.reachable_hosts().is_empty() {
             scope.judge.mark_tainted(&scope.call.session.0, &scope.ctx);
         }
         let Started { work, has_snapshots } = self.start()?;

@@ -1,13 +1,17 @@
 //! The question that a person is asked about a call, as data that every door renders.
 
 use serde_json::{Value, json};
+use toolcrib_core::approval::{ApprovalQuestion, ExpectedChange, ExpectedChangeKind};
 use toolcrib_core::canonical::Digest;
 use toolcrib_core::pin::Pin;
+use toolcrib_core::policy::by_tier;
 use toolcrib_core::{CallId, Decision, Declaration, Plan, ToolError, ToolName};
 
 use super::pins::Pins;
 use super::review::Review;
 use super::scope::CallScope;
+use crate::decide::expected_changes::expected_changes;
+use crate::decide::grant_offers::GrantPlace;
 use crate::decide::judge::Choice;
 use crate::decide::proposal::Proposal;
 
@@ -28,12 +32,12 @@ pub struct Question {
     pub args: Value,
     /// What the call would do.
     pub plan: Plan,
-    /// The absolute paths of the files that it would change, in the plan's order.
-    pub places: Vec<String>,
     /// Why it is asked.
     pub decision: Decision,
     /// What "always" could cover.
     pub choices: Vec<Choice>,
+    /// What the person is shown, as data that every front end renders.
+    pub shown: ApprovalQuestion,
     /// The session that asks.
     pub session: String,
     /// The workspace.
@@ -41,14 +45,16 @@ pub struct Question {
 }
 
 impl Question {
-    /// Returns the question about a proposal, without choices for "always".
+    /// Returns the question about a proposal. `choices` are what "always" could cover.
     pub(crate) fn new(
         scope: &CallScope,
         proposal: &Proposal,
         decision: Decision,
+        choices: Vec<Choice>,
     ) -> Result<Self, ToolError> {
         let places = proposal.edited_paths()?;
         let pins = pins_of(scope, proposal);
+        let shown = shown(scope, proposal, &decision, &pins, &choices);
         Ok(Self {
             call: scope.call.id.clone(),
             digest: pinned_digest(scope, proposal, &places, &pins.pinned),
@@ -57,13 +63,94 @@ impl Question {
             declaration: scope.offer.tool.declaration(),
             args: scope.call.args.clone(),
             plan: proposal.plan.clone(),
-            places,
             decision,
-            choices: Vec::new(),
+            choices,
+            shown: ApprovalQuestion { files: places, ..shown },
             session: scope.call.session.0.clone(),
             root: proposal.paths.root(),
         })
     }
+}
+
+/// Returns what a person is shown about a proposal.
+fn shown(
+    scope: &CallScope,
+    proposal: &Proposal,
+    decision: &Decision,
+    pins: &Pins,
+    choices: &[Choice],
+) -> ApprovalQuestion {
+    let root = proposal.paths.root();
+    let offers = GrantPlace {
+        tool: &scope.tool,
+        root: &root,
+        session: &scope.call.session.0,
+        session_kind: scope.approval.session,
+    };
+    let denied = scope.judge.denied_paths(&scope.tool, proposal, &scope.ctx);
+    let changes = expected_changes(proposal, &scope.ctx, denied.as_ref());
+    let source = decision.source.as_ref();
+    ApprovalQuestion {
+        what: what(scope, proposal, &changes),
+        runs: decision.reading.clone(),
+        files: Vec::new(),
+        changes,
+        network: proposal.plan.command.as_ref().map(|_| scope.ctx.commands.reachable_hosts()),
+        why: why(scope, proposal, decision),
+        rule: decision.rule.clone(),
+        rule_source: source.map(|source| format!("{}, line {}", source.file, source.line)),
+        unpinned: pins.unpinned.clone(),
+        grants: offers.offers(choices),
+        refused_grants: offers.refused(choices),
+    }
+}
+
+/// Returns what a call wants to do, in a few words that follow "wants to".
+fn what(scope: &CallScope, proposal: &Proposal, changes: &[ExpectedChange]) -> String {
+    if proposal.plan.command.is_some() {
+        return "run a command".to_owned();
+    }
+    let (mut added, mut removed, mut is_known) = (0, 0, !changes.is_empty());
+    for change in changes {
+        match change.lines {
+            Some(lines) => (added, removed) = (added + lines.0, removed + lines.1),
+            None => is_known = false,
+        }
+    }
+    let lines = if is_known { format!(" (+{added} -{removed})") } else { String::new() };
+    match changes {
+        [] => format!("call {}", scope.tool),
+        [only] => {
+            let verb = match only.kind {
+                ExpectedChangeKind::Create => "create",
+                ExpectedChangeKind::Change => "change",
+                ExpectedChangeKind::Delete => "delete",
+            };
+            format!("{verb} {}{lines}", only.path)
+        }
+        several => format!("change {} files{lines}", several.len()),
+    }
+}
+
+/// Returns why a call is asked about.
+fn why(scope: &CallScope, proposal: &Proposal, decision: &Decision) -> String {
+    let mode = scope.judge.mode();
+    if decision.rule == by_tier(scope.tier(), mode).rule {
+        let what = match (&proposal.plan.command, &proposal.plan.edits[..]) {
+            (Some(_), _) => "commands that are not known to be harmless",
+            (None, []) => "such calls",
+            (None, _) => "changes to files",
+        };
+        return format!("{what} are asked about in {} mode", mode.as_str());
+    }
+    let Decision { rule, because, source, .. } = decision;
+    let Some(source) = source.as_ref().filter(|_| !because.is_empty()) else {
+        return rule.clone();
+    };
+    // The rule in words ends with the reason, which comes first here.
+    let name = rule.split_once(':').map_or(rule.as_str(), |it| it.0);
+    let shipped = if source.file.starts_with("shipped") { ", shipped" } else { "" };
+    format!("{because} ({name}{shipped})")
 }
 
 /// What someone was asked about: the state that the call is compared with before it runs.

@@ -21,3 +21,12 @@ pub enum Review {
     /// Nothing: the answer was given beforehand.
     Nothing,
 }
+
+/// Whether calls belong to a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionKind {
+    /// One call alone.
+    SingleCall,
+    /// Many calls, which an agent can repeat.
+    ManyCalls,
+}

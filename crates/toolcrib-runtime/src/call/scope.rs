@@ -9,7 +9,7 @@ use toolcrib_core::{
     ToolError, ToolName,
 };
 
-use super::review::Review;
+use super::review::{Review, SessionKind};
 use crate::decide::confirm::ConfirmationNeed;
 use crate::decide::judge::{CallFacts, Judge};
 
@@ -36,6 +36,7 @@ pub(crate) struct CallScope {
 pub(crate) struct ApprovalTerms {
     pub(crate) confirmation: ConfirmationNeed,
     pub(crate) review: Review,
+    pub(crate) session: SessionKind,
 }
 
 impl CallScope {

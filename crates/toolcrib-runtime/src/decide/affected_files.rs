@@ -68,6 +68,20 @@ impl AffectedFiles {
     }
 }
 
+/// Returns how many files are deleted with what a word of a command names. Returns nothing if there may be more than
+/// Toolcrib counts.
+pub(crate) fn count_removed(
+    word: &str,
+    proposal: &Proposal,
+    ctx: &Ctx,
+    denied: Option<&DeniedPaths>,
+) -> Option<usize> {
+    let mut finder = Finder { files: Vec::new(), listed: 0, is_cut: false, proposal, ctx, denied };
+    let start = [proposal.start_directory().to_owned()];
+    finder.add_all(&start, word, |finder, path| finder.add_tree(path, MOST_LEVELS));
+    (!finder.is_cut).then_some(finder.files.len())
+}
+
 /// Finds affected files, within the bounds above.
 struct Finder<'a> {
     files: Vec<String>,

@@ -1,7 +1,7 @@
 //! The judge: asks policy about what a call proposes to do, within the limits of its session.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use toolcrib_core::command_reading::{ReadShell, Step, Unproven, UnprovenKind};
 use toolcrib_core::hosts::{hosts_in, hosts_named};
 use toolcrib_core::policy::grant::{self, Covers, Grant, GrantError, Grants, Wish};
-use toolcrib_core::policy::{DeniedPaths, Policy, Rule, Subject};
+use toolcrib_core::policy::{DeniedPaths, Mode, Policy, Rule, Subject};
 use toolcrib_core::{Clock, Ctx, Decision, Plan, Tier, ToolName, Verdict, canonical};
 
 use super::command_paths::{
@@ -59,6 +59,17 @@ impl CallFacts<'_> {
         canonical::in_order(self.args, self.keys.iter().map(String::as_str))
     }
 
+    /// Whether an argument says what is done, so that the path alone does not.
+    fn has_action(&self) -> bool {
+        self.keys.iter().any(|key| key == "action")
+    }
+
+    /// Whether all that a call with this plan does is to create files of text or to change their text.
+    fn only_edits_text(&self, plan: &Plan) -> bool {
+        let is_text = plan.edits.iter().all(|edit| edit.after.is_some());
+        is_text && !plan.edits.is_empty() && plan.command.is_none() && !self.has_action()
+    }
+
     fn charge(&self, planned: u64) -> Charge<'_> {
         Charge { call: self.call, session: self.session, tool: self.tool, planned }
     }
@@ -100,6 +111,11 @@ impl Judge {
     /// Returns this judge with these tools refused.
     pub fn with_quarantine(self, quarantine: Quarantine) -> Self {
         Self { quarantine, ..self }
+    }
+
+    /// Returns the mode below the rules.
+    pub(crate) fn mode(&self) -> Mode {
+        self.policy.mode()
     }
 
     /// Reads what a plan proposes, its command included.
@@ -242,13 +258,19 @@ impl Judge {
                 choices.extend(beginnings.map(|(words, refused)| (Covers::Argv(words), refused)));
             }
         }
-        // Where an argument says what is done, the path alone does not.
-        let has_action = facts.keys.iter().any(|key| key == "action");
-        if let [edit] = &proposal.plan.edits[..]
-            && !has_action
-            && let Ok(path) = proposal.paths.absolute(&edit.path)
+        let edited = proposal.edited_paths().unwrap_or_default();
+        if facts.only_edits_text(&proposal.plan)
+            && self.by_policy(facts, proposal, ctx, &[]).asking.is_empty()
         {
-            choices.push((Covers::Path(path), None));
+            let root = proposal.paths.root();
+            let folder = common_folder(&edited).filter(|it| Path::new(it).starts_with(&root));
+            let folders = folder.filter(|it| *it != root).into_iter().chain([root]);
+            choices.extend(folders.map(|folder| (Covers::Edits(folder), None)));
+        }
+        if let [path] = &edited[..]
+            && !facts.has_action()
+        {
+            choices.push((Covers::Path(path.clone()), None));
         }
         choices
     }
@@ -303,9 +325,9 @@ impl Judge {
                 Covers::Call { args, links } => {
                     *args == facts.canonical() && *links == proposal.links()
                 }
-                Covers::Argv(_) | Covers::Path(_) => true,
+                Covers::Argv(_) | Covers::Path(_) | Covers::Edits(_) => true,
             };
-            grant.holds(now, facts.session, &root) && grant.tool_name == *facts.tool && is_same()
+            grant.holds(now, facts.session, &root) && grant.is_about(facts.tool) && is_same()
         });
         grants
     }
@@ -322,7 +344,7 @@ impl Judge {
         let (plan, paths) = (&proposal.plan, &proposal.paths);
         // Rules about paths look at the real ones.
         let has_paths = self.policy.looks_at_paths(facts.tool)
-            || grants.iter().any(|grant| grant.when.is_about_paths());
+            || grants.iter().any(|it| it.when.is_about_paths() || it.when.edits_below.is_some());
         let absolute = |path: &String| paths.absolute(path).unwrap_or_else(|_| path.clone());
         let is_about_paths = has_paths || !plan.edits.is_empty();
         let root = if is_about_paths { absolute(&".".to_owned()) } else { String::new() };
@@ -375,9 +397,21 @@ impl Judge {
             root: &root,
             reads: &reads,
             writes: &writes,
+            only_edits_text: facts.only_edits_text(plan),
             hosts: &hosts,
             reading: reading.as_ref(),
         };
         self.policy.decide(&subject, ctx.clock.now(), grants)
     }
+}
+
+/// Returns the deepest folder that holds all of these files.
+fn common_folder(files: &[String]) -> Option<String> {
+    let mut folder = Path::new(files.first()?).parent()?;
+    for file in files {
+        while !Path::new(file).starts_with(folder) {
+            folder = folder.parent()?;
+        }
+    }
+    Some(folder.display().to_string())
 }

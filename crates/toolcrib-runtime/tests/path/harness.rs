@@ -250,8 +250,8 @@ impl Commands for Nowhere {
     fn run(&self, _: &CommandRequest, _: &Cancel) -> Result<command::Ran, ToolError> {
         unreachable!()
     }
-    fn reaches_network(&self) -> bool {
-        false
+    fn reachable_hosts(&self) -> Vec<String> {
+        Vec::new()
     }
     fn terms(&self) -> String {
         String::new()

@@ -213,8 +213,8 @@ fn details(
         add("changed:", change);
     }
     add("rule:", &pending.question.rule);
-    if let Some(reading) = &pending.question.reading {
-        add("reading:", reading);
+    if let Some(reading) = &pending.question.runs {
+        add("reading:", &reading.to_string());
     }
     add("asked by:", &pending.requester);
     add("asked at:", &format!("{:.0}", pending.created_at));

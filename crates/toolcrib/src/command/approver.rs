@@ -23,8 +23,10 @@ pub(super) fn approver(
     if global.yes {
         return Arc::new(AlwaysYes("--yes".to_owned()));
     }
+    let style = crib.settings.get(table::ASK_STYLE);
     let prompt_time = crib.settings.get(table::POLICY_APPROVAL_SECONDS);
-    let prompt = terminal.and_then(|terminal| TerminalPrompt::on_terminal(terminal, prompt_time));
+    let prompt =
+        terminal.and_then(|terminal| TerminalPrompt::on_terminal(terminal, prompt_time, style));
     Arc::new(ApprovalQueue {
         store: Arc::new(Approvals::new(&crib.state)),
         prompt: prompt.map(|prompt| Arc::new(prompt) as Arc<dyn Prompt>),

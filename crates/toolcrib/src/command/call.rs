@@ -10,6 +10,7 @@ use toolcrib_runtime::Preview;
 
 use super::approver::approver;
 use super::event_loop::{block_on, interrupted};
+use super::prompt::TerminalPrompt;
 use super::render::{self, PriorApproval};
 use super::setup::open;
 use crate::cli::{CallArgs, Global};
@@ -70,9 +71,10 @@ fn show(terminal: Terminal, args: &CallArgs, crib: &Crib, outcome: &Outcome) -> 
     if let Some(reason) = &outcome.unrecorded {
         terminal.warn(&unrecorded(reason));
     }
+    let is_declined = outcome.error.as_ref().is_some_and(|it| it.kind == ErrorKind::Declined);
     if args.json {
         print_json(&outcome.text);
-    } else {
+    } else if !(is_declined && TerminalPrompt::told_no()) {
         render::outcome(terminal, crib, outcome);
     }
     outcome.error.as_ref().map_or(Exit::Done, |err| Exit::of(err.kind))

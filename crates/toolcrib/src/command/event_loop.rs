@@ -1,5 +1,7 @@
 //! The event loop that a subcommand runs its work on.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::error::{CliError, CliErrorKind};
 
 /// Runs `work` on an event loop, and does not wait for threads that never end.
@@ -19,6 +21,14 @@ pub(super) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, CliError> 
     Ok(done)
 }
 
+/// Whether Ctrl-C told the process to end.
+static IS_BY_CTRL_C: AtomicBool = AtomicBool::new(false);
+
+/// Returns whether Ctrl-C told the process to end.
+pub(super) fn is_by_ctrl_c() -> bool {
+    IS_BY_CTRL_C.load(Ordering::Relaxed)
+}
+
 /// Waits until the process is told to end: by Ctrl-C, by a signal, or because its terminal is closed.
 pub(super) async fn interrupted() {
     use tokio::signal::unix::{SignalKind, signal};
@@ -29,7 +39,7 @@ pub(super) async fn interrupted() {
         return;
     };
     tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
+        _ = tokio::signal::ctrl_c() => IS_BY_CTRL_C.store(true, Ordering::Relaxed),
         _ = term.recv() => {}
         _ = hangup.recv() => {}
     }

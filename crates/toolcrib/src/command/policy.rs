@@ -85,7 +85,7 @@ fn as_value(preview: &Preview) -> Value {
         "rule": decision.rule,
         "because": decision.because,
         "source": source,
-        "reading": decision.reading,
+        "reading": decision.reading.as_ref().map(ToString::to_string),
         "confirm": decision.confirmation() != Confirmation::NotNeeded,
         "audited": decision.audited,
         "trouble": preview.trouble.as_ref().map(|trouble| &trouble.message),
@@ -104,7 +104,7 @@ fn explanation(terminal: Terminal, preview: &Preview) -> Vec<String> {
     add("rule:", &decision.rule);
     add("from:", &decision.source.as_ref().map_or_else(|| "tier and mode".to_owned(), place));
     if let Some(reading) = &decision.reading {
-        add("reading:", reading);
+        add("reading:", &reading.to_string());
     }
     if decision.confirmation() != Confirmation::NotNeeded {
         add("first:", "the agent must confirm that it means the call");

@@ -183,7 +183,7 @@ pub(super) fn preview(terminal: Terminal, preview: &Preview, approval: PriorAppr
     };
     let rule = escape::line(&preview.decision.rule);
     let mut text = format!("{} {verdict}: {rule}\n", preview.tool);
-    for (edit, place) in preview.question.plan.edits.iter().zip(&preview.question.places) {
+    for (edit, place) in preview.question.plan.edits.iter().zip(&preview.question.shown.files) {
         let _ = writeln!(text, "  Would change: {}", escape::line(place));
         let (before, after) = (edit.before.as_deref(), edit.after.as_deref());
         text.push_str(&texts(terminal, before.unwrap_or_default(), after.unwrap_or_default()));

@@ -1,5 +1,7 @@
 //! The screen that a question is shown on: how wide it is, how high, and which rows a text takes on it.
 
+use std::os::fd::AsFd;
+
 use rustix::termios::tcgetwinsize;
 
 /// The size of a screen that does not tell its own.
@@ -8,6 +10,9 @@ const DEFAULT_ROWS: usize = 24;
 
 /// The fewest columns that a text is wrapped to.
 const FEWEST_COLUMNS: usize = 20;
+
+/// The fewest columns on which the count of rows that do not fit has room.
+const FEWEST_COLUMNS_FOR_WORDS: usize = 32;
 
 /// What a row begins with that goes on with the row above. Without it, a text that is padded to the width could begin
 /// a row of its own, which looks like one of ours.
@@ -22,9 +27,9 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    /// Returns the screen that stderr is on, where questions are shown.
-    pub(super) fn of_stderr() -> Self {
-        let size = tcgetwinsize(std::io::stderr()).ok();
+    /// Returns the screen of a terminal.
+    pub(super) fn of(terminal: impl AsFd) -> Self {
+        let size = tcgetwinsize(terminal).ok();
         let or = |given: Option<u16>, default| match given {
             Some(0) | None => default,
             Some(given) => usize::from(given),
@@ -38,6 +43,24 @@ impl Screen {
     /// Returns a screen of this size.
     pub(super) fn new(columns: usize, rows: usize) -> Self {
         Self { columns: columns.max(FEWEST_COLUMNS), rows }
+    }
+
+    /// Returns the screen with its last row taken for something else.
+    pub(super) fn without_last_row(self) -> Self {
+        Self { rows: self.rows.saturating_sub(1), ..self }
+    }
+
+    pub(super) fn columns(self) -> usize {
+        self.columns
+    }
+
+    pub(super) fn rows(self) -> usize {
+        self.rows
+    }
+
+    /// Returns how many columns a text takes at most.
+    pub(super) fn width_of(self, text: &str) -> usize {
+        text.chars().map(columns_of).sum()
     }
 
     /// Returns the rows of a text, none of them wider than the screen.
@@ -72,7 +95,13 @@ impl Screen {
         let head = kept - kept / 3;
         let tail = rows.len() - (kept - head);
         let mut all = rows[..head].to_vec();
-        all.push(format!("  [… {} rows not shown …]", tail - head));
+        let count = tail - head;
+        let is_narrow = self.columns < FEWEST_COLUMNS_FOR_WORDS;
+        all.push(if is_narrow {
+            format!("  [{count} rows hidden]")
+        } else {
+            format!("  [… {count} rows not shown …]")
+        });
         all.extend_from_slice(&rows[tail..]);
         Some(all)
     }
@@ -91,8 +120,9 @@ impl Screen {
             }
             let width = columns_of(c);
             if used + width > self.columns {
-                rows.push(std::mem::replace(&mut row, CONTINUED.to_owned()));
-                used = CONTINUED_COLUMNS;
+                let rest = row.split_off(break_in(&row, self.columns));
+                rows.push(std::mem::replace(&mut row, format!("{CONTINUED}{rest}")));
+                used = CONTINUED_COLUMNS + rest.chars().map(columns_of).sum::<usize>();
             }
             row.push(c);
             used += width;
@@ -102,13 +132,21 @@ impl Screen {
     }
 }
 
+/// Returns where a full row is broken: behind its last blank, unless that would leave much of the row empty.
+fn break_in(row: &str, columns: usize) -> usize {
+    let at = row.rfind(' ').map_or(0, |at| at + 1);
+    let left: usize = row[at..].chars().map(columns_of).sum();
+    let is_plain = !row[at..].contains('\u{1b}');
+    if is_plain && left <= columns / 3 { at } else { row.len() }
+}
+
 /// Returns how many columns a character takes at most.
 fn columns_of(c: char) -> usize {
     match c {
         '\t' => 8,
         c if c.is_ascii() => 1,
         // Marks and dashes that we write ourselves.
-        '…' | '↪' | '⋮' => 1,
+        '…' | '↪' | '⋮' | '│' | '·' | '✓' | '✗' => 1,
         _ => 2,
     }
 }
@@ -122,7 +160,7 @@ mod tests {
         let screen = Screen::new(20, 5);
         let padded = format!("  command: x{}Approve? (y/n):", " ".repeat(8));
         let rows = screen.rows_of(&padded);
-        assert_eq!(rows, ["  command: x        ", "    ↪ Approve? (y/n)", "    ↪ :"]);
+        assert_eq!(rows, ["  command: x        ", "    ↪ Approve? ", "    ↪ (y/n):"]);
         for text in [
             "a".repeat(500),
             "\u{6f22}".repeat(100),

@@ -99,6 +99,11 @@ settings_table! {
     POLICY_TAINTED: TaintPolicy = choice("policy.tainted", &["ask", "allow"], "allow", tainted)
         .project(Stricter);
 
+    /// The form in which a person is asked: `auto` is Toolcrib's own, and for calls of the catalogue
+    /// `wink` the one of its contract; `toolcrib` and `wink` are one form for all calls.
+    ASK_STYLE: AskStyle =
+        choice("ask.style", &["auto", "toolcrib", "wink"], "auto", ask_style);
+
     /// How long a person has to answer a question. No answer means no.
     POLICY_APPROVAL_SECONDS: Duration = seconds("policy.approval_seconds", 120, (1, 86_400))
         .project(Smaller);
@@ -326,6 +331,17 @@ pub enum QuarantineAt {
     Off,
 }
 
+/// The form in which a person is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AskStyle {
+    /// Calls of the catalogue `wink` in the form of its contract, all others in Toolcrib's own.
+    Auto,
+    /// All calls in Toolcrib's own form.
+    Toolcrib,
+    /// All calls in the form of the contract of `wink`.
+    Wink,
+}
+
 // A word that is not known cannot get here. If it did, the strictest value would apply.
 
 fn mode(value: &Value) -> Mode {
@@ -334,6 +350,14 @@ fn mode(value: &Value) -> Mode {
 
 fn confirm(value: &Value) -> ConfirmationWeight {
     if word(value) == "model" { ConfirmationWeight::Model } else { ConfirmationWeight::Person }
+}
+
+fn ask_style(value: &Value) -> AskStyle {
+    match word(value) {
+        "toolcrib" => AskStyle::Toolcrib,
+        "wink" => AskStyle::Wink,
+        _ => AskStyle::Auto,
+    }
 }
 
 fn tainted(value: &Value) -> TaintPolicy {

@@ -79,7 +79,7 @@ fn without_anyone_to_ask_it_is_refused_at_once_or_parked() {
     assert_eq!(status, ApprovalStatus::Pending);
     assert_eq!(pending.args["command"], "touch made; echo ran >> log");
     assert_eq!(pending.question.rule, "tier 3 in mode standard");
-    let reading = pending.question.reading.unwrap();
+    let reading = pending.question.runs.unwrap().to_string();
     assert!(reading.contains("runs `touch made`"), "{reading}");
 }
 

@@ -7,7 +7,7 @@ use crate::opened::{Opened, Scratch};
 /// Returns the verdict about a command, and how it is read.
 fn explain(scratch: &Scratch, command: &str) -> (&'static str, String) {
     let decision = scratch.open().explain("clemini/bash", json!({"command": command})).decision;
-    let reading = decision.reading.clone().unwrap_or_default();
+    let reading = decision.reading.as_ref().map(ToString::to_string).unwrap_or_default();
     (decision.verdict().as_str(), reading)
 }
 

@@ -10,6 +10,7 @@ mod contracts;
 mod denied_paths;
 mod detours;
 mod detours_words;
+mod edit_grants;
 mod files;
 mod git_settings;
 mod guard;

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use toolcrib_core::policy::grant::{Covers, Grant, Grants, Scope};
 
-use crate::prompt::Session;
+use crate::prompt::{KEYS, Session};
 use crate::scratch::Scratch;
 
 /// Answers the questions that "always" leads to.
 pub(crate) fn always(scratch: &Scratch, call: &[&str], answers: &str) -> (i32, String) {
     let mut session = Session::start(scratch, call, "");
-    session.wait_for("Approve? (y/n/always): ");
+    let form = if call.contains(&"wink/create_file") { "Approve? (y/n/always): " } else { KEYS };
+    session.wait_for(form);
     let code = session.answer(answers);
     let mut rest = String::new();
     let _ = session.master.read_to_string(&mut rest);
@@ -26,16 +27,19 @@ fn always_covers_what_was_shown_and_no_more() {
     };
     assert_eq!(bash("touch a"), 4);
     let call = ["call", "clemini/bash", "command=touch a b"];
-    // The grant covers the first two words, in this project, until revoked.
-    let (code, seen) = always(&scratch, &call, "always\n3\np\n3\ny\n");
+    // The grant covers the first two words, in this project.
+    let (code, seen) = always(&scratch, &call, "e\n4\ny\n");
     assert_eq!(code, 0, "{seen}");
     for shown in [
-        "1  this exact call",
-        "2  commands that begin with: touch a b",
-        "3  commands that begin with: touch a",
-        "4  commands that begin with: touch",
-        "argv = [\"touch\", \"a\"]",
-        "until revoked",
+        "a always: commands that begin with `touch`, here, for 8 hours",
+        "stores clemini/bash argv = [\"touch\"]",
+        "2  commands that begin with `touch`, here, until revoked",
+        "3  commands that begin with `touch`, everywhere, until revoked",
+        "4  commands that begin with `touch a`, here, for 8 hours",
+        "5  commands that begin with `touch a b`, here, for 8 hours",
+        "6  this exact call, here, until revoked",
+        "stores clemini/bash argv = [\"touch\", \"a\"]",
+        "Revoke with: toolcrib grants revoke ",
     ] {
         assert!(seen.contains(shown), "{shown}: {seen}");
     }
@@ -64,10 +68,10 @@ fn always_covers_what_was_shown_and_no_more() {
 fn what_is_too_broad_is_shown_and_not_offered() {
     let scratch = Scratch::new();
     let (code, seen) =
-        always(&scratch, &["call", "clemini/bash", "command=cargo build"], "always\n\n");
+        always(&scratch, &["call", "clemini/bash", "command=cargo build"], "e\n\n\n");
     assert_eq!(code, 3, "{seen}");
-    assert!(seen.contains("-  commands that begin with: cargo: too broad"), "{seen}");
-    assert!(seen.contains("2  commands that begin with: cargo build"), "{seen}");
+    assert!(seen.contains("-  commands that begin with `cargo`: too broad"), "{seen}");
+    assert!(seen.contains("1  commands that begin with `cargo build`"), "{seen}");
 }
 
 #[test]
@@ -75,7 +79,7 @@ fn a_grant_that_ends_while_its_call_waits_answers_nothing() {
     let scratch = Scratch::new();
     let call = ["call", "clemini/bash", "command=touch a"];
     let mut waiting = Session::start(&scratch, &call, "");
-    waiting.wait_for("Approve? (y/n/always): ");
+    waiting.wait_for(KEYS);
     let now = jiff::Timestamp::now();
     let expires = now.checked_add(jiff::SignedDuration::from_secs(2)).unwrap();
     let grant = Grant {

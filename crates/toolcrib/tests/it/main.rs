@@ -15,6 +15,7 @@ mod examples;
 mod files;
 mod guard;
 mod input;
+mod keys;
 mod kill;
 mod operations;
 mod past;

@@ -3,9 +3,11 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
-use std::process::{Child, Stdio};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::always::always;
@@ -13,14 +15,43 @@ use crate::scratch::Scratch;
 
 /// A terminal with the binary on it.
 pub(crate) struct Session {
-    child: Child,
+    pub(crate) child: Child,
     pub(crate) master: File,
     pub(crate) seen: String,
 }
 
+/// How the terminal of a session is used.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keys {
+    /// Each key counts at once.
+    Single,
+    /// As on a dumb terminal, whole lines are read.
+    Lines,
+}
+
 impl Session {
     pub(crate) fn start(scratch: &Scratch, words: &[&str], typed_before: &str) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        Self::start_with(scratch, words, typed_before, Keys::Lines)
+    }
+
+    pub(crate) fn start_with(
+        scratch: &Scratch,
+        words: &[&str],
+        typed_before: &str,
+        keys: Keys,
+    ) -> Self {
+        let mut command = scratch.command();
+        if keys == Keys::Single {
+            command.env("TERM", "xterm");
+        }
+        command.env("NO_COLOR", "1").args(words);
+        Self::on_terminal(command, typed_before)
+    }
+
+    /// Starts a command on a new terminal.
+    pub(crate) fn on_terminal(mut command: Command, typed_before: &str) -> Self {
+        let master =
+            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap();
@@ -31,9 +62,7 @@ impl Session {
         let mut master = File::from(master);
         let (stdin, stdout, stderr) = (open(), open(), open());
         master.write_all(typed_before.as_bytes()).unwrap();
-        let child = scratch
-            .command()
-            .args(words)
+        let child = command
             .stdin(Stdio::from(stdin))
             .stdout(Stdio::from(stdout))
             .stderr(Stdio::from(stderr))
@@ -47,6 +76,11 @@ impl Session {
         let start = Instant::now();
         while !self.seen.contains(text) {
             assert!(start.elapsed() < Duration::from_secs(30), "never saw {text:?}: {}", self.seen);
+            let second = rustix::event::Timespec { tv_sec: 1, tv_nsec: 0 };
+            let mut polls = [PollFd::new(&self.master, PollFlags::IN)];
+            if !matches!(poll(&mut polls, Some(&second)), Ok(1)) {
+                continue;
+            }
             let mut buffer = [0; 4096];
             match self.master.read(&mut buffer) {
                 Ok(got) if got > 0 => self.seen.push_str(&String::from_utf8_lossy(&buffer[..got])),
@@ -62,7 +96,10 @@ impl Session {
     }
 }
 
-const CALL: [&str; 4] =
+/// What the last row of a question has.
+pub(crate) const KEYS: &str = " no (Enter)";
+
+pub(crate) const CALL: [&str; 4] =
     ["call", "wink/create_file", "path=hello.py", "content=print('hello world')"];
 
 #[test]
@@ -78,11 +115,10 @@ fn a_person_says_yes() {
         "Files affected: hello.py\r\n",
         "Location: ",
         "Risk level: safe_write",
-        "tier 2 in mode standard",
+        "Asked because: changes to files are asked about in standard mode",
         "+ print('hello world')",
     ] {
-        let seen = session.seen.replace("\u{1b}[1m", "").replace("\u{1b}[0m", "");
-        assert!(seen.contains(shown), "{shown}: {seen}");
+        assert!(session.seen.contains(shown), "{shown}: {}", session.seen);
     }
     assert_eq!(session.answer("y\n"), 0);
     assert_eq!(scratch.text("hello.py"), "print('hello world')");
@@ -97,14 +133,13 @@ fn anything_else_is_no() {
         "n\n",
         "\n",
         "\u{4}",
-        "maybe\nperhaps\nwhatever\n",
+        "maybe\nperhaps\nwhatever\n\u{4}",
         "yes please\nn\n",
         "always\n\n",
-        "always\n99\n",
-        "a\n1\n\n",
-        "a\n1\ns\n\n",
-        "a\n1\ns\n1\n\n",
-        "a\n1\ns\n1\nn\n",
+        "always\nn\n",
+        "e\n\n\n",
+        "e\n1\nn\nn\n",
+        "e\n99\n\u{4}",
     ] {
         let scratch = Scratch::new();
         let mut session = Session::start(&scratch, &CALL, "");
@@ -142,7 +177,7 @@ fn a_file_that_changes_while_a_person_thinks_is_not_written() {
         scratch.put_at("outside/f", "old");
         let call = ["call", "clemini/write_file", "file_path=f", "content=new"];
         let mut session = Session::start(&scratch, &call, "");
-        session.wait_for("Approve? (y/n/always): ");
+        session.wait_for(KEYS);
         let path = scratch.work().join("f");
         std::fs::remove_file(&path).unwrap();
         if swap == "link" {
@@ -164,8 +199,8 @@ fn an_interrupt_at_the_question_ends_it() {
     let mut session = Session::start(&scratch, &CALL, "");
     session.wait_for("Approve? (y/n/always): ");
     let pid = session.child.id().to_string();
-    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
-    assert_eq!(session.child.wait().unwrap().code(), Some(130));
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert_eq!(session.child.wait().unwrap().signal(), Some(2));
     assert!(!scratch.work().join("hello.py").exists());
 }
 
@@ -197,7 +232,7 @@ fn a_path_can_be_granted_and_a_refusal_has_words() {
         scratch.run(["call", "wink/create_file", &format!("path={path}"), "content=x"]).code
     };
     let call = ["call", "wink/create_file", "path=a.txt", "content=one"];
-    let (code, seen) = always(&scratch, &call, "a\n2\nu\n2\ny\n");
+    let (code, seen) = always(&scratch, &call, "a\na\n");
     assert_eq!(code, 0, "{seen}");
     std::fs::remove_file(scratch.work().join("a.txt")).unwrap();
     assert_eq!((write("b.txt"), write("a.txt")), (4, 0));
@@ -206,7 +241,7 @@ fn a_path_can_be_granted_and_a_refusal_has_words() {
     assert_eq!(session.answer("n write it to src instead\n"), 3);
     let mut rest = String::new();
     let _ = session.master.read_to_string(&mut rest);
-    assert!((session.seen + &rest).contains("declined: write it to src instead"));
+    assert!((session.seen + &rest).contains("not run: you said no (\"write it to src instead\")"));
 }
 
 #[test]
@@ -214,7 +249,7 @@ fn nobody_answering_in_time_means_no() {
     let scratch = Scratch::new();
     let call = [&["-c", "policy.approval_seconds=1"], &CALL[..]].concat();
     let mut session = Session::start(&scratch, &call, "");
-    session.wait_for("No answer in time, so the answer is no.");
+    session.wait_for("not run: nobody answered within 1 s");
     assert_eq!(session.child.wait().unwrap().code(), Some(3));
     assert!(!scratch.work().join("hello.py").exists());
 }
@@ -257,8 +292,8 @@ fn what_is_not_shown_does_not_run_by_one_yes() {
     for (answers, code) in [("y\nn\n", 3), ("y\ny\n", 0), ("v\ny\n", 0)] {
         let scratch = Scratch::new();
         let mut session = Session::start(&scratch, &call, "");
-        session.wait_for("Some of this is hidden. Type v to see all of it.");
-        session.wait_for("Approve? (y/n/always): ");
+        session.wait_for("rows not shown");
+        session.wait_for(KEYS);
         assert!(!session.seen.contains("touch made; echo"), "{}", session.seen);
         // The test reads while the binary writes; otherwise the terminal fills up and both wait.
         let mut master = session.master.try_clone().unwrap();
@@ -281,12 +316,12 @@ fn what_scrolls_off_the_screen_does_not_run_by_one_yes() {
         let scratch = Scratch::new();
         let call = ["call", "clemini/bash", &format!("command={command}")];
         let mut session = Session::start(&scratch, &call, "");
-        session.wait_for("Approve? (y/n/always): ");
+        session.wait_for(KEYS);
         let rows: Vec<&str> = session.seen.lines().collect();
         assert!(rows.len() <= 24, "{}", session.seen);
         assert!(rows.iter().all(|row| row.chars().count() <= 90), "{}", session.seen);
-        assert!(session.seen.contains("Some of this is hidden. Type v to see all of it."));
-        assert!(rows[rows.len() - 2].starts_with("clemini/bash: true; true;"), "{rows:?}");
+        assert!(session.seen.contains("rows not shown"), "{}", session.seen);
+        assert!(rows[0].contains("wants to run a command"), "{rows:?}");
         assert_eq!(session.answer(typed), code, "{typed:?}");
         assert_eq!(scratch.work().join("made").exists(), code == 0);
     }
@@ -299,7 +334,7 @@ fn a_script_that_changes_during_the_question_is_not_run() {
         scratch.put("run.sh", "touch made");
         let mut session =
             Session::start(&scratch, &["call", "clemini/bash", "command=sh run.sh"], "");
-        session.wait_for("Approve? (y/n/always): ");
+        session.wait_for(KEYS);
         scratch.put("run.sh", changed);
         assert_eq!(session.answer("y\n"), code, "{changed}");
         assert_eq!(scratch.work().join("made").exists(), code == 0);
@@ -312,7 +347,7 @@ fn blanks_push_nothing_out_of_sight() {
     let scratch = Scratch::new();
     let command = format!("command=make all '{}Risk level: safe'", " ".repeat(2000));
     let mut session = Session::start(&scratch, &["call", "clemini/bash", &command], "");
-    session.wait_for("Approve? (y/n/always): ");
+    session.wait_for(KEYS);
     assert!(session.seen.contains("[… 2000 blanks …]"), "{}", session.seen);
     assert!(!session.seen.contains(&" ".repeat(50)), "{}", session.seen);
     session.answer("n\n");
@@ -323,8 +358,8 @@ fn lines_are_shown_as_lines() {
     let scratch = Scratch::new();
     let args = r#"{"command": "true # x\\nrm\ntouch y"}"#;
     let mut session = Session::start(&scratch, &["call", "clemini/bash", args], "");
-    session.wait_for("Approve? (y/n/always): ");
-    assert!(session.seen.contains("| true # x\\nrm\r\n    | touch y\r\n"), "{}", session.seen);
+    session.wait_for(KEYS);
+    assert!(session.seen.contains("│ true # x\\nrm\r\n  │ touch y\r\n"), "{}", session.seen);
     assert_eq!(session.answer("n\n"), 3);
 }
 
@@ -337,7 +372,7 @@ fn a_person_who_makes_the_call_is_asked_at_once() {
     let told = scratch.run(call);
     assert!(told.code != 0 && told.stderr.contains("confirm"), "{}", told.stderr);
     let mut session = Session::start(&scratch, &call, "");
-    session.wait_for("Approve? (y/n/always): ");
+    session.wait_for(KEYS);
     assert_eq!(session.answer("y\n"), 0);
     assert!(!scratch.work().join("old").exists());
 }

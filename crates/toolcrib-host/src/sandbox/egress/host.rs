@@ -24,6 +24,13 @@ impl fmt::Display for BadHost {
 
 impl std::error::Error for BadHost {}
 
+impl fmt::Display for HostRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let below = if self.is_below { "*." } else { "" };
+        write!(f, "{below}{}", self.name)
+    }
+}
+
 impl HostRule {
     /// Parses `host` or `*.host`.
     pub fn parse(text: &str) -> Result<Self, BadHost> {

@@ -1,0 +1,313 @@
+//! The terminal that a question is asked on: where it is shown, and where the keys come from.
+
+use std::fs::File;
+use std::io::{IsTerminal, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::termios::{
+    LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr,
+    tcgetpgrp, tcsetattr,
+};
+
+use crate::command::screen::Screen;
+
+/// The most bytes that are taken as one input.
+const MOST_TYPED_BYTES: usize = 64 << 10;
+
+/// How long the terminal must be silent before the next key counts as a key of its own: bytes that follow faster are
+/// one paste, one held key, or one key that sends several bytes.
+const BURST_GAP: Duration = Duration::from_millis(20);
+
+/// How long the terminal must be silent before a question is shown, so that a key that is still held answers nothing.
+const SILENCE: Duration = Duration::from_millis(60);
+
+/// How often the size of the terminal is looked at.
+const TICK: Duration = Duration::from_millis(500);
+
+/// What a person did.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Input {
+    /// One key, or a word and Enter. Enter alone is empty.
+    Text(String),
+    /// Several keys at once: a paste, or a key that sends several bytes.
+    Burst,
+    /// Nothing for a while: time to look at the clock and the size.
+    Tick,
+    /// The terminal is closed, or nothing more can be typed.
+    End,
+    /// The question was taken away.
+    Woken,
+}
+
+/// Wakes a [`Device`] that waits for a key.
+#[derive(Clone)]
+pub(super) struct Waker(Arc<OwnedFd>);
+
+impl Waker {
+    pub(super) fn new() -> Option<Self> {
+        eventfd(0, EventfdFlags::CLOEXEC).ok().map(|fd| Self(Arc::new(fd)))
+    }
+
+    pub(super) fn wake(&self) {
+        let _ = rustix::io::write(&*self.0, &1_u64.to_ne_bytes());
+    }
+}
+
+/// How keys are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KeyMode {
+    /// Each key at once.
+    Keys,
+    /// Whole lines, as on a terminal that can do nothing else.
+    Lines,
+}
+
+/// A terminal with a question on it. Its settings are put back when it is dropped.
+pub(super) struct Device {
+    keyboard: File,
+    display: File,
+    waker: Waker,
+    /// The settings of the terminal from before the question, if they were changed.
+    saved: Option<Termios>,
+    /// The bytes of a line that Enter has not ended yet.
+    typed: Vec<u8>,
+    mode: KeyMode,
+}
+
+impl Device {
+    /// Opens the terminal that the person sits at, if there is one and this process may use it.
+    pub(super) fn open(waker: Waker) -> Option<Self> {
+        let (keyboard, display) = terminal_files()?;
+        let mut device =
+            Self { keyboard, display, waker, saved: None, typed: Vec::new(), mode: KeyMode::Lines };
+        let is_dumb = std::env::var_os("TERM").is_none_or(|it| it == "dumb" || it.is_empty());
+        if !is_dumb {
+            device.read_keys();
+        }
+        device.forget_what_was_typed();
+        Some(device)
+    }
+
+    /// Whether there is a terminal to ask on.
+    pub(super) fn is_there() -> bool {
+        terminal_files().is_some()
+    }
+
+    pub(super) fn mode(&self) -> KeyMode {
+        self.mode
+    }
+
+    /// Returns the screen of the terminal.
+    pub(super) fn screen(&self) -> Screen {
+        Screen::of(&self.display)
+    }
+
+    /// Shows a text.
+    pub(super) fn show(&self, text: &str) {
+        let _ = (&self.display).write_all(text.as_bytes());
+    }
+
+    /// Waits for input until `deadline`.
+    pub(super) fn next(&mut self, deadline: Instant) -> Input {
+        let left = deadline.saturating_duration_since(Instant::now());
+        match self.wait(left.min(TICK)) {
+            Waited::Woken => return Input::Woken,
+            Waited::Silent => return Input::Tick,
+            Waited::Typed => {}
+        }
+        if self.mode == KeyMode::Lines {
+            return self.line_input();
+        }
+        let mut bytes = Vec::new();
+        loop {
+            if !self.read_into(&mut bytes) {
+                return Input::End;
+            }
+            match self.wait(BURST_GAP) {
+                Waited::Typed if bytes.len() < MOST_TYPED_BYTES => {}
+                Waited::Typed => {
+                    self.forget_what_was_typed();
+                    return Input::Burst;
+                }
+                Waited::Silent | Waited::Woken => return input_of(&bytes),
+            }
+        }
+    }
+
+    /// Reads a line with the terminal's own editing, until Enter. Returns nothing if there is none in time.
+    pub(super) fn line(&mut self, deadline: Instant) -> Option<String> {
+        let mode = self.mode;
+        self.put_back();
+        self.mode = KeyMode::Lines;
+        self.typed.clear();
+        let line = loop {
+            match self.next(deadline) {
+                Input::Text(line) => break Some(line),
+                Input::Tick if Instant::now() < deadline => {}
+                Input::Tick | Input::Burst | Input::End | Input::Woken => break None,
+            }
+        };
+        if mode == KeyMode::Keys {
+            self.read_keys();
+        }
+        line
+    }
+
+    /// Makes the terminal send each key at once, if it can. Ctrl-C still interrupts.
+    fn read_keys(&mut self) {
+        let Ok(saved) = tcgetattr(&self.keyboard) else { return };
+        let mut raw = saved.clone();
+        raw.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
+        raw.special_codes[SpecialCodeIndex::VMIN] = 1;
+        raw.special_codes[SpecialCodeIndex::VTIME] = 0;
+        // A stopped process would leave its terminal without an echo.
+        raw.special_codes[SpecialCodeIndex::VSUSP] = 0;
+        if tcsetattr(&self.keyboard, OptionalActions::Now, &raw).is_ok() {
+            self.saved = Some(saved);
+            self.mode = KeyMode::Keys;
+        }
+    }
+
+    fn put_back(&mut self) {
+        if let Some(saved) = self.saved.take() {
+            let _ = tcsetattr(&self.keyboard, OptionalActions::Now, &saved);
+        }
+    }
+
+    /// Drops what was typed until now, and waits until nothing comes any more: a key that is still held is no answer.
+    pub(super) fn forget_what_was_typed(&mut self) {
+        loop {
+            let _ = tcflush(&self.keyboard, QueueSelector::IFlush);
+            if !matches!(self.wait(SILENCE), Waited::Typed) {
+                return;
+            }
+            // At the end of input, nothing can be dropped.
+            let mut bytes = [0; 1024];
+            if !matches!(self.keyboard.read(&mut bytes), Ok(got) if got > 0) {
+                return;
+            }
+        }
+    }
+
+    fn line_input(&mut self) -> Input {
+        let mut bytes = Vec::new();
+        if !self.read_into(&mut bytes) || self.typed.len() + bytes.len() > MOST_TYPED_BYTES {
+            return Input::End;
+        }
+        self.typed.extend_from_slice(&bytes);
+        let Some(end) = self.typed.iter().position(|byte| *byte == b'\n') else {
+            return Input::Tick;
+        };
+        let line: Vec<u8> = self.typed.drain(..=end).collect();
+        Input::Text(String::from_utf8_lossy(&line).trim().to_owned())
+    }
+
+    fn read_into(&mut self, bytes: &mut Vec<u8>) -> bool {
+        let mut buffer = [0; 4096];
+        match self.keyboard.read(&mut buffer) {
+            Ok(got) if got > 0 => {
+                bytes.extend_from_slice(&buffer[..got]);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn wait(&self, most: Duration) -> Waited {
+        let timeout = Timespec {
+            tv_sec: i64::try_from(most.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: most.subsec_nanos().into(),
+        };
+        let mut polls = [
+            PollFd::new(&*self.waker.0, PollFlags::IN),
+            PollFd::new(&self.keyboard, PollFlags::IN),
+        ];
+        if !matches!(poll(&mut polls, Some(&timeout)), Ok(count) if count > 0) {
+            return Waited::Silent;
+        }
+        if polls[0].revents().is_empty() { Waited::Typed } else { Waited::Woken }
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        let _ = tcflush(&self.keyboard, QueueSelector::IFlush);
+        self.put_back();
+    }
+}
+
+enum Waited {
+    Typed,
+    Silent,
+    Woken,
+}
+
+/// Returns what bytes that came together mean.
+fn input_of(bytes: &[u8]) -> Input {
+    let text = String::from_utf8_lossy(bytes);
+    let word = text.trim_end_matches(['\r', '\n']);
+    let ends = text.len() - word.len();
+    let is_line = ends == 1 || ends == 2 && text.ends_with("\r\n");
+    match word {
+        // The end of input, as a key.
+        "\u{4}" => Input::End,
+        "\u{1b}" => Input::Text("n".to_owned()),
+        word if word.chars().any(char::is_control) => Input::Burst,
+        word if is_line || ends == 0 && word.chars().count() == 1 => {
+            Input::Text(word.trim().to_owned())
+        }
+        _ => Input::Burst,
+    }
+}
+
+/// Returns the files to read keys from and to show the question on. Whatever is redirected, that is the terminal of
+/// this process; without one, stdin and stderr if both are terminals.
+fn terminal_files() -> Option<(File, File)> {
+    let (stdin, stderr) = (std::io::stdin(), std::io::stderr());
+    let has_any = stdin.is_terminal() || stderr.is_terminal() || std::io::stdout().is_terminal();
+    if !has_any {
+        return None;
+    }
+    if let Ok(tty) = File::options().read(true).write(true).open("/dev/tty") {
+        // A process in the background would be stopped as soon as it reads.
+        let is_in_front = tcgetpgrp(&tty).is_ok_and(|group| group == rustix::process::getpgrp());
+        return if is_in_front { Some((tty.try_clone().ok()?, tty)) } else { None };
+    }
+    let clone = |fd: std::os::fd::BorrowedFd<'_>| fd.try_clone_to_owned().ok().map(File::from);
+    let is_both = stdin.is_terminal() && stderr.is_terminal();
+    is_both.then(|| Some((clone(stdin.as_fd())?, clone(stderr.as_fd())?)))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_key_or_a_word_is_an_answer() {
+        let text = |text: &str| Input::Text(text.to_owned());
+        for (bytes, input) in [
+            ("y", text("y")),
+            ("y\n", text("y")),
+            ("yes\r", text("yes")),
+            ("\n", text("")),
+            ("\r\n", text("")),
+            ("?", text("?")),
+            ("\u{e4}", text("\u{e4}")),
+            ("\u{1b}", text("n")),
+            ("\u{4}", Input::End),
+            // An arrow key, two keys at once, a paste of several lines, a control character.
+            ("\u{1b}[A", Input::Burst),
+            ("yy", Input::Burst),
+            ("y\ny\n", Input::Burst),
+            ("\ny", Input::Burst),
+            ("\n\n", Input::Burst),
+            ("\u{1}", Input::Burst),
+        ] {
+            assert_eq!(input_of(bytes.as_bytes()), input, "{bytes:?}");
+        }
+        assert_eq!(input_of(b"\xff\xfe"), Input::Burst);
+    }
+}

@@ -1,0 +1,283 @@
+//! A question as a page of rows: what will happen, why it is asked, and the keys that answer it.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use toolcrib_core::approval::{ExpectedChange, ExpectedChangeKind, GrantOffer};
+use toolcrib_core::escape;
+use toolcrib_core::policy::Covers;
+use toolcrib_runtime::Question;
+
+use super::text::{block, labelled, without_gaps};
+use super::wink_form;
+use crate::command::render::{LEFT_OUT, texts};
+use crate::command::screen::Screen;
+use crate::terminal::{Paint, Terminal};
+
+/// The form in which questions are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum QuestionForm {
+    /// Toolcrib's own.
+    Toolcrib,
+    /// The one that the contract of the catalogue `wink` has.
+    Wink,
+}
+
+/// A question on a screen.
+pub(super) struct QuestionPage {
+    pub(super) rows: Vec<String>,
+    /// Whether everything that is asked about is on it.
+    pub(super) is_whole: bool,
+    /// Whether the grant that "always" makes is on it.
+    pub(super) has_grant: bool,
+}
+
+/// What a page is made of.
+pub(super) struct PageMaker<'q> {
+    pub(super) question: &'q Question,
+    pub(super) terminal: Terminal,
+    pub(super) form: QuestionForm,
+    pub(super) screen: Screen,
+    /// How many seconds are left to answer.
+    pub(super) seconds_left: u64,
+}
+
+/// On a narrower screen, names of facts stand on rows of their own.
+const FEWEST_LABEL_COLUMNS: usize = 60;
+
+/// The fewest rows of what is asked about that stand above the whole list of keys. With less room, the list is short.
+const FEWEST_BODY_ROWS: usize = 3;
+
+impl PageMaker<'_> {
+    /// Returns the page that fits on the screen. What does not fit is folded.
+    pub(super) fn page(&self) -> QuestionPage {
+        let keys = self.keys();
+        let is_short = self.screen.rows() < keys.len() + 2 + FEWEST_BODY_ROWS;
+        let below = if is_short { vec![self.short_keys()] } else { keys };
+        let head = self.head();
+        let body = self.screen.rows_of(&without_gaps(&self.body()));
+        // Differences say themselves what they leave out.
+        let is_cut = body.iter().any(|row| row.contains(LEFT_OUT));
+        let blank = usize::from(!is_short);
+        let folded = self.screen.folded(&body, head.len() + below.len() + blank);
+        let is_whole = folded.is_none() && !is_cut;
+        let mut rows = head;
+        rows.extend(folded.unwrap_or(body));
+        rows.extend((0..blank).map(|_| String::new()));
+        rows.extend(below);
+        let grant = self.question.shown.grants.first();
+        let has_grant = grant.is_some_and(|grant| match &grant.wish.covers {
+            // A grant for this call and no other is said by the call itself.
+            Covers::Call { links, .. } if links.is_empty() && is_whole => true,
+            _ => self.screen.width_of(&stored(grant)) <= self.screen.columns(),
+        });
+        let has_grant = has_grant && !is_short && self.form == QuestionForm::Toolcrib;
+        QuestionPage { rows, is_whole, has_grant }
+    }
+
+    /// Returns everything about the call, with nothing left out.
+    pub(super) fn whole(&self) -> String {
+        let Question { args, shown, .. } = self.question;
+        let mut text = format!("{} of {}\n", self.question.tool, self.question.root);
+        for (key, value) in args.as_object().into_iter().flatten() {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let _ = writeln!(text, "{}", labelled(&escape::line(key), &block(&value)));
+        }
+        for edit in &self.question.plan.edits {
+            let path = escape::line(&edit.path).into_owned();
+            for (name, side) in [("before", &edit.before), ("after", &edit.after)] {
+                if let Some(side) = side {
+                    let _ = writeln!(text, "  {path}, {name}:{}", block(&format!("{side}\n")));
+                }
+            }
+        }
+        for (name, fact) in self.facts() {
+            let _ = writeln!(text, "{}", labelled(name, &fact));
+        }
+        let _ = writeln!(text, "{}", labelled("Rule", &escape::line(&shown.rule)));
+        if let Some(source) = &shown.rule_source {
+            let _ = writeln!(text, "{}", labelled("", &escape::line(source)));
+        }
+        self.screen.wrap(&without_gaps(text.trim_end()))
+    }
+
+    /// Returns the last rows: the keys and what they do.
+    pub(super) fn keys(&self) -> Vec<String> {
+        if self.form == QuestionForm::Wink {
+            return wink_form::keys(self.screen, self.question);
+        }
+        let mut rows = Vec::new();
+        let key = |key: &str| self.terminal.paint_err(Paint::Strong, key);
+        match self.question.shown.grants.first() {
+            Some(grant) => {
+                let words = escape::line(&grant.words);
+                let always = format!("  {} once   {} always: {words}", key("y"), key("a"));
+                rows.extend(self.screen.rows_of(&always));
+                rows.push(self.screen.one_row(&stored(grant)));
+            }
+            None => rows.push(format!("  {} once", key("y"))),
+        }
+        let minutes = format!("{}:{:02}", self.seconds_left / 60, self.seconds_left % 60);
+        let others = match self.question.shown.grants.len() {
+            0 | 1 => String::new(),
+            _ => format!("   {} other scopes", key("e")),
+        };
+        let last = format!(
+            "  {} no (Enter)   {} no, and say why{others}   {} view all   {}   {minutes} left",
+            key("n"),
+            key("c"),
+            key("v"),
+            key("?"),
+        );
+        rows.extend(self.screen.rows_of(&last));
+        rows
+    }
+
+    /// Returns the keys on one row, for a small screen.
+    fn short_keys(&self) -> String {
+        if self.form == QuestionForm::Wink {
+            return wink_form::QUESTION.to_owned();
+        }
+        let always = if self.question.shown.grants.is_empty() { "" } else { "a always  " };
+        let long = format!("y once  {always}n no (Enter)  v view  ?");
+        if self.screen.columns() > long.len() { long } else { "y a n=Enter v ?".to_owned() }
+    }
+
+    /// Returns the first rows: who wants what where.
+    fn head(&self) -> Vec<String> {
+        if self.form == QuestionForm::Wink {
+            return Vec::new();
+        }
+        let Question { session, root, shown, tool, .. } = self.question;
+        // The session of a single call has no name that says anything.
+        let who = if session.starts_with("cli-") { "This call" } else { session };
+        let place = root.rsplit('/').next().unwrap_or(root);
+        let title =
+            format!("{} wants to {} in {place}", escape::line(who), escape::line(&shown.what));
+        let title = without_gaps(&escape::line(&title));
+        let tool = tool.as_str();
+        let used = self.screen.width_of(&title) + self.screen.width_of(tool);
+        let gap = self.screen.columns().saturating_sub(used);
+        let strong = |text: &str| self.terminal.paint_err(Paint::Strong, text);
+        if gap >= 2 {
+            return vec![format!("{}{}{tool}", strong(&title), " ".repeat(gap))];
+        }
+        vec![strong(&self.screen.one_row(&title)), self.screen.one_row(&format!("  {tool}"))]
+    }
+
+    /// Returns what will happen and why it is asked.
+    fn body(&self) -> String {
+        if self.form == QuestionForm::Wink {
+            return wink_form::body(self.question, self.terminal);
+        }
+        let mut text = String::new();
+        let Question { args, plan, .. } = self.question;
+        if let Some(command) = &plan.command {
+            for line in command.text.trim_end_matches('\n').split('\n') {
+                let _ = writeln!(text, "  │ {}", escape::line(line));
+            }
+        }
+        for edit in &plan.edits {
+            let (before, after) = (edit.before.as_deref(), edit.after.as_deref());
+            if plan.edits.len() > 1 {
+                let _ = writeln!(text, "  {}", escape::line(&edit.path));
+            }
+            match (before, after) {
+                (None, None) => text.push_str("  (not text, so it is not shown)\n"),
+                _ => {
+                    let difference =
+                        texts(self.terminal, before.unwrap_or_default(), after.unwrap_or_default());
+                    // The first row counts the lines, as the title does.
+                    text.push_str(difference.split_once('\n').map_or("", |it| it.1));
+                }
+            }
+        }
+        let is_shown = |value: &Value| {
+            let text = value.as_str();
+            plan.command.as_ref().is_some_and(|command| text == Some(&command.text))
+        };
+        if plan.edits.is_empty() {
+            for (key, value) in args.as_object().into_iter().flatten().filter(|it| !is_shown(it.1))
+            {
+                let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                let _ = writeln!(text, "{}", labelled(&escape::line(key), &block(&value)));
+            }
+        }
+        for (name, fact) in self.facts() {
+            if self.screen.columns() < FEWEST_LABEL_COLUMNS {
+                let _ = writeln!(text, "  {name}\n    {fact}");
+            } else {
+                let _ = writeln!(text, "{}", labelled(name, &fact));
+            }
+        }
+        text.truncate(text.trim_end_matches('\n').len());
+        text
+    }
+
+    /// Returns what is known about the call, each fact with its name.
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let Question { shown, plan, .. } = self.question;
+        let mut facts = Vec::new();
+        if let Some(reading) = &shown.runs {
+            let is_said = plan.command.as_ref().is_some_and(|command| {
+                reading.uncertain.is_none()
+                    && reading.writes.is_empty()
+                    && reading.runs[..] == [format!("`{}`", command.text.trim())]
+            });
+            let runs = escape::line(&reading.runs.join("  ·  ")).into_owned();
+            match &reading.uncertain {
+                None if is_said => {}
+                None => facts.push(("Runs", runs)),
+                Some(why) => {
+                    let more = match reading.more {
+                        0 => String::new(),
+                        more => format!(" and {more} more"),
+                    };
+                    if runs.is_empty() {
+                        facts.push(("Runs", "something unknown".to_owned()));
+                    } else {
+                        facts.push(("Runs", format!("probably {runs}{more}")));
+                    }
+                    facts.push(("Not sure", escape::line(why).into_owned()));
+                }
+            }
+        }
+        if plan.command.is_some() && !shown.changes.is_empty() {
+            let changes: Vec<String> = shown.changes.iter().map(changed).collect();
+            facts.push(("Changes", changes.join(", ")));
+        }
+        match shown.network.as_deref() {
+            Some([]) => facts.push(("Network", "none".to_owned())),
+            Some(hosts) => facts.push(("Network", format!("can reach {}", hosts.join(", ")))),
+            None => {}
+        }
+        facts.push(("Asks", escape::line(&shown.why).into_owned()));
+        if !shown.unpinned.is_empty() {
+            facts.push(("Not held", escape::line(&shown.unpinned.join("; ")).into_owned()));
+        }
+        facts
+    }
+}
+
+/// Returns the row that says which rule a grant stores.
+fn stored(grant: &GrantOffer) -> String {
+    without_gaps(&format!("           stores {}", escape::line(&grant.rule)))
+}
+
+/// Returns what becomes of a file, in words.
+fn changed(change: &ExpectedChange) -> String {
+    let verb = match change.kind {
+        ExpectedChangeKind::Create => "creates",
+        ExpectedChangeKind::Change => "changes",
+        ExpectedChangeKind::Delete => "deletes",
+    };
+    let files = match (change.kind, change.files) {
+        (ExpectedChangeKind::Delete, Some(1)) => " (1 file, undo possible)".to_owned(),
+        (ExpectedChangeKind::Delete, Some(files)) if files > 1 => {
+            format!(" ({files} files, undo possible)")
+        }
+        (ExpectedChangeKind::Delete, None) => " (many files)".to_owned(),
+        _ => String::new(),
+    };
+    format!("{verb} {}{files}", escape::line(&change.path))
+}
