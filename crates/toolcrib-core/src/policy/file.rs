@@ -55,10 +55,16 @@ struct RawRule {
     expires: Option<toml::Value>,
     #[serde(default)]
     confirm: bool,
+    #[serde(default = "enabled")]
+    enabled: bool,
     #[serde(default)]
     covers: Vec<RawExample>,
     #[serde(default)]
     spares: Vec<RawExample>,
+}
+
+fn enabled() -> bool {
+    true
 }
 
 /// One word or several.
@@ -116,6 +122,7 @@ pub fn rules_in(
         let line = line_of(raw.span().start);
         let refuse = |fault: RuleFault| fault.at(place(line));
         let source = Source { file: file.to_owned(), line };
+        let is_enabled = raw.get_ref().enabled;
         let (rule, examples) = read_rule(raw.into_inner(), source, layer).map_err(refuse)?;
         if let Some(shell) = shell {
             check_patterns(&rule).map_err(refuse)?;
@@ -131,6 +138,10 @@ pub fn rules_in(
         if !ids.insert(rule.id.clone()) {
             let message = format!("a second rule `{}`", rule.id);
             return Err(refuse(RuleFault::new(RulesErrorKind::Duplicate, message)));
+        }
+        // A disabled rule is checked like any other, so that enabling it brings no surprise.
+        if !is_enabled {
+            continue;
         }
         if layer == Layer::Project && rule.effect == RuleEffect::Allow {
             parsed.warnings.push(format!(

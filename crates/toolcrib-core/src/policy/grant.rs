@@ -19,7 +19,8 @@ pub struct Grant {
     pub id: String,
     /// `catalogue/tool`.
     pub tool_name: ToolName,
-    /// The rule as text that people can read.
+    /// A regular expression that matches the arguments of the granted call, if the grant covers one call. Other grants
+    /// have the condition of a rule here. Only people and programs read it: [`Grant::covers`] decides.
     pub param_pattern: String,
     /// What the grant is for.
     pub description: String,
@@ -170,6 +171,15 @@ impl Covers {
             }
             Self::Path(path) => format!("paths = [{path:?}]"),
             Self::Edits(folder) => format!("edits below {folder:?}, by any tool"),
+        }
+    }
+
+    /// Returns the pattern that the contract stores: for one call, a regular expression that matches its arguments and
+    /// nothing else.
+    pub fn param_pattern(&self) -> String {
+        match self {
+            Self::Call { args, .. } => format!("^{}$", regex::escape(args)),
+            Self::Argv(_) | Self::Path(_) => self.text(),
         }
     }
 

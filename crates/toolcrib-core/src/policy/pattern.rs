@@ -1,5 +1,6 @@
 //! Patterns and globs, which are compiled when they are first used: most rules never apply to a call.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -75,13 +76,63 @@ fn compile(text: &str) -> Result<Regex, PatternError> {
 }
 
 fn build(text: &str) -> Result<Regex, PatternError> {
-    RegexBuilder::new(text)
+    RegexBuilder::new(&escape_plain_braces(text))
         .size_limit(MOST_COMPILED_BYTES)
         .nest_limit(50)
         // A quoted line feed is a character of a word like any other.
         .dot_matches_new_line(true)
         .build()
         .map_err(|err| PatternError::Unusable(last_line(&err.to_string()).to_owned()))
+}
+
+/// Returns a pattern with a backslash before each brace that can only be an ordinary character. Arguments are JSON, and
+/// people write its braces as they are.
+fn escape_plain_braces(text: &str) -> Cow<'_, str> {
+    if !text.contains('{') {
+        return text.into();
+    }
+    let mut escaped = String::with_capacity(text.len() + 8);
+    let mut rest = text;
+    let mut can_repeat = false;
+    while let Some(c) = rest.chars().next() {
+        let taken = match c {
+            '\\' => escape_len(rest),
+            '{' if can_repeat => repetition_len(rest).unwrap_or(0),
+            '{' => 0,
+            _ => c.len_utf8(),
+        };
+        if taken == 0 {
+            escaped.push_str("\\{");
+        }
+        escaped.push_str(&rest[..taken]);
+        can_repeat = !matches!(c, '(' | '|' | '^');
+        rest = &rest[taken.max(1)..];
+    }
+    escaped.into()
+}
+
+/// Returns how long the escape is that a text begins with, its braces included: `\.`, `\p{Greek}`, `\b{start}`.
+fn escape_len(text: &str) -> usize {
+    const WORD_EDGES: [&str; 4] = ["{start}", "{end}", "{start-half}", "{end-half}"];
+    let mut chars = text.chars();
+    let escaped = chars.by_ref().nth(1);
+    let len = text.len() - chars.as_str().len();
+    let rest = chars.as_str();
+    let has_braces = match escaped {
+        Some('p' | 'P' | 'x' | 'u' | 'U') => rest.starts_with('{'),
+        Some('b') => WORD_EDGES.iter().any(|edge| rest.starts_with(edge)),
+        _ => false,
+    };
+    let braces = rest.find('}').filter(|_| has_braces).map_or(0, |end| end + 1);
+    len + braces
+}
+
+/// Returns how long the repetition is that a text begins with: `{3}`, `{3,}` or `{3,5}`.
+fn repetition_len(text: &str) -> Option<usize> {
+    let (counts, _) = text.strip_prefix('{')?.split_once('}')?;
+    let (least, most) = counts.split_once(',').unwrap_or((counts, ""));
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    (!least.is_empty() && is_number(least) && is_number(most)).then_some(counts.len() + 2)
 }
 
 fn last_line(text: &str) -> &str {
@@ -152,5 +203,54 @@ impl PathGlob {
     /// Returns the globs that it is made of.
     pub(super) fn globs(&self) -> impl Iterator<Item = &Glob> {
         std::iter::once(&self.glob).chain(&self.folder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(pattern: &str, matched: &[&str], spared: &[&str]) {
+        let pattern = Pattern::new(pattern);
+        assert_eq!(pattern.check(), Ok(()), "{}", pattern.text);
+        for text in matched {
+            assert!(pattern.is_match(text), "{} matches {text}", pattern.text);
+        }
+        for text in spared {
+            assert!(!pattern.is_match(text), "{} spares {text}", pattern.text);
+        }
+    }
+
+    #[test]
+    fn a_brace_that_cannot_repeat_anything_is_a_brace() {
+        let json = [r#"{"path":"test.txt"}"#];
+        check(r#"^{"path":".*\.txt"}$"#, &json, &[r#"{"path":"test_txt"}"#, r#""path":"a.txt""#]);
+        check(r#"{"path":".*\.txt"}"#, &json, &[]);
+        check(r#"({"path":".*"}|{"none":1})"#, &[json[0], r#"{"none":1}"#], &["{}"]);
+        check(r"^{3}$", &["{3}"], &["", "333"]);
+        check(r#"{"a":{"b":[{]}}"#, &[r#"{"a":{"b":{}}"#], &[]);
+        check(r"a{,2}", &["a{,2}"], &["aa"]);
+        check(r"\{a}", &["{a}"], &[]);
+    }
+
+    #[test]
+    fn repetitions_and_escapes_with_braces_stay_what_they_are() {
+        check(r"a{2}", &["aa"], &["a", "a{2}"]);
+        check(r"(ab){2,}", &["abab", "ababab"], &["ab"]);
+        check(r"\({1,2}", &["(", "(("], &["((("]);
+        check(r"\p{Greek}{2}", &["αβ"], &["α", "ab"]);
+        check(r"\x{61}\u{62}", &["ab"], &[]);
+        check(r"\b{start}a\b{end}", &["a"], &["b"]);
+        check(r"\b{", &[], &["{"]);
+        check(r"é{2}", &["éé"], &["é"]);
+    }
+
+    #[test]
+    fn what_is_no_pattern_is_refused_as_before() {
+        for pattern in ["(a", "a{99999999}", r"\p{Nonsense}", r"\"] {
+            let checked = Pattern::new(pattern).check();
+            assert!(matches!(checked, Err(PatternError::Unusable(_))), "{pattern}: {checked:?}");
+        }
     }
 }

@@ -289,7 +289,7 @@ impl Judge {
         let grant = Grant {
             id: ctx.call.0.clone(),
             tool_name: tool.clone(),
-            param_pattern: wish.covers.text(),
+            param_pattern: wish.covers.param_pattern(),
             description: format!("always, said {by}"),
             created_at: now,
             last_used_at: None,

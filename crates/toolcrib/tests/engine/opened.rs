@@ -213,7 +213,7 @@ impl Opened {
         let grant = Grant {
             id: new_call_id().0,
             tool_name: tool.into(),
-            param_pattern: covers.text(),
+            param_pattern: covers.param_pattern(),
             description: String::new(),
             created_at: jiff::Timestamp::now(),
             last_used_at: None,

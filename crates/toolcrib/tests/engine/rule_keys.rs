@@ -198,6 +198,22 @@ fn a_rule_ends_when_it_expires() {
 }
 
 #[test]
+fn a_disabled_rule_is_checked_and_decides_nothing() {
+    for (enabled, expect) in [("false", "ask"), ("true", "deny")] {
+        let scratch = Scratch::new();
+        scratch.put_rules(&format!(
+            "[[rule]]\nargv = [\"touch\"]\neffect = \"deny\"\nenabled = {enabled}\n"
+        ));
+        assert_eq!(scratch.open().decide_command("touch a"), expect, "enabled = {enabled}");
+    }
+    for wrong in ["effect = \"maybe\"", "effect = \"deny\"\nwords = '(a'"] {
+        let text = format!("[[rule]]\nenabled = false\n{wrong}\n");
+        let read = rules_in(&text, "x", Layer::Operator, Some(&BashReader::default()));
+        assert!(read.is_err(), "{wrong}");
+    }
+}
+
+#[test]
 fn a_rule_for_git_push_covers_the_usual_remotes_alone() {
     let scratch = Scratch::new();
     scratch.put_rules("[[rule]]\nargv = [\"git\", \"push\"]\neffect = \"allow\"\n");

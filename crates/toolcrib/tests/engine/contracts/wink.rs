@@ -1,6 +1,8 @@
 //! The examples in the contract of wink.
 
 use serde_json::{Value, json};
+use toolcrib_core::policy::{Answer, Covers, Pattern, Scope, Wish};
+use toolcrib_ledger::GrantFile;
 
 use super::check;
 use crate::opened::{Opened, Scratch, for_each_user};
@@ -213,4 +215,41 @@ fn wink_create_directory() {
         "path_is_file",
         "Error: Path 'test.txt' exists as a file, cannot create directory",
     );
+}
+
+#[test]
+fn wink_auto_approval_matching() {
+    for (enabled, expect) in [("true", ["allow", "ask"]), ("false", ["ask", "ask"])] {
+        let scratch = Scratch::new();
+        scratch.put_rules(&format!(
+            "[[rule]]\ntool = \"wink/create_directory\"\nargs = '^{{\"path\":\".*\\.txt\"}}$'\n\
+             effect = \"allow\"\nenabled = {enabled}\n"
+        ));
+        let crib = scratch.open();
+        let decide = |path: &str| crib.decide("wink/create_directory", json!({"path": path}));
+        assert_eq!([decide("test.txt"), decide("test.md")], expect, "enabled = {enabled}");
+    }
+}
+
+#[test]
+fn wink_always_stores_a_pattern_that_matches_the_call() {
+    let scratch = Scratch::new();
+    let crib = scratch.open();
+    let args = json!({"content": "a+b (ü) {}\n", "path": "a.txt"});
+    crib.ask("wink/create_file", args, |question| {
+        let covers = question.choices[0].0.clone();
+        assert!(matches!(covers, Covers::Call { .. }));
+        let wish = Wish { covers, scope: Scope::User, minutes: None };
+        Answer::Always("a person".to_owned(), wish)
+    })
+    .done();
+    let grants = GrantFile::new(&crib.crib.state).all().unwrap();
+    let stored = serde_json::to_value(&grants[0]).unwrap();
+    assert_eq!(stored["tool_name"], "wink/create_file");
+    assert_eq!((&stored["enabled"], &stored["use_count"]), (&json!(true), &json!(0)));
+    let pattern = Pattern::new(stored["param_pattern"].as_str().unwrap());
+    // Compact, in the order in which the tool declares the keys.
+    assert!(pattern.is_match(r#"{"path":"a.txt","content":"a+b (ü) {}\n"}"#), "{stored}");
+    assert!(!pattern.is_match(r#"{"path":"aXtxt","content":"a+b (ü) {}\n"}"#));
+    assert_eq!(pattern.check(), Ok(()));
 }
