@@ -45,6 +45,11 @@ impl Offer {
         Arc::clone(self.keys.get_or_init(keys))
     }
 
+    /// Whether the tool runs a command that its caller sends. Such a tool keeps its deadline itself.
+    pub fn runs_commands(&self) -> bool {
+        self.keys().iter().any(|key| key == "command")
+    }
+
     /// Returns the tool's version: a hash of its declaration and its source code.
     pub fn version(&self) -> &str {
         self.version.get_or_init(|| {

@@ -25,6 +25,10 @@ use crate::call::scope::{ApprovalTerms, CallScope, record_asked};
 use crate::decide::confirm::{ConfirmationNeed, can_confirm};
 use crate::decide::judge::Judge;
 
+/// The time that a call with a command has beside the time of the command itself: it starts and ends the command, and
+/// returns what the command printed.
+const COMMAND_RESERVE: Duration = Duration::from_secs(5);
+
 /// Everything a call needs, put together once.
 pub struct Runtime {
     /// The tools on offer.
@@ -329,6 +333,7 @@ fn allowance<'a>(offer: &Offer, cancel: &'a Cancel, recorder: &'a dyn Recorder) 
     Allowance {
         effect: offer.tool.declaration().effect,
         deadline: Duration::from_millis(offer.limits.deadline_ms),
+        reserve: if offer.runs_commands() { COMMAND_RESERVE } else { Duration::ZERO },
         cancel,
         recorder,
     }

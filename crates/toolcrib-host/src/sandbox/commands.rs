@@ -28,6 +28,9 @@ pub struct SharedSandbox {
 impl Commands for SharedSandbox {
     fn check(&self, request: &CommandRequest) -> Result<(), ToolError> {
         shell::check(request)?;
+        if request.on_timeout == OnTimeout::Detach {
+            self.sandbox.check_background()?;
+        }
         shell::arguments(request, &self.sandbox.context.operator)?;
         self.sandbox.context.directory(request.directory.as_deref())?;
         Ok(())
@@ -185,10 +188,12 @@ impl Sandbox {
         }
         Err(ToolError::new(
             ErrorKind::BadArgs,
-            "a background task is not possible here: this process ends with its answer",
+            "a single `toolcrib call` cannot leave a command running: it ends with its reply, and its commands end \
+             with it",
         )
         .hint(
-            "run the command in the foreground, or call from a process that stays (`toolcrib call --batch`)",
+            "leave out `run_in_background` and `on_timeout`, and wait for the command; or send the call through \
+             `toolcrib call --batch`, which stays",
         ))
     }
 }

@@ -20,7 +20,10 @@ const FLUSH_AFTER: Duration = Duration::from_millis(20);
 /// The time and the cancellation token of one piece of work.
 pub(crate) struct Allowance<'a> {
     pub(crate) effect: Effect,
+    /// The time that the tool has.
     pub(crate) deadline: Duration,
+    /// The time that comes on top for a tool that keeps its deadline itself.
+    pub(crate) reserve: Duration,
     pub(crate) cancel: &'a Cancel,
     pub(crate) recorder: &'a dyn Recorder,
 }
@@ -34,7 +37,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
         catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(bug(&*panic)))
     });
     let mut flush = pin!(tokio::time::sleep(FLUSH_AFTER));
-    let mut deadline = pin!(tokio::time::sleep(allowance.deadline));
+    let mut deadline = pin!(tokio::time::sleep(allowance.deadline + allowance.reserve));
     let mut is_flushed = false;
     let stopped = loop {
         tokio::select! {
@@ -151,8 +154,13 @@ mod tests {
         for (time, expect) in [(FLUSH_AFTER * 10, 1), (Duration::ZERO, 0)] {
             let (recorder, cancel) = (Counter::default(), Cancel::default());
             let deadline = Duration::from_mins(1);
-            let allowance =
-                Allowance { effect: Effect::Read, deadline, cancel: &cancel, recorder: &recorder };
+            let allowance = Allowance {
+                effect: Effect::Read,
+                deadline,
+                reserve: Duration::ZERO,
+                cancel: &cancel,
+                recorder: &recorder,
+            };
             let work = move || {
                 std::thread::sleep(time);
                 Ok(())

@@ -125,9 +125,13 @@ static DECLARATION: Declaration = Declaration {
 };
 
 impl Args {
+    fn is_background(&self) -> bool {
+        self.run_in_background == Some(true)
+    }
+
     fn request(&self, ctx: &Ctx) -> CommandRequest {
         let seconds = self.timeout_seconds.map_or(DEFAULT_TIMEOUT_SECONDS, Within::get);
-        let keeps = self.on_timeout == Some(TimeoutAction::Keep);
+        let keeps = self.on_timeout == Some(TimeoutAction::Keep) || self.is_background();
         CommandRequest {
             directory: self.working_directory.clone(),
             on_timeout: if keeps { OnTimeout::Detach } else { OnTimeout::Kill },
@@ -154,7 +158,7 @@ impl Tool for Bash {
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {
         let request = args.request(ctx);
         let task_id = ctx.call.0.clone();
-        if args.run_in_background == Some(true) {
+        if args.is_background() {
             ctx.commands.start(&request)?;
             return Ok(Reply::Started { task_id, status: "running" });
         }

@@ -12,9 +12,6 @@ use std::time::Duration;
 /// The most bytes of each stream in a reply.
 const MOST_STREAM_BYTES: usize = 25_000;
 
-/// The time that a call keeps for its reply when its command times out.
-const REPLY_RESERVE_MS: u64 = 500;
-
 /// The bytes of a reply that belong to neither stream.
 const REPLY_OVERHEAD_BYTES: usize = 2_000;
 
@@ -25,15 +22,17 @@ pub(crate) fn request(ctx: &Ctx, shell: Shell, text: &str, seconds: u64) -> Comm
         shell,
         text: text.to_owned(),
         directory: None,
-        // The command times out before its call does, so that the reply is the command's and has its
-        // output.
-        time: Duration::from_secs(seconds)
-            .min(Duration::from_millis(ctx.limits.deadline_ms.saturating_sub(REPLY_RESERVE_MS))),
+        time: Duration::from_secs(seconds).min(most_time(ctx)),
         on_timeout: OnTimeout::Kill,
         keep: MOST_STREAM_BYTES.min(stream_room(ctx)),
         rest_hint: "read it with `toolcrib output {id}`",
         is_read_only: ctx.is_read_only,
     }
+}
+
+/// Returns the most time that the operator gives a command of this tool.
+fn most_time(ctx: &Ctx) -> Duration {
+    Duration::from_millis(ctx.limits.deadline_ms)
 }
 
 /// Returns how many bytes of each stream fit into the reply.
@@ -65,8 +64,11 @@ pub(crate) fn finish(
     ctx.meter.set_network(finished.network.clone());
     let (kind, message) = match finished.end {
         End::TimedOut => {
-            let seconds = request.time.as_secs();
-            (ErrorKind::Timeout, format!("Command timed out after {seconds} seconds"))
+            let time = match request.time.subsec_millis() {
+                0 => format!("{} seconds", request.time.as_secs()),
+                _ => format!("{} ms", request.time.as_millis()),
+            };
+            (ErrorKind::Timeout, format!("Command timed out after {time}"))
         }
         End::Killed => (
             ErrorKind::Cancelled,
@@ -75,8 +77,13 @@ pub(crate) fn finish(
         End::Exited(_) | End::Signalled(_) | End::Limited => return Ok(finished),
     };
     let limit_ms = u64::try_from(request.time.as_millis()).unwrap_or(u64::MAX);
+    let hint = if request.time == most_time(ctx) {
+        "the operator's settings give a command no more time; split the work into smaller commands"
+    } else {
+        "raise the timeout, or split the work into smaller commands"
+    };
     Err(ToolError::new(kind, message)
-        .hint("raise the timeout, or split the work into smaller commands")
+        .hint(hint)
         .with("limit_ms", limit_ms)
         .with("stdout", finished.stdout.text)
         .with("stderr", finished.stderr.text))

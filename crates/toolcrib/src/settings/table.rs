@@ -127,8 +127,8 @@ settings_table! {
     FILES_BROAD_ROOT: BroadRoot =
         choice("files.broad_root", &["refuse", "allow"], "refuse", broad_root).project(Stricter);
 
-    /// The longest that one call may take. A tool's own limit applies if it is lower.
-    LIMITS_DEADLINE_MS: u64 = count("limits.deadline_ms", 600_000, (1, 86_400_000))
+    /// The longest that a tool may run. A tool's own limit applies if it is lower. Ending a command comes on top.
+    LIMITS_DEADLINE_MS: u64 = count("limits.deadline_ms", 86_400_000, (1, 86_400_000))
         .project(Smaller);
 
     /// The most bytes that one reply may have. A tool's own limit applies if it is lower.

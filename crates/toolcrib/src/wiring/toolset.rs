@@ -39,7 +39,7 @@ pub(super) fn limits_of(settings: &Settings, toolset: Option<&Toolset>, tool: &T
         "maxOutputBytes": offer.limits.output_bytes,
     });
     catalogue::report_limits(settings, offer.catalogue, &mut limits);
-    if offer.keys().iter().any(|key| key == "command" || key == "script") {
+    if offer.runs_commands() {
         for (name, setting) in COMMAND_LIMITS {
             limits[name] = json!(settings.get(setting));
         }

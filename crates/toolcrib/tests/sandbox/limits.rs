@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::ground::{Session, for_all, timed_out};
-use crate::scratch::Scratch;
+use crate::scratch::{Ran, Scratch};
 
 /// Runs a command with a setting, and returns the reply.
 fn call(scratch: &Scratch, setting: &str, command: &str) -> Value {
@@ -35,6 +35,36 @@ fn within_the_limits_nothing_is_told() {
             let reply = call(scratch, "sandbox.memory_bytes=300000000", &format!("exit {code}"));
             assert!(reply.get("limit").is_none(), "{reply}");
         }
+    });
+}
+
+#[test]
+fn a_command_has_the_time_that_it_was_given() {
+    for_all(|scratch| {
+        let forgekeeper = |time: &str, command: &str| {
+            let words = ["--yes", "call", "forgekeeper/run_bash", command, "--json"];
+            let environment = [("FRONTEND_ENABLE_BASH", "1"), ("TOOLS_TIMEOUT_MS", time)];
+            Ran::from(scratch.command().args(words).envs(environment).output().unwrap())
+        };
+        let got = forgekeeper("400", "command=echo begun; sleep 60");
+        assert_eq!(got.code, 7, "{}", got.stdout);
+        assert_eq!(got.json()["error"], "timeout");
+        assert_eq!(got.json()["message"], "Tool execution exceeded 400ms");
+        let got = forgekeeper("30000", "command=echo done");
+        assert_eq!(got.json()["result"]["stdout"], "done\n", "the control: {}", got.stdout);
+
+        // The operator's limit is told where it ends a command, and only there.
+        let timeout = |setting: &str, seconds: u64| {
+            let args = json!({"command": "sleep 60", "timeout_seconds": seconds}).to_string();
+            scratch.run(["--yes", "-c", setting, "call", "clemini/bash", &args, "--json"]).json()
+        };
+        let cut = timeout("limits.deadline_ms=1500", 7200);
+        assert_eq!(cut["error"], "Command timed out after 1500 ms", "{cut}");
+        assert_eq!(cut["context"]["limit_ms"], 1500);
+        assert!(cut["context"]["hint"].as_str().unwrap().contains("operator"), "{cut}");
+        let own = timeout("limits.deadline_ms=60000", 1);
+        assert_eq!(own["error"], "Command timed out after 1 seconds", "{own}");
+        assert!(!own["context"]["hint"].as_str().unwrap().contains("operator"), "{own}");
     });
 }
 

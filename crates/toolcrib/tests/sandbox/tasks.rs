@@ -53,6 +53,29 @@ fn a_task_runs_ends_and_is_remembered() {
 }
 
 #[test]
+fn a_single_call_says_that_it_cannot_leave_a_command_running_before_anyone_is_asked() {
+    for_all(|scratch| {
+        for args in [
+            json!({"command": "touch ran", "run_in_background": true}),
+            json!({"command": "touch ran", "on_timeout": "keep"}),
+        ] {
+            let words = ["call", "--park", "clemini/bash", &args.to_string(), "--json"];
+            let got = scratch.run(words);
+            let reply = got.json();
+            assert_eq!(reply["error_code"], "INVALID_ARGUMENT", "{args}: {reply}");
+            assert!(reply["error"].as_str().unwrap().contains("cannot leave a command running"));
+            let hint = reply["context"]["hint"].as_str().unwrap();
+            assert!(hint.contains("toolcrib call --batch"), "{reply}");
+        }
+        assert!(!scratch.work().join("ran").exists());
+        let mut session = Session::start(scratch, &[]);
+        let id = start(&mut session, "echo the control");
+        assert_eq!(look(&mut session, &id, true)["stdout"], "the control\n");
+        session.end();
+    });
+}
+
+#[test]
 fn killing_a_task_ends_all_of_it() {
     for_all(|scratch| {
         let mut session = Session::start(scratch, &[]);
@@ -141,14 +164,6 @@ fn a_command_whose_time_is_up_can_go_on_as_a_task() {
         let quick = json!({"command": "echo quick", "timeout_seconds": 20, "on_timeout": "keep"});
         assert_eq!(session.call("clemini/bash", quick)["stdout"], "quick\n");
         session.end();
-        // A process that ends with its answer keeps nothing.
-        let got =
-            scratch.call("clemini/bash", r#"{"command": "sleep 9", "run_in_background": true}"#);
-        assert!(
-            got.json()["error"].as_str().unwrap().contains("ends with its answer"),
-            "{}",
-            got.stdout
-        );
     });
 }
 
