@@ -33,10 +33,27 @@ pub trait Approver: Send + Sync {
 /// An answer to come.
 pub type AnswerFuture<'a> = Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
 
-/// A person who said yes beforehand, as with `--yes`. Says who.
+/// A person who said yes beforehand to a call of their own, as with `--yes`. Says who.
 pub struct AlwaysYes(pub String);
 
 impl Approver for AlwaysYes {
+    fn ask<'a>(&'a self, _: &'a Question) -> AnswerFuture<'a> {
+        Box::pin(async { Answer::Yes(self.0.clone()) })
+    }
+
+    fn confirmation(&self) -> ConfirmationSource {
+        ConfirmationSource::NotNeeded
+    }
+
+    fn review(&self) -> Review {
+        Review::Nothing
+    }
+}
+
+/// A person who said yes beforehand to all calls of an agent. Their yes is not the agent's confirmation. Says who.
+pub struct YesToAgent(pub String);
+
+impl Approver for YesToAgent {
     fn ask<'a>(&'a self, _: &'a Question) -> AnswerFuture<'a> {
         Box::pin(async { Answer::Yes(self.0.clone()) })
     }

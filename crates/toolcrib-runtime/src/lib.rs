@@ -11,7 +11,7 @@ pub mod undo;
 
 pub use approval::parked::{ApprovalAnswers, ApprovalError, Approved, ParkedCall};
 pub use approval::queue::{ApprovalQueue, ParkedQuestions, Prompt, Unattended};
-pub use approver::{AlwaysYes, AnswerFuture, Approver, Nobody};
+pub use approver::{AlwaysYes, AnswerFuture, Approver, Nobody, YesToAgent};
 pub use call::pins::Pins;
 pub use call::question::Question;
 pub use call::review::{ConfirmationSource, Review, SessionKind};

@@ -20,7 +20,7 @@ use crate::call::ended::Ended;
 use crate::call::isolate::{Allowance, blocking, inline};
 use crate::call::permitted::Permitted;
 use crate::call::question::{AskedState, Question};
-use crate::call::review::{ConfirmationSource, Review};
+use crate::call::review::ConfirmationSource;
 use crate::call::scope::{ApprovalTerms, CallScope, record_asked};
 use crate::decide::confirm::{ConfirmationNeed, can_confirm};
 use crate::decide::judge::Judge;
@@ -224,7 +224,7 @@ impl Runtime {
         let keys = offer.keys();
         let review = self.approver.review();
         let confirmation = match self.approver.confirmation() {
-            ConfirmationSource::WhenTold if review == Review::Files && can_confirm(&keys) => {
+            ConfirmationSource::WhenTold if can_confirm(&keys) => {
                 ConfirmationNeed::Told(self.judge.confirmations.clone())
             }
             ConfirmationSource::InTheCall if can_confirm(&keys) => ConfirmationNeed::Said,

@@ -59,8 +59,14 @@ impl Decided {
             scope.record_decided("deny", &decision.rule, None)?;
             let message =
                 format!("`{}` needs to be confirmed first: {}", scope.tool, decision.rule);
+            let hint = match scope.approval.review {
+                Review::Nothing => "if this is meant, repeat the call with `confirmed`: true",
+                Review::Files | Review::Parked => {
+                    "if this is meant, repeat the call with `confirmed`: true; a person is then asked"
+                }
+            };
             return Err(ToolError::new(ErrorKind::ConfirmationNeeded, message)
-                .hint("if this is meant, repeat the call with `confirmed`: true; a person is then asked")
+                .hint(hint)
                 .with("because", decision.because.as_str()));
         }
         let was_needed = !matches!(need, ConfirmationNeed::Nothing);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use toolcrib_ledger::{Approvals, this_process};
 use toolcrib_runtime::{
     AlwaysYes, ApprovalQueue, Approver, ParkedQuestions, Prompt, SessionKind, Unattended,
+    YesToAgent,
 };
 
 use super::prompt::TerminalPrompt;
@@ -21,7 +22,12 @@ pub(super) fn approver(
     args: &CallArgs,
 ) -> Arc<dyn Approver> {
     if global.yes {
-        return Arc::new(AlwaysYes("--yes".to_owned()));
+        let by = "--yes".to_owned();
+        // A single call is of whoever wrote `--yes`. Many calls are an agent's, which confirms for itself.
+        return match terminal {
+            Some(_) => Arc::new(AlwaysYes(by)),
+            None => Arc::new(YesToAgent(by)),
+        };
     }
     let style = crib.settings.get(table::ASK_STYLE);
     let prompt_time = crib.settings.get(table::POLICY_APPROVAL_SECONDS);

@@ -1,7 +1,10 @@
 //! Which rule wins: tier and mode, the strictest rule, and what each kind of rule can do.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use toolcrib_core::Tier;
+use toolcrib_runtime::YesToAgent;
 use toolcrib_tools::CATALOGUES;
 
 use crate::opened::{Opened, Scratch};
@@ -174,7 +177,7 @@ fn a_blocked_command_does_not_run_whoever_approves_it() {
 }
 
 #[test]
-fn yes_given_beforehand_is_the_confirmation_too() {
+fn yes_given_beforehand_confirms_the_own_call_and_not_those_of_an_agent() {
     let scratch = Scratch::new();
     let crib = scratch.open_with(&["sandbox.bubblewrap=/nowhere/bwrap"]);
     let args = json!({"command": "rm -rf target"});
@@ -183,6 +186,20 @@ fn yes_given_beforehand_is_the_confirmation_too() {
     let approved = crib.approve("clemini/bash", args);
     assert!(approved.json().get("needs_confirmation").is_none(), "{}", approved.text());
     assert!(!approved.text().contains("approval"), "{}", approved.text());
+    // The calls of an agent: each is told once, and runs when it comes again.
+    let agent = crib.crib.runtime(Arc::new(YesToAgent("--yes".to_owned()))).unwrap();
+    let call = |args: &Value| crib.call_in(&agent, "clemini/bash", args.clone());
+    let confirmed = json!({"command": "rm -rf target", "confirmed": true});
+    for unmet in [&confirmed, &json!({"command": "rm -rf target"})] {
+        let told = call(unmet);
+        assert_eq!(told.json()["error_code"], "NEEDS_CONFIRMATION", "{unmet}: {}", told.text());
+        assert!(!told.text().contains("a person"), "{}", told.text());
+    }
+    let ran = call(&confirmed);
+    assert!(ran.json().get("needs_confirmation").is_none(), "{}", ran.text());
+    assert!(ran.text().contains("bubblewrap"), "it was about to run: {}", ran.text());
+    let plain = call(&json!({"command": "touch x"}));
+    assert!(plain.json().get("needs_confirmation").is_none(), "the control: {}", plain.text());
 }
 
 #[test]

@@ -124,6 +124,26 @@ fn a_models_confirmation_is_enough_where_the_operator_says_so() {
 }
 
 #[test]
+fn with_yes_an_agent_confirms_and_nobody_is_asked() {
+    let scratch = Scratch::new();
+    scratch.put("target/x", "");
+    let line = |args: Value| json!({"id": 1, "tool": "clemini/bash", "args": args}).to_string();
+    let first = line(json!({"command": "rm -rf target/"}));
+    let got = scratch.feed(["--yes", "call", "--batch"], first.as_bytes());
+    assert!(got.stdout.contains("NEEDS_CONFIRMATION"), "{}", got.stdout);
+    assert!(scratch.work().join("target/x").exists());
+    let lines =
+        format!("{first}\n{}", line(json!({"command": "rm -rf target/", "confirmed": true})));
+    let got = scratch.feed(["--yes", "call", "--batch"], lines.as_bytes());
+    assert!(got.stdout.contains("\"exit_code\":0"), "{}", got.stdout);
+    assert!(!scratch.work().join("target").exists());
+    // The control: a single call is of whoever wrote `--yes`.
+    scratch.put("target/x", "");
+    assert_eq!(scratch.call("clemini/bash", r#"{"command": "rm -rf target/"}"#).code, 0);
+    assert!(!scratch.work().join("target").exists());
+}
+
+#[test]
 fn an_approved_call_is_answered_where_it_is_approved() {
     let scratch = Scratch::new();
     let id = park(&scratch, &[], "touch made; echo what it printed");
