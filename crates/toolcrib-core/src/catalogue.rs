@@ -30,6 +30,8 @@ pub struct Catalogue {
     /// Returns the contract's code for a kind of failure, if the contract describes statistics of
     /// errors. Without it, statistics show our own codes.
     pub error_code: Option<fn(ErrorKind) -> &'static str>,
+    /// The longest reply, in bytes, of which the record's preview is enough. The contract wants longer ones saved.
+    pub saves_replies_above: Option<usize>,
     /// Finds in a reply of this catalogue what a person is shown.
     pub render: fn(&Value) -> Rendering<'_>,
     /// Finds in an error reply of this catalogue what a person is shown.

@@ -74,6 +74,9 @@ pub trait Commands: Send + Sync {
     /// Returns the last command of this session that ran to its end.
     fn last(&self) -> Option<LastCommand>;
 
+    /// Saves the whole reply of the call `id` where the output of commands is saved. Returns whether that worked.
+    fn save_reply(&self, id: &str, reply: &str) -> bool;
+
     /// Reads lines of a command's saved output.
     fn read(&self, id: &str, stream: Stream, lines: Lines) -> Result<Excerpt, ToolError>;
 }

@@ -71,6 +71,8 @@ pub enum Moment<'a> {
         version: Option<&'a str>,
         /// The catalogue's reply.
         reply: &'a str,
+        /// The id under which the whole reply is saved, if it is.
+        saved_as: Option<&'a str>,
         /// The resources it used.
         usage: Usage,
         /// Whether its command goes on as a background task.

@@ -85,6 +85,7 @@ fn call(
         elapsed_us,
         version: Some(version),
         reply: "{}",
+        saved_as: None,
         usage,
         has_task: false,
     };
@@ -243,6 +244,7 @@ fn a_call_that_ended_in_a_later_hour_is_found_with_its_end() {
         elapsed_us: 1,
         version: None,
         reply: "{}",
+        saved_as: None,
         usage,
         has_task: false,
     };

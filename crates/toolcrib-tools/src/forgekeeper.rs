@@ -44,6 +44,7 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     reply,
     error_reply,
     error_code: Some(error_code),
+    saves_replies_above: None,
     render,
     render_error,
 };
@@ -70,8 +71,14 @@ fn error_reply(failure: &Failure<'_>) -> Value {
     if let Some(path) = &error.path {
         body.insert("path".to_owned(), path.as_str().into());
     }
-    if let Some(hint) = &error.hint {
-        body.insert("hint".to_owned(), hint.as_str().into());
+    let hint = match (error.kind, failure.tool) {
+        (ErrorKind::OutputTooLarge, "read_file") => {
+            Some("read the file in parts, with `offset` and `limit`")
+        }
+        _ => error.hint.as_deref(),
+    };
+    if let Some(hint) = hint {
+        body.insert("hint".to_owned(), hint.into());
     }
     Value::Object(body)
 }

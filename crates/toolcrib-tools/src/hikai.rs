@@ -34,6 +34,7 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     reply,
     error_reply,
     error_code: None,
+    saves_replies_above: Some(10 << 10),
     render,
     render_error,
 };

@@ -36,6 +36,7 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     reply,
     error_reply,
     error_code: None,
+    saves_replies_above: None,
     render,
     render_error,
 };

@@ -92,6 +92,7 @@ fn one(
         elapsed_us: 400 + number * 7919 % 1000,
         version: Some("08c69669f62f"),
         reply: r#"{"success":true,"output":"Contents of src/main.rs"}"#,
+        saved_as: None,
         usage,
     };
     recorder.record(&event(ended), Durability::Written)

@@ -72,6 +72,7 @@ static CATALOGUE: Catalogue = Catalogue {
     reply: |_, reply, _| reply,
     error_reply: |failure| json!({"error": failure.error.message}),
     error_code: None,
+    saves_replies_above: None,
     render: |reply| Rendering::Fields { data: reply, exit_code: None },
     render_error: |_| RenderedError::default(),
 };

@@ -166,6 +166,10 @@ impl Commands for SharedSandbox {
         lock(&self.sandbox.last).clone()
     }
 
+    fn save_reply(&self, id: &str, reply: &str) -> bool {
+        self.sandbox.store.save_reply(id, reply).is_ok()
+    }
+
     fn read(&self, id: &str, stream: Stream, lines: Lines) -> Result<Excerpt, ToolError> {
         // The commands of this process are those of its workspace.
         match self.sandbox.job(id) {

@@ -1,7 +1,8 @@
 //! The store of saved output, by call, and of the state of tasks. Both outlive the process that ran the commands.
 
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read};
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -71,6 +72,15 @@ impl OutputStore {
         for name in &names[..names.len() - MOST_KEPT_CALLS] {
             let _ = fs::remove_dir_all(self.folder.join(name));
         }
+    }
+
+    /// Saves the whole reply of a call.
+    pub(crate) fn save_reply(&self, id: &str, reply: &str) -> io::Result<()> {
+        self.make_room();
+        let folder = self.folder(valid_id(id).ok_or(io::ErrorKind::InvalidInput)?);
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        let options = File::options().write(true).create(true).truncate(true).mode(0o600).clone();
+        options.open(folder.join(Stream::Stdout.as_str()))?.write_all(reply.as_bytes())
     }
 
     /// Records that a command which may become a task was started.
@@ -174,7 +184,7 @@ impl OutputStore {
     }
 }
 
-fn excerpt(file: File, lines: Lines) -> std::io::Result<Excerpt> {
+fn excerpt(file: File, lines: Lines) -> io::Result<Excerpt> {
     let mut reader = BufReader::with_capacity(256 << 10, file);
     let (mut bytes, mut number, mut count) = (Vec::new(), 1, 0);
     let mut is_inside = false;

@@ -257,7 +257,7 @@ impl<'a> Fold<'a> {
         let tool = entry.tool();
         let error = entry.end.error.as_deref();
         let is_refused = entry.is_refusal();
-        let elapsed = round_up((entry.end.elapsed_ms.unwrap_or_default() * 1e3).round());
+        let elapsed = round_up((entry.end.elapsed_ms().unwrap_or_default() * 1e3).round());
         let figures = self.figures_of(&tool);
         let epoch = figures.epoch;
         if is_refused {

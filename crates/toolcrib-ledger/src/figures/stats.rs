@@ -310,6 +310,7 @@ mod tests {
             elapsed_us: 1,
             version: Some("a"),
             reply: "{}",
+            saved_as: None,
             usage: Usage::default(),
             has_task: false,
         };

@@ -6,7 +6,7 @@ use std::fmt;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess};
-use serde_json::Value;
+use serde_json::{Number, Value};
 use toolcrib_core::command::{ChangedFiles, End, NetworkAccount};
 use toolcrib_core::{ErrorKind, ToolName, Usage};
 
@@ -105,8 +105,10 @@ pub struct StartFields<'a> {
 pub struct EndFields<'a> {
     /// `ok`, `error` or `unknown`.
     pub status: Option<Cow<'a, str>>,
-    /// How long it took.
-    pub elapsed_ms: Option<f64>,
+    /// How long it took, in whole milliseconds. Earlier versions wrote fractions, and no microseconds.
+    pub whole_ms: Option<Number>,
+    /// How long it took, in microseconds.
+    pub elapsed_us: Option<u64>,
     /// What it used.
     pub used: Option<Usage>,
     /// The kind of the error.
@@ -121,6 +123,16 @@ pub struct EndFields<'a> {
     pub changed_files: Option<ChangedFiles>,
     /// What passed between its command and the network.
     pub network: Option<NetworkAccount>,
+    /// The id under which the whole reply is saved.
+    pub saved_as: Option<Cow<'a, str>>,
+}
+
+impl EndFields<'_> {
+    /// Returns how long it took, in milliseconds and their fractions.
+    pub fn elapsed_ms(&self) -> Option<f64> {
+        let us = self.elapsed_us.map(|us| us as f64 / 1000.0);
+        us.or_else(|| self.whole_ms.as_ref()?.as_f64())
+    }
 }
 
 /// Makes the writer and the reader of entries from one table. A row has the key on disk, how the value is written
@@ -163,12 +175,14 @@ schema! {
     "name" text_unless_empty call.name;
     "user" optional_number call.user;
     "status" optional_text end.status;
-    "elapsed_ms" optional_value end.elapsed_ms;
+    "elapsed_ms" optional_value end.whole_ms;
+    "elapsed_us" optional_number end.elapsed_us;
     "version" optional_text call.version;
     "used" optional_value end.used;
     "args_preview" optional_text preview.args;
     "result_preview" optional_text preview.result;
     "bytes" optional_number preview.bytes;
+    "output" optional_text end.saved_as;
     "effect" optional_text call.effect;
     "digest" optional_text call.digest;
     "decision" optional_text decision.verdict;
@@ -251,12 +265,14 @@ impl<'a> RecordEntry<'a> {
                 status: end.status.map(own),
                 error: end.error.map(own),
                 message: end.message.map(own),
-                elapsed_ms: end.elapsed_ms,
+                whole_ms: end.whole_ms,
+                elapsed_us: end.elapsed_us,
                 used: end.used,
                 has_task: end.has_task,
                 task_end: end.task_end,
                 changed_files: end.changed_files,
                 network: end.network,
+                saved_as: end.saved_as.map(own),
             },
             detail,
             seq,
@@ -399,10 +415,24 @@ mod tests {
     fn absent_fields_are_left_out() {
         let start = StartFields { places: vec!["a\"b".into()], ..StartFields::default() };
         let call = CallFields { user: Some(7), ..CallFields::default() };
-        let end = EndFields { elapsed_ms: Some(0.5), ..EndFields::default() };
+        let end = EndFields { elapsed_us: Some(1500), ..EndFields::default() };
         let json = json(&RecordEntry { call, start, end, ..RecordEntry::default() });
         let fields = r#"{"id":"","ts":"1970-01-01T00:00:00.000Z","actor":"","act":"","conv_id":"","trace_id":"","iter":0,"event":"""#;
-        assert_eq!(json, format!(r#"{fields},"user":7,"elapsed_ms":0.5,"places":["a\"b"]}}"#));
+        assert_eq!(json, format!(r#"{fields},"user":7,"elapsed_us":1500,"places":["a\"b"]}}"#));
+    }
+
+    #[test]
+    fn a_duration_of_an_earlier_version_is_read_with_its_fraction() {
+        for (fields, expect) in [
+            (r#""elapsed_ms":0.329"#, Some(0.329)),
+            (r#""elapsed_ms":45"#, Some(45.0)),
+            (r#""elapsed_ms":0,"elapsed_us":329"#, Some(0.329)),
+            (r#""status":"ok""#, None),
+        ] {
+            let line = format!(r#"{{"ts":"2025-11-04T12:00:00Z",{fields},"seq":1}}"#);
+            let entry = RecordEntry::parse(line.as_bytes()).unwrap();
+            assert_eq!(entry.end.elapsed_ms(), expect, "{fields}");
+        }
     }
 
     #[test]

@@ -26,6 +26,9 @@ use crate::state::{StateFolder, open_append};
 /// The most bytes of arguments or reply that one line shows.
 const PREVIEW_BYTES: usize = 2048;
 
+/// The most calls in progress whose arguments are remembered.
+const MOST_OPEN_CALLS: usize = 10_000;
+
 /// The most bytes of a name that a line shows.
 const NAME_BYTES: usize = 256;
 
@@ -38,14 +41,22 @@ pub enum Previews {
     Off,
 }
 
+/// Whether `tools_audit.jsonl`, the legacy format, is written too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LegacyFile {
+    On,
+    Off,
+}
+
 /// The recorder that writes the record in the state folder.
 pub struct RecordWriter {
     state: StateFolder,
     previews: Previews,
     redactor: Redactor,
     settings: Value,
-    /// The arguments of calls in progress, for the one line that the legacy format has for each.
-    legacy: Option<Mutex<HashMap<String, String>>>,
+    /// What is shown of the arguments of calls in progress: the line that ends a call has it too.
+    open_args: Mutex<HashMap<String, String>>,
+    legacy: LegacyFile,
     user: u32,
     pending: Mutex<PendingLines>,
     /// The conversation of the last line, and what is shown of its name.
@@ -81,7 +92,8 @@ impl RecordWriter {
             previews,
             redactor,
             settings,
-            legacy: None,
+            open_args: Mutex::default(),
+            legacy: LegacyFile::Off,
             user: rustix::process::getuid().as_raw(),
             pending: Mutex::default(),
             conversation: Mutex::default(),
@@ -92,27 +104,20 @@ impl RecordWriter {
 
     /// Also writes `tools_audit.jsonl`, the legacy format.
     pub fn with_legacy(mut self) -> Self {
-        self.legacy = Some(Mutex::default());
+        self.legacy = LegacyFile::On;
         self
     }
 
     /// Adds a call to the legacy file, when it ends: one line for each call.
     fn add_legacy(&self, entry: &RecordEntry<'_>) -> io::Result<()> {
-        let Some(legacy) = &self.legacy else { return Ok(()) };
-        let mut in_progress = legacy.lock().unwrap_or_else(PoisonError::into_inner);
-        let RecordEntry { call, preview, end, .. } = entry;
-        if entry.event == EventKind::Asked {
-            let args = preview.args.as_deref().unwrap_or_default();
-            in_progress.insert(call.id.to_string(), args.to_owned());
-        }
-        if entry.event != EventKind::Ended {
+        if self.legacy == LegacyFile::Off || entry.event != EventKind::Ended {
             return Ok(());
         }
-        let args = in_progress.remove(&*call.id).unwrap_or_default();
+        let RecordEntry { call, preview, end, .. } = entry;
         let line = json!({
             "ts": format!("{:.3}", entry.at), "name": call.name, "status": end.status,
-            "elapsed_ms": end.elapsed_ms, "conv_id": call.conversation, "trace_id": call.id,
-            "iter": call.iteration, "args_preview": args, "result_preview": preview.result,
+            "elapsed_ms": end.whole_ms, "conv_id": call.conversation, "trace_id": call.id,
+            "iter": call.iteration, "args_preview": preview.args, "result_preview": preview.result,
             "bytes": preview.bytes, "error": end.error,
         });
         let mut file = open_append(&self.state.folder().join("tools_audit.jsonl"))?;
@@ -253,6 +258,22 @@ impl RecordWriter {
         Cow::Owned(format!("{} [TRUNCATED] ({} bytes)", &clean[..end], text.len()))
     }
 
+    /// Remembers what is shown of the arguments of a call that has begun.
+    fn open_args(&self, call: &str, args: Option<&str>) {
+        let Some(args) = args else { return };
+        let mut open = self.open_args.lock().unwrap_or_else(PoisonError::into_inner);
+        // A call that is asked for and never ends must not cost memory for ever.
+        if open.len() >= MOST_OPEN_CALLS {
+            open.clear();
+        }
+        open.insert(call.to_owned(), args.to_owned());
+    }
+
+    /// Returns what is shown of the arguments of a call that ends, and forgets it.
+    fn close_args(&self, call: &str) -> Option<String> {
+        self.open_args.lock().unwrap_or_else(PoisonError::into_inner).remove(call)
+    }
+
     /// Makes the presence file of this process, so that others can tell when it died while changing something.
     /// Returns the name of the process.
     fn announce_presence(&self) -> io::Result<String> {
@@ -279,6 +300,7 @@ impl RecordWriter {
                 entry.call.effect = Some(effect.as_str().into());
                 entry.preview.args = self.preview(args);
                 entry.preview.bytes = Some(args.len() as u64);
+                self.open_args(&entry.call.id, entry.preview.args.as_deref());
             }
             Moment::Decided { verdict, rule, by } => {
                 entry.event = EventKind::Decided;
@@ -307,6 +329,7 @@ impl RecordWriter {
                 elapsed_us,
                 reply,
                 usage,
+                saved_as,
                 version,
                 has_task,
                 touched,
@@ -314,11 +337,13 @@ impl RecordWriter {
             } => {
                 entry.event = EventKind::Ended;
                 entry.call.version = version.map(Cow::Borrowed);
+                entry.preview.args = self.close_args(&entry.call.id).map(Cow::Owned);
                 entry.preview.result = self.preview(reply);
                 entry.preview.bytes = Some(reply.len() as u64);
                 entry.end = EndFields {
                     status: Some(if error.is_none() { "ok" } else { "error" }.into()),
-                    elapsed_ms: Some(*elapsed_us as f64 / 1000.0),
+                    whole_ms: Some((elapsed_us / 1000).into()),
+                    elapsed_us: Some(*elapsed_us),
                     used: Some(*usage),
                     error: error.map(|(kind, _)| kind.as_str().into()),
                     message: error.and_then(|(_, message)| self.preview(message)),
@@ -326,13 +351,15 @@ impl RecordWriter {
                     task_end: None,
                     changed_files: touched.map(|touched| self.clean_changed_files(touched)),
                     network: network.map(|network| self.clean_hosts(network)),
+                    saved_as: saved_as.map(Cow::Borrowed),
                 };
             }
             Moment::TaskEnded { end, elapsed_us, usage, touched, network } => {
                 entry.event = EventKind::TaskEnded;
                 entry.end = EndFields {
                     status: Some(if end.exit_code() == 0 { "ok" } else { "error" }.into()),
-                    elapsed_ms: Some(*elapsed_us as f64 / 1000.0),
+                    whole_ms: Some((elapsed_us / 1000).into()),
+                    elapsed_us: Some(*elapsed_us),
                     used: Some(*usage),
                     task_end: Some(*end),
                     changed_files: touched.map(|touched| self.clean_changed_files(touched)),

@@ -38,18 +38,20 @@ impl Ended<'_> {
         let (call, tool, elapsed) = (self.call, self.tool, self.elapsed);
         let charge = Charge { call: &call.id.0, session: &call.session.0, tool, planned: 0 };
         judge.spend(charge, self.written_bytes(), elapsed, clock);
-        let scope = self.scope;
+        let (scope, catalogue) = (self.scope, self.catalogue);
         let outcome = self.outcome();
+        let saved_as = save_reply(catalogue, scope, call, &outcome.text);
         let changed = scope.and_then(|scope| scope.ctx.meter.touched());
         let network = scope.and_then(|scope| scope.ctx.meter.network());
         let error = outcome.error.as_ref();
         let moment = Moment::Ended {
             touched: changed.as_ref(),
             network: network.as_ref(),
-            error: error.map(|err| (err.kind, err.message.as_str())),
+            error: error.map(|err| (err.kind, told(catalogue, &outcome.reply, err))),
             elapsed_us: elapsed.as_micros() as u64,
             version: scope.map(|scope| scope.offer.version()),
             reply: &outcome.text,
+            saved_as,
             usage: outcome.usage,
             has_task: scope.is_some_and(|scope| scope.ctx.commands.is_under_way(&call.id.0)),
         };
@@ -101,6 +103,24 @@ impl Ended<'_> {
             written.saturating_add(sent)
         })
     }
+}
+
+/// Returns what the caller was told of an error: the record and its statistics have the contract's words too.
+fn told<'a>(catalogue: Option<&Catalogue>, reply: &'a Value, error: &'a ToolError) -> &'a str {
+    let told = catalogue.map_or("", |catalogue| (catalogue.render_error)(reply).message);
+    if told.is_empty() { &error.message } else { told }
+}
+
+/// Saves the whole reply if the catalogue's contract wants that. Returns the id to read it by.
+fn save_reply<'a>(
+    catalogue: Option<&Catalogue>,
+    scope: Option<&CallScope>,
+    call: &'a Call,
+    text: &str,
+) -> Option<&'a str> {
+    let longest = catalogue?.saves_replies_above?;
+    let is_saved = text.len() > longest && scope?.ctx.commands.save_reply(&call.id.0, text);
+    is_saved.then_some(call.id.0.as_str())
 }
 
 /// Forms a reply as the catalogue does, within the limit of the tool. Returns it as text and as a value.

@@ -161,6 +161,7 @@ impl Undo<'_> {
             elapsed_us: self.clock.elapsed().saturating_sub(start).as_micros() as u64,
             version: None,
             reply: &reply,
+            saved_as: None,
             usage: Usage::default(),
         };
         let _ = record(ended, Durability::Written);

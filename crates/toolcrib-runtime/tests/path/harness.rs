@@ -145,6 +145,7 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     reply: |_, reply, _| json!({"ok": reply}),
     error_reply: |failure| json!({"bad": failure.error.kind.as_str(), "why": failure.error.message}),
     error_code: None,
+    saves_replies_above: None,
     render: |reply| Rendering::Fields { data: reply, exit_code: None },
     render_error: |_| RenderedError::default(),
 };
@@ -284,6 +285,9 @@ impl Commands for Nowhere {
     }
     fn last(&self) -> Option<command::LastCommand> {
         unreachable!()
+    }
+    fn save_reply(&self, _: &str, _: &str) -> bool {
+        false
     }
     fn read(
         &self,

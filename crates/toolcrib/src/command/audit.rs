@@ -191,7 +191,7 @@ fn one_line(terminal: Terminal, entry: &RecordEntry<'_>) -> String {
         EventKind::Ended | EventKind::TaskEnded => {
             let message = entry.end.message.as_deref().unwrap_or_default();
             let error = entry.end.error.as_deref().map(|kind| format!("{kind}: {message}"));
-            let took = format!("{} ms", entry.end.elapsed_ms.unwrap_or_default());
+            let took = format!("{} ms", entry.end.elapsed_ms().unwrap_or_default());
             format!("{} in {took}", error.unwrap_or_else(|| "ok".to_owned()))
         }
         _ => entry.detail.as_ref().map(Value::to_string).unwrap_or_default(),
@@ -231,7 +231,7 @@ fn print_calls(terminal: Terminal, calls: &[CallHistory], limit: usize) {
 
 fn search_line(terminal: Terminal, call: &CallHistory) -> String {
     let outcome = call.outcome();
-    let took = call.last(&EventKind::Ended).and_then(|entry| entry.end.elapsed_ms);
+    let took = call.last(&EventKind::Ended).and_then(|entry| entry.end.elapsed_ms());
     let args = call.first().and_then(|entry| entry.preview.args.as_deref()).unwrap_or_default();
     let args = escape::line(args).into_owned();
     let cut = args.floor_char_boundary(SEARCH_ARGS_BYTES);

@@ -86,7 +86,7 @@ pub(super) fn summary(call: &CallHistory) -> Value {
         "outcome": call.outcome().as_str(),
         "error": ended.and_then(|entry| entry.end.error.as_ref()),
         "message": ended.and_then(|entry| entry.end.message.as_ref()),
-        "elapsed_ms": ended.and_then(|entry| entry.end.elapsed_ms),
+        "elapsed_ms": ended.and_then(|entry| entry.end.elapsed_ms()),
         "version": ended.and_then(|entry| entry.call.version.as_ref()),
         "used": ended.and_then(|entry| entry.end.used),
     })
@@ -146,7 +146,7 @@ fn describe_entry(text: &mut String, entry: &RecordEntry<'_>, after_ms: f64) {
             add("sandbox", &or_empty(&entry.start.terms));
         }
         EventKind::Ended | EventKind::TaskEnded => {
-            let took = entry.end.elapsed_ms.unwrap_or_default();
+            let took = entry.end.elapsed_ms().unwrap_or_default();
             let how = match (&entry.end.error, &entry.end.task_end) {
                 (Some(kind), _) => format!(", {kind}: {}", or_empty(&entry.end.message)),
                 (None, Some(end)) => format!(", {}", describe_end(*end)),
@@ -262,6 +262,7 @@ mod tests {
             elapsed_us: 1500,
             version,
             reply,
+            saved_as: None,
             usage,
             has_task: false,
             touched: None,

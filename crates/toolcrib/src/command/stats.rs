@@ -1,6 +1,7 @@
 //! `toolcrib stats`: shows how healthy every tool is.
 
 mod columns;
+mod named_tool;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -13,7 +14,9 @@ use toolcrib_ledger::{
 
 use columns::{duration, name_width, quantile, shorten, sparkline};
 
-use super::codes::in_contract;
+use named_tool::{ReportForm, find_tool};
+
+use super::codes::{in_contract, name_in_contract};
 use super::setup::open;
 use crate::cli::{Global, StatsArgs, StatsCommand, StatsOf};
 use crate::error::CliError;
@@ -65,11 +68,13 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &StatsArgs) -> Resu
         Some(StatsCommand::Regression(of)) => view.regression(&stats, of),
         Some(StatsCommand::Resources(of)) => view.resources(&stats, of),
         Some(StatsCommand::Clear { what, tool, json }) => {
-            let Some(cleared) = view.clear(&mut stats, what, tool)? else {
-                return Ok(Exit::Failed);
+            let form = if *json { ReportForm::Json } else { ReportForm::Text };
+            let cleared = match view.clear(&mut stats, what, tool, form)? {
+                Ok(cleared) => cleared,
+                Err(exit) => return Ok(exit),
             };
             if *json {
-                print_json(&cleared.reply.to_string());
+                print_report(cleared.reply);
             } else {
                 print_lines(&[cleared.sentence]);
             }
@@ -84,6 +89,12 @@ fn warn_of_skipped_files(terminal: Terminal, crib: &Crib) {
     for warning in crib.state.skipped_files() {
         terminal.warn(&warning);
     }
+}
+
+/// Prints a report with the names that the contract has for tools.
+fn print_report(mut report: Value) {
+    name_in_contract(&mut report);
+    print_json(&report.to_string());
 }
 
 /// What every table needs.
@@ -121,7 +132,7 @@ impl StatsView<'_> {
                 })
             })
             .collect();
-        print_json(&json!({"ok": true, "tools": all}).to_string());
+        print_report(json!({"ok": true, "tools": all}));
         Ok(Exit::Done)
     }
 
@@ -169,7 +180,7 @@ impl StatsView<'_> {
                     let tool = one["toolName"].as_str().unwrap_or_default().into();
                     in_contract(&tool, one);
                 }
-                print_json(&value.to_string());
+                print_report(value);
                 return Ok(Exit::Done);
             }
             let width = name_width(&tools);
@@ -194,11 +205,14 @@ impl StatsView<'_> {
             print_lines(&lines);
             return Ok(Exit::Done);
         };
-        let Some((name, figures)) = self.find(&tools, wanted) else { return Ok(Exit::Failed) };
+        let (name, figures) = match find_tool(self.terminal, &tools, wanted, of.form()) {
+            Ok(found) => found,
+            Err(exit) => return Ok(exit),
+        };
         let mut value = report::errors_of(name, figures);
         if of.json {
             in_contract(name, &mut value["stats"]);
-            print_json(&value.to_string());
+            print_report(value);
             return Ok(Exit::Done);
         }
         let it = &figures.errors;
@@ -229,8 +243,10 @@ impl StatsView<'_> {
         let tools = stats.tools()?;
         let mut compared = comparisons(&tools, &self.hours(stats)?, self.now, self.spans);
         if let Some(wanted) = &of.tool {
-            let Some((name, _)) = self.find(&tools, wanted) else { return Ok(Exit::Failed) };
-            compared.retain(|(tool, _)| tool == name);
+            match find_tool(self.terminal, &tools, wanted, of.form()) {
+                Ok((name, _)) => compared.retain(|(tool, _)| tool == name),
+                Err(exit) => return Ok(exit),
+            }
         }
         if of.json {
             let value = match (&of.tool, &compared[..]) {
@@ -239,7 +255,7 @@ impl StatsView<'_> {
                 }
                 _ => report::regressions(&compared),
             };
-            print_json(&value.to_string());
+            print_report(value);
             return Ok(Exit::Done);
         }
         let width = name_width(&tools);
@@ -276,10 +292,10 @@ impl StatsView<'_> {
         let tools = stats.tools()?;
         let limits = |tool: &ToolName| self.crib.limits_of(tool);
         let shown: Vec<(ToolName, ToolFigures)> = match &of.tool {
-            Some(wanted) => {
-                let Some(found) = self.find(&tools, wanted) else { return Ok(Exit::Failed) };
-                vec![found.clone()]
-            }
+            Some(wanted) => match find_tool(self.terminal, &tools, wanted, of.form()) {
+                Ok(found) => vec![found.clone()],
+                Err(exit) => return Ok(exit),
+            },
             None => tools,
         };
         if of.json {
@@ -289,7 +305,7 @@ impl StatsView<'_> {
                 }
                 _ => report::resources(&shown, &limits),
             };
-            print_json(&value.to_string());
+            print_report(value);
             return Ok(Exit::Done);
         }
         let width = name_width(&shown);
@@ -330,15 +346,19 @@ impl StatsView<'_> {
         Ok(Exit::Done)
     }
 
-    /// Clears figures of a tool. Returns `None` if there is no such tool.
+    /// Clears figures of a tool. Returns how the process ends if there is no such tool.
     fn clear(
         &self,
         stats: &mut Stats,
         what: &str,
         tool: &str,
-    ) -> Result<Option<Cleared>, CliError> {
+        form: ReportForm,
+    ) -> Result<Result<Cleared, Exit>, CliError> {
         let tools = stats.tools()?;
-        let Some((name, figures)) = self.find(&tools, tool) else { return Ok(None) };
+        let (name, figures) = match find_tool(self.terminal, &tools, tool, form) {
+            Ok(found) => found,
+            Err(exit) => return Ok(Err(exit)),
+        };
         // The record is the truth: a line there clears the figures, and is folded like any other line.
         let by = format!("user {}", rustix::process::getuid().as_raw());
         let note = Note {
@@ -381,40 +401,12 @@ impl StatsView<'_> {
         } else {
             format!("Cleared the {what} of {name}; counting starts again from zero.")
         };
-        Ok(Some(Cleared { reply, sentence }))
+        Ok(Ok(Cleared { reply, sentence }))
     }
 
     /// Returns the hours that any table can need.
     fn hours(&self, stats: &Stats) -> Result<Vec<(HourKey, Hour)>, CliError> {
         Ok(stats.hours(self.spans.oldest_hour(self.now))?)
-    }
-
-    /// Finds a tool by `catalogue/tool` or by `tool`. Prints why if there is not exactly one.
-    fn find<'t>(
-        &self,
-        tools: &'t [(ToolName, ToolFigures)],
-        wanted: &str,
-    ) -> Option<&'t (ToolName, ToolFigures)> {
-        let is_it = |it: &&(ToolName, ToolFigures)| it.0 == wanted;
-        let named = |it: &&(ToolName, ToolFigures)| it.0.last_part() == wanted;
-        let found: Vec<_> = match tools.iter().find(is_it) {
-            Some(it) => vec![it],
-            None => tools.iter().filter(named).collect(),
-        };
-        match found[..] {
-            [it] => return Some(it),
-            [] => self.terminal.fail(
-                &format!("tool `{}` was never called", escape::line(wanted)),
-                Some("`toolcrib stats` lists the tools that were called"),
-            ),
-            _ => {
-                let names: Vec<_> = found.iter().map(|it| it.0.as_str()).collect();
-                let message = format!("several tools are called `{}`", escape::line(wanted));
-                self.terminal
-                    .fail(&message, Some(&format!("name one of them: {}", names.join(", "))));
-            }
-        }
-        None
     }
 
     fn heading(&self, text: &str) -> String {

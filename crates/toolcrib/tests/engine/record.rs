@@ -161,6 +161,7 @@ fn settings_and_the_legacy_form_are_recorded_too() {
     let line: Value = serde_json::from_str(text.trim()).unwrap();
     assert_eq!((&line["name"], &line["status"]), (&json!("echo"), &json!("ok")));
     assert_eq!(line["args_preview"], "{\"text\":\"hello\"}");
+    assert!(line["elapsed_ms"].is_u64(), "{line}");
     scratch.open_with(&["mode=strict"]).call("forgekeeper/echo", echo);
     let settings: Vec<Value> =
         scratch.whole_record().into_iter().filter(|line| line["event"] == "settings").collect();

@@ -78,8 +78,9 @@ fn what_was_done_can_be_found_and_told() {
         (&["audit", "show", "nope"][..], 1),
         (&["audit", "search", "--since", "yesterday"], 2),
         (&["audit", "search", "--limit", "0"], 2),
-        (&["stats", "errors", "nope"], 1),
-        (&["stats", "clear", "errors", "nope"], 1),
+        (&["stats", "errors", "nope"], 5),
+        (&["stats", "errors", "nachos/calculator"], 1),
+        (&["stats", "clear", "errors", "nope"], 5),
     ] {
         let got = scratch.run(words);
         assert_eq!(got.code, code, "{words:?}: {}", got.stderr);

@@ -30,6 +30,7 @@ pub(crate) fn record_calls(
             elapsed_us,
             version: Some(version),
             reply: "{}",
+            saved_as: None,
             usage: Usage::default(),
         };
         recorder.record(&event(ended), Durability::Written).unwrap();

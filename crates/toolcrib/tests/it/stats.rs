@@ -53,6 +53,13 @@ fn figures_of_a_contract_with_codes_have_its_codes() {
     scratch.run(["call", "wink/read_file", "path=missing"]);
     assert!(told.stdout.contains("ENOENT"), "{}", told.stdout);
     let one = scratch.run(["stats", "errors", "forgekeeper/read_file", "--json"]).json();
+    assert_eq!(one["tool"], "read_file", "{one}");
+    assert_eq!(one["stats"]["lastError"]["message"], "ENOENT: file not found");
+    assert_eq!(one["stats"]["topErrors"][0]["message"], "ENOENT: file not found");
+    assert_eq!(one["stats"]["topErrors"][0]["percentage"], 100.0);
+    // By the bare name that the report has, though another catalogue has a tool of that name.
+    let bare = scratch.run(["stats", "errors", "read_file", "--json"]).json();
+    assert_eq!(bare, one);
     assert_eq!(one["stats"]["errorTypes"], serde_json::json!({"ENOENT": 1}), "{one}");
     assert_eq!(one["stats"]["lastError"]["code"], "ENOENT");
     assert_eq!(one["stats"]["firstErrorDetail"]["args"]["path"], "missing");
@@ -61,4 +68,20 @@ fn figures_of_a_contract_with_codes_have_its_codes() {
         all["stats"].as_array().unwrap().iter().map(|it| &it["errorTypes"]).collect();
     let expect = [serde_json::json!({"ENOENT": 1}), serde_json::json!({"not_found": 1})];
     assert_eq!(codes, expect.iter().collect::<Vec<_>>(), "{all}");
+    for report in ["errors", "resources", "regression"] {
+        let all = scratch.run(["stats", report, "--json"]).json();
+        let list = if report == "errors" { "stats" } else { report };
+        let list = if report == "regression" { "regressions" } else { list };
+        let names: Vec<_> =
+            all[list].as_array().unwrap().iter().map(|it| &it["toolName"]).collect();
+        assert_eq!(names, ["read_file", "wink/read_file"], "{all}");
+    }
+    for words in [&["errors", "nonexistent"][..], &["clear", "errors", "nonexistent"]] {
+        let got = scratch.run([&["stats"], words, &["--json"]].concat());
+        let expect = serde_json::json!({"ok": false, "error": "tool_not_found",
+            "message": "Tool 'nonexistent' not found"});
+        assert_eq!((got.code, got.json()), (5, expect));
+    }
+    let never = scratch.run(["stats", "resources", "echo", "--json"]);
+    assert_eq!((never.code, &never.json()["message"]), (1, &"Tool 'echo' was never called".into()));
 }

@@ -3,6 +3,8 @@
 use std::fs;
 
 use serde_json::{Value, json};
+use toolcrib_core::command::{Lines, Stream};
+use toolcrib_ledger::RecordEntry;
 
 use super::check;
 use crate::opened::Scratch;
@@ -174,6 +176,29 @@ fn hikai_reads_what_is_connected_and_nothing_else() {
 }
 
 #[test]
+fn hikai_saves_a_long_reply_and_refers_to_it() {
+    let scratch = Scratch::new();
+    let crib = scratch.open();
+    scratch.put("long.txt", "long\n".repeat(4000));
+    scratch.put("short.txt", "short\n");
+    let call = |path: &str| crib.approve("hikai/read_file", json!({"path": path}));
+    let (long, short) = (call("long.txt"), call("short.txt"));
+    let ended = |id: &str| {
+        let mut record = scratch.record().into_iter();
+        record.find(|line| line["event"] == "ended" && line["trace_id"] == id).unwrap()
+    };
+    assert_eq!(ended(long.id())["output"], long.id());
+    assert!(ended(short.id()).get("output").is_none());
+    let lines = Lines { from: 1, count: u64::MAX, most: 1 << 20 };
+    let saved = |id: &str| crib.crib.sandbox().read_output(id, Stream::Stdout, lines);
+    assert_eq!(saved(long.id()).unwrap().text, long.text());
+    assert!(saved(short.id()).is_err());
+    // The control: another catalogue's contract wants nothing saved.
+    let other = crib.approve("clemini/read_file", json!({"file_path": "long.txt"}));
+    assert!(ended(other.id()).get("output").is_none());
+}
+
+#[test]
 fn hikai_plans_and_validates() {
     let scratch = Scratch::new();
     let crib = scratch.open();
@@ -228,12 +253,33 @@ fn forgekeeper_errors_as_shown() {
         "message": "Tool output exceeded 10240 bytes"});
     check_fields(&got, &expect);
     assert!(got["actualBytes"].as_u64().unwrap() > 52_000);
+    assert!(got["hint"].as_str().unwrap().contains("`offset` and `limit`"), "{got}");
     let wide = scratch.open_where(&[("TOOLS_MAX_OUTPUT_BYTES", "60000")]);
     let got = wide.reply("forgekeeper/read_file", &json!({"path": "large.txt"}));
     assert_eq!(got["result"]["bytes"], 52_000);
     let args = json!({"path": "b", "content": "x".repeat(65_537)});
     let got = crib.reply("forgekeeper/write_file", &args);
     assert_eq!(got["error"], "size_exceeded");
+}
+
+#[test]
+fn forgekeeper_logs_an_event_with_every_field() {
+    let scratch = Scratch::new();
+    scratch.put("README.md", "# Forgekeeper\n");
+    let done = scratch.open().approve("forgekeeper/read_file", json!({"path": "README.md"}));
+    let event = scratch.record().pop().unwrap();
+    let expect = json!({"actor": "tool", "act": "tool_call", "trace_id": done.done(), "iter": 0,
+        "name": "read_file", "status": "ok", "args_preview": "{\"path\":\"README.md\"}",
+        "result_preview": done.text(), "bytes": done.text().len()});
+    check_fields(&event, &expect);
+    for key in ["id", "ts", "conv_id"] {
+        assert!(event[key].is_string(), "{key}: {event}");
+    }
+    let (ms, us) = (event["elapsed_ms"].as_u64().unwrap(), event["elapsed_us"].as_u64().unwrap());
+    assert_eq!(ms, us / 1000, "{event}");
+    let parsed = event.to_string();
+    let parsed = RecordEntry::parse(parsed.as_bytes()).unwrap();
+    assert_eq!(parsed.end.elapsed_ms(), Some(us as f64 / 1000.0));
 }
 
 #[test]
