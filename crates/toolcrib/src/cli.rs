@@ -37,7 +37,7 @@ Exit codes:
   0    success
   1    the tool or the command failed
   2    wrong usage or settings
-  3    refused by policy or by a person
+  3    refused by policy, an allowlist or a person
   4    needs approval, and nobody could be asked
   5    no such tool
   6    the arguments do not fit

@@ -13,7 +13,7 @@ pub(crate) enum Exit {
     Failed,
     /// Wrong usage or settings.
     Usage,
-    /// Refused by policy or by a person.
+    /// Refused by policy, by the toolset, by an allowlist or by a person.
     Refused,
     /// The call needs approval, and nobody could be asked.
     NeedsApproval,
@@ -49,9 +49,9 @@ impl Exit {
     /// Returns how the process ends when a call failed with this kind of error.
     pub(crate) fn of(kind: ErrorKind) -> Self {
         match kind {
-            ErrorKind::NoTool | ErrorKind::NotOffered => Self::NoTool,
+            ErrorKind::NoTool => Self::NoTool,
             ErrorKind::BadArgs | ErrorKind::BadRegex | ErrorKind::BadGlob => Self::BadArgs,
-            ErrorKind::Refused | ErrorKind::Declined => Self::Refused,
+            ErrorKind::Refused | ErrorKind::Declined | ErrorKind::NotOffered => Self::Refused,
             ErrorKind::ApprovalNeeded | ErrorKind::ConfirmationNeeded => Self::NeedsApproval,
             ErrorKind::Timeout => Self::Timeout,
             ErrorKind::Cancelled => Self::Interrupted,

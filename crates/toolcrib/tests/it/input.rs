@@ -33,7 +33,10 @@ fn arguments_that_do_not_fit_are_told_with_their_place() {
 fn a_tool_that_is_not_there_has_an_exit_code_of_its_own() {
     let scratch = Scratch::new();
     check(&scratch, &["call", "wink/raed_file", "{}"], 5, "did you mean `wink/read_file`");
-    check(&scratch, &["--toolset", "wink", "call", "clemini/edit", "{}"], 5, "not on offer");
+    // A tool that is there and shut is refused.
+    check(&scratch, &["--toolset", "wink", "call", "clemini/edit", "{}"], 3, "not on offer");
+    let shut = ["-c", "forgekeeper.allow=[\"echo\"]", "call", "forgekeeper/get_time", "{}"];
+    check(&scratch, &shut, 3, "Tool 'get_time' not in allowlist");
     check(&scratch, &["--toolset", "wink", "call", "list_dir", "{}"], 0, "Contents of .");
     check(&scratch, &["--toolset", "wnik", "tools"], 2, "did you mean `wink`");
     let twice = ["--toolset", "wink,clemini", "call", "edit", "{}"];
