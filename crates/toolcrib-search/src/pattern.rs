@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use regex_syntax::hir::Hir;
+use regex_syntax::hir::{Hir, Look};
 use regex_syntax::{ParserBuilder, escape};
 use toolcrib_core::search::Pattern;
 use toolcrib_core::{ErrorKind, ToolError};
@@ -27,6 +27,17 @@ pub(crate) struct Compiled {
     pub(crate) query: Query,
     /// Whether every line matches, so that counting lines is enough.
     pub(crate) is_every_line: bool,
+    /// What ends a line for this pattern.
+    pub(crate) line_end: LineEnd,
+}
+
+/// What ends a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LineEnd {
+    /// A line feed. A carriage return before it is a character of the line.
+    LineFeed,
+    /// A line feed, or a carriage return and a line feed: `$` matches before both.
+    Either,
 }
 
 /// How many compiled patterns are cached: a question is checked, then run, then asked for its next page.
@@ -87,28 +98,48 @@ fn parse(pattern: &Pattern) -> Result<Hir, ToolError> {
 
 fn compile(pattern: &Pattern) -> Result<Compiled, ToolError> {
     let hir = parse(pattern)?;
-    let matcher = RegexMatcherBuilder::new()
+    let properties = hir.properties();
+    let is_every_line = properties.minimum_len() == Some(0) && properties.look_set().is_empty();
+    let compiled = |matcher: RegexMatcher, line_end: LineEnd| Compiled {
+        matcher,
+        query: plan(&hir),
+        is_every_line,
+        line_end,
+    };
+    // Lines are shown without their carriage return, so `$` must not need one. A pattern that names carriage returns
+    // cannot be compiled like this, and means them.
+    if properties.look_set().contains(Look::EndLF)
+        && let Ok(matcher) = matcher(pattern, LineEnd::Either)
+    {
+        return Ok(compiled(matcher, LineEnd::Either));
+    }
+    let matcher = matcher(pattern, LineEnd::LineFeed).map_err(|err| match err.kind() {
+        grep_regex::ErrorKind::NotAllowed(_) | grep_regex::ErrorKind::Banned(_) => line_break(),
+        _ => ToolError::new(
+            ErrorKind::BadRegex,
+            "The pattern is too large: it would take more than 10 MB of memory",
+        )
+        .hint("use smaller counts in `{m,n}`, fewer alternatives, or `[A-Za-z0-9_]` for `\\w`"),
+    })?;
+    Ok(compiled(matcher, LineEnd::LineFeed))
+}
+
+fn matcher(pattern: &Pattern, line_end: LineEnd) -> Result<RegexMatcher, grep_regex::Error> {
+    let mut builder = RegexMatcherBuilder::new();
+    match line_end {
+        LineEnd::LineFeed => builder.line_terminator(Some(b'\n')),
+        LineEnd::Either => builder.crlf(true),
+    };
+    builder
         .multi_line(true)
         .unicode(true)
         .octal(false)
         .fixed_strings(pattern.is_literal)
         .case_insensitive(pattern.ignores_case)
-        .line_terminator(Some(b'\n'))
         .ban_byte(Some(0))
         .size_limit(MAX_COMPILED_BYTES)
         .dfa_size_limit(MAX_DFA_BYTES)
         .build(&pattern.text)
-        .map_err(|err| match err.kind() {
-            grep_regex::ErrorKind::NotAllowed(_) | grep_regex::ErrorKind::Banned(_) => line_break(),
-            _ => ToolError::new(
-                ErrorKind::BadRegex,
-                "The pattern is too large: it would take more than 10 MB of memory",
-            )
-            .hint("use smaller counts in `{m,n}`, fewer alternatives, or `[A-Za-z0-9_]` for `\\w`"),
-        })?;
-    let properties = hir.properties();
-    let is_every_line = properties.minimum_len() == Some(0) && properties.look_set().is_empty();
-    Ok(Compiled { matcher, query: plan(&hir), is_every_line })
 }
 
 fn line_break() -> ToolError {
@@ -173,6 +204,17 @@ mod tests {
         assert!(compile(&regex("a\\nb")).err().unwrap().message.contains("line break"));
         assert!(compile(&regex("\\w{1,900}x")).err().unwrap().message.contains("too large"));
         assert!(compile(&regex("(?i)mutex|[a-f]+$")).is_ok());
+    }
+
+    #[test]
+    fn a_dollar_needs_no_carriage_return_unless_the_pattern_names_one() {
+        let line_end = |text: &str| compile(&regex(text)).unwrap().line_end;
+        for text in ["hello$", "^$", r"a|b$", r"\s$"] {
+            assert_eq!(line_end(text), LineEnd::Either, "{text}");
+        }
+        for text in ["hello", r"a\$", "[$]", r"hello\r$", r"a\z", "^a"] {
+            assert_eq!(line_end(text), LineEnd::LineFeed, "{text}");
+        }
     }
 
     #[test]

@@ -3,11 +3,12 @@
 use std::fs::File;
 use std::io::{self, Read, Seek};
 
+use grep_matcher::LineTerminator;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use toolcrib_core::SearchableTree;
 use toolcrib_core::search::Want;
 
-use crate::pattern::Compiled;
+use crate::pattern::{Compiled, LineEnd};
 use crate::scan::hits::Hits;
 use crate::scan::open::{FileOpener, Unsearched};
 use crate::scan::stop::Stop;
@@ -40,6 +41,9 @@ impl<'a> FileSearcher<'a> {
         stop: &'a Stop<'a>,
     ) -> Self {
         let mut builder = SearcherBuilder::new();
+        if compiled.line_end == LineEnd::Either {
+            builder.line_terminator(LineTerminator::crlf());
+        }
         if let Want::Lines { before, after } = want {
             builder.line_number(true).before_context(before).after_context(after);
         } else {

@@ -103,6 +103,10 @@ pub(crate) fn lines(root: &Path, directory: Option<&str>, pattern: &Pattern) -> 
     if pattern.ignores_case {
         command.arg("-i");
     }
+    // `$` matches before a carriage return, as with this flag.
+    if !pattern.is_literal && pattern.text.replace(r"\$", "").contains('$') {
+        command.arg("--crlf");
+    }
     command.arg("-e").arg(&pattern.text).args(directory);
     let output = command.output().unwrap();
     let mut hits = BTreeSet::new();

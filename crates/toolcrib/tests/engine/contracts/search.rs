@@ -143,6 +143,31 @@ fn wink_search_limits() {
 }
 
 #[test]
+fn a_dollar_matches_at_the_end_of_a_line_with_a_carriage_return() {
+    let scratch = Scratch::new();
+    scratch.put("dos.txt", "hello\r\nhello world\r\n\r\n");
+    scratch.put("unix.txt", "hello\nhello world\n\n");
+    let crib = scratch.open();
+    let lines = |pattern: &str| -> Vec<(String, u64)> {
+        let got = crib.reply("clemini/grep", &json!({"pattern": pattern}));
+        let matches = got["matches"].as_array().unwrap().iter();
+        let place =
+            |it: &Value| (it["file"].as_str().unwrap().to_owned(), it["line"].as_u64().unwrap());
+        matches.map(place).collect()
+    };
+    let both = |line: u64| vec![("dos.txt".to_owned(), line), ("unix.txt".to_owned(), line)];
+    assert_eq!(lines("hello$"), both(1));
+    assert_eq!(lines("^hello world$"), both(2));
+    assert_eq!(lines("^$"), both(3));
+    assert_eq!(lines("wor.*$"), both(2));
+    assert_eq!(lines("[a-z]$").len(), 4);
+    // A pattern that names carriage returns still finds them.
+    let dos = |line: u64| ("dos.txt".to_owned(), line);
+    assert_eq!(lines("\\r$"), [dos(1), dos(2), dos(3)]);
+    assert_eq!(lines("hello\\r$"), [dos(1)]);
+}
+
+#[test]
 fn a_search_that_runs_out_of_time_says_so() {
     let scratch = Scratch::new();
     for number in 0..3000 {
