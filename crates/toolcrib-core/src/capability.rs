@@ -29,6 +29,9 @@ pub trait Tree: Send + Sync {
     /// Reads a regular file, `most` bytes of it at most.
     fn read(&self, path: &str, most: u64) -> Result<Content, ToolError>;
 
+    /// Counts the lines of a regular file, however long it is. The last one need not end.
+    fn count_lines(&self, path: &str) -> Result<u64, ToolError>;
+
     /// Lists a directory: the first `most` entries by name, and the number of entries of each kind.
     fn list(&self, path: &str, most: usize) -> Result<Listing, ToolError>;
 

@@ -20,6 +20,15 @@ pub struct Declaration {
     pub examples: &'static [Example],
 }
 
+impl Declaration {
+    /// Returns the tool's name as people are shown it: `read_file` is `Read file`.
+    pub fn title(&self) -> String {
+        let words = self.name.replace('_', " ");
+        let mut chars = words.chars();
+        chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+    }
+}
+
 /// What a tool does to the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effect {

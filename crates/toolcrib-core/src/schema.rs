@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, de};
+use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::{Map, Value};
 
 use crate::error::{ErrorKind, ToolError};
@@ -226,7 +226,7 @@ fn describe(value: &Value) -> String {
 }
 
 /// A whole number between two bounds. The schema states the bounds, and the parser enforces them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Within<const MIN: u64, const MAX: u64>(u64);
 
 impl<const MIN: u64, const MAX: u64> Within<MIN, MAX> {
@@ -258,6 +258,45 @@ impl<const MIN: u64, const MAX: u64> JsonSchema for Within<MIN, MAX> {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({"type": "integer", "minimum": MIN, "maximum": MAX})
+    }
+}
+
+/// A whole number with a lower bound, which is capped at an upper bound. The schema states both. A caller that asks for
+/// more gets the most there is, and a warning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capped<const MIN: u64, const MAX: u64>(u64);
+
+impl<const MIN: u64, const MAX: u64> Capped<MIN, MAX> {
+    /// The number, or the upper bound if it is lower.
+    pub fn get(self) -> u64 {
+        self.0.min(MAX)
+    }
+
+    /// Returns a warning if the number of the argument `name` was capped.
+    pub fn warning(self, name: &str) -> Option<String> {
+        let asked = self.0;
+        (asked > MAX)
+            .then(|| format!("`{name}` can be {MAX} at most, so {MAX} was used, not {asked}"))
+    }
+}
+
+impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Capped<MIN, MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = u64::deserialize(deserializer)?;
+        if number >= MIN {
+            return Ok(Self(number));
+        }
+        Err(de::Error::custom(format!("{number} is less than {MIN}")))
+    }
+}
+
+impl<const MIN: u64, const MAX: u64> JsonSchema for Capped<MIN, MAX> {
+    fn schema_name() -> Cow<'static, str> {
+        Cow::Owned(format!("Capped{MIN}To{MAX}"))
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Within::<MIN, MAX>::json_schema(generator)
     }
 }
 
@@ -349,6 +388,18 @@ mod tests {
     #[test]
     fn several_faults_are_reported_at_once() {
         check(json!({"path": 5}), "`items` is missing; `path` must be a string, not the number 5");
+    }
+
+    #[test]
+    fn a_number_above_its_cap_is_capped_with_a_warning() {
+        let read = |text: &str| serde_json::from_str::<Capped<1, 3>>(text).ok();
+        let warned = |text: &str| read(text).map(|it| (it.get(), it.warning("depth")));
+        assert_eq!(warned("3"), Some((3, None)));
+        let warning = "`depth` can be 3 at most, so 3 was used, not 9";
+        assert_eq!(warned("9"), Some((3, Some(warning.to_owned()))));
+        for text in ["0", "-1", "\"9\"", "1.5", "1e30"] {
+            assert_eq!(read(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -91,6 +91,7 @@ fn mcp(offer: &Offer, name: String) -> Value {
     let is_write = declaration.effect == Effect::Write;
     json!({
         "name": name,
+        "title": declaration.title(),
         "description": declaration.summary,
         "inputSchema": offer.tool.schema(),
         "annotations": {

@@ -97,6 +97,24 @@ impl Tree for CallFiles {
         self.read_up_to(&file, &meta, most, path)
     }
 
+    fn count_lines(&self, path: &str) -> Result<u64, ToolError> {
+        let place = self.workspace.locate(path)?;
+        let (file, _) = self.open_decided(&place)?;
+        let mut buffer = vec![0; READ_CHUNK_BYTES];
+        let (mut ends, mut last) = (0, b'\n');
+        loop {
+            self.cancel.check()?;
+            let got = match rustix::io::read(&file, &mut buffer) {
+                Ok(0) => return Ok(ends + u64::from(last != b'\n')),
+                Ok(got) => got,
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(errno) => return Err(errno_error(errno, path)),
+            };
+            ends += memchr::memchr_iter(b'\n', &buffer[..got]).count() as u64;
+            last = buffer[got - 1];
+        }
+    }
+
     fn list(&self, path: &str, most: usize) -> Result<Listing, ToolError> {
         let place = self.workspace.locate(path)?;
         let (file, meta) = self.workspace.open(&place)?;

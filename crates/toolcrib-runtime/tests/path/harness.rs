@@ -166,6 +166,9 @@ impl Tree for Nowhere {
     fn read(&self, _: &str, _: u64) -> Result<Content, ToolError> {
         nothing()
     }
+    fn count_lines(&self, _: &str) -> Result<u64, ToolError> {
+        nothing()
+    }
     fn list(&self, _: &str, _: usize) -> Result<Listing, ToolError> {
         nothing()
     }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolcrib_core::command::{CommandRequest, OnTimeout, Ran, Shell};
-use toolcrib_core::schema::Within;
+use toolcrib_core::schema::Capped;
 use toolcrib_core::{Ctx, Declaration, Effect, Example, Limits, Plan, Tier, Tool, ToolError};
 
 use crate::operation::command::{self, StruckLimit};
@@ -21,7 +21,7 @@ pub(crate) struct Args {
     /// Directory to run in. (default: cwd)
     working_directory: Option<String>,
     /// Maximum time to wait for the command. (default: 120)
-    timeout_seconds: Option<Within<1, 86_400>>,
+    timeout_seconds: Option<Capped<1, 86_400>>,
     /// Skip confirmation for destructive commands. (default: false)
     #[expect(dead_code, reason = "policy reads it; the tool does not")]
     confirmed: Option<bool>,
@@ -130,7 +130,7 @@ impl Args {
     }
 
     fn request(&self, ctx: &Ctx) -> CommandRequest {
-        let seconds = self.timeout_seconds.map_or(DEFAULT_TIMEOUT_SECONDS, Within::get);
+        let seconds = self.timeout_seconds.map_or(DEFAULT_TIMEOUT_SECONDS, Capped::get);
         let keeps = self.on_timeout == Some(TimeoutAction::Keep) || self.is_background();
         CommandRequest {
             directory: self.working_directory.clone(),
@@ -170,12 +170,13 @@ impl Tool for Bash {
             }
         };
         let is_cut = finished.stdout.is_cut || finished.stderr.is_cut;
+        let capped = args.timeout_seconds.and_then(|seconds| seconds.warning("timeout_seconds"));
         Ok(Reply::Over {
             exit_code: finished.exit_code(),
             limit: StruckLimit::of(finished.strike.as_ref()),
             stdout: finished.stdout.text,
             stderr: finished.stderr.text,
-            notes: finished.notes,
+            notes: finished.notes.into_iter().chain(capped).collect(),
             task_id: is_cut.then_some(task_id),
         })
     }

@@ -6,6 +6,8 @@ use toolcrib_core::schema::Within;
 use toolcrib_core::search::{Glob as Ask, Page, Scope, Sort};
 use toolcrib_core::{Ctx, Declaration, Effect, Example, Limits, Plan, Tier, Tool, ToolError};
 
+use crate::operation::found::hidden;
+
 pub(crate) struct Glob;
 
 #[derive(Deserialize, JsonSchema)]
@@ -131,8 +133,9 @@ impl Tool for Glob {
             },
         };
         let names = ctx.search.glob(&ask, &ctx.cancel)?;
+        let skipped = hidden(Some(&args.pattern), Some("directory")).filter(|_| names.total == 0);
         Ok(Reply {
-            warnings: names.denied_sentence().into_iter().collect(),
+            warnings: names.denied_sentence().into_iter().chain(skipped).collect(),
             count: names.paths.len(),
             matches: names.paths,
             total_found: names.total,

@@ -2,11 +2,13 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolcrib_core::schema::Within;
+use toolcrib_core::schema::{Capped, Within};
 use toolcrib_core::search::{Found, Grep as Ask, Page, Pattern, Scope, Want};
 use toolcrib_core::{
     Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
+
+use crate::operation::found::{hidden, out_of_time};
 
 pub(crate) struct Grep;
 
@@ -27,11 +29,11 @@ pub(crate) struct Args {
     /// Ignore case. (default: false)
     case_insensitive: Option<bool>,
     /// Lines of context around matches. (default: 0)
-    context: Option<Within<0, 1000>>,
+    context: Option<Capped<0, 1000>>,
     /// Lines before match. (default: context)
-    before_context: Option<Within<0, 1000>>,
+    before_context: Option<Capped<0, 1000>>,
     /// Lines after match. (default: context)
-    after_context: Option<Within<0, 1000>>,
+    after_context: Option<Capped<0, 1000>>,
     /// Max results. (default: no limit)
     head_limit: Option<Within<1, 1_000_000_000>>,
     /// Skip first N results. (default: 0)
@@ -162,7 +164,24 @@ impl Tool for Grep {
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {
         let ask = ask(ctx, &args)?;
         let found = ctx.search.grep(&ask, &ctx.cancel)?;
-        Ok(reply(found, &ask))
+        let mut reply = reply(found, &ask);
+        reply.warnings.extend(args.warnings());
+        if reply.matches.is_empty() {
+            reply.warnings.extend(hidden(args.file_pattern.as_deref(), Some("directory")));
+        }
+        Ok(reply)
+    }
+}
+
+impl Args {
+    /// Returns the warnings about numbers that were capped.
+    fn warnings(&self) -> impl Iterator<Item = String> {
+        let all = [
+            ("context", self.context),
+            ("before_context", self.before_context),
+            ("after_context", self.after_context),
+        ];
+        all.into_iter().filter_map(|(name, number)| number?.warning(name))
     }
 }
 
@@ -172,11 +191,11 @@ fn ask(ctx: &Ctx, args: &Args) -> Result<Ask, ToolError> {
         return Err(ToolError::new(ErrorKind::BadArgs, "`pattern` is empty")
             .hint("give a regex; `.` matches every non-empty line"));
     }
-    let context = args.context.map_or(0, Within::get);
+    let context = args.context.map_or(0, Capped::get);
     let want = match args.output_mode.unwrap_or(OutputMode::Content) {
         OutputMode::Content => Want::Lines {
-            before: args.before_context.map_or(context, Within::get) as usize,
-            after: args.after_context.map_or(context, Within::get) as usize,
+            before: args.before_context.map_or(context, Capped::get) as usize,
+            after: args.after_context.map_or(context, Capped::get) as usize,
         },
         OutputMode::FilesWithMatches => Want::Files,
         OutputMode::Count => Want::Counts,
@@ -209,7 +228,7 @@ fn reply(found: Found, ask: &Ask) -> Reply {
     let total_found = if ask.want == Want::Files { found.files_matched } else { found.lines };
     let mut warnings: Vec<String> = found.skipped.sentences().collect();
     if found.is_partial {
-        warnings.push(crate::operation::found::out_of_time(ask.time));
+        warnings.push(out_of_time(ask.time));
     }
     let mut matches = Vec::with_capacity(found.returned);
     for file in found.files {

@@ -107,11 +107,12 @@ impl Tool for ReadFile {
         }
         let next = from + shown;
         let is_cut = next < total || file.is_cut || content.len() == room;
+        let total_lines = file.total_lines(&*ctx.files, &args.path)?;
         Ok(Reply {
             path: args.path,
             content,
             bytes: file.size,
-            total_lines: total,
+            total_lines,
             truncated: is_cut.then_some(true),
             next_offset: (next < total).then_some(next + 1),
         })

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolcrib_core::schema::Within;
+use toolcrib_core::schema::Capped;
 use toolcrib_core::{
     Ctx, Declaration, Effect, EntryKind, Example, Limits, Listing, Plan, Tier, Tool, ToolError,
 };
@@ -18,9 +18,9 @@ pub(crate) struct Args {
     /// Directory to start from (default: the repository's root)
     path: Option<String>,
     /// How many levels deep to list (default: 2)
-    depth: Option<Within<1, 3>>,
+    depth: Option<Capped<1, 3>>,
     /// Maximum number of directories to return (default: 50)
-    limit: Option<Within<1, 100>>,
+    limit: Option<Capped<1, 100>>,
 }
 
 #[derive(Serialize)]
@@ -71,6 +71,16 @@ static DECLARATION: Declaration = Declaration {
             leaves: &[],
         },
         Example {
+            about: "A depth beyond 3 is 3, with a warning.",
+            files: &[("a/b/c/d/", "")],
+            before: &[],
+            args: r#"{"path": "a", "depth": 9}"#,
+            reply: r#"{"dirs": [{"path": "a/b", "depth": 1}, {"path": "a/b/c", "depth": 2},
+                {"path": "a/b/c/d", "depth": 3}], "truncated": false,
+                "warnings": ["`depth` can be 3 at most, so 3 was used, not 9"]}"#,
+            leaves: &[],
+        },
+        Example {
             about: "A missing path is an error.",
             files: &[],
             before: &[],
@@ -95,8 +105,15 @@ impl Tool for ListDirs {
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {
         let tree = &connection(ctx)?.files;
-        let depth = args.depth.map_or(2, Within::get);
-        let limit = args.limit.map_or(50, Within::get) as usize;
+        let depth = args.depth.map_or(2, Capped::get);
+        let limit = args.limit.map_or(50, Capped::get) as usize;
+        let capped = [
+            args.depth.and_then(|depth| depth.warning("depth")),
+            args.limit.and_then(|limit| limit.warning("limit")),
+        ];
+        let warnings = |all: &Listing| -> Vec<String> {
+            capped.iter().flatten().cloned().chain(all.denied_sentence()).collect()
+        };
         let mut level = vec![args.path.unwrap_or_else(|| ".".to_owned())];
         let mut dirs: Vec<DirEntry> = Vec::new();
         let mut all = Listing::default();
@@ -126,8 +143,4 @@ impl Tool for ListDirs {
         }
         Ok(Reply { dirs, truncated: false, warnings: warnings(&all) })
     }
-}
-
-fn warnings(all: &Listing) -> Vec<String> {
-    all.denied_sentence().into_iter().collect()
 }

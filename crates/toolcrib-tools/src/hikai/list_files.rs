@@ -3,7 +3,7 @@
 use globset::GlobBuilder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolcrib_core::schema::Within;
+use toolcrib_core::schema::Capped;
 use toolcrib_core::{
     Ctx, Declaration, Effect, EntryKind, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
@@ -21,7 +21,7 @@ pub(crate) struct Args {
     /// Glob that file names must match, such as `*.tsx`; case is ignored (default: all files)
     pattern: Option<String>,
     /// Maximum number of files to return (default: 50)
-    limit: Option<Within<1, 100>>,
+    limit: Option<Capped<1, 100>>,
 }
 
 #[derive(Serialize)]
@@ -93,10 +93,11 @@ impl Tool for ListFiles {
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {
         let tree = &connection(ctx)?.files;
         let matcher = matcher(&args)?;
-        let limit = args.limit.map_or(50, Within::get) as usize;
+        let limit = args.limit.map_or(50, Capped::get) as usize;
         let base = args.path.as_deref().unwrap_or(".");
         let listing = tree.list(base, MAX_DIRECTORY_ENTRIES)?;
-        let warnings = listing.denied_sentence().into_iter().collect();
+        let capped = args.limit.and_then(|limit| limit.warning("limit"));
+        let warnings = capped.into_iter().chain(listing.denied_sentence()).collect();
         let is_wanted = |name: &str| matcher.as_ref().is_none_or(|glob| glob.is_match(name));
         let mut names = listing
             .entries

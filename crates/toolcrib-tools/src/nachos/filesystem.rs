@@ -170,9 +170,9 @@ impl Tool for Filesystem {
     }
 }
 
-/// Returns the content to write. The contract treats empty content as missing.
+/// Returns the content to write. An empty string is content: it makes an empty file.
 fn content(args: &Args) -> Result<&str, ToolError> {
-    let content = args.content.as_deref().filter(|content| !content.is_empty());
-    content
+    args.content
+        .as_deref()
         .ok_or_else(|| ToolError::new(ErrorKind::BadArgs, "content is required for write action"))
 }

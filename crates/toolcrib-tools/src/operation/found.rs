@@ -11,6 +11,23 @@ pub(crate) fn out_of_time(time: Duration) -> String {
     format!("Warning: Search timed out after {time}, returning partial results")
 }
 
+/// Returns why a glob that names something hidden finds nothing. `directory` is the argument that leads there, if the
+/// tool has one.
+pub(crate) fn hidden(glob: Option<&str>, directory: Option<&str>) -> Option<String> {
+    let is_hidden = |part: &&str| part.starts_with('.') && !matches!(*part, "." | "..");
+    let name = glob?.split('/').find(is_hidden)?;
+    let way = match directory {
+        Some(argument) => format!("; to search a hidden folder, name it as `{argument}`"),
+        None => String::new(),
+    };
+    Some(format!("`{name}` is hidden, and a search skips hidden files and folders{way}"))
+}
+
+/// Returns a number with its noun.
+pub(crate) fn counted(number: u64, one: &str, several: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { several })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -20,5 +37,23 @@ mod tests {
         let said = out_of_time(Duration::from_secs(30));
         assert_eq!(said, "Warning: Search timed out after 30s, returning partial results");
         assert!(out_of_time(Duration::from_millis(1500)).contains("after 1500ms"));
+    }
+
+    #[test]
+    fn a_glob_that_names_something_hidden_is_told_apart() {
+        for glob in [".github/**", "a/.b/c", "**/.env", ".*"] {
+            assert!(hidden(Some(glob), None).is_some(), "{glob}");
+        }
+        for glob in ["src/**", "./a", "../a", "a.b/*.c", ""] {
+            assert_eq!(hidden(Some(glob), Some("directory")), None, "{glob}");
+        }
+        let said = hidden(Some(".github/**"), Some("directory")).unwrap();
+        assert!(said.ends_with("; to search a hidden folder, name it as `directory`"), "{said}");
+    }
+
+    #[test]
+    fn one_is_singular() {
+        let said = [0, 1, 2].map(|number| counted(number, "match", "matches"));
+        assert_eq!(said, ["0 matches", "1 match", "2 matches"]);
     }
 }

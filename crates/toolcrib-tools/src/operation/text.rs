@@ -27,6 +27,19 @@ pub(crate) struct TextFile {
     /// The size of the whole file in bytes.
     pub(crate) size: u64,
     pub(crate) is_cut: bool,
+    encoding: Encoding,
+}
+
+impl TextFile {
+    /// Returns how many lines the whole file has. For UTF-16 text that was cut, returns how many were read.
+    pub(crate) fn total_lines(&self, tree: &dyn Tree, path: &str) -> Result<usize, ToolError> {
+        let read = self.text.lines().count();
+        if !self.is_cut || matches!(self.encoding, Encoding::Utf16Le | Encoding::Utf16Be) {
+            return Ok(read);
+        }
+        let counted = usize::try_from(tree.count_lines(path)?).unwrap_or(usize::MAX);
+        Ok(counted.max(read))
+    }
 }
 
 impl Text {
@@ -106,7 +119,9 @@ pub(crate) fn read(tree: &dyn Tree, path: &str, most: u64) -> Result<TextFile, T
     let is_cut = content.is_cut();
     let tail = if is_cut { Tail::Cut } else { Tail::Whole };
     match decode(&content.bytes, tail) {
-        Some(text) => Ok(TextFile { text: text.text, size: content.size, is_cut }),
+        Some(Text { text, encoding }) => {
+            Ok(TextFile { text, size: content.size, is_cut, encoding })
+        }
         None => Err(not_text(path)),
     }
 }

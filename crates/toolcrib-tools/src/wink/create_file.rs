@@ -6,6 +6,7 @@ use toolcrib_core::capability::WriteMode;
 use toolcrib_core::{Ctx, Declaration, Effect, Example, Limits, Plan, Tier, Tool, ToolError};
 
 use crate::operation::check;
+use crate::operation::found::counted;
 use crate::operation::text::MAX_FILE_BYTES;
 use crate::operation::text_reply::TextReply;
 
@@ -82,7 +83,11 @@ impl Tool for CreateFile {
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<TextReply<()>, ToolError> {
         ctx.files.write(&args.path, args.content.as_bytes(), WriteMode::New)?;
         Ok(TextReply {
-            output: format!("Created file: {} ({} bytes)", args.path, args.content.len()),
+            output: format!(
+                "Created file: {} ({})",
+                args.path,
+                counted(args.content.len() as u64, "byte", "bytes")
+            ),
             files_affected: vec![args.path],
             metadata: None,
         })

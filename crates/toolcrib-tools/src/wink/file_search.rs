@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use toolcrib_core::search::{Glob, Page, Scope, Sort};
 use toolcrib_core::{Ctx, Declaration, Effect, Example, Limits, Plan, Tier, Tool, ToolError};
 
+use crate::operation::found::{counted, hidden};
 use crate::operation::text_reply::TextReply;
 
 pub(crate) struct FileSearch;
@@ -87,7 +88,8 @@ impl Tool for FileSearch {
         let page = Page { most: MOST_LISTED_FILES, ..Page::ALL };
         let ask = Glob { scope: scope(&args), sort: Sort::Name, page };
         let names = ctx.search.glob(&ask, &ctx.cancel)?;
-        let mut output = format!("Found {} files matching '{}':\n", names.total, args.pattern);
+        let files = counted(names.total as u64, "file", "files");
+        let mut output = format!("Found {files} matching '{}':\n", args.pattern);
         for path in &names.paths {
             let _ = writeln!(output, "  {path}");
         }
@@ -100,8 +102,9 @@ impl Tool for FileSearch {
             let _ = writeln!(output, "{warning}");
             warnings.push(warning);
         }
-        if let Some(denied) = names.denied_sentence() {
-            let warning = format!("Warning: {denied}");
+        let skipped = hidden(Some(&args.pattern), Some("base_path")).filter(|_| names.total == 0);
+        for sentence in names.denied_sentence().into_iter().chain(skipped) {
+            let warning = format!("Warning: {sentence}");
             let _ = writeln!(output, "{warning}");
             warnings.push(warning);
         }

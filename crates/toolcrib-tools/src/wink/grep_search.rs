@@ -10,7 +10,7 @@ use toolcrib_core::{
     Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
-use crate::operation::found::out_of_time;
+use crate::operation::found::{counted, hidden, out_of_time};
 use crate::operation::text_reply::TextReply;
 
 pub(crate) struct GrepSearch;
@@ -26,6 +26,7 @@ pub(crate) struct Args {
     /// Glob pattern to limit files searched (default: all files)
     file_pattern: Option<String>,
     /// Maximum number of results to return (default: 100)
+    #[serde(default = "default_results")]
     max_results: Option<Within<1, 1000>>,
 }
 
@@ -37,6 +38,9 @@ pub(crate) struct Metadata {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }
+
+/// The number of results when the call sets none.
+const DEFAULT_RESULTS: u64 = 100;
 
 /// The bytes of a reply that are not matched text.
 const REPLY_OVERHEAD_BYTES: usize = 64 << 10;
@@ -56,7 +60,7 @@ static DECLARATION: Declaration = Declaration {
             before: &[],
             args: r#"{"pattern": "TODO: (impl"}"#,
             reply: r#"{"tool": "grep_search", "success": true,
-                "output": "Found 1 matches for 'TODO: (impl':\n  app.py:2: # TODO: (implement\n",
+                "output": "Found 1 match for 'TODO: (impl':\n  app.py:2: # TODO: (implement\n",
                 "files_affected": [], "execution_time_ms": 0,
                 "metadata": {"total_matches": 1, "files_searched": 2, "pattern": "TODO: (impl"}}"#,
             leaves: &[],
@@ -97,7 +101,8 @@ impl Tool for GrepSearch {
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<TextReply<Metadata>, ToolError> {
         let ask = ask(ctx, &args);
         let found = ctx.search.grep(&ask, &ctx.cancel)?;
-        let mut output = format!("Found {} matches for '{}':\n", found.lines, args.pattern);
+        let matches = counted(found.lines, "match", "matches");
+        let mut output = format!("Found {matches} for '{}':\n", args.pattern);
         for file in &found.files {
             for line in &file.lines {
                 let _ = writeln!(output, "  {}:{}: {}", file.path, line.number, line.text);
@@ -111,7 +116,9 @@ impl Tool for GrepSearch {
         if found.is_partial {
             warnings.push(out_of_time(ask.time));
         }
-        warnings.extend(found.skipped.sentences().map(|sentence| format!("Warning: {sentence}")));
+        let skipped = hidden(args.file_pattern.as_deref(), None).filter(|_| found.files.is_empty());
+        let sentences = found.skipped.sentences().chain(skipped);
+        warnings.extend(sentences.map(|sentence| format!("Warning: {sentence}")));
         for warning in &warnings {
             let _ = writeln!(output, "{warning}");
         }
@@ -130,6 +137,10 @@ fn default_is_regex() -> Option<bool> {
     Some(false)
 }
 
+fn default_results() -> Option<Within<1, 1000>> {
+    Within::of(DEFAULT_RESULTS)
+}
+
 /// Returns the search that the arguments describe.
 fn ask(ctx: &Ctx, args: &Args) -> Grep {
     Grep {
@@ -142,7 +153,7 @@ fn ask(ctx: &Ctx, args: &Args) -> Grep {
         want: Want::Lines { before: 0, after: 0 },
         page: Page {
             skip: 0,
-            most: args.max_results.map_or(100, Within::get) as usize,
+            most: args.max_results.map_or(DEFAULT_RESULTS, Within::get) as usize,
             most_bytes: DECLARATION.limits.output_bytes - REPLY_OVERHEAD_BYTES,
         },
         stops_early: false,

@@ -113,10 +113,9 @@ impl Tool for ReadFile {
             other => other?,
         };
         let all = lines::of(&file.text);
-        let total = all.len();
         let start = args.start_line.map_or(1, NonZeroUsize::get);
-        let end = args.end_line.map_or(total, NonZeroUsize::get).min(total);
-        if start > total && (start > 1 || args.end_line.is_some()) {
+        let end = args.end_line.map_or(all.len(), NonZeroUsize::get).min(all.len());
+        if start > all.len() && (start > 1 || args.end_line.is_some()) {
             let requested = match args.end_line {
                 Some(end) => format!("{start}-{end}"),
                 None => format!("{start} onwards"),
@@ -126,6 +125,7 @@ impl Tool for ReadFile {
             } else {
                 String::new()
             };
+            let total = all.len();
             let message =
                 format!("Line range invalid - file has {total} lines{part}, requested {requested}");
             return Err(ToolError::new(ErrorKind::BadRange, message).at(&args.path));
@@ -147,7 +147,7 @@ impl Tool for ReadFile {
             warnings.push(warning);
         }
         let metadata = Metadata {
-            total_lines: total,
+            total_lines: file.total_lines(&*ctx.files, &args.path)?,
             lines_returned: shown.len(),
             file_size_bytes: file.size,
             warnings,

@@ -97,6 +97,7 @@ fn whole(offer: &Offer) -> Value {
         .collect();
     json!({
         "name": declaration.name,
+        "title": declaration.title(),
         "catalogue": offer.catalogue.name,
         "summary": declaration.summary,
         "tier": declaration.tier.number(),

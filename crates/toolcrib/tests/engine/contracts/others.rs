@@ -140,6 +140,10 @@ fn nachos_calculator_and_filesystem() {
     assert!(!scratch.work().join("a.txt").exists());
     let missing = call(json!({"action": "write", "path": "a.txt"}));
     assert_eq!(missing["error"]["message"], "content is required for write action");
+    // An empty string is content.
+    let empty = call(json!({"action": "write", "path": "empty.txt", "content": ""}));
+    assert_eq!(empty["result"], json!({"written": true}));
+    assert_eq!(scratch.text("empty.txt"), "");
     let outside = call(json!({"action": "read", "path": "/etc/passwd"}));
     assert_eq!(outside["error"]["code"], "VALIDATION_ERROR");
     assert_eq!(outside["error"]["message"], "Path /etc/passwd is not in allowed directories");
@@ -169,10 +173,41 @@ fn hikai_reads_what_is_connected_and_nothing_else() {
     let got = crib.reply("hikai/read_file", &json!({"path": "big.txt"}));
     assert_eq!(got["content"].as_str().unwrap().len(), 100 << 10);
     assert_eq!((&got["size"], &got["truncated"]), (&json!(200 << 10), &json!(true)));
-    for depth in [0, 4] {
-        let got = crib.reply("hikai/list_dirs", &json!({"depth": depth}));
-        assert!(got["error"].is_string(), "{got}");
+    assert!(crib.reply("hikai/list_dirs", &json!({"depth": 0}))["error"].is_string());
+    // More than the most is the most, with a warning.
+    for (tool, argument, most) in [
+        ("hikai/list_dirs", "depth", 3),
+        ("hikai/list_dirs", "limit", 100),
+        ("hikai/list_files", "limit", 100),
+    ] {
+        let got = crib.reply(tool, &json!({argument: most + 1}));
+        let warning =
+            format!("`{argument}` can be {most} at most, so {most} was used, not {}", most + 1);
+        assert_eq!(got["warnings"], json!([warning]), "{tool}");
+        assert!(crib.reply(tool, &json!({argument: most})).get("warnings").is_none(), "{tool}");
     }
+}
+
+#[test]
+fn hikai_reads_on_after_a_cut() {
+    let scratch = Scratch::new();
+    let crib = scratch.open();
+    let lines: Vec<String> = (0..6000).map(|number| format!("{number:049}\n")).collect();
+    let text = lines.concat();
+    scratch.put("long.txt", &text);
+    let (mut read, mut offset) = (String::new(), json!(1));
+    while !offset.is_null() {
+        let got = crib.reply("hikai/read_file", &json!({"path": "long.txt", "offset": offset}));
+        // A part that is cut can end within a line, which the next part has whole.
+        let content = got["content"].as_str().unwrap();
+        let whole = content.rfind('\n').map_or(0, |end| end + 1);
+        read.push_str(&content[..whole]);
+        assert_eq!(got["truncated"].is_null(), got["nextOffset"].is_null(), "{got}");
+        offset = got["nextOffset"].clone();
+    }
+    assert_eq!(read, text);
+    let past = crib.reply("hikai/read_file", &json!({"path": "long.txt", "offset": 6001}));
+    assert_eq!(past, json!({"error": "`offset` 6001 is past the last line, line 6000"}));
 }
 
 #[test]

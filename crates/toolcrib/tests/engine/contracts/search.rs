@@ -143,6 +143,66 @@ fn wink_search_limits() {
 }
 
 #[test]
+fn one_file_and_one_match_are_singular() {
+    let scratch = Scratch::new();
+    scratch.put("a.go", "TODO\n");
+    let crib = scratch.open();
+    let output = |tool: &str, pattern: &str| {
+        crib.reply(tool, &json!({"pattern": pattern}))["output"].as_str().unwrap().to_owned()
+    };
+    assert!(output("wink/file_search", "*.go").starts_with("Found 1 file matching '*.go':\n"));
+    assert!(output("wink/grep_search", "TODO").starts_with("Found 1 match for 'TODO':\n"));
+    assert!(output("wink/grep_search", "none").starts_with("Found 0 matches for 'none':\n"));
+}
+
+#[test]
+fn a_pattern_that_names_something_hidden_and_finds_nothing_is_told_why() {
+    let scratch = Scratch::new();
+    scratch.put(".github/workflows/ci.yml", "on: push\n");
+    scratch.put("src/ci.yml", "on: push\n");
+    let crib = scratch.open();
+    let warned = |tool: &str, args: Value| {
+        let got = crib.reply(tool, &args);
+        got.to_string().contains("`.github` is hidden")
+    };
+    for (tool, hidden, plain) in [
+        ("clemini/glob", json!({"pattern": ".github/**"}), json!({"pattern": "none/**"})),
+        (
+            "clemini/grep",
+            json!({"pattern": "push", "file_pattern": ".github/**"}),
+            json!({"pattern": "none", "file_pattern": "src/**"}),
+        ),
+        ("wink/file_search", json!({"pattern": ".github/**"}), json!({"pattern": "none/**"})),
+        (
+            "wink/grep_search",
+            json!({"pattern": "push", "file_pattern": ".github/**"}),
+            json!({"pattern": "none", "file_pattern": "src/**"}),
+        ),
+    ] {
+        assert!(warned(tool, hidden), "{tool}");
+        assert!(!warned(tool, plain), "{tool}");
+    }
+    // The way that the warning names.
+    let args = json!({"pattern": "push", "directory": ".github"});
+    assert_eq!(crib.reply("clemini/grep", &args)["count"], 1);
+    let args = json!({"pattern": "**", "base_path": ".github"});
+    assert_eq!(crib.reply("wink/file_search", &args)["metadata"]["matches"], 1);
+}
+
+#[test]
+fn context_beyond_the_most_is_the_most() {
+    let scratch = Scratch::new();
+    scratch.put("a", "one\ntwo\n");
+    let crib = scratch.open();
+    let call =
+        |lines: u64| crib.reply("clemini/grep", &json!({"pattern": "two", "context": lines}));
+    assert_eq!(call(5000)["matches"][0]["before"], json!(["one"]));
+    let warning = "`context` can be 1000 at most, so 1000 was used, not 5000";
+    assert_eq!(call(5000)["warnings"], json!([warning]));
+    assert!(call(1000).get("warnings").is_none());
+}
+
+#[test]
 fn a_dollar_matches_at_the_end_of_a_line_with_a_carriage_return() {
     let scratch = Scratch::new();
     scratch.put("dos.txt", "hello\r\nhello world\r\n\r\n");

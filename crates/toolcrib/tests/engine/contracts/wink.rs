@@ -253,3 +253,41 @@ fn wink_always_stores_a_pattern_that_matches_the_call() {
     assert!(!pattern.is_match(r#"{"path":"aXtxt","content":"a+b (ü) {}\n"}"#));
     assert_eq!(pattern.check(), Ok(()));
 }
+
+#[test]
+fn wink_read_file_counts_the_lines_of_the_whole_file() {
+    let scratch = Scratch::new();
+    let crib = scratch.open();
+    let size = 12 << 20;
+    scratch.put("long.txt", "0123456\n".repeat(size / 8) + "last");
+    let args = json!({"path": "long.txt", "start_line": 1, "end_line": 2});
+    let got = crib.reply("wink/read_file", &args);
+    assert_eq!(got["metadata"]["total_lines"], size / 8 + 1, "{}", got["metadata"]);
+    assert_eq!(got["metadata"]["lines_returned"], 2);
+    assert_eq!(got["metadata"]["file_size_bytes"], size + 4);
+    let warning = "Warning: File has 12582916 bytes, showing only the first 10485760";
+    assert_eq!(got["metadata"]["warnings"], json!([warning]));
+}
+
+#[test]
+fn declarations_have_the_defaults_and_names_of_the_contracts() {
+    let scratch = Scratch::new();
+    let crib = scratch.open();
+    let toolset = toolcrib::wiring::toolset(&crib.crib.settings).unwrap();
+    let find = |name: &str| toolset.find(&name.into()).unwrap().clone();
+    for (tool, argument, default) in [
+        ("wink/list_dir", "path", json!(".")),
+        ("wink/file_search", "base_path", json!(".")),
+        ("wink/grep_search", "is_regex", json!(false)),
+        ("wink/grep_search", "max_results", json!(100)),
+        ("wink/run_in_terminal", "timeout_seconds", json!(30)),
+    ] {
+        let schema = find(tool).tool.schema();
+        assert_eq!(schema["properties"][argument]["default"], default, "{tool}: {schema}");
+    }
+    for (tool, title) in [("nachos/calculator", "Calculator"), ("nachos/filesystem", "Filesystem")]
+    {
+        assert_eq!(find(tool).tool.declaration().title(), title);
+    }
+    assert_eq!(find("wink/read_file").tool.declaration().title(), "Read file");
+}
