@@ -2,6 +2,7 @@
 
 mod approvals;
 mod approver;
+mod arguments;
 mod audit;
 mod batch;
 mod call;

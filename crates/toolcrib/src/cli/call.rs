@@ -5,13 +5,15 @@ use clap::{Args, ValueEnum};
 /// Arguments of `call`.
 #[derive(Args)]
 #[command(after_help = "\
-Arguments are JSON, or KEY=TEXT and KEY:=JSON pairs, or `-` to read JSON from stdin.
+Arguments are JSON, or KEY=TEXT and KEY:=JSON pairs, or `-` to read JSON from stdin. KEY=TEXT follows the
+tool's schema: `start_line=1` is a number, `confirmed=true` a boolean, and text stays text where the tool
+wants text.
 
 With --batch, each line of stdin is one call, {\"id\", \"tool\", \"args\"}, and each call is answered with
 one line, {\"id\", \"reply\", \"elapsed_us\"}.
 
 Examples:
-  toolcrib call wink/read_file path=README.md end_line:=5
+  toolcrib call wink/read_file path=README.md end_line=5
   toolcrib call clemini/edit '{\"file_path\": \"a.txt\", \"old_string\": \"a\", \"new_string\": \"b\"}'
   echo '{\"expression\": \"2 + 2\"}' | toolcrib call nachos/calculator -")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]

@@ -1,14 +1,11 @@
 //! `toolcrib call`: makes one call.
 
-use std::io::Read;
-
-use serde_json::{Map, Value, json};
-use toolcrib_core::{
-    Call, Cancel, ErrorKind, Outcome, RecordError, ToolError, json as strict_json,
-};
+use serde_json::{Value, json};
+use toolcrib_core::{Call, Cancel, Outcome, RecordError};
 use toolcrib_runtime::Preview;
 
 use super::approver::approver;
+use super::arguments::arguments;
 use super::event_loop::{block_on, interrupted};
 use super::prompt::TerminalPrompt;
 use super::render::{self, PriorApproval};
@@ -32,7 +29,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Resul
         tool: args.tool.as_deref().unwrap_or_default().into(),
         args: Value::Null,
     };
-    match arguments(&args.args) {
+    match arguments(&args.args, &runtime.toolset, &call.tool) {
         Ok(parsed) => call.args = parsed,
         Err(error) => return Ok(show(terminal, args, &crib, &runtime.reject(&call, &error))),
     }
@@ -111,89 +108,4 @@ pub(super) fn unrecorded(reason: &RecordError) -> String {
         "the record cannot be written: {reason}; until it can, calls that change something are \
          refused, and calls that only read run unrecorded"
     )
-}
-
-/// Returns the error for arguments that cannot be parsed.
-fn unreadable(reason: &str) -> ToolError {
-    ToolError::new(ErrorKind::BadArgs, format!("invalid arguments: {reason}"))
-        .hint("write one JSON object, or KEY=TEXT and KEY:=JSON pairs")
-}
-
-/// Parses the arguments of a call, from the words of the command line or from stdin.
-pub(super) fn arguments(words: &[String]) -> Result<Value, ToolError> {
-    match words {
-        [] => Ok(Value::Object(Map::new())),
-        [dash] if dash == "-" => {
-            let mut bytes = Vec::new();
-            let most = strict_json::MAX_BYTES as u64 + 1;
-            std::io::stdin()
-                .lock()
-                .take(most)
-                .read_to_end(&mut bytes)
-                .map_err(|err| unreadable(&format!("cannot read stdin: {err}")))?;
-            strict_json::parse(&bytes).map_err(|reason| unreadable(&reason.message))
-        }
-        [text] if text.trim_start().starts_with(['{', '[']) => {
-            strict_json::parse(text.as_bytes()).map_err(|reason| unreadable(&reason.message))
-        }
-        pairs => {
-            let mut object = Map::new();
-            for pair in pairs {
-                let (key, value) = argument(pair)?;
-                if object.insert(key.clone(), value).is_some() {
-                    return Err(unreadable(&format!("`{key}` is given twice")));
-                }
-            }
-            Ok(Value::Object(object))
-        }
-    }
-}
-
-/// Parses `key=text` or `key:=json`.
-fn argument(pair: &str) -> Result<(String, Value), ToolError> {
-    let Some((key, text)) = pair.split_once('=') else {
-        let reason = format!("`{pair}` is neither a JSON object nor KEY=TEXT nor KEY:=JSON");
-        return Err(unreadable(&reason));
-    };
-    match key.strip_suffix(':') {
-        Some(key) => {
-            let value = strict_json::parse(text.as_bytes())
-                .map_err(|error| unreadable(&format!("`{key}:=`: {}", error.message)))?;
-            Ok((key.to_owned(), value))
-        }
-        None => Ok((key.to_owned(), Value::String(text.to_owned()))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(words: &[&str], expect: Result<&str, &str>) {
-        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        match (arguments(&words), expect) {
-            (Ok(got), Ok(expect)) => assert_eq!(got.to_string(), expect),
-            (Err(got), Err(expect)) => {
-                assert!(got.message.contains(expect), "{}", got.message);
-            }
-            (got, _) => panic!("{words:?}: {got:?}"),
-        }
-    }
-
-    #[test]
-    fn arguments_come_as_json_or_pairs() {
-        check(&[], Ok("{}"));
-        check(&[r#"{"a": [1]}"#], Ok(r#"{"a":[1]}"#));
-        check(&["a=b=c", "n:=5", "l:=[true]"], Ok(r#"{"a":"b=c","n":5,"l":[true]}"#));
-        check(&["a="], Ok(r#"{"a":""}"#));
-    }
-
-    #[test]
-    fn arguments_that_are_neither_are_refused() {
-        check(&["a=1", "a=2"], Err("`a` is given twice"));
-        check(&["nonsense"], Err("neither a JSON object"));
-        check(&["n:=five"], Err("`n:=`"));
-        check(&["{"], Err("line 1"));
-    }
 }

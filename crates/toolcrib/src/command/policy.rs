@@ -10,7 +10,7 @@ use toolcrib_ledger::recorded_calls;
 use toolcrib_runtime::{ChangedDecision, Nobody, Preview, Replay};
 use toolcrib_shell::BashReader;
 
-use super::call::arguments;
+use super::arguments::arguments;
 use super::event_loop::block_on;
 use super::render;
 use super::setup::open;
@@ -52,7 +52,7 @@ pub(super) fn explain(
         tool: tool.into(),
         args: Value::Null,
     };
-    let explained = match arguments(words) {
+    let explained = match arguments(words, &runtime.toolset, &call.tool) {
         Ok(args) => {
             call.args = args;
             block_on(runtime.explain(call, Cancel::default()))?
