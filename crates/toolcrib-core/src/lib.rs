@@ -11,6 +11,7 @@ pub mod catalogue;
 pub mod change;
 pub mod command;
 pub mod command_reading;
+mod counted;
 pub mod declaration;
 pub mod error;
 pub mod escape;
@@ -39,6 +40,7 @@ pub use capability::{Clock, Content, Entry, EntryKind, Files, Listing, Meta, Tre
 pub use catalogue::Catalogue;
 pub use change::{Change, ChangeJournal, ChangeKind, Doubt, FileId, Image, Snapshots};
 pub use command::{Commands, Usage};
+pub use counted::counted;
 pub use declaration::{Declaration, Effect, Example, Limits};
 pub use error::{ErrorKind, ToolError};
 pub use event::{Durability, Event, Moment, Note, RecordError, RecordErrorKind, Recorder};

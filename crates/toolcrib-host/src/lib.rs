@@ -13,6 +13,7 @@ pub use files::{
 };
 pub use sandbox::{
     BadHost, CommandLimits, Egress, Enforcement, HeldItem, HeldKind, HeldStore, HostRule, Operator,
-    OutputTee, OutputTeeReader, Profile, Protection, Resolver, Sandbox, SandboxFinding,
-    SandboxRules, SharedSandbox, TaskEnd, TaskListener, TaskOwner, changed_since,
+    OutputStore, OutputTee, OutputTeeReader, Profile, Protection, Resolver, Sandbox,
+    SandboxFinding, SandboxRules, SavedOutput, SharedSandbox, TaskEnd, TaskListener, TaskOwner,
+    changed_since,
 };

@@ -8,10 +8,10 @@ use toolcrib_core::CallId;
 /// How far back [`call_time`] goes from the time in an id, because the clock may be set between two readings.
 const CLOCK_SLACK_MS: i64 = 3_600_000;
 
-/// Returns the earliest time at which the call with this id can have been asked for; `None` if this is not an
-/// id of ours.
+/// Returns the earliest time at which a call whose id is, or begins with, this text can have been asked for; `None`
+/// if no id of ours begins so.
 pub fn call_time(id: &str) -> Option<Timestamp> {
-    let made = id.parse::<ulid::Ulid>().ok()?.timestamp_ms();
+    let made = format!("{id:0<26}").parse::<ulid::Ulid>().ok()?.timestamp_ms();
     Timestamp::from_millisecond(i64::try_from(made).ok()?.checked_sub(CLOCK_SLACK_MS)?).ok()
 }
 

@@ -103,7 +103,12 @@ impl Terminal {
 
     /// Prints an error to stderr, and what to do about it.
     pub(crate) fn fail(self, text: &str, hint: Option<&str>) {
-        say(&format!("{} {}", paint_in(self.err, Paint::Bad, "error:"), escape::line(text)));
+        self.fail_in_lines(&escape::line(text), hint);
+    }
+
+    /// Prints an error of several lines to stderr, and what to do about it.
+    pub(crate) fn fail_in_lines(self, text: &str, hint: Option<&str>) {
+        say(&format!("{} {}", paint_in(self.err, Paint::Bad, "error:"), escape::lines(text)));
         if let Some(hint) = hint {
             say(&format!("{} {}", paint_in(self.err, Paint::Dim, " hint:"), escape::line(hint)));
         }

@@ -1,7 +1,7 @@
 //! Puts the parts together: settings, state folder, roots, rules, sandbox, tools, record.
 //!
 //! `Config` is what the settings and the environment say, before anything is opened. `Crib` is everything,
-//! opened. `Diagnosis` opens each part on its own, for `toolcrib doctor`.
+//! opened. `StateAccess` is what of it needs no workspace. `Diagnosis` opens each part on its own, for `toolcrib doctor`.
 
 mod capabilities;
 mod catalogue;
@@ -18,6 +18,7 @@ mod recovery;
 mod roots;
 mod rules;
 mod sandbox;
+mod state_access;
 mod toolset;
 mod undo;
 
@@ -27,4 +28,5 @@ pub use diagnosis::Diagnosis;
 pub use file_area::index_options;
 pub use maintenance::RecordMaintenance;
 pub use options::OpenOptions;
+pub use state_access::StateAccess;
 pub use toolset::toolset;

@@ -22,7 +22,7 @@ const STARTS_BETWEEN_REMOVALS: usize = 100;
 const SHOWN_AGAIN_BYTES: u64 = 32 << 10;
 
 /// The folder of saved output. It holds that of all workspaces, and tools read only that of their own.
-pub(crate) struct OutputStore {
+pub struct OutputStore {
     folder: PathBuf,
     /// The path of the workspace whose commands this process runs.
     workspace: String,
@@ -45,7 +45,42 @@ struct TaskRecord {
     used: Option<Usage>,
 }
 
+/// One command whose output is saved.
+#[derive(Clone, Debug)]
+pub struct SavedOutput {
+    /// The call that ran the command.
+    pub call: String,
+    /// The command; empty if it is not known.
+    pub command: String,
+    /// The path of the workspace in which the command ran; empty if it is not known.
+    pub workspace: String,
+    /// When the command was started.
+    pub started: String,
+}
+
 impl OutputStore {
+    /// Opens the store in the state folder, for a person: the output of all workspaces.
+    pub fn of_person(state: &Path) -> Self {
+        Self::new(state.join("output"), Path::new(""))
+    }
+
+    /// Returns every command whose output is saved, newest first.
+    pub fn all(&self) -> Vec<SavedOutput> {
+        let names = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let mut all: Vec<SavedOutput> = names
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .map(|call| {
+                let record = self.read_record(&call);
+                let (command, workspace, started) = record.map_or_else(Default::default, |it| {
+                    (it.command, it.workspace.unwrap_or_default(), it.started)
+                });
+                SavedOutput { call, command, workspace, started }
+            })
+            .collect();
+        all.sort_unstable_by(|one, other| other.call.cmp(&one.call));
+        all
+    }
+
     pub(crate) fn new(folder: PathBuf, workspace: &Path) -> Self {
         let workspace = workspace.display().to_string();
         Self { folder, workspace, starts: std::sync::atomic::AtomicUsize::new(0) }
@@ -160,12 +195,7 @@ impl OutputStore {
     }
 
     /// Reads some lines of saved output, whichever workspace its command ran in.
-    pub(crate) fn read(
-        &self,
-        id: &str,
-        stream: Stream,
-        lines: Lines,
-    ) -> Result<Excerpt, ToolError> {
+    pub fn read(&self, id: &str, stream: Stream, lines: Lines) -> Result<Excerpt, ToolError> {
         let none = || {
             ToolError::new(ErrorKind::NotFound, format!("no output is saved under `{id}`"))
                 .hint("the id is that of the call whose output was cut; old output is removed")

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use toolcrib_core::command::{CommandRequest, Excerpt, Finished, LastCommand, Lines, Stream};
+use toolcrib_core::command::{CommandRequest, Finished, LastCommand, Stream};
 use toolcrib_core::policy::DeniedPaths;
 use toolcrib_core::{CallId, Cancel, Clock, ErrorKind, ToolError};
 
@@ -179,17 +179,6 @@ impl Sandbox {
     /// Finds out which mechanisms are in force on this machine, by trying them.
     pub fn examine(&self) -> Vec<SandboxFinding> {
         probe::examine(&self.context)
-    }
-
-    /// Reads lines of the saved output of any command, whichever workspace it ran in. For people: tools read that of
-    /// their own workspace.
-    pub fn read_output(
-        &self,
-        id: &str,
-        stream: Stream,
-        lines: Lines,
-    ) -> Result<Excerpt, ToolError> {
-        self.store.read(id, stream, lines)
     }
 
     /// Runs a command to its end. The command does not see what is denied. `tee` receives what the command prints, as

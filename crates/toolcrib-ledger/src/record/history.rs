@@ -124,7 +124,7 @@ pub struct CallFilter {
     pub outcome: Option<CallOutcome>,
     /// Words in the arguments, the reply, the error, the rule or the paths, in upper or lower case.
     pub text: Option<String>,
-    /// The call with this id.
+    /// The call with this id, or the calls whose ids begin so.
     pub call: Option<String>,
 }
 
@@ -145,7 +145,7 @@ impl CallFilter {
             && self.actor.as_ref().is_none_or(|actor| has_actor(history, actor))
             && self.outcome.is_none_or(|outcome| history.outcome() == outcome)
             && self.text.as_ref().is_none_or(|text| has_text(history, text))
-            && self.call.as_ref().is_none_or(|call| history.id() == call)
+            && self.call.as_ref().is_none_or(|call| history.id().starts_with(call))
     }
 
     fn takes_time(&self, at: Timestamp) -> bool {
@@ -155,7 +155,8 @@ impl CallFilter {
     /// Returns a text that every line of a wanted call contains.
     fn line_marker(&self) -> Option<String> {
         if let Some(call) = &self.call {
-            return Some(call_field(call));
+            // Without the quote after it, because it may be the beginning of an id.
+            return Some(call_field(call).trim_end_matches('"').to_owned());
         }
         let tool = self.tool.as_ref()?;
         Some(name_field(tool.last_part()))

@@ -15,6 +15,8 @@ pub enum UndoScope {
 /// What undo did to one path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restored {
+    /// The absolute path of the root.
+    pub root: String,
     /// The path below the root.
     pub path: String,
     /// What was done.
@@ -61,7 +63,11 @@ pub(super) fn restore_call(
     let directories = |kind| mine.iter().rev().filter(move |change| change.kind == kind);
     for gone in directories(ChangeKind::RemovedDirectory) {
         restore.put_back(gone, None, Expected::Anything)?;
-        steps.push(Restored { path: gone.path.clone(), action: UndoAction::Restored });
+        steps.push(Restored {
+            root: gone.root.clone(),
+            path: gone.path.clone(),
+            action: UndoAction::Restored,
+        });
     }
     for part in planned {
         if part.action != UndoAction::Unchanged {
@@ -71,7 +77,8 @@ pub(super) fn restore_call(
             };
             restore.put_back(&part.net.change, part.content.as_deref(), expected)?;
         }
-        steps.push(Restored { path: part.net.change.path, action: part.action });
+        let Change { root, path, .. } = part.net.change;
+        steps.push(Restored { root, path, action: part.action });
     }
     // The deepest first.
     for made in directories(ChangeKind::MadeDirectory) {
@@ -79,7 +86,7 @@ pub(super) fn restore_call(
             PutBack::Done => UndoAction::Removed,
             PutBack::Kept => UndoAction::Kept,
         };
-        steps.push(Restored { path: made.path.clone(), action });
+        steps.push(Restored { root: made.root.clone(), path: made.path.clone(), action });
     }
     Ok(steps)
 }
@@ -118,7 +125,8 @@ fn plan(
 ) -> Result<Vec<PathPlan>, ToolError> {
     let mut planned = Vec::new();
     for net in net_changes(mine) {
-        let path = net.change.path.clone();
+        // The whole path: the person may be in another workspace.
+        let path = net.change.place();
         let now = restore.current(&net.change).map_err(|err| unreachable_now(&path, err))?;
         let action = if is_same(now.as_ref(), net.change.before.as_ref()) {
             UndoAction::Unchanged

@@ -71,17 +71,27 @@ pub(crate) enum ToolsFormat {
 
 /// Arguments of `undo`.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  toolcrib undo              the calls of this workspace that changed files
+  toolcrib undo 01M7FEQ426   undo one of them
+  toolcrib undo --last       undo the newest one; again, and it goes one further back")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct UndoArgs {
-    /// The call to undo; without it, the calls that can be undone are listed
+    /// The call to undo, by its id or the beginning of it; without it, the calls are listed
+    #[arg(group = "wanted")]
     pub(crate) call: Option<String>,
+    /// Undo the newest call of this workspace that is not undone yet
+    #[arg(long, group = "wanted")]
+    pub(crate) last: bool,
     /// Undo even if the files changed since, or if it is not certain that the call changed them
-    #[arg(long, requires = "call")]
+    #[arg(long, requires = "wanted")]
     pub(crate) force: bool,
     /// Print the list, or what was done, as JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// List all calls, not only the newest twenty
-    #[arg(long, conflicts_with = "call")]
+    /// List all calls of all workspaces, not only the newest twenty of this one
+    #[arg(long, conflicts_with = "wanted")]
     pub(crate) all: bool,
 }
 
@@ -92,10 +102,15 @@ When a command prints a lot, its reply leaves out the middle and names the call.
 shows the rest.
 
 Examples:
-  toolcrib output 01M7FEQ426FFZH392JP3N0SSSH --lines 100-200")]
+  toolcrib output --last
+  toolcrib output 01M7FEQ426 --lines 100-200")]
 pub(crate) struct OutputArgs {
-    /// The call that ran the command
-    pub(crate) call: String,
+    /// The call that ran the command, by its id or the beginning of it
+    #[arg(required_unless_present = "last", conflicts_with = "last")]
+    pub(crate) call: Option<String>,
+    /// Show the output of the newest command of this workspace that printed something
+    #[arg(long)]
+    pub(crate) last: bool,
     /// The lines to show, such as 100-200 (default: all)
     #[arg(long, value_name = "FROM-TO")]
     pub(crate) lines: Option<String>,

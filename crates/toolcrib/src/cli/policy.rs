@@ -58,7 +58,7 @@ pub(crate) enum ApprovalsCommand {
     },
     /// Show one call in full
     Show {
-        /// The id of the approval
+        /// The approval, by its id or the beginning of it
         id: String,
         /// Print as JSON
         #[arg(long)]
@@ -66,7 +66,7 @@ pub(crate) enum ApprovalsCommand {
     },
     /// Approve a call; a parked call runs here and now, once
     Approve {
-        /// The id of the approval
+        /// The approval, by its id or the beginning of it
         id: String,
         /// Print exactly the catalogue's reply of a parked call, as one line of JSON
         #[arg(long)]
@@ -74,7 +74,7 @@ pub(crate) enum ApprovalsCommand {
     },
     /// Decline a call
     Deny {
-        /// The id of the approval
+        /// The approval, by its id or the beginning of it
         id: String,
         /// A message for the agent
         words: Vec<String>,
@@ -98,7 +98,7 @@ pub(crate) enum GrantsCommand {
     },
     /// Revoke a grant
     Revoke {
-        /// The id of the grant
+        /// The grant, by its id or the beginning of it
         id: String,
     },
 }
@@ -111,8 +111,8 @@ programs, and `exec` lines of a rebase.
 
 Examples:
   toolcrib held list
-  toolcrib held show 01M7FEQ426FFZH392JP3N0SSSH-1
-  toolcrib held release 01M7FEQ426FFZH392JP3N0SSSH-1")]
+  toolcrib held show 01M7FEQ426
+  toolcrib held release 01M7FEQ426")]
 pub(crate) struct HeldArgs {
     #[command(subcommand)]
     pub(crate) command: HeldCommand,
@@ -128,7 +128,7 @@ pub(crate) enum HeldCommand {
     },
     /// Show one in full
     Show {
-        /// The id, or its beginning or end
+        /// The id, or the beginning of it
         id: String,
         /// Print as JSON
         #[arg(long)]
@@ -136,12 +136,12 @@ pub(crate) enum HeldCommand {
     },
     /// Put one back where it was; git runs it from then on
     Release {
-        /// The id, or its beginning or end
+        /// The id, or the beginning of it
         id: String,
     },
     /// Delete one for good
     Discard {
-        /// The id, or its beginning or end
+        /// The id, or the beginning of it
         id: String,
     },
 }

@@ -7,7 +7,8 @@ use clap::{Args, Subcommand, ValueEnum};
 #[command(after_help = "\
 Examples:
   toolcrib audit search --tool clemini/bash --since 2h --outcome error
-  toolcrib audit show 01M7FEQ426FFZH392JP3N0SSSH
+  toolcrib audit show 01M7FEQ426
+  toolcrib audit show --last
   toolcrib audit tail -f
   toolcrib audit export --format csv --since 2026-11-01 > calls.csv")]
 pub(crate) struct AuditArgs {
@@ -31,8 +32,12 @@ pub(crate) enum AuditCommand {
     },
     /// Show everything about a call: who asked, what was decided, what it did
     Show {
-        /// The id of the call
-        call: String,
+        /// The call, by its id or the beginning of it
+        #[arg(required_unless_present = "last", conflicts_with = "last")]
+        call: Option<String>,
+        /// Show the newest call of this workspace
+        #[arg(long)]
+        last: bool,
         /// Print as JSON
         #[arg(long)]
         json: bool,

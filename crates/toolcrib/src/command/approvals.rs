@@ -12,33 +12,54 @@ use toolcrib_ledger::{Approvals, Redactor};
 use toolcrib_runtime::{ApprovalAnswers, ApprovalError, Approved, Nobody, ParkedCall};
 
 use super::event_loop::{block_on, interrupted};
+use super::past_call;
 use super::render;
-use super::setup::open;
+use super::setup::{open, open_state};
+use super::short_id::{self, Candidate, IdNoun, ShortIds};
 use crate::cli::{ApprovalsArgs, ApprovalsCommand, Global};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::terminal::{Format, Terminal, print_json, print_lines};
+
+const APPROVALS: IdNoun =
+    IdNoun { one: "approval", many: "approvals", listed_by: "toolcrib approvals list --all" };
 
 pub(super) fn run(
     global: &Global,
     terminal: Terminal,
     args: &ApprovalsArgs,
 ) -> Result<Exit, CliError> {
-    let crib = open(global, terminal)?;
-    let store = Approvals::new(&crib.state);
+    let access = open_state(global, terminal)?;
+    let store = Approvals::new(&access.state);
     let answers = ApprovalAnswers {
         store: Arc::new(store.clone()),
-        recorder: Arc::clone(&crib.recorder),
-        clock: Arc::clone(&crib.clock),
+        recorder: Arc::clone(&access.recorder),
+        clock: Arc::clone(&access.clock),
     };
-    let redactor = crib.redactor.clone();
-    drop(crib);
-    let done = match &args.command {
+    let redactor = &access.redactor;
+    let id = match &args.command {
         ApprovalsCommand::List { all, json } => {
             let shown = if *all { Shown::All } else { Shown::Pending };
-            return list(&store, &redactor, shown, Format::from(*json));
+            return list(&store, redactor, shown, Format::from(*json));
         }
-        ApprovalsCommand::Show { id, json } => match answers.find(id) {
+        ApprovalsCommand::Show { id, .. }
+        | ApprovalsCommand::Approve { id, .. }
+        | ApprovalsCommand::Deny { id, .. } => id,
+    };
+    let candidates = store.all()?.into_iter().map(|it| Candidate {
+        at: format!("{:.0}", it.created_at),
+        what: format!("{}  {}", it.tool, past_call::what(&redactor.clean(&it.args.to_string()))),
+        id: it.id,
+        item: (),
+    });
+    let id = match short_id::find(APPROVALS, id, candidates) {
+        Ok(found) => found.id,
+        Err(err) => return Ok(err.tell(terminal)),
+    };
+    let id = id.as_str();
+    let done = match &args.command {
+        ApprovalsCommand::List { .. } => Ok(Exit::Done),
+        ApprovalsCommand::Show { json, .. } => match answers.find(id) {
             Ok((pending, status)) => {
                 let changes = match status {
                     ApprovalStatus::Pending => changes_since_question(global, terminal, &pending)?,
@@ -56,7 +77,7 @@ pub(super) fn run(
             }
             Err(err) => Err(err),
         },
-        ApprovalsCommand::Approve { id, json } => {
+        ApprovalsCommand::Approve { json, .. } => {
             if !may_answer(global, terminal, &answers, id) {
                 return Ok(Exit::Failed);
             }
@@ -71,7 +92,7 @@ pub(super) fn run(
                 Err(err) => Err(err),
             }
         }
-        ApprovalsCommand::Deny { id, words } => {
+        ApprovalsCommand::Deny { words, .. } => {
             if !may_answer(global, terminal, &answers, id) {
                 return Ok(Exit::Failed);
             }
@@ -81,17 +102,7 @@ pub(super) fn run(
             })
         }
     };
-    done.or_else(|err| explain(terminal, id_in(&args.command), err))
-}
-
-/// Returns the id that a subcommand names.
-fn id_in(command: &ApprovalsCommand) -> &str {
-    match command {
-        ApprovalsCommand::List { .. } => "",
-        ApprovalsCommand::Show { id, .. }
-        | ApprovalsCommand::Approve { id, .. }
-        | ApprovalsCommand::Deny { id, .. } => id,
-    }
+    done.or_else(|err| explain(terminal, id, err))
 }
 
 /// Says why an answer does not count.
@@ -157,6 +168,7 @@ fn list(
     } else if shown.is_empty() {
         print_lines(&["Nothing waits for an answer.".to_owned()]);
     } else {
+        let ids = ShortIds::of(shown.iter().map(|(it, _)| it.id.as_str()));
         let line = |(it, status): &(PendingApproval, ApprovalStatus)| {
             let age = now.duration_since(it.created_at).as_secs();
             // `show` has the whole arguments, for the person who answers.
@@ -164,7 +176,7 @@ fn list(
             let args: String = redactor.clean(&args).chars().take(80).collect();
             format!(
                 "{}  {}  {age} s ago  {}  {}",
-                it.id,
+                ids.short(&it.id),
                 status.as_str(),
                 escape::line(it.tool.as_str()),
                 escape::line(&args)

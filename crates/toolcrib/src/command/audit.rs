@@ -3,6 +3,7 @@
 mod show;
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -17,7 +18,9 @@ use toolcrib_ledger::{
 use show::ShownCall;
 
 use super::call_history::{self, summary};
+use super::past_call;
 use super::setup::read_config;
+use super::short_id::{IdError, ShortIds};
 use super::when::parse_time;
 use crate::cli::{AuditArgs, AuditCommand, CallFilterArgs, ExportFormat, Global};
 use crate::error::CliError;
@@ -36,7 +39,7 @@ const SEARCH_ARGS_BYTES: usize = 60;
 pub(super) fn run(global: &Global, terminal: Terminal, args: &AuditArgs) -> Result<Exit, CliError> {
     let config = read_config(global, terminal)?;
     let redactor = config.redactor();
-    let folder = config.state?;
+    let folder = config.state.clone()?;
     if !folder.join("context_log").exists() {
         let shown = folder.display();
         terminal.fail(
@@ -46,7 +49,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &AuditArgs) -> Resu
         return Ok(Exit::Failed);
     }
     let state = StateFolder::open(&folder)?;
-    let exit = run_command(terminal, &state, &redactor, args)?;
+    let exit = run_command(terminal, &state, config.root.path(), &redactor, args)?;
     let skipped = state.skipped_files();
     for warning in &skipped {
         terminal.warn(warning);
@@ -59,6 +62,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &AuditArgs) -> Resu
 fn run_command(
     terminal: Terminal,
     state: &StateFolder,
+    directory: &Path,
     redactor: &Redactor,
     args: &AuditArgs,
 ) -> Result<Exit, CliError> {
@@ -70,11 +74,15 @@ fn run_command(
             let is_open = print_last_lines(state, *lines, print_line)?;
             if *follow && is_open { follow_record(tail, print_line) } else { Ok(Exit::Done) }
         }
-        AuditCommand::Show { call, json } => {
-            let Some(shown) = ShownCall::find(state, call)? else {
-                let message = format!("no call `{}` is on the record", escape::line(call));
-                terminal.fail(&message, Some("`toolcrib audit search` lists the calls"));
-                return Ok(Exit::Failed);
+        AuditCommand::Show { call, json, .. } => {
+            let found = match call {
+                Some(given) => past_call::find(state, given)?,
+                None => past_call::last(state, directory)?
+                    .ok_or_else(|| IdError::none(past_call::CALLS, "no call is on the record")),
+            };
+            let shown = match found {
+                Ok(history) => ShownCall::gather(state, history)?,
+                Err(err) => return Ok(err.tell(terminal)),
             };
             if *json {
                 print_json(&shown.to_json().to_string());
@@ -221,7 +229,9 @@ fn print_calls(terminal: Terminal, calls: &[CallHistory], limit: usize) {
         print_lines(&["No matching calls.".to_owned()]);
         return;
     }
-    let lines: Vec<String> = calls.iter().map(|call| search_line(terminal, call)).collect();
+    let ids = ShortIds::of(calls.iter().map(CallHistory::id));
+    let lines: Vec<String> =
+        calls.iter().map(|call| search_line(terminal, ids.short(call.id()), call)).collect();
     print_lines(&lines);
     if calls.len() == limit {
         terminal
@@ -229,7 +239,7 @@ fn print_calls(terminal: Terminal, calls: &[CallHistory], limit: usize) {
     }
 }
 
-fn search_line(terminal: Terminal, call: &CallHistory) -> String {
+fn search_line(terminal: Terminal, id: &str, call: &CallHistory) -> String {
     let outcome = call.outcome();
     let took = call.last(&EventKind::Ended).and_then(|entry| entry.end.elapsed_ms());
     let args = call.first().and_then(|entry| entry.preview.args.as_deref()).unwrap_or_default();
@@ -237,7 +247,7 @@ fn search_line(terminal: Terminal, call: &CallHistory) -> String {
     let cut = args.floor_char_boundary(SEARCH_ARGS_BYTES);
     format!(
         "{}  {:.0}  {:<28}  {}  {:>9}  {}",
-        escape::line(call.id()),
+        escape::line(id),
         call.at(),
         escape::line(call.tool().as_str()),
         terminal.paint(call_history::colour(outcome), &format!("{:<7}", outcome.as_str())),

@@ -5,16 +5,20 @@ use toolcrib_core::{Note, escape};
 use toolcrib_host::{HeldItem, HeldKind, HeldStore, Root, root_path};
 use toolcrib_ledger::{Act, EventKind};
 
-use super::setup::open;
+use super::setup::open_state;
+use super::short_id::{self, Candidate, IdNoun, ShortIds};
 use crate::cli::{Global, HeldArgs, HeldCommand};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::terminal::{Escapes, Terminal, print_foreign, print_json, print_lines};
-use crate::wiring::Crib;
+use crate::wiring::StateAccess;
+
+const HELD: IdNoun =
+    IdNoun { one: "held item", many: "held items", listed_by: "toolcrib held list" };
 
 pub(super) fn run(global: &Global, terminal: Terminal, args: &HeldArgs) -> Result<Exit, CliError> {
-    let crib = open(global, terminal)?;
-    let store = HeldStore::new(crib.state.folder());
+    let access = open_state(global, terminal)?;
+    let store = HeldStore::new(access.state.folder());
     let items = store.all()?;
     match &args.command {
         HeldCommand::List { json } => {
@@ -23,7 +27,10 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &HeldArgs) -> Resul
             } else if items.is_empty() {
                 print_lines(&["Nothing is held.".to_owned()]);
             } else {
-                print_lines(&items.iter().map(describe).collect::<Vec<_>>());
+                let ids = ShortIds::of(items.iter().map(|item| item.id.as_str()));
+                let lines: Vec<String> =
+                    items.iter().map(|item| describe(item, ids.short(&item.id))).collect();
+                print_lines(&lines);
             }
             Ok(Exit::Done)
         }
@@ -48,44 +55,40 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &HeldArgs) -> Resul
                 terminal.fail(&format!("`{whole}` cannot be put back: {err}"), Some(&hint));
                 return Ok(Exit::Failed);
             }
-            note(&crib, item, &EventKind::Released)?;
+            note(&access, item, &EventKind::Released)?;
             print_lines(&[format!("Released: {}", line(item))]);
             Ok(Exit::Done)
         }
         HeldCommand::Discard { id } => {
             let Some(item) = find(terminal, &items, id) else { return Ok(Exit::Failed) };
             store.discard(item)?;
-            note(&crib, item, &EventKind::Discarded)?;
+            note(&access, item, &EventKind::Discarded)?;
             print_lines(&[format!("Discarded: {}", line(item))]);
             Ok(Exit::Done)
         }
     }
 }
 
-/// Finds the item with this id, or the only one whose id begins or ends so.
+/// Finds the item whose id is, or begins with, this text.
 fn find<'i>(terminal: Terminal, items: &'i [HeldItem], wanted: &str) -> Option<&'i HeldItem> {
-    let id = wanted.to_uppercase();
-    // No id is not the beginning of every id.
-    let fits = |item: &&HeldItem| item.id.starts_with(&id) || item.id.ends_with(&id);
-    let is_near = |item: &&HeldItem| !id.is_empty() && fits(item);
-    let near: Vec<&HeldItem> = items.iter().filter(is_near).collect();
-    let exact = items.iter().find(|item| item.id == id);
-    let found = exact.or_else(|| near.first().copied().filter(|_| near.len() == 1));
-    if found.is_none() {
-        let why = if near.is_empty() {
-            "is not the id of anything that is held"
-        } else {
-            "fits more than one id"
-        };
-        let hint = "`toolcrib held list` lists what is held";
-        terminal.fail(&format!("`{}` {why}", escape::line(wanted)), Some(hint));
+    let candidates = items.iter().map(|item| Candidate {
+        id: item.id.clone(),
+        at: format!("{:.0}", item.at),
+        what: line(item),
+        item,
+    });
+    match short_id::find(HELD, wanted, candidates) {
+        Ok(found) => Some(found.item),
+        Err(err) => {
+            err.tell(terminal);
+            None
+        }
     }
-    found
 }
 
-fn note(crib: &Crib, item: &HeldItem, event: &EventKind) -> Result<(), CliError> {
+fn note(access: &StateAccess, item: &HeldItem, event: &EventKind) -> Result<(), CliError> {
     let note = Note {
-        at: crib.clock.now(),
+        at: access.clock.now(),
         actor: "user",
         act: Act::Held.as_str(),
         event: event.as_str(),
@@ -98,7 +101,7 @@ fn note(crib: &Crib, item: &HeldItem, event: &EventKind) -> Result<(), CliError>
             "by": format!("user {}", rustix::process::getuid().as_raw()),
         }),
     };
-    crib.recorder.note(&note).map_err(|err| CliError::usage(err.to_string()))
+    access.recorder.note(&note).map_err(|err| CliError::usage(err.to_string()))
 }
 
 fn line(item: &HeldItem) -> String {
@@ -106,8 +109,8 @@ fn line(item: &HeldItem) -> String {
 }
 
 /// Returns an item in two lines.
-fn describe(item: &HeldItem) -> String {
-    format!("{}  {:.0}\n    {}", escape::line(&item.id), item.at, line(item))
+fn describe(item: &HeldItem, id: &str) -> String {
+    format!("{}  {:.0}\n    {}", escape::line(id), item.at, line(item))
 }
 
 /// Prints an item in full.

@@ -1,8 +1,12 @@
 //! `toolcrib output`: prints the saved output of a command.
 
 use toolcrib_core::command::{Lines, Stream};
+use toolcrib_core::counted;
+use toolcrib_host::{OutputStore, SavedOutput};
 
-use super::setup::open;
+use super::past_call::shown_time;
+use super::setup::open_state;
+use super::short_id::{self, Candidate, IdError, IdNoun};
 use crate::cli::{Global, OutputArgs};
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -11,24 +15,41 @@ use crate::terminal::{Escapes, Terminal, print_foreign};
 /// The most bytes that are printed at once.
 const MOST_PRINTED_BYTES: usize = 256 << 20;
 
+const SAVED: IdNoun =
+    IdNoun { one: "saved output of a call", many: "calls", listed_by: "toolcrib audit search" };
+
 pub(super) fn run(
     global: &Global,
     terminal: Terminal,
     args: &OutputArgs,
 ) -> Result<Exit, CliError> {
-    let crib = open(global, terminal)?;
-    let stream = if args.stderr { Stream::Stderr } else { Stream::Stdout };
     let (from, count) = match &args.lines {
         Some(range) => parse_lines(range)?,
         None => (1, u64::MAX),
     };
+    let access = open_state(global, terminal)?;
+    let store = OutputStore::of_person(access.state.folder());
+    let saved = store.all();
+    let wanted = if let Some(given) = &args.call {
+        short_id::find(SAVED, given, saved.into_iter().map(candidate))
+    } else {
+        let here = access.directory().map(|it| it.display().to_string()).unwrap_or_default();
+        let last = saved.into_iter().find(|it| it.workspace == here).map(candidate);
+        last.ok_or_else(|| IdError::none(SAVED, "no output of this workspace is saved"))
+    };
+    let call = match wanted {
+        Ok(found) => found.id,
+        Err(err) => return Ok(err.tell(terminal)),
+    };
+    let stream = if args.stderr { Stream::Stderr } else { Stream::Stdout };
     let lines = Lines { from, count, most: MOST_PRINTED_BYTES };
-    match crib.sandbox().read_output(&args.call, stream, lines) {
+    match store.read(&call, stream, lines) {
         Ok(excerpt) => {
             let escapes = if args.raw { Escapes::Never } else { Escapes::OnTerminal };
             print_foreign(&excerpt.text, escapes);
             if excerpt.count == 0 && from > 1 {
-                terminal.warn(&format!("the output has only {} lines", excerpt.total));
+                let total = counted(excerpt.total, "line");
+                terminal.warn(&format!("the output has only {total}"));
             }
             Ok(Exit::Done)
         }
@@ -37,6 +58,11 @@ pub(super) fn run(
             Ok(Exit::Failed)
         }
     }
+}
+
+fn candidate(saved: SavedOutput) -> Candidate<()> {
+    let SavedOutput { call, command, started, .. } = saved;
+    Candidate { id: call, at: shown_time(&started), what: command, item: () }
 }
 
 /// Parses `FROM-TO`, `FROM-` or `FROM` into a first line and a count.

@@ -4,7 +4,7 @@ use crate::cli::Global;
 use crate::error::CliError;
 use crate::settings::{FlagValue, Settings, table};
 use crate::terminal::Terminal;
-use crate::wiring::{Config, Crib, OpenOptions};
+use crate::wiring::{Config, Crib, OpenOptions, StateAccess};
 
 /// Opens everything for a process that answers one call.
 pub(super) fn open(global: &Global, terminal: Terminal) -> Result<Crib, CliError> {
@@ -18,6 +18,13 @@ pub(super) fn open_long_lived(global: &Global, terminal: Terminal) -> Result<Cri
     let crib = Crib::open(&OpenOptions { is_long_lived: true, ..open_options(global) })?;
     warn(terminal, &crib.settings);
     Ok(crib)
+}
+
+/// Opens the state folder, for subcommands about past calls. They work where no call could run.
+pub(super) fn open_state(global: &Global, terminal: Terminal) -> Result<StateAccess, CliError> {
+    let access = StateAccess::open(&open_options(global))?;
+    warn(terminal, &access.settings);
+    Ok(access)
 }
 
 /// Reads what would be opened, for subcommands that need no more.

@@ -17,25 +17,25 @@ use columns::{duration, name_width, quantile, shorten, sparkline};
 use named_tool::{ReportForm, find_tool};
 
 use super::codes::{in_contract, name_in_contract};
-use super::setup::open;
+use super::setup::open_state;
 use crate::cli::{Global, StatsArgs, StatsCommand, StatsOf};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::terminal::{Paint, Terminal, print_json, print_lines};
-use crate::wiring::Crib;
+use crate::wiring::StateAccess;
 
 /// More unfolded bytes of the record than this take a while to fold, and a note says so.
 const SLOW_FOLD_BYTES: u64 = 20 << 20;
 
 pub(super) fn run(global: &Global, terminal: Terminal, args: &StatsArgs) -> Result<Exit, CliError> {
-    let crib = open(global, terminal)?;
-    let mut stats = Stats::open(&crib.state)?;
+    let access = open_state(global, terminal)?;
+    let mut stats = Stats::open(&access.state)?;
     for warning in &stats.warnings {
         terminal.warn(warning);
     }
     if let Some(StatsCommand::Rebuild { json }) = &args.command {
         let lines = stats.rebuild()?;
-        warn_of_skipped_files(terminal, &crib);
+        warn_of_skipped_files(terminal, &access);
         if *json {
             print_json(&json!({"ok": true, "lines": lines}).to_string());
         } else {
@@ -47,8 +47,8 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &StatsArgs) -> Resu
     if unfolded > SLOW_FOLD_BYTES {
         terminal.note(&format!("reading {} of the record …", show_bytes(unfolded)));
     }
-    crib.maintenance.run(&mut stats)?;
-    warn_of_skipped_files(terminal, &crib);
+    access.maintenance.run(&mut stats)?;
+    warn_of_skipped_files(terminal, &access);
     let is_list = match &args.command {
         None => !args.json,
         Some(
@@ -60,7 +60,8 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &StatsArgs) -> Resu
         print_lines(&["No tool has been called yet.".to_owned()]);
         return Ok(Exit::Done);
     }
-    let view = StatsView { terminal, crib: &crib, spans: crib.spans(), now: crib.clock.now() };
+    let view =
+        StatsView { terminal, access: &access, spans: access.spans(), now: access.clock.now() };
     match &args.command {
         None if args.json => view.print_overview_json(&stats),
         None => view.print_overview(&stats),
@@ -85,8 +86,8 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &StatsArgs) -> Resu
 }
 
 /// Warns of each file of the record that was not folded.
-fn warn_of_skipped_files(terminal: Terminal, crib: &Crib) {
-    for warning in crib.state.skipped_files() {
+fn warn_of_skipped_files(terminal: Terminal, access: &StateAccess) {
+    for warning in access.state.skipped_files() {
         terminal.warn(&warning);
     }
 }
@@ -100,7 +101,7 @@ fn print_report(mut report: Value) {
 /// What every table needs.
 struct StatsView<'a> {
     terminal: Terminal,
-    crib: &'a Crib,
+    access: &'a StateAccess,
     spans: Spans,
     now: Timestamp,
 }
@@ -116,7 +117,7 @@ impl StatsView<'_> {
         let tools = stats.tools()?;
         let hours = self.hours(stats)?;
         let compared = comparisons(&tools, &hours, self.now, self.spans);
-        let quarantined = QuarantineList::new(&self.crib.state).all()?;
+        let quarantined = QuarantineList::new(&self.access.state).all()?;
         let all: Vec<Value> = tools
             .iter()
             .map(|(name, figures)| {
@@ -140,7 +141,7 @@ impl StatsView<'_> {
         let tools = stats.tools()?;
         let hours = self.hours(stats)?;
         let compared = comparisons(&tools, &hours, self.now, self.spans);
-        let quarantined = QuarantineList::new(&self.crib.state).all()?;
+        let quarantined = QuarantineList::new(&self.access.state).all()?;
         let width = name_width(&tools);
         let mut lines = vec![self.heading(&format!(
             "{:<width$} {:>9} {:>7} {:>8} {:>10} {:>10}  {:<24}  {}",
@@ -290,7 +291,7 @@ impl StatsView<'_> {
 
     fn resources(&self, stats: &Stats, of: &StatsOf) -> Result<Exit, CliError> {
         let tools = stats.tools()?;
-        let limits = |tool: &ToolName| self.crib.limits_of(tool);
+        let limits = |tool: &ToolName| self.access.limits_of(tool);
         let shown: Vec<(ToolName, ToolFigures)> = match &of.tool {
             Some(wanted) => match find_tool(self.terminal, &tools, wanted, of.form()) {
                 Ok(found) => vec![found.clone()],
@@ -370,9 +371,9 @@ impl StatsView<'_> {
             call: "",
             detail: json!({"what": what, "by": by}),
         };
-        self.crib.recorder.note(&note).map_err(|err| CliError::usage(err.to_string()))?;
+        self.access.recorder.note(&note).map_err(|err| CliError::usage(err.to_string()))?;
         if what == "regression" {
-            QuarantineList::new(&self.crib.state).lift(name)?;
+            QuarantineList::new(&self.access.state).lift(name)?;
         }
         stats.fold()?;
         let compared = comparisons(&stats.tools()?, &self.hours(stats)?, self.now, self.spans);

@@ -1,72 +1,232 @@
 //! `toolcrib undo`: lists the calls that changed files, and undoes them.
 
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
 use serde_json::{Value, json};
 use toolcrib_core::change::{UndoLog, UndoneCall};
 use toolcrib_core::runs_later::RunsLater;
-use toolcrib_core::{CallId, Change, escape};
+use toolcrib_core::{CallId, Change, ToolError, ToolName, Toolset, counted, escape};
+use toolcrib_host::root_path;
 use toolcrib_runtime::undo::{Restored, UndoAction, UndoScope, as_json};
 
+use super::past_call::{self, shown_time};
 use super::render;
-use super::setup::open;
+use super::setup::open_state;
+use super::short_id::{self, Candidate, IdError, IdNoun, ShortIds};
 use crate::cli::{Global, UndoArgs};
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::settings::table;
 use crate::terminal::{Paint, Terminal, print_json, print_lines};
-use crate::wiring::Crib;
+use crate::wiring::StateAccess;
+
+/// How many calls are listed, unless all are asked for.
+const LISTED_CALLS: usize = 20;
+
+/// The tool that an undo is recorded and journalled as.
+const UNDO_TOOL: &str = "toolcrib/undo";
+
+const UNDOABLE: IdNoun = IdNoun {
+    one: "call that changed files",
+    many: "calls that changed files",
+    listed_by: "toolcrib undo",
+};
 
 pub(super) fn run(global: &Global, terminal: Terminal, args: &UndoArgs) -> Result<Exit, CliError> {
-    let crib = open(global, terminal)?;
-    let (changes, undone) = crib.journal.history()?;
-    let Some(wanted) = &args.call else {
-        list(terminal, args, &changes, &undone);
-        return Ok(Exit::Done);
+    let access = open_state(global, terminal)?;
+    let (changes, undone) = access.journal.history()?;
+    let calls = ChangedCalls::group(&changes, &undone);
+    let here = Here::of(&access);
+    let wanted = match (&args.call, args.last) {
+        (None, false) => {
+            list(terminal, args, &access, &calls, &here);
+            return Ok(Exit::Done);
+        }
+        (None, true) => calls.last(&here),
+        (Some(given), _) => resolve(&access, &calls, given)?,
+    };
+    let wanted = match wanted {
+        Ok(wanted) => wanted,
+        Err(err) if args.json => {
+            print_error(err.code, &err.message, Some(&err.hint));
+            return Ok(Exit::Failed);
+        }
+        Err(err) => return Ok(err.tell(terminal)),
     };
     let id = toolcrib_ledger::new_call_id();
     let scope = if args.force { UndoScope::Everything } else { UndoScope::Unchanged };
-    match crib.undo(&id, wanted, scope) {
+    match access.undo(&id, &wanted, scope) {
         Ok(restored) => {
-            show(terminal, args, &id, wanted, &restored);
+            show(terminal, args, &id, &wanted, &restored, &here);
             if !args.json
-                && let Some(note) = not_undone(&crib, wanted, &changes)
+                && let Some(note) = not_undone(&access, &wanted, &changes)
             {
                 terminal.note(&note);
             }
             Ok(Exit::Done)
         }
         Err(err) => {
+            let ToolError { kind, message, hint, .. } = &err;
             if args.json {
-                let error =
-                    json!({"code": err.kind.as_str(), "message": err.message, "hint": err.hint});
-                print_json(&json!({"error": error}).to_string());
+                print_error(kind.as_str(), message, hint.as_deref());
             } else {
-                terminal.fail(&err.message, err.hint.as_deref());
+                terminal.fail(message, hint.as_deref());
             }
-            Ok(Exit::of(err.kind))
+            Ok(Exit::of(*kind))
         }
     }
 }
 
-fn show(terminal: Terminal, args: &UndoArgs, by: &CallId, wanted: &str, restored: &[Restored]) {
+fn print_error(code: &str, message: &str, hint: Option<&str>) {
+    let error = json!({"code": code, "message": message, "hint": hint});
+    print_json(&json!({"error": error}).to_string());
+}
+
+/// Returns the id of the call that a person means. A call that changed nothing is found in the record, so that undo
+/// can say why it cannot be undone.
+fn resolve(
+    access: &StateAccess,
+    calls: &ChangedCalls<'_>,
+    given: &str,
+) -> Result<Result<String, IdError>, CliError> {
+    let candidates = calls.all.iter().map(|call| Candidate {
+        id: call.id().0.clone(),
+        at: call.at(),
+        what: format!("{}  {}", call.first.tool, call.first.place()),
+        item: (),
+    });
+    let err = match short_id::find(UNDOABLE, given, candidates) {
+        Ok(found) => return Ok(Ok(found.id)),
+        Err(err) => err,
+    };
+    if err.code != IdError::NOT_FOUND {
+        return Ok(Err(err));
+    }
+    Ok(past_call::find(&access.state, given)?.map(|call| call.id().to_owned()).map_err(|_| err))
+}
+
+/// The workspace that the command was started in, and the roots beside it.
+struct Here {
+    roots: Vec<String>,
+}
+
+impl Here {
+    fn of(access: &StateAccess) -> Self {
+        let mut roots: Vec<String> =
+            access.directory().map(|path| path.display().to_string()).into_iter().collect();
+        roots.extend(access.settings.get(table::ROOTS));
+        Self { roots }
+    }
+
+    /// Returns whether a change was made in this workspace.
+    fn holds(&self, change: &Change) -> bool {
+        self.holds_path(&root_path(&change.place()))
+    }
+
+    fn holds_path(&self, path: &Path) -> bool {
+        self.roots.iter().any(|root| path.starts_with(root))
+    }
+
+    /// Returns a path as a person in this workspace reads it: below the workspace, or whole.
+    fn shown(&self, root: &str, path: &str) -> String {
+        let whole = format!("{}/{path}", root.trim_end_matches('/'));
+        let below = self.roots.first().and_then(|here| whole.strip_prefix(here.as_str()));
+        let below = below.and_then(|below| below.strip_prefix('/')).map(str::to_owned);
+        escape::line(&below.unwrap_or(whole)).into_owned()
+    }
+}
+
+/// A call that changed files.
+struct ChangedCall<'a> {
+    first: &'a Change,
+    changes: Vec<&'a Change>,
+    is_undone: bool,
+}
+
+impl ChangedCall<'_> {
+    fn id(&self) -> &CallId {
+        &self.first.call
+    }
+
+    fn at(&self) -> String {
+        shown_time(&self.first.at)
+    }
+
+    fn is_in(&self, here: &Here) -> bool {
+        self.changes.iter().any(|change| here.holds(change))
+    }
+}
+
+/// All calls that changed files, newest first.
+struct ChangedCalls<'a> {
+    all: Vec<ChangedCall<'a>>,
+}
+
+impl<'a> ChangedCalls<'a> {
+    fn group(changes: &'a [Change], undone: &[UndoneCall]) -> Self {
+        let undone: HashSet<&CallId> = undone.iter().map(|undone| &undone.call).collect();
+        let mut places: HashMap<&CallId, usize> = HashMap::new();
+        let mut all: Vec<ChangedCall<'a>> = Vec::new();
+        for change in changes {
+            let place = *places.entry(&change.call).or_insert(all.len());
+            match all.get_mut(place) {
+                Some(call) => call.changes.push(change),
+                None => all.push(ChangedCall {
+                    first: change,
+                    changes: vec![change],
+                    is_undone: undone.contains(&change.call),
+                }),
+            }
+        }
+        all.reverse();
+        Self { all }
+    }
+
+    /// Returns the newest call of this workspace that is not undone and is no undo itself, so that a second
+    /// `--last` goes one call further back.
+    fn last(&self, here: &Here) -> Result<String, IdError> {
+        let is_last = |call: &&ChangedCall<'_>| {
+            !call.is_undone && call.first.tool != *UNDO_TOOL && call.is_in(here)
+        };
+        let last = self.all.iter().find(is_last).map(|call| call.id().0.clone());
+        last.ok_or_else(|| IdError::none(UNDOABLE, "no call of this workspace is left to undo"))
+    }
+}
+
+fn show(
+    terminal: Terminal,
+    args: &UndoArgs,
+    by: &CallId,
+    wanted: &str,
+    restored: &[Restored],
+    here: &Here,
+) {
     if args.json {
         let reply = json!({"undone": wanted, "by": by, "files": as_json(restored)});
         print_json(&reply.to_string());
         return;
     }
-    print_lines(&report(terminal, by, wanted, restored));
+    print_lines(&report(terminal, by, wanted, restored, here));
 }
 
 /// Returns what was done to each path, for people.
-fn report(terminal: Terminal, by: &CallId, wanted: &str, restored: &[Restored]) -> Vec<String> {
+fn report(
+    terminal: Terminal,
+    by: &CallId,
+    wanted: &str,
+    restored: &[Restored],
+    here: &Here,
+) -> Vec<String> {
     let is_same = restored.iter().all(|one| one.action == UndoAction::Unchanged);
     let said = if is_same { "Nothing to undo for call" } else { "Undid call" };
     let mut lines = vec![format!("{} {said} {wanted}", terminal.paint(Paint::Good, "✓"))];
     for one in restored {
-        lines.push(format!("  {:<9} {}", one.action.as_str(), escape::line(&one.path)));
+        let shown = here.shown(&one.root, &one.path);
+        lines.push(format!("  {:<9} {shown}", one.action.as_str()));
         let later = RunsLater::of(&one.path).filter(|_| one.action == UndoAction::Restored);
         if let Some(row) = later {
-            lines.push(format!("            {}", row.reason(&escape::line(&one.path))));
+            lines.push(format!("            {}", row.reason(&shown)));
         }
     }
     if !is_same {
@@ -76,8 +236,8 @@ fn report(terminal: Terminal, by: &CallId, wanted: &str, restored: &[Restored]) 
 }
 
 /// Returns what a person is told if a command changed more than was undone.
-fn not_undone(crib: &Crib, wanted: &str, changes: &[Change]) -> Option<String> {
-    let history = crib.history_of(wanted)?;
+fn not_undone(access: &StateAccess, wanted: &str, changes: &[Change]) -> Option<String> {
+    let history = access.history_of(wanted)?;
     let mine: Vec<Change> = changes.iter().filter(|it| it.call.0 == wanted).cloned().collect();
     let others = super::call_history::other_changes(&history, &mine).len();
     (others > 0).then(|| {
@@ -87,52 +247,78 @@ fn not_undone(crib: &Crib, wanted: &str, changes: &[Change]) -> Option<String> {
     })
 }
 
-fn list(terminal: Terminal, args: &UndoArgs, changes: &[Change], undone: &[UndoneCall]) {
-    let mut places: HashMap<&CallId, usize> = HashMap::new();
-    let mut calls: Vec<(&Change, Vec<&Change>)> = Vec::new();
-    for change in changes {
-        let place = *places.entry(&change.call).or_insert(calls.len());
-        match calls.get_mut(place) {
-            Some((_, all)) => all.push(change),
-            None => calls.push((change, vec![change])),
-        }
-    }
-    let undone: HashSet<&CallId> = undone.iter().map(|undone| &undone.call).collect();
-    let is_undone = |call: &CallId| undone.contains(call);
-    let total = calls.len();
-    let most = if args.all { usize::MAX } else { 20 };
-    let newest = calls.into_iter().rev().take(most);
+fn list(
+    terminal: Terminal,
+    args: &UndoArgs,
+    access: &StateAccess,
+    calls: &ChangedCalls<'_>,
+    here: &Here,
+) {
+    let is_listed = |call: &&ChangedCall<'_>| args.all || call.is_in(here);
+    let listed: Vec<&ChangedCall<'_>> = calls.all.iter().filter(is_listed).collect();
+    let elsewhere = calls.all.len() - listed.len();
+    let most = if args.all { usize::MAX } else { LISTED_CALLS };
+    let newest = &listed[..listed.len().min(most)];
     if args.json {
         let calls: Value = newest
-            .map(|(first, all)| {
-                let is_undone = is_undone(&first.call);
-                json!({"call": first.call, "tool": first.tool, "at": first.at, "undone": is_undone,
-                    "changes": all})
+            .iter()
+            .map(|call| {
+                let Change { call: id, tool, at, .. } = call.first;
+                json!({"call": id, "tool": tool, "at": at, "undone": call.is_undone,
+                    "changes": call.changes})
             })
             .collect();
-        print_json(&json!({"calls": calls, "total": total}).to_string());
+        print_json(&json!({"calls": calls, "total": listed.len()}).to_string());
         return;
     }
-    if total == 0 {
+    if calls.all.is_empty() {
         terminal.note("No call has changed a file yet.");
         return;
     }
+    // All ids count, because undo takes the id of any of them.
+    let ids = ShortIds::of(calls.all.iter().map(|call| call.id().0.as_str()));
+    let toolset = access.toolset().ok();
     let mut lines = Vec::new();
-    for (first, all) in newest {
-        let mark = if is_undone(&first.call) { " (undone)" } else { "" };
-        let at = first.at.get(..19).unwrap_or(&first.at).replace('T', " ");
-        let head = format!("{}  {at}  {}{mark}", first.call, first.tool);
-        lines.push(terminal.paint(Paint::Strong, &head));
-        for change in all {
-            let what = render::done(change.kind);
-            let path = format!("{}/{}", change.root.trim_end_matches('/'), change.path);
-            lines.push(format!("  {what:<8} {}", escape::line(&path)));
+    for call in newest {
+        let mark = if call.is_undone { " (undone)" } else { "" };
+        let (id, tool) = (ids.short(&call.id().0), &call.first.tool);
+        let head = terminal.paint(Paint::Strong, &format!("{id}  {}  {tool}{mark}", call.at()));
+        lines.push(match command_of(access, toolset.as_ref(), tool, call.id()) {
+            Some(command) => format!("{head}  {}", escape::line(&command)),
+            None => head,
+        });
+        for change in &call.changes {
+            let (what, path) = (render::done(change.kind), here.shown(&change.root, &change.path));
+            lines.push(format!("  {what:<8} {path}"));
         }
     }
-    if total > most {
-        lines.push(format!("… and {} older ones; --all lists them", total - most));
+    if !lines.is_empty() {
+        print_lines(&lines);
+    } else {
+        terminal.note("No call has changed a file in this workspace yet.");
     }
-    print_lines(&lines);
+    let older = listed.len() - newest.len();
+    let left_out: Vec<String> = [(older, "older here"), (elsewhere, "in other workspaces")]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, which)| format!("{} {which}", counted(count as u64, "call")))
+        .collect();
+    if !left_out.is_empty() {
+        terminal.note(&format!("Not listed: {}; --all lists them.", left_out.join(" and ")));
+    }
+}
+
+/// Returns the command that a call ran, if its tool runs commands and the record has the call.
+fn command_of(
+    access: &StateAccess,
+    toolset: Option<&Toolset>,
+    tool: &ToolName,
+    call: &CallId,
+) -> Option<String> {
+    let offer = toolset?.find(tool).ok()?;
+    let runs_commands = offer.keys().iter().any(|key| key == "command" || key == "script");
+    let history = runs_commands.then(|| access.history_of(&call.0)).flatten()?;
+    Some(past_call::what_of(&history))
 }
 
 #[cfg(test)]
@@ -147,16 +333,24 @@ mod tests {
         let cli = Cli::parse_from(["toolcrib", "--color", "never", "undo"]);
         let terminal = Terminal::new(&cli.global);
         let by = CallId("01B".to_owned());
-        let one = |action: UndoAction| Restored { path: "src/a\u{1b}.rs".to_owned(), action };
-        let told = |restored: &[Restored]| report(terminal, &by, "01A", restored).join("\n") + "\n";
+        let here = Here { roots: vec!["/proj".to_owned()] };
+        let restored = |path: &str, action: UndoAction| Restored {
+            root: "/proj".to_owned(),
+            path: path.to_owned(),
+            action,
+        };
+        let one = |action: UndoAction| restored("src/a\u{1b}.rs", action);
+        let told =
+            |restored: &[Restored]| report(terminal, &by, "01A", restored, &here).join("\n") + "\n";
         let all = told(&[
             one(UndoAction::Restored),
             one(UndoAction::Removed),
             one(UndoAction::Unchanged),
             one(UndoAction::Kept),
         ]) + &told(&[one(UndoAction::Unchanged)]);
-        let later = Restored { path: "sub/.envrc".to_owned(), action: UndoAction::Restored };
-        let all = all + &told(&[later]);
+        let later = restored("sub/.envrc", UndoAction::Restored);
+        let elsewhere = Restored { root: "/other".to_owned(), ..one(UndoAction::Restored) };
+        let all = all + &told(&[later]) + &told(&[elsewhere]);
         insta::assert_snapshot!("undone", all);
     }
 }

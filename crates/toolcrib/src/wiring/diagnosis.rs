@@ -11,10 +11,11 @@ use toolcrib_host::{Root, SandboxFinding, SystemClock};
 use toolcrib_ledger::{Journal, StateFolder};
 use toolcrib_shell::BashReader;
 
-use super::crib::{Crib, undo_store};
+use super::crib::Crib;
 use super::locations::{environment, open_root, own_paths, settings_files, state_folder};
 use super::options::OpenOptions;
 use super::roots::RootOpener;
+use super::state_access::undo_store;
 use super::{rules, sandbox};
 use crate::error::{CliError, CliErrorKind};
 use crate::settings::{Settings, SettingsFiles};

@@ -69,7 +69,7 @@ pub(super) fn load(
 ) -> Result<LoadedRules, CliError> {
     check_rate(settings)?;
     let mut rules: Vec<Rule> = later_rules().collect();
-    let mut files = Vec::new();
+    let files = read_files(settings_files, root)?;
     let mut add = |said: ParsedRules| {
         rules.extend(said.rules);
         warnings.extend(said.warnings);
@@ -77,18 +77,8 @@ pub(super) fn load(
     for set in chosen_sets(settings)? {
         add(set.rules()?);
     }
-    let machine_and_user = [Some(&settings_files.machine), settings_files.user.as_ref()];
-    for path in machine_and_user.into_iter().flatten() {
-        let path = path.with_file_name("rules.toml");
-        if let Some(text) = read_trusted(&path)? {
-            let name = path.display().to_string();
-            files.push((name.clone(), hash_of(text.as_bytes())));
-            add(rules_in(&text, &name, Layer::Operator, Some(shell))?);
-        }
-    }
-    if let Some((name, text)) = root.map(project_rules).transpose()?.flatten() {
-        files.push((name.clone(), hash_of(text.as_bytes())));
-        add(rules_in(&text, &name, Layer::Project, Some(shell))?);
+    for RulesFile { name, text, layer } in &files {
+        add(rules_in(text, name, *layer, Some(shell))?);
     }
     for rule in rules.iter().filter(|rule| rule.layer != Layer::Shipped) {
         if let Some(unknown) = rule.tools.iter().find(|name| !is_known(name)) {
@@ -102,7 +92,50 @@ pub(super) fn load(
         warnings.push(format!("`policy.without`: there is no rule `{unknown}`"));
     }
     rules.retain(|rule| rule.layer == Layer::Project || !without.contains(&rule.id));
+    let files = files.iter().map(RulesFile::hashed).collect();
     Ok(LoadedRules { policy: Policy::new(settings.get(table::MODE), rules), files })
+}
+
+/// Returns the path and the hash of each file that people wrote rules in, whether or not its rules can be used.
+pub(super) fn hashes(
+    settings_files: &SettingsFiles,
+    root: Option<&Root>,
+) -> Result<Vec<(String, String)>, CliError> {
+    Ok(read_files(settings_files, root)?.iter().map(RulesFile::hashed).collect())
+}
+
+/// A file that people wrote rules in.
+struct RulesFile {
+    name: String,
+    text: String,
+    layer: Layer,
+}
+
+impl RulesFile {
+    /// Returns the path and the hash of the file.
+    fn hashed(&self) -> (String, String) {
+        (self.name.clone(), hash_of(self.text.as_bytes()))
+    }
+}
+
+/// Reads the rules files of the machine, of the user and of the project.
+fn read_files(
+    settings_files: &SettingsFiles,
+    root: Option<&Root>,
+) -> Result<Vec<RulesFile>, CliError> {
+    let mut files = Vec::new();
+    let machine_and_user = [Some(&settings_files.machine), settings_files.user.as_ref()];
+    for path in machine_and_user.into_iter().flatten() {
+        let path = path.with_file_name("rules.toml");
+        if let Some(text) = read_trusted(&path)? {
+            let name = path.display().to_string();
+            files.push(RulesFile { name, text, layer: Layer::Operator });
+        }
+    }
+    if let Some((name, text)) = root.map(project_rules).transpose()?.flatten() {
+        files.push(RulesFile { name, text, layer: Layer::Project });
+    }
+    Ok(files)
 }
 
 /// Returns the shipped sets of rules that the settings choose.

@@ -8,9 +8,10 @@ use toolcrib_host::{Root, RootError, root_path};
 use toolcrib_ledger::{CallFilter, CallHistory, find_calls};
 use toolcrib_runtime::undo::{RestoreAreas, Restored, Undo, UndoScope};
 
-use super::crib::{Crib, session};
+use super::crib::session;
+use super::state_access::StateAccess;
 
-impl Crib {
+impl StateAccess {
     /// Undoes the call `wanted` as the call `id` of a person, and returns what was done to each path.
     pub fn undo(
         &self,
@@ -36,7 +37,7 @@ impl Crib {
 }
 
 /// The roots that changes were made in, under the rules of this process.
-struct UndoAreas<'a>(&'a Crib);
+struct UndoAreas<'a>(&'a StateAccess);
 
 impl RestoreAreas for UndoAreas<'_> {
     fn open(

@@ -14,7 +14,9 @@ fn words(line: &str) -> Vec<String> {
     };
     let is_id = |word: &str| {
         let word = word.trim_start_matches("cli-");
-        word.len() == 26
+        // Lists show the beginning of an id.
+        word.starts_with("01")
+            && (10..=26).contains(&word.len())
             && word.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
     };
     let is_time = |word: &str| word.len() >= 20 && word.ends_with('Z') && word.starts_with("20");
@@ -61,7 +63,7 @@ fn the_page_for_operators_is_true() {
             is_in = line == "```console";
         } else if let Some(command) = line.strip_prefix("$ toolcrib ").filter(|_| is_in) {
             commands += 1;
-            let is_call = |word: &&str| word.len() == 26;
+            let is_call = |word: &&str| word.starts_with("01");
             let words_of = command.split(' ').map(|word| match word {
                 word if is_call(&word) => ids.next().unwrap(),
                 word => word,

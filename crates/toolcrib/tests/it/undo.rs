@@ -20,7 +20,8 @@ fn the_list_shows_what_each_call_changed() {
     let id = call(&scratch, "wink/create_file", &json!({"path": "a", "content": "1"}));
     call(&scratch, "wink/read_file", &json!({"path": "a"}));
     let ran = scratch.run(["undo"]);
-    assert!(ran.stdout.contains(&id) && ran.stdout.contains("created"), "{}", ran.stdout);
+    assert!(ran.stdout.contains(&id[..10]) && !ran.stdout.contains(&id), "{}", ran.stdout);
+    assert!(ran.stdout.contains("  created  a\n"), "{}", ran.stdout);
     assert!(!ran.stdout.contains("read_file"), "{}", ran.stdout);
     let listed = scratch.run(["undo", "--json"]).json();
     assert_eq!((&listed["total"], &listed["calls"][0]["call"]), (&json!(1), &json!(id)));
@@ -45,4 +46,65 @@ fn force_and_redo_work_from_another_directory() {
     assert_eq!(scratch.text("a"), "a person's work");
     let ran = undo(&[&id]);
     assert!(ran.code == 1 && ran.stderr.contains("already"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_call_is_undone_by_the_beginning_of_its_id_or_as_the_last() {
+    let scratch = Scratch::new();
+    let ids: Vec<String> = ["1", "2", "3"]
+        .map(|text| call(&scratch, "clemini/write_file", &json!({"file_path": "a", "content": text})))
+        .to_vec();
+    let ran = scratch.run(["undo", &ids[2][..3]]);
+    assert!(ran.code == 1 && ran.stderr.contains("at least 4 characters"), "{}", ran.stderr);
+    let shared = (0..26).find(|end| ids[1][..=*end] != ids[2][..=*end]).unwrap().max(4);
+    let ran = scratch.run(["undo", &ids[2][..shared]]);
+    assert_eq!((ran.code, scratch.text("a")), (1, "3".to_owned()));
+    assert!(ran.stderr.contains("calls that changed files"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("clemini/write_file") && ran.stderr.contains("hint: type more"));
+    let told = scratch.run(["undo", "zzzz", "--json"]).json();
+    assert_eq!(told["error"]["code"], "not_found");
+    let ran = scratch.run(["undo", &ids[2][..=shared].to_lowercase()]);
+    assert_eq!((ran.code, scratch.text("a")), (0, "2".to_owned()), "{}", ran.stderr);
+    // An undo is not what the next `--last` takes back.
+    assert_eq!(scratch.run(["undo", "--last"]).code, 0);
+    assert_eq!(scratch.text("a"), "1");
+    assert_eq!(scratch.run(["undo", "--last"]).code, 0);
+    assert!(!scratch.work().join("a").exists());
+    let ran = scratch.run(["undo", "--last"]);
+    assert!(ran.code == 1 && ran.stderr.contains("left to undo"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_list_is_of_this_workspace_and_elsewhere_paths_are_whole() {
+    let scratch = Scratch::new();
+    let id = call(&scratch, "wink/create_file", &json!({"path": "a", "content": "1"}));
+    let elsewhere = scratch.path("outside").display().to_string();
+    let there = |words: &[&str]| scratch.run([&["-C", &elsewhere, "undo"], words].concat());
+    let ran = there(&[]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, ""));
+    assert!(ran.stderr.contains("in this workspace yet"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("1 call in other workspaces; --all"), "{}", ran.stderr);
+    assert_eq!(there(&["--json"]).json()["total"], 0);
+    let whole = scratch.work().join("a").display().to_string();
+    assert!(there(&["--all"]).stdout.contains(&whole));
+    assert_eq!(there(&["--last"]).code, 1);
+    let ran = there(&[&id]);
+    assert!(ran.code == 0 && ran.stdout.contains(&whole), "{}{}", ran.stdout, ran.stderr);
+    assert!(!scratch.work().join("a").exists());
+}
+
+#[test]
+fn past_calls_can_be_looked_at_where_no_call_can_run() {
+    let scratch = Scratch::new();
+    let id = call(&scratch, "wink/create_file", &json!({"path": "a", "content": "1"}));
+    let ran = scratch.run(["-C", "/", "call", "wink/list_dir", "path=."]);
+    assert!(ran.code == 2 && ran.stderr.contains("cannot be the workspace"), "{}", ran.stderr);
+    for words in [&["stats"][..], &["undo"], &["grants", "list"], &["held", "list"]] {
+        let ran = scratch.run([&["-C", "/"], words].concat());
+        assert_eq!(ran.code, 0, "{words:?}: {}", ran.stderr);
+    }
+    let ran = scratch.run(["-C", "/", "output", &id]);
+    assert!(ran.code == 1 && ran.stderr.contains("no saved output"), "{}", ran.stderr);
+    assert_eq!(scratch.run(["-C", "/", "undo", &id]).code, 0);
+    assert_eq!(scratch.run(["-C", "/does/not/exist", "stats"]).code, 2);
 }

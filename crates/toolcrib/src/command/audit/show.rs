@@ -3,9 +3,7 @@
 use serde_json::{Value, json};
 use toolcrib_core::Change;
 use toolcrib_core::change::UndoLog;
-use toolcrib_ledger::{
-    CallFilter, CallHistory, EventKind, Journal, Redactor, StateFolder, find_calls,
-};
+use toolcrib_ledger::{CallHistory, EventKind, Journal, Redactor, StateFolder};
 
 use crate::command::call_history::{self, summary};
 use crate::command::render;
@@ -24,20 +22,16 @@ pub(super) struct ShownCall {
 }
 
 impl ShownCall {
-    /// Finds the call with this id, in upper or lower case.
-    pub(super) fn find(state: &StateFolder, call: &str) -> Result<Option<Self>, CliError> {
-        let call = call.to_uppercase();
-        // A call id begins with its time.
-        let since = toolcrib_ledger::call_time(&call);
-        let filter = CallFilter { call: Some(call.clone()), since, ..CallFilter::default() };
-        let Some(history) = find_calls(state, &filter, 1)?.pop() else { return Ok(None) };
+    /// Gathers everything about a call.
+    pub(super) fn gather(state: &StateFolder, history: CallHistory) -> Result<Self, CliError> {
+        let call = history.id();
         let journal = Journal::new(state);
         let (changes, undone) = journal.history()?;
         let changes = changes.into_iter().filter(|it| it.call.0 == call).collect();
         let undone_by = undone.into_iter().find(|it| it.call.0 == call).map(|it| it.by.0);
         let output = state.folder().join("output").join(history.id());
         let has_output = output.join("stdout").exists() || output.join("stderr").exists();
-        Ok(Some(Self { history, journal, changes, undone_by, has_output }))
+        Ok(Self { history, journal, changes, undone_by, has_output })
     }
 
     /// Returns the call, for programs.
