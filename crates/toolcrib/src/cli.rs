@@ -46,32 +46,35 @@ Exit codes:
 
 Results go to stdout, everything else to stderr.";
 
+/// The heading of the options that every subcommand takes, so that its own options stand apart in its help.
+const GLOBAL_OPTIONS: &str = "Global options";
+
 /// The options that every subcommand takes.
 #[derive(Args, Clone)]
 pub(crate) struct Global {
     /// The directory that calls are confined to (default: the current directory)
-    #[arg(long, short = 'C', global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(long, short = 'C', global = true, help_heading = GLOBAL_OPTIONS, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
     /// The catalogues and tools to offer, separated by commas, such as `wink,clemini/edit`
-    #[arg(long, global = true, value_name = "NAMES")]
+    #[arg(long, global = true, help_heading = GLOBAL_OPTIONS, value_name = "NAMES")]
     pub(crate) toolset: Option<String>,
     /// How strict to be
-    #[arg(long, global = true, value_name = "MODE", value_parser = ["strict", "standard", "permissive"])]
+    #[arg(long, global = true, help_heading = GLOBAL_OPTIONS, value_name = "MODE", value_parser = ["strict", "standard", "permissive"])]
     pub(crate) mode: Option<String>,
     /// Approve every call that policy would ask about
-    #[arg(long, short = 'y', global = true)]
+    #[arg(long, short = 'y', global = true, help_heading = GLOBAL_OPTIONS)]
     pub(crate) yes: bool,
     /// Change a setting for this run; `toolcrib config show` lists all settings
-    #[arg(long = "config", short = 'c', global = true, value_name = "KEY=VALUE")]
+    #[arg(long = "config", short = 'c', global = true, help_heading = GLOBAL_OPTIONS, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// When to use colour
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(long, global = true, help_heading = GLOBAL_OPTIONS, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: ColorChoice,
     /// Print results and errors only
-    #[arg(long, short = 'q', global = true)]
+    #[arg(long, short = 'q', global = true, help_heading = GLOBAL_OPTIONS)]
     pub(crate) quiet: bool,
     /// Print more about what happens; repeat for even more
-    #[arg(long, short = 'v', global = true, action = clap::ArgAction::Count)]
+    #[arg(long, short = 'v', global = true, help_heading = GLOBAL_OPTIONS, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
 }
 
@@ -136,4 +139,12 @@ pub(crate) enum Command {
 /// Returns the command line as clap knows it.
 pub fn command() -> clap::Command {
     Cli::command()
+}
+
+/// Returns the help of `toolcrib call`.
+pub(crate) fn call_help() -> String {
+    let mut command = command();
+    command.build();
+    let call = command.find_subcommand_mut("call");
+    call.map(|call| call.render_long_help().to_string()).unwrap_or_default()
 }

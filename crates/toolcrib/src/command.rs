@@ -26,6 +26,7 @@ mod search;
 mod setup;
 mod short_id;
 mod stats;
+mod tool_help;
 mod tools;
 mod tour;
 mod undo;
@@ -46,6 +47,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         _ => false,
     };
     let ended = match cli.command {
+        Command::Call(args) if args.help => tool_help::run(&cli.global, terminal, &args),
         Command::Call(args) if args.batch => batch::run(&cli.global, terminal, &args),
         Command::Call(args) => call::run(&cli.global, terminal, &args),
         Command::Tools(args) => tools::run(&cli.global, terminal, &args),

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rustix::termios::tcgetwinsize;
 use toolcrib_core::escape;
 
 use crate::cli::{ColorChoice, Global};
@@ -118,6 +119,13 @@ impl Terminal {
     pub(crate) fn paint_err(self, paint: Paint, text: &str) -> String {
         paint_in(self.err, paint, text)
     }
+}
+
+/// Returns how many columns the terminal of stdout has, or `COLUMNS` says; nothing if neither is known.
+pub(crate) fn width() -> Option<usize> {
+    let of_terminal = || tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
+    let of_variable = || std::env::var("COLUMNS").ok()?.parse().ok();
+    of_terminal().filter(|columns| *columns > 0).or_else(of_variable)
 }
 
 /// Writes a result to stdout, and returns whether that worked. A failure is reported on stderr, unless the

@@ -4,22 +4,27 @@ use clap::{Args, ValueEnum};
 
 /// Arguments of `call`.
 #[derive(Args)]
-#[command(after_help = "\
-Arguments are JSON, or KEY=TEXT and KEY:=JSON pairs, or `-` to read JSON from stdin. KEY=TEXT follows the
-tool's schema: `start_line=1` is a number, `confirmed=true` a boolean, and text stays text where the tool
-wants text.
+#[command(
+    disable_help_flag = true,
+    after_help = "\
+Arguments are JSON, or KEY=TEXT and KEY:=JSON pairs, or `-` to read JSON from stdin. KEY=TEXT follows \
+the tool's schema: `start_line=1` is a number, `confirmed=true` a boolean, and text stays text where \
+the tool wants text.
 
-With --batch, each line of stdin is one call, {\"id\", \"tool\", \"args\"}, and each call is answered with
-one line, {\"id\", \"reply\", \"elapsed_us\"}.
+With --batch, each line of stdin is one call, {\"id\", \"tool\", \"args\"}, and each call is answered \
+with one line, {\"id\", \"reply\", \"elapsed_us\"}.
 
 Examples:
+  toolcrib call wink/read_file --help
   toolcrib call wink/read_file path=README.md end_line=5
   toolcrib call clemini/edit '{\"file_path\": \"a.txt\", \"old_string\": \"a\", \"new_string\": \"b\"}'
-  echo '{\"expression\": \"2 + 2\"}' | toolcrib call nachos/calculator -")]
+  echo '{\"expression\": \"2 + 2\"}' | toolcrib call nachos/calculator -"
+)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct CallArgs {
     /// The tool: `catalogue/tool`, or `tool` if only one catalogue on offer has it
-    #[arg(index = 1, required_unless_present = "batch", conflicts_with = "batch")]
+    #[arg(index = 1, required_unless_present_any = ["batch", "help"],
+        conflicts_with = "batch")]
     pub(crate) tool: Option<String>,
     /// The arguments
     #[arg(index = 2, value_name = "JSON|KEY=TEXT|KEY:=JSON|-")]
@@ -40,6 +45,9 @@ pub(crate) struct CallArgs {
     #[arg(long, value_name = "N", default_value = "1",
         value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) jobs: u16,
+    /// Print help; after a tool, the help of the tool
+    #[arg(long, short = 'h')]
+    pub(crate) help: bool,
 }
 
 /// Arguments of `tools`.
@@ -98,7 +106,7 @@ pub(crate) struct UndoArgs {
 /// Arguments of `output`.
 #[derive(Args)]
 #[command(after_help = "\
-When a command prints a lot, its reply leaves out the middle and names the call. `toolcrib output`
+When a command prints a lot, its reply leaves out the middle and names the call. `toolcrib output` \
 shows the rest.
 
 Examples:

@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 /// Arguments of `search`.
 #[derive(Args)]
 #[command(after_help = "\
-Processes that answer many calls keep an index of the workspace, so that a search opens only the files
+Processes that answer many calls keep an index of the workspace, so that a search opens only the files \
 it must. A single call scans the files. The answers are the same either way.")]
 pub(crate) struct SearchArgs {
     #[command(subcommand)]
@@ -39,7 +39,7 @@ pub(crate) enum SandboxCommand {
     #[command(after_help = "\
 The program does not see the files that rules keep from commands of `clemini/bash`.
 
-The exit code is the command's own: 128 plus the signal's number if a signal ended it, 7 if its time
+The exit code is the command's own: 128 plus the signal's number if a signal ended it, 7 if its time \
 was up.
 
 Examples:

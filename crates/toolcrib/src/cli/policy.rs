@@ -106,7 +106,7 @@ pub(crate) enum GrantsCommand {
 /// Arguments of `held`.
 #[derive(Args)]
 #[command(after_help = "\
-After a command, Toolcrib holds what git would run later outside the sandbox: new hooks, settings that name
+After a command, Toolcrib holds what git would run later outside the sandbox: new hooks, settings that name \
 programs, and `exec` lines of a rebase.
 
 Examples:

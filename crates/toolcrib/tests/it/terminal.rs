@@ -239,3 +239,29 @@ fn what_commands_and_tools_print_cannot_command_the_terminal() {
     let shown = on_terminal(&scratch, &["output", "01CALL", "--raw"], "last");
     assert!(shown.contains("\u{1b}]52;c;aGk=\u{7}"), "{shown:?}");
 }
+
+#[test]
+fn a_tool_has_a_help_of_its_own() {
+    let scratch = Scratch::new();
+    let ran = scratch.run(["call", "wink/read_file", "--help"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    for part in [
+        "Usage: toolcrib call wink/read_file path=TEXT",
+        "start_line=N  (optional, 1 or more)",
+        "\nExample:\n  toolcrib call wink/read_file path=",
+    ] {
+        assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
+    }
+    // The example can be pasted, where its files are.
+    let example = ran.stdout.lines().find(|line| line.starts_with("  toolcrib call")).unwrap();
+    scratch.put("hello.py", "one\ntwo\nthree\n");
+    let pasted = scratch.run(example.split_whitespace().skip(1));
+    assert!(pasted.code == 0 && pasted.stdout.contains("two"), "{example}: {}", pasted.stderr);
+    let ran = scratch.run(["call", "--help"]);
+    assert!(ran.code == 0 && ran.stdout.contains("--dry-run"), "{}", ran.stdout);
+    let own = ran.stdout.find("\nOptions:").unwrap();
+    let global = ran.stdout.find("\nGlobal options:").unwrap();
+    assert!(own < global && ran.stdout.find("--batch").unwrap() < global, "{}", ran.stdout);
+    assert!(ran.stdout.find("--workspace").unwrap() > global, "{}", ran.stdout);
+    assert_eq!(scratch.run(["call", "wink/raed_file", "--help"]).code, 5);
+}

@@ -52,7 +52,9 @@ fn force_and_redo_work_from_another_directory() {
 fn a_call_is_undone_by_the_beginning_of_its_id_or_as_the_last() {
     let scratch = Scratch::new();
     let ids: Vec<String> = ["1", "2", "3"]
-        .map(|text| call(&scratch, "clemini/write_file", &json!({"file_path": "a", "content": text})))
+        .map(|text| {
+            call(&scratch, "clemini/write_file", &json!({"file_path": "a", "content": text}))
+        })
         .to_vec();
     let ran = scratch.run(["undo", &ids[2][..3]]);
     assert!(ran.code == 1 && ran.stderr.contains("at least 4 characters"), "{}", ran.stderr);
