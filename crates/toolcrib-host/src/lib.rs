@@ -14,6 +14,6 @@ pub use files::{
 pub use sandbox::{
     BadHost, CommandLimits, Egress, Enforcement, HeldItem, HeldKind, HeldStore, HostRule, Operator,
     OutputStore, OutputTee, OutputTeeReader, Profile, Protection, Resolver, Sandbox,
-    SandboxFinding, SandboxRules, SavedOutput, SharedSandbox, TaskEnd, TaskListener, TaskOwner,
+    SandboxFinding, SandboxRules, SavedCommand, SharedSandbox, TaskEnd, TaskListener, TaskOwner,
     changed_since,
 };

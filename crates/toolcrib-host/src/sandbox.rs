@@ -40,7 +40,7 @@ pub use commands::SharedSandbox;
 pub use config::{CommandLimits, Operator, Profile, SandboxRules};
 pub use egress::{BadHost, Egress, HostRule, Resolver};
 pub use job::{TaskEnd, TaskOwner};
-pub use output_store::{OutputStore, SavedOutput};
+pub use output_store::{OutputStore, SavedCommand};
 pub use output_tee::{OutputTee, OutputTeeReader};
 pub use probe::{Enforcement, SandboxFinding};
 pub use runner::{Protection, Sandbox, TaskListener};

@@ -193,7 +193,7 @@ pub fn settings() -> String {
             SettingKind::Choice(words) => {
                 words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
             }
-            SettingKind::Count(min, max) => format!("a whole number from {min} to {max}"),
+            SettingKind::Count(min, max) => format!("{} from {min} to {max}", number(setting.name)),
             SettingKind::Names => {
                 "a list of strings (in the environment: separated by commas)".to_owned()
             }
@@ -226,4 +226,14 @@ pub fn settings() -> String {
         );
     }
     text
+}
+
+/// Returns what the number of a setting is, and how it can be written.
+fn number(setting: &str) -> &'static str {
+    match setting {
+        name if name.ends_with("_bytes") => "bytes (or `512M`, `4G`),",
+        name if name.ends_with("_seconds") => "seconds (or `15m`, `2h`),",
+        name if name.ends_with("_ms") => "milliseconds (or `500ms`, `15m`),",
+        _ => "a whole number",
+    }
 }

@@ -1,17 +1,22 @@
 //! Settings: which there are, who may set them, and where each value came from.
 
+mod edit;
 mod error;
 mod layer;
 mod load;
+mod quantity;
 mod schemas;
 mod setting;
 pub mod table;
 mod tighten;
 mod trusted;
+mod user_file;
 
 pub use error::{SettingsError, SettingsErrorKind};
 pub use layer::Origin;
 pub use load::{FlagValue, Settings, SettingsFiles};
+pub(crate) use quantity::Unit;
 pub use schemas::SchemaTable;
 pub use setting::{EmptyList, Project, Setting, SettingDefault, SettingKey, SettingKind};
 pub(crate) use trusted::read_trusted;
+pub(crate) use user_file::{check_file, set_in_file};

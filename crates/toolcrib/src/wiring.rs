@@ -26,6 +26,7 @@ pub use config::Config;
 pub use crib::{Crib, RulesInForce, session};
 pub use diagnosis::Diagnosis;
 pub use file_area::index_options;
+pub use locations::user_settings_file;
 pub use maintenance::RecordMaintenance;
 pub use options::OpenOptions;
 pub use state_access::StateAccess;

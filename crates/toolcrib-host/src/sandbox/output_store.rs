@@ -47,7 +47,7 @@ struct TaskRecord {
 
 /// One command whose output is saved.
 #[derive(Clone, Debug)]
-pub struct SavedOutput {
+pub struct SavedCommand {
     /// The call that ran the command.
     pub call: String,
     /// The command; empty if it is not known.
@@ -65,16 +65,16 @@ impl OutputStore {
     }
 
     /// Returns every command whose output is saved, newest first.
-    pub fn all(&self) -> Vec<SavedOutput> {
+    pub fn all(&self) -> Vec<SavedCommand> {
         let names = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        let mut all: Vec<SavedOutput> = names
+        let mut all: Vec<SavedCommand> = names
             .filter_map(|entry| entry.file_name().into_string().ok())
             .map(|call| {
                 let record = self.read_record(&call);
                 let (command, workspace, started) = record.map_or_else(Default::default, |it| {
                     (it.command, it.workspace.unwrap_or_default(), it.started)
                 });
-                SavedOutput { call, command, workspace, started }
+                SavedCommand { call, command, workspace, started }
             })
             .collect();
         all.sort_unstable_by(|one, other| other.call.cmp(&one.call));

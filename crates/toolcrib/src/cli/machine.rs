@@ -2,6 +2,8 @@
 
 use clap::{Args, Subcommand};
 
+use crate::settings::Unit;
+
 /// Arguments of `search`.
 #[derive(Args)]
 #[command(after_help = "\
@@ -46,14 +48,20 @@ Examples:
   toolcrib sandbox run -- sh -c 'id; ls /'
   toolcrib -v sandbox run -- cargo test")]
     Run {
-        /// How long the command may run, in seconds
-        #[arg(long = "time", value_name = "SECONDS", default_value = "600",
-            value_parser = clap::value_parser!(u64).range(1..=86_400))]
+        /// How long the command may run: 15m, 2h, or a number of seconds
+        #[arg(long = "time", value_name = "TIME", default_value = "10m", value_parser = seconds)]
         seconds: u64,
         /// The program and its arguments
         #[arg(required = true, last = true, value_name = "COMMAND")]
         command: Vec<String>,
     },
+}
+
+/// Parses a time of at least a second and at most a day.
+fn seconds(text: &str) -> Result<u64, &'static str> {
+    let seconds = Unit::Seconds.parse(text).and_then(|it| u64::try_from(it).ok());
+    let seconds = seconds.filter(|seconds| (1..=86_400).contains(seconds));
+    seconds.ok_or("write a time from 1s to 1d, such as 15m, 2h or a number of seconds")
 }
 
 /// Arguments of `doctor`.
@@ -66,6 +74,12 @@ pub(crate) struct DoctorArgs {
 
 /// Arguments of `config`.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  toolcrib config get sandbox.memory_bytes
+  toolcrib config set sandbox.memory_bytes 4G
+  toolcrib config set toolset wink,clemini/edit
+  toolcrib config show --origin")]
 pub(crate) struct ConfigArgs {
     #[command(subcommand)]
     pub(crate) command: ConfigCommand,
@@ -82,4 +96,23 @@ pub(crate) enum ConfigCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Print the value of one setting
+    Get {
+        /// The setting, such as `sandbox.memory_bytes`
+        key: String,
+        /// Print as JSON, with where the value comes from
+        #[arg(long)]
+        json: bool,
+    },
+    /// Set a value in your own settings file; its comments and order stay
+    Set {
+        /// The setting, such as `sandbox.memory_bytes`
+        key: String,
+        /// The value; a list is separated by commas, a size can be 512M or 4G, a time 15m or 2h
+        value: String,
+    },
+    /// Open your own settings file in $VISUAL or $EDITOR, and check it afterwards
+    Edit,
+    /// Print the path of your own settings file
+    Path,
 }

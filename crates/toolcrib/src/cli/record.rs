@@ -83,7 +83,7 @@ fn at_least_one(text: &str) -> Result<usize, &'static str> {
 /// Which calls of the record to take.
 #[derive(Args)]
 pub(crate) struct CallFilterArgs {
-    /// Calls since this time: 15m, 2h, 3d, or a date such as 2026-11-04T12:00 (UTC)
+    /// Calls since this time: 15m, 2h, 3d, 1w, today, yesterday, or a date such as 2026-11-04T12:00 (UTC)
     #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<String>,
     /// Calls until this time

@@ -1,56 +1,166 @@
-//! `toolcrib config`: the settings in force, and where each comes from.
+//! `toolcrib config`: shows, sets and edits the settings.
+
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+use std::process::Command;
 
 use serde_json::{Value, json};
 use toolcrib_core::escape;
+use toolcrib_core::nearest::{either, nearest};
 
-use super::setup::read_config;
+use super::setup::{open_options, read_config};
 use crate::cli::{ConfigArgs, ConfigCommand, Global};
-use crate::error::CliError;
+use crate::error::{CliError, CliErrorKind};
 use crate::exit::Exit;
-use crate::terminal::{Paint, Terminal, print_json, print_lines};
+use crate::settings::{Origin, Setting, Settings, check_file, set_in_file};
+use crate::terminal::{Format, Paint, Terminal, print, print_json, print_lines};
+use crate::wiring::{Config, user_settings_file};
 
 pub(super) fn run(
     global: &Global,
     terminal: Terminal,
     args: &ConfigArgs,
 ) -> Result<Exit, CliError> {
-    let config = read_config(global, terminal)?;
-    let ConfigCommand::Show { origin, json } = &args.command;
-    let places = [
-        ("workspace", config.root.path().display().to_string()),
-        (
-            "state",
-            config.state.as_ref().map_or_else(ToString::to_string, |it| it.display().to_string()),
-        ),
-    ];
-    if *json {
-        let mut all = serde_json::Map::new();
-        for (name, place) in places {
-            all.insert(name.to_owned(), json!({"value": place}));
+    match &args.command {
+        ConfigCommand::Show { origin, json } => {
+            let config = read_config(global, terminal)?;
+            if *json {
+                print_json(&Value::Object(all_as_json(&config)).to_string());
+            } else {
+                let shown = if *origin { ShownOrigin::Yes } else { ShownOrigin::No };
+                print_lines(&all_lines(terminal, &config, shown));
+            }
+            Ok(Exit::Done)
         }
-        for (setting, value, origin) in config.settings.all() {
-            let value = serde_json::to_value(value).unwrap_or(Value::Null);
-            all.insert(
-                setting.name.to_owned(),
-                json!({"value": value, "origin": origin.to_string()}),
-            );
+        ConfigCommand::Get { key, json } => {
+            let config = read_config(global, terminal)?;
+            get(&config.settings, key, (*json).into())
         }
-        print_json(&Value::Object(all).to_string());
-        return Ok(Exit::Done);
+        ConfigCommand::Set { key, value } => set(global, terminal, key, value),
+        ConfigCommand::Edit => edit(global),
+        // Printed as it is, because a script may use it.
+        ConfigCommand::Path => {
+            print(&format!("{}\n", user_settings_file(&open_options(global))?.display()));
+            Ok(Exit::Done)
+        }
     }
+}
+
+/// Whether the origin of each value is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ShownOrigin {
+    Yes,
+    No,
+}
+
+/// Returns the workspace and the state folder.
+fn places(config: &Config) -> [(&'static str, String); 2] {
+    let state = config.state.as_ref();
+    [
+        ("workspace", config.root.path().display().to_string()),
+        ("state", state.map_or_else(ToString::to_string, |it| it.display().to_string())),
+    ]
+}
+
+fn all_as_json(config: &Config) -> serde_json::Map<String, Value> {
+    let mut all = serde_json::Map::new();
+    for (name, place) in places(config) {
+        all.insert(name.to_owned(), json!({"value": place}));
+    }
+    for (setting, value, origin) in config.settings.all() {
+        all.insert(setting.name.to_owned(), as_json(value, origin));
+    }
+    all
+}
+
+fn as_json(value: &toml::Value, origin: &Origin) -> Value {
+    let value = serde_json::to_value(value).unwrap_or(Value::Null);
+    json!({"value": value, "origin": origin.to_string()})
+}
+
+fn all_lines(terminal: Terminal, config: &Config, shown: ShownOrigin) -> Vec<String> {
     let mut lines = Vec::new();
-    for (name, place) in places {
+    for (name, place) in places(config) {
         lines.push(terminal.paint(Paint::Dim, &format!("# {name}: {place}")));
     }
     for (setting, value, from) in config.settings.all() {
         let line = escape::line(&format!("{} = {value}", setting.name)).into_owned();
         let note = format!("# {from}");
-        lines.push(if *origin {
-            format!("{line:<44} {}", terminal.paint(Paint::Dim, &note))
-        } else {
-            line
+        lines.push(match shown {
+            ShownOrigin::Yes => format!("{line:<44} {}", terminal.paint(Paint::Dim, &note)),
+            ShownOrigin::No => line,
         });
     }
-    print_lines(&lines);
+    lines
+}
+
+/// Prints one value: a text as it is, for scripts, and anything else as files write it.
+fn get(settings: &Settings, key: &str, format: Format) -> Result<Exit, CliError> {
+    let (_, value, origin) = named(settings, key)?;
+    match format {
+        Format::Json => print_json(&as_json(value, origin).to_string()),
+        Format::Text => {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            print(&format!("{}\n", escape::line(&text)))
+        }
+    };
     Ok(Exit::Done)
+}
+
+fn named<'s>(
+    settings: &'s Settings,
+    key: &str,
+) -> Result<(&'static Setting, &'s toml::Value, &'s Origin), CliError> {
+    settings.all().find(|(setting, ..)| setting.name == key).ok_or_else(|| {
+        let near = nearest(key, settings.all().map(|(setting, ..)| setting.name), 2);
+        let hint = if near.is_empty() {
+            "`toolcrib config show` lists every setting".to_owned()
+        } else {
+            format!("did you mean {}?", either(&near))
+        };
+        CliError::settings(format!("no setting `{}`", escape::line(key))).hint(hint)
+    })
+}
+
+/// Sets a value in the user's file, and warns if another place decides all the same.
+fn set(global: &Global, terminal: Terminal, key: &str, value: &str) -> Result<Exit, CliError> {
+    let path = user_settings_file(&open_options(global))?;
+    let written = set_in_file(&path, key, value)?;
+    let told = format!("Set {key} = {written} in {}", path.display());
+    print_lines(&[escape::line(&told).into_owned()]);
+    let config = read_config(global, terminal)?;
+    let (_, value, origin) = named(&config.settings, key)?;
+    if *origin != Origin::File(path) {
+        terminal.warn(&format!("the value in force here is {value}, from {origin}"));
+    }
+    Ok(Exit::Done)
+}
+
+/// Opens the user's file in an editor, and checks it afterwards.
+fn edit(global: &Global) -> Result<Exit, CliError> {
+    let path = user_settings_file(&open_options(global))?;
+    if let Some(folder) = path.parent() {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    run_editor(&path)?;
+    check_file(&path).map_err(|err| {
+        let err = CliError::from(err);
+        if err.hint.is_some() { err } else { err.hint("run `toolcrib config edit` again") }
+    })?;
+    print_lines(&[format!("{} is valid.", path.display())]);
+    Ok(Exit::Done)
+}
+
+fn run_editor(path: &Path) -> Result<(), CliError> {
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+    let editor = set("VISUAL").or_else(|| set("EDITOR")).unwrap_or_else(|| "vi".to_owned());
+    // The variable is a command with arguments, as git takes it.
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(path);
+    let ended = command.status()?;
+    if ended.success() {
+        return Ok(());
+    }
+    let message = format!("the editor `{editor}` failed: {ended}");
+    Err(CliError::new(CliErrorKind::System, message).hint("set VISUAL or EDITOR to your editor"))
 }

@@ -2,7 +2,7 @@
 
 use toolcrib_core::command::{Lines, Stream};
 use toolcrib_core::counted;
-use toolcrib_host::{OutputStore, SavedOutput};
+use toolcrib_host::{OutputStore, SavedCommand};
 
 use super::past_call::shown_time;
 use super::setup::open_state;
@@ -60,8 +60,8 @@ pub(super) fn run(
     }
 }
 
-fn candidate(saved: SavedOutput) -> Candidate<()> {
-    let SavedOutput { call, command, started, .. } = saved;
+fn candidate(saved: SavedCommand) -> Candidate<()> {
+    let SavedCommand { call, command, started, .. } = saved;
     Candidate { id: call, at: shown_time(&started), what: command, item: () }
 }
 

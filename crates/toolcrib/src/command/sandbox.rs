@@ -125,7 +125,7 @@ fn report(terminal: Terminal, finished: &Finished) {
     if finished.end == End::TimedOut {
         let seconds = finished.elapsed.as_secs_f64();
         terminal.warn(&format!(
-            "the command was killed after {seconds:.1} s; use `--time SECONDS` to give it longer"
+            "the command was killed after {seconds:.1} s; use `--time` to give it longer, such as `--time 1h`"
         ));
     }
     for note in &finished.notes {

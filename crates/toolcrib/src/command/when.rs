@@ -28,7 +28,7 @@ impl fmt::Display for InvalidTime {
             InvalidTimeKind::TooLongAgo => write!(f, "invalid time `{text}`: too long ago"),
             InvalidTimeKind::UnknownForm => write!(
                 f,
-                "invalid time `{text}`: use 15m, 2h, 3d, 1w or a date such as 2026-11-04T12:00"
+                "invalid time `{text}`: use 15m, 2h, 3d, 1w, today, yesterday or a date such as 2026-11-04T12:00"
             ),
         }
     }
@@ -36,7 +36,8 @@ impl fmt::Display for InvalidTime {
 
 impl std::error::Error for InvalidTime {}
 
-/// Parses `15m`, `2h`, `3d` (ago), a date, or a date with a time. A time without a zone is in UTC, as in the record.
+/// Parses `15m`, `2h`, `3d` (ago), `today` and `yesterday` (when they began), a date, or a date with a time. A time
+/// without a zone is in UTC, as in the record.
 pub(super) fn parse_time(text: &str, now: Timestamp) -> Result<Timestamp, InvalidTime> {
     let invalid = |kind| InvalidTime { kind, text: text.to_owned() };
     let unit = |unit: &str| match unit {
@@ -52,6 +53,16 @@ pub(super) fn parse_time(text: &str, now: Timestamp) -> Result<Timestamp, Invali
         let ago = count.checked_mul(seconds).map(SignedDuration::from_secs);
         let then = ago.and_then(|ago| now.checked_sub(ago).ok());
         return then.ok_or_else(|| invalid(InvalidTimeKind::TooLongAgo));
+    }
+    let days_ago = match text {
+        "today" => Some(0),
+        "yesterday" => Some(1),
+        _ => None,
+    };
+    if let Some(days) = days_ago {
+        let midnight = now.as_second().div_euclid(86_400) - days;
+        return Timestamp::from_second(midnight * 86_400)
+            .map_err(|_| invalid(InvalidTimeKind::TooLongAgo));
     }
     // A date later than the last timestamp means the last timestamp.
     let in_utc = |at: civil::DateTime| {
@@ -80,12 +91,14 @@ mod tests {
         check("90s", Some("2026-11-04T11:58:30Z"));
         check("2h", Some("2026-11-04T10:00:00Z"));
         check("1w", Some("2026-10-28T12:00:00Z"));
+        check("today", Some("2026-11-04T00:00:00Z"));
+        check("yesterday", Some("2026-11-03T00:00:00Z"));
         check("2026-11-01", Some("2026-11-01T00:00:00Z"));
         check("2026-11-01 08:30", Some("2026-11-01T08:30:00Z"));
         check("9999-12-31", Some(&Timestamp::MAX.to_string()));
         check("2026-11-01T08:30:00+02:00", Some("2026-11-01T06:30:00Z"));
         for wrong in
-            ["", "h", "2y", "yesterday", "-2h", "99999999999999999999d", "9223372036854775807d"]
+            ["", "h", "2y", "tomorrow", "-2h", "99999999999999999999d", "9223372036854775807d"]
         {
             check(wrong, None);
         }

@@ -7,6 +7,7 @@ use toml::{Table, Value};
 use toolcrib_core::nearest::{either, nearest};
 
 use super::error::{SettingsError, SettingsErrorKind};
+use super::quantity::Unit;
 use super::setting::{Setting, SettingKind};
 use super::table::settings;
 
@@ -97,9 +98,9 @@ pub(super) fn from_text(setting: &Setting, text: &str) -> Result<Value, Settings
         SettingKind::Choice(["off", "on"]) if matches!(text, "1" | "true") => "on".into(),
         SettingKind::Choice(["off", "on"]) if matches!(text, "0" | "false") => "off".into(),
         SettingKind::Choice(_) | SettingKind::Text => Value::String(text.to_owned()),
-        SettingKind::Count(..) => match text.trim().parse() {
-            Ok(number) => Value::Integer(number),
-            Err(_) => return Err(refuse("a whole number")),
+        SettingKind::Count(..) => match Unit::of(setting).parse(text) {
+            Some(number) => Value::Integer(number),
+            None => return Err(refuse(Unit::of(setting).wanted())),
         },
         // As files write a list, and as `config show` prints it.
         SettingKind::Names if text.trim_start().starts_with('[') => {
@@ -127,6 +128,16 @@ fn check(setting: &Setting, value: Value) -> Result<Value, SettingsError> {
         let message = format!("`{}` must be {wanted}, not {given}", setting.name);
         Err(SettingsError::new(SettingsErrorKind::Value, message))
     };
+    let unit = Unit::of(setting);
+    let value = match (&setting.kind, value) {
+        (SettingKind::Count(..), Value::String(text)) if unit != Unit::Plain => {
+            match unit.parse(&text) {
+                Some(number) => Value::Integer(number),
+                None => return refuse(unit.wanted(), &format!("`{text}`")),
+            }
+        }
+        (_, value) => value,
+    };
     let is_valid = match (&setting.kind, &value) {
         (SettingKind::Choice(words), Value::String(word)) => {
             if !words.contains(&word.as_str()) {
@@ -149,7 +160,7 @@ fn check(setting: &Setting, value: Value) -> Result<Value, SettingsError> {
     }
     let wanted = match setting.kind {
         SettingKind::Choice(words) => either(words),
-        SettingKind::Count(..) => "a whole number".to_owned(),
+        SettingKind::Count(..) => unit.wanted().to_owned(),
         SettingKind::Names => "a list of strings".to_owned(),
         SettingKind::Text => "a string".to_owned(),
         SettingKind::Schemas => "a table".to_owned(),
@@ -170,6 +181,18 @@ mod tests {
     }
 
     #[test]
+    fn sizes_and_times_can_be_written_with_their_units() {
+        let text =
+            "sandbox.memory_bytes = '4G'\npolicy.park_seconds = '2h'\nsearch.time_ms = 250\n";
+        let values: Vec<Value> =
+            parse(text, Path::new("c.toml")).unwrap().into_iter().map(|it| it.value).collect();
+        assert_eq!(values, [4 << 30, 7200, 250].map(Value::Integer));
+        let setting = find("limits.deadline_ms").unwrap();
+        assert_eq!(from_text(setting, "15m").unwrap(), Value::Integer(900_000));
+        assert!(from_text(find("sandbox.processes").unwrap(), "4G").is_err(), "it has no unit");
+    }
+
+    #[test]
     fn a_typing_error_in_a_file_is_refused_with_the_nearest_name() {
         let err = parse("[files]\nhardlink = 'allow'\n", Path::new("c.toml")).err().unwrap();
         assert_eq!(err.kind, SettingsErrorKind::Unknown);
@@ -177,6 +200,8 @@ mod tests {
         let err = parse("mode = 'loose'", Path::new("c.toml")).err().unwrap();
         assert_eq!(err.kind, SettingsErrorKind::Value);
         assert!(err.message.contains("`strict`, `standard` or `permissive`, not `loose`"), "{err}");
+        let err = parse("sandbox.memory_bytes = 'lots'", Path::new("c.toml")).err().unwrap();
+        assert!(err.message.contains("must be a size, such as 512M, 4G"), "{err}");
         let err = parse("\nmode = \n", Path::new("c.toml")).err().unwrap();
         assert_eq!(err.kind, SettingsErrorKind::Syntax);
         assert!(err.message.contains("line 2"), "{err}");

@@ -32,6 +32,14 @@ pub(super) fn settings_files(environment: &BTreeMap<String, OsString>) -> Settin
     }
 }
 
+/// Returns the path of the user's settings file.
+pub fn user_settings_file(options: &OpenOptions) -> Result<PathBuf, CliError> {
+    settings_files(&environment(options)).user.ok_or_else(|| {
+        CliError::settings("there is no place for your settings file")
+            .hint("set XDG_CONFIG_HOME or HOME")
+    })
+}
+
 /// Opens the directory that is to be the workspace.
 pub(super) fn open_root(options: &OpenOptions) -> Result<Root, CliError> {
     let given = absolute(options.workspace.as_deref().unwrap_or(Path::new(".")))?;

@@ -1,7 +1,7 @@
 //! Settings through the binary: what `config show` prints, and what a wrong file leads to. Who may set what is in
 //! `tests/engine/settings.rs`.
 
-use crate::scratch::Scratch;
+use crate::scratch::{Ran, Scratch};
 
 const USER: &str = "home/.config/toolcrib/config.toml";
 
@@ -36,4 +36,63 @@ fn a_wrong_file_is_wrong_usage_and_a_loose_one_is_warned_of() {
     let ran = scratch.run(["config", "show"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(ran.stderr.contains("warning: `mode`"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_setting_can_be_read_set_and_edited() {
+    let scratch = Scratch::new();
+    let path = scratch.run(["config", "path"]).stdout.trim_end().to_owned();
+    assert!(path.ends_with("/.config/toolcrib/config.toml"), "{path}");
+    let get = |key: &str| scratch.run(["config", "get", key]);
+    assert_eq!(get("mode").stdout, "standard\n");
+    assert_eq!(get("sandbox.processes").stdout, "512\n");
+    let ran = get("mod");
+    assert!(ran.code == 2 && ran.stderr.contains("did you mean `mode`"), "{}", ran.stderr);
+
+    let set = |key: &str, value: &str| scratch.run(["config", "set", key, value]);
+    let ran = set("sandbox.memory_bytes", "2G");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(get("sandbox.memory_bytes").stdout, "2147483648\n");
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(text, "[sandbox]\nmemory_bytes = \"2G\"\n");
+    std::fs::write(&path, format!("# mine\n\n{text}")).unwrap();
+    assert_eq!(set("mode", "strict").code, 0);
+    assert_eq!(set("toolset", "wink,clemini/edit").code, 0);
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.contains("# mine\n") && text.contains("[\"wink\", \"clemini/edit\"]"), "{text}");
+    let told = scratch.run(["config", "get", "mode", "--json"]).json();
+    assert_eq!((&told["value"], &told["origin"]), (&"strict".into(), &path.as_str().into()));
+
+    // What is not valid is not written.
+    for (key, value, says) in [
+        ("mode", "loose", "`strict`, `standard` or `permissive`, not `loose`"),
+        ("sandbox.memory_bytes", "4X", "such as 512M, 4G"),
+        ("sandbox.processes", "0", "between 1 and"),
+        ("sandbox.procesess", "5", "did you mean `sandbox.processes`"),
+        ("hikai.output_types", "x", "`toolcrib config edit`"),
+    ] {
+        let ran = set(key, value);
+        assert!(ran.code == 2 && ran.stderr.contains(says), "{key}: {}", ran.stderr);
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+    let ran = scratch.run(["-c", "mode=permissive", "config", "set", "mode", "standard"]);
+    assert!(ran.stderr.contains("in force here is \"permissive\", from flag -c"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_edited_file_is_checked_and_can_be_mended() {
+    let scratch = Scratch::new();
+    let edit = |editor: &str| -> Ran {
+        scratch.command().env("EDITOR", editor).args(["config", "edit"]).output().unwrap().into()
+    };
+    let ran = edit("printf 'mode = 1\\n' >");
+    assert!(ran.code == 2 && ran.stderr.contains("`mode` must be"), "{}", ran.stderr);
+    assert_eq!(scratch.run(["config", "get", "mode"]).code, 2, "the control: the file is broken");
+    let ran = scratch.run(["config", "set", "mode", "strict"]);
+    assert!(ran.code == 2 && ran.stderr.contains("config edit"), "{}", ran.stderr);
+    let ran = edit("printf 'mode = \"strict\"\\n' >");
+    assert!(ran.code == 0 && ran.stdout.contains("is valid"), "{}", ran.stderr);
+    assert_eq!(scratch.run(["config", "get", "mode"]).stdout, "strict\n");
+    let ran = edit("false");
+    assert!(ran.code == 2 && ran.stderr.contains("EDITOR"), "{}", ran.stderr);
 }
