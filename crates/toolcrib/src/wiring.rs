@@ -19,6 +19,7 @@ mod roots;
 mod rules;
 mod sandbox;
 mod state_access;
+mod toolchains;
 mod toolset;
 mod undo;
 

@@ -95,6 +95,8 @@ pub struct Operator {
     pub path: String,
     /// The operator's shell.
     pub shell: Option<PathBuf>,
+    /// Folders elsewhere than in the home that commands can read and not change.
+    pub toolchains: Vec<PathBuf>,
     /// Language, time zone, and what else the settings let through, as `NAME=value`.
     pub environment: Vec<String>,
 }

@@ -39,6 +39,28 @@ pub enum Enforcement {
     Unknown,
 }
 
+/// Returns whether commands find the developers' programs that the operator finds.
+fn toolchains(context: &LaunchContext) -> SandboxFinding {
+    let unseen = context.programs().unseen(&context.operator.path);
+    let name = "toolchains".to_owned();
+    if unseen.is_empty() {
+        let says = "commands find the programs that you find".to_owned();
+        return SandboxFinding { name, state: Enforcement::Enforced, says, fix: None };
+    }
+    let named: Vec<String> =
+        unseen.iter().map(|(program, folder)| format!("`{program}` in {folder}")).collect();
+    SandboxFinding {
+        name,
+        state: Enforcement::Missing,
+        says: format!("on your PATH, but not for commands: {}", named.join(", ")),
+        fix: Some(
+            "add the folder to `sandbox.toolchains` if it is in your home directory; else set the toolchain's own \
+             variable, such as CARGO_HOME, GOPATH or JAVA_HOME"
+                .to_owned(),
+        ),
+    }
+}
+
 /// Finds out which mechanisms are in force, by trying them.
 pub(crate) fn examine(context: &LaunchContext) -> Vec<SandboxFinding> {
     let rules = &context.rules;
@@ -47,6 +69,7 @@ pub(crate) fn examine(context: &LaunchContext) -> Vec<SandboxFinding> {
         searched("bubblewrap", bubblewrap.map(|path| path.display().to_string())),
         searched("landlock", landlock_version().map(|version| format!("version {version}, whole"))),
     ];
+    findings.push(toolchains(context));
     let tried = context.prepare().map(Arc::new).and_then(|launcher| {
         let user = commands_user(&launcher, rules.profile);
         context.run_canary(&launcher).map(|reached| (user, reached))

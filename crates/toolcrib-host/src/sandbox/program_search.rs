@@ -18,12 +18,18 @@ pub(super) const SYSTEM_FOLDERS: [&str; 9] =
 const PATH_FOLDERS: [&str; 6] =
     ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
+/// Programs whose absence a developer notices first.
+const DEVELOPERS_PROGRAMS: [&str; 15] = [
+    "cargo", "rustc", "go", "node", "npm", "pnpm", "bun", "deno", "python3", "uv", "java", "mvn",
+    "ruby", "dotnet", "zig",
+];
+
 /// The folders that commands search for programs.
 pub(crate) struct ProgramSearch {
     folders: Vec<String>,
     /// The folders that commands can change, without links.
     writable: Vec<PathBuf>,
-    /// The folders of the operator's home that commands can only read.
+    /// The operator's folders that commands can only read.
     toolchains: Vec<PathBuf>,
 }
 
@@ -38,7 +44,11 @@ impl ProgramSearch {
     ) -> Self {
         let caches = rules.caches.iter().map(|name| home.join(name));
         let writable = roots.map(Path::to_owned).chain(caches).collect();
-        Self::among(&operator.path, toolchains(rules, home), writable)
+        let mut toolchains = toolchains(rules, home);
+        // What is in a folder of the system is seen as it is.
+        let is_seen = |it: &&PathBuf| SYSTEM_FOLDERS.iter().any(|system| it.starts_with(system));
+        toolchains.extend(operator.toolchains.iter().filter(|it| !is_seen(it)).cloned());
+        Self::among(&operator.path, toolchains, writable)
     }
 
     fn among(path: &str, toolchains: Vec<PathBuf>, writable: Vec<PathBuf>) -> Self {
@@ -60,7 +70,7 @@ impl ProgramSearch {
         self.folders.join(":")
     }
 
-    /// Returns the folders of the operator's home that commands can read.
+    /// Returns the operator's folders that commands can read.
     pub(crate) fn toolchains(&self) -> &[PathBuf] {
         &self.toolchains
     }
@@ -77,6 +87,19 @@ impl ProgramSearch {
         changeable.or_else(|| {
             self.folders.iter().find_map(|folder| self.at(&Path::new(folder).join(name)))
         })
+    }
+
+    /// Returns the developers' programs that are on the operator's `PATH` and that commands do not find, each with its
+    /// folder.
+    pub(crate) fn unseen(&self, path: &str) -> Vec<(&'static str, String)> {
+        let folder_of = |name: &str| {
+            path.split(':').filter(|folder| folder.starts_with('/')).find(|folder| {
+                let meta = fs::metadata(Path::new(folder).join(name));
+                meta.is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+            })
+        };
+        let unseen = DEVELOPERS_PROGRAMS.into_iter().filter(|name| self.find(name).is_none());
+        unseen.filter_map(|name| Some((name, folder_of(name)?.to_owned()))).collect()
     }
 
     /// Returns the program at a path, if commands can see and execute it.
@@ -163,6 +186,24 @@ mod tests {
         // A root within a folder of the system.
         let found = search("/usr/local/bin", &[], &[Path::new("/usr/local")]).folders;
         assert_eq!(found, ["/usr/sbin", "/usr/bin", "/sbin", "/bin"]);
+    }
+
+    #[test]
+    fn programs_that_only_the_operator_finds_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(folder.path()).unwrap();
+        for (name, mode) in [("zig", 0o755), ("deno", 0o644)] {
+            fs::write(base.join(name), "").unwrap();
+            fs::set_permissions(base.join(name), fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let path = base.display().to_string();
+        let unseen = search(&path, &[], &[]).unseen(&path);
+        assert!(unseen.contains(&("zig", path.clone())), "{unseen:?}");
+        assert!(
+            !unseen.iter().any(|(name, _)| *name == "deno"),
+            "it is not executable: {unseen:?}"
+        );
+        assert_eq!(search(&path, &[&base], &[]).unseen(&path), [], "the control");
     }
 
     #[test]

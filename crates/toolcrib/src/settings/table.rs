@@ -243,10 +243,13 @@ settings_table! {
     SANDBOX_EGRESS_BYTES: u64 = count("sandbox.egress_bytes", 1_073_741_824, (0, 1 << 50))
         .project(Smaller);
 
-    /// Folders of the home directory that commands can read and not change, where they exist.
+    /// Folders of the home directory that commands can read and not change, where they exist. If a
+    /// toolchain's own variable says that it is elsewhere (`CARGO_HOME`, `GOPATH`, …), commands can read
+    /// the same folders there. `$GOROOT` and `$JAVA_HOME` are where these variables say.
     SANDBOX_TOOLCHAINS: Vec<String> = names("sandbox.toolchains", &[
         ".cargo/bin", ".cargo/git", ".cargo/registry", ".rustup", ".pyenv", ".nvm",
         ".npm/_cacache", ".local/bin", ".local/lib", ".cache/pip", "go", ".m2/repository",
+        ".local/share/pnpm", "$GOROOT", "$JAVA_HOME",
     ]).project(Subset(EmptyList::Nothing));
 
     /// Folders of the home directory that commands can change and that persist between commands.

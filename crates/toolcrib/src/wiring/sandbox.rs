@@ -10,6 +10,7 @@ use toolcrib_host::{CommandLimits, Operator, Sandbox, SandboxRules, Workspace};
 use toolcrib_runtime::UserQuota;
 
 use super::options::OpenOptions;
+use super::toolchains;
 use crate::error::CliError;
 use crate::settings::{Settings, table};
 
@@ -51,7 +52,16 @@ pub(super) fn open(
     options: &OpenOptions,
 ) -> Result<Sandbox, CliError> {
     let rules = rules(settings, options)?;
-    let operator = operator(settings, environment)?;
+    let mut operator = operator(settings, environment)?;
+    // What commands can change, and what they must not see.
+    let mut closed: Vec<PathBuf> =
+        settings.get(table::ROOTS).into_iter().map(PathBuf::from).collect();
+    closed.extend(workspace.root().map(|root| root.path().to_owned()));
+    closed.push(state.to_owned());
+    let allowed = settings.get(table::SANDBOX_TOOLCHAINS);
+    let found = toolchains::find(environment, operator.home.as_deref(), &allowed, &closed);
+    operator.toolchains = found.folders;
+    operator.environment.extend(found.environment);
     let (workspace, clock) = (Arc::clone(workspace), Arc::clone(clock));
     Sandbox::new(rules, operator, workspace, clock, state)
         .map_err(|err| CliError::settings(format!("`sandbox.egress`: {err}")))
@@ -99,9 +109,13 @@ fn rules(settings: &Settings, options: &OpenOptions) -> Result<SandboxRules, Cli
     let ports = ports.map_err(|_| {
         CliError::settings("`sandbox.egress_ports` must be a list of ports, such as [\"443\"]")
     })?;
-    for name in
-        settings.get(table::SANDBOX_TOOLCHAINS).iter().chain(&settings.get(table::SANDBOX_CACHES))
-    {
+    let (toolchains, variables): (Vec<String>, Vec<String>) =
+        settings.get(table::SANDBOX_TOOLCHAINS).into_iter().partition(|it| !it.starts_with('$'));
+    if let Some(unknown) = variables.iter().find(|it| !toolchains::is_known_variable(it)) {
+        let message = format!("`sandbox.toolchains`: `{unknown}` is no variable of a toolchain");
+        return Err(CliError::settings(message).hint("there are `$GOROOT` and `$JAVA_HOME`"));
+    }
+    for name in toolchains.iter().chain(&settings.get(table::SANDBOX_CACHES)) {
         check_folder(name)?;
     }
     let protected = settings.get(table::SANDBOX_PROTECTED);
@@ -132,7 +146,7 @@ fn rules(settings: &Settings, options: &OpenOptions) -> Result<SandboxRules, Cli
         },
         egress: settings.get(table::SANDBOX_EGRESS),
         egress_ports: ports,
-        toolchains: settings.get(table::SANDBOX_TOOLCHAINS),
+        toolchains,
         caches: settings.get(table::SANDBOX_CACHES),
         protected,
         unprotected: settings.get(table::SANDBOX_UNPROTECTED),
@@ -175,6 +189,7 @@ fn operator(
         home: text("HOME").map(PathBuf::from),
         path: text("PATH").unwrap_or_default().to_owned(),
         shell: text("SHELL").map(PathBuf::from),
+        toolchains: Vec::new(),
         environment: passed
             .filter_map(|(name, value)| Some(format!("{name}={}", value.to_str()?)))
             .collect(),

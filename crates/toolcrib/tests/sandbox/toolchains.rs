@@ -61,6 +61,10 @@ fn cargo_builds_and_tests_a_crate() {
     let path = std::env::var_os("PATH").unwrap();
     let mut command = scratch.command();
     command.env("HOME", home).env("PATH", path);
+    // Where these are set, the toolchain is not in the home.
+    for name in ["CARGO_HOME", "RUSTUP_HOME"] {
+        command.envs(std::env::var_os(name).map(|value| (name, value)));
+    }
     let got: crate::scratch::Ran = command
         .args([
             "sandbox",
@@ -68,7 +72,7 @@ fn cargo_builds_and_tests_a_crate() {
             "--",
             "sh",
             "-c",
-            "cargo test -q 2>&1 && ls -A ~ && ls -A ~/.cargo",
+            "cargo test -q 2>&1 && ls -A ~ && ls -A ${CARGO_HOME:-~/.cargo}",
         ])
         .output()
         .unwrap()
@@ -77,6 +81,29 @@ fn cargo_builds_and_tests_a_crate() {
     assert!(got.stdout.contains("1 passed"), "{}", got.stdout);
     assert!(!got.stdout.contains("credentials"), "{}", got.stdout);
     assert!(scratch.work().join("target").is_dir());
+}
+
+#[test]
+fn a_toolchain_elsewhere_is_found_by_its_variable() {
+    for_all(|scratch| {
+        scratch.put_at("outside/cargo/bin/tool", "#!/bin/sh\necho tool\n");
+        scratch.put_at("outside/cargo/registry/index", "index\n");
+        scratch.put_at("outside/cargo/credentials.toml", "secret\n");
+        let tool = scratch.path("outside/cargo/bin/tool");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&tool, mode).unwrap();
+        let cargo = scratch.path("outside/cargo").display().to_string();
+        let run = |variable: &str, script: &str| -> crate::scratch::Ran {
+            let mut command = scratch.command();
+            command.env(variable, &cargo).env("PATH", format!("{cargo}/bin:/usr/bin:/bin"));
+            command.args(["sandbox", "run", "--", "sh", "-c", script]).output().unwrap().into()
+        };
+        let script = "tool; cat $CARGO_HOME/registry/index; ls -A $CARGO_HOME; echo x > $CARGO_HOME/bin/tool || echo kept";
+        let got = run("CARGO_HOME", script);
+        assert_eq!(got.stdout, "tool\nindex\nbin\nregistry\nkept\n", "{}", got.stderr);
+        let got = run("OTHER_HOME", &format!("tool || echo none; ls {cargo} || echo none"));
+        assert_eq!(got.stdout, "none\nnone\n", "the control: {}", got.stderr);
+    });
 }
 
 #[test]
