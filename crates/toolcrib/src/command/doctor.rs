@@ -19,13 +19,20 @@ struct DoctorCheck {
     name: &'static str,
     state: Enforcement,
     says: String,
+    /// What to do if the check failed.
+    fix: Option<String>,
 }
 
 impl DoctorCheck {
     fn of(name: &'static str, result: Result<String, &CliError>) -> Self {
         match result {
-            Ok(says) => Self { name, state: Enforcement::Enforced, says },
-            Err(err) => Self { name, state: Enforcement::Failed, says: err.to_string() },
+            Ok(says) => Self { name, state: Enforcement::Enforced, says, fix: None },
+            Err(err) => Self {
+                name,
+                state: Enforcement::Failed,
+                says: err.message.clone(),
+                fix: err.hint.clone(),
+            },
         }
     }
 
@@ -36,7 +43,7 @@ impl DoctorCheck {
     /// A check that cannot be made before the settings can be loaded.
     fn unknown(name: &'static str) -> Self {
         let says = "not checked, because it needs the settings".to_owned();
-        Self { name, state: Enforcement::Unknown, says }
+        Self { name, state: Enforcement::Unknown, says, fix: None }
     }
 
     fn is_good(&self) -> bool {
@@ -58,17 +65,23 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &DoctorArgs) -> Exi
     if args.json {
         let mut all: Map<String, Value> = checks
             .iter()
-            .map(|it| (it.name.to_owned(), json!({"ok": it.is_good(), "says": it.says})))
+            .map(|it| {
+                let check = json!({"ok": it.is_good(), "says": it.says, "fix": it.fix});
+                (it.name.to_owned(), check)
+            })
             .collect();
         all.insert("sandbox".to_owned(), serde_json::to_value(&sandbox).unwrap_or_default());
         all.insert("search".to_owned(), facts.map_or(Value::Null, |facts| facts.json()));
         print_json(&Value::Object(all).to_string());
     } else {
-        let mut lines: Vec<String> = checks.iter().map(|it| line(terminal, it)).collect();
+        let mut lines: Vec<String> = checks.iter().flat_map(|it| line(terminal, it)).collect();
         lines.push(String::new());
         lines.push("Sandbox".to_owned());
         if diagnosis.settings_error.is_some() && diagnosis.sandbox.is_ok() {
             lines.push("  (with the default settings)".to_owned());
+        }
+        if diagnosis.workspace.is_err() && diagnosis.sandbox.is_ok() {
+            lines.push("  (in an empty folder, because the workspace cannot be used)".to_owned());
         }
         for it in &sandbox {
             lines.extend(mechanism(terminal, it));
@@ -93,7 +106,10 @@ fn checks(diagnosis: &Diagnosis) -> Vec<DoctorCheck> {
         DoctorCheck::of("workspace", diagnosis.workspace.as_ref().map(shown)),
     ];
     if let Some(err) = &diagnosis.settings_error {
-        checks.push(DoctorCheck::of("settings", Err(err)));
+        let mut check = DoctorCheck::of("settings", Err(err));
+        let edit = || "`toolcrib config edit` opens your settings file".to_owned();
+        check.fix = check.fix.or_else(|| Some(edit()));
+        checks.push(check);
         checks.extend(["mode", "tools", "rules"].map(DoctorCheck::unknown));
     } else {
         let changed = settings.all().filter(|(_, _, origin)| **origin != Origin::Default).count();
@@ -110,7 +126,7 @@ fn checks(diagnosis: &Diagnosis) -> Vec<DoctorCheck> {
     checks.push(DoctorCheck::of("state", diagnosis.state.as_ref().map(shown)));
     // Calls fail with this error; it has a line of its own unless a line above already shows it.
     if let Err(err) = &diagnosis.start {
-        let is_shown = checks.iter().any(|it| it.says == err.to_string())
+        let is_shown = checks.iter().any(|it| it.says == err.message)
             || diagnosis.sandbox.as_ref().is_err_and(|it| it.message == err.message);
         if !is_shown {
             checks.push(DoctorCheck::of("calls", Err(err)));
@@ -141,8 +157,11 @@ fn mark(terminal: Terminal, state: Enforcement) -> String {
     }
 }
 
-fn line(terminal: Terminal, check: &DoctorCheck) -> String {
-    format!("{} {:<10} {}", mark(terminal, check.state), check.name, escape::line(&check.says))
+fn line(terminal: Terminal, check: &DoctorCheck) -> Vec<String> {
+    let says = escape::line(&check.says);
+    let mut lines = vec![format!("{} {:<10} {says}", mark(terminal, check.state), check.name)];
+    lines.extend(check.fix.as_ref().map(|fix| format!("  {:<10} fix: {}", "", escape::line(fix))));
+    lines
 }
 
 fn mechanism(terminal: Terminal, it: &SandboxFinding) -> Vec<String> {

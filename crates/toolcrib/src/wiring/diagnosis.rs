@@ -3,11 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use toolcrib_core::Clock;
-use toolcrib_host::{Root, SandboxFinding, SystemClock};
+use toolcrib_host::{Root, SandboxFinding, SystemClock, UndoStore, Workspace};
 use toolcrib_ledger::{Journal, StateFolder};
 use toolcrib_shell::BashReader;
 
@@ -69,7 +71,11 @@ impl Diagnosis {
             (Ok(root), Err(_), Err(_)) => {
                 (Ok(root.path().to_owned()), Err(not_checked("the state folder")))
             }
-            (Err(err), _, _) => (Err(err), Err(not_checked("the workspace"))),
+            (Err(err), _, Ok(state)) => {
+                let opened = Opened { settings: &settings, environment, files, state };
+                (Err(err), opened.examine_in_empty_folder(options))
+            }
+            (Err(err), _, Err(_)) => (Err(err), Err(not_checked("the state folder"))),
         };
         let state = state.map(|state| state.folder().to_owned());
         let start = crib.map(|_| ());
@@ -98,26 +104,65 @@ impl Opened<'_> {
         root: Root,
         options: &OpenOptions,
     ) -> (Result<PathBuf, CliError>, Result<Vec<SandboxFinding>, CliError>) {
+        let path = root.path().to_owned();
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-        let opener = RootOpener {
+        let undo = undo_store(self.state, &Arc::new(Journal::new(self.state)));
+        match self.roots(&undo, &clock).open(root) {
+            Ok(workspace) => (Ok(path), self.examine_sandbox(&workspace, &clock, options)),
+            Err(err) => (Err(err), self.examine_in_empty_folder(options)),
+        }
+    }
+
+    /// Examines the sandbox in an empty folder: it is the same in every workspace.
+    fn examine_in_empty_folder(
+        &self,
+        options: &OpenOptions,
+    ) -> Result<Vec<SandboxFinding>, CliError> {
+        let folder = EmptyFolder::make()?;
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+        let undo = undo_store(self.state, &Arc::new(Journal::new(self.state)));
+        let workspace = self.roots(&undo, &clock).workspace(vec![Root::open(&folder.0)?]);
+        self.examine_sandbox(&Arc::new(workspace), &clock, options)
+    }
+
+    fn roots<'o>(&'o self, undo: &'o UndoStore, clock: &'o Arc<dyn Clock>) -> RootOpener<'o> {
+        RootOpener {
             settings: self.settings,
-            undo: &undo_store(self.state, &Arc::new(Journal::new(self.state))),
-            clock: &clock,
+            undo,
+            clock,
             home: self.environment.get("HOME").map(PathBuf::from),
             hidden: own_paths(&self.files, self.state, self.settings),
-        };
-        let path = root.path().to_owned();
-        let workspace = match opener.open(root) {
-            Ok(workspace) => workspace,
-            Err(err) => return (Err(err), Err(not_checked("the workspace"))),
-        };
+        }
+    }
+
+    fn examine_sandbox(
+        &self,
+        workspace: &Arc<Workspace>,
+        clock: &Arc<dyn Clock>,
+        options: &OpenOptions,
+    ) -> Result<Vec<SandboxFinding>, CliError> {
         let (environment, state) = (&self.environment, self.state.folder());
-        let sandbox = sandbox::open(self.settings, environment, &workspace, &clock, state, options);
-        let findings = sandbox.map(|sandbox| {
-            let findings = sandbox.examine();
-            sandbox.close();
-            findings
-        });
-        (Ok(path), findings)
+        let sandbox = sandbox::open(self.settings, environment, workspace, clock, state, options)?;
+        let findings = sandbox.examine();
+        sandbox.close();
+        Ok(findings)
+    }
+}
+
+/// An empty folder, which is removed when nobody needs it any more.
+struct EmptyFolder(PathBuf);
+
+impl EmptyFolder {
+    fn make() -> io::Result<Self> {
+        let name = format!("toolcrib-doctor-{}", toolcrib_ledger::new_call_id());
+        let path = std::fs::canonicalize(std::env::temp_dir())?.join(name);
+        std::fs::DirBuilder::new().mode(0o700).create(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for EmptyFolder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.0);
     }
 }

@@ -3,6 +3,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use serde_json::Value;
+
 use crate::scratch::Scratch;
 
 const USER: &str = "home/.config/toolcrib";
@@ -68,6 +70,7 @@ fn broken_settings_are_named_and_the_rest_is_still_looked_at() {
         let all = scratch.run(["doctor", "--json"]).json();
         assert_eq!(all["workspace"]["ok"], true, "{all}");
         assert_eq!(all["state"]["ok"], true, "{all}");
+        assert!(all["settings"]["fix"].as_str().unwrap().contains("config edit"), "{all}");
         assert_eq!(all["mode"]["ok"], false, "what is not known is not ticked: {all}");
         assert!(!all["sandbox"].as_array().unwrap().is_empty(), "{all}");
         scratch.put_at(&file, "mode = 'strict'\n");
@@ -85,6 +88,17 @@ fn a_forbidden_or_missing_workspace_is_named() {
     let home = home.to_str().unwrap();
     check_broken(&scratch, &["-C", home], "workspace", home);
     check_broken(&scratch, &["-C", "/nonexistent"], "workspace", "/nonexistent");
+    for place in ["/", "/nonexistent"] {
+        let all = scratch.run(["-C", place, "doctor", "--json"]).json();
+        let elsewhere = scratch.run(["doctor", "--json"]).json();
+        let names = |all: &Value| -> Vec<Value> {
+            let findings = all["sandbox"].as_array().unwrap();
+            findings.iter().map(|finding| finding["name"].clone()).collect()
+        };
+        assert_eq!(names(&all), names(&elsewhere), "the sandbox is examined all the same");
+    }
+    let all = scratch.run(["-C", "/", "doctor", "--json"]).json();
+    assert!(all["workspace"]["fix"].as_str().unwrap().contains("-C DIR"), "{all}");
     check_whole(&scratch);
 }
 
