@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::counted::counted;
+
 /// A limit that a command ran into.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Strike {
@@ -90,7 +92,7 @@ pub fn show_bytes(bytes: u64) -> String {
     match UNITS.iter().find(|(size, _)| bytes >= *size) {
         Some((size, unit)) if bytes.is_multiple_of(*size) => format!("{} {unit}", bytes / size),
         Some((size, unit)) => format!("{:.1} {unit}", bytes as f64 / *size as f64),
-        None => format!("{bytes} bytes"),
+        None => counted(bytes, "byte"),
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::command::limit::show_bytes;
+use crate::counted::counted;
 
 /// What passed between a command and the network, by host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,9 +58,9 @@ impl HostTraffic {
     pub fn describe(&self) -> String {
         let mut parts = Vec::new();
         if self.connections > 0 {
-            let noun = if self.connections == 1 { "connection" } else { "connections" };
             let (up, down) = (show_bytes(self.bytes_up), show_bytes(self.bytes_down));
-            parts.push(format!("{} {noun}, {up} sent, {down} received", self.connections));
+            let connections = counted(self.connections, "connection");
+            parts.push(format!("{connections}, {up} sent, {down} received"));
         }
         if self.refused > 0 {
             parts.push(format!("{} refused", self.refused));

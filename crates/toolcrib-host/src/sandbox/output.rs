@@ -9,6 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use toolcrib_core::command::{Printed, Stream};
+use toolcrib_core::counted;
 
 /// A line longer than this is not held back until it is known whether the program overwrites it.
 const LONGEST_HELD_LINE_BYTES: usize = 64 << 10;
@@ -157,7 +158,12 @@ impl Collector {
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
-        let _ = writeln!(text, "[{lost} bytes, {lost_lines} lines left out here; {how}]");
+        let _ = writeln!(
+            text,
+            "[{}, {} left out here; {how}]",
+            counted(lost, "byte"),
+            counted(lost_lines, "line")
+        );
         show(tail, &mut text);
         Printed { text, bytes: self.bytes, lines, is_cut: true }
     }

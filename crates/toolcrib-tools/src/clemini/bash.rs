@@ -116,7 +116,7 @@ static DECLARATION: Declaration = Declaration {
             files: &[],
             before: &[],
             args: r#"{"command": "echo begun; sleep 60", "timeout_seconds": 1}"#,
-            reply: r#"{"error": "Command timed out after 1 seconds", "error_code": "TIMEOUT",
+            reply: r#"{"error": "Command timed out after 1 second", "error_code": "TIMEOUT",
                 "context": {"limit_ms": 1000, "stdout": "begun\n", "stderr": "",
                     "hint": "raise the timeout, or split the work into smaller commands"}}"#,
             leaves: &[],

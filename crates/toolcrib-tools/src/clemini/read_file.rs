@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolcrib_core::{
-    Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
+    Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError, counted,
 };
 
 use crate::operation::text::{self, MAX_FILE_BYTES};
@@ -94,8 +94,10 @@ impl Tool for ReadFile {
         let all = lines::of(&file.text);
         let offset = args.offset.map_or(1, NonZeroUsize::get);
         if offset > all.len().max(1) {
-            let message =
-                format!("offset {offset} is past the end: the file has {} lines", all.len());
+            let message = format!(
+                "offset {offset} is past the end: the file has {}",
+                counted(all.len() as u64, "line")
+            );
             return Err(ToolError::new(ErrorKind::BadRange, message).at(&args.file_path));
         }
         let limit = args.limit.map_or(DEFAULT_READ_LINES, NonZeroUsize::get);

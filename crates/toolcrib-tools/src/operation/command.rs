@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use toolcrib_core::command::{
     CommandRequest, End, Finished, OnTimeout, Ran, Shell, Stream, Strike,
 };
-use toolcrib_core::{Ctx, ErrorKind, ToolError};
+use toolcrib_core::{Ctx, ErrorKind, ToolError, counted};
 
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ pub(crate) fn finish(
     let (kind, message) = match finished.end {
         End::TimedOut => {
             let time = match request.time.subsec_millis() {
-                0 => format!("{} seconds", request.time.as_secs()),
+                0 => counted(request.time.as_secs(), "second"),
                 _ => format!("{} ms", request.time.as_millis()),
             };
             (ErrorKind::Timeout, format!("Command timed out after {time}"))

@@ -23,11 +23,6 @@ pub(crate) fn hidden(glob: Option<&str>, directory: Option<&str>) -> Option<Stri
     Some(format!("`{name}` is hidden, and a search skips hidden files and folders{way}"))
 }
 
-/// Returns a number with its noun.
-pub(crate) fn counted(number: u64, one: &str, several: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { several })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,11 +44,5 @@ mod tests {
         }
         let said = hidden(Some(".github/**"), Some("directory")).unwrap();
         assert!(said.ends_with("; to search a hidden folder, name it as `directory`"), "{said}");
-    }
-
-    #[test]
-    fn one_is_singular() {
-        let said = [0, 1, 2].map(|number| counted(number, "match", "matches"));
-        assert_eq!(said, ["0 matches", "1 match", "2 matches"]);
     }
 }

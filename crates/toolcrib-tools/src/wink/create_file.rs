@@ -3,10 +3,11 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolcrib_core::capability::WriteMode;
-use toolcrib_core::{Ctx, Declaration, Effect, Example, Limits, Plan, Tier, Tool, ToolError};
+use toolcrib_core::{
+    Ctx, Declaration, Effect, Example, Limits, Plan, Tier, Tool, ToolError, counted,
+};
 
 use crate::operation::check;
-use crate::operation::found::counted;
 use crate::operation::text::MAX_FILE_BYTES;
 use crate::operation::text_reply::TextReply;
 
@@ -86,7 +87,7 @@ impl Tool for CreateFile {
             output: format!(
                 "Created file: {} ({})",
                 args.path,
-                counted(args.content.len() as u64, "byte", "bytes")
+                counted(args.content.len() as u64, "byte")
             ),
             files_affected: vec![args.path],
             metadata: None,

@@ -5,9 +5,11 @@ use std::fmt::Write;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolcrib_core::search::{Glob, Page, Scope, Sort};
-use toolcrib_core::{Ctx, Declaration, Effect, Example, Limits, Plan, Tier, Tool, ToolError};
+use toolcrib_core::{
+    Ctx, Declaration, Effect, Example, Limits, Plan, Tier, Tool, ToolError, counted,
+};
 
-use crate::operation::found::{counted, hidden};
+use crate::operation::found::hidden;
 use crate::operation::text_reply::TextReply;
 
 pub(crate) struct FileSearch;
@@ -88,8 +90,8 @@ impl Tool for FileSearch {
         let page = Page { most: MOST_LISTED_FILES, ..Page::ALL };
         let ask = Glob { scope: scope(&args), sort: Sort::Name, page };
         let names = ctx.search.glob(&ask, &ctx.cancel)?;
-        let files = counted(names.total as u64, "file", "files");
-        let mut output = format!("Found {files} matching '{}':\n", args.pattern);
+        let mut output =
+            format!("Found {} matching '{}':\n", counted(names.total as u64, "file"), args.pattern);
         for path in &names.paths {
             let _ = writeln!(output, "  {path}");
         }

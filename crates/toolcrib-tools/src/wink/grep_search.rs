@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use toolcrib_core::schema::Within;
 use toolcrib_core::search::{Grep, Page, Pattern, Scope, Want};
 use toolcrib_core::{
-    Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
+    Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError, counted,
 };
 
-use crate::operation::found::{counted, hidden, out_of_time};
+use crate::operation::found::{hidden, out_of_time};
 use crate::operation::text_reply::TextReply;
 
 pub(crate) struct GrepSearch;
@@ -101,8 +101,8 @@ impl Tool for GrepSearch {
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<TextReply<Metadata>, ToolError> {
         let ask = ask(ctx, &args);
         let found = ctx.search.grep(&ask, &ctx.cancel)?;
-        let matches = counted(found.lines, "match", "matches");
-        let mut output = format!("Found {matches} for '{}':\n", args.pattern);
+        let mut output =
+            format!("Found {} for '{}':\n", counted(found.lines, "match"), args.pattern);
         for file in &found.files {
             for line in &file.lines {
                 let _ = writeln!(output, "  {}:{}: {}", file.path, line.number, line.text);

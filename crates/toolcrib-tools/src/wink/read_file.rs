@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolcrib_core::{
-    Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
+    Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError, counted,
 };
 
 use crate::operation::lines;
@@ -125,9 +125,9 @@ impl Tool for ReadFile {
             } else {
                 String::new()
             };
-            let total = all.len();
+            let has = counted(all.len() as u64, "line");
             let message =
-                format!("Line range invalid - file has {total} lines{part}, requested {requested}");
+                format!("Line range invalid - file has {has}{part}, requested {requested}");
             return Err(ToolError::new(ErrorKind::BadRange, message).at(&args.path));
         }
         let shown = all.get(start - 1..end).unwrap_or_default();

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolcrib_core::approval::{ApprovalStatus, ApprovalStore, PendingApproval};
-use toolcrib_core::{Cancel, escape};
+use toolcrib_core::{Call, CallId, Cancel, escape};
 use toolcrib_ledger::{Approvals, Redactor};
 use toolcrib_runtime::{ApprovalAnswers, ApprovalError, Approved, Nobody, ParkedCall};
 
 use super::event_loop::{block_on, interrupted};
+use super::layout::fit_all;
 use super::past_call;
 use super::render;
 use super::setup::{open, open_state};
@@ -19,7 +20,8 @@ use super::short_id::{self, Candidate, IdNoun, ShortIds};
 use crate::cli::{ApprovalsArgs, ApprovalsCommand, Global};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::terminal::{Format, Terminal, print_json, print_lines};
+use crate::terminal::{Format, Terminal, print, print_json, print_lines, width};
+use crate::wiring::session;
 
 const APPROVALS: IdNoun =
     IdNoun { one: "approval", many: "approvals", listed_by: "toolcrib approvals list --all" };
@@ -61,17 +63,20 @@ pub(super) fn run(
         ApprovalsCommand::List { .. } => Ok(Exit::Done),
         ApprovalsCommand::Show { json, .. } => match answers.find(id) {
             Ok((pending, status)) => {
-                let changes = match status {
-                    ApprovalStatus::Pending => changes_since_question(global, terminal, &pending)?,
-                    _ => Vec::new(),
+                let now = match status {
+                    ApprovalStatus::Pending => CallNow::find(global, terminal, &pending)?,
+                    _ => CallNow::default(),
                 };
                 match Format::from(*json) {
                     Format::Json => {
                         let mut value = as_value(&store, &pending, status);
-                        value["changed"] = json!(changes);
+                        value["changed"] = json!(now.changes);
                         print_json(&value.to_string());
                     }
-                    Format::Text => print_lines(&details(&store, &pending, status, &changes)),
+                    Format::Text => {
+                        print_lines(&details(&store, &pending, status, &now.changes));
+                        print(&now.difference);
+                    }
                 }
                 Ok(Exit::Done)
             }
@@ -93,9 +98,7 @@ pub(super) fn run(
             }
         }
         ApprovalsCommand::Deny { words, .. } => {
-            if !may_answer(global, terminal, &answers, id) {
-                return Ok(Exit::Failed);
-            }
+            // Nobody gains anything by a no, so it needs no terminal.
             answers.deny(id, &person(), &words.join(" ")).map(|pending| {
                 print_lines(&[format!("Denied: {} of {}", pending.id, pending.tool)]);
                 Exit::Done
@@ -124,7 +127,6 @@ fn explain(terminal: Terminal, id: &str, err: ApprovalError) -> Result<Exit, Cli
 
 /// Returns whether this process may answer. An agent has no terminal, so it cannot approve its own calls.
 fn may_answer(global: &Global, terminal: Terminal, answers: &ApprovalAnswers, id: &str) -> bool {
-    // An id that is not there is told as such, whoever asks.
     if answers.find(id).is_err() || global.yes || std::io::stdin().is_terminal() {
         return true;
     }
@@ -182,7 +184,7 @@ fn list(
                 escape::line(&args)
             )
         };
-        print_lines(&shown.iter().map(line).collect::<Vec<_>>());
+        print_lines(&fit_all(&shown.iter().map(line).collect::<Vec<_>>(), width()));
     }
     Ok(Exit::Done)
 }
@@ -238,19 +240,42 @@ fn details(
     lines
 }
 
-/// Returns what changed in the workspace of a call since the question about it.
-fn changes_since_question(
-    global: &Global,
-    terminal: Terminal,
-    pending: &PendingApproval,
-) -> Result<Vec<String>, CliError> {
-    let workspace = Some(PathBuf::from(&pending.workspace));
-    let crib = match open(&Global { workspace, ..global.clone() }, terminal) {
-        Ok(crib) => crib,
-        Err(err) => return Ok(vec![format!("the workspace cannot be opened: {err}")]),
-    };
-    let runtime = crib.runtime(Arc::new(Nobody))?;
-    block_on(runtime.changes_since_question(pending))
+/// What a call that waits for an answer would do now.
+#[derive(Default)]
+struct CallNow {
+    /// What changed in its workspace since the question.
+    changes: Vec<String>,
+    /// The difference that it would make to files.
+    difference: String,
+}
+
+impl CallNow {
+    fn find(
+        global: &Global,
+        terminal: Terminal,
+        pending: &PendingApproval,
+    ) -> Result<Self, CliError> {
+        let workspace = Some(PathBuf::from(&pending.workspace));
+        let crib = match open(&Global { workspace, ..global.clone() }, terminal) {
+            Ok(crib) => crib,
+            Err(err) => {
+                let changes = vec![format!("the workspace cannot be opened: {err}")];
+                return Ok(Self { changes, difference: String::new() });
+            }
+        };
+        let runtime = crib.runtime(Arc::new(Nobody))?;
+        let changes = block_on(runtime.changes_since_question(pending))?;
+        let call = Call {
+            id: CallId(pending.id.clone()),
+            session: session(),
+            conversation: None,
+            tool: pending.tool.clone(),
+            args: pending.args.clone(),
+        };
+        let preview = block_on(runtime.explain(call, Cancel::default()))?;
+        let difference = preview.map_or_else(|_| String::new(), |it| render::edits(terminal, &it));
+        Ok(Self { changes, difference })
+    }
 }
 
 /// Runs a parked call that was approved, in its own workspace.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use toolcrib_core::{ToolName, escape};
+use toolcrib_core::{ToolName, counted, escape};
 use toolcrib_ledger::{
     CallFilter, CallHistory, CallOutcome, EventKind, Problem, RecordEntry, RecordReader,
     RecordTail, Redactor, StateFolder, TailLine, VerifyReport, export_calls, export_lines,
@@ -18,6 +18,7 @@ use toolcrib_ledger::{
 use show::ShownCall;
 
 use super::call_history::{self, summary};
+use super::layout::{fit, fit_all};
 use super::past_call;
 use super::setup::read_config;
 use super::short_id::{IdError, ShortIds};
@@ -25,7 +26,7 @@ use super::when::parse_time;
 use crate::cli::{AuditArgs, AuditCommand, CallFilterArgs, ExportFormat, Global};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::terminal::{Paint, Terminal, print, print_json, print_lines};
+use crate::terminal::{Paint, Terminal, print, print_json, print_lines, width};
 
 /// The pause between two reads of new lines.
 const TAIL_PAUSE: Duration = Duration::from_millis(200);
@@ -183,7 +184,7 @@ fn print_tail_line(terminal: Terminal, line: &TailLine) -> bool {
     let foreign = "a torn line, or one that toolcrib did not write: run `toolcrib audit verify`";
     let text = entry
         .map_or_else(|| terminal.paint(Paint::Bad, foreign), |entry| one_line(terminal, &entry));
-    print(&format!("{text}\n"))
+    print(&format!("{}\n", fit(&text, width())))
 }
 
 /// Returns an entry of the record in one line.
@@ -232,7 +233,7 @@ fn print_calls(terminal: Terminal, calls: &[CallHistory], limit: usize) {
     let ids = ShortIds::of(calls.iter().map(CallHistory::id));
     let lines: Vec<String> =
         calls.iter().map(|call| search_line(terminal, ids.short(call.id()), call)).collect();
-    print_lines(&lines);
+    print_lines(&fit_all(&lines, width()));
     if calls.len() == limit {
         terminal
             .note(&format!("these are the newest {limit} calls; for more, use --limit or --until"));
@@ -353,8 +354,8 @@ fn print_report(terminal: Terminal, report: &VerifyReport) {
         print_lines(&[format!("{} {}", terminal.paint(Paint::Bad, "✗"), with_place(problem))]);
     }
     let VerifyReport { lines, files, first, last, .. } = report;
-    let noun = if *files == 1 { "file" } else { "files" };
-    let all = format!("{lines} lines in {files} {noun}, numbers {first} to {last}");
+    let (lines, files) = (counted(*lines, "line"), counted(*files as u64, "file"));
+    let all = format!("{lines} in {files}, numbers {first} to {last}");
     print_lines(&[if report.problems.is_empty() {
         format!("{} The record is whole: {all}.", terminal.paint(Paint::Good, "✓"))
     } else {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use toolcrib_core::command::{ChangedFiles, End, Limit, NetworkAccount, Usage, show_bytes};
-use toolcrib_core::{Change, escape};
+use toolcrib_core::{Change, counted, escape};
 use toolcrib_ledger::{Act, CallHistory, CallOutcome, EventKind, RecordEntry, report};
 
 use crate::terminal::{Paint, Terminal};
@@ -39,7 +39,7 @@ pub(super) fn other_changes(history: &CallHistory, changes: &[Change]) -> Vec<St
         if changed.without_snapshot > 0 {
             lines.push(format!(
                 "no copy of at least {} named on its command line was kept: too many, too large, not readable, or not known before it ran",
-                files(changed.without_snapshot)
+                counted(changed.without_snapshot, "file")
             ));
         }
         if changed.is_partial {
@@ -47,10 +47,6 @@ pub(super) fn other_changes(history: &CallHistory, changes: &[Change]) -> Vec<St
         }
     }
     lines
-}
-
-fn files(count: u64) -> String {
-    if count == 1 { "one file".to_owned() } else { format!("{count} files") }
 }
 
 /// Returns the files that were seen to have changed while the call ran, or since it was lost.
@@ -191,12 +187,12 @@ pub(super) fn describe_decision(entry: &RecordEntry<'_>) -> String {
 
 fn describe_usage(used: &Usage) -> String {
     format!(
-        "{} ms processor time, {} peak memory, {} read, {} written, {} processes",
+        "{} ms processor time, {} peak memory, {} read, {} written, {}",
         used.cpu_us / 1000,
         show_bytes(used.peak_memory),
         show_bytes(used.read_bytes),
         show_bytes(used.written_bytes),
-        used.processes
+        counted(used.processes, "process")
     )
 }
 

@@ -5,13 +5,14 @@ use serde_json::{Map, Value, json};
 use toolcrib_core::escape;
 use toolcrib_host::{Enforcement, SandboxFinding};
 
+use super::layout::wrapped;
 use super::search::Facts;
 use super::setup::{open_options, warn};
 use crate::cli::{DoctorArgs, Global};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::settings::{Origin, table};
-use crate::terminal::{Paint, Terminal, print_json, print_lines};
+use crate::terminal::{Paint, Terminal, print, print_json, width};
 use crate::wiring::{Diagnosis, toolset};
 
 /// The result of one check, as a line shows it.
@@ -91,7 +92,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &DoctorArgs) -> Exi
             lines.push("Search".to_owned());
             lines.extend(facts.lines().into_iter().skip(1).map(|line| format!("  {line}")));
         }
-        print_lines(&lines);
+        print(&wrapped_lines(&lines));
     }
     if is_well { Exit::Done } else { Exit::Failed }
 }
@@ -147,6 +148,12 @@ fn sandbox(diagnosis: &Diagnosis) -> Vec<SandboxFinding> {
         Ok(findings) => findings.clone(),
         Err(err) => vec![unusable(err)],
     }
+}
+
+/// Returns lines that go on below their text where the terminal ends.
+fn wrapped_lines(lines: &[String]) -> String {
+    let Some(width) = width() else { return lines.join("\n") + "\n" };
+    lines.iter().map(|line| wrapped(line, "    ", width)).collect()
 }
 
 fn mark(terminal: Terminal, state: Enforcement) -> String {

@@ -6,12 +6,13 @@ use toolcrib_core::policy::{Grant, Scope};
 use toolcrib_core::{Note, counted, escape};
 use toolcrib_ledger::{Act, EventKind, GrantFile};
 
+use super::layout::fit;
 use super::setup::open_state;
 use super::short_id::{self, Candidate, IdError, IdNoun, ShortIds};
 use crate::cli::{Global, GrantsArgs, GrantsCommand};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::terminal::{Terminal, print_json, print_lines};
+use crate::terminal::{Terminal, print_json, print_lines, width};
 
 const GRANTS: IdNoun = IdNoun { one: "grant", many: "grants", listed_by: "toolcrib grants list" };
 
@@ -34,6 +35,8 @@ pub(super) fn run(
                 let ids = ShortIds::of(all.iter().map(|grant| grant.id.as_str()));
                 let lines: Vec<String> =
                     all.iter().map(|it| describe(it, ids.short(&it.id), now)).collect();
+                let lines: Vec<String> =
+                    lines.iter().flat_map(|it| it.lines()).map(|it| fit(it, width())).collect();
                 print_lines(&lines);
             }
             Ok(Exit::Done)

@@ -5,12 +5,13 @@ use toolcrib_core::{Note, escape};
 use toolcrib_host::{HeldItem, HeldKind, HeldStore, Root, root_path};
 use toolcrib_ledger::{Act, EventKind};
 
+use super::layout::fit;
 use super::setup::open_state;
 use super::short_id::{self, Candidate, IdNoun, ShortIds};
 use crate::cli::{Global, HeldArgs, HeldCommand};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::terminal::{Escapes, Terminal, print_foreign, print_json, print_lines};
+use crate::terminal::{Escapes, Terminal, print_foreign, print_json, print_lines, width};
 use crate::wiring::StateAccess;
 
 const HELD: IdNoun =
@@ -30,6 +31,8 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &HeldArgs) -> Resul
                 let ids = ShortIds::of(items.iter().map(|item| item.id.as_str()));
                 let lines: Vec<String> =
                     items.iter().map(|item| describe(item, ids.short(&item.id))).collect();
+                let lines: Vec<String> =
+                    lines.iter().flat_map(|it| it.lines()).map(|it| fit(it, width())).collect();
                 print_lines(&lines);
             }
             Ok(Exit::Done)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolcrib_core::policy::{Confirmation, Layer, Policy, Rule, RuleEffect, Source, rules_in};
-use toolcrib_core::{Call, Cancel, Verdict, escape};
+use toolcrib_core::{Call, Cancel, Verdict, counted, escape};
 use toolcrib_ledger::recorded_calls;
 use toolcrib_runtime::{ChangedDecision, Nobody, Preview, Replay};
 use toolcrib_shell::BashReader;
@@ -132,8 +132,8 @@ fn check(terminal: Terminal, file: &Path) -> Result<Exit, CliError> {
                 format!("  line {:<4} {}", rule.source.line, shown_rule(terminal, rule))
             };
             let mut lines: Vec<String> = parsed.rules.iter().map(line).collect();
-            let count = parsed.rules.len();
-            lines.push(format!("{shown}: {count} rules, and all examples hold"));
+            let rules = counted(parsed.rules.len() as u64, "rule");
+            lines.push(format!("{shown}: {rules}, and all examples hold"));
             print_lines(&lines);
             Ok(Exit::Done)
         }
@@ -197,9 +197,9 @@ fn replay(
     }
     let mut lines: Vec<String> = changed.iter().map(changed_line).collect();
     lines.push(format!(
-        "{} calls would be decided differently, {same} the same; {unknown} cannot be decided again, because the record \
+        "{} would be decided differently, {same} the same; {unknown} cannot be decided again, because the record \
          does not have all of their arguments",
-        changed.len()
+        counted(changed.len() as u64, "call")
     ));
     print_lines(&lines);
     Ok(Exit::Done)

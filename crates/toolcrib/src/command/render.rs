@@ -6,10 +6,11 @@ use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 use toolcrib_core::catalogue::{RenderedError, Rendering};
 use toolcrib_core::change::UndoLog;
-use toolcrib_core::{Catalogue, Change, ChangeKind, Outcome, ToolName, Verdict, escape};
+use toolcrib_core::{Catalogue, Change, ChangeKind, Outcome, ToolName, Verdict, counted, escape};
 use toolcrib_ledger::{Journal, Redactor};
 use toolcrib_runtime::Preview;
 
+use super::rows::rows;
 use crate::terminal::{Paint, Terminal, print};
 use crate::wiring::Crib;
 
@@ -126,6 +127,14 @@ fn fields(terminal: Terminal, tool: &ToolName, data: &Value, exit_code: Option<i
     match data {
         Value::Object(fields) => {
             for (key, value) in fields.iter().filter(|(key, _)| *key != "success") {
+                if let Some(rows) = value.as_array().and_then(|items| rows(items)) {
+                    let none = if rows.is_empty() { " none" } else { "" };
+                    let _ = write!(text, "\n  {}:{none}", escape::line(key));
+                    for row in rows {
+                        let _ = write!(text, "\n    {}", escape::line(&row));
+                    }
+                    continue;
+                }
                 let value = match value {
                     Value::String(value) => value.clone(),
                     Value::Array(_) | Value::Object(_) => {
@@ -138,9 +147,12 @@ fn fields(terminal: Terminal, tool: &ToolName, data: &Value, exit_code: Option<i
             }
         }
         Value::Array(items) => {
-            for item in items {
-                let item = item.as_str().map_or_else(|| item.to_string(), str::to_owned);
-                let _ = write!(text, "\n  {}", escape::line(&item));
+            if items.is_empty() {
+                text.push_str("\n  none");
+            }
+            let plain = || items.iter().map(ToString::to_string).collect();
+            for row in rows(items).unwrap_or_else(plain) {
+                let _ = write!(text, "\n  {}", escape::line(&row));
             }
         }
         other => {
@@ -182,13 +194,18 @@ pub(super) fn preview(terminal: Terminal, preview: &Preview, approval: PriorAppr
         (Verdict::Deny, _) => terminal.paint(Paint::Bad, "would be refused"),
     };
     let rule = escape::line(&preview.decision.rule);
-    let mut text = format!("{} {verdict}: {rule}\n", preview.tool);
+    print(&format!("{} {verdict}: {rule}\n{}", preview.tool, edits(terminal, preview)));
+}
+
+/// Returns what a call would change, file by file.
+pub(super) fn edits(terminal: Terminal, preview: &Preview) -> String {
+    let mut text = String::new();
     for (edit, place) in preview.question.plan.edits.iter().zip(&preview.question.shown.files) {
         let _ = writeln!(text, "  Would change: {}", escape::line(place));
         let (before, after) = (edit.before.as_deref(), edit.after.as_deref());
         text.push_str(&texts(terminal, before.unwrap_or_default(), after.unwrap_or_default()));
     }
-    print(&text);
+    text
 }
 
 /// Returns the difference that a change made to a file. It is empty for a directory, for a new or removed
@@ -277,7 +294,7 @@ pub(super) fn texts(terminal: Terminal, before: &str, after: &str) -> String {
             let cut = line.floor_char_boundary(MOST_LINE_BYTES);
             let more = match line.len() - cut {
                 0 => String::new(),
-                more => format!(" [… {more} bytes {LEFT_OUT}]"),
+                more => format!(" [… {} {LEFT_OUT}]", counted(more as u64, "byte")),
             };
             let line = format!("{number:>5} {} {}{more}{end}", change.tag(), &line[..cut]);
             let line = match change.tag() {

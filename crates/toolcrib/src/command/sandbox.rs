@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolcrib_core::command::{CommandRequest, End, Finished, OnTimeout, Shell, Stream, show_bytes};
-use toolcrib_core::{Cancel, ToolName, escape};
+use toolcrib_core::{Cancel, ToolName, counted, escape};
 use toolcrib_host::OutputTee;
 
 use super::event_loop::{block_on, interrupted};
@@ -134,13 +134,13 @@ fn report(terminal: Terminal, finished: &Finished) {
     if terminal.verbosity > 0 {
         let usage = &finished.usage;
         terminal.note(&format!(
-            "{:.1} ms, {:.1} ms of processor time, {} of memory at most, {} read, {} written, {} processes",
+            "{:.1} ms, {:.1} ms of processor time, {} of memory at most, {} read, {} written, {}",
             finished.elapsed.as_secs_f64() * 1e3,
             usage.cpu_us as f64 / 1e3,
             show_bytes(usage.peak_memory),
             show_bytes(usage.read_bytes),
             show_bytes(usage.written_bytes),
-            usage.processes,
+            counted(usage.processes, "process"),
         ));
         for host in &finished.network.hosts {
             terminal.note(&format!("{}: {}", host.host, host.describe()));

@@ -6,7 +6,7 @@ mod named_tool;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolcrib_core::command::show_bytes;
-use toolcrib_core::{Note, ToolName, escape};
+use toolcrib_core::{Note, ToolName, counted, escape};
 use toolcrib_ledger::{
     Act, Comparison, EventKind, FEWEST_COMPARED_CALLS, Histogram, Hour, HourKey, QuarantineList,
     RegressionSeverity, Spans, Stats, ToolFigures, Window, comparisons, report,
@@ -17,11 +17,12 @@ use columns::{duration, name_width, quantile, shorten, sparkline};
 use named_tool::{ReportForm, find_tool};
 
 use super::codes::{in_contract, name_in_contract};
+use super::layout::fit_all;
 use super::setup::open_state;
 use crate::cli::{Global, StatsArgs, StatsCommand, StatsOf};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::terminal::{Paint, Terminal, print_json, print_lines};
+use crate::terminal::{Paint, Terminal, print_json, print_lines, width};
 use crate::wiring::StateAccess;
 
 /// More unfolded bytes of the record than this take a while to fold, and a note says so.
@@ -39,7 +40,8 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &StatsArgs) -> Resu
         if *json {
             print_json(&json!({"ok": true, "lines": lines}).to_string());
         } else {
-            print_lines(&[format!("Rebuilt the statistics from {lines} lines of the record.")]);
+            let lines = counted(lines, "line");
+            print_lines(&[format!("Rebuilt the statistics from {lines} of the record.")]);
         }
         return Ok(Exit::Done);
     }
@@ -83,6 +85,11 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &StatsArgs) -> Resu
         }
         Some(StatsCommand::Rebuild { .. }) => Ok(Exit::Done),
     }
+}
+
+/// Prints a table that fits the terminal.
+fn print_table(lines: &[String]) {
+    print_lines(&fit_all(lines, width()));
 }
 
 /// Warns of each file of the record that was not folded.
@@ -168,7 +175,7 @@ impl StatsView<'_> {
                 sparkline(&rows, self.now),
             ));
         }
-        print_lines(&lines);
+        print_table(&lines);
         Ok(Exit::Done)
     }
 
@@ -203,7 +210,7 @@ impl StatsView<'_> {
                     shorten(&last)
                 ));
             }
-            print_lines(&lines);
+            print_table(&lines);
             return Ok(Exit::Done);
         };
         let (name, figures) = match find_tool(self.terminal, &tools, wanted, of.form()) {
@@ -236,7 +243,7 @@ impl StatsView<'_> {
                 lines.push(format!("    {}", shorten(args)));
             }
         }
-        print_lines(&lines);
+        print_table(&lines);
         Ok(Exit::Done)
     }
 
@@ -285,7 +292,7 @@ impl StatsView<'_> {
                 self.describe(it),
             ));
         }
-        print_lines(&lines);
+        print_table(&lines);
         Ok(Exit::Done)
     }
 
@@ -343,7 +350,7 @@ impl StatsView<'_> {
                 lines.push(format!("{:<width$}   network: {network}", ""));
             }
         }
-        print_lines(&lines);
+        print_table(&lines);
         Ok(Exit::Done)
     }
 

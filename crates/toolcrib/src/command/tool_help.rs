@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde_json::{Map, Value};
 use toolcrib_core::toolset::Offer;
 
+use super::layout::wrapped;
 use super::setup::read_config;
 use crate::cli::{CallArgs, Global, call_help};
 use crate::error::CliError;
@@ -139,7 +140,9 @@ fn notes(property: &Value) -> Vec<String> {
         (None, Some(most)) => Some(format!("{most} or less")),
         (None, None) => None,
     };
-    let default = property.get("default").map(|value| match value {
+    // Where the description names the default, it is not said twice.
+    let is_told = property["description"].as_str().is_some_and(|it| it.contains("default"));
+    let default = property.get("default").filter(|_| !is_told).map(|value| match value {
         Value::String(text) => format!("default: {text}"),
         other => format!("default: {other}"),
     });
@@ -150,7 +153,7 @@ fn notes(property: &Value) -> Vec<String> {
 fn as_words(args: &Value, schema: &Value) -> String {
     let pairs = args.as_object().and_then(|args| as_pairs(args, &schema["properties"]));
     match pairs {
-        Some(pairs) => pairs.iter().map(|pair| format!(" {pair}")).collect(),
+        Some(pairs) => [vec![String::new()], pairs].concat().join(" "),
         None => format!(" {}", quoted(&args.to_string())),
     }
 }
@@ -158,7 +161,8 @@ fn as_words(args: &Value, schema: &Value) -> String {
 fn as_pairs(args: &Map<String, Value>, properties: &Value) -> Option<Vec<String>> {
     args.iter()
         .map(|(key, value)| match value {
-            Value::String(text) => Some(format!("{key}={}", quoted(text))),
+            // An example of one line is easier to paste.
+            Value::String(text) if !text.contains('\n') => Some(format!("{key}={}", quoted(text))),
             Value::Number(_) | Value::Bool(_) if properties[key]["type"] != "string" => {
                 Some(format!("{key}={value}"))
             }
@@ -174,26 +178,6 @@ fn quoted(word: &str) -> String {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', r"'\''"))
-}
-
-/// Returns a text in lines of at most `width` characters, broken between words. Every line but the first begins with
-/// `indent`.
-fn wrapped(text: &str, indent: &str, width: usize) -> String {
-    let start = text.len() - text.trim_start().len();
-    let mut line = text[..start].to_owned();
-    let mut lines = String::new();
-    for word in text.split_whitespace() {
-        let is_first = line.trim().is_empty();
-        if !is_first && line.chars().count() + 1 + word.chars().count() > width {
-            let _ = writeln!(lines, "{line}");
-            indent.clone_into(&mut line);
-        } else if !is_first {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    let _ = writeln!(lines, "{line}");
-    lines
 }
 
 #[cfg(test)]

@@ -8,12 +8,13 @@ use toolcrib_core::toolset::Offer;
 use toolcrib_core::{ToolError, ToolName, Toolset};
 use toolcrib_runtime::dialect::{Dialect, Names, declare};
 
+use super::layout::fit_all;
 use super::setup::read_config;
 use crate::cli::{Global, ToolsArgs, ToolsFormat};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::reference::describe;
-use crate::terminal::{Paint, Terminal, print};
+use crate::terminal::{Paint, Terminal, print, print_lines, width};
 use crate::wiring::toolset;
 
 pub(super) fn run(global: &Global, terminal: Terminal, args: &ToolsArgs) -> Result<Exit, CliError> {
@@ -30,7 +31,11 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ToolsArgs) -> Resu
     };
     let dialect = match args.format {
         ToolsFormat::Text => {
-            print(&text(terminal, args, &offers));
+            let text = text(terminal, args, &offers);
+            let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            // The description of one tool has examples, which are pasted.
+            let is_list = args.name.is_none() || offers.len() > 1;
+            print_lines(&if is_list { fit_all(&lines, width()) } else { lines });
             return Ok(Exit::Done);
         }
         ToolsFormat::Json => {

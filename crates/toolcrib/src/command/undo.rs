@@ -10,6 +10,7 @@ use toolcrib_core::{CallId, Change, ToolError, ToolName, Toolset, counted, escap
 use toolcrib_host::root_path;
 use toolcrib_runtime::undo::{Restored, UndoAction, UndoScope, as_json};
 
+use super::layout::fit_all;
 use super::past_call::{self, shown_time};
 use super::render;
 use super::setup::open_state;
@@ -18,7 +19,7 @@ use crate::cli::{Global, UndoArgs};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::settings::table;
-use crate::terminal::{Paint, Terminal, print_json, print_lines};
+use crate::terminal::{Paint, Terminal, print_json, print_lines, width};
 use crate::wiring::StateAccess;
 
 /// How many calls are listed, unless all are asked for.
@@ -292,10 +293,10 @@ fn list(
             lines.push(format!("  {what:<8} {path}"));
         }
     }
-    if !lines.is_empty() {
-        print_lines(&lines);
-    } else {
+    if lines.is_empty() {
         terminal.note("No call has changed a file in this workspace yet.");
+    } else {
+        print_lines(&fit_all(&lines, width()));
     }
     let older = listed.len() - newest.len();
     let left_out: Vec<String> = [(older, "older here"), (elsewhere, "in other workspaces")]

@@ -123,7 +123,10 @@ fn insert(text: &str, name: &str, written: &str) -> String {
             format!("{}{gap}{line}{}", &text[..end], &text[end..])
         }
         // What belongs to no table stands before all tables.
-        None if table.is_empty() => format!("{line}{text}"),
+        None if table.is_empty() => {
+            let gap = if text.starts_with('[') { "\n" } else { "" };
+            format!("{line}{gap}{text}")
+        }
         None => {
             let gap = match text {
                 "" => "",
@@ -185,7 +188,7 @@ mod tests {
             Some("# mine\n\n[files]\nx = 1 # c\ny = 2\n\n[b]\n"),
         );
         check("[files] # f\n[b]\n", "files.y", "2", Some("[files] # f\ny = 2\n[b]\n"));
-        check("[b]\nx = 1", "mode", "'strict'", Some("mode = \"strict\"\n[b]\nx = 1"));
+        check("[b]\nx = 1", "mode", "'strict'", Some("mode = \"strict\"\n\n[b]\nx = 1"));
         check("[b]\nx = 1", "files.y", "2", Some("[b]\nx = 1\n\n[files]\ny = 2\n"));
         check("a = 1 # one\n[b]\n", "mode", "'s'", Some("a = 1 # one\nmode = \"s\"\n[b]\n"));
     }

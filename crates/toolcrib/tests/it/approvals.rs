@@ -152,3 +152,20 @@ fn an_approved_call_is_answered_where_it_is_approved() {
     assert!(got.stdout.contains("what it printed"), "{}", got.stdout);
     assert!(scratch.work().join("made").exists());
 }
+
+#[test]
+fn a_parked_edit_is_shown_with_its_difference() {
+    let scratch = Scratch::new();
+    scratch.put("a.txt", "one\ntwo\n");
+    let edit = r#"{"file_path": "a.txt", "old_string": "two", "new_string": "2"}"#;
+    assert_eq!(scratch.run(["call", "--park", "clemini/edit", edit]).code, 4);
+    let listed = scratch.run(["approvals", "list", "--json"]).json();
+    let id = listed[0]["id"].as_str().unwrap();
+    let shown = scratch.run(["approvals", "show", &id[..12]]).stdout;
+    assert!(shown.contains("- two") && shown.contains("+ 2"), "{shown}");
+    // A no needs no terminal, and no `--yes`.
+    let denied = scratch.run(["approvals", "deny", &id[..12].to_lowercase(), "not", "now"]);
+    assert_eq!(denied.code, 0, "{}", denied.stderr);
+    assert_eq!(scratch.run(["--yes", "approvals", "approve", id]).code, 1);
+    assert_eq!(scratch.text("a.txt"), "one\ntwo\n");
+}

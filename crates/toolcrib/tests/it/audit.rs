@@ -76,7 +76,7 @@ fn what_was_done_can_be_found_and_told() {
     assert_eq!(lines.lines().count(), 5, "{lines}");
     for (words, code) in [
         (&["audit", "show", "nope"][..], 1),
-        (&["audit", "search", "--since", "yesterday"], 2),
+        (&["audit", "search", "--since", "tomorrow"], 2),
         (&["audit", "search", "--limit", "0"], 2),
         (&["stats", "errors", "nope"], 5),
         (&["stats", "errors", "nachos/calculator"], 1),

@@ -263,9 +263,10 @@ fn another_process_can_answer() {
         let listed = scratch.run(["approvals", "list", "--json"]).json();
         let id = listed[0]["id"].as_str().unwrap();
         assert_eq!(listed[0]["status"], "pending", "{listed}");
-        // An answer without a terminal is refused, because an agent could give it that way.
-        assert_eq!(scratch.run(["approvals", words[0], id]).code, 1);
-        assert_eq!(scratch.run(["--yes", "approvals", words[0], id]).code, 0);
+        // A yes without a terminal is refused, because an agent could give it that way.
+        assert_eq!(scratch.run(["approvals", "approve", id]).code, 1);
+        let yes: &[&str] = if words[0] == "approve" { &["--yes"] } else { &[] };
+        assert_eq!(scratch.run([yes, &["approvals", words[0], id]].concat()).code, 0);
         assert_eq!(session.child.wait().unwrap().code(), Some(code), "{words:?}");
         assert_eq!(scratch.work().join("hello.py").exists(), code == 0);
         assert_eq!(scratch.run(["--yes", "approvals", "approve", id]).code, 1, "it is answered");

@@ -265,3 +265,26 @@ fn a_tool_has_a_help_of_its_own() {
     assert!(ran.stdout.find("--workspace").unwrap() > global, "{}", ran.stdout);
     assert_eq!(scratch.run(["call", "wink/raed_file", "--help"]).code, 5);
 }
+
+#[test]
+fn lists_fit_a_narrow_terminal() {
+    let scratch = Scratch::new();
+    scratch.put("a.txt", "one\n");
+    scratch.run(["call", "wink/read_file", "path=a.txt"]);
+    scratch.call("clemini/write_file", r#"{"file_path": "b.txt", "content": "x"}"#);
+    for words in [&["audit", "search"][..], &["audit", "tail"], &["stats"], &["tools"], &["undo"]] {
+        let at = |columns: &str| -> Ran {
+            scratch.command().env("COLUMNS", columns).args(words).output().unwrap().into()
+        };
+        let (wide, narrow) = (at("1000").stdout, at("50").stdout);
+        assert_eq!(wide.lines().count(), narrow.lines().count(), "{words:?}");
+        for (whole, cut) in wide.lines().zip(narrow.lines()) {
+            assert!(cut.chars().count() <= 50, "{words:?}: {cut}");
+            let kept = cut.trim_end_matches(" …");
+            assert!(whole.starts_with(kept), "{words:?}: {cut}");
+            assert!(whole == cut || whole[kept.len()..].starts_with(' '), "mid-word: {cut}");
+        }
+        // The control: nobody's terminal ends, if there is none.
+        assert_eq!(scratch.run(words).stdout, wide, "{words:?}");
+    }
+}
