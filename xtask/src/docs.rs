@@ -47,7 +47,8 @@ fn section(command: &mut clap::Command, name: &str, text: &mut String) {
     let help = command.clone().term_width(100).render_long_help().to_string();
     let help: Vec<&str> = help.lines().map(str::trim_end).collect();
     let _ = write!(text, "\n## {name}\n\n```text\n{}\n```\n", help.join("\n").trim_end());
-    for sub in command.get_subcommands_mut().filter(|sub| sub.get_name() != "help") {
+    let is_shown = |sub: &&mut clap::Command| sub.get_name() != "help" && !sub.is_hide_set();
+    for sub in command.get_subcommands_mut().filter(is_shown) {
         let name = format!("{name} {}", sub.get_name());
         section(sub, &name, text);
     }

@@ -121,10 +121,19 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Show the settings
     Config(ConfigArgs),
-    /// Print a shell script that completes commands, flags and tool names
+    /// Print a shell script that completes commands, flags, tools, arguments and ids
     Completions {
         /// The shell to complete for
         shell: Shell,
+    },
+    /// Print what could be typed at a place of the command line; completion scripts call it
+    #[command(hide = true)]
+    CompleteWords {
+        /// The index of the word to complete
+        index: usize,
+        /// The words of the command line, from the program on
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
     },
     /// Write the man pages
     Man {

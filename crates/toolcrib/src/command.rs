@@ -8,6 +8,7 @@ mod batch;
 mod call;
 mod call_history;
 mod codes;
+mod complete;
 mod config;
 mod doctor;
 mod event_loop;
@@ -67,6 +68,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Doctor(args) => Ok(doctor::run(&cli.global, terminal, &args)),
         Command::Config(args) => config::run(&cli.global, terminal, &args),
         Command::Completions { shell } => Ok(man::completions(shell)),
+        Command::CompleteWords { index, words } => Ok(complete::run(&cli.global, index, &words)),
         Command::Man { directory } => man::run(directory.as_deref()),
         Command::Tour => tour::run(terminal),
     };

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::prompt::Session;
-use crate::scratch::Scratch;
+use crate::scratch::{Ran, Scratch};
 
 #[test]
 fn an_edit_shows_its_difference() {
@@ -130,7 +130,11 @@ fn completions_know_the_tools_and_man_pages_are_written() {
     let scratch = Scratch::new();
     for shell in ["bash", "zsh", "fish"] {
         let ran = scratch.run(["completions", shell]);
-        assert!(ran.code == 0 && ran.stdout.contains("wink/read_file"), "{shell}");
+        assert!(ran.code == 0 && ran.stdout.contains("toolcrib complete-words"), "{shell}");
+    }
+    for shell in ["elvish", "powershell"] {
+        let ran = scratch.run(["completions", shell]);
+        assert!(ran.code == 0 && ran.stdout.contains("toolcrib"), "{shell}");
     }
     let folder = scratch.path("man");
     assert_eq!(scratch.run(["man", folder.to_str().unwrap()]).code, 0);
@@ -287,4 +291,39 @@ fn lists_fit_a_narrow_terminal() {
         // The control: nobody's terminal ends, if there is none.
         assert_eq!(scratch.run(words).stdout, wide, "{words:?}");
     }
+}
+
+#[test]
+fn bash_completes_tools_arguments_and_ids() {
+    let scratch = Scratch::new();
+    scratch.call("clemini/write_file", r#"{"file_path": "b.txt", "content": "x"}"#);
+    let listed = scratch.run(["undo", "--json"]).json();
+    let id = listed["calls"][0]["call"].as_str().unwrap();
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_toolcrib"));
+    let complete = |words: &[&str]| -> String {
+        let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+        let script = format!(
+            "compopt() {{ :; }}; source <(toolcrib completions bash); COMP_WORDS=({}); COMP_CWORD={}; \
+             _toolcrib_words toolcrib; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+            quoted.join(" "),
+            words.len() - 1
+        );
+        let folder = program.parent().unwrap().display();
+        let mut bash = std::process::Command::new("bash");
+        bash.args(["-c", &script]).current_dir(scratch.work()).env_clear();
+        bash.env("PATH", format!("{folder}:/usr/bin:/bin")).env("HOME", scratch.path("home"));
+        let ran: Ran = bash.env("TOOLCRIB_STATE", scratch.state()).output().unwrap().into();
+        assert_eq!(ran.code, 0, "{words:?}: {}", ran.stderr);
+        ran.stdout
+    };
+    assert_eq!(complete(&["toolcrib", "call", "wink/read"]), "wink/read_file\n");
+    let keys = complete(&["toolcrib", "call", "wink/read_file", "path", "=", "b.txt", ""]);
+    assert_eq!(keys, "start_line=\nend_line=\n");
+    assert_eq!(
+        complete(&["toolcrib", "undo", &id[..4].to_lowercase()]),
+        format!("{}\n", &id[..10])
+    );
+    // The control: what the script knows itself is completed by it.
+    assert!(complete(&["toolcrib", "appro"]).contains("approvals"));
+    assert!(complete(&["toolcrib", "call", "--dry"]).contains("--dry-run"));
 }
