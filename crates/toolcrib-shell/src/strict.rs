@@ -2,8 +2,11 @@
 //! only a small part of the language, in which there is nothing to be wrong about.
 
 mod blanks;
+mod condition;
 mod expansion;
+mod for_loop;
 mod heredoc;
+mod redirect;
 
 use toolcrib_core::command_reading::{Proven, Step, Unproven, UnprovenKind};
 use toolcrib_core::escape::is_deceptive;
@@ -173,34 +176,6 @@ impl StrictReader<'_> {
         }
     }
 
-    /// Reads the body of `for NAME in WORDS` once for each word.
-    fn loop_over(&mut self, node: Node<'_>) -> Result<(), Unproven> {
-        let parts: Vec<Node<'_>> = children(node).filter(|it| it.kind() != "comment").collect();
-        let kinds: Vec<&str> = parts.iter().map(Node::kind).collect();
-        let ["for", "variable_name", "in", ref between @ .., "do_group"] = kinds[..] else {
-            return Err(self.odd(node, node.kind()));
-        };
-        if let Some(part) = parts[..3].iter().find(|part| !self.is_word(**part)) {
-            return Err(self.odd(*part, part.kind()));
-        }
-        let name = &self.text[parts[1].byte_range()];
-        let body = parts[parts.len() - 1];
-        for value in &parts[3..3 + between.len()] {
-            if matches!(value.kind(), ";" | "\n") {
-                continue;
-            }
-            let value = self.variables.word(*value, self.text)?;
-            // Several files can match, so what comes before something in the body comes after it, too.
-            let rounds = if value.wildcards == Wildcards::None { 1 } else { 2 };
-            for _ in 0..rounds {
-                self.variables.set(name, value.clone())?;
-                self.statement(body)?;
-            }
-        }
-        self.variables.forget(name);
-        Ok(())
-    }
-
     fn assignment(&mut self, node: Node<'_>) -> Result<(), Unproven> {
         let parts: Vec<Node<'_>> = children(node).collect();
         // Nobody can tell whether one within another statement is made.
@@ -218,31 +193,6 @@ impl StrictReader<'_> {
             }
             _ => Err(self.odd(node, node.kind())),
         }
-    }
-
-    /// Reads `[ … ]`, which is a program like others.
-    fn test(&mut self, node: Node<'_>) -> Result<(), Unproven> {
-        let mut words = Vec::new();
-        let mut open = vec![node];
-        let mut end = node.start_byte();
-        while let Some(part) = open.pop() {
-            match part.kind() {
-                "test_command" | "unary_expression" | "binary_expression" => {
-                    let parts: Vec<Node<'_>> = children(part).collect();
-                    open.extend(parts.into_iter().rev());
-                    continue;
-                }
-                "[" | "]" | "test_operator" | "=" | "==" | "!=" | "!" if self.is_word(part) => {
-                    words.push(Word::of(self.text[part.byte_range()].to_owned()));
-                }
-                _ => words.push(self.variables.word(part, self.text)?),
-            }
-            if part.start_byte() == end && words.len() > 1 {
-                return Err(self.odd(node, node.kind()));
-            }
-            end = part.end_byte();
-        }
-        self.run(words)
     }
 
     fn command(&mut self, node: Node<'_>) -> Result<(), Unproven> {
@@ -312,37 +262,6 @@ impl StrictReader<'_> {
         self.has_moved |= matches!(name.as_str(), "cd" | "pushd" | "popd");
         self.proven.steps.push(step);
         Ok(())
-    }
-
-    fn redirect(&mut self, node: Node<'_>) -> Result<RedirectDirection, Unproven> {
-        let mut parts = Vec::new();
-        for child in children(node) {
-            match child.kind() {
-                "file_descriptor" if matches!(&self.text[child.byte_range()], "0" | "1" | "2") => {}
-                ">" | ">>" | "<" | ">&" => parts.push(child.kind().to_owned()),
-                "word" | "number" | "raw_string" | "string" | "concatenation" => {
-                    parts.push(literal(child, self.text)?);
-                }
-                kind => return Err(self.odd(child, kind)),
-            }
-        }
-        match parts.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-            [">" | ">>" | "<", path] if path.starts_with("/dev/") && path != "/dev/null" => {
-                let message = format!("it opens the device `{path}`");
-                Err(Unproven::new(UnprovenKind::Redirect, message))
-            }
-            ["<" | ">" | ">>", "/dev/null"] | [">&", "1" | "2"] => Ok(RedirectDirection::Out),
-            ["<", _] => Ok(RedirectDirection::In),
-            [">" | ">>", _] if self.has_moved => {
-                let message = "it writes a file after it changed its directory";
-                Err(Unproven::new(UnprovenKind::Redirect, message))
-            }
-            [">" | ">>", path] => {
-                self.proven.writes.push(path.to_owned());
-                Ok(RedirectDirection::Out)
-            }
-            _ => Err(self.odd(node, "redirect")),
-        }
     }
 
     /// Whether a token is a word of its own for bash: to the parser, `{/bin/ls` begins a group.
