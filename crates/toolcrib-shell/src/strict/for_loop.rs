@@ -20,11 +20,11 @@ impl StrictReader<'_> {
         }
         let name = &self.text[parts[1].byte_range()];
         let body = parts[parts.len() - 1];
-        for value in &parts[3..3 + between.len()] {
-            if matches!(value.kind(), ";" | "\n") {
-                continue;
-            }
-            let value = self.variables.word(*value, self.text)?;
+        // Bash expands all words before it sets the variable.
+        let values = parts[3..3 + between.len()].iter();
+        let values = values.filter(|value| !matches!(value.kind(), ";" | "\n"));
+        let values = values.map(|value| self.variables.word(*value, self.text));
+        for value in values.collect::<Result<Vec<_>, _>>()? {
             // Several files can match, so what comes before something in the body comes after it, too.
             let rounds = if value.wildcards == Wildcards::None { 1 } else { 2 };
             for _ in 0..rounds {

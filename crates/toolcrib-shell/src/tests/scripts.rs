@@ -15,6 +15,7 @@ fn statements_on_several_lines_and_within_others_are_proven() {
         &[&["[", "-f", "a", "]"], &["cat", "a"], &["test", "b", "=", "c"], &["id"], &["pwd"]],
     );
     proves("for f in a 'b c'; do cat \"$f\"; done", &[&["cat", "a"], &["cat", "b c"]]);
+    proves("x=a; for x in b \"$x\"; do touch $x; done", &[&["touch", "b"], &["touch", "a"]]);
     proves("for f in a b\ndo touch ${f}.x\ndone", &[&["touch", "a.x"], &["touch", "b.x"]]);
     proves("cat <<'E'\n$(x)\nE\npwd", &[&["cat"], &["pwd"]]);
     proves("cat << E\nx\nE", &[&["cat"]]);
