@@ -135,6 +135,17 @@ pub fn wrapper_directories(words: &[String]) -> Vec<(usize, &str)> {
     all
 }
 
+/// Returns a command without a flag before its subcommand that changes nothing but how it prints: `git --no-pager log`
+/// is `git log`. Returns nothing if there is no such flag.
+pub fn plain_spelling(words: &[String]) -> Option<Vec<String>> {
+    match words {
+        [name, flag, rest @ ..] if name == "git" && flag == "--no-pager" => {
+            Some(std::iter::once(name).chain(rest).cloned().collect())
+        }
+        _ => None,
+    }
+}
+
 /// Returns why the first words of a command do not say what all of them do.
 pub fn caveat(words: &[String]) -> Option<String> {
     let (name, rest) = words.split_first()?;

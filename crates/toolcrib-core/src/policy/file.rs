@@ -42,6 +42,8 @@ struct RawRule {
     #[serde(default)]
     tool: Words,
     argv: Option<Vec<Words>>,
+    #[serde(default)]
+    exact: bool,
     words: Option<String>,
     danger: Option<Words>,
     paths: Option<Words>,
@@ -184,6 +186,7 @@ fn read_rule(raw: RawRule, source: Source, layer: Layer) -> Result<(Rule, Exampl
     argv.as_deref().map_or(Ok(()), check_argv)?;
     let when = When {
         argv,
+        exact: raw.exact,
         words: raw.words.as_deref().map(Pattern::new),
         dangers: dangers.collect::<Result<_, _>>()?,
         paths: globs("paths", raw.paths)?,
@@ -196,6 +199,10 @@ fn read_rule(raw: RawRule, source: Source, layer: Layer) -> Result<(Rule, Exampl
     };
     let tools: Vec<String> =
         raw.tool.list().iter().map(|it| crate::escape::line(it).into_owned()).collect();
+    if when.exact && when.argv.is_none() {
+        let fault = RuleFault::new(RulesErrorKind::Contradiction, "`exact` needs `argv`");
+        return Err(fault.hint("name all words of the command with `argv`, or leave `exact` out"));
+    }
     if effect == RuleEffect::Allow {
         check_allows(&when, &tools, layer)?;
     }

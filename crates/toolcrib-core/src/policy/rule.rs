@@ -93,6 +93,8 @@ pub struct Rule {
 pub struct When {
     /// The first words of a command, each with the words it may be.
     pub argv: Option<Vec<Vec<String>>>,
+    /// Whether those are all words of the command.
+    pub exact: bool,
     /// All words of a command as one text.
     pub words: Option<Pattern>,
     /// The dangers of a command.
@@ -135,6 +137,20 @@ impl When {
             && self.call.is_none()
             && self.edits_below.is_none()
             && self.runs_later.is_none()
+    }
+}
+
+impl When {
+    /// Whether a command has the words of `argv`, in one of its spellings.
+    fn has_argv(&self, words: &[String]) -> bool {
+        let Some((first, rest)) = self.argv.as_deref().and_then(<[_]>::split_first) else {
+            return true;
+        };
+        let is_first = |name: &str| first.iter().any(|either| either == name);
+        spellings(words).any(|(name, words)| {
+            let has_no_more = !self.exact || words.len() == rest.len();
+            is_first(name) && begins_with(words, rest) && has_no_more
+        })
     }
 }
 
@@ -196,7 +212,7 @@ impl Rule {
     pub(super) fn finds(&self, reading: &Reading) -> bool {
         let when = &self.when;
         let found = || reading.found.iter();
-        when.argv.as_ref().is_none_or(|argv| found().any(|words| is_spelt(words, argv)))
+        (when.argv.is_none() || found().any(|words| when.has_argv(words)))
             && when.words.as_ref().is_none_or(|it| found().any(|words| is_spelt_as(words, it)))
             && (when.dangers.is_empty()
                 || when.dangers.iter().any(|it| reading.dangers.contains(it)))
@@ -207,7 +223,7 @@ impl Rule {
         let when = &self.when;
         when.is_about_commands()
             && when.dangers.is_empty()
-            && when.argv.as_ref().is_none_or(|argv| is_spelt(&step.words, argv))
+            && when.has_argv(&step.words)
             && when.words.as_ref().is_none_or(|words| is_spelt_as(&step.words, words))
     }
 
@@ -266,12 +282,16 @@ impl Rule {
     /// new flags of a program whose flags are not known.
     pub fn allows_step(&self, step: &Step) -> bool {
         let Some(argv) = &self.when.argv else { return false };
-        let is_whole = argv.len() == step.words.len();
-        begins_with(&step.words, argv)
+        let is_spelt = |words: &[String]| {
+            let is_whole = argv.len() == words.len();
+            begins_with(words, argv)
+                && (is_whole || !self.when.exact && step.caveat.is_none())
+                && (self.layer != Layer::Grant || program::new_flag(words, argv.len()).is_none())
+        };
+        (is_spelt(&step.words)
+            || program::plain_spelling(&step.words).is_some_and(|words| is_spelt(&words)))
             && step.is_said_elsewhere().is_none()
-            && (step.caveat.is_none() || is_whole)
             && (self.layer != Layer::Shipped || step.doubt.is_none())
-            && (self.layer != Layer::Grant || program::new_flag(&step.words, argv.len()).is_none())
     }
 
     /// Whether the rule names every word of a step.
@@ -311,13 +331,6 @@ fn is_same_call(one: &str, other: &str) -> bool {
 
 fn begins_with(words: &[String], argv: &[Vec<String>]) -> bool {
     words.len() >= argv.len() && words.iter().zip(argv).all(|(word, either)| either.contains(word))
-}
-
-/// Whether a command begins with these words, in one of its spellings.
-fn is_spelt(words: &[String], argv: &[Vec<String>]) -> bool {
-    let Some((first, rest)) = argv.split_first() else { return true };
-    let is_first = |name: &str| first.iter().any(|either| either == name);
-    spellings(words).any(|(name, words)| is_first(name) && begins_with(words, rest))
 }
 
 /// Whether a pattern is about a command, in one of its spellings.

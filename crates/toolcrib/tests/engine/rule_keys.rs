@@ -63,6 +63,40 @@ fn words_are_matched_at_the_beginning_or_as_a_pattern() {
 }
 
 #[test]
+fn exact_words_are_matched_and_no_more() {
+    let rule = "argv = [\"git\", [\"branch\", \"tag\"]]\nexact = true";
+    check_commands(
+        rule,
+        &["git branch", "git tag", "ls && git tag", "git --no-pager branch", "env git tag"],
+        &["git branch x", "git tag -l", "git", "git --no-pager tag x", "echo git tag"],
+    );
+    let decided = |exact: &str, command: &str| {
+        let scratch = Scratch::new();
+        let rule = "[[rule]]\nargv = [\"svn\", \"info\"]\neffect = \"allow\"";
+        scratch.put_rules(&format!("{rule}\n{exact}\n"));
+        scratch.open_with(&["policy.shipped=[]"]).decide_command(command)
+    };
+    for (command, exactly, begun) in [
+        ("svn info", "allow", "allow"),
+        ("svn info && svn info", "allow", "allow"),
+        ("svn info x", "ask", "allow"),
+        ("svn", "ask", "ask"),
+    ] {
+        assert_eq!(decided("exact = true", command), exactly, "{command}");
+        assert_eq!(decided("exact = false", command), begun, "{command}");
+    }
+    for (exact, words) in [
+        ("argv = [\"ls\"]\nexact = \"yes\"", "invalid type: string \"yes\", expected a boolean"),
+        ("exact = true\nwords = \"ls\"", "`exact` needs `argv`"),
+    ] {
+        let text = format!("[[rule]]\n{exact}\neffect = \"ask\"\n");
+        let read = rules_in(&text, "x", Layer::Operator, Some(&BashReader::default()));
+        let said = read.unwrap_err().to_string();
+        assert!(said.contains(words), "{said}");
+    }
+}
+
+#[test]
 fn every_danger_has_its_name_in_rules() {
     let deep = format!("{}rm x", "env ".repeat(12));
     let many = "true;".repeat(2000);
