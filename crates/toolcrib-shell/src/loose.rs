@@ -56,6 +56,8 @@ pub(crate) struct CommandFinder<'b, P> {
     parse: P,
     /// How many words were found.
     word_count: usize,
+    /// How many bytes those words have.
+    word_bytes: usize,
     /// How many commands were read, repeated ones too.
     command_count: usize,
     /// The `cd`s of the current text.
@@ -73,6 +75,7 @@ impl<'b, P: Fn(&str) -> Option<Tree>> CommandFinder<'b, P> {
         Self {
             parse,
             word_count: 0,
+            word_bytes: 0,
             command_count: 0,
             moves: Vec::new(),
             found: Findings::default(),

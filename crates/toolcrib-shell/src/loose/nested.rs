@@ -11,6 +11,10 @@ use super::{CommandFinder, DEEPEST_NESTING, MOST_COMMANDS, changes_directory};
 /// The most words of all commands together.
 const MOST_WORDS: usize = 20_000;
 
+/// The most bytes of all those words. Every rule with a pattern is compared with them, so that this bounds the work of
+/// policy, too. Only commands within commands can have more bytes than the text itself.
+const MOST_WORD_BYTES: usize = 1 << 20;
+
 /// The most words of a wrapper that are tried as the beginning of a command.
 const MOST_WRAPPER_WORDS: usize = 64;
 
@@ -24,9 +28,11 @@ impl<P: Fn(&str) -> Option<Tree>> CommandFinder<'_, P> {
             return;
         }
         self.budget.spend(words.len());
-        self.budget.spend_bytes(words.iter().map(String::len).sum());
+        let bytes = words.iter().map(String::len).sum();
+        self.budget.spend_bytes(bytes);
         self.word_count += words.len();
-        if self.word_count > MOST_WORDS {
+        self.word_bytes += bytes;
+        if self.word_count > MOST_WORDS || self.word_bytes > MOST_WORD_BYTES {
             self.found.dangers.push(Danger::TooMany);
             return;
         }

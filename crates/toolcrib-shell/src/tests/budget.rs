@@ -76,3 +76,19 @@ fn a_command_beyond_the_budget_is_dangerous_and_not_proven() {
         assert_eq!(reading.dangers, [Danger::TooLong], "{steps}");
     }
 }
+
+#[test]
+fn commands_within_commands_do_not_multiply_the_work_of_policy() {
+    let bytes =
+        |reading: &Reading| -> usize { reading.found.iter().flatten().map(String::len).sum() };
+    let nested = |deep: usize| format!("echo {}x{}", "$(echo ".repeat(deep), ")".repeat(deep));
+    let deep = read(&nested(5_000));
+    assert!(bytes(&deep) <= 1 << 20, "{}", bytes(&deep));
+    assert!(deep.dangers.contains(&Danger::TooMany), "{:?}", deep.dangers);
+    // The control: what nobody would call deep, and what is only long.
+    for text in [nested(40), format!("bash -c 'cat {}'", "file.txt ".repeat(6000))] {
+        let reading = read(&text);
+        assert_eq!(reading.dangers, [], "{text:.40}");
+        assert!(bytes(&reading) > text.len(), "{text:.40}");
+    }
+}
