@@ -3,6 +3,7 @@
 //! either way.
 
 mod arguments;
+mod awk;
 mod build;
 mod curl;
 mod driven;
@@ -26,9 +27,12 @@ pub use row::{
     Caveat, CommandWords, Condition, Example, Fact, FileEffectRules, FileWords, HostWords,
     Operands, PathWords, Program, Runs, Shows, is_stream,
 };
+pub use shell::only_looks_up;
+pub use text::reads_any_words;
 
 /// The rows of every family.
 const FAMILIES: &[&[Program]] = &[
+    awk::ROWS,
     build::ROWS,
     curl::ROWS,
     driven::ROWS,
@@ -160,8 +164,10 @@ fn name_caveat(name: &str, rest: &[String]) -> Option<String> {
     let runs_anything = |name: &str| {
         find(name).is_some_and(|it| it.runs != Runs::Nothing || it.own_words().is_some())
     };
-    // `jobs` runs a program only with a flag.
-    if name != "jobs" && (runs_anything(name) || runs_anything(bare)) {
+    // Of some, the check knows when they run none, or one that only reads.
+    let is_checked = find(name)
+        .is_some_and(|it| it.runs == Runs::Nothing && matches!(it.caveat, Caveat::Check(_)));
+    if !is_checked && (runs_anything(name) || runs_anything(bare)) {
         return Some(format!("`{name}` can run anything"));
     }
     let runs_after = |word: &str| find(name).is_some_and(|it| it.runs_after(word));

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use toolcrib_core::command_reading::Reading;
 use toolcrib_core::hosts::hosts_named;
 use toolcrib_core::program::{
-    self, Fact, PrintsTo, Shows, caveat, driving_files, new_flag, path_words, removed_by,
-    runs_input, wrapper_directories, written_by,
+    self, Fact, PrintsTo, Shows, caveat, driving_files, new_flag, path_words, reads_any_words,
+    removed_by, runs_input, wrapper_directories, written_by,
 };
 
 fn words(command: &str) -> Vec<String> {
@@ -119,4 +119,17 @@ fn further_operands_and_known_flags_are_covered() {
     check_new_flag("git log", "git log --oneline -5", None);
     check_new_flag("ls", "ls -la", None);
     check_new_flag("touch", "touch -r a b", None);
+}
+
+#[test]
+fn what_reads_any_words_has_no_flag_that_does_more() {
+    let names = program::all().flat_map(|row| row.names.iter().map(move |name| (*name, row)));
+    let mut known = 0;
+    for (name, row) in names.filter(|(name, _)| reads_any_words(name)) {
+        assert!(row.is(Fact::ReadOnly) && !row.is(Fact::HasMoreFlags), "{name}");
+        assert_eq!(written_by(&words(&format!("{name} a b -o x --output=x"))), [""; 0], "{name}");
+        known += 1;
+    }
+    assert!(known > 20, "{known}");
+    assert!(!reads_any_words("sort") && !reads_any_words("rm") && !reads_any_words("rg"));
 }

@@ -112,7 +112,7 @@ fn innocent_names_that_run_code_have_a_caveat() {
         "env touch x",
         "xargs touch",
         "timeout 5 touch x",
-        "awk x f",
+        "awk 'BEGIN{system(\"touch x\")}' f",
         "python3 x",
         "test -v 'x[0]'",
         "printf -v x y",

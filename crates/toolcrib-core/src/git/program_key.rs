@@ -70,6 +70,10 @@ pub fn runs_when_reading(setting: &GitSetting) -> Option<&'static str> {
         "protocol.ext.allow" | "protocol.allow" if !value.eq_ignore_ascii_case("never") => {
             Some("lets addresses name programs")
         }
+        // A file, or the socket of a program.
+        key if key.starts_with("trace2.") && key.ends_with("target") && !is_off(value) => {
+            Some("makes git write elsewhere")
+        }
         // Git 2.52 and later let an alias replace this subcommand.
         key if key.starts_with("alias.whatchanged") => Some("replaces a subcommand"),
         _ => None,
@@ -263,6 +267,9 @@ mod tests {
             check(text, Some("makes git run in other repositories"));
         }
         check("[log]diffMerges = remerge", Some("runs merge drivers"));
+        check("[trace2]normalTarget = /x", Some("makes git write elsewhere"));
+        check("[trace2]eventTarget = af_unix:x", Some("makes git write elsewhere"));
+        check("[trace2]perfTarget = 0", None);
         check("[protocol \"ext\"]allow = always", Some("lets addresses name programs"));
         check("[protocol]allow = user", Some("lets addresses name programs"));
         check("[alias]whatchanged = !a", Some("replaces a subcommand"));

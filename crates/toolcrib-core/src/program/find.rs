@@ -2,6 +2,7 @@
 
 use super::arguments::is_bundled;
 use super::row::{Caveat, CommandWords, Fact, FileEffectRules, Program, Shows, example, with};
+use super::text::reads_any_words;
 
 pub(super) const ROWS: &[Program] = &[
     Program {
@@ -14,6 +15,12 @@ pub(super) const ROWS: &[Program] = &[
             example("find . -delete", Shows::Caveat),
             example("find . -exec touch x", Shows::Caveat),
             example("find . -fprintf out x", Shows::Caveat),
+            example("find . -exec grep -l x {} ;", Shows::Plain),
+            example("find . -exec wc -l {} +", Shows::Plain),
+            example("find . -exec cat {} ; -delete", Shows::Caveat),
+            example("find . -exec cat {} ; -exec rm {} ;", Shows::Caveat),
+            example("find . -execdir cat {} ;", Shows::Caveat),
+            example("find . -exec {} ;", Shows::Caveat),
         ],
         ..Program::named(&["find"])
     },
@@ -49,7 +56,13 @@ const ACTIONS: &[&str] = &[
 const ABOUT: &str = "it runs a program, or writes or deletes files";
 
 fn find_caveat(rest: &[String]) -> Option<String> {
-    rest.iter().find(|word| ACTIONS.contains(&word.as_str())).map(|word| with(word, ABOUT))
+    // It may run a program that only reads, whatever the names are that it gets.
+    let reads = |at: usize| {
+        let program = rest.get(at + 1);
+        rest[at] == "-exec" && program.is_some_and(|name| reads_any_words(name))
+    };
+    let acts = |(at, word): &(usize, &String)| ACTIONS.contains(&word.as_str()) && !reads(*at);
+    rest.iter().enumerate().find(acts).map(|(_, word)| with(word, ABOUT))
 }
 
 fn fd_caveat(rest: &[String]) -> Option<String> {

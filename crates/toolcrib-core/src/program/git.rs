@@ -39,6 +39,12 @@ pub(super) const ROWS: &[Program] = &[Program {
         example("git archive HEAD", Shows::Plain),
         example("git -c a=b status", Shows::Caveat),
         example("git config core.pager x", Shows::Caveat),
+        example("git config --get user.name", Shows::Plain),
+        example("git config --local --list", Shows::Plain),
+        example("git config --get a.b --unset", Shows::Caveat),
+        example("git config a.b --get", Shows::Caveat),
+        example("git config --get -f x a.b", Shows::Caveat),
+        example("git for-each-ref --format=%(signature)", Shows::Caveat),
         example("git diff --output=x", Shows::Caveat),
         example("git log --outp=x", Shows::Caveat),
         example("git log --format=%GG", Shows::Caveat),
@@ -265,6 +271,9 @@ fn caveat(rest: &[String]) -> Option<String> {
         return Some(format!("with `{word}` before its subcommand, git can run anything"));
     }
     let (command, rest) = rest[at?..].split_first()?;
+    if command == "config" && reads_settings(rest) {
+        return None;
+    }
     if RUNS_ANYTHING.contains(&command.as_str())
         || command.starts_with("remote-")
         || command.contains("--")
@@ -291,10 +300,24 @@ fn caveat(rest: &[String]) -> Option<String> {
             || is_long(word, "--strategy")
             // A format that shows signatures checks them, with `gpg`.
             || word.contains("%G")
+            || word.contains("%(signature")
             || word.starts_with("--batch")
             || word.starts_with("--stdin")
     };
     rest.iter().find(runs).map(|word| with(word, "git runs a program or writes a file"))
+}
+
+/// Whether `git config` with these words only reads: it says so by a flag, and has no flag that says otherwise.
+fn reads_settings(rest: &[String]) -> bool {
+    const ACTIONS: &[&str] = &["--get", "--get-all", "--get-regexp", "--list", "-l"];
+    const PLAIN: &[&str] =
+        &["--global", "--local", "--name-only", "--show-origin", "--show-scope", "--system", "-z"];
+    let is_action = |word: &String| ACTIONS.contains(&word.as_str());
+    let is_known =
+        |word: &String| !word.starts_with('-') || is_action(word) || PLAIN.contains(&word.as_str());
+    rest.first().is_some_and(|first| first.starts_with('-'))
+        && rest.iter().any(is_action)
+        && rest.iter().all(is_known)
 }
 
 /// Whether git, with these words behind its name, could print the content of files that were committed, or write it

@@ -10,10 +10,20 @@ pub(super) const ROWS: &[Program] = &[
         runs_input: RunsInput::FromFlag { long: &["--file"], short: 'f' },
         writes: FileWords::Find(sed_writes),
         effects: FileEffectRules::NAMED,
-        facts: &[Fact::SameAnywhere],
+        facts: &[Fact::ReadOnly],
         examples: &[
             example("sed -n 1,20p f", Shows::Plain),
             example("sed -n /foo/p f", Shows::Plain),
+            example("sed -n -e /a\\/b/,$p -e 3q f", Shows::Plain),
+            example("sed -E s|^[./]+||g;/^$/d f", Shows::Plain),
+            example("sed s/a/b/e f", Shows::Caveat),
+            example("sed s/[/]w/x/w f", Shows::Caveat),
+            example("sed -n 1e f", Shows::Caveat),
+            example("sed -n $!w f", Shows::Caveat),
+            example("sed p f -i", Shows::Caveat),
+            example("sed -nEi p f", Shows::Caveat),
+            example("sed -s --in-place p f", Shows::Caveat),
+            example("sed r/etc/passwd f", Shows::Caveat),
             example("sed s/a/b/w f", Shows::Caveat),
             example("sed -nf - f", Shows::RunsInput),
             example("sed -f x.sed f", Shows::KeepsInput),
@@ -36,31 +46,119 @@ pub(super) const ROWS: &[Program] = &[
     },
 ];
 
-/// Returns a caveat for every script but those that print lines by number or by a plain text.
+/// Returns a caveat for every script but those that only print lines, leave some out, or replace text in what they
+/// print.
 fn sed_caveat(rest: &[String]) -> Option<String> {
-    let prints = |script: &str| {
-        let Some(range) = script.strip_suffix('p') else { return false };
-        let text = range.strip_prefix('/').and_then(|it| it.strip_suffix('/'));
-        if text.is_some_and(|text| {
-            text.bytes().all(|it| it.is_ascii_alphanumeric() || b" _-".contains(&it))
-        }) {
-            return true;
+    let caveat = || Some("a script of sed can write files and run programs".to_owned());
+    let mut words = rest.iter();
+    let (mut scripts, mut operands) = (Vec::new(), Vec::new());
+    while let Some(word) = words.next() {
+        match word.strip_prefix('-').filter(|letters| !letters.is_empty()) {
+            None => operands.push(word),
+            Some(letters) if letters.chars().all(|c| PLAIN_LETTERS.contains(c)) => {}
+            Some(letters)
+                if letters.ends_with('e')
+                    && letters[..letters.len() - 1].chars().all(|c| PLAIN_LETTERS.contains(c)) =>
+            {
+                scripts.extend(words.next());
+            }
+            Some(_) => return caveat(),
         }
-        let is_number = |it: &str| {
-            !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit() || byte == b'$')
-        };
-        range.split(',').count() <= 2 && range.split(',').all(is_number)
-    };
-    match rest {
-        [flag, script, files @ ..]
-            if flag == "-n"
-                && prints(script)
-                && !files.iter().any(|file| file.starts_with('-')) =>
-        {
-            None
-        }
-        _ => Some("a script of sed can write files and run programs".to_owned()),
     }
+    if scripts.is_empty() {
+        scripts.extend(operands.first());
+    }
+    if scripts.is_empty() || !scripts.iter().all(|script| only_prints(script)) {
+        return caveat();
+    }
+    None
+}
+
+/// The flags of sed that change nothing but how it reads and prints.
+const PLAIN_LETTERS: &str = "nErsuz";
+
+/// Whether every command of a script prints lines, leaves lines out or replaces text.
+fn only_prints(script: &str) -> bool {
+    let mut rest = script.trim_start_matches([' ', ';', '\n']);
+    if rest.is_empty() {
+        return false;
+    }
+    while !rest.is_empty() {
+        let Some(behind) = pass_command(rest) else { return false };
+        let behind = behind.trim_start_matches(' ');
+        if !behind.is_empty() && !behind.starts_with([';', '\n']) {
+            return false;
+        }
+        rest = behind.trim_start_matches([' ', ';', '\n']);
+    }
+    true
+}
+
+/// Returns what stands behind one command with its addresses; nothing if it could write a file or run a program.
+fn pass_command(script: &str) -> Option<&str> {
+    let mut rest = pass_address(script)?;
+    if let Some(second) = rest.strip_prefix(',') {
+        let behind = pass_address(second.strip_prefix('+').unwrap_or(second))?;
+        if behind.len() == second.len() {
+            return None;
+        }
+        rest = behind;
+    }
+    let rest = rest.trim_start_matches(' ');
+    let rest = rest.strip_prefix('!').unwrap_or(rest);
+    match rest.chars().next()? {
+        'p' | 'd' | 'q' | '=' | 'n' | 'N' => Some(&rest[1..]),
+        's' => {
+            let delimiter = rest[1..].chars().next().filter(char::is_ascii_punctuation)?;
+            let pattern = pass_text(&rest[2..], delimiter, Part::Pattern)?;
+            let behind = pass_text(pattern, delimiter, Part::Replacement)?;
+            // The flags `e` and `w` run a program and write a file.
+            Some(behind.trim_start_matches(|c: char| c.is_ascii_digit() || "gpiI".contains(c)))
+        }
+        _ => None,
+    }
+}
+
+/// Returns what stands behind an address, if there is one: a number, the last line, or a pattern.
+fn pass_address(script: &str) -> Option<&str> {
+    if let Some(pattern) = script.strip_prefix('/') {
+        return pass_text(pattern, '/', Part::Pattern);
+    }
+    let number = script.trim_start_matches(|c: char| c.is_ascii_digit());
+    Some(if number.len() == script.len() {
+        script.strip_prefix('$').unwrap_or(script)
+    } else {
+        number
+    })
+}
+
+/// A part of a script between delimiters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Pattern,
+    Replacement,
+}
+
+/// Returns what stands behind a part and the delimiter that ends it.
+fn pass_text(text: &str, delimiter: char, part: Part) -> Option<&str> {
+    let mut is_escaped = false;
+    let (mut opened, mut closed) = (0, 0);
+    for (at, c) in text.char_indices() {
+        match c {
+            '\n' | '\r' => return None,
+            _ if is_escaped => is_escaped = false,
+            '\\' if delimiter != '\\' => is_escaped = true,
+            c if c == delimiter => {
+                // Some versions take a delimiter in brackets for a part of the pattern.
+                let is_clear = part == Part::Replacement || opened == closed;
+                return is_clear.then(|| &text[at + 1..]);
+            }
+            '[' => opened += 1,
+            ']' => closed += 1,
+            _ => {}
+        }
+    }
+    None
 }
 
 fn sed_writes(rest: &[String]) -> Vec<String> {

@@ -6,6 +6,7 @@ use super::input::RunsInput;
 use super::row::{
     Caveat, CommandWords, Fact, FileEffectRules, Program, Runs, Shows, example, with,
 };
+use super::text::reads_any_words;
 
 /// A program that runs what it is told, whatever its words are.
 const RUNS_ANYTHING: Program = Program { runs: Runs::Anything, ..Program::named(&[]) };
@@ -98,17 +99,6 @@ pub(super) const ROWS: &[Program] = &[
         ],
         ..RUNS_ANYTHING
     },
-    Program {
-        names: &["awk", "gawk", "mawk"],
-        runs_input: RunsInput::FromFlag { long: &["--file"], short: 'f' },
-        facts: &[Fact::SameAnywhere],
-        examples: &[
-            example("awk x f", Shows::Caveat),
-            example("awk -f - f", Shows::RunsInput),
-            example("awk -f x.awk", Shows::KeepsInput),
-        ],
-        ..RUNS_ANYTHING
-    },
     // Builtins that run words, or change what later words run.
     Program {
         names: &[
@@ -162,7 +152,6 @@ pub(super) const ROWS: &[Program] = &[
             "busybox",
             "catchsegv",
             "choom",
-            "command",
             "dbus-run-session",
             "dumb-init",
             "eatmydata",
@@ -187,10 +176,7 @@ pub(super) const ROWS: &[Program] = &[
             "valgrind",
             "xvfb-run",
         ],
-        examples: &[
-            example("command touch x", Shows::Caveat),
-            example("nohup ./evil", Shows::Caveat),
-        ],
+        examples: &[example("nice touch x", Shows::Caveat), example("nohup ./evil", Shows::Caveat)],
         ..WRAPPER
     },
     Program {
@@ -303,20 +289,22 @@ pub(super) const ROWS: &[Program] = &[
         ..RUNS_ANYTHING
     },
     Program {
-        names: &["env"],
         commands: &[
             CommandWords::Rest { own: 0 },
             CommandWords::SplitFlag,
             CommandWords::DirectoryFlag(&["-C", "--chdir"]),
         ],
+        caveat: Caveat::Check(env_caveat),
         examples: &[
+            example("env", Shows::Plain),
             example("env touch x", Shows::Caveat),
+            example("env -0", Shows::Caveat),
             example("env -C / rm -r etc", Shows::Directories(&["/"])),
             example("sudo env -iC/ A=1 rm -r etc", Shows::Directories(&["/"])),
             example("env --ch=sub rm x", Shows::Directories(&["sub"])),
             example("env A=1 make -C sub", Shows::Directories(&[])),
         ],
-        ..RUNS_ANYTHING
+        ..Program::named(&["env"])
     },
     Program {
         names: &["coproc"],
@@ -330,11 +318,40 @@ pub(super) const ROWS: &[Program] = &[
         examples: &[example("watch ls", Shows::Caveat)],
         ..RUNS_ANYTHING
     },
+    // It hands its input to a program as words.
     Program {
-        names: &["xargs"],
-        facts: &[Fact::PassesInputOn],
-        examples: &[example("xargs touch", Shows::Caveat)],
-        ..WRAPPER
+        commands: &[CommandWords::Rest { own: 0 }],
+        caveat: Caveat::Check(xargs_caveat),
+        effects: FileEffectRules::NAMED,
+        facts: &[Fact::ReadOnly, Fact::PassesInputOn],
+        examples: &[
+            example("xargs touch", Shows::Caveat),
+            example("xargs -n1 echo", Shows::Plain),
+            example("xargs -0 -r -n 1 grep -l x", Shows::Plain),
+            example("xargs -I{} cat {}", Shows::Plain),
+            example("xargs -I {} wc -l {}", Shows::Plain),
+            example("xargs -I{} {}", Shows::Caveat),
+            example("xargs -Icat cat", Shows::Caveat),
+            example("xargs -i cat", Shows::Caveat),
+            example("xargs -a list cat", Shows::Caveat),
+            example("xargs sort", Shows::Caveat),
+            example("xargs -n1 xargs", Shows::Caveat),
+            example("xargs ./cat", Shows::Caveat),
+            example("xargs", Shows::Caveat),
+        ],
+        ..Program::named(&["xargs"])
+    },
+    Program {
+        commands: &[CommandWords::Rest { own: 0 }],
+        caveat: Caveat::Check(command_caveat),
+        effects: FileEffectRules::NAMED,
+        facts: &[Fact::SameAnywhere],
+        examples: &[
+            example("command touch x", Shows::Caveat),
+            example("command -p touch", Shows::Caveat),
+            example("command -v touch", Shows::Plain),
+        ],
+        ..Program::named(&["command"])
     },
     // Without a command, each line of its input is one.
     Program {
@@ -398,4 +415,41 @@ fn cd_caveat(rest: &[String]) -> Option<String> {
 
 fn jobs_caveat(rest: &[String]) -> Option<String> {
     rest.first().map(|word| with(word, "it can run anything"))
+}
+
+/// Returns a caveat unless it only prints its variables.
+fn env_caveat(rest: &[String]) -> Option<String> {
+    (!rest.is_empty()).then(|| "`env` can run anything".to_owned())
+}
+
+/// Returns a caveat unless the program that is run only reads, whatever further words it gets.
+fn xargs_caveat(rest: &[String]) -> Option<String> {
+    let mut words = rest.iter();
+    while let Some(word) = words.next() {
+        let has_count = |letter: &str| {
+            let count = word.strip_prefix(letter)?;
+            Some(count.is_empty() || count.bytes().all(|it| it.is_ascii_digit()))
+        };
+        match word.as_str() {
+            "-0" | "-r" | "-t" | "-0r" | "-r0" | "--null" | "--no-run-if-empty" | "-I{}"
+            | "-I%" => {}
+            "-n" | "-L" | "-P" => drop(words.next()),
+            // Another mark could be the name of the program.
+            "-I" if words.next().is_some_and(|mark| matches!(mark.as_str(), "{}" | "%")) => {}
+            _ if [has_count("-n"), has_count("-L"), has_count("-P")].contains(&Some(true)) => {}
+            name if reads_any_words(name) => return None,
+            _ => break,
+        }
+    }
+    Some("`xargs` can run anything".to_owned())
+}
+
+/// Whether a command only says what a name stands for: `command -v NAME`.
+pub fn only_looks_up(name: &str, rest: &[String]) -> bool {
+    name == "command" && rest.first().is_some_and(|flag| matches!(flag.as_str(), "-v" | "-V"))
+}
+
+fn command_caveat(rest: &[String]) -> Option<String> {
+    let looks_up = only_looks_up("command", rest);
+    (!looks_up).then(|| "`command` can run anything".to_owned())
 }

@@ -11,13 +11,30 @@ const READER: Program =
 
 const LISTED_ELSEWHERE: &str = "another file says what it reads";
 
+/// Programs that only read, whatever their words are.
+const PLAIN_READERS: &[&str] = &[
+    "arch", "base64", "basename", "cat", "cmp", "column", "comm", "cut", "df", "dirname", "expand",
+    "false", "fold", "groups", "head", "hexdump", "id", "join", "logname", "ls", "nl", "od",
+    "paste", "ps", "pwd", "readlink", "realpath", "rev", "stat", "sum", "tac", "tail", "true",
+    "type", "uname", "unexpand", "which", "whoami",
+];
+
+/// Programs that only print or compute, and builtins that only say what runs next.
+const PRINTERS: &[&str] = &[":", "break", "continue", "echo", "exit", "expr", "seq", "tr"];
+
+const SEARCHERS: &[&str] = &["egrep", "fgrep", "grep"];
+
+/// Programs whose flags can only make them read files that their words do not name.
+const LIST_READERS: &[&str] = &["cksum", "du", "md5sum", "sha1sum", "sha256sum", "wc"];
+
+/// Whether a program only reads, whatever its words are.
+pub fn reads_any_words(name: &str) -> bool {
+    [PLAIN_READERS, PRINTERS, SEARCHERS, LIST_READERS].iter().any(|list| list.contains(&name))
+}
+
 pub(super) const ROWS: &[Program] = &[
     Program {
-        names: &[
-            "basename", "cat", "cmp", "comm", "cut", "df", "dirname", "false", "fold", "head",
-            "hexdump", "id", "ls", "nl", "od", "paste", "ps", "pwd", "readlink", "realpath", "rev",
-            "stat", "tac", "tail", "true", "uname", "which", "whoami",
-        ],
+        names: PLAIN_READERS,
         examples: &[
             example("cat a b", Shows::Plain),
             example("ls -la src", Shows::Writes(&[])),
@@ -26,7 +43,7 @@ pub(super) const ROWS: &[Program] = &[
         ..READER
     },
     Program {
-        names: &["echo", "expr", "seq", "tr"],
+        names: PRINTERS,
         paths: PathWords::Text,
         examples: &[example("echo secrets/x", Shows::Paths(&[]))],
         ..READER
@@ -44,7 +61,7 @@ pub(super) const ROWS: &[Program] = &[
         ..READER
     },
     Program {
-        names: &["egrep", "fgrep", "grep"],
+        names: SEARCHERS,
         paths: PathWords::Choose(without_pattern),
         examples: &[
             example("grep -r a/b src", Shows::Paths(&["-r", "src"])),
@@ -89,6 +106,8 @@ pub(super) const ROWS: &[Program] = &[
             example("date -Iseconds", Shows::Plain),
             example("date -d tomorrow", Shows::Plain),
             example("date 010203042026", Shows::Caveat),
+            example("date -d -s", Shows::Plain),
+            example("date -d -d -s +1day", Shows::Caveat),
         ],
         ..READER
     },
@@ -187,7 +206,7 @@ pub(super) const ROWS: &[Program] = &[
         effects: FileEffectRules::NAMED,
         facts: &[Fact::SameAnywhere],
         examples: &[example("[ -f x ]", Shows::Plain), example("[ -v x ]", Shows::Caveat)],
-        ..Program::named(&["["])
+        ..Program::named(&["[", "[["])
     },
     Program {
         names: &["tree"],
@@ -298,13 +317,17 @@ fn printf_caveat(rest: &[String]) -> Option<String> {
 }
 
 fn date_caveat(rest: &[String]) -> Option<String> {
-    let odd = rest.iter().enumerate().find(|(at, word)| {
-        let is_value = *at > 0 && matches!(rest[at - 1].as_str(), "-d" | "--date" | "-r");
+    let mut words = rest.iter();
+    while let Some(word) = words.next() {
         let is_form = word.starts_with("-I") || word.starts_with("-d") || *word == "-R";
         let sets = is_bundled(word, "sf") || is_long(word, "--set") || is_long(word, "--file");
-        !is_value && !is_form && (sets || !word.starts_with(['+', '-']))
-    });
-    odd.map(|(_, word)| with(word, "it sets the clock or reads another file"))
+        if matches!(word.as_str(), "-d" | "--date" | "-r") {
+            words.next();
+        } else if !is_form && (sets || !word.starts_with(['+', '-'])) {
+            return Some(with(word, "it sets the clock or reads another file"));
+        }
+    }
+    None
 }
 
 fn jq_caveat(rest: &[String]) -> Option<String> {

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 
 use toolcrib_core::command_reading::{Reading, Step, Unproven, UnprovenKind};
 use toolcrib_core::policy::without_detours;
-use toolcrib_core::program::{PrintsTo, path_words, prints_committed_content, wrapper_directories};
+use toolcrib_core::program::{
+    self, Fact, PrintsTo, path_words, prints_committed_content, wrapper_directories,
+};
 
 use super::path_cache::PathCache;
 
@@ -157,8 +159,8 @@ pub(crate) fn words_of(reading: &Reading) -> impl Iterator<Item = &String> {
     reading.found.iter().flatten().chain(&reading.reads).chain(proven)
 }
 
-/// Takes the proof back if a part of the command can make a path lead elsewhere while other parts use paths, or if a
-/// part writes files that its words do not name.
+/// Takes the proof back if a part of the command can make a path lead elsewhere while other parts use paths, if a part
+/// writes files that its words do not name, or if its input names the files.
 pub(crate) fn distrust_moving_paths(reading: &mut Reading, rules: PathRules) {
     let Ok(proven) = &reading.proven else { return };
     let has_pipe = proven.steps.iter().any(|step| step.is_fed);
@@ -177,6 +179,9 @@ pub(crate) fn distrust_moving_paths(reading: &mut Reading, rules: PathRules) {
     };
     let unnamed = rules.restrict() && proven.steps.iter().any(|step| step.effects.writes_unnamed);
     let why = why.or(unnamed.then_some("it writes files that its words do not name"));
+    let passes_on = |step: &Step| program::is(&step.words[0], Fact::PassesInputOn);
+    let is_told = rules.restrict() && proven.steps.iter().any(passes_on);
+    let why = why.or(is_told.then_some("its input names files"));
     if let Some(why) = why {
         reading.proven = Err(evasion(format!("{why}, and a rule is about paths")));
     }

@@ -22,8 +22,10 @@ const MOST_PROGRAM_BYTES: u64 = 8 << 20;
 /// Takes the proof back if a command could have put another program in the place of one that the command names.
 pub(crate) fn distrust_changeable_programs(reading: &mut Reading, ctx: &Ctx) {
     let Ok(proven) = &reading.proven else { return };
+    // Some steps run a further program, as `xargs` does.
+    let words = proven.steps.iter().map(|step| &step.words).chain(&reading.found);
     let mut names: Vec<&str> =
-        proven.steps.iter().filter_map(|it| it.words.first()).map(String::as_str).collect();
+        words.filter_map(|words| words.first()).map(String::as_str).collect();
     names.sort_unstable();
     names.dedup();
     let changeable = names.into_iter().find_map(|name| {

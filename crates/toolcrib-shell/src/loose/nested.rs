@@ -71,6 +71,7 @@ impl<P: Fn(&str) -> Option<Tree>> CommandFinder<'_, P> {
         depth: usize,
     ) {
         match inner {
+            CommandWords::Rest { .. } if program::only_looks_up(name, rest) => {}
             CommandWords::Rest { own } => self.add_wrapped(name, own, rest, depth),
             // What runs in a container has other files.
             CommandWords::After(_) if program.is(Fact::Contains) => {}
