@@ -7,15 +7,17 @@ mod expansion;
 mod for_loop;
 mod heredoc;
 mod redirect;
+mod wild;
 
 use toolcrib_core::command_reading::{Proven, Step, Unproven, UnprovenKind};
 use toolcrib_core::escape::is_deceptive;
-use toolcrib_core::program::{self, Caveat, Fact};
+use toolcrib_core::program;
 use tree_sitter::{Node, Tree};
 
 use crate::words::{children, construct, literal};
 use blanks::account_for_bytes;
 use expansion::{Variables, Wildcards, Word};
+use wild::can_be_wild;
 
 /// The folders whose programs are known by their names.
 const TRUSTED_FOLDERS: [&str; 6] =
@@ -97,6 +99,20 @@ const RESERVED: [&str; 22] = [
 /// The words of `set` that make a script stop at errors or print what it does, and nothing else.
 const STRICT_MODES: [&str; 12] =
     ["-e", "-u", "-x", "-eu", "-ex", "-ux", "-eux", "-o", "-euo", "-euxo", "pipefail", "errexit"];
+
+/// Variables before a command, with the values with which they only say how it prints.
+const PLAIN_SETTINGS: [(&str, &str); 10] = [
+    ("CLICOLOR", "0"),
+    ("GIT_PAGER", "cat"),
+    ("LANG", "C"),
+    ("LANG", "C.UTF-8"),
+    ("LC_ALL", "C"),
+    ("LC_ALL", "C.UTF-8"),
+    ("LC_ALL", "POSIX"),
+    ("NO_COLOR", "1"),
+    ("PAGER", "cat"),
+    ("TERM", "dumb"),
+];
 
 impl StrictReader<'_> {
     fn statement(&mut self, node: Node<'_>) -> Result<(), Unproven> {
@@ -217,6 +233,7 @@ impl StrictReader<'_> {
                     }
                     words.push(word);
                 }
+                "variable_assignment" if self.is_plain_setting(child) => {}
                 "file_redirect" => is_fed |= self.redirect(child)? == RedirectDirection::In,
                 kind => return Err(self.odd(child, kind)),
             }
@@ -227,10 +244,23 @@ impl StrictReader<'_> {
         Ok(())
     }
 
+    /// Whether an assignment before a command only says how the command prints.
+    fn is_plain_setting(&self, node: Node<'_>) -> bool {
+        let parts: Vec<Node<'_>> = children(node).collect();
+        let [name, equals, value] = parts[..] else { return false };
+        let is_adjacent =
+            name.end_byte() == equals.start_byte() && equals.end_byte() == value.start_byte();
+        let name = &self.text[name.byte_range()];
+        literal(value, self.text).is_ok_and(|value| {
+            is_adjacent && equals.kind() == "=" && PLAIN_SETTINGS.contains(&(name, value.as_str()))
+        })
+    }
+
     /// Adds a program that is run.
     fn run(&mut self, words: Vec<Word>) -> Result<(), Unproven> {
-        let wild = words.iter().filter(|word| word.wildcards != Wildcards::None).cloned();
-        let wild: Vec<Word> = wild.collect();
+        let wild = words.iter().cloned().enumerate();
+        let wild: Vec<(usize, Word)> =
+            wild.filter(|(_, word)| word.wildcards != Wildcards::None).collect();
         let mut words: Vec<String> = words.into_iter().map(|word| word.text).collect();
         let name = words.first_mut().ok_or_else(nameless)?;
         if let Some(bare) = TRUSTED_FOLDERS.iter().find_map(|folder| name.strip_prefix(folder)) {
@@ -251,7 +281,7 @@ impl StrictReader<'_> {
             doubt: None,
             words,
         };
-        if let Some(word) = wild.iter().find(|word| !can_be_wild(&step, word)) {
+        if let Some((_, word)) = wild.iter().find(|(at, word)| !can_be_wild(&step, *at, word)) {
             let message = format!("what `{}` stands for is known only when it runs", word.text);
             return Err(Unproven::new(UnprovenKind::Word, message));
         }
@@ -269,7 +299,7 @@ impl StrictReader<'_> {
         let (before, behind) = (&self.text[..token.start_byte()], &self.text[token.end_byte()..]);
         let is_operator = matches!(token.kind(), ";" | "(" | ")");
         let begins = before.is_empty() || before.ends_with([' ', '\t', '\n', ';', '(', ')']);
-        let opens = matches!(token.kind(), "{" | "!" | "[" | "for" | "in" | "variable_name");
+        let opens = matches!(token.kind(), "{" | "!" | "[" | "[[" | "for" | "in" | "variable_name");
         let ends = behind.starts_with([' ', '\t', '\n'])
             || !opens && (behind.is_empty() || behind.starts_with([';', ')', '|', '<', '>']));
         is_operator || begins && ends
@@ -280,24 +310,6 @@ impl StrictReader<'_> {
         let own: String = self.text[node.byte_range()].chars().take(60).collect();
         construct(kind, &own)
     }
-}
-
-/// Whether a program only reads, whatever a word with wildcards becomes.
-fn can_be_wild(step: &Step, word: &Word) -> bool {
-    let program = step.words.first().and_then(|name| program::find(name));
-    program.is_some_and(|program| {
-        let can_be_flag = word.wildcards > Wildcards::Paths;
-        let is_plain = match program.caveat {
-            Caveat::None => true,
-            Caveat::Flags { .. } => !can_be_flag,
-            _ => false,
-        };
-        program.is(Fact::ReadOnly)
-            && !program.is(Fact::HasMoreFlags)
-            && is_plain
-            && step.caveat.is_none()
-            && !word.text.starts_with('-')
-    })
 }
 
 fn nameless() -> Unproven {

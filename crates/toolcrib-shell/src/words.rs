@@ -11,18 +11,13 @@ pub(crate) fn literal(node: Node<'_>, text: &str) -> Result<String, Unproven> {
     let unclear = |message: String| Err(Unproven::new(UnprovenKind::Word, message));
     match node.kind() {
         "word" | "number" => {
-            let odd = |c: &char| !is_plain_char(*c);
-            // A tilde within a word is an ordinary character; at the beginning it stands for a home folder.
-            let inner = own.replace(":~", ":\u{0}").replace("=~", "=\u{0}");
-            let inner = inner.get(1..).unwrap_or_default().replace('~', "");
-            match own.chars().take(1).chain(inner.chars()).find(odd) {
-                Some(odd) => unclear(format!("`{own}` has the character `{}`", odd.escape_debug())),
-                // In other shells, `=ls` is the path of `ls`.
-                None if own.starts_with('=') && own != "=" || own.is_empty() => {
-                    unclear(format!("the word `{own}`"))
-                }
-                None => Ok(own.to_owned()),
+            // In other shells, `=ls` is the path of `ls`.
+            if own.starts_with('=') && own != "=" || own.is_empty() {
+                return unclear(format!("the word `{own}`"));
             }
+            unquoted(own).or_else(|odd| {
+                unclear(format!("`{own}` has the character `{}`", odd.escape_debug()))
+            })
         }
         "raw_string" => own
             .strip_prefix('\'')
@@ -31,14 +26,119 @@ pub(crate) fn literal(node: Node<'_>, text: &str) -> Result<String, Unproven> {
             .map(str::to_owned)
             .map_or_else(|| unclear("a quote within quotes".to_owned()), Ok),
         "string" => {
-            let inner = own.strip_prefix('"').and_then(|own| own.strip_suffix('"'));
-            match inner {
-                Some(inner) if !inner.contains(['$', '`', '\\', '"']) => Ok(inner.to_owned()),
-                _ => unclear(format!("{own} has an expansion")),
+            let mut text = String::new();
+            for part in quoted_parts(own).unwrap_or_else(|| vec![QuotedPart::Variable("")]) {
+                match part {
+                    QuotedPart::Text(part) => text.push_str(&part),
+                    QuotedPart::Variable(_) => return unclear(format!("{own} has an expansion")),
+                }
             }
+            Ok(text)
         }
-        "concatenation" => children(node).map(|child| literal(child, text)).collect(),
+        "concatenation" => joined_braces(own)
+            .map_or_else(|| children(node).map(|child| literal(child, text)).collect(), Ok),
         kind => Err(construct(kind, own)),
+    }
+}
+
+/// Returns a word without its backslashes; the first character that does not stand for itself, if there is one.
+fn unquoted(own: &str) -> Result<String, char> {
+    // As an argument, it stands for itself. Before a command, the parser knows it for a negation.
+    if own == "!" {
+        return Ok(own.to_owned());
+    }
+    let mut text = String::new();
+    let mut rest = own.chars();
+    let mut before = None;
+    while let Some(c) = rest.next() {
+        match c {
+            '\\' => text.push(rest.next().filter(|c| matches!(c, ' '..='~')).ok_or(c)?),
+            // Within a word, a tilde is an ordinary character; at the beginning it stands for a home folder.
+            '~' if !matches!(before, None | Some(':' | '=')) => text.push(c),
+            // Within a word, so is this.
+            '^' if before.is_some() => text.push(c),
+            // Braces without a comma or dots in them are not expanded.
+            '{' => {
+                let (inner, behind) = rest.as_str().split_once('}').ok_or(c)?;
+                if !inner.chars().all(|c| c.is_ascii_alphanumeric()) {
+                    return Err(c);
+                }
+                text.extend(["{", inner, "}"]);
+                rest = behind.chars();
+            }
+            c if is_plain_char(c) => text.push(c),
+            c => return Err(c),
+        }
+        before = Some(c);
+    }
+    Ok(text)
+}
+
+/// Returns a word with braces that stand for themselves. To the parser, such a word has several parts.
+pub(crate) fn joined_braces(own: &str) -> Option<String> {
+    unquoted(own).ok().filter(|_| own.contains('{') && !own.starts_with('='))
+}
+
+/// A part of a text in double quotes.
+pub(crate) enum QuotedPart<'t> {
+    /// Characters that stand for themselves.
+    Text(String),
+    /// The value of a variable.
+    Variable(&'t str),
+}
+
+/// Returns the parts of a word in double quotes; nothing if it has another expansion than that of variables.
+pub(crate) fn quoted_parts(own: &str) -> Option<Vec<QuotedPart<'_>>> {
+    let inner = own.strip_prefix('"')?.strip_suffix('"')?;
+    expanded_parts(inner)
+}
+
+/// Returns the parts of the inside of double quotes, or of an expansion without quotes.
+pub(crate) fn expanded_parts(inner: &str) -> Option<Vec<QuotedPart<'_>>> {
+    let (mut parts, mut text, mut rest) = (Vec::new(), String::new(), inner);
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        match c {
+            '"' | '`' => return None,
+            '\\' => {
+                let next = rest.chars().next().filter(|next| *next != '\n')?;
+                rest = &rest[next.len_utf8()..];
+                // Before other characters, the backslash stays.
+                if !matches!(next, '$' | '`' | '"' | '\\') {
+                    text.push('\\');
+                }
+                text.push(next);
+            }
+            '$' => match variable(rest)? {
+                ("", _) => text.push('$'),
+                (name, behind) => {
+                    parts.push(QuotedPart::Text(std::mem::take(&mut text)));
+                    parts.push(QuotedPart::Variable(name));
+                    rest = behind;
+                }
+            },
+            c => text.push(c),
+        }
+    }
+    parts.push(QuotedPart::Text(text));
+    Some(parts)
+}
+
+/// Returns the name of the variable behind a `$`, and what follows; no name if the `$` stands for itself.
+fn variable(rest: &str) -> Option<(&str, &str)> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    match rest.chars().next() {
+        None | Some(' ' | ')' | '|' | '/' | '.' | ',' | ':' | '%' | '\\') => Some(("", rest)),
+        Some('?') => Some(rest.split_at(1)),
+        Some('{') => {
+            let (name, behind) = rest[1..].split_once('}')?;
+            name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_').then_some(())?;
+            name.chars().all(is_name).then_some((name, behind))
+        }
+        Some(c) if c.is_ascii_alphabetic() || c == '_' => {
+            Some(rest.split_at(rest.find(|c| !is_name(c)).unwrap_or(rest.len())))
+        }
+        Some(_) => None,
     }
 }
 

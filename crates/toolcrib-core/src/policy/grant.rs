@@ -179,7 +179,7 @@ impl Covers {
     pub fn param_pattern(&self) -> String {
         match self {
             Self::Call { args, .. } => format!("^{}$", regex::escape(args)),
-            Self::Argv(_) | Self::Path(_) => self.text(),
+            Self::Argv(_) | Self::Path(_) | Self::Edits(_) => self.text(),
         }
     }
 

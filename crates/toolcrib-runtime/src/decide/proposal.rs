@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use toolcrib_core::command::Shell;
-use toolcrib_core::command_reading::{ReadShell, Reading, Unproven, UnprovenKind};
+use toolcrib_core::command_reading::{ReadShell, Reading, Step, Unproven, UnprovenKind};
 use toolcrib_core::policy::grant::{Grant, GrantedProgram};
 use toolcrib_core::program::{base_name, file_effects};
 use toolcrib_core::{Ctx, Plan, ToolError};
@@ -37,11 +37,12 @@ impl Proposal {
     /// Reads the command of a plan.
     pub(crate) fn new(plan: Plan, shell: &dyn ReadShell, ctx: &Ctx) -> Self {
         let mut reading = read_command(&plan, shell);
+        let from = plan.command.as_ref().and_then(|command| command.directory.as_deref());
         if let Some(reading) = &mut reading {
+            follow_full_paths(reading, from.unwrap_or("."), ctx);
             distrust_changeable_programs(reading, ctx);
             doubt_git(reading, ctx);
         }
-        let from = plan.command.as_ref().and_then(|command| command.directory.as_deref());
         let directories = match &reading {
             Some(reading) => directories(reading, from.unwrap_or(".")),
             None => Vec::new(),
@@ -200,14 +201,40 @@ fn read_command(plan: &Plan, shell: &dyn ReadShell) -> Option<Reading> {
         Shell::Own => {
             let mut reading = shell.read(&command.text);
             // Even within quotes, shells differ in how they read these.
-            if reading.proven.is_ok() && command.text.contains(['\\', '!', '\n']) {
-                let why = "a backslash, `!` or line break, which not all shells read alike";
+            if reading.proven.is_ok() && command.text.contains(['\\', '!', '^', '{', '\n']) {
+                let why =
+                    "a backslash, brace, `!`, `^` or line break, which not all shells read alike";
                 reading.proven = Err(Unproven::new(UnprovenKind::Language, why));
             }
             reading
         }
         Shell::PowerShell | Shell::Program(_) => Reading::unread("this shell's language"),
     })
+}
+
+/// Takes back the caveat of a `cd` with a full path that leads into the workspace. If the only `cd` of a command leads
+/// to the directory `from` that the command starts in, every other step runs there.
+fn follow_full_paths(reading: &mut Reading, from: &str, ctx: &Ctx) {
+    let Ok(proven) = &mut reading.proven else { return };
+    let is_move = |step: &Step| {
+        step.words.first().is_some_and(|name| matches!(name.as_str(), "cd" | "pushd" | "popd"))
+    };
+    let moves = proven.steps.iter().filter(|step| is_move(step)).count();
+    let mut has_moved = moves > 0;
+    for step in &mut proven.steps {
+        let folder = match &step.words[..] {
+            [name, folder] if name == "cd" && folder.starts_with('/') => folder,
+            _ => continue,
+        };
+        let end = ctx.files.resolve(folder);
+        if end.is_inside && !folder.split('/').any(|part| part == "..") {
+            step.caveat = None;
+            has_moved &= moves > 1 || end.path != ctx.files.resolve(from).path;
+        }
+    }
+    if moves > 0 && !has_moved {
+        proven.steps.iter_mut().for_each(|step| step.is_elsewhere = false);
+    }
 }
 
 /// The names of files and folders that git reads its settings from.

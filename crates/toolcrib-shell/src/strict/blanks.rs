@@ -37,6 +37,7 @@ pub(super) fn account_for_bytes(root: Node<'_>, text: &str) -> Result<(), Unprov
         }
         let parts: Vec<Node<'_>> = children(node).collect();
         let has_lines = SEVERAL_LINES.contains(&node.kind());
+        check_joints(node, &parts, text)?;
         let mut at = node.start_byte();
         for part in &parts {
             let is_body = node.kind() == "for_statement" && part.kind() == "do_group";
@@ -48,6 +49,24 @@ pub(super) fn account_for_bytes(root: Node<'_>, text: &str) -> Result<(), Unprov
         let is_fine = if has_lines { is_blank_lines } else { is_blank };
         check(&text[at..node.end_byte().max(at)], is_fine)?;
         open.extend(parts);
+    }
+    Ok(())
+}
+
+/// Fails if two words or statements stand side by side with nothing between them: to bash, that is one word. Only
+/// redirections need no blank before them.
+fn check_joints(node: Node<'_>, parts: &[Node<'_>], text: &str) -> Result<(), Unproven> {
+    if node.kind() == "concatenation" {
+        return Ok(());
+    }
+    for pair in parts.windows(2) {
+        let (one, next) = (pair[0], pair[1]);
+        let is_joint = one.is_named() && next.is_named() && one.end_byte() == next.start_byte();
+        let ends_line = text[..one.end_byte()].ends_with('\n');
+        if is_joint && !ends_line && !next.kind().ends_with("_redirect") {
+            let message = format!("nothing stands before `{}`", &text[next.byte_range()]);
+            return Err(Unproven::new(UnprovenKind::Unparsed, message));
+        }
     }
     Ok(())
 }

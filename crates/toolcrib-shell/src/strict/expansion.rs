@@ -5,13 +5,17 @@ use std::collections::BTreeMap;
 use toolcrib_core::command_reading::{Unproven, UnprovenKind};
 use tree_sitter::Node;
 
-use crate::words::{children, is_plain_char, literal};
+use crate::words::{
+    QuotedPart, children, expanded_parts, is_plain_char, joined_braces, literal, quoted_parts,
+};
 
 /// A word of a command, as it is known before the command runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Word {
     pub(super) text: String,
     pub(super) wildcards: Wildcards,
+    /// Whether it stays one word, whatever it becomes.
+    pub(super) is_one: bool,
 }
 
 /// What the wildcards of a word can become.
@@ -56,25 +60,30 @@ impl Variables {
         let own = &text[node.byte_range()];
         match node.kind() {
             "word" if is_pattern(own) => {
-                let wildcards =
-                    if own.starts_with(['*', '?']) { Wildcards::AnyPath } else { Wildcards::Paths };
-                Ok(Word { text: own.to_owned(), wildcards })
+                let is_any = own.starts_with(['*', '?', '-']);
+                let wildcards = if is_any { Wildcards::AnyPath } else { Wildcards::Paths };
+                Ok(Word { text: own.to_owned(), wildcards, is_one: false })
             }
             "string" if own.contains('$') => {
-                let inner = own.strip_prefix('"').and_then(|own| own.strip_suffix('"'));
-                let inner = inner.filter(|inner| !inner.contains(['`', '\\', '"']));
-                inner.map_or_else(|| Err(has_expansion(own)), |inner| self.fill(inner))
+                let parts = quoted_parts(own).ok_or_else(|| has_expansion(own))?;
+                Ok(Word { is_one: true, ..self.fill(parts, own)? })
             }
+            // A number, and so one word without quotes, too.
+            "simple_expansion" if own == "$?" => Ok(Word::exit_code()),
             "simple_expansion" | "expansion" => {
-                let value = self.fill(own)?;
+                let parts = expanded_parts(own).ok_or_else(|| has_expansion(own))?;
+                let value = self.fill(parts, own)?;
                 let is_whole = !value.text.is_empty() && value.text.chars().all(is_plain_char);
                 match value.wildcards {
                     Wildcards::None if is_whole => Ok(value),
                     Wildcards::None => Err(has_expansion(own)),
-                    _ => Ok(Word { wildcards: Wildcards::AnyWords, ..value }),
+                    _ => Ok(Word { wildcards: Wildcards::AnyWords, is_one: false, ..value }),
                 }
             }
             "concatenation" => {
+                if let Some(text) = joined_braces(own) {
+                    return Ok(Word::of(text));
+                }
                 let parts: Vec<Word> =
                     children(node).map(|child| self.word(child, text)).collect::<Result<_, _>>()?;
                 Ok(join(parts))
@@ -83,34 +92,28 @@ impl Variables {
         }
     }
 
-    /// Puts the values of variables into the inside of a quoted text.
-    fn fill(&self, text: &str) -> Result<Word, Unproven> {
-        let mut parts = text.split('$');
-        let mut words = vec![Word::of(parts.next().unwrap_or_default().to_owned())];
-        for part in parts {
-            // The exit code of the command before it.
-            if let Some(rest) = part.strip_prefix('?') {
-                words.push(Word { text: "$?".to_owned(), wildcards: Wildcards::Paths });
-                words.push(Word::of(rest.to_owned()));
-                continue;
+    /// Puts the values of variables into a text.
+    fn fill(&self, parts: Vec<QuotedPart<'_>>, text: &str) -> Result<Word, Unproven> {
+        let words = parts.into_iter().map(|part| match part {
+            QuotedPart::Text(text) => Ok(Word::of(text)),
+            QuotedPart::Variable("?") => Ok(Word::exit_code()),
+            QuotedPart::Variable(name) => {
+                self.0.get(name).cloned().ok_or_else(|| has_expansion(text))
             }
-            let (name, rest) = if let Some(braced) = part.strip_prefix('{') {
-                braced.split_once('}').ok_or_else(|| has_expansion(text))?
-            } else {
-                let end = part.bytes().position(|byte| !is_name_byte(byte));
-                part.split_at(end.unwrap_or(part.len()))
-            };
-            words.push(self.0.get(name).cloned().ok_or_else(|| has_expansion(text))?);
-            words.push(Word::of(rest.to_owned()));
-        }
-        Ok(join(words))
+        });
+        Ok(join(words.collect::<Result<_, _>>()?))
     }
 }
 
 impl Word {
     /// Returns a word without wildcards.
     pub(super) fn of(text: String) -> Self {
-        Self { text, wildcards: Wildcards::None }
+        Self { text, wildcards: Wildcards::None, is_one: true }
+    }
+
+    /// Returns the exit code of the command before.
+    fn exit_code() -> Self {
+        Self { wildcards: Wildcards::Paths, ..Self::of("$?".to_owned()) }
     }
 }
 
@@ -123,6 +126,7 @@ fn join(parts: Vec<Word>) -> Word {
             wildcards => wildcards,
         };
         all.wildcards = all.wildcards.max(wildcards);
+        all.is_one &= part.is_one;
         all.text.push_str(&part.text);
     }
     all
@@ -131,7 +135,7 @@ fn join(parts: Vec<Word>) -> Word {
 /// Whether a word has wildcards, and nothing else that bash expands.
 fn is_pattern(word: &str) -> bool {
     word.contains(['*', '?'])
-        && !word.starts_with(['-', '='])
+        && !word.starts_with('=')
         && word.chars().all(|c| is_plain_char(c) || matches!(c, '*' | '?'))
 }
 

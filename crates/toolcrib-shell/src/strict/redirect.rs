@@ -13,7 +13,7 @@ impl StrictReader<'_> {
         for child in children(node) {
             match child.kind() {
                 "file_descriptor" if matches!(&self.text[child.byte_range()], "0" | "1" | "2") => {}
-                ">" | ">>" | "<" | ">&" => parts.push(child.kind().to_owned()),
+                ">" | ">>" | "<" | ">&" | "&>" | "&>>" => parts.push(child.kind().to_owned()),
                 "word" | "number" | "raw_string" | "string" | "concatenation" => {
                     parts.push(literal(child, self.text)?);
                 }
@@ -25,7 +25,9 @@ impl StrictReader<'_> {
                 let message = format!("it opens the device `{path}`");
                 Err(Unproven::new(UnprovenKind::Redirect, message))
             }
-            ["<" | ">" | ">>", "/dev/null"] | [">&", "1" | "2"] => Ok(RedirectDirection::Out),
+            ["<" | ">" | ">>" | "&>" | "&>>", "/dev/null"] | [">&", "1" | "2"] => {
+                Ok(RedirectDirection::Out)
+            }
             ["<", _] => Ok(RedirectDirection::In),
             [">" | ">>", _] if self.has_moved => {
                 let message = "it writes a file after it changed its directory";

@@ -80,11 +80,10 @@ fn wildcards_are_proven_where_any_file_would_only_be_read() {
         "for f in src/*; do sort $f; done",
         "for f in src/*; do sort src/$f; done",
         "uniq src/*",
-        "find src/*",
+        "find *",
         "touch *",
         "git log *",
-        "cat -*",
-        "cat --x=*",
+        "sort -*",
         "* x",
         "cat > *",
         "cat < *",
@@ -94,5 +93,107 @@ fn wildcards_are_proven_where_any_file_would_only_be_read() {
         "[ -f * ]",
     ] {
         assert!(read(text).proven.is_err(), "{text:?}: {:?}", read(text).proven);
+    }
+}
+
+#[test]
+fn quotes_and_backslashes_are_read_as_bash_reads_them() {
+    proves(
+        "find . \\( -name a -o -name b \\) \\;",
+        &[&["find", ".", "(", "-name", "a", "-o", "-name", "b", ")", ";"]],
+    );
+    proves("ls a\\ b \\$x \\~ \\\\", &[&["ls", "a b", "$x", "~", "\\"]]);
+    proves(
+        "grep \"a\\|b\" \"c$\" \"\\$x\" \"\\\"\\\\\"",
+        &[&["grep", "a\\|b", "c$", "$x", "\"\\"]],
+    );
+    proves("x=a; grep \"$x\\.b$\" \"\\$x\"", &[&["grep", "a\\.b$", "$x"]]);
+    proves(
+        "[[ -f x ]] && [[ a == \"b c\" ]]",
+        &[&["[[", "-f", "x", "]]"], &["[[", "a", "==", "b c", "]]"]],
+    );
+    proves("ls &>/dev/null", &[&["ls"]]);
+    proves(
+        "find . -exec wc {} + a@{1} ! b^",
+        &[&["find", ".", "-exec", "wc", "{}", "+", "a@{1}", "!", "b^"]],
+    );
+    for text in
+        ["ls {a,b}", "ls {1..2}", "ls a{}{b,c}", "ls {a}'b'{c,d}", "ls x@{1},{a,b}", "ls ${a}"]
+    {
+        assert!(read(text).proven.is_err(), "{text}");
+    }
+    for text in [
+        "ls 'a'\\!",
+        "ls \\!'a'\\!",
+        "LC_ALL=C\\! ls",
+        "ls &>out",
+        "ls \\\u{e9}",
+        "x=a; ls \"$x\\\nb\"",
+        "ls &>/dev/tcp/a/1",
+    ] {
+        doubts(text);
+    }
+}
+
+#[test]
+fn only_settings_that_say_how_a_command_prints_are_proven() {
+    proves("LC_ALL=C sort a", &[&["sort", "a"]]);
+    proves("GIT_PAGER=cat NO_COLOR=1 git log", &[&["git", "log"]]);
+    for text in [
+        "LC_ALL=x ls",
+        "PATH=x ls",
+        "GIT_PAGER=./x git log",
+        "LC_ALL=C PATH=x ls",
+        "LC_ALL+=C ls",
+        "LC_ALL=$(touch x) ls",
+        "LC_ALL[0]=C ls",
+        "LC_ALL=C",
+    ] {
+        doubts(text);
+    }
+}
+
+#[test]
+fn conditions_and_scripts_are_proven_where_no_file_could_change_them() {
+    for text in [
+        "for f in *; do [ -f \"$f\" ]; done",
+        "for f in *; do [ ! -d \"$f\" ]; done",
+        "for f in *; do [ \"$f\" = x ]; done",
+        "for f in *; do [[ \"$f\" == \"x\" ]]; done",
+        "ls; [ $? -eq 0 ]",
+        "cat -*",
+        "printf %s *",
+        "find src/* -name x",
+        "find . -name *.py",
+        "sed -n 1p src/*",
+        "awk '{print}' src/*",
+        "grep x --include=*.py -r .",
+    ] {
+        assert!(read(text).proven.is_ok_and(|it| it.has_wildcards), "{text}");
+    }
+    for text in [
+        "for f in *; do [ \"$f\" x ]; done",
+        "for f in *; do [ \"$f\" ]; done",
+        "for f in *; do [ -f $f ]; done",
+        "for f in *; do [ a \"$f\" b ]; done",
+        "for f in *; do [ -f a -o \"$f\" ]; done",
+        "[ -f * ]",
+        "[ -f src/* ]",
+        "test -f src/*",
+        "for f in *; do [ \"$f\"* = x ]; done",
+        "printf *",
+        "printf -- *",
+        "find . -name *",
+        "find *",
+        "sed -n src/* x",
+        "sed x -e s/*/x/ y",
+        "awk src/* x",
+        "awk '{print}' *",
+        "rg x --pre=*",
+        "sort -*",
+        "xargs grep *",
+        "git log src/*",
+    ] {
+        doubts(text);
     }
 }

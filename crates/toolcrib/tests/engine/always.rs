@@ -71,7 +71,7 @@ fn always_offers_what_holds_and_nothing_broader() {
         command_choices(&scratch.open(), command)
     };
     for (command, holds, broader) in [
-        ("git --no-pager branch", "git --no-pager branch", "git --no-pager"),
+        ("git --no-pager commit", "git --no-pager commit", "git --no-pager"),
         ("kubectl -n prod get pods", "kubectl -n prod get pods", "kubectl -n prod"),
         ("cargo --offline build x", "cargo --offline build", "cargo --offline"),
     ] {
