@@ -19,6 +19,7 @@ mod output;
 mod page;
 #[path = "../it/place.rs"]
 mod place;
+mod printing;
 #[path = "../it/privilege.rs"]
 #[expect(dead_code, reason = "shared with other tests, which use all of it")]
 mod privilege;
