@@ -1,7 +1,7 @@
 //! `toolcrib call`: makes one call.
 
 use serde_json::{Value, json};
-use toolcrib_core::{Call, Cancel, Outcome, RecordError};
+use toolcrib_core::{Call, Cancel, ErrorKind, Outcome, RecordError};
 use toolcrib_runtime::Preview;
 
 use super::approver::approver;

@@ -225,7 +225,8 @@ fn hikai_saves_a_long_reply_and_refers_to_it() {
     assert_eq!(ended(long.id())["output"], long.id());
     assert!(ended(short.id()).get("output").is_none());
     let lines = Lines { from: 1, count: u64::MAX, most: 1 << 20 };
-    let saved = |id: &str| crib.crib.sandbox().read_output(id, Stream::Stdout, lines);
+    let store = toolcrib_host::OutputStore::of_person(crib.crib.state.folder());
+    let saved = |id: &str| store.read(id, Stream::Stdout, lines);
     assert_eq!(saved(long.id()).unwrap().text, long.text());
     assert!(saved(short.id()).is_err());
     // The control: another catalogue's contract wants nothing saved.
