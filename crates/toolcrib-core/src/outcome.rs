@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::call::CallId;
 use crate::change::Change;
-use crate::command::Usage;
+use crate::command::{ChangedFiles, Usage};
 use crate::error::ToolError;
 use crate::event::RecordError;
 use crate::policy::Decision;
@@ -29,6 +29,8 @@ pub struct Outcome {
     pub decision: Option<Decision>,
     /// The changes that the call made to files.
     pub changes: Vec<Change>,
+    /// The files that changed while its command ran, if any did.
+    pub touched: Option<ChangedFiles>,
     /// The time from asked to ended.
     pub elapsed: Duration,
     /// The resources that the call used.

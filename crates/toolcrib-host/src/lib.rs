@@ -13,7 +13,7 @@ pub use files::{
 };
 pub use sandbox::{
     BadHost, CommandLimits, Egress, Enforcement, HeldItem, HeldKind, HeldStore, HostRule, Operator,
-    OutputStore, OutputTee, OutputTeeReader, Profile, Protection, Resolver, Sandbox,
+    OutputPiece, OutputStore, OutputTee, OutputTeeReader, Profile, Protection, Resolver, Sandbox,
     SandboxFinding, SandboxRules, SavedCommand, SharedSandbox, TaskEnd, TaskListener, TaskOwner,
     changed_since,
 };

@@ -41,7 +41,7 @@ pub use config::{CommandLimits, Operator, Profile, SandboxRules};
 pub use egress::{BadHost, Egress, HostRule, Resolver};
 pub use job::{TaskEnd, TaskOwner};
 pub use output_store::{OutputStore, SavedCommand};
-pub use output_tee::{OutputTee, OutputTeeReader};
+pub use output_tee::{OutputPiece, OutputTee, OutputTeeReader};
 pub use probe::{Enforcement, SandboxFinding};
 pub use runner::{Protection, Sandbox, TaskListener};
 pub use sweep::{HeldItem, HeldKind, HeldStore};

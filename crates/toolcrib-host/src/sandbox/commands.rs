@@ -48,7 +48,11 @@ impl Commands for SharedSandbox {
         } else {
             (request.time, Lifetime::Call)
         };
-        let job = sandbox.start_job(request, time, lifetime, self.denied.get(), None)?;
+        let viewer = sandbox.viewer.get().cloned();
+        if let Some(viewer) = &viewer {
+            viewer.start();
+        }
+        let job = sandbox.start_job(request, time, lifetime, self.denied.get(), viewer)?;
         if detaches && !job.wait(Instant::now() + request.time, cancel) && !cancel.is_cancelled() {
             sandbox.await_task_end(Arc::clone(&job), &self.owner);
             return describe(&job).map(|task| Ran::Kept(Box::new(task)));

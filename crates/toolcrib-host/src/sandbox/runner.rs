@@ -43,6 +43,8 @@ pub struct Sandbox {
     pub(super) spent: Mutex<HashMap<TaskOwner, (Duration, u64)>>,
     /// The files that the last command changed.
     last_changes: Arc<Mutex<ChangeTimes>>,
+    /// Receives what the commands of calls print, as they print it.
+    pub(super) viewer: OnceLock<OutputTee>,
 }
 
 /// A function that is called when a task ends.
@@ -101,7 +103,13 @@ impl Sandbox {
             listeners: Mutex::default(),
             spent: Mutex::default(),
             last_changes: Arc::default(),
+            viewer: OnceLock::new(),
         })
+    }
+
+    /// Passes what the commands of calls print to `viewer` from now on, as they print it.
+    pub fn show_live(&self, viewer: OutputTee) {
+        let _ = self.viewer.set(viewer);
     }
 
     /// Returns the sandbox with `egress` in the place of its own. For tests: no setting leads here.

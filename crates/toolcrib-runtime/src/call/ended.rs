@@ -41,11 +41,10 @@ impl Ended<'_> {
         let (scope, catalogue) = (self.scope, self.catalogue);
         let outcome = self.outcome();
         let saved_as = save_reply(catalogue, scope, call, &outcome.text);
-        let changed = scope.and_then(|scope| scope.ctx.meter.touched());
         let network = scope.and_then(|scope| scope.ctx.meter.network());
         let error = outcome.error.as_ref();
         let moment = Moment::Ended {
-            touched: changed.as_ref(),
+            touched: outcome.touched.as_ref(),
             network: network.as_ref(),
             error: error.map(|err| (err.kind, told(catalogue, &outcome.reply, err))),
             elapsed_us: elapsed.as_micros() as u64,
@@ -83,6 +82,7 @@ impl Ended<'_> {
             decision: scope.and_then(|scope| scope.decision.get().cloned()),
             usage: scope.map(|scope| scope.ctx.meter.total()).unwrap_or_default(),
             changes: scope.map(|scope| scope.ctx.files.changes()).unwrap_or_default(),
+            touched: scope.and_then(|scope| scope.ctx.meter.touched()),
             elapsed,
             unrecorded: None,
         }

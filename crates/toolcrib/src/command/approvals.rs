@@ -13,6 +13,7 @@ use toolcrib_runtime::{ApprovalAnswers, ApprovalError, Approved, Nobody, ParkedC
 
 use super::event_loop::{block_on, interrupted};
 use super::layout::fit_all;
+use super::live_output::OutputShown;
 use super::past_call;
 use super::render;
 use super::setup::{open, open_state};
@@ -302,7 +303,7 @@ fn run_parked(
         Format::Json => {
             print_json(&outcome.text);
         }
-        Format::Text => render::outcome(terminal, &crib, &outcome),
+        Format::Text => render::outcome(terminal, &crib, &outcome, OutputShown::NotYet),
     }
     Ok(outcome.error.map_or(Exit::Done, |err| Exit::of(err.kind)))
 }

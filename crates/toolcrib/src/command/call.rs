@@ -7,6 +7,7 @@ use toolcrib_runtime::Preview;
 use super::approver::approver;
 use super::arguments::arguments;
 use super::event_loop::{block_on, interrupted};
+use super::live_output::{LiveView, OutputShown};
 use super::prompt::TerminalPrompt;
 use super::render::{self, PriorApproval};
 use super::setup::open;
@@ -31,7 +32,10 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Resul
     };
     match arguments(&args.args, &runtime.toolset, &call.tool) {
         Ok(parsed) => call.args = parsed,
-        Err(error) => return Ok(show(terminal, args, &crib, &runtime.reject(&call, &error))),
+        Err(error) => {
+            let outcome = runtime.reject(&call, &error);
+            return Ok(show(terminal, args, &crib, &outcome, OutputShown::NotYet));
+        }
     }
     let cancel = Cancel::default();
     let stop = cancel.clone();
@@ -47,16 +51,25 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Resul
                     let approval = if yes { PriorApproval::Given } else { PriorApproval::NotGiven };
                     show_preview(terminal, args, &preview, approval)
                 }
-                Err(outcome) => show(terminal, args, &crib, &outcome),
+                Err(outcome) => show(terminal, args, &crib, &outcome, OutputShown::NotYet),
             };
         }
+        // Programs get the reply, people what the command prints as it prints it.
+        let live = (!args.json).then(|| LiveView::start(crib.sandbox(), terminal));
         let outcome = runtime.call(call, cancel).await;
-        show(terminal, args, &crib, &outcome)
+        let shown = live.map_or(OutputShown::NotYet, LiveView::end);
+        show(terminal, args, &crib, &outcome, shown)
     })
 }
 
 /// Prints the outcome of a call. Returns the exit code.
-fn show(terminal: Terminal, args: &CallArgs, crib: &Crib, outcome: &Outcome) -> Exit {
+fn show(
+    terminal: Terminal,
+    args: &CallArgs,
+    crib: &Crib,
+    outcome: &Outcome,
+    shown: OutputShown,
+) -> Exit {
     if terminal.verbosity > 0 {
         let decision =
             outcome.decision.as_ref().map_or("no decision".to_owned(), ToString::to_string);
@@ -72,9 +85,14 @@ fn show(terminal: Terminal, args: &CallArgs, crib: &Crib, outcome: &Outcome) -> 
     if args.json {
         print_json(&outcome.text);
     } else if !(is_declined && TerminalPrompt::told_no()) {
-        render::outcome(terminal, crib, outcome);
+        render::outcome(terminal, crib, outcome, shown);
     }
-    outcome.error.as_ref().map_or(Exit::Done, |err| Exit::of(err.kind))
+    match &outcome.error {
+        Some(err) => Exit::of(err.kind),
+        // A command that failed is a failure in every catalogue.
+        None if render::exit_code(crib, outcome).is_some_and(|code| code != 0) => Exit::Failed,
+        None => Exit::Done,
+    }
 }
 
 /// Prints what a call would do. Returns success, because nothing was run.

@@ -12,6 +12,7 @@ use toolcrib_shell::BashReader;
 
 use super::arguments::arguments;
 use super::event_loop::block_on;
+use super::live_output::OutputShown;
 use super::render;
 use super::setup::open;
 use crate::cli::{Global, PolicyArgs, PolicyCommand};
@@ -68,7 +69,7 @@ pub(super) fn explain(
             if format == Format::Json {
                 print_json(&outcome.text);
             } else {
-                render::outcome(terminal, &crib, &outcome);
+                render::outcome(terminal, &crib, &outcome, OutputShown::NotYet);
             }
             return Ok(outcome.error.map_or(Exit::Done, |err| Exit::of(err.kind)));
         }

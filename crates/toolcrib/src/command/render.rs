@@ -10,6 +10,8 @@ use toolcrib_core::{Catalogue, Change, ChangeKind, Outcome, ToolName, Verdict, c
 use toolcrib_ledger::{Journal, Redactor};
 use toolcrib_runtime::Preview;
 
+use super::command_end::CommandEnd;
+use super::live_output::OutputShown;
 use super::rows::rows;
 use crate::terminal::{Paint, Terminal, print};
 use crate::wiring::Crib;
@@ -27,12 +29,19 @@ pub(super) const LEFT_OUT: &str = "left out";
 const MOST_DIFF_BYTES: usize = 1 << 20;
 
 /// Prints the outcome of a call.
-pub(super) fn outcome(terminal: Terminal, crib: &Crib, outcome: &Outcome) {
+pub(super) fn outcome(terminal: Terminal, crib: &Crib, outcome: &Outcome, shown: OutputShown) {
     let toolset = crib.toolset().ok();
     let catalogue = toolset.and_then(|toolset| toolset.catalogue(&outcome.tool));
     if let Some(error) = &outcome.error {
+        if let Some(exit_code) = error.context.get("exit_code").and_then(Value::as_i64) {
+            // The first line says the exit code, as the line at the end does.
+            let stderr = error.message.split_once('\n').map_or("", |it| it.1);
+            let end = CommandEnd { exit_code, stdout: "", stderr, notes: Vec::new() };
+            return end.print(terminal, outcome, shown);
+        }
         // What a command printed before its time was up.
-        for stream in ["stdout", "stderr"] {
+        let streams = if shown == OutputShown::NotYet { &["stdout", "stderr"][..] } else { &[] };
+        for stream in streams.iter().copied() {
             let printed = error.context.get(stream).and_then(Value::as_str);
             if let Some(printed) = printed.filter(|printed| !printed.is_empty()) {
                 print(&content(printed));
@@ -45,6 +54,11 @@ pub(super) fn outcome(terminal: Terminal, crib: &Crib, outcome: &Outcome) {
         .map_or(Rendering::Fields { data: &outcome.reply, exit_code: None }, |catalogue| {
             (catalogue.render)(&outcome.reply)
         });
+    if let Rendering::Fields { data, exit_code: Some(_) } = rendering
+        && let Some(end) = CommandEnd::of(data)
+    {
+        return end.print(terminal, outcome, shown);
+    }
     let mut text = success(terminal, &outcome.tool, rendering);
     if let Rendering::Content { is_cut, .. } = rendering {
         // Nothing else is printed among the text that the call asked for.
@@ -70,6 +84,15 @@ pub(super) fn outcome(terminal: Terminal, crib: &Crib, outcome: &Outcome) {
         }
     }
     print(&text);
+}
+
+/// Returns the exit code of the command of a call, if it ran one to its end.
+pub(super) fn exit_code(crib: &Crib, outcome: &Outcome) -> Option<i64> {
+    let catalogue = crib.toolset().ok()?.catalogue(&outcome.tool)?;
+    match (catalogue.render)(&outcome.reply) {
+        Rendering::Fields { exit_code, .. } => exit_code,
+        Rendering::Content { .. } | Rendering::Message(_) => None,
+    }
 }
 
 /// Returns the reply of a successful call as text.

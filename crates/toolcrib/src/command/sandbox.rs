@@ -1,14 +1,14 @@
 //! `toolcrib sandbox run`: runs a program in the sandbox of commands, to try the sandbox out.
 
-use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolcrib_core::command::{CommandRequest, End, Finished, OnTimeout, Shell, Stream, show_bytes};
-use toolcrib_core::{Cancel, ToolName, counted, escape};
+use toolcrib_core::command::{CommandRequest, End, Finished, OnTimeout, Shell, show_bytes};
+use toolcrib_core::{Cancel, ToolName, counted};
 use toolcrib_host::OutputTee;
 
 use super::event_loop::{block_on, interrupted};
+use super::live_output::LiveOutput;
 use super::setup::open;
 use crate::cli::{Global, SandboxArgs, SandboxCommand};
 use crate::error::{CliError, CliErrorKind};
@@ -70,9 +70,10 @@ fn follow(crib: &Crib, request: CommandRequest) -> Result<RunResult, CliError> {
         let unread = cancel.clone();
         // A slow reader of our output must not stop the supervision of the command.
         let writer = std::thread::spawn(move || {
+            let mut live = LiveOutput::default();
             while let Some((stream, bytes)) = printed.next() {
                 // Without a reader there is no use in going on.
-                if pass_on(stream, &bytes).is_err() {
+                if live.print(stream, &bytes).is_err() {
                     unread.cancel();
                 }
             }
@@ -96,28 +97,6 @@ fn follow(crib: &Crib, request: CommandRequest) -> Result<RunResult, CliError> {
             )
         })
     })?
-}
-
-/// Prints what the command printed. The reader may have gone; the exit code still says how the command ended.
-fn pass_on(stream: Stream, bytes: &[u8]) -> std::io::Result<()> {
-    // A terminal obeys control characters, so they are escaped there; a file or a pipe gets the bytes as they are.
-    let is_terminal = match stream {
-        Stream::Stdout => std::io::stdout().is_terminal(),
-        Stream::Stderr => std::io::stderr().is_terminal(),
-    };
-    let shown;
-    let bytes = if is_terminal {
-        shown = escape::lines(&String::from_utf8_lossy(bytes)).into_owned();
-        shown.as_bytes()
-    } else {
-        bytes
-    };
-    match stream {
-        Stream::Stdout => {
-            std::io::stdout().write_all(bytes).and_then(|()| std::io::stdout().flush())
-        }
-        Stream::Stderr => std::io::stderr().write_all(bytes),
-    }
 }
 
 /// Prints warnings about the run, and with `-v` what it used.

@@ -21,7 +21,7 @@ fn what_was_done_can_be_found_and_told() {
     scratch.put("a.txt", "one\ntwo\n");
     scratch
         .call("clemini/edit", r#"{"file_path": "a.txt", "old_string": "two", "new_string": "2"}"#);
-    scratch.call("clemini/bash", r#"{"command": "echo printed; exit 3"}"#);
+    scratch.call("clemini/bash", r#"{"command": "echo printed; touch c; exit 3"}"#);
     scratch.run(["call", "wink/create_file", "path=b", "content=x"]);
     scratch.run(["call", "wink/read_file", "path=none"]);
     let search = |flags: &[&str]| -> Vec<Value> {

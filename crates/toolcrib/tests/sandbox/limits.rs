@@ -63,7 +63,7 @@ fn a_command_has_the_time_that_it_was_given() {
         assert_eq!(cut["context"]["limit_ms"], 1500);
         assert!(cut["context"]["hint"].as_str().unwrap().contains("operator"), "{cut}");
         let own = timeout("limits.deadline_ms=60000", 1);
-        assert_eq!(own["error"], "Command timed out after 1 seconds", "{own}");
+        assert_eq!(own["error"], "Command timed out after 1 second", "{own}");
         assert!(!own["context"]["hint"].as_str().unwrap().contains("operator"), "{own}");
     });
 }
