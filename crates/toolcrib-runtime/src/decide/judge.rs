@@ -249,6 +249,8 @@ impl Judge {
         let now = ctx.clock.now();
         if let Some(reading) = &proposal.reading
             && let Ok(proven) = &reading.proven
+            // No beginning of its words says what a redirection writes.
+            && proven.writes.is_empty()
         {
             // One grant covers one step: if several steps need one, none would be enough.
             let closed = |step: &&Step| !self.policy.lets_through(facts.tool, step, now);

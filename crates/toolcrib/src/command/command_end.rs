@@ -22,12 +22,21 @@ pub(super) struct CommandEnd<'a> {
     pub(super) notes: Vec<&'a str>,
 }
 
+/// Where the command of a call ran, and whether the call can be undone.
+pub(super) struct CommandPlace {
+    /// The absolute path of the workspace.
+    pub(super) root: String,
+    /// Whether there are copies of files that it changed.
+    pub(super) has_copies: bool,
+}
+
 impl<'a> CommandEnd<'a> {
     /// Returns how the command of a call ended, from the data of its reply; nothing if the call ran no command to its
     /// end.
     pub(super) fn of(data: &'a Value) -> Option<Self> {
         let text = |key: &str| data.get(key).and_then(Value::as_str).unwrap_or_default();
-        let notes = data.get("notes").and_then(Value::as_array).into_iter().flatten();
+        let notes = data.get("notes").or_else(|| data.get("warnings")).and_then(Value::as_array);
+        let notes = notes.into_iter().flatten();
         Some(Self {
             exit_code: data.get("exit_code")?.as_i64()?,
             stdout: text("stdout"),
@@ -36,8 +45,21 @@ impl<'a> CommandEnd<'a> {
         })
     }
 
+    /// Returns how the command of a call ended whose reply is a text, as in the catalogue `wink`.
+    pub(super) fn of_text(reply: &'a Value) -> Option<Self> {
+        let stdout = reply.get("output")?.as_str()?.strip_prefix("Command output:\n")?;
+        let end = Self::of(reply.get("metadata")?)?;
+        Some(Self { stdout, ..end })
+    }
+
     /// Prints what the command printed, unless the person saw it already, and how it ended.
-    pub(super) fn print(&self, terminal: Terminal, outcome: &Outcome, shown: OutputShown) {
+    pub(super) fn print(
+        &self,
+        terminal: Terminal,
+        outcome: &Outcome,
+        place: &CommandPlace,
+        shown: OutputShown,
+    ) {
         if shown == OutputShown::NotYet {
             print_foreign(&ended_line(self.stdout), Escapes::OnTerminal);
             if !self.stderr.is_empty() {
@@ -48,12 +70,12 @@ impl<'a> CommandEnd<'a> {
             terminal.warn(note);
         }
         if !terminal.is_quiet {
-            terminal.say_err(&self.line(terminal, outcome));
+            terminal.say_err(&self.line(terminal, outcome, place));
         }
     }
 
     /// Returns the line at the end: the exit code, the time, the files that changed, and the undo.
-    fn line(&self, terminal: Terminal, outcome: &Outcome) -> String {
+    fn line(&self, terminal: Terminal, outcome: &Outcome, place: &CommandPlace) -> String {
         let mark = match self.exit_code {
             0 => terminal.paint_err(Paint::Good, "✓"),
             _ => terminal.paint_err(Paint::Bad, "✗"),
@@ -61,9 +83,9 @@ impl<'a> CommandEnd<'a> {
         let seconds = outcome.elapsed.as_secs_f64();
         let mut line = format!("{mark} exit {} in {seconds:.1} s", self.exit_code);
         if let Some(touched) = &outcome.touched {
-            line.push_str(&changed(touched));
+            line.push_str(&changed(touched, &place.root));
         }
-        if !outcome.changes.is_empty() {
+        if place.has_copies {
             let _ = write!(line, " · undo: toolcrib undo {}", outcome.call);
         }
         line
@@ -77,14 +99,20 @@ fn ended_line(text: &str) -> String {
     format!("{text}{end}")
 }
 
+/// Returns a path as people write it in the workspace.
+fn below<'a>(path: &'a str, root: &str) -> &'a str {
+    let rest = path.strip_prefix(root).and_then(|rest| rest.strip_prefix('/'));
+    rest.filter(|rest| !rest.is_empty()).unwrap_or(path)
+}
+
 /// Returns what a command changed, in words.
-fn changed(touched: &ChangedFiles) -> String {
+fn changed(touched: &ChangedFiles, root: &str) -> String {
     let mut text = String::new();
     for (verb, files) in
         [("made", &touched.made), ("changed", &touched.changed), ("deleted", &touched.removed)]
     {
         let named: Vec<_> =
-            files.iter().take(MOST_NAMED_FILES).map(|it| escape::line(it)).collect();
+            files.iter().take(MOST_NAMED_FILES).map(|it| escape::line(below(it, root))).collect();
         if named.is_empty() {
             continue;
         }

@@ -10,7 +10,7 @@ use toolcrib_core::{Catalogue, Change, ChangeKind, Outcome, ToolName, Verdict, c
 use toolcrib_ledger::{Journal, Redactor};
 use toolcrib_runtime::Preview;
 
-use super::command_end::CommandEnd;
+use super::command_end::{CommandEnd, CommandPlace};
 use super::live_output::OutputShown;
 use super::rows::rows;
 use crate::terminal::{Paint, Terminal, print};
@@ -37,7 +37,7 @@ pub(super) fn outcome(terminal: Terminal, crib: &Crib, outcome: &Outcome, shown:
             // The first line says the exit code, as the line at the end does.
             let stderr = error.message.split_once('\n').map_or("", |it| it.1);
             let end = CommandEnd { exit_code, stdout: "", stderr, notes: Vec::new() };
-            return end.print(terminal, outcome, shown);
+            return end.print(terminal, outcome, &command_place(crib, outcome), shown);
         }
         // What a command printed before its time was up.
         let streams = if shown == OutputShown::NotYet { &["stdout", "stderr"][..] } else { &[] };
@@ -54,10 +54,13 @@ pub(super) fn outcome(terminal: Terminal, crib: &Crib, outcome: &Outcome, shown:
         .map_or(Rendering::Fields { data: &outcome.reply, exit_code: None }, |catalogue| {
             (catalogue.render)(&outcome.reply)
         });
-    if let Rendering::Fields { data, exit_code: Some(_) } = rendering
-        && let Some(end) = CommandEnd::of(data)
-    {
-        return end.print(terminal, outcome, shown);
+    let end = match rendering {
+        Rendering::Fields { data, exit_code: Some(_) } => CommandEnd::of(data),
+        Rendering::Message(_) | Rendering::Content { .. } => CommandEnd::of_text(&outcome.reply),
+        Rendering::Fields { .. } => None,
+    };
+    if let Some(end) = end {
+        return end.print(terminal, outcome, &command_place(crib, outcome), shown);
     }
     let mut text = success(terminal, &outcome.tool, rendering);
     if let Rendering::Content { is_cut, .. } = rendering {
@@ -84,6 +87,15 @@ pub(super) fn outcome(terminal: Terminal, crib: &Crib, outcome: &Outcome, shown:
         }
     }
     print(&text);
+}
+
+/// Returns where the command of a call ran, and whether the call can be undone.
+fn command_place(crib: &Crib, outcome: &Outcome) -> CommandPlace {
+    let root = crib.workspace().root().map(|root| root.path().display().to_string());
+    let is_of_call = |change: &Change| change.call == outcome.call;
+    let has_copies = outcome.touched.is_some()
+        && crib.journal.history().is_ok_and(|(changes, _)| changes.iter().any(is_of_call));
+    CommandPlace { root: root.unwrap_or_default(), has_copies }
 }
 
 /// Returns the exit code of the command of a call, if it ran one to its end.
