@@ -115,11 +115,6 @@ impl Terminal {
         }
     }
 
-    /// Prints a line to stderr whose foreign parts are escaped already.
-    pub(crate) fn say_err(self, line: &str) {
-        say(line);
-    }
-
     /// Colours text for stderr.
     pub(crate) fn paint_err(self, paint: Paint, text: &str) -> String {
         paint_in(self.err, paint, text)

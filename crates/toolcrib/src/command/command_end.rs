@@ -70,7 +70,7 @@ impl<'a> CommandEnd<'a> {
             terminal.warn(note);
         }
         if !terminal.is_quiet {
-            terminal.say_err(&self.line(terminal, outcome, place));
+            complain(&self.line(terminal, outcome, place));
         }
     }
 

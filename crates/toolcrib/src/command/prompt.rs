@@ -44,7 +44,7 @@ impl TerminalPrompt {
     /// Returns a prompt if a person can see the question and type an answer.
     pub(super) fn on_terminal(terminal: Terminal, time: Duration, style: AskStyle) -> Option<Self> {
         let asking = tokio::sync::Mutex::new(());
-        Device::is_there().then(|| Self { terminal, time, style, asking })
+        Device::is_there().then_some(Self { terminal, time, style, asking })
     }
 
     /// Whether the person at this terminal said no, and was told so.
@@ -189,7 +189,8 @@ impl Conversation {
     }
 
     fn seconds_left(&self) -> u64 {
-        self.deadline.saturating_duration_since(Instant::now()).as_secs_f64().ceil() as u64
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        left.as_secs() + u64::from(left.subsec_nanos() > 0)
     }
 
     fn show_page(&self, device: &Device, rows: &[String]) {

@@ -58,11 +58,6 @@ impl Screen {
         self.rows
     }
 
-    /// Returns how many columns a text takes at most.
-    pub(super) fn width_of(self, text: &str) -> usize {
-        text.chars().map(columns_of).sum()
-    }
-
     /// Returns the rows of a text, none of them wider than the screen.
     pub(super) fn rows_of(self, text: &str) -> Vec<String> {
         text.split('\n').flat_map(|line| self.wrapped(line)).collect()
@@ -138,6 +133,11 @@ fn break_in(row: &str, columns: usize) -> usize {
     let left: usize = row[at..].chars().map(columns_of).sum();
     let is_plain = !row[at..].contains('\u{1b}');
     if is_plain && left <= columns / 3 { at } else { row.len() }
+}
+
+/// Returns how many columns a text takes at most.
+pub(super) fn width_of(text: &str) -> usize {
+    text.chars().map(columns_of).sum()
 }
 
 /// Returns how many columns a character takes at most.

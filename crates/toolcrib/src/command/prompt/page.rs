@@ -11,7 +11,7 @@ use toolcrib_runtime::Question;
 use super::text::{block, labelled, without_gaps};
 use super::wink_form;
 use crate::command::render::{LEFT_OUT, texts};
-use crate::command::screen::Screen;
+use crate::command::screen::{Screen, width_of};
 use crate::terminal::{Paint, Terminal};
 
 /// The form in which questions are asked.
@@ -69,7 +69,7 @@ impl PageMaker<'_> {
         let has_grant = grant.is_some_and(|grant| match &grant.wish.covers {
             // A grant for this call and no other is said by the call itself.
             Covers::Call { links, .. } if links.is_empty() && is_whole => true,
-            _ => self.screen.width_of(&stored(grant)) <= self.screen.columns(),
+            _ => width_of(&stored(grant)) <= self.screen.columns(),
         });
         let has_grant = has_grant && !is_short && self.form == QuestionForm::Toolcrib;
         QuestionPage { rows, is_whole, has_grant }
@@ -156,7 +156,7 @@ impl PageMaker<'_> {
             format!("{} wants to {} in {place}", escape::line(who), escape::line(&shown.what));
         let title = without_gaps(&escape::line(&title));
         let tool = tool.as_str();
-        let used = self.screen.width_of(&title) + self.screen.width_of(tool);
+        let used = width_of(&title) + width_of(tool);
         let gap = self.screen.columns().saturating_sub(used);
         let strong = |text: &str| self.terminal.paint_err(Paint::Strong, text);
         if gap >= 2 {
@@ -182,15 +182,14 @@ impl PageMaker<'_> {
             if plan.edits.len() > 1 {
                 let _ = writeln!(text, "  {}", escape::line(&edit.path));
             }
-            match (before, after) {
-                (None, None) => text.push_str("  (not text, so it is not shown)\n"),
-                _ => {
-                    let difference =
-                        texts(self.terminal, before.unwrap_or_default(), after.unwrap_or_default());
-                    // The first row counts the lines, as the title does.
-                    text.push_str(difference.split_once('\n').map_or("", |it| it.1));
-                }
+            if before.is_none() && after.is_none() {
+                text.push_str("  (not text, so it is not shown)\n");
+                continue;
             }
+            let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+            let difference = texts(self.terminal, before, after);
+            // The first row counts the lines, as the title does.
+            text.push_str(difference.split_once('\n').map_or("", |it| it.1));
         }
         let is_shown = |value: &Value| {
             let text = value.as_str();

@@ -1,5 +1,7 @@
 //! The page at several sizes, and what follows from what a person types.
 
+use std::fmt::Write as _;
+
 use clap::Parser;
 use serde_json::{Value, json};
 use toolcrib_core::approval::{ExpectedChange, ExpectedChangeKind, GrantOffer, RefusedGrant};
@@ -13,7 +15,7 @@ use toolcrib_tools::CATALOGUES;
 use super::dialog::{Dialog, Reaction};
 use super::page::{PageMaker, QuestionForm, QuestionPage};
 use crate::cli::Cli;
-use crate::command::screen::Screen;
+use crate::command::screen::{Screen, width_of};
 use crate::terminal::Terminal;
 
 /// Returns the question about a call of `tool`, with this plan.
@@ -137,7 +139,7 @@ fn page(question: &Question, form: QuestionForm, columns: usize, rows: usize) ->
     let page = maker.page();
     assert!(page.rows.len() <= rows, "{columns}x{rows}: {:#?}", page.rows);
     for row in &page.rows {
-        assert!(maker.screen.width_of(row) <= columns.max(23), "{columns}x{rows}: {row}");
+        assert!(width_of(row) <= columns.max(23), "{columns}x{rows}: {row}");
     }
     page
 }
@@ -149,7 +151,8 @@ fn a_question_looks_like_this_at_six_sizes() {
         for (about, question) in [("a command", deletion()), ("an edit", edit())] {
             let page = page(&question, QuestionForm::Toolcrib, columns, rows);
             let whole = if page.is_whole { "" } else { ", folded" };
-            all += &format!("# {about} at {columns}x{rows}{whole}\n{}\n\n", page.rows.join("\n"));
+            let _ =
+                write!(all, "# {about} at {columns}x{rows}{whole}\n{}\n\n", page.rows.join("\n"));
         }
     }
     insta::assert_snapshot!("sizes", all);
@@ -174,7 +177,7 @@ fn the_contract_of_wink_has_its_form() {
     let mut all = String::new();
     for (about, question) in [("a new file", &create), ("a command", &ruled)] {
         let page = page(question, QuestionForm::Wink, 80, 24);
-        all += &format!("# {about}\n{}\n\n", page.rows.join("\n"));
+        let _ = write!(all, "# {about}\n{}\n\n", page.rows.join("\n"));
     }
     insta::assert_snapshot!("wink", all);
 }
@@ -279,11 +282,11 @@ fn the_dialog_speaks_in_these_words() {
     let mut all = String::new();
     for words in [&["?"][..], &["e"], &["e", "2"], &["e", "9"], &["huh"]] {
         let Reaction::Show(text) = typed(&question, 24, words) else { panic!("{words:?}") };
-        all += &format!("# {}\n{text}\n", words.join(", "));
+        let _ = write!(all, "# {}\n{text}\n", words.join(", "));
     }
     for (words, rows) in [(&["y"][..], 7), (&["v", "a"], 7), (&["v"], 24)] {
         let Reaction::Show(text) = typed(&question, rows, words) else { panic!("{words:?}") };
-        all += &format!("# {} on {rows} rows\n{text}\n", words.join(", "));
+        let _ = write!(all, "# {} on {rows} rows\n{text}\n", words.join(", "));
     }
     insta::assert_snapshot!("dialog", all);
 }
