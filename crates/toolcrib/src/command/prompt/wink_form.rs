@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use toolcrib_core::escape;
+use toolcrib_core::{counted, escape};
 use toolcrib_runtime::Question;
 
 use super::text::{block, without_gaps};
@@ -50,7 +50,7 @@ pub(super) fn body(question: &Question, terminal: Terminal) -> String {
         let is_below =
             value.is_string() && edits.iter().any(|edit| edit.after.as_deref() == value.as_str());
         let shown = match value {
-            Value::String(text) if is_below => format!("<{} bytes>", text.len()),
+            Value::String(text) if is_below => format!("<{}>", counted(text.len() as u64, "byte")),
             Value::String(text) => folded(&block(text)).into_owned(),
             other => folded(&escape::line(&other.to_string())).into_owned(),
         };
