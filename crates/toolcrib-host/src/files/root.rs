@@ -8,7 +8,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, Mode, OFlags, ResolveFlags, StatxFlags, fstat, fstatfs, openat2, readlink, stat, statx,
+    AtFlags, CWD, Mode, OFlags, ResolveFlags, StatxFlags, fstatfs, makedev, openat2, readlink,
+    stat, statx,
 };
 use rustix::io::Errno;
 use toolcrib_core::{ErrorKind, FileId, ToolError};
@@ -163,13 +164,23 @@ impl Root {
 
 /// Returns the identity of the file or directory of a handle.
 pub(crate) fn identify(file: &impl AsFd) -> Result<FileId, Errno> {
-    let meta = fstat(file)?;
-    let flags = AtFlags::EMPTY_PATH;
-    let born = statx(file, "", flags, StatxFlags::BTIME).ok();
-    let born = born.filter(|it| it.stx_mask & StatxFlags::BTIME.bits() != 0).map_or(0, |it| {
-        it.stx_btime.tv_sec.saturating_mul(1_000_000_000) + i64::from(it.stx_btime.tv_nsec)
-    });
-    Ok(FileId { device: meta.st_dev, inode: meta.st_ino, born })
+    identify_with(file.as_fd(), Path::new(""), AtFlags::EMPTY_PATH)
+}
+
+/// Returns the identity of the file or directory at a path. A link at the end is not followed.
+pub(crate) fn identify_at(path: &Path) -> Result<FileId, Errno> {
+    identify_with(CWD, path, AtFlags::SYMLINK_NOFOLLOW)
+}
+
+fn identify_with(from: BorrowedFd<'_>, path: &Path, flags: AtFlags) -> Result<FileId, Errno> {
+    let meta = statx(from, path, flags, StatxFlags::INO | StatxFlags::BTIME)?;
+    let is_known = meta.stx_mask & StatxFlags::BTIME.bits() != 0;
+    let born = meta.stx_btime.tv_sec.saturating_mul(1_000_000_000);
+    Ok(FileId {
+        device: makedev(meta.stx_dev_major, meta.stx_dev_minor),
+        inode: meta.stx_ino,
+        born: if is_known { born + i64::from(meta.stx_btime.tv_nsec) } else { 0 },
+    })
 }
 
 /// Opens `path` below `handle`.

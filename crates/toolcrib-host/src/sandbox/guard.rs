@@ -4,7 +4,7 @@
 //! process inside checks each mount again before the command begins, because names can change their meaning in
 //! between.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -13,14 +13,14 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, FileType, OFlags, ResolveFlags, statat};
 use rustix::io::Errno;
 use toolcrib_core::runs_later::{LaterLevel, RunsLater};
-use toolcrib_core::{ErrorKind, ToolError};
+use toolcrib_core::{ErrorKind, FileId, ToolError};
 use toolcrib_inside::{Shield, ShieldKind};
 
 use super::config::SandboxRules;
 use super::cover::{Cover, WorkspaceCovers, can_cover};
 use super::mask::{DeniedEntry, MOST_MASKS, too_many};
 use super::sweep::{MadeIds, RootFolders, pointed_to};
-use crate::files::root::{Root, open_below};
+use crate::files::root::{Root, identify, identify_at, open_below};
 
 /// Parts of a git folder that name programs to run or lead git elsewhere for its settings, and the cover of each
 /// where it is missing.
@@ -41,6 +41,8 @@ const MOST_REPOSITORIES: usize = 512;
 pub(crate) struct Guard {
     root: PathBuf,
     shields: Vec<Shield>,
+    /// What each shield protects. Another file may get its inode when it is gone.
+    identities: HashMap<PathBuf, FileId>,
     /// Locks on files and folders that are as empty as a cover: each may be a cover of a process with another state
     /// folder. They are released before our own covers are removed.
     locks: Vec<OwnedFd>,
@@ -68,6 +70,7 @@ impl Guard {
         let mut guard = Self {
             root: root.path().to_owned(),
             shields: Vec::new(),
+            identities: HashMap::new(),
             locks: Vec::new(),
             covers,
             left_out: 0,
@@ -157,6 +160,11 @@ impl Guard {
             }
         }
         drop(held);
+        for entry in &denied {
+            // What is gone meanwhile is noticed inside.
+            let identity = identity(root, &entry.path).ok();
+            self.identities.extend(identity.map(|it| (entry.path.clone(), it)));
+        }
         let masks = denied.into_iter();
         self.shields.extend(masks.map(|DeniedEntry { path, is }| Shield {
             path,
@@ -173,14 +181,17 @@ impl Guard {
     }
 
     fn push(&mut self, root: &Root, path: &Path, kind: ShieldKind) -> Result<(), ToolError> {
-        let is = identity(root, path)?;
+        let identity = identity(root, path)?;
+        let is = (identity.device, identity.inode);
         if kind == ShieldKind::ReadOnly {
             self.locks.extend(lock_if_empty(root, path, is));
         }
-        match self.shields.iter_mut().find(|shield| shield.path == path) {
-            // A folder that was only held in place for something within it may itself be protected.
-            Some(shield) => shield.kind = shield.kind.max(kind),
-            None => self.shields.push(Shield { path: path.to_owned(), kind, is }),
+        // A folder that was only held in place for something within it may itself be protected.
+        if let Some(shield) = self.shields.iter_mut().find(|shield| shield.path == path) {
+            shield.kind = shield.kind.max(kind);
+        } else {
+            self.identities.insert(path.to_owned(), identity);
+            self.shields.push(Shield { path: path.to_owned(), kind, is });
         }
         Ok(())
     }
@@ -277,10 +288,11 @@ impl Guard {
         }
     }
 
-    /// Returns the absolute paths that the command cannot change, each with device and inode.
-    pub(crate) fn read_only(&self) -> impl Iterator<Item = (PathBuf, (u64, u64))> {
+    /// Returns the absolute paths that the command cannot change, with what is there.
+    pub(crate) fn read_only(&self) -> impl Iterator<Item = (PathBuf, FileId)> {
         let shields = self.shields.iter().filter(|it| it.kind != ShieldKind::InPlace);
-        shields.map(|shield| (self.root.join(&shield.path), shield.is))
+        let identity = |shield: &Shield| self.identities.get(&shield.path).copied();
+        shields.filter_map(move |shield| Some((self.root.join(&shield.path), identity(shield)?)))
     }
 
     /// Shields a git folder: the folder is held in place, and the parts that name programs are read-only. An
@@ -311,10 +323,9 @@ impl Guard {
     /// Returns the path of the first shield whose file or folder was replaced: when a program outside replaces it,
     /// the mount over it goes too.
     pub(crate) fn broken(&self) -> Option<&Path> {
-        use std::os::unix::fs::MetadataExt;
         let is_broken = |shield: &&Shield| {
-            let now = fs::symlink_metadata(self.root.join(&shield.path));
-            now.map_or(true, |now| (now.dev(), now.ino()) != shield.is)
+            let now = identify_at(&self.root.join(&shield.path)).ok();
+            now.is_none() || now.as_ref() != self.identities.get(&shield.path)
         };
         self.shields.iter().find(is_broken).map(|shield| shield.path.as_path())
     }
@@ -338,15 +349,14 @@ fn is_git_folder(root: &Root, git: &Path) -> bool {
     has("HEAD") && (has("commondir") || has("objects") && has("refs"))
 }
 
-/// Returns device and inode of the file or folder at a path, if no link is on the way to it.
-fn identity(root: &Root, path: &Path) -> Result<(u64, u64), ToolError> {
+/// Returns the identity of the file or folder at a path, if no link is on the way to it.
+fn identity(root: &Root, path: &Path) -> Result<FileId, ToolError> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW;
     let resolve = ResolveFlags::NO_SYMLINKS;
     let mode = rustix::fs::Mode::empty();
-    let found = open_below(root.handle(), path, flags, mode, resolve)
-        .and_then(|handle| rustix::fs::fstat(&handle))
-        .map_err(|errno| unprotected(path, errno))?;
-    Ok((found.st_dev, found.st_ino))
+    open_below(root.handle(), path, flags, mode, resolve)
+        .and_then(|handle| identify(&handle))
+        .map_err(|errno| unprotected(path, errno))
 }
 
 /// Whether a link is on the way to a path.

@@ -19,7 +19,7 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use toolcrib_core::git::remove_settings;
 use toolcrib_core::policy::DeniedPaths;
-use toolcrib_core::{ErrorKind, ToolError};
+use toolcrib_core::{ErrorKind, FileId, ToolError};
 
 use baseline::{Mark, SweepBaseline, is_changed_in_place, is_reached, marks, what_to_hold};
 use folder_map::file_clock;
@@ -294,8 +294,8 @@ impl PendingSweep {
         self.under_way.end();
     }
 
-    /// Notes the absolute paths that the command cannot change, each with device and inode.
-    pub(crate) fn set_shielded(&mut self, shielded: impl Iterator<Item = (PathBuf, (u64, u64))>) {
+    /// Notes the absolute paths that the command cannot change, with what is there.
+    pub(crate) fn set_shielded(&mut self, shielded: impl Iterator<Item = (PathBuf, FileId)>) {
         self.baseline.shielded = shielded.filter(|(path, _)| path.to_str().is_some()).collect();
         // If that fails, a sweep that is owed holds more than it has to.
         let _ = self.under_way.update(&self.baseline);

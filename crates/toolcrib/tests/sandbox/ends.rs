@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::ground::{Session, eventually, for_all, inside, processes_with, timed_out};
+use crate::ground::{Session, eventually, for_all, inside, processes_with, sleepers, timed_out};
 use crate::scratch::Scratch;
 
 /// A number for `sleep` that no other test uses, so that its processes can be found.
@@ -69,7 +69,7 @@ fn our_own_death_ends_everything() {
                 "clemini/bash",
                 json!({"command": format!("setsid sleep {marker} & sleep {marker}")}),
             );
-            eventually("the command", || processes_with(&marker).len() >= 2);
+            eventually("the command", || sleepers(&marker).len() == 2);
             let pid = session.id().to_string();
             std::process::Command::new("kill").args(["-s", signal, &pid]).status().unwrap();
             eventually(&format!("the end after {signal}"), || processes_with(&marker).is_empty());
@@ -86,7 +86,7 @@ fn a_killed_launcher_or_bubblewrap_is_told_and_the_next_call_works() {
             let mut session = Session::start(scratch, &[]);
             session.bash("true");
             session.ask("clemini/bash", json!({"command": format!("echo begun; sleep {marker}")}));
-            eventually("the command", || !processes_with(&marker).is_empty());
+            eventually("the command", || !sleepers(&marker).is_empty());
             let parent = session.id();
             for pid in children(parent, victim) {
                 std::process::Command::new("kill")
@@ -174,7 +174,7 @@ fn an_interrupt_of_one_run_ends_its_command() {
         let marker = marker();
         let mut child =
             scratch.command().args(["sandbox", "run", "--", "sleep", &marker]).spawn().unwrap();
-        eventually("the command", || processes_with(&marker).len() > 1);
+        eventually("the command", || !sleepers(&marker).is_empty());
         std::process::Command::new("kill")
             .args(["-INT", &child.id().to_string()])
             .status()

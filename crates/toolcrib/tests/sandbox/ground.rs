@@ -86,6 +86,16 @@ pub(crate) fn behind_mount(scratch: &Scratch, mount: &str) -> Command {
     command
 }
 
+/// Returns the processes that are `sleep MARKER`. Once there is one, its shell has come so far; the command line of the
+/// shell itself holds the marker from the start.
+pub(crate) fn sleepers(marker: &str) -> Vec<u32> {
+    let is_asleep = |pid: &u32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line == format!("sleep\0{marker}\0").into_bytes()
+    };
+    processes_with(marker).into_iter().filter(is_asleep).collect()
+}
+
 /// Returns the processes whose command line holds `marker`, zombies left out.
 pub(crate) fn processes_with(marker: &str) -> Vec<u32> {
     let mut found = Vec::new();

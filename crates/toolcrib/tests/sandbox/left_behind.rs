@@ -93,16 +93,17 @@ fn a_command_cannot_wash_a_setting_through_another_one() {
             command.args(["sandbox", "run", "--", "bash", "-c", &script(scratch, text)]);
             command.stderr(std::process::Stdio::null()).spawn().unwrap()
         };
-        let wait = |file: &str| format!("while ! [ -e {file} ]; do sleep 0.01; done");
-        let set = "git init -q --bare q && git --git-dir q config core.fsmonitor \"$EVIL\" && \
-                   git --git-dir q config core.bare false && git --git-dir q config core.worktree .";
-        let mut one = spawn(&format!("{set}; touch set; {}; rm -rf q", wait("go-one")));
+        let set = "mkdir -p q/objects q/refs; echo 'ref: refs/heads/main' > q/HEAD; \
+                   printf '[core]\\n\\tfsmonitor = \"%s\"\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n\\tworktree = .\\n' \"$EVIL\" > q/config";
+        let mut one = spawn(&format!(
+            "{set}; touch set; while ! [ -e go ]; do sleep 0.01; done; rm -rf q; true"
+        ));
         eventually("the setting", || scratch.work().join("set").exists());
-        let mut other = spawn(&format!("touch begun; {}; {set}", wait("go-other")));
+        // Made at once, the new file gets the inode of the old one on some file systems.
+        let mut other = spawn(&format!("touch begun; while [ -e q ]; do :; done; {set}"));
         eventually("the other command", || scratch.work().join("begun").exists());
-        scratch.put("go-one", "");
+        scratch.put("go", "");
         assert!(one.wait().unwrap().success());
-        scratch.put("go-other", "");
         other.wait().unwrap();
         fs::remove_file(scratch.work().join("RAN")).ok();
         assert!(!ran(scratch, "cd q && git status"));

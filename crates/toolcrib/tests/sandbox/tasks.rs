@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::ground::{Session, eventually, for_all, inside, processes_with};
+use crate::ground::{Session, eventually, for_all, inside, processes_with, sleepers};
 
 fn start(session: &mut Session, command: &str) -> String {
     let args = json!({"command": command, "run_in_background": true});
@@ -82,7 +82,7 @@ fn killing_a_task_ends_all_of_it() {
         let marker = format!("{}.7", 200_000 + session.id());
         let id =
             start(&mut session, &format!("echo begun; (setsid sleep {marker} &); sleep {marker}"));
-        eventually("its processes", || processes_with(&marker).len() >= 2);
+        eventually("its processes", || sleepers(&marker).len() == 2);
         let reply = session.call("clemini/kill_shell", json!({"task_id": id}));
         assert_eq!(reply, json!({"task_id": id, "status": "killed", "success": true}));
         assert!(processes_with(&marker).is_empty());
@@ -106,7 +106,7 @@ fn a_task_does_not_outlive_us_and_its_id_does() {
         let mut session = Session::start(scratch, &[]);
         let marker = format!("{}.8", 200_000 + session.id());
         let id = start(&mut session, &format!("echo begun; sleep {marker}"));
-        eventually("its process", || !processes_with(&marker).is_empty());
+        eventually("its process", || !sleepers(&marker).is_empty());
         // While it runs, another process says so, and cannot end it.
         let mut other = Session::start(scratch, &[]);
         assert_eq!(look(&mut other, &id, false)["status"], "running");

@@ -1,17 +1,16 @@
 //! The baseline of a sweep: what made git run programs before the command began.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, statat};
 use serde::{Deserialize, Serialize};
+use toolcrib_core::FileId;
 
 use super::git_reading::{GitTrigger, GitTriggerKind};
 use super::made_repositories::{GitFolderState, MadeIds, git_folder_states};
 use super::root_folders::RootFolders;
-use crate::files::root::Root;
+use crate::files::root::{Root, identify_at};
 use crate::files::spelling::spelt;
 
 /// What a sweep has to know about the beginning of its command.
@@ -23,8 +22,8 @@ pub(super) struct SweepBaseline {
     pub(super) began: u64,
     /// The path of each root, with what was there.
     pub(super) roots: Vec<(PathBuf, BTreeSet<Mark>)>,
-    /// The absolute paths that the command cannot change, each with device and inode.
-    pub(super) shielded: BTreeMap<PathBuf, (u64, u64)>,
+    /// The absolute paths that the command cannot change, with what is there.
+    pub(super) shielded: BTreeMap<PathBuf, FileId>,
     /// What could not be held; `None` if the sweep was not made yet.
     pub(super) failed: Option<BTreeSet<Mark>>,
 }
@@ -63,10 +62,9 @@ impl SweepBaseline {
     /// shield is gone.
     pub(super) fn is_shielded(&self, path: &Path) -> bool {
         path.ancestors().any(|path| {
-            let shield = self.shielded.get(path);
-            shield.is_some_and(|is| {
-                fs::symlink_metadata(path).is_ok_and(|meta| (meta.dev(), meta.ino()) == *is)
-            })
+            // Without its time of birth, a new file with a used inode looks like the shielded one.
+            let shield = self.shielded.get(path).filter(|it| it.born != 0);
+            shield.is_some_and(|is| identify_at(path).is_ok_and(|now| now == *is))
         })
     }
 
@@ -185,4 +183,24 @@ pub(super) fn what_to_hold(
         || GitTrigger::link(link),
         |file| GitTrigger::whole(&file, "makes its folder a git folder"),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_file_with_a_used_inode_is_not_shielded() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config");
+        std::fs::write(&file, "").unwrap();
+        let now = identify_at(&file).unwrap();
+        let is_shielded = |was: FileId| {
+            let shielded = BTreeMap::from([(file.clone(), was)]);
+            SweepBaseline { shielded, ..SweepBaseline::default() }.is_shielded(&file)
+        };
+        assert_eq!(is_shielded(now), now.born != 0);
+        assert!(!is_shielded(FileId { born: now.born - 1, ..now }));
+        assert!(!is_shielded(FileId { born: 0, ..now }));
+    }
 }
