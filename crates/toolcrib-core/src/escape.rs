@@ -59,7 +59,9 @@ fn is_mark(c: char) -> bool {
 
 /// Returns JSON text with every deceptive character as a `\uXXXX` escape: the same value, safe to show.
 pub fn json(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_deceptive) {
+    // Replies are long and mostly plain. A fold without a branch lets the compiler compare many bytes at once.
+    let is_plain = text.bytes().fold(true, |all, byte| all & (32..127).contains(&byte));
+    if is_plain || !text.contains(is_deceptive) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
