@@ -61,8 +61,9 @@ pub struct Grep {
     pub want: Want,
     /// The results to return.
     pub page: Page,
-    /// Whether to stop when the page is full, which leaves the totals unknown.
-    pub stops_early: bool,
+    /// How many results are counted. If there are more than this and more than the page shows, the search stops, and
+    /// the totals are lower bounds. With 0, the search stops when the page is full.
+    pub count_limit: u64,
     /// Whether to count the files that are searched.
     pub counts_files: bool,
     /// The time limit, after which the answer holds what was found so far.
@@ -114,6 +115,10 @@ pub struct Found {
     pub files_matched: u64,
     /// How many files were searched, if the question asked for it.
     pub files_searched: u64,
+    /// Whether the search stopped at the count limit, so that there are more results than the totals say. The total
+    /// of what the question wants is then the count limit, or what is on the page and before it, if that is more. The
+    /// other numbers are about the files up to the one where the search stopped.
+    pub is_lower_bound: bool,
     /// Whether there are results after this page.
     pub is_cut: bool,
     /// Whether time ran out; the totals then cover only what was searched.

@@ -139,6 +139,8 @@ pub struct Connection {
 pub struct ToolSettings {
     /// The time after which a search answers with what it has found.
     pub search_time: Duration,
+    /// How many results a search counts: [`crate::search::Grep::count_limit`].
+    pub search_count_limit: u64,
     /// The most bytes that a tool reads of a file, where its catalogue has such a setting.
     pub max_read_bytes: u64,
     /// The most bytes that a tool writes to a file, where its catalogue has such a setting.
@@ -153,6 +155,7 @@ impl Default for ToolSettings {
     fn default() -> Self {
         Self {
             search_time: Duration::from_secs(30),
+            search_count_limit: 10_000,
             max_read_bytes: 64 << 10,
             max_write_bytes: 64 << 10,
             max_output_lines: 256,

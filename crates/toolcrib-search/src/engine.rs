@@ -24,7 +24,7 @@ use crate::plan::Query;
 use crate::scan::filter::{Filter, GlobSubject};
 use crate::scan::ignore_rules::{self, IgnoreRules, Level, RULE_FILES, RuleFiles};
 use crate::scan::open::{absolute, open_directory};
-use crate::scan::parallel_search::{ParallelSearch, Targets};
+use crate::scan::parallel_search::{ParallelSearch, SearchOutcome, Targets};
 use crate::scan::stop::Stop;
 use crate::scan::text::TextKind;
 use crate::scan::walk::{TreeWalk, no_visitor};
@@ -320,11 +320,11 @@ impl Search for Engine {
         };
         let count = if ask.counts_files { RuledOutCount::Exact } else { RuledOutCount::Skip };
         if let Some(indexed) = root.candidates(&compiled.query, &base, &filter, count) {
-            let mut found = search.run(&indexed);
+            let SearchOutcome { mut found, end } = search.run(&indexed);
             cancel.check()?;
-            if ask.counts_files && !found.is_partial {
+            if !found.is_partial {
                 // A file that the index rules out counts as searched.
-                found.files_searched += indexed.candidates.ruled_out as u64;
+                found.files_searched += indexed.candidates.ruled_out_len(end) as u64;
             }
             root.add_unreadable(&mut found, &indexed.candidates.unreadable);
             found.skipped.denied = indexed.candidates.denied;
@@ -335,7 +335,7 @@ impl Search for Engine {
         let is_late = stop.is_late();
         let chosen = (!filter.is_unrestricted()).then(|| filter.select(&paths, 0, paths.len()));
         let denied = filter.count_denied(&paths);
-        let mut found = search.run(&WalkedFiles { paths, chosen });
+        let SearchOutcome { mut found, .. } = search.run(&WalkedFiles { paths, chosen });
         cancel.check()?;
         found.is_partial |= is_late;
         root.add_unreadable(&mut found, &unreadable);

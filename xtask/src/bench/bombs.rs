@@ -95,7 +95,8 @@ fn detonate(
     } else {
         let warning =
             answer["warnings"][0].as_str().map_or_else(String::new, |it| format!("; {it}"));
-        format!("{} of {}{warning}", answer["count"], answer["total_found"])
+        let at_least = if answer["total_is_at_least"] == true { "at least " } else { "" };
+        format!("{} of {at_least}{}{warning}", answer["count"], answer["total_found"])
     };
     println!(
         "| {what} | `{}` | {answer} | {elapsed:.2} | {} |",

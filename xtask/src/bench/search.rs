@@ -173,7 +173,7 @@ fn ask(class: &Class) -> Grep {
         scope: Scope { glob: class.glob.map(str::to_owned), ..Scope::default() },
         want: class.want,
         page: Page::ALL,
-        stops_early: false,
+        count_limit: u64::MAX,
         counts_files: false,
         time: Duration::from_mins(10),
     }
@@ -194,8 +194,7 @@ fn compare(
     for class in classes {
         let mut times = SearchTimes::default();
         let whole = ask(class);
-        let page =
-            Grep { page: Page { most: PAGE, ..Page::ALL }, stops_early: true, ..whole.clone() };
+        let page = Grep { page: Page { most: PAGE, ..Page::ALL }, count_limit: 0, ..whole.clone() };
         let words = rg_words(class);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let mut theirs = Vec::new();

@@ -17,8 +17,9 @@ pub(crate) struct CandidateFiles {
     slots: Vec<u32>,
     /// The paths of the files that came since the last walk, by slot.
     added: HashMap<u32, Box<[u8]>>,
-    /// How many files the index rules out; they count as searched.
-    pub(crate) ruled_out: usize,
+    /// All files that the question is about, those that the index rules out included, in the same order. Empty if
+    /// the question does not ask how many there are.
+    meant: Vec<u32>,
     /// Directories that could not be entered.
     pub(crate) unreadable: Vec<Box<[u8]>>,
     /// How many files below the directory policy denies, whatever the question.
@@ -34,6 +35,15 @@ impl CandidateFiles {
 
     pub(crate) fn slot(&self, index: usize) -> u32 {
         self.slots[index]
+    }
+
+    /// Returns how many files the index rules out: in all, or before one of the candidates.
+    pub(crate) fn ruled_out_len(&self, end: Option<usize>) -> usize {
+        let meant = |slot: u32| self.meant.iter().position(|known| *known == slot);
+        match end {
+            None => self.meant.len().saturating_sub(self.slots.len()),
+            Some(end) => meant(self.slots[end]).map_or(0, |at| at.saturating_sub(end)),
+        }
     }
 
     pub(crate) fn path(&self, index: usize) -> &[u8] {
@@ -76,22 +86,14 @@ impl Index {
             };
             is_below && (filter.is_unrestricted() || filter.passes(path))
         };
-        let mut chosen = if *query == Query::All {
+        let chosen = if *query == Query::All {
             self.all_texts(from..to, filter, &is_meant)
         } else {
             self.matching(query, &is_meant)
         };
-        chosen.sort_unstable();
-        let listed_len = self.names.listed().len();
-        let added = chosen.partition_point(|slot| (*slot as usize) < listed_len);
-        let added = chosen.split_off(added).into_iter();
-        let mut added: Vec<(&PathKey, u32)> =
-            added.filter_map(|slot| Some((self.names.added_path(slot)?, slot))).collect();
-        added.sort_unstable_by_key(|(path, _)| *path);
-        let mut candidates = self.merge(chosen, added);
+        let mut candidates = self.in_order(chosen);
         if count == RuledOutCount::Exact {
-            let meant = self.texts_len(from..to, filter, &is_meant);
-            candidates.ruled_out = meant.saturating_sub(candidates.len());
+            candidates.meant = self.in_order(self.all_texts(from..to, filter, &is_meant)).slots;
         }
         let unreadable = self.unreadable.iter().filter(|path| is_below(path.bytes(), directory));
         candidates.unreadable = unreadable.map(|path| path.bytes().into()).collect();
@@ -131,19 +133,6 @@ impl Index {
     /// Whether a file is there and could have a line that matches.
     fn is_text(&self, slot: u32) -> bool {
         !matches!(self.files[slot as usize].state, FileState::Gone | FileState::Binary)
-    }
-
-    /// Counts the files that are meant and could have a line that matches.
-    fn texts_len(
-        &self,
-        listed: std::ops::Range<usize>,
-        filter: &Filter,
-        is_meant: &dyn Fn(u32) -> bool,
-    ) -> usize {
-        let listed = filter.select(self.names.listed(), listed.start, listed.end).into_iter();
-        let added = self.names.added().map(|(_, slot)| slot).filter(|slot| is_meant(*slot));
-        listed.filter(|slot| self.is_text(*slot as u32)).count()
-            + added.filter(|slot| self.is_text(*slot)).count()
     }
 
     /// Returns all files that are meant and could have a line that matches, in no order.
@@ -191,6 +180,18 @@ impl Index {
         chosen
     }
 
+    /// Puts files in order of their paths.
+    fn in_order(&self, mut slots: Vec<u32>) -> CandidateFiles {
+        slots.sort_unstable();
+        let listed_len = self.names.listed().len();
+        let added = slots.partition_point(|slot| (*slot as usize) < listed_len);
+        let added = slots.split_off(added).into_iter();
+        let mut added: Vec<(&PathKey, u32)> =
+            added.filter_map(|slot| Some((self.names.added_path(slot)?, slot))).collect();
+        added.sort_unstable_by_key(|(path, _)| *path);
+        self.merge(slots, added)
+    }
+
     /// Merges files of the walk and files that came since into one order of paths.
     fn merge(&self, listed: Vec<u32>, added: Vec<(&PathKey, u32)>) -> CandidateFiles {
         let paths = added.iter().map(|(path, slot)| (*slot, path.bytes().into())).collect();
@@ -215,7 +216,7 @@ impl Index {
             listed: Arc::clone(self.names.listed()),
             slots,
             added: paths,
-            ruled_out: 0,
+            meant: Vec::new(),
             unreadable: Vec::new(),
             denied: 0,
             generation: self.generation,

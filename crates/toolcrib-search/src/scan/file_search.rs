@@ -74,7 +74,7 @@ impl<'a> FileSearcher<'a> {
         hits: &mut Hits<'_>,
     ) -> Result<TextKind, Unsearched> {
         let matcher = &self.compiled.matcher;
-        if self.compiled.is_every_line && kind == TextKind::Plain && hits.can_count() {
+        if self.compiled.is_every_line && kind == TextKind::Plain && hits.counts() {
             let mut counter = Counter::default();
             counter.add(text);
             hits.stop_when_full();
@@ -112,7 +112,7 @@ impl<'a> FileSearcher<'a> {
         let size = usize::try_from(meta.st_size).unwrap_or(usize::MAX);
         if size > MAX_WHOLE_READ_BYTES {
             if self.compiled.is_every_line
-                && hits.can_count()
+                && hits.counts_all()
                 && let Some(lines) = count_lines(&file, self.stop)?
             {
                 hits.stop_when_full();

@@ -16,25 +16,20 @@ const MAX_SHOWN_BYTES: usize = 2000;
 /// How many of them stand before the match.
 const SHOWN_BEFORE_MATCH_BYTES: usize = 200;
 
-/// How many lines of one file to keep, and how many bytes of them.
+/// How many lines of one file to keep, how many bytes of them, and how many to count.
 #[derive(Clone, Copy)]
 pub(crate) struct Room {
     pub(crate) lines: usize,
     pub(crate) bytes: usize,
+    /// The search of the file may end when there is no more room for lines and more than this many match.
+    pub(crate) count: u64,
 }
 
 impl Room {
-    /// No room: lines are only counted.
-    pub(crate) const NONE: Self = Self { lines: 0, bytes: 0 };
-}
-
-/// What to do with matches when there is no more room.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WhenFull {
-    /// Count them.
-    Count,
-    /// End the search of the file.
-    Stop,
+    /// No room: lines are only counted, up to `count`.
+    pub(crate) fn none(count: u64) -> Self {
+        Self { lines: 0, bytes: 0, count }
+    }
 }
 
 /// The matches of one file.
@@ -45,7 +40,6 @@ pub(crate) struct Hits<'a> {
     /// How many matches to skip before any is kept.
     skip: u64,
     room: Room,
-    when_full: WhenFull,
     stop: &'a Stop<'a>,
     pub(crate) lines: Vec<Line>,
     pub(crate) bytes: usize,
@@ -59,7 +53,6 @@ impl<'a> Hits<'a> {
         want: Want,
         matcher: &'a RegexMatcher,
         room: Room,
-        when_full: WhenFull,
         stop: &'a Stop<'a>,
     ) -> Self {
         Self {
@@ -67,7 +60,6 @@ impl<'a> Hits<'a> {
             matcher,
             skip: 0,
             room,
-            when_full,
             stop,
             lines: Vec::new(),
             bytes: 0,
@@ -82,14 +74,19 @@ impl<'a> Hits<'a> {
         self
     }
 
-    /// Whether the search only counts matches when there is no more room.
-    pub(crate) fn can_count(&self) -> bool {
-        self.when_full == WhenFull::Count && self.want != Want::Files
+    /// Whether every match of the file is counted.
+    pub(crate) fn counts_all(&self) -> bool {
+        self.room.count == u64::MAX && self.want != Want::Files
+    }
+
+    /// Whether matches are counted once there is no more room.
+    pub(crate) fn counts(&self) -> bool {
+        self.room.count > 0 && self.want != Want::Files
     }
 
     /// Ends the search of the file when there is no more room, instead of counting the rest.
     pub(crate) fn stop_when_full(&mut self) {
-        self.when_full = WhenFull::Stop;
+        self.room.count = 0;
         if self.want == Want::Counts {
             self.want = Want::Files;
         }
@@ -135,12 +132,12 @@ impl Sink for &mut Hits<'_> {
             self.stop.check()?;
         }
         let Want::Lines { before, after } = self.want else {
-            return Ok(self.want == Want::Counts);
+            return Ok(self.want == Want::Counts && self.count <= self.room.count);
         };
         let number = found.line_number().unwrap_or(0);
         let is_kept = !self.is_full() && self.count > self.skip;
         if self.is_full() && !self.wants_after(number, after) {
-            return Ok(self.when_full == WhenFull::Count);
+            return Ok(self.count <= self.room.count);
         }
         if !is_kept && before == 0 && after == 0 {
             return Ok(true);

@@ -11,7 +11,7 @@ use toolcrib_core::{SearchableTree, escape};
 use crate::parallel;
 use crate::pattern::Compiled;
 use crate::scan::file_search::FileSearcher;
-use crate::scan::hits::{Hits, Room, WhenFull};
+use crate::scan::hits::{Hits, Room};
 use crate::scan::open::Unsearched;
 use crate::scan::stop::Stop;
 use crate::scan::text::TextKind;
@@ -26,6 +26,9 @@ pub(crate) trait Targets: Sync {
 
 /// How many files a thread takes at a time.
 const FILES_PER_BATCH: usize = 32;
+
+/// How many batches are searched before other threads are started: a page may be full by then.
+const BATCHES_ALONE: usize = 2;
 
 /// Up to so many files are searched by one thread.
 const MAX_FILES_FOR_ONE_THREAD: usize = 24;
@@ -44,6 +47,13 @@ pub(crate) struct ParallelSearch<'a> {
     pub(crate) threads: usize,
 }
 
+/// The outcome of a search.
+pub(crate) struct SearchOutcome {
+    pub(crate) found: Found,
+    /// The last of the targets that the answer covers, if the search stopped at the count limit.
+    pub(crate) end: Option<usize>,
+}
+
 /// The results of a run of files.
 #[derive(Default)]
 struct Batch {
@@ -58,6 +68,8 @@ struct Batch {
 /// The matches of one file, for the results.
 struct FileHits {
     index: usize,
+    /// How many files of the run were searched up to and including this one.
+    searched: u64,
     count: u64,
     lines: Vec<Line>,
 }
@@ -77,17 +89,23 @@ struct OrderedResults<'a> {
     next: usize,
     waiting: BTreeMap<usize, Batch>,
     found: Found,
+    /// How many results were skipped.
     passed: usize,
+    /// How many results, or lines if lines are counted, are on the page and before it.
+    shown: u64,
     bytes: usize,
     /// Whether the search stopped before the end of one of the runs.
     is_cut_off: bool,
+    /// The file at which there were more results than are counted and than the page has. Files after it make no
+    /// difference to the answer, however many of them the threads have searched.
+    end: Option<usize>,
 }
 
 impl ParallelSearch<'_> {
     /// Searches all of `targets`.
-    pub(crate) fn run(&self, targets: &dyn Targets) -> Found {
+    pub(crate) fn run(&self, targets: &dyn Targets) -> SearchOutcome {
         if targets.len() == 0 {
-            return Found::default();
+            return SearchOutcome { found: Found::default(), end: None };
         }
         let chunk = if targets.len() <= MAX_FILES_FOR_ONE_THREAD {
             MAX_FILES_FOR_ONE_THREAD
@@ -105,13 +123,14 @@ impl ParallelSearch<'_> {
                 waiting: BTreeMap::new(),
                 found: Found::default(),
                 passed: 0,
+                shown: 0,
                 bytes: 0,
                 is_cut_off: false,
+                end: None,
             }),
         };
-        // A page may be full before another thread has started.
-        if self.ask.stops_early {
-            self.worker(targets, chunk, &progress, 2);
+        if self.ask.count_limit < u64::MAX {
+            self.worker(targets, chunk, &progress, BATCHES_ALONE);
         }
         if progress.next.load(Ordering::Relaxed) < chunks && !self.stop.is_set() {
             parallel::run(self.tree, self.threads.min(chunks), || {
@@ -123,10 +142,20 @@ impl ParallelSearch<'_> {
         for (_, batch) in std::mem::take(&mut order.waiting) {
             self.absorb(&mut order, batch);
         }
-        let is_whole = order.next >= chunks && !order.is_cut_off;
+        let is_whole = order.end.is_some() || (order.next >= chunks && !order.is_cut_off);
+        let (end, shown) = (order.end, order.shown);
         let mut found = order.found;
         found.is_partial = !is_whole && self.stop.is_late();
-        found
+        found.is_lower_bound = end.is_some();
+        if found.is_lower_bound {
+            *self.total(&mut found) = self.ask.count_limit.max(shown);
+        }
+        SearchOutcome { found, end }
+    }
+
+    /// Returns the number in `found` that the count limit is about.
+    fn total<'f>(&self, found: &'f mut Found) -> &'f mut u64 {
+        if self.ask.want == Want::Files { &mut found.files_matched } else { &mut found.lines }
     }
 
     /// Takes up to `most` runs of files and searches them.
@@ -162,9 +191,10 @@ impl ParallelSearch<'_> {
                 order.next += 1;
                 if self.absorb(&mut order, batch) {
                     progress.needed.fetch_min(at + 1, Ordering::Relaxed);
-                    if self.ask.stops_early {
-                        self.stop.is_enough.store(true, Ordering::Relaxed);
-                    }
+                }
+                if order.end.is_some() {
+                    self.stop.is_enough.store(true, Ordering::Relaxed);
+                    return;
                 }
             }
         }
@@ -179,18 +209,21 @@ impl ParallelSearch<'_> {
         at: usize,
         progress: &SharedProgress<'_>,
     ) -> Batch {
-        let when_full = if self.ask.stops_early { WhenFull::Stop } else { WhenFull::Count };
         let mut batch = Batch::default();
         for index in range {
             if self.stop.is_set() {
                 batch.is_cut_off = true;
                 break;
             }
-            let is_needed = at < progress.needed.load(Ordering::Relaxed)
-                && progress.waiting_bytes.load(Ordering::Relaxed) + batch.bytes < MAX_WAITING_BYTES;
-            let room = if is_needed { self.room() } else { Room::NONE };
-            let mut hits =
-                Hits::new(self.ask.want, &self.compiled.matcher, room, when_full, self.stop);
+            let waiting = progress.waiting_bytes.load(Ordering::Relaxed) + batch.bytes;
+            let room = if at >= progress.needed.load(Ordering::Relaxed) {
+                Room::none(self.ask.count_limit)
+            } else if waiting >= MAX_WAITING_BYTES {
+                Room::none(u64::MAX)
+            } else {
+                self.room()
+            };
+            let mut hits = Hits::new(self.ask.want, &self.compiled.matcher, room, self.stop);
             match search_target(searcher, targets, index, &mut hits) {
                 Ok(TextKind::Plain | TextKind::Mixed) => batch.searched += 1,
                 Ok(TextKind::Binary) | Err(Unsearched::Gone) => {}
@@ -199,8 +232,8 @@ impl ParallelSearch<'_> {
             }
             if hits.count > 0 {
                 batch.bytes += hits.bytes + 64;
-                let lines = hits.lines;
-                batch.files.push(FileHits { index, count: hits.count, lines });
+                let (count, lines, searched) = (hits.count, hits.lines, batch.searched);
+                batch.files.push(FileHits { index, searched, count, lines });
             }
             if batch.is_cut_off {
                 break;
@@ -212,68 +245,104 @@ impl ParallelSearch<'_> {
     /// Returns the most lines, and bytes of them, that the page could need from one file.
     fn room(&self) -> Room {
         let page = &self.ask.page;
+        let end = page.skip.saturating_add(page.most);
         // One line more than the page holds shows whether there is a next page.
-        Room {
-            lines: page.skip.saturating_add(page.most).saturating_add(1),
-            bytes: page.most_bytes.max(1),
-        }
+        let lines = end.saturating_add(1);
+        let count = match self.ask.want {
+            // The page shows the count of each file.
+            Want::Counts => u64::MAX,
+            // If there is no room for the bytes of all skipped lines, only their number tells which lines the page
+            // needs.
+            _ if page.skip > 0 => self.ask.count_limit.max(end as u64),
+            _ => self.ask.count_limit,
+        };
+        Room { lines, bytes: page.most_bytes.max(1), count }
     }
 
-    /// Adds a batch to the results; returns whether the page is full.
+    /// Adds a batch to the results; returns whether the page is full and there are more results.
     fn absorb(&self, order: &mut OrderedResults<'_>, batch: Batch) -> bool {
+        if order.end.is_some() {
+            return true;
+        }
         let targets = order.targets;
         order.is_cut_off |= batch.is_cut_off;
+        let mut searched = batch.searched;
+        for file in batch.files {
+            let (index, searched_by_now) = (file.index, file.searched);
+            self.absorb_file(order, file);
+            let counted = *self.total(&mut order.found);
+            if self.has_more_than_page(order) && counted > self.ask.count_limit {
+                order.end = Some(index);
+                searched = searched_by_now;
+                break;
+            }
+        }
         let found = &mut order.found;
-        found.files_searched += batch.searched;
-        found.skipped.count += batch.unsearched.len() as u64;
-        if let (None, Some((index, why))) = (&found.skipped.first, batch.unsearched.first()) {
-            found.skipped.first =
-                Some((escape::path(self.prefix, targets.path(*index)), why.clone()));
+        found.files_searched += searched;
+        let end = order.end.unwrap_or(usize::MAX);
+        for (index, why) in batch.unsearched.iter().filter(|(index, _)| *index <= end) {
+            found.skipped.count += 1;
+            found.skipped.first.get_or_insert_with(|| {
+                (escape::path(self.prefix, targets.path(*index)), why.clone())
+            });
         }
-        for mut file in batch.files {
-            order.found.lines += file.count;
-            order.found.files_matched += 1;
-            let results =
-                if let Want::Lines { .. } = self.ask.want { file.count } else { 1 } as usize;
-            let page = &self.ask.page;
-            let passes = page.skip.saturating_sub(order.passed).min(results);
-            order.passed += passes;
-            let left = results - passes;
-            if left == 0 {
-                continue;
-            }
-            if order.found.returned >= page.most || order.bytes >= page.most_bytes {
-                order.found.is_cut = true;
-                continue;
-            }
-            let mut passes = passes;
-            let missing = passes + left.min(page.most - order.found.returned) > file.lines.len();
-            if missing && matches!(self.ask.want, Want::Lines { .. }) {
-                file.lines = self.search_again(targets, file.index, std::mem::take(&mut passes));
-            }
-            let path = escape::path(self.prefix, targets.path(file.index));
-            // A reply repeats the path with every line.
-            let weight = escape::json_length(&path) + JSON_OVERHEAD_BYTES;
-            let mut entry = FoundFile { path, lines: Vec::new(), count: file.count };
-            if let Want::Lines { .. } = self.ask.want {
-                for line in file.lines.into_iter().skip(passes) {
-                    if order.found.returned >= page.most || order.bytes >= page.most_bytes {
-                        break;
-                    }
-                    order.bytes += weight + json_weight(&line);
-                    order.found.returned += 1;
-                    entry.lines.push(line);
-                }
-                order.found.is_cut |= entry.lines.len() < left;
-            } else {
-                order.bytes += weight;
-                order.found.returned += 1;
-            }
-            order.found.files.push(entry);
-        }
+        self.has_more_than_page(order)
+    }
+
+    /// Whether the page is full and there are more results.
+    fn has_more_than_page(&self, order: &OrderedResults<'_>) -> bool {
+        self.is_page_full(order) && order.found.is_cut
+    }
+
+    fn is_page_full(&self, order: &OrderedResults<'_>) -> bool {
         let page = &self.ask.page;
-        let is_full = order.found.returned >= page.most || order.bytes >= page.most_bytes;
-        is_full && order.found.is_cut
+        order.found.returned >= page.most || order.bytes >= page.most_bytes
+    }
+
+    /// Adds the matches of one file to the results.
+    fn absorb_file(&self, order: &mut OrderedResults<'_>, mut file: FileHits) {
+        let targets = order.targets;
+        order.found.lines += file.count;
+        order.found.files_matched += 1;
+        let results = if let Want::Lines { .. } = self.ask.want { file.count } else { 1 } as usize;
+        let page = &self.ask.page;
+        let passes = page.skip.saturating_sub(order.passed).min(results);
+        order.passed += passes;
+        order.shown += if passes == results { file.count } else { passes as u64 };
+        let left = results - passes;
+        if left == 0 {
+            return;
+        }
+        if self.is_page_full(order) {
+            order.found.is_cut = true;
+            return;
+        }
+        let mut passes = passes;
+        let missing = passes + left.min(page.most - order.found.returned) > file.lines.len();
+        if missing && matches!(self.ask.want, Want::Lines { .. }) {
+            file.lines = self.search_again(targets, file.index, std::mem::take(&mut passes));
+        }
+        let path = escape::path(self.prefix, targets.path(file.index));
+        // A reply repeats the path with every line.
+        let weight = escape::json_length(&path) + JSON_OVERHEAD_BYTES;
+        let mut entry = FoundFile { path, lines: Vec::new(), count: file.count };
+        if let Want::Lines { .. } = self.ask.want {
+            for line in file.lines.into_iter().skip(passes) {
+                if self.is_page_full(order) {
+                    break;
+                }
+                order.bytes += weight + json_weight(&line);
+                order.found.returned += 1;
+                entry.lines.push(line);
+            }
+            order.shown += entry.lines.len() as u64;
+            order.found.is_cut |= entry.lines.len() < left;
+        } else {
+            order.bytes += weight;
+            order.found.returned += 1;
+            order.shown += file.count;
+        }
+        order.found.files.push(entry);
     }
 
     /// Searches a file again, without its first matches: the first time there was no room for all its lines,
@@ -281,7 +350,8 @@ impl ParallelSearch<'_> {
     fn search_again(&self, targets: &dyn Targets, index: usize, passes: usize) -> Vec<Line> {
         let mut searcher = FileSearcher::new(self.tree, self.compiled, self.ask.want, self.stop);
         let matcher = &self.compiled.matcher;
-        let hits = Hits::new(self.ask.want, matcher, self.room(), WhenFull::Stop, self.stop);
+        let room = Room { count: 0, ..self.room() };
+        let hits = Hits::new(self.ask.want, matcher, room, self.stop);
         let mut hits = hits.skip(passes);
         let _ = search_target(&mut searcher, targets, index, &mut hits);
         hits.lines

@@ -54,6 +54,8 @@ pub(crate) struct Reply {
     count: usize,
     total_found: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    total_is_at_least: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     truncated: Option<bool>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
@@ -84,8 +86,8 @@ const REPLY_OVERHEAD_BYTES: usize = 4 << 10;
 static DECLARATION: Declaration = Declaration {
     name: "grep",
     summary: "Search file contents with regex. Like ripgrep, it skips binary files, hidden files and files \
-              that .gitignore excludes. Returns: {matches[], count, total_found, truncated?, \
-              warnings?}",
+              that .gitignore excludes. Returns: {matches[], count, total_found, \
+              total_is_at_least?, truncated?, warnings?}",
     tier: Tier::Standard,
     effect: Effect::Read,
     limits: Limits { deadline_ms: 40_000, output_bytes: 512 << 10 },
@@ -218,7 +220,7 @@ fn ask(ctx: &Ctx, args: &Args) -> Result<Ask, ToolError> {
             most: args.head_limit.map_or(usize::MAX, |limit| limit.get() as usize),
             most_bytes: DECLARATION.limits.output_bytes - REPLY_OVERHEAD_BYTES,
         },
-        stops_early: false,
+        count_limit: ctx.settings.search_count_limit,
         counts_files: false,
         time: ctx.settings.search_time,
     })
@@ -248,5 +250,6 @@ fn reply(found: Found, ask: &Ask) -> Reply {
         }
     }
     let truncated = (found.is_cut || found.is_partial).then_some(true);
-    Reply { count: matches.len(), matches, total_found, truncated, warnings }
+    let total_is_at_least = found.is_lower_bound.then_some(true);
+    Reply { count: matches.len(), matches, total_found, total_is_at_least, truncated, warnings }
 }

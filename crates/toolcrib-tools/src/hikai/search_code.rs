@@ -108,7 +108,8 @@ fn ask(ctx: &Ctx, args: &Args) -> Grep {
         scope: Scope { glob: args.file_pattern.clone(), ..Scope::default() },
         want: Want::Lines { before: 0, after: 0 },
         page: Page { most: args.limit.map_or(20, Within::get) as usize, ..Page::ALL },
-        stops_early: true,
+        // The contract's reply has no totals.
+        count_limit: 0,
         counts_files: false,
         time: ctx.settings.search_time,
     }

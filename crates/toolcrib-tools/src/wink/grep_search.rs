@@ -33,6 +33,8 @@ pub(crate) struct Args {
 #[derive(Serialize)]
 pub(crate) struct Metadata {
     total_matches: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_is_at_least: Option<bool>,
     files_searched: u64,
     pattern: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -49,7 +51,8 @@ static DECLARATION: Declaration = Declaration {
     name: "grep_search",
     summary: "Search file contents for text or regex pattern. It skips binary files, hidden files and files \
               that .gitignore excludes. Returns: {success, output, files_affected, \
-              execution_time_ms, metadata{total_matches, files_searched, pattern, warnings?}}",
+              execution_time_ms, metadata{total_matches, total_is_at_least?, files_searched, pattern, \
+              warnings?}}",
     tier: Tier::Standard,
     effect: Effect::Read,
     limits: Limits { deadline_ms: 40_000, output_bytes: 4 << 20 },
@@ -101,8 +104,9 @@ impl Tool for GrepSearch {
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<TextReply<Metadata>, ToolError> {
         let ask = ask(ctx, &args);
         let found = ctx.search.grep(&ask, &ctx.cancel)?;
-        let mut output =
-            format!("Found {} for '{}':\n", counted(found.lines, "match"), args.pattern);
+        let at_least = if found.is_lower_bound { "at least " } else { "" };
+        let total = format!("{at_least}{}", counted(found.lines, "match"));
+        let mut output = format!("Found {total} for '{}':\n", args.pattern);
         for file in &found.files {
             for line in &file.lines {
                 let _ = writeln!(output, "  {}:{}: {}", file.path, line.number, line.text);
@@ -111,7 +115,7 @@ impl Tool for GrepSearch {
         let mut warnings = Vec::new();
         if found.is_cut {
             let shown = found.returned;
-            warnings.push(format!("Warning: Found {} matches, showing first {shown}", found.lines));
+            warnings.push(format!("Warning: Found {total} matches, showing first {shown}"));
         }
         if found.is_partial {
             warnings.push(out_of_time(ask.time));
@@ -124,6 +128,7 @@ impl Tool for GrepSearch {
         }
         let metadata = Metadata {
             total_matches: found.lines,
+            total_is_at_least: found.is_lower_bound.then_some(true),
             files_searched: found.files_searched,
             pattern: args.pattern,
             warnings,
@@ -156,7 +161,7 @@ fn ask(ctx: &Ctx, args: &Args) -> Grep {
             most: args.max_results.map_or(DEFAULT_RESULTS, Within::get) as usize,
             most_bytes: DECLARATION.limits.output_bytes - REPLY_OVERHEAD_BYTES,
         },
-        stops_early: false,
+        count_limit: ctx.settings.search_count_limit,
         counts_files: true,
         time: ctx.settings.search_time,
     }

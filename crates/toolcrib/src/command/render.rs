@@ -13,6 +13,7 @@ use toolcrib_runtime::Preview;
 use super::command_end::{CommandEnd, CommandPlace};
 use super::live_output::OutputShown;
 use super::rows::rows;
+use super::search::grouped;
 use crate::terminal::{Paint, Terminal, print};
 use crate::wiring::Crib;
 
@@ -161,7 +162,9 @@ fn fields(terminal: Terminal, tool: &ToolName, data: &Value, exit_code: Option<i
     let mut text = format!("{mark} {tool}");
     match data {
         Value::Object(fields) => {
-            for (key, value) in fields.iter().filter(|(key, _)| *key != "success") {
+            let is_at_least = fields.get("total_is_at_least") == Some(&Value::Bool(true));
+            let is_shown = |key: &str| !["success", "total_is_at_least"].contains(&key);
+            for (key, value) in fields.iter().filter(|(key, _)| is_shown(key)) {
                 if let Some(rows) = value.as_array().and_then(|items| rows(items)) {
                     let none = if rows.is_empty() { " none" } else { "" };
                     let _ = write!(text, "\n  {}:{none}", escape::line(key));
@@ -171,6 +174,9 @@ fn fields(terminal: Terminal, tool: &ToolName, data: &Value, exit_code: Option<i
                     continue;
                 }
                 let value = match value {
+                    Value::Number(total) if is_at_least && key == "total_found" => {
+                        format!("at least {}", grouped(total.as_u64().unwrap_or_default()))
+                    }
                     Value::String(value) => value.clone(),
                     Value::Array(_) | Value::Object(_) => {
                         serde_json::to_string_pretty(value).unwrap_or_default()
@@ -388,6 +394,16 @@ mod tests {
             }
             insta::assert_snapshot!(format!("replies_of_{}", catalogue.name), all);
         }
+    }
+
+    #[test]
+    fn a_total_that_is_a_lower_bound_is_shown_as_one() {
+        let shown =
+            |reply: Value| fields(terminal(), &ToolName::new("clemini", "grep"), &reply, None);
+        let text = shown(serde_json::json!({"total_found": 10_000, "total_is_at_least": true}));
+        assert_eq!(text, "✓ clemini/grep\n  total_found: at least 10,000\n");
+        let text = shown(serde_json::json!({"total_found": 10_000}));
+        assert_eq!(text, "✓ clemini/grep\n  total_found: 10000\n");
     }
 
     #[test]

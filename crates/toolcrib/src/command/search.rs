@@ -260,7 +260,7 @@ fn size(bytes: u64) -> String {
 }
 
 /// Formats a number with a comma between thousands.
-fn grouped(number: u64) -> String {
+pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (index, digit) in digits.chars().enumerate() {

@@ -148,6 +148,10 @@ settings_table! {
     SEARCH_TIME_MS: Duration = milliseconds("search.time_ms", 30_000, (1, 35_000))
         .project(Smaller);
 
+    /// How many results a search counts. If there are more, the reply has the first ones and says "at least"
+    /// before their number. 0 counts all.
+    SEARCH_COUNT_LIMIT: u64 = count("search.count_limit", 10_000, (0, 1 << 40));
+
     /// Whether the record shows the beginning of arguments and replies.
     RECORD_PREVIEWS: bool = switch("record.previews", "on").project(Stricter);
 

@@ -39,6 +39,10 @@ pub(super) fn tool_settings(
         |name: Option<&str>, default: u64| name.map_or(default, |name| count(settings, name));
     Ok(ToolSettings {
         search_time: settings.get(table::SEARCH_TIME_MS),
+        search_count_limit: match settings.get(table::SEARCH_COUNT_LIMIT) {
+            0 => u64::MAX,
+            limit => limit,
+        },
         max_read_bytes: count(*read_bytes, default.max_read_bytes),
         max_write_bytes: count(*write_bytes, default.max_write_bytes),
         max_output_lines: count(*output_lines, default.max_output_lines as u64) as usize,

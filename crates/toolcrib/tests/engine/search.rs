@@ -82,3 +82,84 @@ fn files_that_are_not_searched_are_told() {
     let got = scratch.open_with(&["files.hardlinks=allow"]).reply("clemini/grep", &needle);
     assert_eq!(got["total_found"], 2);
 }
+
+/// The totals of a search are exact up to the count limit. Beyond it, the reply says that there are more.
+#[test]
+fn totals_are_exact_up_to_the_limit() {
+    let scratch = Scratch::new();
+    // Five lines that match in each of four files, one of them twice on a line.
+    for number in 0..4 {
+        scratch
+            .put(&format!("f{number}.txt"), "needle needle\nx\nneedle\nneedle\nneedle\nneedle\n");
+    }
+    let grep = |limit: u64, mode: &str, more: Value| {
+        let mut args = json!({"pattern": "needle", "output_mode": mode});
+        args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let crib = scratch.open_with(&[&format!("search.count_limit={limit}")]);
+        let got = crib.reply("clemini/grep", &args);
+        (got["total_found"].clone(), got.get("total_is_at_least").cloned(), got["count"].clone())
+    };
+    let exact = |total: u64, count: u64| (json!(total), None, json!(count));
+    let at_least = |total: u64, count: u64| (json!(total), Some(json!(true)), json!(count));
+    let first = json!({"head_limit": 2});
+    assert_eq!(grep(21, "content", first.clone()), exact(20, 2));
+    assert_eq!(grep(20, "content", first.clone()), exact(20, 2));
+    assert_eq!(grep(19, "content", first.clone()), at_least(19, 2));
+    assert_eq!(grep(1, "content", first.clone()), at_least(2, 2));
+    assert_eq!(grep(0, "content", first.clone()), exact(20, 2));
+    // What is on the page and before it is known.
+    assert_eq!(grep(1, "content", json!({"head_limit": 2, "offset": 7})), at_least(9, 2));
+    assert_eq!(grep(1, "content", json!({"head_limit": 2, "offset": 18})), exact(20, 2));
+    assert_eq!(grep(1, "content", json!({})), exact(20, 20));
+    assert_eq!(grep(4, "files_with_matches", first.clone()), exact(4, 2));
+    assert_eq!(grep(3, "files_with_matches", first.clone()), at_least(3, 2));
+    assert_eq!(grep(20, "count", first.clone()), exact(20, 2));
+    assert_eq!(grep(12, "count", first.clone()), at_least(12, 2));
+    assert_eq!(grep(5, "count", first), at_least(10, 2));
+    let bad = scratch.try_open(&["search.count_limit=-1"]);
+    assert!(bad.err().unwrap().to_string().contains("search.count_limit"));
+}
+
+#[test]
+fn the_limit_leaves_out_denied_files_as_before() {
+    let scratch = Scratch::new();
+    scratch.put("a/secret.txt", "needle\n".repeat(50));
+    scratch.put("b.txt", "needle\n".repeat(5));
+    scratch.put("c/secret.txt", "needle\n".repeat(50));
+    let rules = "[[rule]]\nid = \"no\"\neffect = \"deny\"\npaths = [\"**/secret.txt\"]\n";
+    scratch.put_rules(rules);
+    let grep = |limit: &str| {
+        let args = json!({"pattern": "needle", "head_limit": 1});
+        scratch.open_with(&[limit]).reply("clemini/grep", &args)
+    };
+    for (limit, total, is_at_least) in [("5", 5, None), ("4", 4, Some(json!(true)))] {
+        let got = grep(&format!("search.count_limit={limit}"));
+        assert_eq!(got["total_found"], total, "{got}");
+        assert_eq!(got.get("total_is_at_least").cloned(), is_at_least, "{got}");
+        assert_eq!(got["warnings"], json!(["2 files are left out: policy denies them"]));
+    }
+}
+
+#[test]
+fn wink_says_at_least() {
+    let scratch = Scratch::new();
+    for number in 0..10 {
+        scratch.put(&format!("f{number}.txt"), "needle\n");
+    }
+    let args = json!({"pattern": "needle", "max_results": 2});
+    let got = scratch.open_with(&["search.count_limit=4"]).reply("wink/grep_search", &args);
+    let output = got["output"].as_str().unwrap();
+    assert!(output.starts_with("Found at least 4 matches for 'needle':\n"), "{output}");
+    assert!(output.ends_with("Warning: Found at least 4 matches, showing first 2\n"), "{output}");
+    let metadata = &got["metadata"];
+    assert_eq!(
+        (&metadata["total_matches"], &metadata["total_is_at_least"]),
+        (&json!(4), &json!(true))
+    );
+    // The files up to the one where counting stopped.
+    assert_eq!(metadata["files_searched"], 5, "{metadata}");
+    let got = scratch.open_with(&["search.count_limit=10"]).reply("wink/grep_search", &args);
+    assert!(got["output"].as_str().unwrap().starts_with("Found 10 matches"), "{got}");
+    assert_eq!(got["metadata"]["files_searched"], 10);
+    assert!(got["metadata"].get("total_is_at_least").is_none());
+}

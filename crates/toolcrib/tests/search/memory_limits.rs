@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-/// Runs one search with at most this many megabytes of memory.
+/// Runs one search with at most this many megabytes of memory. It counts all results, however many there are.
 fn search(root: &Path, megabytes: u64, args: &Value) -> Value {
     let script = format!("ulimit -v {}; exec \"$@\"", megabytes * 1024);
     let output = Command::new("sh")
@@ -15,6 +15,7 @@ fn search(root: &Path, megabytes: u64, args: &Value) -> Value {
         .args(["call", "clemini/grep", &args.to_string(), "--json"])
         .current_dir(root)
         .env("TOOLCRIB_STATE", root.parent().unwrap().join("state"))
+        .env("TOOLCRIB_SEARCH_COUNT_LIMIT", "0")
         .stdin(Stdio::null())
         .output()
         .unwrap();

@@ -22,7 +22,7 @@ pub(crate) fn question(text: &str) -> Grep {
         scope: Scope::default(),
         want: Want::Lines { before: 0, after: 0 },
         page: Page::ALL,
-        stops_early: false,
+        count_limit: u64::MAX,
         counts_files: true,
         time: Duration::from_mins(10),
     }
@@ -166,7 +166,7 @@ fn check_form(engine: &Engine, ask: &Grep, whole: &Found, random: &mut Random, w
                 most: 1 + random.below(6),
                 most_bytes: usize::MAX,
             };
-            ask.stops_early = random.one_in(2);
+            ask.count_limit = random_limit(lines.len(), random);
             let found = engine.grep(&ask, &cancel).unwrap();
             let end = (ask.page.skip + ask.page.most).min(lines.len());
             let expect = lines.get(ask.page.skip..end).unwrap_or_default();
@@ -179,12 +179,73 @@ fn check_form(engine: &Engine, ask: &Grep, whole: &Found, random: &mut Random, w
                 .collect();
             assert_eq!(got, expect, "{what}: page {:?}", ask.page);
             assert_eq!(found.is_cut, end < lines.len() && ask.page.skip < lines.len(), "{what}");
-            if !ask.stops_early {
-                assert_eq!(found.lines as usize, lines.len(), "{what}: total under paging");
-            }
+            check_total(&ask, &found, found.lines, lines.len(), end);
         }
-        _ => {}
+        _ => {
+            ask.want = if random.one_in(2) { Want::Files } else { Want::Counts };
+            check_page_of_files(engine, ask, whole, random);
+        }
     }
+}
+
+/// Asserts that a page of files, or of counts, is that of the whole answer.
+#[track_caller]
+fn check_page_of_files(engine: &Engine, mut ask: Grep, whole: &Found, random: &mut Random) {
+    let files = whole.files.len();
+    ask.page = Page { skip: random.below(files + 2), most: 1 + random.below(6), ..Page::ALL };
+    let end = (ask.page.skip + ask.page.most).min(files);
+    let lines = |files: &[FoundFile]| files.iter().map(|file| file.lines.len()).sum();
+    let (total, shown) = if ask.want == Want::Files {
+        (files, end)
+    } else {
+        (lines(&whole.files), lines(&whole.files[..end]))
+    };
+    ask.count_limit = random_limit(total, random);
+    let found = engine.grep(&ask, &Cancel::default()).unwrap();
+    let counted = |file: &FoundFile| match ask.want {
+        Want::Files => (file.path.clone(), 1),
+        _ => (file.path.clone(), file.lines.len() as u64),
+    };
+    let expect = whole.files.get(ask.page.skip..end).unwrap_or_default();
+    let expect: Vec<(String, u64)> = expect.iter().map(counted).collect();
+    let got = found.files.iter().map(|file| (file.path.clone(), file.count));
+    assert_eq!(got.collect::<Vec<_>>(), expect, "{ask:?}");
+    let got = if ask.want == Want::Files { found.files_matched } else { found.lines };
+    check_total(&ask, &found, got, total, shown);
+}
+
+/// Makes a limit that is often just below, at or above a total.
+fn random_limit(total: usize, random: &mut Random) -> u64 {
+    match random.below(4) {
+        0 => 0,
+        1 => u64::MAX,
+        2 => random.below(total + 2) as u64,
+        _ => (total + random.below(3)).saturating_sub(1) as u64,
+    }
+}
+
+/// Asserts that a total is exact up to the count limit, and if all results are on the page or before it. `shown` is
+/// what of the total is on the page and before it.
+#[track_caller]
+fn check_total(ask: &Grep, found: &Found, got: u64, total: usize, shown: usize) {
+    let (total, shown) = (total as u64, shown as u64);
+    let is_lower_bound = found.is_cut && total > ask.count_limit;
+    let expect = if is_lower_bound { ask.count_limit.max(shown) } else { total };
+    assert_eq!((found.is_lower_bound, got), (is_lower_bound, expect), "{ask:?}");
+    assert!(got <= total, "{ask:?}");
+}
+
+/// Asserts that a scan and the index give the same answer where the search stops at the count limit.
+#[track_caller]
+pub(crate) fn check_same(scan: &Engine, index: &Engine, ask: &Grep, random: &mut Random) -> bool {
+    let mut ask = ask.clone();
+    let all = scan.grep(&ask, &Cancel::default()).unwrap();
+    ask.page = Page { skip: random.below(4), most: 1 + random.below(6), ..Page::ALL };
+    ask.count_limit = random_limit(all.lines as usize, random);
+    let [scanned, indexed] =
+        [scan, index].map(|engine| engine.grep(&ask, &Cancel::default()).unwrap());
+    assert_eq!(scanned, indexed, "{ask:?}");
+    scanned.is_lower_bound
 }
 
 /// Asserts that an engine lists the files that ripgrep would search.

@@ -1,13 +1,14 @@
 //! The same lines as ripgrep, on trees that do not change.
 
 use crate::fixture::{AMPLE_MEMORY, Fixture};
-use crate::question::{check, check_names, random_question};
+use crate::question::{check, check_names, check_same, random_question};
 use crate::random::Random;
 use crate::random_tree;
 
 #[test]
 fn random_trees_give_the_same_lines() {
     let mut found = 0;
+    let mut stopped = 0;
     for seed in 0..12 {
         let mut random = Random::new(seed);
         let fixture = Fixture::new(AMPLE_MEMORY);
@@ -41,11 +42,13 @@ fn random_trees_give_the_same_lines() {
             found +=
                 check(&fixture.scan, &fixture.root(), &ask, &mut random, &format!("{what}, scan"));
             check(&fixture.index, &fixture.root(), &ask, &mut random, &format!("{what}, index"));
+            stopped += usize::from(check_same(&fixture.scan, &fixture.index, &ask, &mut random));
         }
         let (_, status) = fixture.index.statuses().remove(0);
         assert!(status.answered > 10, "seed {seed}: the index was not asked: {status:?}");
     }
     assert!(found > 10_000, "only {found} lines in all");
+    assert!(stopped > 20, "only {stopped} searches stopped at the count limit");
 }
 
 /// The position of a NUL byte decides how much of a file is searched. What ripgrep makes of a NUL beyond its first read

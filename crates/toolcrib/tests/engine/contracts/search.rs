@@ -234,7 +234,9 @@ fn a_search_that_runs_out_of_time_says_so() {
         scratch.put(&format!("f{}/{number}.txt", number % 50), "needle\n".repeat(50));
     }
     let call = |tool: &str, time: &str| -> Value {
-        scratch.open_with(&[time]).reply(tool, &json!({"pattern": "needle"}))
+        scratch
+            .open_with(&[time, "search.count_limit=0"])
+            .reply(tool, &json!({"pattern": "needle"}))
     };
     let got = call("wink/grep_search", "search.time_ms=1");
     assert_eq!(got["success"], true);
