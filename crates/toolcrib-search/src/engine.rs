@@ -27,7 +27,7 @@ use crate::scan::open::{absolute, open_directory};
 use crate::scan::parallel_search::{ParallelSearch, SearchOutcome, Targets};
 use crate::scan::stop::Stop;
 use crate::scan::text::TextKind;
-use crate::scan::walk::{TreeWalk, no_visitor};
+use crate::scan::walk::{HiddenNames, TreeWalk, no_visitor};
 
 /// Paths of directories that could not be entered.
 type UnreadableDirectories = Vec<Box<[u8]>>;
@@ -195,6 +195,7 @@ impl IndexedRoot {
         &self,
         base: &[u8],
         depth: usize,
+        hidden: HiddenNames,
         stop: &Stop<'_>,
     ) -> Result<(Paths, UnreadableDirectories), ToolError> {
         let rules = IgnoreRules::read(self.tree.path());
@@ -214,7 +215,7 @@ impl IndexedRoot {
             let message = format!("`{shown}` cannot be searched: permission denied");
             return Err(ToolError::new(ErrorKind::Permission, message).at(shown));
         }
-        Ok((walked.paths(), walked.unreadable))
+        Ok((walked.paths(hidden), walked.unreadable))
     }
 
     /// Adds directories that could not be entered to what was not searched.
@@ -331,7 +332,7 @@ impl Search for Engine {
             return Ok(found);
         }
         let depth = ask.scope.depth.unwrap_or(usize::MAX);
-        let (paths, unreadable) = root.walk(&base, depth, &stop)?;
+        let (paths, unreadable) = root.walk(&base, depth, filter.hidden_names(), &stop)?;
         let is_late = stop.is_late();
         let chosen = (!filter.is_unrestricted()).then(|| filter.select(&paths, 0, paths.len()));
         let denied = filter.count_denied(&paths);
@@ -352,7 +353,8 @@ impl Search for Engine {
         } else {
             let deadline = Instant::now() + Duration::from_hours(1);
             let stop = Stop { cancel, deadline, is_enough: AtomicBool::new(false) };
-            root.walk(&base, ask.scope.depth.unwrap_or(usize::MAX), &stop)?.0
+            let depth = ask.scope.depth.unwrap_or(usize::MAX);
+            root.walk(&base, depth, filter.hidden_names(), &stop)?.0
         };
         cancel.check()?;
         let mut chosen: Vec<&[u8]> = if let Some(named) = &named {

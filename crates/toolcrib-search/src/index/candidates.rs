@@ -9,6 +9,7 @@ use crate::index::tree_index::{FileState, Index};
 use crate::paths::{PathKey, Paths, is_below, order};
 use crate::plan::Query;
 use crate::scan::filter::Filter;
+use crate::scan::walk::HiddenNames;
 use crate::trigram::Trigram;
 
 /// The files that must be opened for a question, in order of their paths.
@@ -84,7 +85,9 @@ impl Index {
                 None => (self.names.path(slot), (from..to).contains(&(slot as usize))),
                 Some(path) => (path.bytes(), is_below(path.bytes(), directory)),
             };
-            is_below && (filter.is_unrestricted() || filter.passes(path))
+            is_below
+                && self.is_seen(slot, filter)
+                && (filter.is_unrestricted() || filter.passes(path))
         };
         let chosen = if *query == Query::All {
             self.all_texts(from..to, filter, &is_meant)
@@ -108,9 +111,10 @@ impl Index {
         let slots = self.names.denied_slots(denied);
         let before = |end: usize| slots.partition_point(|slot| (*slot as usize) < end);
         let listed = slots[before(from)..before(to)].iter();
-        let listed = listed.filter(|slot| self.is_there(**slot)).count();
+        let is_there = |slot: u32| self.is_there(slot) && self.is_seen(slot, filter);
+        let listed = listed.filter(|slot| is_there(**slot)).count();
         let added = self.names.added().filter(|(path, slot)| {
-            self.is_there(*slot) && is_below(path.bytes(), directory) && denied.has(path.bytes())
+            is_there(*slot) && is_below(path.bytes(), directory) && denied.has(path.bytes())
         });
         (listed + added.count()) as u64
     }
@@ -120,14 +124,20 @@ impl Index {
         let (from, to) = self.names.listed_below(directory);
         let listed = filter.select(self.names.listed(), from, to);
         let listed = listed.into_iter().map(|slot| slot as u32);
-        let listed: Vec<u32> = listed.filter(|slot| self.is_there(*slot)).collect();
+        let is_there = |slot: u32| self.is_there(slot) && self.is_seen(slot, filter);
+        let listed: Vec<u32> = listed.filter(|slot| is_there(*slot)).collect();
         let added = self.names.added().filter(|(path, slot)| {
-            self.is_there(*slot) && is_below(path.bytes(), directory) && filter.passes(path.bytes())
+            is_there(*slot) && is_below(path.bytes(), directory) && filter.passes(path.bytes())
         });
         let added = added.collect();
         let mut names = self.merge(listed, added);
         names.denied = self.count_denied(directory, filter);
         names
+    }
+
+    /// Whether a question with this filter sees a file at all.
+    fn is_seen(&self, slot: u32, filter: &Filter) -> bool {
+        !self.files[slot as usize].is_hidden || filter.hidden_names() == HiddenNames::Included
     }
 
     /// Whether a file is there and could have a line that matches.
@@ -149,6 +159,7 @@ impl Index {
             filter.select(self.names.listed(), listed.start, listed.end)
         };
         let listed = listed.into_iter().map(|slot| slot as u32);
+        let listed = listed.filter(|slot| self.is_seen(*slot, filter));
         listed.chain(added).filter(|slot| self.is_text(*slot)).collect()
     }
 

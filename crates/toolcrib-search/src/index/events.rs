@@ -11,9 +11,9 @@ use toolcrib_core::SearchableTree;
 use crate::index::tree_index::Index;
 use crate::index::watcher::{FileEvent, FileEventKind, watch_directory};
 use crate::paths::{PathKey, is_below, split};
-use crate::scan::ignore_rules::{PathKind, RULE_FILES};
+use crate::scan::ignore_rules::{PathKind, RULE_FILES, Visibility};
 use crate::scan::open::{absolute, is_gone, open_directory};
-use crate::scan::walk::TreeWalk;
+use crate::scan::walk::{HiddenNames, TreeWalk};
 
 /// How many files new directories may bring before the whole tree is swept instead.
 const MAX_NEW_FILES: usize = 5000;
@@ -120,8 +120,11 @@ impl Index {
             Ok(FileType::RegularFile) => {
                 if let Some(slot) = self.find(path) {
                     self.mark_dirty(slot);
-                } else if !self.is_hidden(tree, target, PathKind::File) {
-                    self.add(path);
+                } else {
+                    let visibility = self.visibility(tree, target, PathKind::File);
+                    if visibility != Visibility::Unseen {
+                        self.add(path, visibility);
+                    }
                 }
             }
             Ok(_) => self.remove(path),
@@ -131,27 +134,31 @@ impl Index {
         }
     }
 
-    fn is_hidden(
+    fn visibility(
         &self,
         tree: &dyn SearchableTree,
         target: &EventTarget<'_>,
         kind: PathKind,
-    ) -> bool {
+    ) -> Visibility {
         let directory = target.directory;
-        let Some(known) = self.directories.get(&PathKey::new(directory)) else { return true };
+        let Some(known) = self.directories.get(&PathKey::new(directory)) else {
+            return Visibility::Unseen;
+        };
         let mut path = absolute(tree, directory);
         if path.last() != Some(&b'/') {
             path.push(b'/');
         }
         path.extend_from_slice(target.name);
         let (directory, name) = (OsStr::from_bytes(directory), OsStr::from_bytes(target.name));
-        self.rules.hide(known.level.as_deref(), &path, kind)
-            || tree.is_hidden(Path::new(directory), name)
+        if tree.is_hidden(Path::new(directory), name) {
+            return Visibility::Unseen;
+        }
+        self.rules.visibility(known.level.as_deref(), &path, kind)
     }
 
     /// Adds a directory that came, with everything in it.
     fn enter(&mut self, tree: &dyn SearchableTree, target: &EventTarget<'_>) {
-        if self.is_hidden(tree, target, PathKind::Directory) {
+        if self.visibility(tree, target, PathKind::Directory) == Visibility::Unseen {
             return;
         }
         let parent = self.directories.get(&PathKey::new(target.directory));
@@ -171,7 +178,8 @@ impl Index {
             self.needs_sweep = true;
             return;
         };
-        let files = walked.paths();
+        let files = walked.paths(HiddenNames::Included);
+        let hidden = walked.hidden_places();
         if files.len() > MAX_NEW_FILES
             || self.names.added_len() > MAX_NEW_FILES
             || start.elapsed() > MAX_NEW_WALK_TIME
@@ -184,8 +192,9 @@ impl Index {
         for directory in walked.directories.into_iter().flatten() {
             self.add_directory(&directory.path, directory.level, directory.visitor_answer);
         }
-        for path in files.iter() {
-            self.add(path);
+        for (place, path) in files.iter().enumerate() {
+            let is_hidden = hidden.binary_search(&place).is_ok();
+            self.add(path, if is_hidden { Visibility::HiddenName } else { Visibility::Seen });
         }
     }
 

@@ -16,7 +16,7 @@ use crate::paths::{Paths, split};
 use crate::scan::ignore_rules::IgnoreRules;
 use crate::scan::open::open_directory;
 use crate::scan::stamp::stamp_of;
-use crate::scan::walk::TreeWalk;
+use crate::scan::walk::{HiddenNames, TreeWalk};
 
 /// After so many sweeps in a row that leave the index uncertain, there is none.
 const MAX_SWEEPS_IN_A_ROW: u32 = 12;
@@ -98,10 +98,18 @@ impl Indexer {
             status.sweeps as u64
         };
         let before = before.unwrap_or_default();
-        let stamps =
-            if before.files.is_empty() { Vec::new() } else { self.stamps(&walked.paths()) };
-        let found =
-            SweepResult { watcher, rules, walked, stamps, before: &before, generation, device };
+        let paths = walked.paths(HiddenNames::Included);
+        let stamps = if before.files.is_empty() { Vec::new() } else { self.stamps(&paths) };
+        let found = SweepResult {
+            watcher,
+            rules,
+            walked,
+            paths,
+            stamps,
+            before: &before,
+            generation,
+            device,
+        };
         let index = Index::new(found);
         drop(before);
         if index.table_bytes() > self.options.max_memory_bytes / 2 {

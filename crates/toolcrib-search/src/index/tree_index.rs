@@ -9,8 +9,8 @@ use crate::index::posting_list::DocId;
 use crate::index::shard_postings::Postings;
 use crate::index::slot_names::SlotNames;
 use crate::index::watcher::Watcher;
-use crate::paths::PathKey;
-use crate::scan::ignore_rules::{IgnoreRules, Level};
+use crate::paths::{PathKey, Paths};
+use crate::scan::ignore_rules::{IgnoreRules, Level, Visibility};
 use crate::scan::walk::Walked;
 use crate::trigram::Trigram;
 
@@ -76,6 +76,8 @@ pub(super) struct IndexEntry {
     /// after it.
     pub(super) version: u32,
     pub(super) state: FileState,
+    /// Whether the file has a hidden name, so that only a search for a file type sees it.
+    pub(super) is_hidden: bool,
     pub(super) is_racy: bool,
     pub(super) stamp: FileStamp,
     pub(super) text: Option<Arc<[u8]>>,
@@ -139,6 +141,8 @@ pub(crate) struct SweepResult<'a> {
     pub(crate) watcher: Watcher,
     pub(crate) rules: IgnoreRules,
     pub(crate) walked: Walked,
+    /// The paths of the files, hidden names included.
+    pub(crate) paths: Paths,
     pub(crate) stamps: WalkStamps,
     /// What was known before the sweep.
     pub(crate) before: &'a IndexSnapshot,
@@ -149,8 +153,10 @@ pub(crate) struct SweepResult<'a> {
 impl Index {
     /// Makes an index of the tree that a sweep found, and of what is still true of the snapshot before it.
     pub(crate) fn new(sweep: SweepResult<'_>) -> Self {
-        let SweepResult { watcher, mut rules, walked, stamps, before, generation, device } = sweep;
-        let names = SlotNames::new(walked.paths());
+        let SweepResult { watcher, mut rules, walked, paths, stamps, before, generation, device } =
+            sweep;
+        let names = SlotNames::new(paths);
+        let hidden = walked.hidden_places();
         rules.add_sources(walked.sources);
         let mut index = Self {
             watcher,
@@ -166,6 +172,9 @@ impl Index {
             generation,
             needs_sweep: false,
         };
+        for slot in hidden {
+            index.files[slot].is_hidden = true;
+        }
         for directory in walked.directories.into_iter().flatten() {
             index.add_directory(&directory.path, directory.level, directory.visitor_answer);
         }
@@ -252,12 +261,13 @@ impl Index {
         self.files[slot as usize].state != FileState::Gone
     }
 
-    /// Adds a file that is to be read.
-    pub(super) fn add(&mut self, path: &[u8]) {
+    /// Adds a file that is to be read, with a hidden name or not.
+    pub(super) fn add(&mut self, path: &[u8], visibility: Visibility) {
         let slot = self.names.slot(path).unwrap_or_else(|| {
             self.files.push(IndexEntry { state: FileState::Gone, ..IndexEntry::default() });
             self.names.add(path)
         });
+        self.files[slot as usize].is_hidden = visibility == Visibility::HiddenName;
         if !self.is_there(slot) {
             self.files[slot as usize].state = FileState::Dirty;
             self.totals.files += 1;

@@ -14,6 +14,7 @@ use toolcrib_core::search::Scope;
 use toolcrib_core::{ErrorKind, ToolError};
 
 use crate::paths::{Paths, split};
+use crate::scan::walk::HiddenNames;
 
 /// The longest glob, in bytes.
 const MAX_GLOB_BYTES: usize = 1000;
@@ -110,6 +111,11 @@ impl Filter {
             && self.types.is_none()
             && self.depth == usize::MAX
             && self.denied.is_none()
+    }
+
+    /// Whether files with hidden names can pass. As with ripgrep, a file type brings them back.
+    pub(crate) fn hidden_names(&self) -> HiddenNames {
+        if self.types.is_some() { HiddenNames::Included } else { HiddenNames::Excluded }
     }
 
     /// Returns the files that policy denies, if there can be any.

@@ -15,6 +15,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder, gitconfig_excludes_path};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, openat2, statat};
 use toolcrib_core::FileStamp;
 
+use crate::paths::split;
 use crate::scan::stamp::{is_racy, stamp_of};
 
 /// The most bytes of one rule file that are read.
@@ -31,6 +32,17 @@ pub(crate) enum PathKind {
     File,
     /// A directory.
     Directory,
+}
+
+/// Whether a search sees a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Visibility {
+    /// Every search sees it.
+    Seen,
+    /// It is a file with a hidden name: only a search for a file type sees it, as with ripgrep.
+    HiddenName,
+    /// No search sees it.
+    Unseen,
 }
 
 /// The rules of one directory, on top of those of the directories above it. A directory without rules has no level
@@ -226,15 +238,18 @@ impl IgnoreRules {
             && self.sources.iter().all(RuleSource::is_unchanged)
     }
 
-    /// Whether a walk passes over a path, which is absolute.
-    pub(crate) fn hide(&self, level: Option<&Level>, path: &[u8], kind: PathKind) -> bool {
-        match self.verdict(level, path, kind) {
-            Match::Ignore(()) => true,
-            Match::Whitelist(()) => false,
-            Match::None => {
-                let name = path.rsplit(|byte| *byte == b'/').next();
-                name.is_some_and(|name| name.first() == Some(&b'.'))
-            }
+    /// Returns whether a search sees a path, which is absolute.
+    pub(crate) fn visibility(
+        &self,
+        level: Option<&Level>,
+        path: &[u8],
+        kind: PathKind,
+    ) -> Visibility {
+        match (self.verdict(level, path, kind), kind) {
+            (Match::Whitelist(()), _) => Visibility::Seen,
+            (Match::None, _) if split(path).1.first() != Some(&b'.') => Visibility::Seen,
+            (Match::None, PathKind::File) => Visibility::HiddenName,
+            (Match::Ignore(()), _) | (Match::None, PathKind::Directory) => Visibility::Unseen,
         }
     }
 

@@ -15,7 +15,9 @@ use toolcrib_core::{ErrorKind, SearchableTree, ToolError, escape};
 
 use crate::parallel;
 use crate::paths::{Paths, order};
-use crate::scan::ignore_rules::{self, IgnoreRules, Level, PathKind, RuleFiles, RuleSource};
+use crate::scan::ignore_rules::{
+    self, IgnoreRules, Level, PathKind, RuleFiles, RuleSource, Visibility,
+};
 use crate::scan::open::{absolute, is_gone, open_directory};
 
 /// What a walk found: directories, the start first; nothing in the place of one that is gone or was not entered.
@@ -44,6 +46,17 @@ pub(crate) struct DirectoryEntry {
     pub(crate) name: Box<[u8]>,
     /// The place among the walk's directories; nothing for a file.
     pub(crate) directory: Option<u32>,
+    /// Whether it is a file with a hidden name, which only a search for a file type sees.
+    pub(crate) is_hidden: bool,
+}
+
+/// Whether files with hidden names are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HiddenNames {
+    /// They are not.
+    Excluded,
+    /// They are, in directories whose names are not hidden.
+    Included,
 }
 
 /// The settings of a walk. It fails with the error `E` of its visitor.
@@ -204,10 +217,15 @@ impl<E: From<ToolError> + Send> TreeWalk<'_, E> {
             let is_directory = kind == PathKind::Directory;
             absolute.truncate(length);
             absolute.extend_from_slice(&name);
+            let visibility = self.rules.visibility(level.as_deref(), &absolute, kind);
             let is_out = (is_directory && task.depth + 1 >= self.depth)
-                || self.rules.hide(level.as_deref(), &absolute, kind)
+                || visibility == Visibility::Unseen
                 || is_hidden(self.tree, &task.path, &name);
-            (!is_out).then_some(DirectoryEntry { name, directory: is_directory.then_some(0) })
+            (!is_out).then_some(DirectoryEntry {
+                name,
+                directory: is_directory.then_some(0),
+                is_hidden: visibility == Visibility::HiddenName,
+            })
         });
         let entries = entries.collect();
         let path = task.path.clone();
@@ -263,15 +281,37 @@ fn is_hidden(tree: &dyn SearchableTree, directory: &[u8], name: &[u8]) -> bool {
 }
 
 impl Walked {
-    /// Returns the paths of all files, in order.
-    pub(crate) fn paths(&self) -> Paths {
+    /// Returns the paths of the files, in order.
+    pub(crate) fn paths(&self, hidden: HiddenNames) -> Paths {
         let mut paths = Paths::default();
+        self.for_each_file(&mut |directory, file| {
+            if !file.is_hidden || hidden == HiddenNames::Included {
+                paths.push(&directory.path, &file.name);
+            }
+        });
+        paths
+    }
+
+    /// Returns which of the paths, hidden names included, have hidden names: their places, in order.
+    pub(crate) fn hidden_places(&self) -> Vec<usize> {
+        let (mut places, mut at) = (Vec::new(), 0);
+        self.for_each_file(&mut |_, file| {
+            if file.is_hidden {
+                places.push(at);
+            }
+            at += 1;
+        });
+        places
+    }
+
+    /// Calls `visit` with each file and its directory, in order of the paths.
+    fn for_each_file(&self, visit: &mut dyn FnMut(&WalkedDirectory, &DirectoryEntry)) {
         let mut stack: Vec<(u32, usize)> = vec![(0, 0)];
         while let Some((index, from)) = stack.pop() {
             let Some(directory) = &self.directories[index as usize] else { continue };
             for (at, entry) in directory.entries.iter().enumerate().skip(from) {
                 match entry.directory {
-                    None => paths.push(&directory.path, &entry.name),
+                    None => visit(directory, entry),
                     Some(child) => {
                         stack.push((index, at + 1));
                         stack.push((child, 0));
@@ -280,6 +320,5 @@ impl Walked {
                 }
             }
         }
-        paths
     }
 }

@@ -21,7 +21,8 @@ pub(crate) struct Args {
     directory: Option<String>,
     /// File glob filter; a glob without a slash matches file names at any depth. (default: `**/*`)
     file_pattern: Option<String>,
-    /// File type filter: a type name of ripgrep, or a file extension (`rs`, `ts`, `py`, etc.)
+    /// File type filter: a type name of ripgrep, or a file extension (`rs`, `ts`, `py`, etc.); includes files with
+    /// hidden names
     #[serde(rename = "type")]
     kind: Option<String>,
     /// `content`, `files_with_matches`, `count`. (default: content)

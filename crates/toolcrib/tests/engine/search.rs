@@ -83,6 +83,45 @@ fn files_that_are_not_searched_are_told() {
     assert_eq!(got["total_found"], 2);
 }
 
+#[test]
+fn a_type_finds_files_with_hidden_names() {
+    let scratch = Scratch::new();
+    for path in [".golangci.yml", "a.yml", ".github/ci.yml", ".env", "ignored.yml"] {
+        scratch.put(path, "needle\n");
+    }
+    scratch.put(".ignore", "ignored.yml\n");
+    let files = |kind: Option<&str>| {
+        let mut args = json!({"pattern": "needle", "output_mode": "files_with_matches"});
+        if let Some(kind) = kind {
+            args["type"] = json!(kind);
+        }
+        scratch.open().reply("clemini/grep", &args)["matches"].clone()
+    };
+    assert_eq!(files(None), json!(["a.yml"]));
+    assert_eq!(files(Some("yaml")), json!([".golangci.yml", "a.yml"]));
+    assert_eq!(files(Some("yml")), json!([".golangci.yml", "a.yml"]));
+    assert_eq!(files(Some("env")), json!([".env"]));
+}
+
+#[test]
+fn a_search_for_a_type_tells_of_denied_files_with_hidden_names() {
+    let scratch = Scratch::new();
+    for path in ["secrets/a.yml", "secrets/.b.yml", "secrets/.c.env", "open.yml"] {
+        scratch.put(path, "needle\n");
+    }
+    let rules = "[[rule]]\nid = \"no\"\neffect = \"deny\"\npaths = [\"secrets/**\"]\n";
+    scratch.put_rules(rules);
+    let crib = scratch.open();
+    let plain = crib.reply("clemini/grep", &json!({"pattern": "needle"}));
+    assert_eq!(plain["matches"].as_array().unwrap().len(), 1, "{plain}");
+    assert_eq!(plain["warnings"], json!(["1 file is left out: policy denies it"]));
+    // The number is the same for every type: it tells nothing of the names.
+    for kind in ["yaml", "env", "rust"] {
+        let typed = crib.reply("clemini/grep", &json!({"pattern": "needle", "type": kind}));
+        assert_eq!(typed["warnings"], json!(["3 files are left out: policy denies them"]));
+    }
+}
+
 /// The totals of a search are exact up to the count limit. Beyond it, the reply says that there are more.
 #[test]
 fn totals_are_exact_up_to_the_limit() {

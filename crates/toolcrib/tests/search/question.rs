@@ -55,6 +55,9 @@ pub(crate) fn random_question(random: &mut Random) -> Grep {
     let mut ask = question(&text);
     ask.pattern.is_literal = is_literal;
     ask.pattern.ignores_case = random.one_in(3);
+    if random.one_in(5) {
+        ask.scope.kind = Some(random.pick(&["rust", "rs", "txt", "hidden", "all"]).to_owned());
+    }
     ask
 }
 
@@ -79,7 +82,7 @@ pub(crate) fn check(
 ) -> usize {
     let cancel = Cancel::default();
     let found = engine.grep(ask, &cancel).unwrap_or_else(|err| panic!("{what}: {err} {ask:?}"));
-    let expect = ripgrep::lines(root, ask.scope.directory.as_deref(), &ask.pattern);
+    let expect = ripgrep::lines(root, &ask.scope, &ask.pattern);
     if keys(&hits(&found)) != keys(&expect) {
         // A scan tells a stale index from ignore rules that are read differently.
         let scan = Engine::new(crate::fixture::trees(&crate::fixture::workspace(root)));

@@ -40,6 +40,7 @@ const NAMES: &[&[u8]] = &[
     b"build",
     b"lib.rs",
     b".hidden",
+    b".b.rs",
     b"x.log",
     b"e.min.js",
     b"sp ace",

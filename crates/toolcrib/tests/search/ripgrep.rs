@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 use toolcrib_core::escape::name;
-use toolcrib_core::search::Pattern;
+use toolcrib_core::search::{Pattern, Scope};
 
 use crate::privilege::is_root;
 
@@ -93,8 +93,8 @@ pub(crate) fn give_all_to_reader(root: &Path) {
     }
 }
 
-/// Returns every line that ripgrep finds below `directory` of `root`.
-pub(crate) fn lines(root: &Path, directory: Option<&str>, pattern: &Pattern) -> BTreeSet<Hit> {
+/// Returns every line that ripgrep finds in a directory of `root`, in files of a type if the scope has one.
+pub(crate) fn lines(root: &Path, scope: &Scope, pattern: &Pattern) -> BTreeSet<Hit> {
     let mut command = command(root);
     command.args(["--json", "--no-messages"]);
     if pattern.is_literal {
@@ -107,7 +107,14 @@ pub(crate) fn lines(root: &Path, directory: Option<&str>, pattern: &Pattern) -> 
     if !pattern.is_literal && pattern.text.replace(r"\$", "").contains('$') {
         command.arg("--crlf");
     }
-    command.arg("-e").arg(&pattern.text).args(directory);
+    match scope.kind.as_deref() {
+        Some(known @ ("rust" | "txt" | "all")) => command.args(["-t", known]),
+        Some(other) => {
+            command.arg(format!("--type-add=extension:*.{other}")).args(["-t", "extension"])
+        }
+        None => &mut command,
+    };
+    command.arg("-e").arg(&pattern.text).args(&scope.directory);
     let output = command.output().unwrap();
     let mut hits = BTreeSet::new();
     for line in output.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {

@@ -1,9 +1,13 @@
 //! The same lines as ripgrep, on trees that do not change.
 
+use toolcrib_core::Cancel;
+use toolcrib_core::search::{Search, Want};
+use toolcrib_search::Engine;
+
 use crate::fixture::{AMPLE_MEMORY, Fixture};
-use crate::question::{check, check_names, check_same, random_question};
+use crate::question::{check, check_names, check_same, question, random_question};
 use crate::random::Random;
-use crate::random_tree;
+use crate::{random_tree, ripgrep};
 
 #[test]
 fn random_trees_give_the_same_lines() {
@@ -31,9 +35,7 @@ fn random_trees_give_the_same_lines() {
                     ask.scope.directory = below.to_str().map(str::to_owned);
                 }
             }
-            if let Err(err) =
-                toolcrib_core::Search::check(&fixture.scan, Some(&ask.pattern), &ask.scope)
-            {
+            if let Err(err) = Search::check(&fixture.scan, Some(&ask.pattern), &ask.scope) {
                 // A directory without permission is an error for us and nothing for ripgrep.
                 assert_eq!(err.kind, toolcrib_core::ErrorKind::Permission, "{err}");
                 continue;
@@ -49,6 +51,65 @@ fn random_trees_give_the_same_lines() {
     }
     assert!(found > 10_000, "only {found} lines in all");
     assert!(stopped > 20, "only {stopped} searches stopped at the count limit");
+}
+
+/// What ripgrep does with `-t`: a type brings files with hidden names back, but neither hidden directories nor ignored
+/// files.
+#[test]
+fn a_type_finds_hidden_names_and_nothing_else_that_is_hidden() {
+    let fixture = Fixture::new(AMPLE_MEMORY);
+    let root = fixture.root();
+    for directory in [".git", ".github", "sub", "sub/.cache"] {
+        std::fs::create_dir(root.join(directory)).unwrap();
+    }
+    random_tree::put(&root.join(".gitignore"), b"ignored.yml\n.ignored.yml\n!.listed.txt\n");
+    for path in [
+        "a.yml",
+        "b.txt",
+        ".a.yml",
+        "sub/.b.yaml",
+        ".github/ci.yml",
+        "sub/.cache/c.yml",
+        "ignored.yml",
+        ".ignored.yml",
+        ".listed.txt",
+        ".notes.txt",
+        ".env",
+    ] {
+        random_tree::put(&root.join(path), b"needle\n");
+    }
+    ripgrep::give_all_to_reader(&root);
+    fixture.wait_until_ready();
+    let files = |engine: &Engine, kind: Option<&str>, directory: Option<&str>| {
+        let mut ask = question("needle");
+        ask.want = Want::Files;
+        ask.scope.kind = kind.map(str::to_owned);
+        ask.scope.directory = directory.map(str::to_owned);
+        let found = engine.grep(&ask, &Cancel::default()).unwrap();
+        found.files.into_iter().map(|file| file.path).collect::<Vec<_>>()
+    };
+    let check = |kind: Option<&str>, directory: Option<&str>, expect: &[&str]| {
+        assert_eq!(files(&fixture.scan, kind, directory), expect, "scan: {kind:?} {directory:?}");
+        assert_eq!(files(&fixture.index, kind, directory), expect, "index: {kind:?} {directory:?}");
+    };
+    check(None, None, &[".listed.txt", "a.yml", "b.txt"]);
+    check(Some("yaml"), None, &[".a.yml", "a.yml", "sub/.b.yaml"]);
+    check(Some("yml"), None, &[".a.yml", "a.yml"]);
+    check(Some("txt"), None, &[".listed.txt", ".notes.txt", "b.txt"]);
+    check(Some("env"), None, &[".env"]);
+    check(Some("yaml"), Some(".github"), &[".github/ci.yml"]);
+    check(Some("yaml"), Some("sub"), &["sub/.b.yaml"]);
+    // The index learns of such files by events, too.
+    random_tree::put(&root.join("sub/.new.yml"), b"needle\n");
+    std::fs::create_dir(root.join("made")).unwrap();
+    random_tree::put(&root.join("made/.new.yml"), b"needle\n");
+    random_tree::put(&root.join(".a.yml"), b"nothing\n");
+    std::fs::remove_file(root.join("sub/.b.yaml")).unwrap();
+    check(Some("yaml"), None, &["a.yml", "made/.new.yml", "sub/.new.yml"]);
+    check(None, None, &[".listed.txt", "a.yml", "b.txt"]);
+    let (_, status) = fixture.index.statuses().remove(0);
+    // Only the search in a hidden directory is a scan.
+    assert_eq!((status.answered, status.scanned), (8, 1), "the index was not asked: {status:?}");
 }
 
 /// The position of a NUL byte decides how much of a file is searched. What ripgrep makes of a NUL beyond its first read
@@ -71,7 +132,7 @@ fn a_nul_ends_a_file_where_it_does_for_ripgrep() {
         let fixture = Fixture::new(AMPLE_MEMORY);
         random_tree::put(&fixture.root().join("file"), case);
         fixture.wait_until_ready();
-        let ask = crate::question::question("alpha");
+        let ask = question("alpha");
         let mut random = Random::new(number as u64);
         for (engine, what) in [(&fixture.scan, "scan"), (&fixture.index, "index")] {
             check(engine, &fixture.root(), &ask, &mut random, &format!("case {number}, {what}"));
