@@ -23,10 +23,10 @@ use crate::pattern::Patterns;
 use crate::plan::Query;
 use crate::scan::filter::{Filter, GlobSubject};
 use crate::scan::ignore_rules::{self, IgnoreRules, Level, RULE_FILES, RuleFiles};
+use crate::scan::kept_text::KeptText;
 use crate::scan::open::{absolute, open_directory};
 use crate::scan::parallel_search::{ParallelSearch, SearchOutcome, Targets};
 use crate::scan::stop::Stop;
-use crate::scan::text::TextKind;
 use crate::scan::walk::{HiddenNames, TreeWalk, no_visitor};
 
 /// Paths of directories that could not be entered.
@@ -267,7 +267,7 @@ impl Targets for WalkedFiles {
         self.paths.get(self.chosen.as_ref().map_or(index, |chosen| chosen[index]))
     }
 
-    fn text(&self, _: usize) -> Option<(Arc<[u8]>, TextKind)> {
+    fn text(&self, _: usize) -> Option<Arc<KeptText>> {
         None
     }
 }
@@ -287,11 +287,10 @@ impl Targets for IndexedFiles<'_> {
         self.candidates.path(index)
     }
 
-    fn text(&self, index: usize) -> Option<(Arc<[u8]>, TextKind)> {
+    fn text(&self, index: usize) -> Option<Arc<KeptText>> {
         let held = self.indexer.index();
         let candidates = &self.candidates;
-        let text = held.as_ref()?.text(candidates.generation, candidates.slot(index))?;
-        Some((text, TextKind::Plain))
+        held.as_ref()?.text(candidates.generation, candidates.slot(index))
     }
 }
 

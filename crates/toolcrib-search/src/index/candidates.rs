@@ -9,6 +9,7 @@ use crate::index::tree_index::{FileState, Index};
 use crate::paths::{PathKey, Paths, is_below, order};
 use crate::plan::Query;
 use crate::scan::filter::Filter;
+use crate::scan::kept_text::KeptText;
 use crate::scan::walk::HiddenNames;
 use crate::trigram::Trigram;
 
@@ -235,7 +236,7 @@ impl Index {
     }
 
     /// Returns a file's text, if it is in memory and the slot is one of this index.
-    pub(crate) fn text(&self, generation: u64, slot: u32) -> Option<Arc<[u8]>> {
+    pub(crate) fn text(&self, generation: u64, slot: u32) -> Option<Arc<KeptText>> {
         if generation != self.generation {
             return None;
         }

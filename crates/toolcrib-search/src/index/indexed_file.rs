@@ -7,11 +7,15 @@ use std::sync::Arc;
 use toolcrib_core::{FileStamp, SearchableTree};
 
 use crate::index::shard_postings::PostingsBuilder;
+use crate::scan::kept_text::KeptText;
 use crate::scan::open::{FileOpener, is_mounted};
 use crate::scan::stamp::{is_racy, stamp_of};
 use crate::scan::text::{
     MAX_LINE_BYTES, MAX_WHOLE_READ_BYTES, TextKind, is_wide, kind_of, read_whole,
 };
+
+/// The text of a larger file is not kept in memory.
+const MAX_KEPT_TEXT_BYTES: usize = 32 << 20;
 
 /// Larger files are opened for every question.
 const MAX_INDEXED_BYTES: u64 = 256 << 20;
@@ -19,7 +23,7 @@ const MAX_INDEXED_BYTES: u64 = 256 << 20;
 /// What the index knows of a file's content.
 pub(crate) enum IndexedContent {
     /// Text, whose trigrams the builder has now; with the text itself if it is to be kept in memory.
-    Text(Option<Arc<[u8]>>),
+    Text(Option<Arc<KeptText>>),
     /// Binary: no line of it ever matches.
     Binary,
     /// Content that the index cannot answer for: the file is opened for every question.
@@ -40,13 +44,16 @@ impl IndexedFile {
     }
 }
 
-/// Whether the text of a file is kept in memory beside its trigrams.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TextCache {
-    /// It is kept.
-    Keep,
-    /// It is dropped.
-    Drop,
+/// How many bytes of text there is room for in memory.
+#[derive(Clone, Copy)]
+pub(crate) struct TextRoom(pub(crate) usize);
+
+impl TextRoom {
+    /// Whether the text of a file of `size` bytes is kept. A large one is in memory twice while it is copied.
+    fn keeps(self, size: usize) -> bool {
+        let needed = if size > MAX_WHOLE_READ_BYTES { size.saturating_mul(2) } else { size };
+        size <= MAX_KEPT_TEXT_BYTES && needed <= self.0
+    }
 }
 
 /// Reads files for the index, one after the other.
@@ -66,7 +73,7 @@ impl<'a> IndexReader<'a> {
         &mut self,
         path: &[u8],
         builder: &mut PostingsBuilder,
-        cache: TextCache,
+        room: TextRoom,
     ) -> IndexedFile {
         // A file that is gone or refused stays one to open: the next question finds out how it is then.
         let Ok((file, meta)) = self.opener.open(self.tree, path) else {
@@ -79,7 +86,7 @@ impl<'a> IndexReader<'a> {
             return IndexedFile::always_scan(stamp);
         }
         let size = usize::try_from(stamp.size).unwrap_or(usize::MAX);
-        if size > MAX_WHOLE_READ_BYTES {
+        if size > MAX_WHOLE_READ_BYTES && !room.keeps(size) {
             let content = read_large(&file, builder, &mut self.buffer);
             return IndexedFile { stamp, is_racy, content };
         }
@@ -89,7 +96,7 @@ impl<'a> IndexReader<'a> {
         let content = match kind_of(&self.buffer) {
             (TextKind::Plain, text) => {
                 builder.add(text);
-                IndexedContent::Text((cache == TextCache::Keep).then(|| Arc::from(text)))
+                IndexedContent::Text(room.keeps(text.len()).then(|| Arc::new(KeptText::new(text))))
             }
             (TextKind::Binary, _) => IndexedContent::Binary,
             (TextKind::Mixed, text) if is_wide(text) => IndexedContent::AlwaysScan,
@@ -99,18 +106,27 @@ impl<'a> IndexReader<'a> {
                 IndexedContent::Text(None)
             }
         };
+        self.release_buffer();
         IndexedFile { stamp, is_racy, content }
     }
 
-    /// Reads the text of the file at `path`, if it is plain and not large.
-    pub(crate) fn read_text(&mut self, path: &[u8]) -> Option<Arc<[u8]>> {
+    /// Reads the text of the file at `path`, if it is plain and there is room for it.
+    pub(crate) fn read_text(&mut self, path: &[u8], room: TextRoom) -> Option<Arc<KeptText>> {
         let (file, meta) = self.opener.open(self.tree, path).ok()?;
-        let size =
-            usize::try_from(meta.st_size).ok().filter(|size| *size <= MAX_WHOLE_READ_BYTES)?;
+        let size = usize::try_from(meta.st_size).ok().filter(|size| room.keeps(*size))?;
         read_whole(&file, size, &mut self.buffer).ok()?;
-        match kind_of(&self.buffer) {
-            (TextKind::Plain, text) => Some(Arc::from(text)),
+        let text = match kind_of(&self.buffer) {
+            (TextKind::Plain, text) => Some(Arc::new(KeptText::new(text))),
             (TextKind::Binary | TextKind::Mixed, _) => None,
+        };
+        self.release_buffer();
+        text
+    }
+
+    /// Lets go of a buffer that a large file has made large.
+    fn release_buffer(&mut self) {
+        if self.buffer.capacity() > 2 * MAX_WHOLE_READ_BYTES {
+            self.buffer = Vec::new();
         }
     }
 }

@@ -12,7 +12,7 @@ use toolcrib_core::SearchableTree;
 
 use crate::index::disk;
 use crate::index::error::{IndexError, IndexErrorKind};
-use crate::index::indexed_file::{IndexReader, IndexedContent, TextCache};
+use crate::index::indexed_file::{IndexReader, IndexedContent, TextRoom};
 use crate::index::shard_postings::{MAX_DOCS, PostingsBuilder};
 use crate::index::status::{self, IndexMemory, IndexStatus, Phase};
 use crate::index::tree_index::{Index, ReadTask};
@@ -233,7 +233,7 @@ impl Indexer {
                 return;
             }
             let start = Instant::now();
-            let read = reader.read(&task.path, &mut builder, self.text_cache(0));
+            let read = reader.read(&task.path, &mut builder, self.text_room(0));
             let trigrams = builder.end_apart();
             if let Some(index) = self.index().as_mut() {
                 index.install_fresh(&task, read, trigrams);
@@ -262,11 +262,11 @@ impl Indexer {
                     break;
                 }
                 for task in taken {
-                    let cache = self.text_cache(builder.bytes());
-                    let read = reader.read(&task.path, &mut builder, cache);
+                    let room = self.text_room(builder.bytes());
+                    let read = reader.read(&task.path, &mut builder, room);
                     if let IndexedContent::Text(text) = &read.content {
                         builder.end();
-                        let bytes = text.as_ref().map_or(0, |text| text.len());
+                        let bytes = text.as_ref().map_or(0, |text| text.bytes());
                         text_bytes += bytes;
                         self.pending_text_bytes.fetch_add(bytes, Ordering::Relaxed);
                     }
@@ -311,7 +311,7 @@ impl Indexer {
     fn load_texts(&self) {
         let mut reader = IndexReader::new(&*self.tree);
         let mut from = 0;
-        while self.text_cache(0) == TextCache::Keep && !self.is_stopped() {
+        while self.text_room(0).0 > 0 && !self.is_stopped() {
             let (tasks, next) = match self.index().as_ref() {
                 Some(index) if !index.needs_sweep => index.files_without_text(from, FILES_PER_TAKE),
                 _ => return,
@@ -321,7 +321,7 @@ impl Indexer {
                 break;
             }
             for task in tasks {
-                let text = reader.read_text(&task.path);
+                let text = reader.read_text(&task.path, self.text_room(0));
                 if let (Some(text), Some(index)) = (text, self.index().as_mut()) {
                     index.install_text(&task, text);
                     self.status().memory.total = index.bytes();
@@ -331,16 +331,15 @@ impl Indexer {
         let _ = self.enforce_memory_limit();
     }
 
-    /// Returns whether a text may be kept beside what is in memory and `more` bytes to come.
-    fn text_cache(&self, more: usize) -> TextCache {
+    /// Returns the room for texts beside what is in memory and `more` bytes to come.
+    fn text_room(&self, more: usize) -> TextRoom {
         if !self.keeps_texts.load(Ordering::Relaxed) {
-            return TextCache::Drop;
+            return TextRoom(0);
         }
         let pending = self.pending_text_bytes.load(Ordering::Relaxed);
         let used = self.status().memory.total + pending + more;
         // A quarter is left for packing and for growth.
-        let has_room = used < self.options.max_memory_bytes / 4 * 3;
-        if has_room { TextCache::Keep } else { TextCache::Drop }
+        TextRoom((self.options.max_memory_bytes / 4 * 3).saturating_sub(used))
     }
 
     /// Drops what does not fit into memory: texts first, then postings, then the whole index.

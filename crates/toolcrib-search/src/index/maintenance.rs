@@ -8,6 +8,7 @@ use crate::index::posting_list::DocId;
 use crate::index::shard_postings::Postings;
 use crate::index::status::IndexCounts;
 use crate::index::tree_index::{FileState, Index, IndexEntry, ReadTask, Shard};
+use crate::scan::kept_text::KeptText;
 use crate::trigram::Trigram;
 
 impl Index {
@@ -37,10 +38,10 @@ impl Index {
     }
 
     /// Keeps a text that was read. If the file has changed since, its event drops the text again.
-    pub(crate) fn install_text(&mut self, task: &ReadTask, text: Arc<[u8]>) {
+    pub(crate) fn install_text(&mut self, task: &ReadTask, text: Arc<KeptText>) {
         let Some(file) = self.files.get_mut(task.slot as usize) else { return };
         if file.version == task.version && file.text.is_none() {
-            self.totals.text_bytes += text.len();
+            self.totals.text_bytes += text.bytes();
             file.text = Some(text);
         }
     }
@@ -101,7 +102,7 @@ impl Index {
         file.stamp = read.stamp;
         file.is_racy = read.is_racy;
         if let IndexedContent::Text(text) = read.content {
-            self.totals.text_bytes += text.as_ref().map_or(0, |text| text.len());
+            self.totals.text_bytes += text.as_ref().map_or(0, |text| text.bytes());
             file.text = text;
         }
         self.unindexed.dirty.remove(&slot);

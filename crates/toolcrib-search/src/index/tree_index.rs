@@ -11,6 +11,7 @@ use crate::index::slot_names::SlotNames;
 use crate::index::watcher::Watcher;
 use crate::paths::{PathKey, Paths};
 use crate::scan::ignore_rules::{IgnoreRules, Level, Visibility};
+use crate::scan::kept_text::KeptText;
 use crate::scan::walk::Walked;
 use crate::trigram::Trigram;
 
@@ -80,7 +81,7 @@ pub(super) struct IndexEntry {
     pub(super) is_hidden: bool,
     pub(super) is_racy: bool,
     pub(super) stamp: FileStamp,
-    pub(super) text: Option<Arc<[u8]>>,
+    pub(super) text: Option<Arc<KeptText>>,
 }
 
 /// What the index knows of a file.
@@ -116,7 +117,7 @@ pub(crate) struct KnownFile {
     pub(crate) stamp: FileStamp,
     pub(crate) is_racy: bool,
     pub(crate) state: FileState,
-    pub(crate) text: Option<Arc<[u8]>>,
+    pub(crate) text: Option<Arc<KeptText>>,
 }
 
 /// What an index knew at one moment: for the index after it, and for the disk.
@@ -207,7 +208,7 @@ impl Index {
             file.stamp = known.stamp;
             file.state = known.state;
             file.text.clone_from(&known.text);
-            self.totals.text_bytes += known.text.as_ref().map_or(0, |text| text.len());
+            self.totals.text_bytes += known.text.as_ref().map_or(0, |text| text.bytes());
             match known.state {
                 FileState::Packed(shard, doc) => {
                     let shard = &mut self.postings.shards[usize::from(shard)];
@@ -297,7 +298,7 @@ impl Index {
     fn detach(&mut self, slot: u32) {
         let file = &mut self.files[slot as usize];
         file.version = file.version.wrapping_add(1);
-        self.totals.text_bytes -= file.text.take().map_or(0, |text| text.len());
+        self.totals.text_bytes -= file.text.take().map_or(0, |text| text.bytes());
         match file.state {
             FileState::Packed(shard, _) => self.postings.shards[usize::from(shard)].live -= 1,
             FileState::Fresh => {

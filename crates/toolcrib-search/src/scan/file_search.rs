@@ -2,14 +2,17 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
+use std::ops::Range;
 
-use grep_matcher::LineTerminator;
+use grep_matcher::{LineTerminator, Matcher};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use toolcrib_core::SearchableTree;
 use toolcrib_core::search::Want;
 
 use crate::pattern::{Compiled, LineEnd};
+use crate::plan::Query;
 use crate::scan::hits::Hits;
+use crate::scan::kept_text::KeptText;
 use crate::scan::open::{FileOpener, Unsearched};
 use crate::scan::stop::Stop;
 use crate::scan::text::{
@@ -26,6 +29,10 @@ pub(crate) struct FileSearcher<'a> {
     stop: &'a Stop<'a>,
     /// Searches plain text, where nothing needs to be detected.
     plain: Searcher,
+    /// Counts the matches in plain text.
+    counting: Searcher,
+    /// Whether answers have lines around those that match.
+    has_context: bool,
     /// Makes searchers for files whose kind shows only while they are read. Each such file gets a searcher of its
     /// own: the buffer of a searcher that has met a long line stays large, and would detect a binary file sooner.
     detecting: SearcherBuilder,
@@ -40,17 +47,18 @@ impl<'a> FileSearcher<'a> {
         want: Want,
         stop: &'a Stop<'a>,
     ) -> Self {
+        let has_context = matches!(want, Want::Lines { before, after } if before + after > 0);
         let mut builder = SearcherBuilder::new();
         if compiled.line_end == LineEnd::Either {
             builder.line_terminator(LineTerminator::crlf());
         }
+        // Text in memory needs no buffer of its own.
+        builder.bom_sniffing(false).heap_limit(Some(1 << 10));
+        let counting = builder.line_number(false).build();
         if let Want::Lines { before, after } = want {
             builder.line_number(true).before_context(before).after_context(after);
-        } else {
-            builder.line_number(false);
         }
-        // Text in memory needs no buffer of its own.
-        let plain = builder.bom_sniffing(false).heap_limit(Some(1 << 10)).build();
+        let plain = builder.build();
         builder
             .bom_sniffing(true)
             .binary_detection(BinaryDetection::quit(0))
@@ -60,14 +68,33 @@ impl<'a> FileSearcher<'a> {
             compiled,
             stop,
             plain,
+            counting,
+            has_context,
             detecting: builder,
             opener: FileOpener::default(),
             buffer: Vec::new(),
         }
     }
 
-    /// Searches text that is in memory.
-    pub(crate) fn search_text(
+    /// Searches a text that is kept in memory.
+    pub(crate) fn search_kept(
+        &mut self,
+        kept: &KeptText,
+        hits: &mut Hits<'_>,
+    ) -> Result<TextKind, Unsearched> {
+        let query = &self.compiled.query;
+        if *query != Query::All
+            && let Some(pieces) = kept.pieces(query, MAX_SLICE_BYTES)
+            && (pieces.is_empty() || !self.has_context)
+        {
+            let done = self.search_pieces(kept.text(), pieces.into_iter(), hits);
+            return done.map(|()| TextKind::Plain).map_err(failed);
+        }
+        self.search_text(kept.text(), TextKind::Plain, hits)
+    }
+
+    /// Searches the text of a file.
+    fn search_text(
         &mut self,
         text: &[u8],
         kind: TextKind,
@@ -84,8 +111,9 @@ impl<'a> FileSearcher<'a> {
         }
         let done = match kind {
             TextKind::Binary => Ok(()),
-            TextKind::Plain if text.len() <= MAX_SLICE_BYTES => {
-                self.plain.search_slice(matcher, text, &mut *hits)
+            TextKind::Plain if text.len() <= MAX_SLICE_BYTES => self.search_plain(text, hits),
+            TextKind::Plain if !self.has_context => {
+                self.search_pieces(text, whole_lines(text), hits)
             }
             TextKind::Plain | TextKind::Mixed => {
                 let reader = Interruptible { from: text, stop: self.stop };
@@ -93,6 +121,42 @@ impl<'a> FileSearcher<'a> {
             }
         };
         done.map(|()| kind).map_err(failed)
+    }
+
+    /// Searches plain text in one go.
+    fn search_plain(&mut self, text: &[u8], hits: &mut Hits<'_>) -> io::Result<()> {
+        let searcher = if hits.only_counts() { &mut self.counting } else { &mut self.plain };
+        searcher.search_slice(&self.compiled.matcher, text, hits)
+    }
+
+    /// Searches pieces of plain text, each of whole lines, so that the search can stop in between. Lines are counted
+    /// only up to the last piece that has a match.
+    fn search_pieces(
+        &mut self,
+        text: &[u8],
+        pieces: impl Iterator<Item = Range<usize>>,
+        hits: &mut Hits<'_>,
+    ) -> io::Result<()> {
+        let matcher = &self.compiled.matcher;
+        let mut counted = 0;
+        for range in pieces {
+            self.stop.check()?;
+            let piece = &text[range.clone()];
+            // A matcher without a line terminator must see each line alone.
+            let may_match = matcher.line_terminator().is_none()
+                || matcher.find_candidate_line(piece).map_or(true, |line| line.is_some());
+            if may_match {
+                if !hits.only_counts() {
+                    hits.lines_before += count_line_ends(&text[counted..range.start]);
+                    counted = range.start;
+                }
+                self.search_plain(piece, hits)?;
+            }
+            if hits.is_done {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Searches a file that is too large to be read whole.
@@ -136,6 +200,33 @@ impl<'a> FileSearcher<'a> {
     }
 }
 
+/// Divides a text into pieces of whole lines.
+fn whole_lines(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let start = from;
+        from = piece_end(text, start);
+        (start < text.len()).then_some(start..from)
+    })
+}
+
+/// Returns where a piece of text that begins at `from` ends: after a line, and after `MAX_SLICE_BYTES` if no line is
+/// that long.
+fn piece_end(text: &[u8], from: usize) -> usize {
+    let most = text.len().min(from + MAX_SLICE_BYTES);
+    if most == text.len() {
+        return most;
+    }
+    memchr::memrchr(b'\n', &text[from..most]).map_or_else(
+        || memchr::memchr(b'\n', &text[most..]).map_or(text.len(), |end| most + end + 1),
+        |end| from + end + 1,
+    )
+}
+
+fn count_line_ends(text: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', text).count() as u64
+}
+
 /// Counts lines.
 #[derive(Default)]
 struct Counter {
@@ -145,7 +236,7 @@ struct Counter {
 
 impl Counter {
     fn add(&mut self, text: &[u8]) {
-        self.ends += memchr::memchr_iter(b'\n', text).count() as u64;
+        self.ends += count_line_ends(text);
         self.last = text.last().copied().or(self.last);
     }
 

@@ -5,9 +5,10 @@ use std::ffi::OsStr;
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use globset::{Candidate, GlobBuilder, GlobMatcher};
-use ignore::types::{Types, TypesBuilder};
+use ignore::types::{FileTypeDef, Types, TypesBuilder};
 use memchr::memmem;
 use toolcrib_core::policy::{DeniedPaths, PathAccess};
 use toolcrib_core::search::Scope;
@@ -20,6 +21,13 @@ use crate::scan::walk::HiddenNames;
 const MAX_GLOB_BYTES: usize = 1000;
 /// The longest name of a file type, in bytes.
 const MAX_TYPE_BYTES: usize = 100;
+
+/// ripgrep's file types. They are listed once, because that takes a millisecond.
+static KNOWN_TYPES: LazyLock<Vec<FileTypeDef>> = LazyLock::new(|| {
+    let mut builder = TypesBuilder::new();
+    builder.add_defaults();
+    builder.definitions()
+});
 
 /// What a glob is matched subject.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -330,9 +338,13 @@ fn types(kind: &str) -> Result<Types, ToolError> {
             .hint("use a type such as `rust` or `py`, or an extension such as `rs` or `tsx`"));
     }
     let mut builder = TypesBuilder::new();
-    builder.add_defaults();
-    let is_known = name == "all" || builder.definitions().iter().any(|known| known.name() == name);
-    if is_known {
+    if name == "all" {
+        builder.add_defaults();
+        builder.select(name);
+    } else if let Some(known) = KNOWN_TYPES.iter().find(|known| known.name() == name) {
+        for glob in known.globs() {
+            let _ = builder.add(name, glob);
+        }
         builder.select(name);
     } else {
         // Names of types are letters and digits only, so an extension gets a type name of its own.
@@ -395,6 +407,23 @@ mod tests {
         assert!(filter(None, Some("ts"), "", GlobSubject::Name).passes(b"b.tsx"));
         assert!(!filter(None, Some("tsx"), "", GlobSubject::Name).passes(b"b.ts"));
         assert!(!filter(None, Some("py"), "", GlobSubject::Name).passes(b"b.rs"));
+    }
+
+    #[test]
+    fn every_type_is_the_one_that_ripgrep_has() {
+        let names = ["a.rs", "b.py", "Makefile", "CMakeLists.txt", "x.h", "c.d.ts", ".bashrc", "y"];
+        for known in KNOWN_TYPES.iter().map(FileTypeDef::name).chain(["all"]) {
+            let mut builder = TypesBuilder::new();
+            builder.add_defaults();
+            let theirs = builder.select(known).build().unwrap();
+            let ours = types(known).unwrap();
+            for name in names {
+                let [ours, theirs] =
+                    [&ours, &theirs].map(|types| types.matched(name, false).is_whitelist());
+                assert_eq!(ours, theirs, "{known}: {name}");
+            }
+        }
+        assert!(KNOWN_TYPES.len() > 100);
     }
 
     #[test]

@@ -44,6 +44,10 @@ pub(crate) struct Hits<'a> {
     pub(crate) lines: Vec<Line>,
     pub(crate) bytes: usize,
     pub(crate) count: u64,
+    /// How many lines stand before the text that is searched, if it is a piece of a file.
+    pub(crate) lines_before: u64,
+    /// Whether the search of the file ended because nothing more is needed.
+    pub(crate) is_done: bool,
     /// The last lines before the current one, with their numbers.
     recent: VecDeque<(u64, String)>,
 }
@@ -64,6 +68,8 @@ impl<'a> Hits<'a> {
             lines: Vec::new(),
             bytes: 0,
             count: 0,
+            lines_before: 0,
+            is_done: false,
             recent: VecDeque::new(),
         }
     }
@@ -92,13 +98,22 @@ impl<'a> Hits<'a> {
         }
     }
 
+    /// Whether the matches to come are only counted: there is no room for them, and no context to complete.
+    pub(crate) fn only_counts(&self) -> bool {
+        let has_context = match self.want {
+            Want::Lines { after, .. } => after > 0 && !self.lines.is_empty(),
+            Want::Files | Want::Counts => false,
+        };
+        self.is_full() && !has_context
+    }
+
     fn is_full(&self) -> bool {
         self.lines.len() >= self.room.lines || self.bytes >= self.room.bytes
     }
 
     /// Whether a line belongs to the context after the last match that is kept.
     fn wants_after(&self, number: u64, after: usize) -> bool {
-        self.lines.last().is_some_and(|last| last.number + after as u64 >= number)
+        after > 0 && self.lines.last().is_some_and(|last| last.number + after as u64 >= number)
     }
 
     /// Adds a line to the context of the matches that it stands after.
@@ -132,12 +147,14 @@ impl Sink for &mut Hits<'_> {
             self.stop.check()?;
         }
         let Want::Lines { before, after } = self.want else {
-            return Ok(self.want == Want::Counts && self.count <= self.room.count);
+            self.is_done = self.want == Want::Files || self.count > self.room.count;
+            return Ok(!self.is_done);
         };
-        let number = found.line_number().unwrap_or(0);
+        let number = self.lines_before + found.line_number().unwrap_or(0);
         let is_kept = !self.is_full() && self.count > self.skip;
         if self.is_full() && !self.wants_after(number, after) {
-            return Ok(self.count <= self.room.count);
+            self.is_done = self.count > self.room.count;
+            return Ok(!self.is_done);
         }
         if !is_kept && before == 0 && after == 0 {
             return Ok(true);

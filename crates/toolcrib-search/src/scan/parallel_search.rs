@@ -12,6 +12,7 @@ use crate::parallel;
 use crate::pattern::Compiled;
 use crate::scan::file_search::FileSearcher;
 use crate::scan::hits::{Hits, Room};
+use crate::scan::kept_text::KeptText;
 use crate::scan::open::Unsearched;
 use crate::scan::stop::Stop;
 use crate::scan::text::TextKind;
@@ -21,7 +22,7 @@ pub(crate) trait Targets: Sync {
     fn len(&self) -> usize;
     fn path(&self, index: usize) -> &[u8];
     /// The file's text, if it is in memory.
-    fn text(&self, index: usize) -> Option<(Arc<[u8]>, TextKind)>;
+    fn text(&self, index: usize) -> Option<Arc<KeptText>>;
 }
 
 /// How many files a thread takes at a time.
@@ -366,7 +367,7 @@ fn search_target(
     hits: &mut Hits<'_>,
 ) -> Result<TextKind, Unsearched> {
     match targets.text(index) {
-        Some((text, kind)) => searcher.search_text(&text, kind, hits),
+        Some(text) => searcher.search_kept(&text, hits),
         None => searcher.search(targets.path(index), hits),
     }
 }

@@ -53,6 +53,33 @@ fn random_trees_give_the_same_lines() {
     assert!(stopped > 20, "only {stopped} searches stopped at the count limit");
 }
 
+/// Long texts are searched in pieces: by the index in memory, and by the scan from the file.
+#[test]
+fn long_texts_give_the_same_lines() {
+    let mut long = Vec::new();
+    for number in 0..220_000 {
+        let word = if number % 1000 == 7 { "alpha" } else { "beta" };
+        long.extend_from_slice(format!("line {number} with {word}\n").as_bytes());
+    }
+    let filler = b"filler ".repeat(100_000);
+    let long_line = [b"alpha\n".as_slice(), &filler, b"alpha ", &filler, b"\nalpha"].concat();
+    let fixture = Fixture::new(AMPLE_MEMORY);
+    random_tree::put(&fixture.root().join("a_megabyte"), &long[..1_500_000]);
+    random_tree::put(&fixture.root().join("long"), &long);
+    random_tree::put(&fixture.root().join("long_line"), &long_line);
+    assert!(long.len() > 4 << 20, "not larger than what a scan reads whole");
+    let status = fixture.wait_until_ready();
+    assert!(status.memory.texts > long.len(), "the long text is not in memory: {status:?}");
+    let mut random = Random::new(1);
+    for text in ["alpha", "line 2000", "alpha$", "^alpha", r"\Aline", "^$", "not there", "7 with"] {
+        let ask = question(text);
+        for (engine, what) in [(&fixture.scan, "scan"), (&fixture.index, "index")] {
+            check(engine, &fixture.root(), &ask, &mut random, what);
+        }
+        check_same(&fixture.scan, &fixture.index, &ask, &mut random);
+    }
+}
+
 /// What ripgrep does with `-t`: a type brings files with hidden names back, but neither hidden directories nor ignored
 /// files.
 #[test]
