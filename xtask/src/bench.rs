@@ -12,6 +12,7 @@ mod ledger;
 mod measure;
 mod path;
 mod policy;
+mod questions;
 mod sandbox;
 mod search;
 mod start;
@@ -46,6 +47,10 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     }
     if is_wanted("search") {
         search::run()?;
+    }
+    // The questions are a part of the search benchmark that can be run alone.
+    if is_wanted("search") || is_wanted("questions") {
+        questions::run(&program)?;
     }
     if is_wanted("bombs") {
         bombs::run(&program)?;

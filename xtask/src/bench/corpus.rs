@@ -2,17 +2,17 @@
 
 use std::error::Error;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// About as many files, and as much text, as a large project has.
 const FILES: usize = 66_000;
 const FILES_IN_A_FOLDER: usize = 14;
 
 /// Numbers that are the same on every run.
-struct Chance(u64);
+pub(super) struct Chance(pub(super) u64);
 
 impl Chance {
-    fn below(&mut self, limit: usize) -> usize {
+    pub(super) fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -53,8 +53,18 @@ fn words(chance: &mut Chance) -> Vec<String> {
     words
 }
 
+/// Returns the tree that `BENCH_CORPUS` names, or grows one in `scratch`.
+pub(super) fn tree(scratch: &Path) -> Result<PathBuf, Box<dyn Error>> {
+    if let Some(given) = std::env::var_os("BENCH_CORPUS") {
+        return Ok(std::fs::canonicalize(given)?);
+    }
+    let tree = scratch.join("tree");
+    grow(&tree)?;
+    Ok(tree)
+}
+
 /// Grows the tree.
-pub(super) fn grow(root: &Path) -> Result<(), Box<dyn Error>> {
+fn grow(root: &Path) -> Result<(), Box<dyn Error>> {
     let mut chance = Chance(0x1234_5678_9abc_def1);
     let words = words(&mut chance);
     let kinds = ["rs", "rs", "rs", "c", "h", "py", "md", "ts", "toml", "txt"];

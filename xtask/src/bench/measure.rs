@@ -1,6 +1,7 @@
-//! Times of processes, and the middle of many.
+//! Times of processes, and the middle and the mean of many.
 
 use std::error::Error;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,22 @@ pub(super) fn time(command: &mut Command) -> Result<Duration, Box<dyn Error>> {
     let status = command.status()?;
     let elapsed = start.elapsed();
     if status.success() { Ok(elapsed) } else { Err(format!("{command:?}: {status}").into()) }
+}
+
+/// Runs ripgrep in a tree and returns what it prints.
+pub(super) fn rg_output(rg: &Path, tree: &Path, words: &[&str]) -> Result<Vec<u8>, Box<dyn Error>> {
+    let output = Command::new(rg)
+        .args(["--no-config", "--no-heading", "--color", "never"])
+        .args(words)
+        .current_dir(tree)
+        .stdin(Stdio::null())
+        .output()?;
+    Ok(output.stdout)
+}
+
+/// Returns the geometric mean of ratios.
+pub(super) fn mean(ratios: &[f64]) -> f64 {
+    (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp()
 }
 
 /// Returns the middle of the measurements.

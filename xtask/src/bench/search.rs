@@ -12,7 +12,7 @@ use toolcrib_core::{Cancel, ToolError};
 use toolcrib_search::{Engine, IndexStatus, Phase};
 
 use super::corpus;
-use super::measure::median;
+use super::measure::{mean, median, rg_output};
 use crate::tools::{FD, RIPGREP};
 
 /// How often each question is put to each.
@@ -44,13 +44,7 @@ pub(super) fn run() -> Result<(), Box<dyn Error>> {
     let rg = RIPGREP.install()?;
     let fd = FD.install()?;
     let scratch = tempfile::tempdir()?;
-    let tree = if let Some(given) = std::env::var_os("BENCH_CORPUS") {
-        std::fs::canonicalize(given)?
-    } else {
-        let tree = scratch.path().join("tree");
-        corpus::grow(&tree)?;
-        tree
-    };
+    let tree = corpus::tree(scratch.path())?;
     let open = |state: &str, is_long_lived| {
         let state = Some(scratch.path().join(state));
         let assignments = vec!["search.memory_bytes=2147483648".to_owned()];
@@ -119,16 +113,6 @@ fn wait(warm: &Engine) -> Result<IndexStatus, Box<dyn Error>> {
             _ => std::thread::sleep(Duration::from_millis(1)),
         }
     }
-}
-
-fn rg_output(rg: &Path, tree: &Path, words: &[&str]) -> Result<Vec<u8>, Box<dyn Error>> {
-    let output = Command::new(rg)
-        .args(["--no-config", "--no-heading", "--color", "never"])
-        .args(words)
-        .current_dir(tree)
-        .stdin(Stdio::null())
-        .output()?;
-    Ok(output.stdout)
 }
 
 /// The questions. On a tree of somebody else's, words of it are chosen that are rare and common there.
@@ -453,8 +437,4 @@ fn spread(times: &[Duration]) -> f64 {
     // The slowest tenth is the machine's, not the program's.
     let high = times.get(times.len() * 9 / 10 - 1).copied().unwrap_or_default();
     high.as_secs_f64() / times.first().map_or(1.0, Duration::as_secs_f64)
-}
-
-fn mean(ratios: &[f64]) -> f64 {
-    (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp()
 }
