@@ -115,7 +115,7 @@ impl Tool for GrepSearch {
         let mut warnings = Vec::new();
         if found.is_cut {
             let shown = found.returned;
-            warnings.push(format!("Warning: Found {total} matches, showing first {shown}"));
+            warnings.push(format!("Warning: Found {total}, showing first {shown}"));
         }
         if found.is_partial {
             warnings.push(out_of_time(ask.time));
