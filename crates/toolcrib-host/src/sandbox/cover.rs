@@ -1,6 +1,6 @@
 //! Covers: an empty file or folder where a protected name is missing, so that a mount has something to stand on.
 //! Covers are made under a lock that every command of a workspace holds, and are listed in a file in the state
-//! folder. Whoever is the last to hold the lock removes them, also those of a process that was killed before.
+//! folder. Whoever is the last to hold the lock removes them, and the next process those of one that was killed.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -177,6 +177,15 @@ fn read(list: &mut File) -> io::Result<Vec<PathBuf>> {
     list.seek(SeekFrom::Start(0))?;
     list.read_to_string(&mut text)?;
     Ok(text.lines().map(PathBuf::from).filter(|path| can_cover(path)).collect())
+}
+
+/// Removes the covers that a killed process left, unless a command still needs them.
+pub(crate) fn remove_left(root: &Root, folder: &Path) {
+    let list = fs::metadata(folder.join(name_for(root.path())));
+    if list.is_ok_and(|list| list.len() > 0) {
+        // Whoever lets go last removes them.
+        drop(WorkspaceCovers::hold(root, folder));
+    }
 }
 
 /// Returns the covers of a workspace that are listed in `folder`, whoever needs them.

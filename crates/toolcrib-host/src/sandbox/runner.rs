@@ -13,6 +13,7 @@ use toolcrib_core::{CallId, Cancel, Clock, ErrorKind, ToolError};
 
 use super::changed_files::{Baseline, ChangeTimes};
 use super::config::{Operator, SandboxRules};
+use super::cover;
 use super::cover_cache::CoverCache;
 use super::egress::{BadHost, Egress, HostRule};
 use super::growth::Growth;
@@ -77,6 +78,9 @@ impl Sandbox {
             (!hosts.is_empty()).then(|| Arc::new(Egress::new(hosts, rules.egress_ports.clone())));
         let folder = SandboxFolder::new(state);
         let watches = if rules.lives_on { Watches::FromSecondRefresh } else { Watches::Never };
+        for root in &workspace.roots {
+            cover::remove_left(root, &folder.covers());
+        }
         let own = workspace.roots.first().map_or(Path::new(""), Root::path).to_owned();
         Ok(Self {
             context: LaunchContext {
