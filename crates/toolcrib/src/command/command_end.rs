@@ -8,6 +8,7 @@ use toolcrib_core::command::ChangedFiles;
 use toolcrib_core::{Outcome, counted, escape};
 
 use super::live_output::OutputShown;
+use super::short_id::hinted;
 use crate::terminal::{Escapes, Paint, Terminal, complain, print_foreign};
 
 /// The most changed files that are named.
@@ -86,7 +87,7 @@ impl<'a> CommandEnd<'a> {
             line.push_str(&changed(touched, &place.root));
         }
         if place.has_copies {
-            let _ = write!(line, " · undo: toolcrib undo {}", outcome.call);
+            let _ = write!(line, " · undo: toolcrib undo {}", hinted(&outcome.call.0));
         }
         line
     }

@@ -13,6 +13,7 @@ use toolcrib_host::{HeldStore, OutputStore};
 use toolcrib_ledger::{Approvals, CallFilter, GrantFile, Journal, StateFolder, find_calls};
 use toolcrib_tools::CATALOGUES;
 
+use super::layout::fit;
 use super::past_call;
 use super::setup::open_options;
 use super::short_id::{ShortIds, begins_with};
@@ -25,8 +26,8 @@ use crate::wiring::{Config, toolset};
 /// The most ids that are offered.
 const MOST_IDS: usize = 30;
 
-/// The longest description that is offered beside an id.
-const MOST_ABOUT_CHARS: usize = 60;
+/// The longest description that is offered beside a word.
+const MOST_ABOUT_COLUMNS: usize = 60;
 
 /// Prints what could stand at the place of the word with this index, one a line, each with a tab and a description if
 /// there is one. Whatever is wrong, it prints less and does not fail: a person is typing.
@@ -38,9 +39,8 @@ pub(super) fn run(global: &Global, index: usize, words: &[String]) -> Exit {
     for Completion { word, about } in sources.completions(&typed) {
         text.push_str(&escape::line(&word));
         if !about.is_empty() {
-            let about: String = about.chars().take(MOST_ABOUT_CHARS).collect();
             text.push('\t');
-            text.push_str(&escape::line(&about));
+            text.push_str(&fit(&escape::line(&about), Some(MOST_ABOUT_COLUMNS)));
         }
         text.push('\n');
     }

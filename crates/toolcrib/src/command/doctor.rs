@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use toolcrib_core::escape;
 use toolcrib_host::{Enforcement, SandboxFinding};
 
-use super::layout::wrapped;
+use super::layout::{as_text, wrapped};
 use super::search::Facts;
 use super::setup::{open_options, warn};
 use crate::cli::{DoctorArgs, Global};
@@ -14,6 +14,9 @@ use crate::exit::Exit;
 use crate::settings::{Origin, table};
 use crate::terminal::{Paint, Terminal, print, print_json, width};
 use crate::wiring::{Diagnosis, toolset};
+
+/// On a narrower terminal there is no table.
+const TABLE_COLUMNS: usize = 60;
 
 /// The result of one check, as a line shows it.
 struct DoctorCheck {
@@ -153,7 +156,8 @@ fn sandbox(diagnosis: &Diagnosis) -> Vec<SandboxFinding> {
 /// Returns lines that go on below their text where the terminal ends.
 fn wrapped_lines(lines: &[String]) -> String {
     let Some(width) = width() else { return lines.join("\n") + "\n" };
-    lines.iter().map(|line| wrapped(line, "    ", width)).collect()
+    let row = |line: &String| if width < TABLE_COLUMNS { as_text(line) } else { line.clone() };
+    lines.iter().map(|line| wrapped(&row(line), "    ", width)).collect()
 }
 
 fn mark(terminal: Terminal, state: Enforcement) -> String {

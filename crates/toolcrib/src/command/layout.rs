@@ -2,6 +2,9 @@
 
 use std::fmt::Write;
 
+/// How far running text is indented at most.
+const MOST_INDENT: usize = 4;
+
 /// What marks a line that was cut.
 const CUT: &str = "…";
 
@@ -91,9 +94,32 @@ pub(super) fn wrapped(text: &str, indent: &str, width: usize) -> String {
     lines
 }
 
+/// Returns a row of a table as running text, for a terminal on which its columns have no room: the first gap becomes a
+/// colon.
+pub(super) fn as_text(row: &str) -> String {
+    let text = row.trim_start();
+    let indent = " ".repeat((row.len() - text.len()).min(MOST_INDENT));
+    match text.split_once("  ") {
+        Some((name, rest)) => format!("{indent}{name}: {}", rest.trim_start()),
+        None => format!("{indent}{text}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_row_becomes_a_sentence_where_its_columns_have_no_room() {
+        for (row, expect) in [
+            ("  ✓ landlock        version 7", "  ✓ landlock: version 7"),
+            ("                    fix: add it", "    fix: add it"),
+            ("Sandbox", "Sandbox"),
+            ("", ""),
+        ] {
+            assert_eq!(as_text(row), expect);
+        }
+    }
 
     #[test]
     fn a_line_is_cut_at_the_end_of_a_word() {

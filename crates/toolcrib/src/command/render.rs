@@ -14,6 +14,7 @@ use super::command_end::{CommandEnd, CommandPlace};
 use super::live_output::OutputShown;
 use super::rows::rows;
 use super::search::grouped;
+use super::short_id::hinted;
 use crate::terminal::{Paint, Terminal, print};
 use crate::wiring::Crib;
 
@@ -83,7 +84,7 @@ pub(super) fn outcome(terminal: Terminal, crib: &Crib, outcome: &Outcome, shown:
             text.push_str(&difference(terminal, &crib.journal, &crib.redactor, change));
         }
         if !outcome.changes.is_empty() {
-            let undo = format!("  Undo: toolcrib undo {}", outcome.call);
+            let undo = format!("  Undo: toolcrib undo {}", hinted(&outcome.call.0));
             let _ = writeln!(text, "{}", terminal.paint(Paint::Dim, &undo));
         }
     }

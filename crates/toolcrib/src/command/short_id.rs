@@ -13,6 +13,9 @@ const FEWEST_TYPED_CHARS: usize = 4;
 /// The fewest characters of an id that a list shows. The first ten of a call id are its time in milliseconds.
 const FEWEST_SHOWN_CHARS: usize = 10;
 
+/// How many characters of a call's id a hint has: its time, and two that chance made.
+const HINTED_CHARS: usize = FEWEST_SHOWN_CHARS + 2;
+
 /// The most candidates that an ambiguous id lists.
 const MOST_CANDIDATES: usize = 10;
 
@@ -136,6 +139,12 @@ fn ambiguous<T>(noun: IdNoun, given: &str, fitting: &[Candidate<T>]) -> IdError 
 pub(super) struct ShortIds {
     // Invariant: sorted, without duplicates.
     ids: Vec<String>,
+}
+
+/// Returns the beginning of a call's id that a person is given to type. It is unique unless two calls began in the same
+/// millisecond, and then the command that takes it lists both.
+pub(super) fn hinted(call: &str) -> &str {
+    call.get(..HINTED_CHARS).unwrap_or(call)
 }
 
 impl ShortIds {

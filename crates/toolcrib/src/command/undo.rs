@@ -231,7 +231,10 @@ fn report(
         }
     }
     if !is_same {
-        lines.push(terminal.paint(Paint::Dim, &format!("  Redo: toolcrib undo {by}")));
+        lines.push(
+            terminal
+                .paint(Paint::Dim, &format!("  Redo: toolcrib undo {}", short_id::hinted(&by.0))),
+        );
     }
     lines
 }
