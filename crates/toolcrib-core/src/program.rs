@@ -4,6 +4,7 @@
 
 mod arguments;
 mod awk;
+mod brackets;
 mod build;
 mod curl;
 mod driven;

@@ -1,5 +1,6 @@
 //! `awk`: which of its programs only print.
 
+use super::brackets;
 use super::input::RunsInput;
 use super::row::{Caveat, Fact, FileEffectRules, Program, Shows, example};
 
@@ -12,7 +13,16 @@ pub(super) const ROWS: &[Program] = &[Program {
         example("awk {print} f", Shows::Plain),
         example("awk -F: {print$1,$NF} f", Shows::Plain),
         example("awk -F , NR>1&&$3==2{n+=$2}END{print(n)} f", Shows::Plain),
-        example("awk /a\\/b/{print\"x|y>z\"} f", Shows::Plain),
+        example("awk /a\\/b/{print\"x\"} f", Shows::Plain),
+        example("awk {print\"x|y>z\"} f", Shows::Plain),
+        example("awk /[a-z]|b/{n++}END{print(n/NR)} f", Shows::Plain),
+        example("awk {/\"/;print|\"sh\";x=\"/} f", Shows::Caveat),
+        example("awk BEGIN{do/\"/;while(0);print\"id\"|\"sh\";x=\"a\";/\"/} f", Shows::Caveat),
+        example("awk BEGIN{/[]/]\"/;print\"id\"|\"sh\";x=\"a\";/\"/} f", Shows::Caveat),
+        example("awk BEGIN{/[\\]/]\"/;print\"id\"|\"sh\";x=\"a\";/\"/} f", Shows::Caveat),
+        example("awk {x/x;/\\\\/;/|$1;/} f", Shows::Caveat),
+        example("awk {do/a|b/;while(0)} f", Shows::Caveat),
+        example("awk {/[]/|$1/]/} f", Shows::Caveat),
         example("awk {print>$1} f", Shows::Caveat),
         example("awk {print|\"sh\"} f", Shows::Caveat),
         example("awk {system($1)} f", Shows::Caveat),
@@ -41,9 +51,57 @@ const KEYWORDS: &[&str] =
 /// The variables that programs know from the start. To set one changes nothing outside of the program.
 const VARIABLES: &[&str] = &["FILENAME", "FNR", "FS", "NF", "NR", "OFS", "ORS", "RS"];
 
-/// The words in lower case that are no variables, whatever the version of awk.
-const NO_VARIABLES: &[&str] =
-    &["close", "fflush", "func", "function", "getline", "namespace", "return", "system"];
+/// The words in lower case that are no variables, in some version of awk, and neither keywords nor functions above.
+const NO_VARIABLES: &[&str] = &[
+    "adump",
+    "and",
+    "asort",
+    "asorti",
+    "atan2",
+    "bindtextdomain",
+    "break",
+    "case",
+    "close",
+    "compl",
+    "continue",
+    "dcgettext",
+    "dcngettext",
+    "default",
+    "do",
+    "eval",
+    "extension",
+    "fflush",
+    "func",
+    "function",
+    "gensub",
+    "getline",
+    "include",
+    "isarray",
+    "load",
+    "lshift",
+    "mkbool",
+    "mktime",
+    "namespace",
+    "nextfile",
+    "or",
+    "patsplit",
+    "rand",
+    "return",
+    "rshift",
+    "srand",
+    "stopme",
+    "strftime",
+    "strtonum",
+    "switch",
+    "system",
+    "systime",
+    "typeof",
+    "while",
+    "xor",
+];
+
+/// What can write a file or run a program, wherever it stands.
+const ACTS: &[&str] = &["system", "getline", "close", "func", "@", "<", ">", "|"];
 
 /// Returns a caveat for every program but those that only print.
 fn awk_caveat(rest: &[String]) -> Option<String> {
@@ -68,8 +126,16 @@ fn awk_caveat(rest: &[String]) -> Option<String> {
 
 /// Whether a program of awk only prints: it has no redirection, no pipe, and no function that does more than compute.
 fn only_prints(program: &str) -> bool {
-    // A program that begins with a dash would be a flag.
-    if program.starts_with('-') || program.trim().is_empty() {
+    // A program that begins with a dash would be a flag. Versions differ in whether the second of two backslashes
+    // takes its meaning from what follows.
+    if program.starts_with('-') || program.trim().is_empty() || program.contains(r"\\") {
+        return false;
+    }
+    // If we ended a pattern or a string at another place than awk does, code and text would change places. So a
+    // program with both must not have, even as text, what could do something as code.
+    let is_certain = !(program.contains('/') && program.contains('"'));
+    let acts = |part: &&str| program.replace("||", "").contains(*part);
+    if !is_certain && ACTS.iter().any(acts) {
         return false;
     }
     let mut lexer = Lexer { program, rest: program, depth: 0, slash: Slash::Pattern };
@@ -116,7 +182,7 @@ impl<'t> Lexer<'t> {
                 Slash::Pattern => {
                     let pattern = self.quoted('/')?;
                     // Some versions take a slash in brackets for a part of the pattern.
-                    if pattern.matches('[').count() != pattern.matches(']').count() {
+                    if !brackets::are_plain(pattern) {
                         return None;
                     }
                     self.slash = Slash::Unclear;

@@ -48,6 +48,10 @@ pub(super) const ROWS: &[Program] = &[Program {
         example("git diff --output=x", Shows::Caveat),
         example("git log --outp=x", Shows::Caveat),
         example("git log --format=%GG", Shows::Caveat),
+        example("git log --format=%-GG", Shows::Caveat),
+        example("git for-each-ref --format=%(*signature)", Shows::Caveat),
+        example("git for-each-ref --sort -signature", Shows::Caveat),
+        example("git log --format=%h-%an", Shows::Plain),
         example("git grep --recurse-submodules x", Shows::Caveat),
         example("git diff --submodule=diff", Shows::Caveat),
         example("git show --remerge-diff", Shows::Caveat),
@@ -299,12 +303,20 @@ fn caveat(rest: &[String]) -> Option<String> {
                 && matches!(command.as_str(), "merge" | "pull" | "cherry-pick" | "revert")
             || is_long(word, "--strategy")
             // A format that shows signatures checks them, with `gpg`.
-            || word.contains("%G")
-            || word.contains("%(signature")
+            || has_signature(command, word)
             || word.starts_with("--batch")
             || word.starts_with("--stdin")
     };
     rest.iter().find(runs).map(|word| with(word, "git runs a program or writes a file"))
+}
+
+/// Whether a format or the order of a list asks for a signature. Between `%` and a letter can be a sign that says how
+/// empty values are shown.
+fn has_signature(command: &str, word: &str) -> bool {
+    let mut places = word.split('%').skip(1);
+    let is_signature = |place: &str| place.trim_start_matches(['-', '+', ' ']).starts_with('G');
+    let lists_refs = matches!(command, "branch" | "for-each-ref" | "tag");
+    places.any(is_signature) || lists_refs && word.contains("signature")
 }
 
 /// Whether `git config` with these words only reads: it says so by a flag, and has no flag that says otherwise.

@@ -1,6 +1,7 @@
 //! `sed` and `perl`, which can edit files in place.
 
 use super::arguments::{Arguments, ValueFlags};
+use super::brackets;
 use super::input::RunsInput;
 use super::row::{Caveat, Fact, FileEffectRules, FileWords, Program, Runs, Shows, example};
 
@@ -18,6 +19,7 @@ pub(super) const ROWS: &[Program] = &[
             example("sed -E s|^[./]+||g;/^$/d f", Shows::Plain),
             example("sed s/a/b/e f", Shows::Caveat),
             example("sed s/[/]w/x/w f", Shows::Caveat),
+            example("sed -n s/[]/]/x/w/p f", Shows::Caveat),
             example("sed -n 1e f", Shows::Caveat),
             example("sed -n $!w f", Shows::Caveat),
             example("sed p f -i", Shows::Caveat),
@@ -142,7 +144,6 @@ enum Part {
 /// Returns what stands behind a part and the delimiter that ends it.
 fn pass_text(text: &str, delimiter: char, part: Part) -> Option<&str> {
     let mut is_escaped = false;
-    let (mut opened, mut closed) = (0, 0);
     for (at, c) in text.char_indices() {
         match c {
             '\n' | '\r' => return None,
@@ -150,11 +151,9 @@ fn pass_text(text: &str, delimiter: char, part: Part) -> Option<&str> {
             '\\' if delimiter != '\\' => is_escaped = true,
             c if c == delimiter => {
                 // Some versions take a delimiter in brackets for a part of the pattern.
-                let is_clear = part == Part::Replacement || opened == closed;
+                let is_clear = part == Part::Replacement || brackets::are_plain(&text[..at]);
                 return is_clear.then(|| &text[at + 1..]);
             }
-            '[' => opened += 1,
-            ']' => closed += 1,
             _ => {}
         }
     }

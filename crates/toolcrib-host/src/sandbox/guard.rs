@@ -46,12 +46,24 @@ pub(crate) struct Guard {
     /// Locks on files and folders that are as empty as a cover: each may be a cover of a process with another state
     /// folder. They are released before our own covers are removed.
     locks: Vec<OwnedFd>,
-    covers: WorkspaceCovers,
+    covers: Option<WorkspaceCovers>,
     /// How many repositories are not protected because there are too many.
     left_out: usize,
 }
 
 impl Guard {
+    /// Makes a guard that protects nothing yet.
+    pub(crate) fn of_nothing(root: &Root) -> Self {
+        Self {
+            root: root.path().to_owned(),
+            shields: Vec::new(),
+            identities: HashMap::new(),
+            locks: Vec::new(),
+            covers: None,
+            left_out: 0,
+        }
+    }
+
     /// Works out what to shield below `root`, and covers what is missing. `folders` are its folders, and `made` the
     /// repositories that commands made, which commands may change. `folder` has the files that list the covers.
     pub(crate) fn set(
@@ -67,14 +79,7 @@ impl Guard {
         };
         // The lock comes before any check: a cover of another command must stay until we are done.
         let covers = WorkspaceCovers::hold(root, folder).map_err(failed)?;
-        let mut guard = Self {
-            root: root.path().to_owned(),
-            shields: Vec::new(),
-            identities: HashMap::new(),
-            locks: Vec::new(),
-            covers,
-            left_out: 0,
-        };
+        let mut guard = Self { covers: Some(covers), ..Self::of_nothing(root) };
         if rules.protects(".git") {
             guard.shield_git(root)?;
             let is_theirs = |git: &Path| !made.has_at(root, git);
@@ -128,13 +133,13 @@ impl Guard {
     /// Shields the file or folder at `path`; if it is missing, covers it and shields the cover.
     fn shield_or_cover(&mut self, root: &Root, path: &Path, cover: Cover) -> Result<(), ToolError> {
         if kind_at(root, path)?.is_none() {
-            let covered = self.covers.add(path, cover);
-            let is_covered = covered.map_err(|err| {
+            let covered = self.covers.as_mut().map(|covers| covers.add(path, cover));
+            let is_covered = covered.transpose().map_err(|err| {
                 let message = format!("`{}` cannot be covered: {err}", path.display());
                 ToolError::new(ErrorKind::Io, message)
             })?;
             // Where we cannot make the cover, a command cannot make the file either.
-            if !is_covered {
+            if is_covered != Some(true) {
                 return Ok(());
             }
         }
@@ -200,7 +205,7 @@ impl Guard {
     fn shield_git(&mut self, root: &Root) -> Result<(), ToolError> {
         let git = Path::new(".git");
         match kind_at(root, git)? {
-            Some(FileType::Directory) if !self.covers.has(git) => self.shield_folder(root, git),
+            Some(FileType::Directory) if !self.has_cover(git) => self.shield_folder(root, git),
             // The pointer of a worktree or submodule to its git folder.
             Some(FileType::RegularFile) => {
                 self.push(root, git, ShieldKind::ReadOnly)?;
@@ -215,6 +220,11 @@ impl Guard {
             }
             _ => self.shield_or_cover(root, git, Cover::Folder),
         }
+    }
+
+    /// Whether the file or folder at this path is a cover, of this command or of another.
+    fn has_cover(&self, path: &Path) -> bool {
+        self.covers.as_ref().is_some_and(|covers| covers.has(path))
     }
 
     /// Shields a repository within the workspace.

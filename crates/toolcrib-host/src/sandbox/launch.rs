@@ -24,7 +24,7 @@ use super::shell;
 use super::spawner::Spawner;
 use super::state_folder::SandboxFolder;
 use super::sweep::{Freshness, Sweeper};
-use super::view::{SandboxView, home_of};
+use super::view::{Access, SandboxView, home_of};
 use crate::files::root::{Root, real_path};
 use crate::files::workspace::Workspace;
 
@@ -112,8 +112,12 @@ impl LaunchContext {
             None => shell::arguments(request, &self.operator)?,
         };
         let directory = self.directory(request.directory.as_deref())?;
-        let freshness = if request.is_read_only { Freshness::Any } else { Freshness::Recent };
-        let guards = self.guards(denied, freshness)?;
+        // What we take for a command that only reads cannot write, even if we are mistaken about it.
+        let access = match &canary {
+            None if request.is_read_only => Access::ReadOnly,
+            _ => Access::Writable,
+        };
+        let guards = self.guards(denied, access)?;
         let shields: Vec<_> = guards.iter().map(Guard::shields).collect();
         let failed = |err: std::io::Error| {
             ToolError::new(ErrorKind::Io, format!("the command cannot be started: {err}"))
@@ -122,7 +126,7 @@ impl LaunchContext {
         let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(|errno| failed(errno.into()));
         let (stdout, stdout_there) = pipe()?;
         let (stderr, stderr_there) = pipe()?;
-        let mut plan = self.plan(launcher, arguments, directory, canary);
+        let mut plan = self.plan(launcher, access, arguments, directory, canary);
         if request.is_read_only {
             // A repository that lacks objects would fetch them, with the programs of its settings.
             plan.environment.push("GIT_NO_LAZY_FETCH=1".to_owned());
@@ -132,7 +136,7 @@ impl LaunchContext {
         }
         wire::send(control.as_fd(), &plan, &[]).map_err(|err| too_long(&err))?;
         let launch = Launch {
-            options: launcher.view.options(),
+            options: launcher.view.options(access),
             shields: shields.iter().map(|shields| shields.to_vec()).collect(),
             nested: launcher.view.nested().map_err(failed)?,
         };
@@ -143,16 +147,23 @@ impl LaunchContext {
         Ok(Launched { pipes, guards, launcher: Arc::clone(launcher) })
     }
 
-    /// Protects every root, and masks what is denied there.
+    /// Protects every root, and masks what is denied there. A root that is only read needs no other protection.
     pub(super) fn guards(
         &self,
         denied: Option<&DeniedPaths>,
-        freshness: Freshness,
+        access: Access,
     ) -> Result<Vec<Guard>, ToolError> {
         let covers = self.folder.covers();
         let guard = |root: &Root| {
             root.verify()?;
-            if self.rules.lives_on {
+            if access == Access::ReadOnly && denied.is_none() {
+                return Ok(Guard::of_nothing(root));
+            }
+            let freshness = match access {
+                Access::ReadOnly => Freshness::Any,
+                Access::Writable => Freshness::Recent,
+            };
+            if self.rules.lives_on && access == Access::Writable {
                 self.covers.hold(root, &covers);
             }
             let reaches = denied.map(|denied| self.reaches.get(root, denied));
@@ -164,7 +175,10 @@ impl LaunchContext {
                     .hint("give its owner the permission to read it (`chmod u+rwx`)"));
             }
             let made = self.sweeper.made.of(root);
-            let mut guard = Guard::set(root, &self.rules, &folders, &made, &covers)?;
+            let mut guard = match access {
+                Access::ReadOnly => Guard::of_nothing(root),
+                Access::Writable => Guard::set(root, &self.rules, &folders, &made, &covers)?,
+            };
             if let (Some(denied), Some(reaches)) = (denied, &reaches) {
                 let roots = &self.workspace.roots;
                 let found = mask::denied_below(root, roots, denied, reaches, &folders)?;
@@ -179,13 +193,15 @@ impl LaunchContext {
     fn plan(
         &self,
         launcher: &ReadyLauncher,
+        access: Access,
         arguments: Vec<String>,
         directory: String,
         canary: Option<Canary>,
     ) -> Inside {
         let limits = &self.rules.limits;
         let mut environment = launcher.view.environment.clone();
-        if self.egress.is_some() {
+        let has_egress = self.egress.is_some() && access == Access::Writable;
+        if has_egress {
             environment.extend(shell::proxy_environment());
         }
         let root =
@@ -196,7 +212,7 @@ impl LaunchContext {
             directory,
             roots: self.workspace.roots.iter().map(root).collect(),
             shields: Vec::new(),
-            writable: launcher.view.writable(),
+            writable: launcher.view.writable(access),
             limits: Rlimits {
                 memory: limits.memory,
                 processes: limits.processes,
@@ -204,7 +220,7 @@ impl LaunchContext {
                 file_size: limits.file_size,
                 open_files: limits.open_files,
             },
-            has_egress: self.egress.is_some(),
+            has_egress,
             canary,
         }
     }

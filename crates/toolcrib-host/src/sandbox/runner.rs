@@ -27,8 +27,9 @@ use super::output_tee::OutputTee;
 use super::probe::{self, SandboxFinding};
 use super::state_folder::SandboxFolder;
 use super::supervisor::{KILL_GRACE, Supervisor};
-use super::sweep::{Freshness, HeldStore, MadeRepositories, Sweeper, Watches, WorkspaceFolders};
+use super::sweep::{HeldStore, MadeRepositories, Sweeper, Watches, WorkspaceFolders};
 use super::told::LaterFiles;
+use super::view::Access;
 use crate::files::root::Root;
 use crate::files::workspace::Workspace;
 
@@ -178,7 +179,7 @@ impl Sandbox {
     /// bubblewrap alone with them. What the options mount stays protected as long as the second value lives.
     pub fn bubblewrap_alone(&self) -> Result<(Vec<String>, Protection), ToolError> {
         let launcher = self.context.launcher()?;
-        let guards = self.context.guards(None, Freshness::Recent)?;
+        let guards = self.context.guards(None, Access::Writable)?;
         let shields: Vec<_> = guards.iter().map(Guard::shields).collect();
         Ok((launcher.view.plain_options(&shields), Protection(guards)))
     }

@@ -43,7 +43,7 @@ pub(crate) struct SandboxView {
 
 /// What commands may do with a mount.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Access {
+pub(crate) enum Access {
     ReadOnly,
     Writable,
 }
@@ -151,10 +151,10 @@ impl SandboxView {
         self.binds.iter().map(staged).collect()
     }
 
-    /// Returns the folders that a command may write to.
-    pub(crate) fn writable(&self) -> Vec<String> {
-        let binds = self
-            .binds
+    /// Returns the folders that a command may write to. `access` is what it may do with the roots.
+    pub(crate) fn writable(&self, access: Access) -> Vec<String> {
+        let roots = if access == Access::Writable { 0 } else { self.roots };
+        let binds = self.binds[roots..]
             .iter()
             .filter(|bind| bind.access == Access::Writable)
             .map(|bind| &bind.target);
@@ -165,8 +165,8 @@ impl SandboxView {
 
     /// Returns bubblewrap's options for one command. Shields, and roots within roots, are already mounted in the
     /// staged roots.
-    pub(crate) fn options(&self) -> Vec<String> {
-        self.options_from(&[], staged_place, |number| self.outer(number).is_none())
+    pub(crate) fn options(&self, access: Access) -> Vec<String> {
+        self.options_from(&[], access, staged_place, |number| self.outer(number).is_none())
     }
 
     /// Returns the innermost root that contains the root with this number.
@@ -197,12 +197,14 @@ impl SandboxView {
 
     /// Returns the options with the real paths of everything, and with these shields on each root.
     pub(crate) fn plain_options(&self, shields: &[&[Shield]]) -> Vec<String> {
-        self.options_from(shields, |number| self.binds[number].source.clone(), |_| true)
+        let source = |number: usize| self.binds[number].source.clone();
+        self.options_from(shields, Access::Writable, source, |_| true)
     }
 
     fn options_from(
         &self,
         shields: &[&[Shield]],
+        access: Access,
         source: impl Fn(usize) -> PathBuf,
         is_wanted: impl Fn(usize) -> bool,
     ) -> Vec<String> {
@@ -222,7 +224,7 @@ impl SandboxView {
         let mut order: Vec<usize> = (0..roots.len()).filter(|number| is_wanted(*number)).collect();
         order.sort_by_key(|number| roots[*number].target.components().count());
         for number in &order {
-            options.bind(Access::Writable, &source(*number), &roots[*number].target);
+            options.bind(access, &source(*number), &roots[*number].target);
         }
         for number in order {
             let (from, target) = (source(number), &roots[number].target);

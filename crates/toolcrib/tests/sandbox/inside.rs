@@ -46,3 +46,29 @@ fn mounts_do_not_tell_where_the_state_folder_is() {
         assert!(got.code != 0 && got.stderr.contains("Read-only file system"), "{}", got.stderr);
     });
 }
+
+/// If our reading of a command were wrong, the kernel would still refuse its writes.
+#[test]
+fn a_command_that_is_proven_to_read_cannot_write() {
+    crate::ground::for_all(|scratch| {
+        scratch.put("file", "x\n");
+        let work = scratch.work().display().to_string();
+        let run = |command: &str| {
+            let args = serde_json::json!({"command": command}).to_string();
+            let reply = scratch.call("clemini/bash", &args).json();
+            assert_eq!(reply["exit_code"], 0, "{command}: {reply}");
+            reply["stdout"].as_str().unwrap().to_owned()
+        };
+        let access = |command: &str| {
+            let mounts = run(command);
+            let mut fields = mounts.lines().map(|line| line.split(' ').skip(4));
+            let of_work = |fields: &mut std::iter::Skip<_>| fields.next() == Some(work.as_str());
+            let mut found = fields.find_map(|mut it| of_work(&mut it).then_some(it)).unwrap();
+            found.next().unwrap().split(',').next().unwrap().to_owned()
+        };
+        assert_eq!(access("cat file /proc/self/mountinfo"), "ro");
+        assert!(run("ls -a").lines().all(|name| [".", "..", "file"].contains(&name)), "no covers");
+        // The control: a command that may write has a workspace that can be written to.
+        assert_eq!(access("touch made; cat /proc/self/mountinfo"), "rw");
+    });
+}

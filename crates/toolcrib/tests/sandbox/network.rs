@@ -143,7 +143,7 @@ impl Place {
             on_timeout: OnTimeout::Kill,
             keep: 100_000,
             rest_hint: "",
-            is_read_only: true,
+            is_read_only: false,
         };
         let Ran::Over(finished) = self.sandbox.run(&request, &Cancel::default()).unwrap() else {
             panic!()
