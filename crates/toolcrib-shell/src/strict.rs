@@ -43,6 +43,7 @@ pub(crate) fn prove(text: &str, tree: &Tree) -> Result<Proven, Unproven> {
         is_fed: false,
         depth: 0,
         read: 0,
+        bytes: 0,
     };
     reader.statement(root)?;
     if reader.proven.steps.is_empty() {
@@ -75,6 +76,8 @@ struct StrictReader<'a> {
     depth: usize,
     /// How many statements were read. The body of a loop is read once for each value.
     read: usize,
+    /// How many bytes all words have together.
+    bytes: usize,
 }
 
 /// How deep statements may be nested in others.
@@ -82,6 +85,10 @@ const DEEPEST_STATEMENT: usize = 200;
 
 /// The most statements that are read.
 const MOST_STATEMENTS: usize = 2000;
+
+/// The most bytes that all words may have together, and how many each counts for beside its text.
+const MOST_BYTES: usize = 1 << 20;
+const BYTES_PER_WORD: usize = 16;
 
 /// The depth of statements that run whatever the others do.
 const TOP_DEPTH: usize = 2;
@@ -258,6 +265,11 @@ impl StrictReader<'_> {
 
     /// Adds a program that is run.
     fn run(&mut self, words: Vec<Word>) -> Result<(), Unproven> {
+        self.bytes += words.iter().map(|word| word.text.len() + BYTES_PER_WORD).sum::<usize>();
+        if self.bytes > MOST_BYTES {
+            let message = "its loops have more words than Toolcrib reads";
+            return Err(Unproven::new(UnprovenKind::Size, message));
+        }
         let wild = words.iter().cloned().enumerate();
         let wild: Vec<(usize, Word)> =
             wild.filter(|(_, word)| word.wildcards != Wildcards::None).collect();

@@ -31,9 +31,20 @@ pub(super) enum Wildcards {
     AnyWords,
 }
 
+/// The most bytes of a word in which variables were replaced. A few lines of variables that hold each other many times
+/// would become gigabytes.
+const MOST_WORD_BYTES: usize = 64 << 10;
+
+/// The most bytes of all values that were set.
+const MOST_VALUE_BYTES: usize = 1 << 20;
+
 /// The variables whose values are known.
 #[derive(Default)]
-pub(super) struct Variables(BTreeMap<String, Word>);
+pub(super) struct Variables {
+    values: BTreeMap<String, Word>,
+    /// The bytes of all values that were set.
+    bytes: usize,
+}
 
 impl Variables {
     /// Sets a variable. Fails if a program may know a variable of this name, or bash itself.
@@ -46,13 +57,18 @@ impl Variables {
         if !is_name || is_known {
             return Err(unclear(format!("the variable `{name}` can change what programs do")));
         }
-        self.0.insert(name.to_owned(), value);
+        self.bytes += value.text.len();
+        if self.bytes > MOST_VALUE_BYTES {
+            let message = "its variables are longer than Toolcrib reads";
+            return Err(Unproven::new(UnprovenKind::Size, message));
+        }
+        self.values.insert(name.to_owned(), value);
         Ok(())
     }
 
     /// Forgets a variable, because its value is not certain any more.
     pub(super) fn forget(&mut self, name: &str) {
-        self.0.remove(name);
+        self.values.remove(name);
     }
 
     /// Returns a word, with the values of its variables.
@@ -84,9 +100,7 @@ impl Variables {
                 if let Some(text) = joined_braces(own) {
                     return Ok(Word::of(text));
                 }
-                let parts: Vec<Word> =
-                    children(node).map(|child| self.word(child, text)).collect::<Result<_, _>>()?;
-                Ok(join(parts))
+                join(children(node).map(|child| self.word(child, text)))
             }
             _ => literal(node, text).map(Word::of),
         }
@@ -98,10 +112,10 @@ impl Variables {
             QuotedPart::Text(text) => Ok(Word::of(text)),
             QuotedPart::Variable("?") => Ok(Word::exit_code()),
             QuotedPart::Variable(name) => {
-                self.0.get(name).cloned().ok_or_else(|| has_expansion(text))
+                self.values.get(name).cloned().ok_or_else(|| has_expansion(text))
             }
         });
-        Ok(join(words.collect::<Result<_, _>>()?))
+        join(words)
     }
 }
 
@@ -117,9 +131,14 @@ impl Word {
     }
 }
 
-fn join(parts: Vec<Word>) -> Word {
+fn join(parts: impl Iterator<Item = Result<Word, Unproven>>) -> Result<Word, Unproven> {
     let mut all = Word::of(String::new());
     for part in parts {
+        let part = part?;
+        if all.text.len() + part.text.len() > MOST_WORD_BYTES {
+            let message = "a word with variables is longer than Toolcrib reads";
+            return Err(Unproven::new(UnprovenKind::Size, message));
+        }
         let wildcards = match part.wildcards {
             // Behind a text, it is a part of a path.
             Wildcards::AnyPath if !all.text.is_empty() => Wildcards::Paths,
@@ -129,7 +148,7 @@ fn join(parts: Vec<Word>) -> Word {
         all.is_one &= part.is_one;
         all.text.push_str(&part.text);
     }
-    all
+    Ok(all)
 }
 
 /// Whether a word has wildcards, and nothing else that bash expands.

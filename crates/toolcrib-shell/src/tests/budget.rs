@@ -64,6 +64,35 @@ fn work_is_bounded_and_counted_in_steps() {
 }
 
 #[test]
+fn variables_and_loops_do_not_multiply_what_is_read() {
+    let bytes = |reading: &Reading| -> usize {
+        let steps = reading.proven.iter().flat_map(|proven| &proven.steps);
+        steps.flat_map(|step| &step.words).map(String::len).sum()
+    };
+    let grown = |lines: usize, times: usize| {
+        let mut text = "va=xxxxxxxxxx\n".to_owned();
+        for (name, before) in ('b'..).zip('a'..).take(lines) {
+            text += &format!("v{name}=\"{}\"\n", format!("$v{before}").repeat(times));
+        }
+        text + "ls"
+    };
+    let looped = |values: usize, words: usize| {
+        format!("for x in {}; do cat {}; done", "a ".repeat(values), "b/c ".repeat(words))
+    };
+    let many: String = (0..3000).map(|number| format!("v{number}=\"$vx$vx\"\n")).collect();
+    let many = format!("vx={}\n{many}ls", "x".repeat(10_000));
+    for text in [grown(9, 10), grown(4, 100), looped(900, 14_000), many] {
+        let reading = read(&text);
+        assert!(reading.proven.is_err(), "{text:.40}");
+        assert!(bytes(&reading) <= 1 << 20, "{text:.40}");
+    }
+    // The control: a few values, and a long list.
+    for text in [grown(3, 10), looped(9, 1000), looped(900, 3)] {
+        assert!(read(&text).proven.is_ok(), "{text:.40}: {:?}", read(&text).proven);
+    }
+}
+
+#[test]
 fn a_command_beyond_the_budget_is_dangerous_and_not_proven() {
     let text = "git status && ls";
     let needed = cost(text);
