@@ -77,8 +77,11 @@ pub struct ApprovalQuestion {
 pub struct ExpectedChange {
     /// What becomes of it.
     pub kind: ExpectedChangeKind,
-    /// The path, as the caller wrote it.
+    /// The path, without links, relative to the workspace if it is in it.
     pub path: String,
+    /// The path as the caller wrote it, if that is not the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spelt: Option<String>,
     /// How many files that are there now are changed or deleted with it. Nothing if they were not counted.
     pub files: Option<usize>,
     /// How many lines are added and removed. Nothing if that is not known.

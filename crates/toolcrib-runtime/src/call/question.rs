@@ -126,7 +126,9 @@ fn what(scope: &CallScope, proposal: &Proposal, changes: &[ExpectedChange]) -> S
                 ExpectedChangeKind::Change => "change",
                 ExpectedChangeKind::Delete => "delete",
             };
-            format!("{verb} {}{lines}", only.path)
+            // With blanks in it, a path could pass for other words of the title.
+            let quote = if only.path.contains(' ') { "\"" } else { "" };
+            format!("{verb} {quote}{}{quote}{lines}", only.path)
         }
         several => format!("change {} files{lines}", several.len()),
     }

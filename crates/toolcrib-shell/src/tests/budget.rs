@@ -70,17 +70,16 @@ fn variables_and_loops_do_not_multiply_what_is_read() {
         steps.flat_map(|step| &step.words).map(String::len).sum()
     };
     let grown = |lines: usize, times: usize| {
-        let mut text = "va=xxxxxxxxxx\n".to_owned();
-        for (name, before) in ('b'..).zip('a'..).take(lines) {
-            text += &format!("v{name}=\"{}\"\n", format!("$v{before}").repeat(times));
-        }
-        text + "ls"
+        let names = ('b'..).zip('a'..).take(lines);
+        let line = |(name, before)| format!("v{name}=\"{}\"", format!("$v{before}").repeat(times));
+        let lines: Vec<String> = names.map(line).collect();
+        format!("va=xxxxxxxxxx\n{}\nls", lines.join("\n"))
     };
     let looped = |values: usize, words: usize| {
         format!("for x in {}; do cat {}; done", "a ".repeat(values), "b/c ".repeat(words))
     };
-    let many: String = (0..3000).map(|number| format!("v{number}=\"$vx$vx\"\n")).collect();
-    let many = format!("vx={}\n{many}ls", "x".repeat(10_000));
+    let many: Vec<String> = (0..3000).map(|number| format!("v{number}=\"$vx$vx\"")).collect();
+    let many = format!("vx={}\n{}\nls", "x".repeat(10_000), many.join("\n"));
     for text in [grown(9, 10), grown(4, 100), looped(900, 14_000), many] {
         let reading = read(&text);
         assert!(reading.proven.is_err(), "{text:.40}");

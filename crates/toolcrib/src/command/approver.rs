@@ -29,10 +29,9 @@ pub(super) fn approver(
             None => Arc::new(YesToAgent(by)),
         };
     }
-    let style = crib.settings.get(table::ASK_STYLE);
     let prompt_time = crib.settings.get(table::POLICY_APPROVAL_SECONDS);
     let prompt =
-        terminal.and_then(|terminal| TerminalPrompt::on_terminal(terminal, prompt_time, style));
+        terminal.and_then(|terminal| TerminalPrompt::on_terminal(terminal, &crib.settings));
     Arc::new(ApprovalQueue {
         store: Arc::new(Approvals::new(&crib.state)),
         prompt: prompt.map(|prompt| Arc::new(prompt) as Arc<dyn Prompt>),

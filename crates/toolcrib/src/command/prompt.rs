@@ -18,7 +18,8 @@ use self::device::{Device, Input, KeyMode, Waker};
 use self::dialog::{ANSWERED_BY, Dialog, Reaction};
 use self::page::{PageMaker, QuestionForm};
 use super::screen::Screen;
-use crate::settings::table::AskStyle;
+use crate::settings::Settings;
+use crate::settings::table::{self, AskStyle};
 use crate::terminal::{Paint, Terminal};
 
 /// A person at the terminal.
@@ -27,6 +28,8 @@ pub(super) struct TerminalPrompt {
     /// How long the person has to answer.
     time: Duration,
     style: AskStyle,
+    /// How long a question must be there before a key approves the call.
+    delay: Duration,
     /// Held while a question is open, so that there is one question at a time.
     asking: tokio::sync::Mutex<()>,
 }
@@ -42,9 +45,14 @@ const LITTLE_TIME: Duration = Duration::from_secs(20);
 
 impl TerminalPrompt {
     /// Returns a prompt if a person can see the question and type an answer.
-    pub(super) fn on_terminal(terminal: Terminal, time: Duration, style: AskStyle) -> Option<Self> {
-        let asking = tokio::sync::Mutex::new(());
-        Device::is_there().then_some(Self { terminal, time, style, asking })
+    pub(super) fn on_terminal(terminal: Terminal, settings: &Settings) -> Option<Self> {
+        Device::is_there().then(|| Self {
+            terminal,
+            time: settings.get(table::POLICY_APPROVAL_SECONDS),
+            style: settings.get(table::ASK_STYLE),
+            delay: settings.get(table::ASK_DELAY_MS),
+            asking: tokio::sync::Mutex::new(()),
+        })
     }
 
     /// Whether the person at this terminal said no, and was told so.
@@ -77,6 +85,7 @@ impl Approver for TerminalPrompt {
                 form: self.form_for(question),
                 deadline: Instant::now() + self.time,
                 time: self.time,
+                delay: self.delay,
             };
             let (over, is_over) = mpsc::channel();
             // When the question is taken away, the terminal is put back before anything else happens.
@@ -104,6 +113,11 @@ impl Drop for OpenQuestion {
     }
 }
 
+/// Whether a key or word could approve a call.
+fn approves(typed: &str) -> bool {
+    typed.starts_with(['y', 'Y', 'a', 'A'])
+}
+
 /// One question, from the page to the answer.
 struct Conversation {
     question: Question,
@@ -111,6 +125,7 @@ struct Conversation {
     form: QuestionForm,
     deadline: Instant,
     time: Duration,
+    delay: Duration,
 }
 
 impl Conversation {
@@ -121,9 +136,20 @@ impl Conversation {
         let page = maker.page();
         let mut dialog = Dialog::new(&page);
         self.show_page(&device, &page.rows);
+        let mut shown_at = Instant::now();
         let mut is_warned = self.time <= LITTLE_TIME;
         let answer = loop {
             let reaction = match device.next(self.deadline) {
+                // Nobody has read what has just appeared: a key that was held for what was there before answers it.
+                Input::Text(typed)
+                    if device.mode() == KeyMode::Keys
+                        && approves(&typed)
+                        && shown_at.elapsed() < self.delay =>
+                {
+                    let text = "\nThe question has only just appeared. Read it, then press the key again.\n";
+                    self.show(&device, text);
+                    continue;
+                }
                 Input::Text(typed) => {
                     maker.seconds_left = self.seconds_left();
                     device.show("\n");
@@ -149,7 +175,12 @@ impl Conversation {
                 Input::Tick if device.screen() != size => {
                     size = device.screen();
                     maker = self.page_maker(&device, size);
-                    self.show_page(&device, &maker.page().rows);
+                    let page = maker.page();
+                    match dialog.resized(&page, &maker) {
+                        Some(text) => self.show(&device, &text),
+                        None => self.show_page(&device, &page.rows),
+                    }
+                    shown_at = Instant::now();
                     continue;
                 }
                 Input::Tick => {
@@ -162,7 +193,15 @@ impl Conversation {
             };
             match reaction {
                 Reaction::Answer(answer) => break answer,
-                Reaction::Show(text) => self.show(&device, &text),
+                Reaction::Show(text) => {
+                    self.show(&device, &text);
+                    shown_at = Instant::now();
+                }
+                Reaction::AskAgain(text) => {
+                    // The rest of what was pasted is no answer either.
+                    device.forget_what_was_typed();
+                    self.show(&device, &text);
+                }
                 Reaction::ReadReason => {
                     device.show("Why not? (Enter alone: no reason) ");
                     let reason = device.line(self.deadline).unwrap_or_default();

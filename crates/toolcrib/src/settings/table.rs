@@ -104,6 +104,10 @@ settings_table! {
     ASK_STYLE: AskStyle =
         choice("ask.style", &["auto", "toolcrib", "wink"], "auto", ask_style);
 
+    /// How long a question must be on the terminal before a key approves the call. A key that was held for the
+    /// question before it does not answer.
+    ASK_DELAY_MS: Duration = milliseconds("ask.delay_ms", 500, (0, 10_000));
+
     /// How long a person has to answer a question. No answer means no.
     POLICY_APPROVAL_SECONDS: Duration = seconds("policy.approval_seconds", 120, (1, 86_400))
         .project(Smaller);

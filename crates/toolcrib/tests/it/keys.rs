@@ -112,6 +112,72 @@ fn a_question_follows_the_size_of_its_terminal() {
 }
 
 #[test]
+fn a_resize_shows_what_the_next_key_answers() {
+    let scratch = Scratch::new();
+    let mut session = asked_for_a_key(&scratch);
+    for (key, shown) in [("e", "Always allow what?"), ("1", "y store it")] {
+        session.seen.clear();
+        session.master.write_all(key.as_bytes()).unwrap();
+        session.wait_for(shown);
+    }
+    session.seen.clear();
+    let size = Winsize { ws_row: 30, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&session.master, size).unwrap();
+    session.wait_for("y store it");
+    assert!(!session.seen.contains("once"), "{}", session.seen);
+    assert_eq!(session.answer("y"), 0);
+    assert_eq!(scratch.run(["grants", "list", "--json"]).json().as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn nobody_approves_what_has_only_just_appeared() {
+    let scratch = Scratch::new();
+    let mut command = scratch.command();
+    command.env("TERM", "xterm").args(["-c", "ask.delay_ms=10000"]).args(TOUCH);
+    let mut session = Session::on_terminal(command, "");
+    session.wait_for(KEYS);
+    for key in ["y", "a"] {
+        session.seen.clear();
+        session.master.write_all(key.as_bytes()).unwrap();
+        session.wait_for("only just appeared");
+    }
+    // The key that quits a program is a key like others, and no is no at once.
+    session.seen.clear();
+    session.master.write_all(b"\x1c").unwrap();
+    session.wait_for("several keys at once");
+    assert_eq!(session.answer("n"), 3);
+    assert!(is_put_back(&session));
+    assert!(!scratch.work().join("made").exists());
+}
+
+#[test]
+fn a_question_names_the_file_that_a_link_or_a_detour_leads_to() {
+    let scratch = Scratch::new();
+    scratch.put("Makefile", "all:\n");
+    scratch.put("docs/", "");
+    std::os::unix::fs::symlink("../Makefile", scratch.work().join("docs/notes.md")).unwrap();
+    let detour = format!("path={}Makefile", "docs/../".repeat(20));
+    for (path, named) in [
+        ("path=docs/notes.md", "Makefile, spelled docs/notes.md"),
+        (&detour, "Makefile, spelled docs/../"),
+    ] {
+        let call = ["call", "nachos/filesystem", "action=write", path, "content=evil:"];
+        let mut session = Session::start_with(&scratch, &call, "", Keys::Single);
+        session.wait_for(KEYS);
+        for part in ["wants to change Makefile (+1 -1)", named] {
+            assert!(session.seen.contains(part), "{part}: {}", session.seen);
+        }
+        assert_eq!(session.answer("n"), 3);
+    }
+    let call = ["call", "clemini/bash", "command=echo x | tee docs/notes.md"];
+    let mut session = Session::start_with(&scratch, &call, "", Keys::Single);
+    session.wait_for(KEYS);
+    let named = "changes Makefile, spelled docs/notes.md";
+    assert!(session.seen.contains(named), "{}", session.seen);
+    assert_eq!(session.answer("n"), 3);
+}
+
+#[test]
 fn a_person_is_asked_on_the_terminal_when_output_is_redirected() {
     let scratch = Scratch::new();
     // The first process of a session that has this terminal, as a shell has.
@@ -121,6 +187,7 @@ fn a_person_is_asked_on_the_terminal_when_output_is_redirected() {
         let script = format!("{binary} call clemini/bash command='touch made' {redirections}");
         let mut command = Command::new("setsid");
         command.env_clear().current_dir(scratch.work()).env("TERM", "xterm");
+        command.env("TOOLCRIB_ASK_DELAY_MS", "0");
         for (name, value) in own.get_envs() {
             command.env(name, value.unwrap());
         }

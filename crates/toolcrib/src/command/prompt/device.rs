@@ -18,11 +18,11 @@ use crate::command::screen::Screen;
 const MOST_TYPED_BYTES: usize = 64 << 10;
 
 /// How long the terminal must be silent before the next key counts as a key of its own: bytes that follow faster are
-/// one paste, one held key, or one key that sends several bytes.
-const BURST_GAP: Duration = Duration::from_millis(20);
+/// one paste, one key that sends several bytes, or one held key. Keyboards repeat a held key every 30 to 40 ms.
+const BURST_GAP: Duration = Duration::from_millis(100);
 
 /// How long the terminal must be silent before a question is shown, so that a key that is still held answers nothing.
-const SILENCE: Duration = Duration::from_millis(60);
+const SILENCE: Duration = BURST_GAP;
 
 /// How often the size of the terminal is looked at.
 const TICK: Duration = Duration::from_millis(500);
@@ -30,7 +30,7 @@ const TICK: Duration = Duration::from_millis(500);
 /// What a person did.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Input {
-    /// One key, or a word and Enter. Enter alone is empty.
+    /// One key; where whole lines are read, a line. Enter alone is empty.
     Text(String),
     /// Several keys at once: a paste, or a key that sends several bytes.
     Burst,
@@ -163,8 +163,9 @@ impl Device {
         raw.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
         raw.special_codes[SpecialCodeIndex::VMIN] = 1;
         raw.special_codes[SpecialCodeIndex::VTIME] = 0;
-        // A stopped process would leave its terminal without an echo.
+        // A process that is stopped or killed would leave its terminal without an echo.
         raw.special_codes[SpecialCodeIndex::VSUSP] = 0;
+        raw.special_codes[SpecialCodeIndex::VQUIT] = 0;
         if tcsetattr(&self.keyboard, OptionalActions::Now, &raw).is_ok() {
             self.saved = Some(saved);
             self.mode = KeyMode::Keys;
@@ -179,6 +180,7 @@ impl Device {
 
     /// Drops what was typed until now, and waits until nothing comes any more: a key that is still held is no answer.
     pub(super) fn forget_what_was_typed(&mut self) {
+        self.typed.clear();
         loop {
             let _ = tcflush(&self.keyboard, QueueSelector::IFlush);
             if !matches!(self.wait(SILENCE), Waited::Typed) {
@@ -248,18 +250,13 @@ enum Waited {
 /// Returns what bytes that came together mean.
 fn input_of(bytes: &[u8]) -> Input {
     let text = String::from_utf8_lossy(bytes);
-    let word = text.trim_end_matches(['\r', '\n']);
-    let ends = text.len() - word.len();
-    let is_line = ends == 1 || ends == 2 && text.ends_with("\r\n");
-    match word {
+    match &*text {
         // The end of input, as a key.
         "\u{4}" => Input::End,
         "\u{1b}" => Input::Text("n".to_owned()),
-        word if word.chars().any(char::is_control) => Input::Burst,
-        word if is_line || ends == 0 && word.chars().count() == 1 => {
-            Input::Text(word.trim().to_owned())
-        }
-        _ => Input::Burst,
+        "\r" | "\n" | "\r\n" => Input::Text(String::new()),
+        key if key.chars().any(char::is_control) || key.chars().count() > 1 => Input::Burst,
+        key => Input::Text(key.trim().to_owned()),
     }
 }
 
@@ -286,19 +283,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_key_or_a_word_is_an_answer() {
+    fn only_one_key_is_an_answer() {
         let text = |text: &str| Input::Text(text.to_owned());
         for (bytes, input) in [
             ("y", text("y")),
-            ("y\n", text("y")),
-            ("yes\r", text("yes")),
             ("\n", text("")),
             ("\r\n", text("")),
             ("?", text("?")),
             ("\u{e4}", text("\u{e4}")),
             ("\u{1b}", text("n")),
             ("\u{4}", Input::End),
-            // An arrow key, two keys at once, a paste of several lines, a control character.
+            // An arrow key, two keys at once, a paste of one or several lines, a control character.
+            ("y\n", Input::Burst),
+            ("yes\r", Input::Burst),
             ("\u{1b}[A", Input::Burst),
             ("yy", Input::Burst),
             ("y\ny\n", Input::Burst),

@@ -19,6 +19,8 @@ pub(super) enum Reaction {
     Answer(Answer),
     /// This text is shown, and the question stays.
     Show(String),
+    /// This was no answer: the text says so, and the question stays.
+    AskAgain(String),
     /// A line is read: why the answer is no.
     ReadReason,
 }
@@ -49,6 +51,17 @@ impl Dialog {
         Self { stage: Stage::Question, is_seen: page.is_whole, has_seen_grant: page.has_grant }
     }
 
+    /// Returns what is shown on a screen of another size, where that is not the page of the question.
+    pub(super) fn resized(&mut self, page: &QuestionPage, maker: &PageMaker<'_>) -> Option<String> {
+        self.is_seen |= page.is_whole;
+        self.has_seen_grant |= page.has_grant;
+        match self.stage {
+            Stage::Question => None,
+            Stage::Scopes => Some(scopes(maker)),
+            Stage::Rule(at) => maker.question.shown.grants.get(at).map(|offer| rule(offer, maker)),
+        }
+    }
+
     /// Returns what follows from a key, or from a word.
     pub(super) fn react(&mut self, typed: &str, maker: &PageMaker<'_>) -> Reaction {
         let (word, rest) = typed.split_once(' ').unwrap_or((typed, ""));
@@ -59,16 +72,13 @@ impl Dialog {
             Stage::Scopes => match word.parse::<usize>().ok().and_then(|it| it.checked_sub(1)) {
                 Some(at) if at < grants.len() => {
                     self.stage = Stage::Rule(at);
-                    let offer = &grants[at];
-                    Reaction::Show(format!(
-                        "{}  y store it and run the call   n back to the question\n",
-                        stored(offer, maker)
-                    ))
+                    Reaction::Show(rule(&grants[at], maker))
                 }
                 Some(_) => Reaction::Show(format!("Type a number from 1 to {}.\n", grants.len())),
                 None => self.back(maker),
             },
             Stage::Rule(at) => match (word.as_str(), grants.get(at)) {
+                ("y" | "yes", Some(_)) if rest.is_empty() && !self.is_seen => self.warn("y"),
                 ("y" | "yes", Some(offer)) if rest.is_empty() => {
                     Reaction::Answer(Answer::Always(ANSWERED_BY.to_owned(), offer.wish.clone()))
                 }
@@ -94,10 +104,7 @@ impl Dialog {
                 Reaction::Show(format!("{}\n\n{keys}\n", maker.whole()))
             }
             "y" | "yes" | "a" | "always" if !self.is_seen => {
-                self.is_seen = true;
-                let again = if word.starts_with('y') { "y" } else { "a" };
-                let text = "You have not seen all of it. v shows the rest";
-                Reaction::Show(format!("{text}, {again} again runs it anyway.\n"))
+                self.warn(if word.starts_with('y') { "y" } else { "a" })
             }
             "y" | "yes" => Reaction::Answer(Answer::Yes(ANSWERED_BY.to_owned())),
             "a" | "always" => match grants.first() {
@@ -122,6 +129,14 @@ impl Dialog {
         }
     }
 
+    /// Tells the person that they have not seen all of the question, once.
+    fn warn(&mut self, key: &str) -> Reaction {
+        self.is_seen = true;
+        let back = if self.stage == Stage::Question { "v" } else { "n goes back, and there v" };
+        let text = format!("You have not seen all of it. {back} shows the rest");
+        Reaction::Show(format!("{text}, {key} again runs it anyway.\n"))
+    }
+
     fn back(&mut self, maker: &PageMaker<'_>) -> Reaction {
         self.stage = Stage::Question;
         Reaction::Show(format!("\n{}\n", maker.keys().join("\n")))
@@ -131,7 +146,7 @@ impl Dialog {
 fn wrong(word: &str) -> Reaction {
     let word: String = word.chars().take(20).collect();
     let word = escape::line(&word).into_owned();
-    Reaction::Show(format!("`{word}` is no answer: y once, a always, n no, ? help.\n"))
+    Reaction::AskAgain(format!("`{word}` is no answer: y once, a always, n no, ? help.\n"))
 }
 
 /// Returns the grant that would be stored, in words and as a rule.
@@ -142,6 +157,11 @@ fn stored(offer: &GrantOffer, maker: &PageMaker<'_>) -> String {
         escape::line(&offer.rule)
     );
     maker.screen.wrap(&without_gaps(&text))
+}
+
+/// Returns the rule of a scope, with the keys that store it or not.
+fn rule(offer: &GrantOffer, maker: &PageMaker<'_>) -> String {
+    format!("{}  y store it and run the call   n back to the question\n", stored(offer, maker))
 }
 
 /// Returns the list of scopes.

@@ -148,14 +148,8 @@ impl PageMaker<'_> {
         if self.form == QuestionForm::Wink {
             return Vec::new();
         }
-        let Question { session, root, shown, tool, .. } = self.question;
-        // The session of a single call has no name that says anything.
-        let who = if session.starts_with("cli-") { "This call" } else { session };
-        let place = root.rsplit('/').next().unwrap_or(root);
-        let title =
-            format!("{} wants to {} in {place}", escape::line(who), escape::line(&shown.what));
-        let title = without_gaps(&escape::line(&title));
-        let tool = tool.as_str();
+        let title = self.title();
+        let tool = self.question.tool.as_str();
         let used = width_of(&title) + width_of(tool);
         let gap = self.screen.columns().saturating_sub(used);
         let strong = |text: &str| self.terminal.paint_err(Paint::Strong, text);
@@ -163,6 +157,15 @@ impl PageMaker<'_> {
             return vec![format!("{}{}{tool}", strong(&title), " ".repeat(gap))];
         }
         vec![strong(&self.screen.one_row(&title)), self.screen.one_row(&format!("  {tool}"))]
+    }
+
+    fn title(&self) -> String {
+        let Question { session, root, shown, .. } = self.question;
+        // The session of a single call has no name that says anything.
+        let who = if session.starts_with("cli-") { "This call" } else { session };
+        let place = root.rsplit('/').next().unwrap_or(root);
+        let title = format!("{who} wants to {} in {place}", shown.what);
+        without_gaps(&escape::line(&title))
     }
 
     /// Returns what will happen and why it is asked.
@@ -241,7 +244,12 @@ impl PageMaker<'_> {
                 }
             }
         }
-        if plan.command.is_some() && !shown.changes.is_empty() {
+        if plan.command.is_none() {
+            let title = self.title();
+            let is_in_title = shown.changes.len() == 1 && self.screen.one_row(&title) == title;
+            let is_wanted = |it: &&ExpectedChange| it.spelt.is_some() || !is_in_title;
+            facts.extend(shown.changes.iter().filter(is_wanted).map(|it| ("File", file(it))));
+        } else if !shown.changes.is_empty() {
             let changes: Vec<String> = shown.changes.iter().map(changed).collect();
             facts.push(("Changes", changes.join(", ")));
         }
@@ -263,6 +271,15 @@ fn stored(grant: &GrantOffer) -> String {
     without_gaps(&format!("           stores {}", escape::line(&grant.rule)))
 }
 
+/// Returns the path of a file, and how the caller spelt it if that is not the same.
+fn file(change: &ExpectedChange) -> String {
+    let path = escape::line(&change.path);
+    match &change.spelt {
+        Some(spelt) => format!("{path}, spelled {}", escape::line(spelt)),
+        None => path.into_owned(),
+    }
+}
+
 /// Returns what becomes of a file, in words.
 fn changed(change: &ExpectedChange) -> String {
     let verb = match change.kind {
@@ -278,5 +295,5 @@ fn changed(change: &ExpectedChange) -> String {
         (ExpectedChangeKind::Delete, None) => " (many files)".to_owned(),
         _ => String::new(),
     };
-    format!("{verb} {}{files}", escape::line(&change.path))
+    format!("{verb} {}{files}", file(change))
 }

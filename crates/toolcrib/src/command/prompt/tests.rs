@@ -83,6 +83,7 @@ fn deletion() -> Question {
     question.shown.changes = vec![ExpectedChange {
         kind: ExpectedChangeKind::Delete,
         path: "target/tmp".to_owned(),
+        spelt: None,
         files: Some(12),
         lines: None,
     }];
@@ -209,6 +210,29 @@ fn what_does_not_fit_is_folded_and_nothing_forges_a_row_of_ours() {
     assert!(large.is_whole && large.rows.concat().contains("PWNED"), "{:#?}", large.rows);
 }
 
+#[test]
+fn the_file_that_is_changed_is_on_the_page_however_it_is_spelt() {
+    let detour = format!("{}Makefile", "docs/../".repeat(20));
+    let long = format!("{}/deploy.sh", "deep".repeat(30));
+    for (path, spelt) in [("Makefile", Some(&detour)), (&long, None)] {
+        let mut question = edit();
+        question.shown.what = format!("create {path}");
+        question.shown.changes = vec![ExpectedChange {
+            kind: ExpectedChangeKind::Create,
+            path: path.to_owned(),
+            spelt: spelt.cloned(),
+            files: None,
+            lines: None,
+        }];
+        for (columns, rows) in [(80, 24), (40, 30), (20, 5)] {
+            let page = page(&question, QuestionForm::Toolcrib, columns, rows);
+            let shown = page.rows.join("\n").replace("\n    ↪ ", "");
+            assert!(!page.is_whole || shown.contains(path), "{columns}x{rows}: {shown}");
+            assert!(rows < 24 || page.is_whole, "the control: {columns}x{rows}: {shown}");
+        }
+    }
+}
+
 /// Types into a dialog about a question on a screen of 80 columns, and returns what follows from the last word.
 fn typed(question: &Question, rows: usize, words: &[&str]) -> Reaction {
     let maker = maker(question, QuestionForm::Toolcrib, 80, rows);
@@ -259,7 +283,8 @@ fn keys_and_words_answer_and_all_else_asks_again() {
         &["yy"],
     ] {
         let reaction = typed(&question, 24, words);
-        assert!(matches!(reaction, Reaction::Show(_)), "{words:?}: {reaction:?}");
+        let is_asked = matches!(reaction, Reaction::Show(_) | Reaction::AskAgain(_));
+        assert!(is_asked, "{words:?}: {reaction:?}");
     }
 }
 
@@ -271,6 +296,7 @@ fn what_was_not_seen_is_not_approved_by_one_key() {
     assert!(answers(&["y", "y"]) && answers(&["v", "y"]));
     // The rule is shown before it is stored.
     assert!(!answers(&["v", "a"]) && answers(&["v", "a", "a"]));
+    assert!(!answers(&["e", "1", "y"]) && answers(&["e", "1", "y", "y"]));
     // The control: where everything is seen, one key is enough.
     assert!(matches!(typed(&question, 24, &["y"]), Reaction::Answer(_)));
     assert!(matches!(typed(&question, 24, &["a"]), Reaction::Answer(_)));
@@ -281,7 +307,9 @@ fn the_dialog_speaks_in_these_words() {
     let question = deletion();
     let mut all = String::new();
     for words in [&["?"][..], &["e"], &["e", "2"], &["e", "9"], &["huh"]] {
-        let Reaction::Show(text) = typed(&question, 24, words) else { panic!("{words:?}") };
+        let (Reaction::Show(text) | Reaction::AskAgain(text)) = typed(&question, 24, words) else {
+            panic!("{words:?}")
+        };
         let _ = write!(all, "# {}\n{text}\n", words.join(", "));
     }
     for (words, rows) in [(&["y"][..], 7), (&["v", "a"], 7), (&["v"], 24)] {
