@@ -18,6 +18,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use account::{ConnectionMeter, Direction, EgressAccount};
+pub(super) use host::is_name as is_host_name;
 pub use host::{BadHost, HostRule};
 use request::{Refusal, Request};
 use toolcrib_core::command::NetworkAccount;
@@ -59,6 +60,11 @@ impl Egress {
         self.hosts.iter().map(ToString::to_string).collect()
     }
 
+    /// Whether a host can be reached.
+    pub(super) fn covers(&self, host: &str) -> bool {
+        self.hosts.iter().any(|rule| rule.covers(host))
+    }
+
     /// Returns the proxy with another resolver, and with local addresses that it may connect to. For tests on one
     /// machine: no setting leads here.
     pub fn with_resolver(self, resolve: Box<Resolver>, local: Vec<IpAddr>) -> Self {
@@ -97,7 +103,7 @@ impl Egress {
         if !host::is_name(host) {
             return Err(Refusal::BadHost(host.to_owned()));
         }
-        if !self.hosts.iter().any(|rule| rule.covers(host)) {
+        if !self.covers(host) {
             return Err(Refusal::HostNotListed(host.to_owned()));
         }
         if !self.ports.contains(&port) {

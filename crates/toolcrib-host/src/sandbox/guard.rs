@@ -125,6 +125,16 @@ impl Guard {
         Ok(guard)
     }
 
+    /// Returns the path of the root.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Whether nothing is at `path` but our cover.
+    pub(crate) fn covers_missing(&self, path: &Path) -> bool {
+        self.covers.has(path)
+    }
+
     /// Returns the mounts, in the order in which they have to be made.
     pub(crate) fn shields(&self) -> &[Shield] {
         &self.shields

@@ -30,6 +30,7 @@ use super::supervisor::{KILL_GRACE, Supervisor};
 use super::sweep::{HeldStore, MadeRepositories, Sweeper, Watches, WorkspaceFolders};
 use super::told::LaterFiles;
 use super::view::Access;
+use super::view::home_of;
 use crate::files::root::Root;
 use crate::files::workspace::Workspace;
 
@@ -273,10 +274,11 @@ impl Sandbox {
         }
         let growth = Growth::since_now(roots.iter().map(Root::handle));
         let egress = self.context.egress.clone();
+        let home = home_of(&self.context.operator);
         let (supervised, workspace) = (Arc::clone(&job), Arc::clone(&self.context.workspace));
         let last_changes = Arc::clone(&self.last_changes);
         let started = thread::Builder::new().name("command".to_owned()).spawn(move || {
-            let supervisor = Supervisor::new(&supervised, limits, growth, egress, pipes, tee);
+            let supervisor = Supervisor::new(&supervised, limits, growth, egress, home, pipes, tee);
             // A bug of ours must not leave anyone waiting. The command ends when its control connection closes.
             let finished = catch_unwind(AssertUnwindSafe(|| {
                 let ended = supervisor.run(guards);

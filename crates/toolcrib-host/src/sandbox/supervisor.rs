@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
 use std::time::{Duration, Instant, SystemTime};
@@ -16,14 +17,16 @@ use toolcrib_core::{ErrorKind, ToolError};
 use toolcrib_inside::wire::{self, Report};
 
 use super::config::CommandLimits;
-use super::egress::{Egress, ProxyServer};
+use super::egress::Egress;
 use super::growth::Growth;
 use super::guard::Guard;
 use super::job::Job;
+use super::network_link::NetworkLink;
 use super::notes;
 use super::output_tee::OutputTee;
 use super::pipes::{OutputPipes, Pipes};
 use super::sample::Sample;
+use super::stopped::{self, StopContext};
 
 /// How long a killed command may take to end.
 pub(super) const KILL_GRACE: Duration = Duration::from_secs(5);
@@ -56,6 +59,8 @@ pub(crate) struct Supervisor<'a> {
     limits: CommandLimits,
     growth: Growth,
     network: NetworkLink,
+    /// The home folder that the command sees.
+    home: PathBuf,
     /// The connection to the launcher and the first process inside; closed when both are gone.
     control: Option<OwnedFd>,
     output: OutputPipes,
@@ -64,15 +69,6 @@ pub(crate) struct Supervisor<'a> {
     processes: Processes,
     usage: MeasuredUsage,
     outcome: PartialOutcome,
-}
-
-/// The command's way to the network, if it has one.
-struct NetworkLink {
-    egress: Option<Arc<Egress>>,
-    /// The proxy, once the command is ready for it.
-    proxy: Option<ProxyServer>,
-    /// Wakes the supervisor when the proxy lets nothing more pass.
-    waker: Waker,
 }
 
 /// When the command began, and when the supervisor has to act next.
@@ -121,6 +117,7 @@ impl<'a> Supervisor<'a> {
         limits: CommandLimits,
         growth: Growth,
         egress: Option<Arc<Egress>>,
+        home: PathBuf,
         pipes: Pipes,
         tee: Option<OutputTee>,
     ) -> Self {
@@ -129,7 +126,8 @@ impl<'a> Supervisor<'a> {
             job,
             limits,
             growth,
-            network: NetworkLink { egress, proxy: None, waker: Waker::noop().clone() },
+            network: NetworkLink::new(egress, limits.network),
+            home,
             control: Some(pipes.control),
             output: OutputPipes::new(pipes.stdout, pipes.stderr, tee),
             guards: Vec::new(),
@@ -169,16 +167,24 @@ impl<'a> Supervisor<'a> {
                 break Ok(());
             }
         };
-        let proxy = self.network.proxy.take().map(ProxyServer::close).unwrap_or_default();
+        let proxy = self.network.close();
         // The command may have ended before it was ended for that.
         if proxy.is_spent && self.outcome.stopped.is_none() {
-            self.outcome.strike = Some(self.network_strike());
+            self.outcome.strike = Some(self.network.strike());
         }
         let guards = std::mem::take(&mut self.guards);
-        let warnings: Vec<String> = guards.into_iter().flat_map(Guard::release).collect();
         done?;
+        let (home, egress) = (std::mem::take(&mut self.home), self.network.egress.take());
         let mut finished = self.into_finished()?;
-        finished.notes.extend(warnings);
+        let context = StopContext {
+            guards: &guards,
+            home: &home,
+            egress: egress.as_deref(),
+            refused: &proxy.refused,
+        };
+        let stopped = stopped::notes(&finished, &context);
+        finished.notes.extend(stopped);
+        finished.notes.extend(guards.into_iter().flat_map(Guard::release));
         finished.network = proxy.account;
         let refused =
             proxy.refused.into_iter().map(|line| format!("network access refused: {line}"));
@@ -290,10 +296,9 @@ impl<'a> Supervisor<'a> {
     fn handle_ready(&mut self, mut handles: Vec<OwnedFd>) {
         self.processes.is_ready = true;
         if handles.len() > 1
-            && let (Some(listener), Some(egress)) = (handles.pop(), &self.network.egress)
+            && let Some(listener) = handles.pop()
         {
-            let waker = self.network.waker.clone();
-            self.network.proxy = Some(egress.serve(listener, self.limits.network, waker));
+            self.network.serve(listener);
         }
         let Some(first) = handles.first() else {
             // Nobody could end a command that we have no handle of. It ends when this connection closes.
@@ -316,8 +321,8 @@ impl<'a> Supervisor<'a> {
             self.stop(End::TimedOut);
             return;
         }
-        if self.network.proxy.as_ref().is_some_and(ProxyServer::is_spent) {
-            self.outcome.strike = Some(self.network_strike());
+        if self.network.is_spent() {
+            self.outcome.strike = Some(self.network.strike());
             self.stop(End::Limited);
             return;
         }
@@ -372,13 +377,6 @@ impl<'a> Supervisor<'a> {
             self.outcome.strike = Some(Strike { limit, allowed, used: Some(used), by });
             self.stop(End::Limited);
         }
-    }
-
-    /// Returns the strike of a command that wanted to send or receive more than it may. No more has passed.
-    fn network_strike(&self) -> Strike {
-        let allowed = self.limits.network;
-        let by = Mechanism::Watchdog;
-        Strike { limit: Limit::Network, allowed, used: Some(allowed), by }
     }
 
     /// Ends the command and everything it started.

@@ -402,3 +402,45 @@ fn a_root_within_a_root_keeps_its_place() {
         assert!(!scratch.path("outside/q/inner").exists());
     });
 }
+
+#[test]
+fn the_sandbox_names_itself_and_the_setting_that_opens_it() {
+    for_all(|scratch| {
+        repository(scratch, ".");
+        scratch.put("rules.toml", "");
+        for (command, stopped, setting) in [
+            ("git config a.b c", "`.git/config`", "sandbox.unprotected = [\".git\"]"),
+            ("mkdir .vscode", "`.vscode`", "sandbox.unprotected = [\".vscode\"]"),
+            ("echo x > .vscode/a; echo y > .vscode/b", "`.vscode`", "sandbox.unprotected"),
+            ("rm -rf .vscode", "`.vscode`", "sandbox.unprotected = [\".vscode\"]"),
+            ("mkdir .vscode; true", "`.vscode`", "sandbox.unprotected = [\".vscode\"]"),
+            ("echo x > .toolcrib/config.toml", "`.toolcrib`", "no setting"),
+            ("echo x > /usr/made", "`/usr/made`", "`roots`"),
+            ("mv -T .git gone", "`.git/", "sandbox.unprotected = [\".git\"]"),
+        ] {
+            let ran = inside(scratch, command);
+            let notes: Vec<&str> =
+                ran.stderr.lines().filter(|line| line.contains("the sandbox stopped")).collect();
+            assert_eq!(notes.len(), 1, "{command}: {}", ran.stderr);
+            assert!(
+                notes[0].contains(stopped) && notes[0].contains(setting),
+                "{command}: {notes:?}"
+            );
+        }
+        // The controls: nothing was stopped, or another reason stopped it.
+        for command in [
+            "mkdir src && echo x > src/a",
+            "mkdir src",
+            "cat missing",
+            "echo 'notes: Read-only file system' >&2",
+            "echo '.vscode: Read-only file system'",
+            "git status --short",
+        ] {
+            let ran = inside(scratch, command);
+            assert!(!ran.stderr.contains("the sandbox stopped"), "{command}: {}", ran.stderr);
+        }
+        let open = &["sandbox.unprotected=['.git', '.vscode']"];
+        let ran = inside_with(scratch, open, "git config a.b c && mkdir .vscode");
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "what the note says opens it");
+    });
+}
