@@ -77,6 +77,8 @@ pub enum Moment<'a> {
         usage: Usage,
         /// Whether its command goes on as a background task.
         has_task: bool,
+        /// How its command ended, if it ran one to its end.
+        command_end: Option<End>,
         /// The files that changed while its command ran.
         touched: Option<&'a ChangedFiles>,
         /// What passed between its command and the network.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::call::CallId;
 use crate::change::Change;
-use crate::command::{ChangedFiles, Usage};
+use crate::command::{ChangedFiles, End, Usage};
 use crate::error::ToolError;
 use crate::event::RecordError;
 use crate::policy::Decision;
@@ -35,6 +35,15 @@ pub struct Outcome {
     pub elapsed: Duration,
     /// The resources that the call used.
     pub usage: Usage,
+    /// How its command ended, if it ran one to its end.
+    pub command_end: Option<End>,
     /// Why the call is not on the record, if it is not.
     pub unrecorded: Option<RecordError>,
+}
+
+impl Outcome {
+    /// Returns whether the command of the call failed, whatever its catalogue calls that.
+    pub fn has_failed_command(&self) -> bool {
+        self.command_end.is_some_and(End::is_failure)
+    }
 }

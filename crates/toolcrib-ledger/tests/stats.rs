@@ -88,6 +88,7 @@ fn call(
         saved_as: None,
         usage,
         has_task: false,
+        command_end: None,
     };
     recorder.record(&event(ended), Durability::Written).unwrap();
     usage
@@ -247,6 +248,7 @@ fn a_call_that_ended_in_a_later_hour_is_found_with_its_end() {
         saved_as: None,
         usage,
         has_task: false,
+        command_end: None,
     };
     recorder.record(&event("2026-11-01T04:30:00Z", ended), Durability::Written).unwrap();
     let until = Some("2026-11-01T00:59:30Z".parse().unwrap());

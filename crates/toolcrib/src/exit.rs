@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use toolcrib_core::ErrorKind;
+use toolcrib_core::{ErrorKind, Outcome};
 
 /// How the process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +43,15 @@ impl Exit {
             Self::Timeout => 7,
             Self::Interrupted => 130,
             Self::OfCommand(code) => code,
+        }
+    }
+
+    /// Returns how the process ends after a call. A command that failed is a failure in every catalogue.
+    pub(crate) fn of_outcome(outcome: &Outcome) -> Self {
+        match &outcome.error {
+            Some(err) => Self::of(err.kind),
+            None if outcome.has_failed_command() => Self::Failed,
+            None => Self::Done,
         }
     }
 

@@ -19,6 +19,16 @@ pub enum End {
 }
 
 impl End {
+    /// Whether the command ran and failed, so that its tool is not to blame. A command that Toolcrib killed because
+    /// its time was up, or because nobody wanted its result, is an error of its call.
+    pub fn is_failure(self) -> bool {
+        match self {
+            Self::Exited(code) => code != 0,
+            Self::Signalled(_) | Self::Limited => true,
+            Self::TimedOut | Self::Killed => false,
+        }
+    }
+
     /// Returns the exit code as shells report it.
     pub fn exit_code(self) -> i32 {
         match self {

@@ -65,6 +65,9 @@ pub struct ErrorFigures {
     pub errors: u64,
     /// The calls that were refused.
     pub refused: u64,
+    /// The calls that ran a command that failed. The tool worked.
+    #[serde(default)]
+    pub failed_commands: u64,
     /// The first failure.
     pub first: Option<FailedCall>,
     /// The last failure.
@@ -223,8 +226,10 @@ impl<'a> Fold<'a> {
             (Act::ToolCall, EventKind::Ended) => self.add_end(&entry),
             (Act::ToolCall, EventKind::TaskEnded) => {
                 self.add_network(&entry);
+                let failed = u64::from(entry.has_failed_command());
+                self.figures_of(&entry.tool()).errors.failed_commands += failed;
                 if let Some(used) = entry.end.used {
-                    let is_late = entry.end.task_end == Some(End::TimedOut);
+                    let is_late = entry.end.command_end == Some(End::TimedOut);
                     let error = is_late.then_some("timeout");
                     self.figures_of(&entry.tool()).resources.add(&used, error);
                 }
@@ -264,6 +269,7 @@ impl<'a> Fold<'a> {
             figures.errors.refused += 1;
         } else {
             figures.errors.calls += 1;
+            figures.errors.failed_commands += u64::from(entry.has_failed_command());
             figures.resources.calls += 1;
             figures.resources.add(&entry.end.used.unwrap_or_default(), error);
             if let Some(kind) = error {

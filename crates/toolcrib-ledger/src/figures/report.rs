@@ -22,6 +22,7 @@ pub fn errors(tools: &[(ToolName, ToolFigures)]) -> Value {
                 "errors": it.errors,
                 "errorRate": rate(it.errors, it.calls),
                 "refused": it.refused,
+                "failedCommands": it.failed_commands,
                 "lastError": it.last.as_ref().map(failure),
                 "errorTypes": it.kinds,
             })
@@ -58,6 +59,7 @@ pub fn errors_of(name: &ToolName, figures: &ToolFigures) -> Value {
             "errors": it.errors,
             "errorRate": rate(it.errors, it.calls),
             "refused": it.refused,
+            "failedCommands": it.failed_commands,
             "firstError": it.first.as_ref().map(|first| stamp(first.at)),
             "firstErrorDetail": it.first.as_ref().map(failure_with_args),
             "lastError": it.last.as_ref().map(failure_with_args),

@@ -313,6 +313,7 @@ mod tests {
             saved_as: None,
             usage: Usage::default(),
             has_task: false,
+            command_end: None,
         };
         record("01A", Moment::Asked { args: "{}", digest: "d".to_owned(), effect: Effect::Write });
         record("01A", ended(Some(&network)));

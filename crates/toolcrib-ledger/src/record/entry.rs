@@ -117,8 +117,8 @@ pub struct EndFields<'a> {
     pub message: Option<Cow<'a, str>>,
     /// Whether the call left a command running.
     pub has_task: Option<bool>,
-    /// How the task ended.
-    pub task_end: Option<End>,
+    /// How the command of the call or its task ended.
+    pub command_end: Option<End>,
     /// The files that its command was seen to have changed.
     pub changed_files: Option<ChangedFiles>,
     /// What passed between its command and the network.
@@ -195,7 +195,7 @@ schema! {
     "error" optional_text end.error;
     "message" optional_text end.message;
     "task" optional_value end.has_task;
-    "end" optional_value end.task_end;
+    "end" optional_value end.command_end;
     "touched" optional_value end.changed_files;
     "network" optional_value end.network;
     "detail" optional_value detail;
@@ -269,7 +269,7 @@ impl<'a> RecordEntry<'a> {
                 elapsed_us: end.elapsed_us,
                 used: end.used,
                 has_task: end.has_task,
-                task_end: end.task_end,
+                command_end: end.command_end,
                 changed_files: end.changed_files,
                 network: end.network,
                 saved_as: end.saved_as.map(own),
@@ -282,6 +282,11 @@ impl<'a> RecordEntry<'a> {
     /// Returns who answered, if the entry is an answer to a pending approval.
     pub fn answered_by(&self) -> Option<&str> {
         self.detail.as_ref().filter(|_| self.act == Act::Approval)?["by"].as_str()
+    }
+
+    /// Returns whether the tool worked, and its command failed.
+    pub fn has_failed_command(&self) -> bool {
+        self.end.error.is_none() && self.end.command_end.is_some_and(End::is_failure)
     }
 
     /// Returns the tool as `catalogue/name`.

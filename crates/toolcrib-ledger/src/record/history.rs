@@ -28,6 +28,8 @@ pub struct CallHistory {
 pub enum CallOutcome {
     /// It ran and succeeded.
     Ok,
+    /// Its tool worked, and the command that it ran failed.
+    CommandFailed,
     /// It ran and failed.
     Failed,
     /// It was not run: policy or a person refused it, nobody could be asked, or its arguments did not fit its tool.
@@ -40,12 +42,14 @@ pub enum CallOutcome {
 
 impl CallOutcome {
     /// All outcomes.
-    pub const ALL: [Self; 5] = [Self::Ok, Self::Failed, Self::Refused, Self::Unknown, Self::Open];
+    pub const ALL: [Self; 6] =
+        [Self::Ok, Self::CommandFailed, Self::Failed, Self::Refused, Self::Unknown, Self::Open];
 
     /// Returns the spelling for people and programs.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
+            Self::CommandFailed => "command_failed",
             Self::Failed => "error",
             Self::Refused => "refused",
             Self::Unknown => "unknown",
@@ -87,8 +91,11 @@ impl CallHistory {
             return if is_lost() { CallOutcome::Unknown } else { CallOutcome::Open };
         };
         let has_task = ended.end.has_task == Some(true);
-        if has_task && is_lost() && self.last(&EventKind::TaskEnded).is_none() {
+        let task = self.last(&EventKind::TaskEnded);
+        if has_task && is_lost() && task.is_none() {
             CallOutcome::Unknown
+        } else if task.unwrap_or(ended).has_failed_command() {
+            CallOutcome::CommandFailed
         } else if ended.end.error.is_none() {
             CallOutcome::Ok
         } else if ended.is_refusal() {

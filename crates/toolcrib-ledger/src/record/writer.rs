@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use toolcrib_core::command::{ChangedFiles, HostTraffic, NetworkAccount};
+use toolcrib_core::command::{ChangedFiles, End, HostTraffic, NetworkAccount};
 use toolcrib_core::{
-    Durability, Event, Moment, Note, RecordError, RecordErrorKind, Recorder, ToolName, escape,
+    Durability, ErrorKind, Event, Moment, Note, RecordError, RecordErrorKind, Recorder, ToolName,
+    escape,
 };
 
 use crate::id::{id_at, new_call_id};
@@ -114,8 +115,10 @@ impl RecordWriter {
             return Ok(());
         }
         let RecordEntry { call, preview, end, .. } = entry;
+        // In this format a tool that ran a command worked, however the command ended.
+        let status = if end.error.is_none() { "ok" } else { "error" };
         let line = json!({
-            "ts": format!("{:.3}", entry.at), "name": call.name, "status": end.status,
+            "ts": format!("{:.3}", entry.at), "name": call.name, "status": status,
             "elapsed_ms": end.whole_ms, "conv_id": call.conversation, "trace_id": call.id,
             "iter": call.iteration, "args_preview": preview.args, "result_preview": preview.result,
             "bytes": preview.bytes, "error": end.error,
@@ -332,23 +335,26 @@ impl RecordWriter {
                 saved_as,
                 version,
                 has_task,
+                command_end,
                 touched,
                 network,
             } => {
+                let error = error.filter(|error| !is_of_command(error.0, *command_end));
+                let has_failed = error.is_some() || command_end.is_some_and(End::is_failure);
                 entry.event = EventKind::Ended;
                 entry.call.version = version.map(Cow::Borrowed);
                 entry.preview.args = self.close_args(&entry.call.id).map(Cow::Owned);
                 entry.preview.result = self.preview(reply);
                 entry.preview.bytes = Some(reply.len() as u64);
                 entry.end = EndFields {
-                    status: Some(if error.is_none() { "ok" } else { "error" }.into()),
+                    status: Some(if has_failed { "error" } else { "ok" }.into()),
                     whole_ms: Some((elapsed_us / 1000).into()),
                     elapsed_us: Some(*elapsed_us),
                     used: Some(*usage),
                     error: error.map(|(kind, _)| kind.as_str().into()),
                     message: error.and_then(|(_, message)| self.preview(message)),
                     has_task: has_task.then_some(true),
-                    task_end: None,
+                    command_end: *command_end,
                     changed_files: touched.map(|touched| self.clean_changed_files(touched)),
                     network: network.map(|network| self.clean_hosts(network)),
                     saved_as: saved_as.map(Cow::Borrowed),
@@ -361,7 +367,7 @@ impl RecordWriter {
                     whole_ms: Some((elapsed_us / 1000).into()),
                     elapsed_us: Some(*elapsed_us),
                     used: Some(*usage),
-                    task_end: Some(*end),
+                    command_end: Some(*end),
                     changed_files: touched.map(|touched| self.clean_changed_files(touched)),
                     network: network.map(|network| self.clean_hosts(network)),
                     ..EndFields::default()
@@ -376,6 +382,12 @@ impl Drop for RecordWriter {
     fn drop(&mut self) {
         self.flush();
     }
+}
+
+/// Returns whether an error only says that a command failed. Some catalogues call that an error of the tool, others do
+/// not. On the record it is the same for all: how the command ended.
+fn is_of_command(kind: ErrorKind, end: Option<End>) -> bool {
+    matches!(kind, ErrorKind::Failed | ErrorKind::NotFound) && end.is_some_and(End::is_failure)
 }
 
 /// Returns whether a name is too short and plain to hold a secret. The names of all tools are.

@@ -52,6 +52,7 @@ impl Ended<'_> {
             reply: &outcome.text,
             saved_as,
             usage: outcome.usage,
+            command_end: outcome.command_end,
             has_task: scope.is_some_and(|scope| scope.ctx.commands.is_under_way(&call.id.0)),
         };
         // The call is over: if this cannot be recorded, there is nothing left to refuse.
@@ -84,6 +85,7 @@ impl Ended<'_> {
             changes: scope.map(|scope| scope.ctx.files.changes()).unwrap_or_default(),
             touched: scope.and_then(|scope| scope.ctx.meter.touched()),
             elapsed,
+            command_end: scope.and_then(|scope| scope.ctx.meter.command_end()),
             unrecorded: None,
         }
     }

@@ -155,6 +155,7 @@ impl Undo<'_> {
         };
         let ended = Moment::Ended {
             has_task: false,
+            command_end: None,
             touched: None,
             network: None,
             error: done.as_ref().err().map(|err| (err.kind, err.message.as_str())),

@@ -62,6 +62,7 @@ pub(crate) fn finish(
     ctx.meter.add(&finished.usage);
     ctx.meter.touch(finished.touched.clone());
     ctx.meter.set_network(finished.network.clone());
+    ctx.meter.set_command_end(finished.end);
     let (kind, message) = match finished.end {
         End::TimedOut => {
             let time = match request.time.subsec_millis() {

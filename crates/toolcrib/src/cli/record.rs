@@ -96,7 +96,7 @@ pub(crate) struct CallFilterArgs {
     #[arg(long, value_name = "WHO")]
     pub(crate) actor: Option<String>,
     /// Calls with this outcome
-    #[arg(long, value_name = "OUTCOME", value_parser = ["ok", "error", "refused", "unknown", "open"])]
+    #[arg(long, value_name = "OUTCOME", value_parser = ["ok", "command_failed", "error", "refused", "unknown", "open"])]
     pub(crate) outcome: Option<String>,
     /// Calls with this text in arguments, reply, error, rule or paths
     #[arg(long, value_name = "WORDS")]

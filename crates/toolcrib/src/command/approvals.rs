@@ -305,5 +305,5 @@ fn run_parked(
         }
         Format::Text => render::outcome(terminal, &crib, &outcome, OutputShown::NotYet),
     }
-    Ok(outcome.error.map_or(Exit::Done, |err| Exit::of(err.kind)))
+    Ok(Exit::of_outcome(&outcome))
 }

@@ -201,7 +201,11 @@ fn one_line(terminal: Terminal, entry: &RecordEntry<'_>) -> String {
             let message = entry.end.message.as_deref().unwrap_or_default();
             let error = entry.end.error.as_deref().map(|kind| format!("{kind}: {message}"));
             let took = format!("{} ms", entry.end.elapsed_ms().unwrap_or_default());
-            format!("{} in {took}", error.unwrap_or_else(|| "ok".to_owned()))
+            let how = error.unwrap_or_else(|| match entry.end.command_end {
+                Some(end) if entry.has_failed_command() => call_history::describe_end(end),
+                _ => "ok".to_owned(),
+            });
+            format!("{how} in {took}")
         }
         _ => entry.detail.as_ref().map(Value::to_string).unwrap_or_default(),
     };
@@ -209,7 +213,8 @@ fn one_line(terminal: Terminal, entry: &RecordEntry<'_>) -> String {
     let cut = detail.floor_char_boundary(TAIL_DETAIL_BYTES);
     let more = if cut < detail.len() { "…" } else { "" };
     let verdict = entry.decision.verdict.as_deref();
-    let paint = match (&entry.event, entry.end.error.is_some(), verdict) {
+    let has_failed = entry.end.error.is_some() || entry.has_failed_command();
+    let paint = match (&entry.event, has_failed, verdict) {
         (EventKind::Ended, true, _) | (_, _, Some("deny")) => Paint::Bad,
         (EventKind::Ended, ..) => Paint::Good,
         _ => Paint::Dim,
@@ -251,7 +256,7 @@ fn search_line(terminal: Terminal, id: &str, call: &CallHistory) -> String {
         escape::line(id),
         call.at(),
         escape::line(call.tool().as_str()),
-        terminal.paint(call_history::colour(outcome), &format!("{:<7}", outcome.as_str())),
+        terminal.paint(call_history::colour(outcome), &format!("{:<14}", outcome.as_str())),
         took.map_or_else(|| "-".to_owned(), |took| format!("{took:.1} ms")),
         &args[..cut]
     )

@@ -155,10 +155,12 @@ enum ReplyState {
 fn print_reply(id: &str, outcome: &Outcome) -> ReplyState {
     let elapsed = outcome.elapsed.as_micros();
     let text = format!(r#"{{"id":{id},"reply":{},"elapsed_us":{elapsed}}}"#, outcome.text);
-    match (print_json(&text), &outcome.error) {
-        (false, _) => ReplyState::Unread,
-        (true, None) => ReplyState::Succeeded,
-        (true, Some(_)) => ReplyState::Failed,
+    if !print_json(&text) {
+        return ReplyState::Unread;
+    }
+    match Exit::of_outcome(outcome) {
+        Exit::Done => ReplyState::Succeeded,
+        _ => ReplyState::Failed,
     }
 }
 

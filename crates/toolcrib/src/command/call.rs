@@ -87,12 +87,7 @@ fn show(
     } else if !(is_declined && TerminalPrompt::told_no()) {
         render::outcome(terminal, crib, outcome, shown);
     }
-    match &outcome.error {
-        Some(err) => Exit::of(err.kind),
-        // A command that failed is a failure in every catalogue.
-        None if render::exit_code(crib, outcome).is_some_and(|code| code != 0) => Exit::Failed,
-        None => Exit::Done,
-    }
+    Exit::of_outcome(outcome)
 }
 
 /// Prints what a call would do. Returns success, because nothing was run.

@@ -81,6 +81,7 @@ pub(super) fn summary(call: &CallHistory) -> Value {
         "by": decided.and_then(|entry| entry.decision.by.as_deref()).or(answered),
         "outcome": call.outcome().as_str(),
         "error": ended.and_then(|entry| entry.end.error.as_ref()),
+        "end": ended.and_then(|entry| entry.end.command_end),
         "message": ended.and_then(|entry| entry.end.message.as_ref()),
         "elapsed_ms": ended.and_then(|entry| entry.end.elapsed_ms()),
         "version": ended.and_then(|entry| entry.call.version.as_ref()),
@@ -143,10 +144,13 @@ fn describe_entry(text: &mut String, entry: &RecordEntry<'_>, after_ms: f64) {
         }
         EventKind::Ended | EventKind::TaskEnded => {
             let took = entry.end.elapsed_ms().unwrap_or_default();
-            let how = match (&entry.end.error, &entry.end.task_end) {
+            let how = match (&entry.end.error, &entry.end.command_end) {
                 (Some(kind), _) => format!(", {kind}: {}", or_empty(&entry.end.message)),
-                (None, Some(end)) => format!(", {}", describe_end(*end)),
-                (None, None) => String::new(),
+                // That a command succeeded is no news.
+                (None, Some(end)) if entry.event == EventKind::TaskEnded || end.is_failure() => {
+                    format!(", {}", describe_end(*end))
+                }
+                (None, _) => String::new(),
             };
             let name = if entry.event == EventKind::Ended { "ended" } else { "task" };
             add(name, &format!("+{after_ms:.0} ms, took {took} ms{how}"));
@@ -196,8 +200,8 @@ fn describe_usage(used: &Usage) -> String {
     )
 }
 
-/// Returns how a task ended, in words.
-fn describe_end(end: End) -> String {
+/// Returns how a command ended, in words.
+pub(super) fn describe_end(end: End) -> String {
     match end {
         End::Exited(code) => format!("exit code {code}"),
         End::Signalled(signal) => format!("ended by signal {signal}"),
@@ -218,7 +222,7 @@ pub(super) fn add_field(text: &mut String, name: &str, value: &str) {
 pub(super) fn colour(outcome: CallOutcome) -> Paint {
     match outcome {
         CallOutcome::Ok => Paint::Good,
-        CallOutcome::Failed | CallOutcome::Refused => Paint::Bad,
+        CallOutcome::CommandFailed | CallOutcome::Failed | CallOutcome::Refused => Paint::Bad,
         CallOutcome::Unknown | CallOutcome::Open => Paint::Warn,
     }
 }
@@ -261,6 +265,7 @@ mod tests {
             saved_as: None,
             usage,
             has_task: false,
+            command_end: None,
             touched: None,
             network: None,
         }

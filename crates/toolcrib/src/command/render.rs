@@ -100,15 +100,6 @@ fn command_place(crib: &Crib, outcome: &Outcome) -> CommandPlace {
     CommandPlace { root: root.unwrap_or_default(), has_copies }
 }
 
-/// Returns the exit code of the command of a call, if it ran one to its end.
-pub(super) fn exit_code(crib: &Crib, outcome: &Outcome) -> Option<i64> {
-    let catalogue = crib.toolset().ok()?.catalogue(&outcome.tool)?;
-    match (catalogue.render)(&outcome.reply) {
-        Rendering::Fields { exit_code, .. } => exit_code,
-        Rendering::Content { .. } | Rendering::Message(_) => None,
-    }
-}
-
 /// Returns the reply of a successful call as text.
 fn success(terminal: Terminal, tool: &ToolName, rendering: Rendering<'_>) -> String {
     match rendering {

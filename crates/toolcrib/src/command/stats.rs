@@ -134,6 +134,7 @@ impl StatsView<'_> {
                 json!({
                     "toolName": name, "totalCalls": call_count(figures, &durations),
                     "errors": figures.errors.errors, "refused": figures.errors.refused,
+                    "failedCommands": figures.errors.failed_commands,
                     "p50Ms": report::ms(durations.quantile(0.5)),
                     "p95Ms": report::ms(durations.quantile(0.95)), "keptOutSince": since,
                     "severity": severity.map_or("none", RegressionSeverity::as_str),
@@ -151,8 +152,16 @@ impl StatsView<'_> {
         let quarantined = QuarantineList::new(&self.access.state).all()?;
         let width = name_width(&tools);
         let mut lines = vec![self.heading(&format!(
-            "{:<width$} {:>9} {:>7} {:>8} {:>10} {:>10}  {:<24}  {}",
-            "tool", "calls", "errors", "refused", "p50", "p95", "last 24 hours", "health"
+            "{:<width$} {:>9} {:>7} {:>9} {:>8} {:>10} {:>10}  {:<24}  {}",
+            "tool",
+            "calls",
+            "errors",
+            "cmd fails",
+            "refused",
+            "p50",
+            "p95",
+            "last 24 hours",
+            "health"
         ))];
         for (name, figures) in &tools {
             let rows: Vec<_> = hours.iter().filter(|it| it.0.tool == *name).collect();
@@ -165,10 +174,11 @@ impl StatsView<'_> {
                 None => self.health(severity_of(&compared, name)),
             };
             lines.push(format!(
-                "{:<width$} {:>9} {:>7} {:>8} {:>10} {:>10}  {}  {health}",
+                "{:<width$} {:>9} {:>7} {:>9} {:>8} {:>10} {:>10}  {}  {health}",
                 escape::line(name.as_str()),
                 call_count(figures, &durations),
                 figures.errors.errors,
+                figures.errors.failed_commands,
                 figures.errors.refused,
                 quantile(&durations, 0.5),
                 quantile(&durations, 0.95),
@@ -228,6 +238,10 @@ impl StatsView<'_> {
             "{name}: {} of {} calls failed, {} were refused",
             it.errors, it.calls, it.refused
         )];
+        if it.failed_commands > 0 {
+            let failed = it.failed_commands;
+            lines.push(format!("  {failed:>7}  ran a command that failed; the tool worked"));
+        }
         for (kind, count) in &it.kinds {
             lines.push(format!("  {count:>7}  {kind}"));
         }

@@ -39,6 +39,59 @@ fn a_command_that_fails_is_a_failure_in_every_catalogue() {
 }
 
 #[test]
+fn the_record_tells_a_failed_command_from_a_failed_tool_in_every_catalogue() {
+    let scratch = Scratch::new();
+    let tools = [
+        ("clemini/bash", &[][..]),
+        ("wink/run_in_terminal", &[]),
+        ("forgekeeper/run_bash", &["-c", "forgekeeper.bash=true"]),
+    ];
+    let lines = |words: &[&str]| -> Vec<serde_json::Value> {
+        let ran = scratch.run(words);
+        ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    for (tool, settings) in tools {
+        for command in ["command=true", "command=exit 3", "command=kill -9 $$", "command=nope-nope"]
+        {
+            scratch.run([&["--yes"], settings, &["call", tool, command]].concat());
+        }
+        let found = lines(&["audit", "search", "--tool", tool, "--json"]);
+        let of = |command: &str| {
+            let is_it = |it: &&serde_json::Value| it["args"].as_str().unwrap().contains(command);
+            found.iter().find(is_it).unwrap()
+        };
+        for (command, outcome, end) in [
+            ("true", "ok", serde_json::json!({"exited": 0})),
+            ("exit 3", "command_failed", serde_json::json!({"exited": 3})),
+            ("kill -9", "command_failed", serde_json::json!({"signalled": 9})),
+            ("nope-nope", "command_failed", serde_json::json!({"exited": 127})),
+        ] {
+            let got = of(command);
+            assert_eq!((&got["outcome"], &got["end"]), (&outcome.into(), &end), "{tool}: {got}");
+            assert_eq!(got["error"], serde_json::Value::Null, "{tool}: {got}");
+        }
+        let failed = ["audit", "search", "--outcome", "command_failed", "--tool", tool, "--json"];
+        assert_eq!(lines(&failed).len(), 3, "{tool}");
+        let stats = scratch.run(["stats", "--json"]).json();
+        let mut all = stats["tools"].as_array().unwrap().iter();
+        let figures = all.find(|it| it["toolName"] == tool).unwrap();
+        assert_eq!(figures["failedCommands"], 3, "{figures}");
+        assert_eq!(
+            (&figures["errors"], &figures["totalCalls"]),
+            (&0.into(), &4.into()),
+            "{figures}"
+        );
+    }
+    // The control: a command that runs out of time is an error of its call.
+    let args = r#"{"command": "sleep 100", "timeout_seconds": 1}"#;
+    scratch.call("clemini/bash", args);
+    let late = lines(&["audit", "search", "--outcome", "error", "--json"]);
+    assert_eq!((late.len(), &late[0]["error"]), (1, &"timeout".into()), "{late:?}");
+    let shown = scratch.run(["audit", "tail", "-n", "100"]).stdout;
+    assert!(shown.contains("exit code 3 in ") && shown.contains("ok in "), "{shown}");
+}
+
+#[test]
 fn a_pipe_gets_the_output_alone_and_the_end_names_what_changed() {
     let scratch = Scratch::new();
     scratch.put("a.txt", "one\n");

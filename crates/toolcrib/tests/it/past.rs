@@ -26,6 +26,7 @@ pub(crate) fn record_calls(
             touched: None,
             network: None,
             has_task: false,
+            command_end: None,
             error,
             elapsed_us,
             version: Some(version),

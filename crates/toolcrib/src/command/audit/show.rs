@@ -45,7 +45,7 @@ impl ShownCall {
         value["moments"] = history.entries.iter().map(call_history::entry_json).collect();
         value["places"] = json!(started.map(|entry| &entry.start.places));
         value["directory"] = json!(started.and_then(|entry| entry.start.directory.as_ref()));
-        value["task"] = json!(task_ended.and_then(|entry| entry.end.task_end));
+        value["task"] = json!(task_ended.and_then(|entry| entry.end.command_end));
         value["changes"] = json!(self.changes);
         value["touched"] = json!(call_history::changed_files(history));
         value["network"] = json!(call_history::network(history));
