@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::command_reading::ReadingSummary;
+use crate::host_access::HostRequest;
 use crate::pin::Pin;
 use crate::policy::Wish;
 use crate::tool_name::ToolName;
@@ -70,6 +71,9 @@ pub struct ApprovalQuestion {
     pub grants: Vec<GrantOffer>,
     /// What no grant can cover, each with the reason.
     pub refused_grants: Vec<RefusedGrant>,
+    /// The host, if the question is about a host that a running command wants to reach, and not about a call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostRequest>,
 }
 
 /// What a call would do to a file or folder.

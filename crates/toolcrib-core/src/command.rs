@@ -11,6 +11,7 @@ mod request;
 mod task;
 mod usage;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use changed_files::ChangedFiles;
@@ -26,6 +27,7 @@ pub use usage::Usage;
 
 use crate::cancel::Cancel;
 use crate::error::ToolError;
+use crate::host_access::HostGate;
 use crate::policy::DeniedPaths;
 
 /// Runs commands in their sandbox. Paths are as callers write them.
@@ -51,6 +53,10 @@ pub trait Commands: Send + Sync {
 
     /// Denies these paths from now on: commands that begin later see their names and nothing else of them.
     fn deny(&self, denied: DeniedPaths);
+
+    /// Lets commands that begin later ask about hosts that no setting lists. Commands that go on after their call do
+    /// not ask.
+    fn ask_about_hosts(&self, gate: Arc<dyn HostGate>);
 
     /// Starts a command that goes on after its call. The task has the id of the call.
     fn start(&self, request: &CommandRequest) -> Result<(), ToolError>;

@@ -19,6 +19,7 @@ pub mod event;
 pub mod file_stamp;
 pub mod file_system;
 pub mod git;
+pub mod host_access;
 pub mod hosts;
 pub mod json;
 pub mod nearest;

@@ -23,6 +23,12 @@ pub trait Approver: Send + Sync {
         SessionKind::ManyCalls
     }
 
+    /// Returns whether a person can be asked about hosts while a command runs. A yes that was given before is not for
+    /// hosts that nobody knew of.
+    fn asks_about_hosts(&self) -> bool {
+        false
+    }
+
     /// Returns what the one who answers looks at. If that is the files, the call is refused when they are
     /// something else by the time it runs.
     fn review(&self) -> Review {

@@ -8,6 +8,7 @@ pub(crate) mod expected_changes;
 mod git_programs;
 pub(crate) mod grant_offers;
 mod granted_programs;
+pub(crate) mod host_access;
 pub(crate) mod judge;
 pub(crate) mod limits;
 mod path_cache;

@@ -239,6 +239,7 @@ impl Runtime {
             ctx,
             judge: Arc::clone(&self.judge),
             approval: ApprovalTerms { confirmation, review, session: self.approver.session() },
+            approver: Arc::clone(&self.approver),
             recorder: Arc::clone(&self.recorder),
             clock: Arc::clone(&self.clock),
             decision: OnceLock::new(),

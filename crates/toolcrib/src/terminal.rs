@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::termios::tcgetwinsize;
 use toolcrib_core::escape;
@@ -205,4 +206,12 @@ fn paint_in(colour: Colour, paint: Paint, text: &str) -> String {
         Paint::Strong => "1",
     };
     format!("\x1b[{code}m{text}\x1b[0m")
+}
+
+/// Held while something has the screen for itself: a question, or a piece of what a command prints.
+static SCREEN: Mutex<()> = Mutex::new(());
+
+/// Takes the screen until the returned value is dropped.
+pub(crate) fn hold_screen() -> MutexGuard<'static, ()> {
+    SCREEN.lock().unwrap_or_else(PoisonError::into_inner)
 }

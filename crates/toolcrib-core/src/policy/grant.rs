@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::command_reading::Step;
+use crate::host_access::HostRequest;
 use crate::program::{self, Fact};
 use crate::tool_name::ToolName;
 
@@ -88,6 +89,8 @@ pub enum Covers {
     Path(String),
     /// Calls of any tool that do nothing but change the text of files below this folder. They answer no rule that asks.
     Edits(String),
+    /// No calls, but connections of commands to this host.
+    Host(HostRequest),
 }
 
 /// Why the store of grants cannot be used.
@@ -154,6 +157,28 @@ pub struct Wish {
     pub minutes: Option<u32>,
 }
 
+impl Wish {
+    /// Returns the grant that a person gives now.
+    pub fn granted(&self, id: String, tool: &ToolName, by: &str, now: Timestamp) -> Grant {
+        let minutes = |minutes: u32| now.checked_add(jiff::Span::new().minutes(minutes)).ok();
+        Grant {
+            id,
+            tool_name: tool.clone(),
+            param_pattern: self.covers.param_pattern(),
+            description: format!("always, said {by}"),
+            created_at: now,
+            last_used_at: None,
+            use_count: 0,
+            expires_at: self.minutes.and_then(minutes),
+            enabled: true,
+            scope: self.scope.clone(),
+            covers: self.covers.clone(),
+            by: by.to_owned(),
+            programs: None,
+        }
+    }
+}
+
 impl Covers {
     /// Returns the rule as text.
     pub fn text(&self) -> String {
@@ -171,6 +196,7 @@ impl Covers {
             }
             Self::Path(path) => format!("paths = [{path:?}]"),
             Self::Edits(folder) => format!("edits below {folder:?}, by any tool"),
+            Self::Host(host) => format!("connections to {host}, by any command"),
         }
     }
 
@@ -179,7 +205,7 @@ impl Covers {
     pub fn param_pattern(&self) -> String {
         match self {
             Self::Call { args, .. } => format!("^{}$", regex::escape(args)),
-            Self::Argv(_) | Self::Path(_) | Self::Edits(_) => self.text(),
+            Self::Argv(_) | Self::Path(_) | Self::Edits(_) | Self::Host(_) => self.text(),
         }
     }
 
@@ -187,7 +213,7 @@ impl Covers {
     pub fn asks_about_new_flags(&self) -> bool {
         match self {
             Self::Argv(words) => words.first().is_some_and(|name| !program::knows_flags(name)),
-            Self::Call { .. } | Self::Path(_) | Self::Edits(_) => false,
+            Self::Call { .. } | Self::Path(_) | Self::Edits(_) | Self::Host(_) => false,
         }
     }
 
@@ -201,6 +227,8 @@ impl Covers {
             }
             Self::Path(path) => When { paths: vec![PathGlob::exactly(path).ok()?], ..when },
             Self::Edits(folder) => When { edits_below: Some(folder.clone()), ..when },
+            // It allows no call.
+            Self::Host(_) => return None,
         })
     }
 }

@@ -299,7 +299,7 @@ impl Rule {
         self.when.argv.as_ref().is_some_and(|argv| argv.len() == step.words.len())
     }
 
-    fn has_host(&self, host: &str) -> bool {
+    pub(super) fn has_host(&self, host: &str) -> bool {
         self.when.hosts.iter().any(|it| match it.strip_prefix("*.") {
             Some(domain) => host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.')),
             None => it == host,

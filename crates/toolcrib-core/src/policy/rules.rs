@@ -135,6 +135,17 @@ impl Policy {
         rules.into_iter().any(|rule| rule.is_about(tool))
     }
 
+    /// Returns the rule that denies a host to commands of this tool, if one does. A rule that has other conditions too
+    /// counts: what else the connection carries, nobody can see.
+    pub fn denies_host(&self, tool: &ToolName, host: &str, now: Timestamp) -> Option<&str> {
+        let rules = self.with_hosts.iter().filter_map(|number| self.rules.get(*number));
+        let denies = |rule: &&Rule| {
+            let holds = rule.expires.is_none_or(|expires| now < expires);
+            rule.effect == RuleEffect::Deny && holds && rule.is_about(tool) && rule.has_host(host)
+        };
+        rules.into_iter().find(denies).map(|rule| rule.id.as_str())
+    }
+
     /// Returns the rule that asks about a step of a command, if one does. Only all words of the step answer it, and
     /// no beginning of them.
     pub fn asks_about(

@@ -7,11 +7,12 @@ use toolcrib_core::command::{
     CommandRequest, Excerpt, LastCommand, Lines, OnTimeout, ProgramFile, Ran, Stream, Task,
     TaskSpent, TaskStatus,
 };
+use toolcrib_core::host_access::HostGate;
 use toolcrib_core::policy::DeniedPaths;
 use toolcrib_core::{Cancel, Commands, ErrorKind, ToolError};
 
 use super::job::{Job, TaskOwner};
-use super::runner::{Lifetime, Sandbox, lock};
+use super::runner::{Lifetime, Sandbox, StartTerms, lock};
 use super::shell;
 use super::supervisor::KILL_GRACE;
 use super::view::home_of;
@@ -23,6 +24,7 @@ pub struct SharedSandbox {
     /// Who starts tasks.
     pub owner: TaskOwner,
     denied: OnceLock<DeniedPaths>,
+    gate: OnceLock<Arc<dyn HostGate>>,
 }
 
 impl Commands for SharedSandbox {
@@ -52,7 +54,9 @@ impl Commands for SharedSandbox {
         if let Some(viewer) = &viewer {
             viewer.start();
         }
-        let job = sandbox.start_job(request, time, lifetime, self.denied.get(), viewer)?;
+        let gate = self.gate.get().filter(|_| !detaches).cloned();
+        let terms = StartTerms { time, lifetime, denied: self.denied.get(), gate, tee: viewer };
+        let job = sandbox.start_job(request, terms)?;
         if detaches && !job.wait(Instant::now() + request.time, cancel) && !cancel.is_cancelled() {
             sandbox.await_task_end(Arc::clone(&job), &self.owner);
             return describe(&job).map(|task| Ran::Kept(Box::new(task)));
@@ -64,10 +68,8 @@ impl Commands for SharedSandbox {
 
     fn terms(&self) -> String {
         let limits = &self.sandbox.context.rules.limits;
-        let network = match self.sandbox.context.egress {
-            Some(_) => format!(", network {}", limits.network),
-            None => String::new(),
-        };
+        let has_way = !self.sandbox.context.egress.hosts().is_empty() || self.gate.get().is_some();
+        let network = if has_way { format!(", network {}", limits.network) } else { String::new() };
         format!(
             "{}; memory {}, processes {}, cpu {} s, file {}, growth {}, files open {}, output {}{network}",
             self.sandbox.context.rules.profile.as_str(),
@@ -82,7 +84,7 @@ impl Commands for SharedSandbox {
     }
 
     fn reachable_hosts(&self) -> Vec<String> {
-        self.sandbox.context.egress.as_ref().map_or_else(Vec::new, |egress| egress.hosts())
+        self.sandbox.context.egress.hosts()
     }
 
     fn home(&self) -> Option<String> {
@@ -97,12 +99,18 @@ impl Commands for SharedSandbox {
         let _ = self.denied.set(denied);
     }
 
+    fn ask_about_hosts(&self, gate: Arc<dyn HostGate>) {
+        let _ = self.gate.set(gate);
+    }
+
     fn start(&self, request: &CommandRequest) -> Result<(), ToolError> {
         let sandbox = &self.sandbox;
         shell::check(request)?;
         sandbox.check_background()?;
         let time = sandbox.context.rules.limits.task_time;
-        let job = sandbox.start_job(request, time, Lifetime::Task, self.denied.get(), None)?;
+        let denied = self.denied.get();
+        let terms = StartTerms { time, lifetime: Lifetime::Task, denied, gate: None, tee: None };
+        let job = sandbox.start_job(request, terms)?;
         sandbox.await_task_end(job, &self.owner);
         Ok(())
     }
@@ -186,7 +194,8 @@ impl Commands for SharedSandbox {
 impl Sandbox {
     /// Returns the commands as `owner` uses them.
     pub fn commands_for(self: &Arc<Self>, owner: TaskOwner) -> SharedSandbox {
-        SharedSandbox { sandbox: Arc::clone(self), owner, denied: OnceLock::new() }
+        let (denied, gate) = (OnceLock::new(), OnceLock::new());
+        SharedSandbox { sandbox: Arc::clone(self), owner, denied, gate }
     }
 
     /// Fails if this process ends with its call, so that no task could outlive it.

@@ -4,6 +4,7 @@
 mod account;
 mod address;
 mod client_hello;
+mod held;
 mod host;
 mod request;
 
@@ -17,11 +18,13 @@ use std::task::Waker;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use self::held::HeldRequests;
 use account::{ConnectionMeter, Direction, EgressAccount};
 pub(super) use host::is_name as is_host_name;
 pub use host::{BadHost, HostRule};
 use request::{Refusal, Request};
 use toolcrib_core::command::NetworkAccount;
+use toolcrib_core::host_access::{HostGate, HostRequest};
 
 /// How long a client may take to send its request, and a server to accept the connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -71,11 +74,12 @@ impl Egress {
         Self { resolve, local, ..self }
     }
 
-    /// Serves one sandbox until the returned value is dropped. When more than `most_bytes` are about to pass, no
-    /// byte passes any more, and `supervisor` is woken.
+    /// Serves one sandbox until the returned value is dropped. `gate` decides about hosts that are not listed. When
+    /// more than `most_bytes` are about to pass, no byte passes any more, and `supervisor` is woken.
     pub(crate) fn serve(
         self: &Arc<Self>,
         listener: OwnedFd,
+        gate: Option<Arc<dyn HostGate>>,
         most_bytes: u64,
         supervisor: Waker,
     ) -> ProxyServer {
@@ -84,6 +88,7 @@ impl Egress {
             open: Mutex::default(),
             next: AtomicU64::default(),
             refused: Mutex::default(),
+            held: gate.map(|gate| Arc::new(HeldRequests::new(gate))),
             account: Arc::new(EgressAccount::new(most_bytes, supervisor)),
         });
         let listener = Arc::new(TcpListener::from(listener));
@@ -97,18 +102,32 @@ impl Egress {
         ProxyServer { connections, listener, thread }
     }
 
-    /// Connects to the host of a request, if the rules allow it.
-    fn connect(&self, request: &Request) -> Result<TcpStream, Refusal> {
+    /// Fails if a request may not pass: it names no host, or neither the settings nor anybody allow its host. Nothing
+    /// is resolved before that, because a name alone can carry data out.
+    fn check(
+        &self,
+        request: &Request,
+        connections: &Connections,
+        client: &TcpStream,
+    ) -> Result<(), Refusal> {
         let (host, port) = (request.host.as_str(), request.port);
         if !host::is_name(host) {
             return Err(Refusal::BadHost(host.to_owned()));
         }
-        if !self.covers(host) {
-            return Err(Refusal::HostNotListed(host.to_owned()));
+        let (is_listed, is_port) = (self.covers(host), self.ports.contains(&port));
+        match &connections.held {
+            _ if is_listed && is_port => Ok(()),
+            Some(held) => {
+                held.decide(HostRequest { host: host.to_ascii_lowercase(), port }, client)
+            }
+            None if is_listed => Err(Refusal::PortNotListed(port)),
+            None => Err(Refusal::HostNotListed(host.to_owned())),
         }
-        if !self.ports.contains(&port) {
-            return Err(Refusal::PortNotListed(port));
-        }
+    }
+
+    /// Connects to the host of a request that may pass. Whoever allowed it, it must be on the open internet.
+    fn connect(&self, request: &Request) -> Result<TcpStream, Refusal> {
+        let (host, port) = (request.host.as_str(), request.port);
         let found =
             (self.resolve)(host, port).map_err(|err| Refusal::NoAddress(err.to_string()))?;
         let is_open =
@@ -134,6 +153,8 @@ struct Connections {
     open: Mutex<HashMap<u64, Vec<TcpStream>>>,
     next: AtomicU64,
     refused: Mutex<Vec<String>>,
+    /// The requests that wait for somebody to decide about their host, if there is somebody.
+    held: Option<Arc<HeldRequests>>,
     account: Arc<EgressAccount>,
 }
 
@@ -226,6 +247,9 @@ impl Drop for ProxyServer {
     fn drop(&mut self) {
         self.connections.is_closed.store(true, Ordering::Release);
         self.connections.account.close();
+        if let Some(held) = &self.connections.held {
+            held.close();
+        }
         let _ = rustix::net::shutdown(&*self.listener, rustix::net::Shutdown::Both);
         let open = self.connections.open.lock().unwrap_or_else(PoisonError::into_inner);
         for stream in open.values().flatten() {
@@ -241,7 +265,11 @@ impl Drop for ProxyServer {
 fn accept(egress: &Arc<Egress>, connections: &Arc<Connections>, listener: &TcpListener) {
     while !connections.is_closed.load(Ordering::Acquire) {
         let Ok((stream, _)) = listener.accept() else {
-            // The listener is closed, or descriptors have run out for a while.
+            // The end of a command waits for this thread.
+            if connections.is_closed.load(Ordering::Acquire) {
+                return;
+            }
+            // Descriptors have run out for a while.
             thread::sleep(Duration::from_millis(20));
             continue;
         };
@@ -273,7 +301,8 @@ fn answer(
             return refuse(&mut client, &refusal);
         }
     };
-    let mut server = match egress.connect(&request) {
+    let passed = egress.check(&request, connections, &client);
+    let mut server = match passed.and_then(|()| egress.connect(&request)) {
         Ok(server) => server,
         Err(refusal) => {
             connections.refuse(&request, &refusal);

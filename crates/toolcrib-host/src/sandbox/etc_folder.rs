@@ -21,7 +21,7 @@ const COPIED: [&str; 9] = [
 /// Java reads first.
 const MOUNTED: [&str; 2] = ["alternatives", "java-"];
 
-/// Folders that are mounted if commands may reach the network: whom to trust there.
+/// Folders that are mounted, where they exist: whom to trust on the network, if a command may reach a host.
 const TRUST: [&str; 4] = ["ca-certificates", "crypto-policies", "pki", "ssl"];
 
 /// Files that are made up: there is one user, and one host.
@@ -32,17 +32,8 @@ const MADE_UP: [(&str, &str); 4] = [
     ("nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n"),
 ];
 
-/// Whether commands may reach the network.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Network {
-    /// Commands reach nothing.
-    None,
-    /// Commands reach the listed hosts through the proxy.
-    Egress,
-}
-
 /// Makes or updates the folder, and returns the folders to mount into it.
-pub(crate) fn prepare(folder: &Path, home: &Path, network: Network) -> io::Result<Vec<PathBuf>> {
+pub(crate) fn prepare(folder: &Path, home: &Path) -> io::Result<Vec<PathBuf>> {
     fs::create_dir_all(folder)?;
     for (name, content) in MADE_UP {
         let content = content.replace(":/tmp:", &format!(":{}:", home.display()));
@@ -54,12 +45,11 @@ pub(crate) fn prepare(folder: &Path, home: &Path, network: Network) -> io::Resul
         }
     }
     let mut mounted = Vec::new();
-    let trust: &[&str] = if network == Network::Egress { &TRUST } else { &[] };
     for entry in fs::read_dir("/etc")?.flatten() {
         let name = entry.file_name();
         let shown = name.to_string_lossy();
         let is_wanted = MOUNTED.iter().any(|wanted| shown.starts_with(wanted));
-        if (is_wanted || trust.contains(&&*shown)) && entry.path().is_dir() {
+        if (is_wanted || TRUST.contains(&&*shown)) && entry.path().is_dir() {
             fs::create_dir_all(folder.join(&name))?;
             mounted.push(entry.path());
         }

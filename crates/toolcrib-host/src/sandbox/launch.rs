@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use rustix::pipe::{PipeFlags, pipe_with};
 use toolcrib_core::command::CommandRequest;
+use toolcrib_core::host_access::HostGate;
 use toolcrib_core::policy::DeniedPaths;
 use toolcrib_core::{ErrorKind, ToolError};
 use toolcrib_inside::canary::Canary;
@@ -33,7 +34,7 @@ pub(super) struct LaunchContext {
     pub(super) rules: SandboxRules,
     pub(super) operator: Operator,
     pub(super) workspace: Arc<Workspace>,
-    pub(super) egress: Option<Arc<Egress>>,
+    pub(super) egress: Arc<Egress>,
     pub(super) folder: SandboxFolder,
     /// The launcher, once the first command was wanted.
     pub(super) launcher: Mutex<Option<Arc<ReadyLauncher>>>,
@@ -56,6 +57,15 @@ pub(super) struct Launched {
     pub(super) guards: Vec<Guard>,
     /// Held for as long as the command runs, because the command ends with its launcher.
     pub(super) launcher: Arc<ReadyLauncher>,
+}
+
+/// Whether a command gets a way to the proxy.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ProxyNeed {
+    /// It reaches no host.
+    None,
+    /// It can ask the proxy for hosts.
+    Wanted,
 }
 
 impl LaunchContext {
@@ -99,12 +109,22 @@ impl LaunchContext {
         Ok(ReadyLauncher { view, spawner })
     }
 
+    /// Returns whether a command gets a way to the proxy: settings list a host, or somebody can be asked about hosts.
+    pub(super) fn proxy_need(&self, gate: Option<&dyn HostGate>) -> ProxyNeed {
+        if self.egress.hosts().is_empty() && gate.is_none() {
+            ProxyNeed::None
+        } else {
+            ProxyNeed::Wanted
+        }
+    }
+
     /// Asks the launcher to start a command, or the canary in its place. What is denied is masked.
     pub(super) fn launch(
         &self,
         launcher: &Arc<ReadyLauncher>,
         request: &CommandRequest,
         denied: Option<&DeniedPaths>,
+        proxy: ProxyNeed,
         canary: Option<Canary>,
     ) -> Result<Launched, ToolError> {
         let arguments = match &canary {
@@ -126,7 +146,7 @@ impl LaunchContext {
         let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(|errno| failed(errno.into()));
         let (stdout, stdout_there) = pipe()?;
         let (stderr, stderr_there) = pipe()?;
-        let mut plan = self.plan(launcher, access, arguments, directory, canary);
+        let mut plan = self.plan(launcher, access, arguments, directory, proxy, canary);
         if request.is_read_only {
             // A repository that lacks objects would fetch them, with the programs of its settings.
             plan.environment.push("GIT_NO_LAZY_FETCH=1".to_owned());
@@ -196,11 +216,12 @@ impl LaunchContext {
         access: Access,
         arguments: Vec<String>,
         directory: String,
+        proxy: ProxyNeed,
         canary: Option<Canary>,
     ) -> Inside {
         let limits = &self.rules.limits;
         let mut environment = launcher.view.environment.clone();
-        let has_egress = self.egress.is_some() && access == Access::Writable;
+        let has_egress = proxy == ProxyNeed::Wanted && access == Access::Writable;
         if has_egress {
             environment.extend(shell::proxy_environment());
         }

@@ -5,12 +5,15 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use toolcrib_core::command::{Limit, Mechanism, Strike};
+use toolcrib_core::host_access::HostGate;
 
 use super::egress::{ClosedProxy, Egress, ProxyServer};
 
 /// The command's way to the network, if it has one.
 pub(super) struct NetworkLink {
-    pub(super) egress: Option<Arc<Egress>>,
+    pub(super) egress: Arc<Egress>,
+    /// Decides about hosts that no setting lists.
+    gate: Option<Arc<dyn HostGate>>,
     /// The proxy, once the command is ready for it.
     proxy: Option<ProxyServer>,
     /// How many bytes may pass.
@@ -20,15 +23,18 @@ pub(super) struct NetworkLink {
 }
 
 impl NetworkLink {
-    pub(super) fn new(egress: Option<Arc<Egress>>, most_bytes: u64) -> Self {
-        Self { egress, proxy: None, most_bytes, waker: Waker::noop().clone() }
+    pub(super) fn new(
+        egress: Arc<Egress>,
+        gate: Option<Arc<dyn HostGate>>,
+        most_bytes: u64,
+    ) -> Self {
+        Self { egress, gate, proxy: None, most_bytes, waker: Waker::noop().clone() }
     }
 
     /// Starts the proxy on the listener of the sandbox.
     pub(super) fn serve(&mut self, listener: OwnedFd) {
-        if let Some(egress) = &self.egress {
-            self.proxy = Some(egress.serve(listener, self.most_bytes, self.waker.clone()));
-        }
+        let (gate, waker) = (self.gate.take(), self.waker.clone());
+        self.proxy = Some(self.egress.serve(listener, gate, self.most_bytes, waker));
     }
 
     /// Whether the command wanted to send or receive more than it may.

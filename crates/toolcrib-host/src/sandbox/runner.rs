@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use toolcrib_core::command::{CommandRequest, Finished, LastCommand, Stream};
+use toolcrib_core::host_access::HostGate;
 use toolcrib_core::policy::DeniedPaths;
 use toolcrib_core::{CallId, Cancel, Clock, ErrorKind, ToolError};
 
@@ -19,8 +20,9 @@ use super::egress::{BadHost, Egress, HostRule};
 use super::growth::Growth;
 use super::guard::Guard;
 use super::job::{Job, JobProgress, TaskEnd, TaskOwner};
-use super::launch::{LaunchContext, Launched, ReadyLauncher};
+use super::launch::{LaunchContext, Launched, ProxyNeed, ReadyLauncher};
 use super::mask;
+use super::network_link::NetworkLink;
 use super::output::Collector;
 use super::output_store::OutputStore;
 use super::output_tee::OutputTee;
@@ -65,6 +67,19 @@ pub(super) enum Lifetime {
     Task,
 }
 
+/// On what terms a command is started.
+pub(super) struct StartTerms<'a> {
+    /// How long it may run.
+    pub(super) time: Duration,
+    pub(super) lifetime: Lifetime,
+    /// What it does not see.
+    pub(super) denied: Option<&'a DeniedPaths>,
+    /// Decides about hosts that no setting lists.
+    pub(super) gate: Option<Arc<dyn HostGate>>,
+    /// Receives what it prints.
+    pub(super) tee: Option<OutputTee>,
+}
+
 impl Sandbox {
     /// Prepares to run commands. Nothing is started before the first one. `state` is Toolcrib's state folder.
     pub fn new(
@@ -76,8 +91,7 @@ impl Sandbox {
     ) -> Result<Self, BadHost> {
         let hosts: Vec<HostRule> =
             rules.egress.iter().map(|host| HostRule::parse(host)).collect::<Result<_, _>>()?;
-        let egress =
-            (!hosts.is_empty()).then(|| Arc::new(Egress::new(hosts, rules.egress_ports.clone())));
+        let egress = Arc::new(Egress::new(hosts, rules.egress_ports.clone()));
         let folder = SandboxFolder::new(state);
         let watches = if rules.lives_on { Watches::FromSecondRefresh } else { Watches::Never };
         for root in &workspace.roots {
@@ -120,7 +134,7 @@ impl Sandbox {
 
     /// Returns the sandbox with `egress` in the place of its own. For tests: no setting leads here.
     pub fn with_egress(mut self, egress: Egress) -> Self {
-        self.context.egress = Some(Arc::new(egress));
+        self.context.egress = Arc::new(egress);
         self
     }
 
@@ -204,7 +218,9 @@ impl Sandbox {
         cancel: &Cancel,
         tee: OutputTee,
     ) -> Result<Finished, ToolError> {
-        let job = self.start_job(request, request.time, Lifetime::Call, denied, Some(tee))?;
+        let (time, lifetime) = (request.time, Lifetime::Call);
+        let terms = StartTerms { time, lifetime, denied, gate: None, tee: Some(tee) };
+        let job = self.start_job(request, terms)?;
         self.finish(&job, request.time, cancel)
     }
 
@@ -233,11 +249,9 @@ impl Sandbox {
     pub(super) fn start_job(
         &self,
         request: &CommandRequest,
-        time: Duration,
-        lifetime: Lifetime,
-        denied: Option<&DeniedPaths>,
-        tee: Option<OutputTee>,
+        terms: StartTerms<'_>,
     ) -> Result<Arc<Job>, ToolError> {
+        let StartTerms { time, lifetime, denied, gate, tee } = terms;
         let launcher = self.context.launcher()?;
         let covers = self.context.folder.covers();
         let roots = &self.context.workspace.roots;
@@ -255,7 +269,8 @@ impl Sandbox {
             }
             baseline = Some(Baseline::now(roots, &covers));
         }
-        let launched = self.launch(&launcher, request, denied);
+        let proxy = self.context.proxy_need(gate.as_deref());
+        let launched = self.launch(&launcher, request, denied, proxy);
         if launched.is_err()
             && let Some(pending) = pending.take()
         {
@@ -273,12 +288,12 @@ impl Sandbox {
             self.store.record_start(&job);
         }
         let growth = Growth::since_now(roots.iter().map(Root::handle));
-        let egress = self.context.egress.clone();
+        let link = NetworkLink::new(Arc::clone(&self.context.egress), gate, limits.network);
         let home = home_of(&self.context.operator);
         let (supervised, workspace) = (Arc::clone(&job), Arc::clone(&self.context.workspace));
         let last_changes = Arc::clone(&self.last_changes);
         let started = thread::Builder::new().name("command".to_owned()).spawn(move || {
-            let supervisor = Supervisor::new(&supervised, limits, growth, egress, home, pipes, tee);
+            let supervisor = Supervisor::new(&supervised, limits, growth, link, home, pipes, tee);
             // A bug of ours must not leave anyone waiting. The command ends when its control connection closes.
             let finished = catch_unwind(AssertUnwindSafe(|| {
                 let ended = supervisor.run(guards);
@@ -311,13 +326,7 @@ impl Sandbox {
             drop(launcher);
             supervised.finish(finished);
         });
-        started.map_err(|err| {
-            ToolError::new(
-                ErrorKind::Io,
-                format!("no thread could be started for the command: {err}"),
-            )
-            .hint("try again when fewer commands run")
-        })?;
+        started.map_err(|err| no_thread(&err))?;
         lock(&self.jobs).insert(job.id.clone(), Arc::clone(&job));
         Ok(job)
     }
@@ -328,11 +337,12 @@ impl Sandbox {
         launcher: &Arc<ReadyLauncher>,
         request: &CommandRequest,
         denied: Option<&DeniedPaths>,
+        proxy: ProxyNeed,
     ) -> Result<Launched, ToolError> {
-        match self.context.launch(launcher, request, denied, None) {
+        match self.context.launch(launcher, request, denied, proxy, None) {
             Err(err) if err.context.contains_key("launcher") => {
                 *lock(&self.context.launcher) = None;
-                self.context.launch(&self.context.launcher()?, request, denied, None)
+                self.context.launch(&self.context.launcher()?, request, denied, proxy, None)
             }
             other => other,
         }
@@ -379,6 +389,11 @@ impl Sandbox {
             }
         });
     }
+}
+
+fn no_thread(err: &std::io::Error) -> ToolError {
+    let message = format!("no thread could be started for the command: {err}");
+    ToolError::new(ErrorKind::Io, message).hint("try again when fewer commands run")
 }
 
 /// Locks a mutex whatever happened to the threads that held it.

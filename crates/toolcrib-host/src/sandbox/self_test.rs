@@ -71,7 +71,7 @@ impl LaunchContext {
             file(Path::new("/proc/self/exe")),
             rustix::process::geteuid().as_raw(),
             self.rules.profile,
-            self.egress.is_some(),
+            self.egress.hosts().is_empty(),
         )
     }
 
@@ -96,7 +96,8 @@ impl LaunchContext {
             spot: folder.join("written").display().to_string(),
             port,
         };
-        let launched = self.launch(launcher, &canary_request(), None, Some(given))?;
+        let proxy = self.proxy_need(None);
+        let launched = self.launch(launcher, &canary_request(), None, proxy, Some(given))?;
         let reached = read_canary(launched)?;
         if folder.join("written").exists() {
             return Ok(vec!["it wrote outside".to_owned()]);

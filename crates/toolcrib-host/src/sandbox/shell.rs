@@ -101,6 +101,9 @@ pub(crate) fn proxy_environment() -> Vec<String> {
         ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"]
             .map(|name| format!("{name}={address}"))
             .into();
+    // Servers that the command starts itself are reached directly.
+    let own = "localhost,127.0.0.1,::1,0.0.0.0";
+    all.extend(["NO_PROXY", "no_proxy"].map(|name| format!("{name}={own}")));
     all.push("NODE_USE_ENV_PROXY=1".to_owned());
     all
 }

@@ -1,7 +1,7 @@
 //! What the sandbox stopped, judging by what a command printed: programs report it in words that do not name the
 //! sandbox. Each cause is told once, with the setting that opens it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use toolcrib_core::command::Finished;
 use toolcrib_inside::{Shield, ShieldKind};
@@ -50,7 +50,7 @@ pub(super) struct StopContext<'a> {
     pub(super) guards: &'a [Guard],
     /// The home folder that the command saw.
     pub(super) home: &'a Path,
-    pub(super) egress: Option<&'a Egress>,
+    pub(super) egress: &'a Egress,
     /// The lines of the proxy about what it refused, which the reader is told anyway.
     pub(super) refused: &'a [String],
 }
@@ -89,7 +89,10 @@ pub(super) fn notes(finished: &Finished, context: &StopContext<'_>) -> Vec<Strin
         stops.extend(stopped_path(line, context).filter(|stop| !stops.contains(stop)));
     }
     // The proxy has told of these.
-    let is_told = |host: &String| context.refused.iter().any(|line| line.starts_with(&**host));
+    let is_of = |line: &String, host: &str| {
+        line.strip_prefix(host).is_some_and(|rest| rest.starts_with(':'))
+    };
+    let is_told = |host: &String| context.refused.iter().any(|line| is_of(line, host));
     hosts.retain(|host| !is_told(host));
     if !hosts.is_empty() || (is_cut_off && has_failed && context.refused.is_empty()) {
         notes.push(network_note(&hosts, context.egress));
@@ -107,9 +110,9 @@ pub(super) fn notes(finished: &Finished, context: &StopContext<'_>) -> Vec<Strin
 }
 
 /// Returns a sentence about hosts that were out of reach.
-fn network_note(hosts: &[String], egress: Option<&Egress>) -> String {
+fn network_note(hosts: &[String], egress: &Egress) -> String {
     let begin = "the sandbox stopped the command at the network";
-    let Some(egress) = egress.filter(|egress| !egress.hosts().is_empty()) else {
+    if egress.hosts().is_empty() {
         return match hosts {
             [] => format!(
                 "{begin}: commands can reach no host. The operator can allow hosts in `sandbox.egress`"
@@ -121,7 +124,7 @@ fn network_note(hosts: &[String], egress: Option<&Egress>) -> String {
                 listed(hosts)
             ),
         };
-    };
+    }
     let others: Vec<&String> = hosts.iter().filter(|host| !egress.covers(host)).collect();
     if !others.is_empty() {
         return format!(
@@ -293,10 +296,7 @@ mod tests {
         let egress = Egress::new(hosts, vec![443]);
         let refused = ["told.example:443: refused".to_owned()];
         let home = Path::new("/home/me");
-        notes(
-            &finished,
-            &StopContext { guards: &[], home, egress: Some(&egress), refused: &refused },
-        )
+        notes(&finished, &StopContext { guards: &[], home, egress: &egress, refused: &refused })
     }
 
     #[test]

@@ -17,7 +17,6 @@ use toolcrib_core::{ErrorKind, ToolError};
 use toolcrib_inside::wire::{self, Report};
 
 use super::config::CommandLimits;
-use super::egress::Egress;
 use super::growth::Growth;
 use super::guard::Guard;
 use super::job::Job;
@@ -116,7 +115,7 @@ impl<'a> Supervisor<'a> {
         job: &'a Job,
         limits: CommandLimits,
         growth: Growth,
-        egress: Option<Arc<Egress>>,
+        network: NetworkLink,
         home: PathBuf,
         pipes: Pipes,
         tee: Option<OutputTee>,
@@ -126,7 +125,7 @@ impl<'a> Supervisor<'a> {
             job,
             limits,
             growth,
-            network: NetworkLink::new(egress, limits.network),
+            network,
             home,
             control: Some(pipes.control),
             output: OutputPipes::new(pipes.stdout, pipes.stderr, tee),
@@ -174,14 +173,10 @@ impl<'a> Supervisor<'a> {
         }
         let guards = std::mem::take(&mut self.guards);
         done?;
-        let (home, egress) = (std::mem::take(&mut self.home), self.network.egress.take());
+        let (home, egress) = (std::mem::take(&mut self.home), Arc::clone(&self.network.egress));
         let mut finished = self.into_finished()?;
-        let context = StopContext {
-            guards: &guards,
-            home: &home,
-            egress: egress.as_deref(),
-            refused: &proxy.refused,
-        };
+        let context =
+            StopContext { guards: &guards, home: &home, egress: &egress, refused: &proxy.refused };
         let stopped = stopped::notes(&finished, &context);
         finished.notes.extend(stopped);
         finished.notes.extend(guards.into_iter().flat_map(Guard::release));

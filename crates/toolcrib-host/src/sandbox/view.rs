@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 
 use super::config::{Operator, Profile, SandboxRules};
-use super::etc_folder::{self, Network};
+use super::etc_folder;
 use super::program_search::{ProgramSearch, SYSTEM_FOLDERS};
 use super::state_folder::SandboxFolder;
 use toolcrib_inside::wire::{Nested, Staged, User};
@@ -75,9 +75,8 @@ impl SandboxView {
         for (path, handle) in roots {
             view.add_root(path, *handle)?;
         }
-        let network = if rules.egress.is_empty() { Network::None } else { Network::Egress };
         let etc = folder.etc();
-        let mounted = etc_folder::prepare(&etc, &view.home, network)?;
+        let mounted = etc_folder::prepare(&etc, &view.home)?;
         view.add(&etc, Path::new("/etc"), Access::ReadOnly)?;
         // A mount would tell commands, in the list of their mounts, where our state folder is.
         if let Some(bind) = view.binds.last_mut() {

@@ -71,8 +71,17 @@ impl Approver for ApprovalQueue {
         self.session
     }
 
+    fn asks_about_hosts(&self) -> bool {
+        self.prompt.is_some()
+    }
+
     fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
         Box::pin(async move {
+            // The command waits: the question is for who sits here, and not stored.
+            if question.shown.host.is_some() {
+                let Some(prompt) = &self.prompt else { return Answer::Nobody };
+                return prompt.ask(question).await;
+            }
             let time = match (&self.prompt, self.unattended) {
                 (Some(_), _) => self.prompt_time,
                 (None, Unattended::Park(time)) => time,

@@ -12,6 +12,7 @@ use toolcrib_core::tool::{Connection, ReplyFuture};
 use toolcrib_core::{Ctx, Durability, Effect, ErrorKind, Moment, Permit, Prepared, ToolError};
 
 use super::denied_search::DeniedSearch;
+use super::host_questions::HostQuestions;
 use super::question::{AskedState, pinned_digest, pins_of};
 use super::scope::CallScope;
 use crate::decide::affected_files::AffectedFiles;
@@ -80,6 +81,9 @@ impl Permitted {
         if let Some(affected) = &affected {
             let missing = ctx.files.take_snapshots(&affected.files, affected.known);
             ctx.meter.set_without_snapshot(missing + u64::from(affected.is_cut));
+        }
+        if let Some(gate) = HostQuestions::of(&scope, &proposal) {
+            ctx.commands.ask_about_hosts(Arc::new(gate));
         }
         record_started(&scope, &proposal).inspect_err(|_| {
             // The tool does not run, so its snapshots are not needed.

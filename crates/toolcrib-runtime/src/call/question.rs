@@ -12,6 +12,7 @@ use super::review::Review;
 use super::scope::CallScope;
 use crate::decide::expected_changes::expected_changes;
 use crate::decide::grant_offers::GrantPlace;
+use crate::decide::host_access::HostPlace;
 use crate::decide::judge::Choice;
 use crate::decide::proposal::Proposal;
 
@@ -95,14 +96,24 @@ fn shown(
         runs: decision.reading.clone(),
         files: Vec::new(),
         changes,
-        network: proposal.plan.command.as_ref().map(|_| scope.ctx.commands.reachable_hosts()),
+        network: proposal.plan.command.as_ref().map(|_| reachable_hosts(scope, &root)),
         why: why(scope, proposal, decision),
         rule: decision.rule.clone(),
         rule_source: source.map(|source| format!("{}, line {}", source.file, source.line)),
         unpinned: pins.unpinned.clone(),
         grants: offers.offers(choices),
         refused_grants: offers.refused(choices),
+        host: None,
     }
+}
+
+/// Returns the hosts that commands can reach, because of the settings or because of grants.
+fn reachable_hosts(scope: &CallScope, root: &str) -> Vec<String> {
+    let place = HostPlace { tool: &scope.tool, session: &scope.call.session.0, root };
+    let mut hosts = scope.ctx.commands.reachable_hosts();
+    let granted = scope.judge.granted_hosts(&place, &scope.ctx);
+    hosts.extend(granted.iter().map(ToString::to_string));
+    hosts
 }
 
 /// Returns what a call wants to do, in a few words that follow "wants to".

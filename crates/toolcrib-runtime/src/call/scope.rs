@@ -10,6 +10,7 @@ use toolcrib_core::{
 };
 
 use super::review::{Review, SessionKind};
+use crate::approver::Approver;
 use crate::decide::confirm::ConfirmationNeed;
 use crate::decide::judge::{CallFacts, Judge};
 
@@ -26,6 +27,7 @@ pub(crate) struct CallScope {
     pub(crate) ctx: Ctx,
     pub(crate) judge: Arc<Judge>,
     pub(crate) approval: ApprovalTerms,
+    pub(crate) approver: Arc<dyn Approver>,
     pub(crate) recorder: Arc<dyn Recorder>,
     pub(crate) clock: Arc<dyn Clock>,
     /// What was decided, once it is.

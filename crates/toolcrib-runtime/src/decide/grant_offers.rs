@@ -4,6 +4,7 @@ use std::path::Path;
 
 use toolcrib_core::approval::{GrantOffer, RefusedGrant};
 use toolcrib_core::command_reading::join;
+use toolcrib_core::host_access::HostRequest;
 use toolcrib_core::policy::grant::{Covers, Scope, Wish};
 use toolcrib_core::{ToolName, escape};
 
@@ -82,6 +83,20 @@ impl GrantPlace<'_> {
         all.into_iter().map(|wish| self.offer(wish)).collect()
     }
 
+    /// Returns the grants to offer for a host, the most sensible first.
+    pub(crate) fn host_offers(&self, host: &HostRequest) -> Vec<GrantOffer> {
+        let here = || Scope::Project(self.root.to_owned());
+        let mut scopes = vec![(here(), None), (here(), Some(WORKDAY_MINUTES))];
+        if self.session_kind == SessionKind::ManyCalls {
+            scopes.push((Scope::Session(self.session.to_owned()), None));
+        }
+        scopes.push((Scope::User, Some(WORKDAY_MINUTES)));
+        let offer = |(scope, minutes): (Scope, Option<u32>)| {
+            self.offer(Wish { covers: Covers::Host(host.clone()), scope, minutes })
+        };
+        scopes.into_iter().map(offer).collect()
+    }
+
     /// Returns what no grant can cover.
     pub(crate) fn refused(&self, choices: &[Choice]) -> Vec<RefusedGrant> {
         let refused = choices.iter().filter_map(|(covers, why)| Some((covers, why.as_ref()?)));
@@ -105,7 +120,7 @@ impl GrantPlace<'_> {
         };
         let words = format!("{}, {scope}{time}", self.covered(&wish.covers, NewFlags::Said));
         let rule = match &wish.covers {
-            Covers::Edits(_) => wish.covers.text(),
+            Covers::Edits(_) | Covers::Host(_) => wish.covers.text(),
             _ => format!("{} {}", self.tool, wish.covers.text()),
         };
         GrantOffer { words, rule, wish }
@@ -129,6 +144,7 @@ impl GrantPlace<'_> {
             Covers::Path(path) => format!("changes to {}", shown(path)),
             Covers::Edits(folder) if folder == self.root => "all edits".to_owned(),
             Covers::Edits(folder) => format!("edits below {}/", shown(folder)),
+            Covers::Host(host) => format!("connections to {host}"),
         }
     }
 }

@@ -86,7 +86,7 @@ pub(crate) fn has_same_programs(grant: &Grant, now: &[GrantedProgram]) -> bool {
     let is_covered = |program: &&GrantedProgram| match &grant.covers {
         Covers::Call { .. } => true,
         Covers::Argv(words) => words.first() == Some(&program.name),
-        Covers::Path(_) | Covers::Edits(_) => false,
+        Covers::Path(_) | Covers::Edits(_) | Covers::Host(_) => false,
     };
     let is_same = |program: &GrantedProgram| program.state != UNKNOWN && then.contains(program);
     now.iter().filter(is_covered).all(is_same)
@@ -102,7 +102,7 @@ pub(crate) fn why_not_granted(
     let is_other = || format!("a program is not the one that grant `{}` was given for", grant.id);
     match &grant.covers {
         Covers::Call { .. } => (!has_same_programs(grant, now)).then(is_other),
-        Covers::Path(_) | Covers::Edits(_) => None,
+        Covers::Path(_) | Covers::Edits(_) | Covers::Host(_) => None,
         Covers::Argv(words) => {
             let mut steps = reading.proven.iter().flat_map(|proven| &proven.steps);
             let step = steps.find(|step| step.words.starts_with(words))?;

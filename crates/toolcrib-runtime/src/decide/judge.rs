@@ -118,6 +118,14 @@ impl Judge {
         self.policy.mode()
     }
 
+    pub(super) fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    pub(super) fn grants(&self) -> &dyn Grants {
+        &*self.grants
+    }
+
     /// Reads what a plan proposes, its command included.
     pub(crate) fn propose(&self, plan: Plan, ctx: &Ctx) -> Proposal {
         Proposal::new(plan, &*self.shell, ctx)
@@ -286,24 +294,8 @@ impl Judge {
         proposal: &Proposal,
         ctx: &Ctx,
     ) -> Result<(), GrantError> {
-        let now = ctx.clock.now();
-        let minutes = |minutes: u32| now.checked_add(jiff::Span::new().minutes(minutes)).ok();
-        let grant = Grant {
-            id: ctx.call.0.clone(),
-            tool_name: tool.clone(),
-            param_pattern: wish.covers.param_pattern(),
-            description: format!("always, said {by}"),
-            created_at: now,
-            last_used_at: None,
-            use_count: 0,
-            expires_at: wish.minutes.and_then(minutes),
-            enabled: true,
-            scope: wish.scope.clone(),
-            covers: wish.covers.clone(),
-            by: by.to_owned(),
-            programs: Some(proposal.programs(ctx).to_vec()),
-        };
-        self.grants.add(grant)
+        let grant = wish.granted(ctx.call.0.clone(), tool, by, ctx.clock.now());
+        self.grants.add(Grant { programs: Some(proposal.programs(ctx).to_vec()), ..grant })
     }
 
     /// Counts a use of the grant that allowed a call, if one did.
@@ -328,6 +320,8 @@ impl Judge {
                     *args == facts.canonical() && *links == proposal.links()
                 }
                 Covers::Argv(_) | Covers::Path(_) | Covers::Edits(_) => true,
+                // It allows no call.
+                Covers::Host(_) => false,
             };
             grant.holds(now, facts.session, &root) && grant.is_about(facts.tool) && is_same()
         });

@@ -172,6 +172,8 @@ impl Tree for Nowhere {
     fn list(&self, _: &str, _: usize) -> Result<Listing, ToolError> {
         nothing()
     }
+    fn ask_about_hosts(&self, _: Arc<dyn toolcrib_core::host_access::HostGate>) {}
+
     fn deny(&self, _: DeniedPaths) {}
 }
 

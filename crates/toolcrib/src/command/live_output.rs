@@ -8,7 +8,7 @@ use toolcrib_core::command::Stream;
 use toolcrib_core::escape;
 use toolcrib_host::{OutputPiece, OutputTee, OutputTeeReader, Sandbox};
 
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, hold_screen};
 
 /// How long a command prints nothing before the person is told that it runs, and how to stop it.
 const QUIET_TIME: Duration = Duration::from_secs(3);
@@ -27,6 +27,7 @@ pub(super) struct LiveOutput {
 impl LiveOutput {
     /// Prints a piece of output.
     pub(super) fn print(&mut self, stream: Stream, bytes: &[u8]) -> io::Result<()> {
+        let _screen = hold_screen();
         self.is_used = true;
         self.is_in_line = !bytes.ends_with(b"\n");
         // A terminal obeys control characters, so they are escaped there; a file or a pipe gets the bytes as they are.
@@ -106,6 +107,7 @@ fn follow(printed: &OutputTeeReader, terminal: Terminal) -> LiveOutput {
             OutputPiece::Started => start = Some(Instant::now()),
             OutputPiece::Nothing => {
                 if let Some(start) = start.take().filter(|_| io::stderr().is_terminal()) {
+                    let _screen = hold_screen();
                     let seconds = start.elapsed().as_secs();
                     terminal.note(&format!("(running for {seconds} s; Ctrl-C stops it)"));
                 }

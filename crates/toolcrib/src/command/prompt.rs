@@ -20,7 +20,7 @@ use self::page::{PageMaker, QuestionForm};
 use super::screen::Screen;
 use crate::settings::Settings;
 use crate::settings::table::{self, AskStyle};
-use crate::terminal::{Paint, Terminal};
+use crate::terminal::{Paint, Terminal, hold_screen};
 
 /// A person at the terminal.
 pub(super) struct TerminalPrompt {
@@ -61,6 +61,10 @@ impl TerminalPrompt {
     }
 
     fn form_for(&self, question: &Question) -> QuestionForm {
+        // The contract has no form for a host.
+        if question.shown.host.is_some() {
+            return QuestionForm::Toolcrib;
+        }
         match (self.style, question.tool.catalogue()) {
             (AskStyle::Wink, _) | (AskStyle::Auto, Some("wink")) => QuestionForm::Wink,
             (AskStyle::Toolcrib | AskStyle::Auto, _) => QuestionForm::Toolcrib,
@@ -131,6 +135,8 @@ struct Conversation {
 impl Conversation {
     /// Shows the question and returns the answer; nothing if the question is taken away.
     fn hold(&self, mut device: Device) -> Option<Answer> {
+        // What a running command prints would push the question away.
+        let _screen = hold_screen();
         let mut size = device.screen();
         let mut maker = self.page_maker(&device, size);
         let page = maker.page();
@@ -250,15 +256,24 @@ impl Conversation {
         let good = |text: &str| self.terminal.paint_err(Paint::Good, text);
         let bad = |text: &str| self.terminal.paint_err(Paint::Bad, text);
         let text = match answer {
+            Answer::Yes(_) if self.question.shown.host.is_some() => {
+                format!("{} let through for this command", good("✓"))
+            }
             Answer::Yes(_) => format!("{} approved once", good("✓")),
             Answer::Always(_, wish) => {
                 let offers = &self.question.shown.grants;
                 let offer = offers.iter().find(|offer| offer.wish == *wish);
                 let words =
                     offer.map_or_else(String::new, |it| escape::line(&it.words).into_owned());
-                let id = &self.question.call;
+                let call = &self.question.call;
+                // The grants of a call's hosts have ids that begin with that of the call.
+                let rest = if self.question.shown.host.is_some() { "-host" } else { "" };
+                let id = format!("{call}{rest}");
                 let revoke = format!("Revoke with: toolcrib grants revoke {id}");
                 format!("{} approved, and from now on: {words}\n  {revoke}", good("✓"))
+            }
+            Answer::No(..) if self.question.shown.host.is_some() => {
+                format!("{} not let through; the command goes on", bad("✗"))
             }
             Answer::No(by, words) => {
                 TOLD_NO.store(true, Ordering::Relaxed);

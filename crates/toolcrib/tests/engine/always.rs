@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use toolcrib_core::command_reading::join;
+use toolcrib_core::host_access::HostRequest;
 use toolcrib_core::policy::{Answer, Covers, Scope, Wish};
 use toolcrib_ledger::GrantFile;
 use toolcrib_runtime::{Choice, Question};
@@ -333,6 +334,20 @@ fn a_program_that_commands_can_change_is_never_harmless() {
     assert_eq!(open().decide_command("cat a"), "allow");
     scratch.put_rules("[[rule]]\nargv = [\"ls\"]\neffect = \"allow\"\n");
     assert_eq!(open().decide_command("ls -la"), "ask", "an allow rule does not know it either");
+}
+
+#[test]
+fn a_grant_for_a_host_allows_no_call() {
+    let scratch = Scratch::new();
+    let crib = scratch.open();
+    let host = HostRequest { host: "a.example".to_owned(), port: 443 };
+    crib.grant("clemini/bash", &Covers::Host(host));
+    for command in ["curl https://a.example", "touch a"] {
+        assert_eq!(crib.decide_command(command), "ask", "{command}");
+    }
+    // The control: another grant for the same tool does.
+    crib.grant("clemini/bash", &Covers::Argv(vec!["touch".to_owned(), "a".to_owned()]));
+    assert_eq!(crib.decide_command("touch a"), "allow");
 }
 
 #[test]

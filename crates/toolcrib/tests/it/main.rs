@@ -15,6 +15,7 @@ mod doctor;
 mod examples;
 mod files;
 mod guard;
+mod host_question;
 mod input;
 mod keys;
 mod kill;

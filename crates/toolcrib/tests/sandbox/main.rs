@@ -8,6 +8,7 @@ mod crowd;
 mod ends;
 mod escapes;
 mod ground;
+mod host_questions;
 mod hostile;
 mod inside;
 mod left_behind;

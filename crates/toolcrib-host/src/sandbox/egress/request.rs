@@ -43,6 +43,7 @@ pub(super) enum Refusal {
     OtherHost,
     HostNotListed(String),
     PortNotListed(u16),
+    NotAllowed(String),
     NoAddress(String),
     LocalAddress(String),
     Unreachable(String),
@@ -57,6 +58,7 @@ impl Refusal {
             Self::NoLength => "411 Length Required",
             Self::HostNotListed(_)
             | Self::PortNotListed(_)
+            | Self::NotAllowed(_)
             | Self::LocalAddress(_)
             | Self::OtherServerName(_) => "403 Forbidden",
             Self::NoAddress(_) | Self::Unreachable(_) => "502 Bad Gateway",
@@ -80,6 +82,7 @@ impl fmt::Display for Refusal {
             Self::PortNotListed(port) => {
                 write!(f, "port {port} is not in `sandbox.egress_ports`; the operator can add it")
             }
+            Self::NotAllowed(why) => f.write_str(why),
             Self::NoAddress(why) => write!(f, "the host has no address: {why}"),
             Self::LocalAddress(host) => {
                 write!(f, "`{host}` resolves to an address that is not on the open internet")

@@ -180,6 +180,15 @@ fn scopes(maker: &PageMaker<'_>) -> String {
 }
 
 fn help(maker: &PageMaker<'_>) -> String {
+    if maker.question.shown.host.is_some() {
+        let text = "\n  y  lets the command reach this host and port, as long as it runs\n  \
+             a  does so, and stores the rule that is shown, so that commands reach it unasked\n  \
+             e  lists other rules to store\n  \
+             n  refuses the connection; the command goes on. So do Enter, Escape and no answer in time\n  \
+             c  refuses it, and tells the agent why\n\
+             The time of the command goes on meanwhile. Ctrl-C stops the command.\n";
+        return maker.screen.wrap(text);
+    }
     let id = &maker.question.call;
     let text = format!(
         "\n  y  runs the call this once\n  \

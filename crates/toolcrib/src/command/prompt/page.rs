@@ -111,11 +111,12 @@ impl PageMaker<'_> {
         match self.question.shown.grants.first() {
             Some(grant) => {
                 let words = escape::line(&grant.words);
-                let always = format!("  {} once   {} always: {words}", key("y"), key("a"));
+                let once = self.once();
+                let always = format!("  {} {once}   {} always: {words}", key("y"), key("a"));
                 rows.extend(self.screen.rows_of(&always));
                 rows.push(self.screen.one_row(&stored(grant)));
             }
-            None => rows.push(format!("  {} once", key("y"))),
+            None => rows.push(format!("  {} {}", key("y"), self.once())),
         }
         let minutes = format!("{}:{:02}", self.seconds_left / 60, self.seconds_left % 60);
         let others = match self.question.shown.grants.len() {
@@ -131,6 +132,11 @@ impl PageMaker<'_> {
         );
         rows.extend(self.screen.rows_of(&last));
         rows
+    }
+
+    /// Returns what `y` does.
+    fn once(&self) -> &'static str {
+        if self.question.shown.host.is_some() { "let it through once" } else { "once" }
     }
 
     /// Returns the keys on one row, for a small screen.
@@ -164,7 +170,10 @@ impl PageMaker<'_> {
         // The session of a single call has no name that says anything.
         let who = if session.starts_with("cli-") { "This call" } else { session };
         let place = root.rsplit('/').next().unwrap_or(root);
-        let title = format!("{who} wants to {} in {place}", shown.what);
+        let title = match &shown.host {
+            Some(_) => format!("{who}'s command was stopped at the network"),
+            None => format!("{who} wants to {} in {place}", shown.what),
+        };
         without_gaps(&escape::line(&title))
     }
 
@@ -257,6 +266,9 @@ impl PageMaker<'_> {
             Some([]) => facts.push(("Network", "none".to_owned())),
             Some(hosts) => facts.push(("Network", format!("can reach {}", hosts.join(", ")))),
             None => {}
+        }
+        if let Some(host) = &shown.host {
+            facts.push(("Wants", escape::line(&host.to_string()).into_owned()));
         }
         facts.push(("Asks", escape::line(&shown.why).into_owned()));
         if !shown.unpinned.is_empty() {

@@ -1,0 +1,191 @@
+//! Requests for hosts that no setting lists: each is held until somebody has decided about its host.
+
+use std::collections::HashMap;
+use std::net::TcpStream;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::net::{RecvFlags, recv};
+use toolcrib_core::Cancel;
+use toolcrib_core::host_access::{HostGate, HostRequest, HostVerdict};
+
+use super::request::Refusal;
+
+/// How many questions one command can cause.
+const MOST_QUESTIONS: usize = 5;
+/// How many requests of one command are held at once.
+const MOST_HELD_REQUESTS: usize = 16;
+/// How often a held request is checked for whether its client has gone.
+const CLIENT_CHECK: Duration = Duration::from_millis(100);
+/// How long the end of a command waits until its questions are taken away.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The held requests of one command, and what was decided about their hosts.
+pub(super) struct HeldRequests {
+    gate: Arc<dyn HostGate>,
+    hosts: Mutex<HeldHosts>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct HeldHosts {
+    hosts: HashMap<HostRequest, HeldHost>,
+    /// How many questions there were.
+    questions: usize,
+    /// How many requests are held.
+    held: usize,
+    /// How many questions are open.
+    open: usize,
+    is_closed: bool,
+}
+
+/// A host that was asked about.
+enum HeldHost {
+    /// A person is being asked: the number of the question, how many requests wait for the answer, and what takes the
+    /// question away.
+    Asked { number: usize, waiting: usize, cancel: Cancel },
+    /// It was decided, for as long as the command runs.
+    Decided(HostVerdict),
+}
+
+impl HeldRequests {
+    pub(super) fn new(gate: Arc<dyn HostGate>) -> Self {
+        Self { gate, hosts: Mutex::default(), changed: Condvar::new() }
+    }
+
+    /// Holds a request until its host is decided about. There is one question for each host and port, however many
+    /// requests there are.
+    pub(super) fn decide(
+        self: &Arc<Self>,
+        request: HostRequest,
+        client: &TcpStream,
+    ) -> Result<(), Refusal> {
+        if let Some(HeldHost::Decided(verdict)) = self.hosts().hosts.get(&request) {
+            return of(verdict);
+        }
+        if let Some(verdict) = self.gate.known(&request) {
+            return of(&verdict);
+        }
+        let mut hosts = self.hosts();
+        if hosts.is_closed || hosts.held >= MOST_HELD_REQUESTS {
+            return Err(Refusal::NotAllowed("too many requests wait for an answer".to_owned()));
+        }
+        match hosts.hosts.get_mut(&request) {
+            Some(HeldHost::Decided(verdict)) => return of(verdict),
+            Some(HeldHost::Asked { waiting, .. }) => *waiting += 1,
+            None => self.open_question(&mut hosts, &request)?,
+        }
+        hosts.held += 1;
+        let verdict = self.wait(hosts, &request, client);
+        self.hosts().held -= 1;
+        verdict
+    }
+
+    fn open_question(
+        self: &Arc<Self>,
+        hosts: &mut HeldHosts,
+        request: &HostRequest,
+    ) -> Result<(), Refusal> {
+        if hosts.questions >= MOST_QUESTIONS {
+            let why =
+                format!("a command can ask about {MOST_QUESTIONS} hosts, and this is one more");
+            return Err(Refusal::NotAllowed(why));
+        }
+        let (number, cancel) = (hosts.questions, Cancel::default());
+        let (held, asked, token) = (Arc::clone(self), request.clone(), cancel.clone());
+        let builder = thread::Builder::new().name("host question".to_owned());
+        let started = builder.spawn(move || {
+            let verdict = held.gate.ask(&asked, &token);
+            held.answer(&asked, number, verdict);
+        });
+        if let Err(err) = started {
+            return Err(Refusal::NotAllowed(format!("nobody could be asked: {err}")));
+        }
+        hosts.questions += 1;
+        hosts.open += 1;
+        hosts.hosts.insert(request.clone(), HeldHost::Asked { number, waiting: 1, cancel });
+        Ok(())
+    }
+
+    /// Takes the answer to a question, unless nobody waits for it any more.
+    fn answer(&self, request: &HostRequest, answered: usize, verdict: HostVerdict) {
+        let mut hosts = self.hosts();
+        hosts.open -= 1;
+        if let Some(held) = hosts.hosts.get_mut(request)
+            && matches!(held, HeldHost::Asked { number, .. } if *number == answered)
+        {
+            *held = HeldHost::Decided(verdict);
+        }
+        drop(hosts);
+        self.changed.notify_all();
+    }
+
+    /// Waits for the answer. If the last client that waits for it goes away, the question is taken away.
+    fn wait(
+        &self,
+        mut hosts: MutexGuard<'_, HeldHosts>,
+        request: &HostRequest,
+        client: &TcpStream,
+    ) -> Result<(), Refusal> {
+        loop {
+            let is_over = hosts.is_closed || is_gone(client);
+            match hosts.hosts.get_mut(request) {
+                Some(HeldHost::Decided(verdict)) => return of(verdict),
+                Some(HeldHost::Asked { waiting, cancel, .. }) if is_over => {
+                    *waiting -= 1;
+                    if *waiting == 0 {
+                        cancel.cancel();
+                        hosts.hosts.remove(request);
+                    }
+                    return Err(Refusal::NotAllowed("the program did not wait".to_owned()));
+                }
+                Some(HeldHost::Asked { .. }) => {}
+                None => return Err(Refusal::NotAllowed("the program did not wait".to_owned())),
+            }
+            let waited = self.changed.wait_timeout(hosts, CLIENT_CHECK);
+            hosts = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Takes all open questions away when the command has ended, and waits until they are gone.
+    pub(super) fn close(&self) {
+        let mut hosts = self.hosts();
+        hosts.is_closed = true;
+        for held in hosts.hosts.values() {
+            if let HeldHost::Asked { cancel, .. } = held {
+                cancel.cancel();
+            }
+        }
+        self.changed.notify_all();
+        let until = Instant::now() + CLOSE_TIMEOUT;
+        while hosts.open > 0 {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            let waited = self.changed.wait_timeout(hosts, left);
+            hosts = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn hosts(&self) -> MutexGuard<'_, HeldHosts> {
+        self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn of(verdict: &HostVerdict) -> Result<(), Refusal> {
+    match verdict {
+        HostVerdict::Allowed => Ok(()),
+        HostVerdict::Refused(why) => Err(Refusal::NotAllowed(why.clone())),
+    }
+}
+
+/// Whether a client has closed its connection.
+fn is_gone(client: &TcpStream) -> bool {
+    let mut byte = [0_u8; 1];
+    match recv(client, &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+        Ok((_, count)) => count == 0,
+        Err(errno) => errno != rustix::io::Errno::AGAIN,
+    }
+}
