@@ -133,6 +133,9 @@ pub struct ApprovalAnswer {
     pub by: String,
     /// What the person wants the agent to know.
     pub words: String,
+    /// The grant that the person gives with a yes, if they said "always".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wish: Option<Wish>,
     /// When it was answered.
     pub at: Timestamp,
 }

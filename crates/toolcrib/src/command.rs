@@ -35,6 +35,7 @@ mod tool_help;
 mod tools;
 mod tour;
 mod undo;
+mod waiting_call;
 mod when;
 
 use std::process::ExitCode;

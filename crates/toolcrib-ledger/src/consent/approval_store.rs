@@ -100,6 +100,7 @@ impl ApprovalStore for Approvals {
                 is_approved: false,
                 by: String::new(),
                 words: err.to_string(),
+                wish: None,
                 at: Timestamp::UNIX_EPOCH,
             })),
             Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -213,6 +214,7 @@ mod tests {
             is_approved,
             by: "someone".to_owned(),
             words: String::new(),
+            wish: None,
             at: now,
         };
         let won: usize = std::thread::scope(|scope| {

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use serde_json::json;
 use toolcrib_core::approval::{ApprovalAnswer, ApprovalStatus, ApprovalStore, PendingApproval};
 use toolcrib_core::pin::{Pin, list_changes, pin_changes};
-use toolcrib_core::policy::Answer;
+use toolcrib_core::policy::{Answer, Wish};
 use toolcrib_core::{Call, CallId, Clock, Note, Recorder, SessionId};
 
+use super::queue::yes_with;
 use crate::approver::{AnswerFuture, Approver};
 use crate::call::question::Question;
 use crate::call::review::{ConfirmationSource, Review};
@@ -74,18 +75,24 @@ impl ApprovalAnswers {
         Ok(pending)
     }
 
-    /// Approves a call, and takes it up if nobody waits for it.
-    pub fn approve(&self, id: &str, by: &str) -> Result<Approved, ApprovalError> {
+    /// Approves a call, and takes it up if nobody waits for it. `wish` is the grant of a person who said "always".
+    pub fn approve(
+        &self,
+        id: &str,
+        by: &str,
+        wish: Option<Wish>,
+    ) -> Result<Approved, ApprovalError> {
         let (pending, status) = self.find(id)?;
         // A call that was approved by a process that ended before taking it up can be taken up now.
         if status != ApprovalStatus::Approved {
-            self.answer(&pending, status, GivenVerdict::Approved, by)?;
+            self.answer(&pending, status, GivenVerdict::Approved(wish), by)?;
             self.note(&pending, "approved", by, "");
         }
         if !pending.is_parked || !self.store.take_up(id)? {
             return Ok(Approved::RunsElsewhere);
         }
-        let by = self.store.answer(id)?.map(|answer| answer.by).unwrap_or_default();
+        let answer = self.store.answer(id)?;
+        let (by, wish) = answer.map(|answer| (answer.by, answer.wish)).unwrap_or_default();
         let call = Call {
             id: CallId(pending.id),
             session: SessionId(pending.requester),
@@ -93,7 +100,8 @@ impl ApprovalAnswers {
             tool: pending.tool,
             args: pending.args,
         };
-        let approver = Arc::new(GivenAnswer { digest: pending.digest, pinned: pending.pins, by });
+        let approver =
+            Arc::new(GivenAnswer { digest: pending.digest, pinned: pending.pins, by, wish });
         let parked = ParkedCall { workspace: pending.workspace, call, approver };
         Ok(Approved::RunsHere(Box::new(parked)))
     }
@@ -105,12 +113,12 @@ impl ApprovalAnswers {
         verdict: GivenVerdict<'_>,
         by: &str,
     ) -> Result<(), ApprovalError> {
-        let (is_approved, words) = match verdict {
-            GivenVerdict::Approved => (true, ""),
-            GivenVerdict::Denied(words) => (false, words),
+        let (is_approved, words, wish) = match verdict {
+            GivenVerdict::Approved(wish) => (true, "", wish),
+            GivenVerdict::Denied(words) => (false, words, None),
         };
         let (by, words) = (by.to_owned(), words.to_owned());
-        let answer = ApprovalAnswer { is_approved, by, words, at: self.clock.now() };
+        let answer = ApprovalAnswer { is_approved, by, words, wish, at: self.clock.now() };
         if status == ApprovalStatus::Pending && self.store.decide(&pending.id, &answer)? {
             return Ok(());
         }
@@ -128,7 +136,7 @@ impl ApprovalAnswers {
 }
 
 enum GivenVerdict<'a> {
-    Approved,
+    Approved(Option<Wish>),
     Denied(&'a str),
 }
 
@@ -137,13 +145,14 @@ struct GivenAnswer {
     digest: String,
     pinned: Vec<Pin>,
     by: String,
+    wish: Option<Wish>,
 }
 
 impl Approver for GivenAnswer {
     fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
         Box::pin(async move {
             if question.digest == self.digest {
-                return Answer::Yes(self.by.clone());
+                return yes_with(self.by.clone(), self.wish.clone(), &question.shown.grants);
             }
             let changes = list_changes(pin_changes(&self.pinned, &question.pins.pinned));
             let words = match changes {

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use toolcrib_core::Clock;
-use toolcrib_core::approval::{ApprovalAnswer, ApprovalStatus, ApprovalStore, PendingApproval};
-use toolcrib_core::policy::Answer;
+use toolcrib_core::approval::{
+    ApprovalAnswer, ApprovalStatus, ApprovalStore, GrantOffer, PendingApproval,
+};
+use toolcrib_core::policy::{Answer, Wish};
 
 use crate::approver::{AnswerFuture, Approver};
 use crate::call::question::Question;
@@ -94,13 +96,21 @@ impl Approver for ApprovalQueue {
                 return prompt.ask(question).await;
             }
             tokio::select! {
-                answer = prompt.ask(question) => self.store_answer(&pending.id, answer),
-                answer = self.answer_from_elsewhere(&pending.id) => {
+                answer = prompt.ask(question) => self.store_answer(&pending, answer),
+                answer = self.answer_from_elsewhere(&pending) => {
                     prompt.dismiss();
                     answer
                 }
             }
         })
+    }
+}
+
+/// Returns a yes, with the grant that was wished for if it is one of those that were offered.
+pub(super) fn yes_with(by: String, wish: Option<Wish>, offers: &[GrantOffer]) -> Answer {
+    match wish.filter(|wish| offers.iter().any(|offer| offer.wish == *wish)) {
+        Some(wish) => Answer::Always(by, wish),
+        None => Answer::Yes(by),
     }
 }
 
@@ -129,35 +139,37 @@ impl ApprovalQueue {
     }
 
     /// Stores an answer. If someone else was faster, theirs counts.
-    fn store_answer(&self, id: &str, answer: Answer) -> Answer {
-        let (is_approved, by, words) = match &answer {
-            Answer::Yes(by) | Answer::Always(by, _) => (true, by.clone(), String::new()),
-            Answer::No(by, words) => (false, by.clone(), words.clone()),
+    fn store_answer(&self, pending: &PendingApproval, answer: Answer) -> Answer {
+        let (is_approved, by, words, wish) = match &answer {
+            Answer::Yes(by) => (true, by.clone(), String::new(), None),
+            Answer::Always(by, wish) => (true, by.clone(), String::new(), Some(wish.clone())),
+            Answer::No(by, words) => (false, by.clone(), words.clone(), None),
             Answer::Nobody | Answer::Parked(_) => return answer,
         };
-        let stored = ApprovalAnswer { is_approved, by, words, at: self.clock.now() };
-        match self.store.decide(id, &stored) {
-            Ok(true) if is_approved => self.take_up(id, answer),
+        let stored = ApprovalAnswer { is_approved, by, words, wish, at: self.clock.now() };
+        match self.store.decide(&pending.id, &stored) {
+            Ok(true) if is_approved => self.take_up(&pending.id, answer),
             Ok(true) | Err(_) => answer,
-            Ok(false) => self.stored_answer(id).unwrap_or(Answer::Nobody),
+            Ok(false) => self.stored_answer(pending).unwrap_or(Answer::Nobody),
         }
     }
 
-    async fn answer_from_elsewhere(&self, id: &str) -> Answer {
+    async fn answer_from_elsewhere(&self, pending: &PendingApproval) -> Answer {
         loop {
             tokio::time::sleep(POLL_INTERVAL).await;
-            if let Some(answer) = self.stored_answer(id) {
+            if let Some(answer) = self.stored_answer(pending) {
                 return answer;
             }
         }
     }
 
-    fn stored_answer(&self, id: &str) -> Option<Answer> {
-        let answer = self.store.answer(id).ok().flatten()?;
+    fn stored_answer(&self, pending: &PendingApproval) -> Option<Answer> {
+        let answer = self.store.answer(&pending.id).ok().flatten()?;
         if !answer.is_approved {
             return Some(Answer::No(answer.by, answer.words));
         }
-        Some(self.take_up(id, Answer::Yes(answer.by)))
+        let yes = yes_with(answer.by, answer.wish, &pending.question.grants);
+        Some(self.take_up(&pending.id, yes))
     }
 
     /// Takes up an approved call, because it runs once: in the process that is first.

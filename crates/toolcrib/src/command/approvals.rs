@@ -7,9 +7,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolcrib_core::approval::{ApprovalStatus, ApprovalStore, PendingApproval};
-use toolcrib_core::{Call, CallId, Cancel, escape};
+use toolcrib_core::{Cancel, escape};
 use toolcrib_ledger::{Approvals, Redactor};
-use toolcrib_runtime::{ApprovalAnswers, ApprovalError, Approved, Nobody, ParkedCall};
+use toolcrib_runtime::{ApprovalAnswers, ApprovalError, Approved, ParkedCall};
 
 use super::event_loop::{block_on, interrupted};
 use super::layout::fit_all;
@@ -18,11 +18,11 @@ use super::past_call;
 use super::render;
 use super::setup::{open, open_state};
 use super::short_id::{self, Candidate, IdNoun, ShortIds};
+use super::waiting_call::{Reviewed, WaitingCall};
 use crate::cli::{ApprovalsArgs, ApprovalsCommand, Global};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::terminal::{Format, Terminal, print, print_json, print_lines, width};
-use crate::wiring::session;
 
 const APPROVALS: IdNoun =
     IdNoun { one: "approval", many: "approvals", listed_by: "toolcrib approvals list --all" };
@@ -65,8 +65,8 @@ pub(super) fn run(
         ApprovalsCommand::Show { json, .. } => match answers.find(id) {
             Ok((pending, status)) => {
                 let now = match status {
-                    ApprovalStatus::Pending => CallNow::find(global, terminal, &pending)?,
-                    _ => CallNow::default(),
+                    ApprovalStatus::Pending => WaitingCall::find(global, terminal, &pending)?,
+                    _ => WaitingCall::default(),
                 };
                 match Format::from(*json) {
                     Format::Json => {
@@ -75,8 +75,13 @@ pub(super) fn run(
                         print_json(&value.to_string());
                     }
                     Format::Text => {
-                        print_lines(&details(&store, &pending, status, &now.changes));
-                        print(&now.difference);
+                        let page = now.page(terminal).filter(|_| std::io::stdout().is_terminal());
+                        if let Some(page) = page {
+                            print_lines(&on_terminal(&pending, page, &now.changes));
+                        } else {
+                            print_lines(&details(&store, &pending, status, &now.changes));
+                            print(&now.difference);
+                        }
                     }
                 }
                 Ok(Exit::Done)
@@ -84,19 +89,7 @@ pub(super) fn run(
             Err(err) => Err(err),
         },
         ApprovalsCommand::Approve { json, .. } => {
-            if !may_answer(global, terminal, &answers, id) {
-                return Ok(Exit::Failed);
-            }
-            match answers.approve(id, &person()) {
-                Ok(Approved::RunsElsewhere) => {
-                    print_lines(&[format!("Approved: {id} runs where it was asked for.")]);
-                    Ok(Exit::Done)
-                }
-                Ok(Approved::RunsHere(parked)) => {
-                    return run_parked(global, terminal, *parked, Format::from(*json));
-                }
-                Err(err) => Err(err),
-            }
+            return approve(global, terminal, &answers, id, Format::from(*json));
         }
         ApprovalsCommand::Deny { words, .. } => {
             // Nobody gains anything by a no, so it needs no terminal.
@@ -107,6 +100,38 @@ pub(super) fn run(
         }
     };
     done.or_else(|err| explain(terminal, id, err))
+}
+
+/// Approves a call if this process may, and the person at its terminal wants to. Runs the call if it was parked.
+fn approve(
+    global: &Global,
+    terminal: Terminal,
+    answers: &ApprovalAnswers,
+    id: &str,
+    format: Format,
+) -> Result<Exit, CliError> {
+    if !may_answer(global, terminal, answers, id) {
+        return Ok(Exit::Failed);
+    }
+    let approved = match review(global, terminal, answers, id)? {
+        Reviewed::Approved(wish) => answers.approve(id, &person(), wish),
+        Reviewed::Denied(words) => {
+            let denied = answers.deny(id, &person(), &words).map(|_| Exit::Refused);
+            return denied.or_else(|err| explain(terminal, id, err));
+        }
+        Reviewed::NotAnswered => {
+            terminal.note(&format!("Not answered: {id} still waits."));
+            return Ok(Exit::NeedsApproval);
+        }
+    };
+    match approved {
+        Ok(Approved::RunsElsewhere) => {
+            print_lines(&[format!("Approved: {id} runs where it was asked for.")]);
+            Ok(Exit::Done)
+        }
+        Ok(Approved::RunsHere(parked)) => run_parked(global, terminal, *parked, format),
+        Err(err) => explain(terminal, id, err),
+    }
 }
 
 /// Says why an answer does not count.
@@ -124,6 +149,24 @@ fn explain(terminal: Terminal, id: &str, err: ApprovalError) -> Result<Exit, Cli
         ApprovalError::Store(err) => return Err(err.into()),
     }
     Ok(Exit::Failed)
+}
+
+/// Asks the person at the terminal about a call that waits, in the same form as its own process does. `--yes` is their
+/// answer.
+fn review(
+    global: &Global,
+    terminal: Terminal,
+    answers: &ApprovalAnswers,
+    id: &str,
+) -> Result<Reviewed, CliError> {
+    match answers.find(id) {
+        Ok((pending, ApprovalStatus::Pending)) if !global.yes => {
+            let reviewed = WaitingCall::find(global, terminal, &pending)?.review(terminal)?;
+            Ok(reviewed.unwrap_or(Reviewed::Approved(None)))
+        }
+        // What else is wrong is said when the answer is given.
+        _ => Ok(Reviewed::Approved(None)),
+    }
 }
 
 /// Returns whether this process may answer. An agent has no terminal, so it cannot approve its own calls.
@@ -202,6 +245,21 @@ fn as_value(approvals: &Approvals, pending: &PendingApproval, status: ApprovalSt
     value
 }
 
+/// Returns what a person at a terminal is shown about a call that waits.
+fn on_terminal(pending: &PendingApproval, page: String, changes: &[String]) -> Vec<String> {
+    let id = &pending.id;
+    let mut lines = vec![page];
+    lines.extend(changes.iter().map(|change| format!("  Changed   {}", escape::line(change))));
+    lines.push(String::new());
+    lines.push(format!(
+        "asked at {:.0}, can be answered until {:.0}",
+        pending.created_at, pending.expires_at
+    ));
+    lines.push(format!("answer it: toolcrib approvals approve {id}"));
+    lines.push(format!("refuse it: toolcrib approvals deny {id} WHY"));
+    lines
+}
+
 fn details(
     approvals: &Approvals,
     pending: &PendingApproval,
@@ -239,44 +297,6 @@ fn details(
         add("answer:", &format!("{verb} by {} {}", answer.by, answer.words));
     }
     lines
-}
-
-/// What a call that waits for an answer would do now.
-#[derive(Default)]
-struct CallNow {
-    /// What changed in its workspace since the question.
-    changes: Vec<String>,
-    /// The difference that it would make to files.
-    difference: String,
-}
-
-impl CallNow {
-    fn find(
-        global: &Global,
-        terminal: Terminal,
-        pending: &PendingApproval,
-    ) -> Result<Self, CliError> {
-        let workspace = Some(PathBuf::from(&pending.workspace));
-        let crib = match open(&Global { workspace, ..global.clone() }, terminal) {
-            Ok(crib) => crib,
-            Err(err) => {
-                let changes = vec![format!("the workspace cannot be opened: {err}")];
-                return Ok(Self { changes, difference: String::new() });
-            }
-        };
-        let runtime = crib.runtime(Arc::new(Nobody))?;
-        let changes = block_on(runtime.changes_since_question(pending))?;
-        let call = Call {
-            id: CallId(pending.id.clone()),
-            session: session(),
-            conversation: None,
-            tool: pending.tool.clone(),
-            args: pending.args.clone(),
-        };
-        let preview = block_on(runtime.explain(call, Cancel::default()))?;
-        let difference = preview.map_or_else(|_| String::new(), |it| render::edits(terminal, &it));
-        Ok(Self { changes, difference })
-    }
 }
 
 /// Runs a parked call that was approved, in its own workspace.

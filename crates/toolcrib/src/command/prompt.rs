@@ -55,21 +55,34 @@ impl TerminalPrompt {
         })
     }
 
+    /// Whether an answer is that of the person at the terminal, and not of the clock.
+    pub(super) fn is_person(by: &str) -> bool {
+        by == ANSWERED_BY
+    }
+
     /// Whether the person at this terminal said no, and was told so.
     pub(super) fn told_no() -> bool {
         TOLD_NO.load(Ordering::Relaxed)
     }
+}
 
-    fn form_for(&self, question: &Question) -> QuestionForm {
-        // The contract has no form for a host.
-        if question.shown.host.is_some() {
-            return QuestionForm::Toolcrib;
-        }
-        match (self.style, question.tool.catalogue()) {
-            (AskStyle::Wink, _) | (AskStyle::Auto, Some("wink")) => QuestionForm::Wink,
-            (AskStyle::Toolcrib | AskStyle::Auto, _) => QuestionForm::Toolcrib,
-        }
+/// Returns the form in which a question is asked.
+fn form_for(question: &Question, style: AskStyle) -> QuestionForm {
+    // The contract has no form for a host.
+    if question.shown.host.is_some() {
+        return QuestionForm::Toolcrib;
     }
+    match (style, question.tool.catalogue()) {
+        (AskStyle::Wink, _) | (AskStyle::Auto, Some("wink")) => QuestionForm::Wink,
+        (AskStyle::Toolcrib | AskStyle::Auto, _) => QuestionForm::Toolcrib,
+    }
+}
+
+/// Returns a question as it is asked, with all of its rows and without its keys.
+pub(super) fn page_of(question: &Question, terminal: Terminal, style: AskStyle) -> String {
+    let form = form_for(question, style);
+    let screen = Screen::of(std::io::stdout());
+    PageMaker { question, terminal, form, screen, seconds_left: 0 }.unfolded()
 }
 
 impl Prompt for TerminalPrompt {
@@ -86,7 +99,7 @@ impl Approver for TerminalPrompt {
             let conversation = Conversation {
                 question: question.clone(),
                 terminal: self.terminal,
-                form: self.form_for(question),
+                form: form_for(question, self.style),
                 deadline: Instant::now() + self.time,
                 time: self.time,
                 delay: self.delay,

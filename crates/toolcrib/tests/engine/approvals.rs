@@ -47,7 +47,7 @@ fn park_command(crib: &Opened, command: &str) -> String {
 /// Approves a parked call and runs it with these settings.
 fn approve(scratch: &Scratch, settings: &[&str], id: &str) -> Result<Reply, ApprovalError> {
     let crib = scratch.open_with(settings);
-    match answers(&crib).approve(id, "a person")? {
+    match answers(&crib).approve(id, "a person", None)? {
         Approved::RunsElsewhere => panic!("{id} is not parked, or runs elsewhere"),
         Approved::RunsHere(parked) => {
             let runtime = crib.crib.runtime(parked.approver).unwrap();

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::prompt::{KEYS, Keys, Session};
 use crate::scratch::Scratch;
 
 /// Parks a call, and returns its id.
@@ -168,4 +169,47 @@ fn a_parked_edit_is_shown_with_its_difference() {
     assert_eq!(denied.code, 0, "{}", denied.stderr);
     assert_eq!(scratch.run(["--yes", "approvals", "approve", id]).code, 1);
     assert_eq!(scratch.text("a.txt"), "one\ntwo\n");
+}
+
+#[test]
+fn a_parked_call_is_answered_with_the_keys_of_the_prompt() {
+    let scratch = Scratch::new();
+    let asked = |id: &str| {
+        let words = ["approvals", "approve", id];
+        let mut session = Session::start_with(&scratch, &words, "", Keys::Single);
+        session.wait_for(KEYS);
+        session
+    };
+    // The same page as in the process that asked.
+    let id = park(&scratch, &[], "touch made");
+    let mut session = asked(&id);
+    for part in
+        ["wants to run a command in work", "  │ touch made", "a always: commands that begin"]
+    {
+        assert!(session.seen.contains(part), "{part}: {}", session.seen);
+    }
+    assert_eq!(session.answer("n"), 3);
+    assert!(!scratch.work().join("made").exists());
+    assert_eq!(scratch.run(["approvals", "show", &id, "--json"]).json()["status"], "denied");
+    // Without an answer it still waits.
+    let id = park(&scratch, &["-c", "policy.approval_seconds=1"], "touch made");
+    let words = ["-c", "policy.approval_seconds=1", "approvals", "approve", &id];
+    let mut session = Session::start_with(&scratch, &words, "", Keys::Single);
+    session.wait_for("still waits");
+    assert_eq!(session.child.wait().unwrap().code(), Some(4));
+    assert_eq!(scratch.run(["approvals", "show", &id, "--json"]).json()["status"], "pending");
+    // A key makes the grant, here as there.
+    let mut session = asked(&id);
+    assert_eq!(session.answer("a"), 0, "{}", session.seen);
+    assert!(scratch.work().join("made").exists());
+    std::fs::remove_file(scratch.work().join("made")).unwrap();
+    assert_eq!(scratch.run(["call", "clemini/bash", "command=touch made"]).code, 0);
+    assert!(scratch.work().join("made").exists());
+    // On a terminal, what waits is shown as it is asked.
+    let id = park(&scratch, &[], "mkdir other");
+    let mut session = Session::start(&scratch, &["approvals", "show", &id], "");
+    session.wait_for("refuse it: toolcrib approvals deny ");
+    for part in ["wants to run a command in work", "  │ mkdir other", "Asks"] {
+        assert!(session.seen.contains(part), "{part}: {}", session.seen);
+    }
 }

@@ -75,6 +75,13 @@ impl PageMaker<'_> {
         QuestionPage { rows, is_whole, has_grant }
     }
 
+    /// Returns all rows of what is asked about, without the keys.
+    pub(super) fn unfolded(&self) -> String {
+        let mut rows = self.head();
+        rows.extend(self.screen.rows_of(&without_gaps(&self.body())));
+        rows.join("\n")
+    }
+
     /// Returns everything about the call, with nothing left out.
     pub(super) fn whole(&self) -> String {
         let Question { args, shown, .. } = self.question;

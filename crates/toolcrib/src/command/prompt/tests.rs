@@ -6,6 +6,7 @@ use clap::Parser;
 use serde_json::{Value, json};
 use toolcrib_core::approval::{ExpectedChange, ExpectedChangeKind, GrantOffer, RefusedGrant};
 use toolcrib_core::command_reading::ReadingSummary;
+use toolcrib_core::host_access::HostRequest;
 use toolcrib_core::policy::{Answer, Covers, Mode, Scope, Wish, by_tier};
 use toolcrib_core::tool::{ProposedCommand, ProposedEdit};
 use toolcrib_core::{CallId, Plan, ToolName};
@@ -157,6 +158,29 @@ fn a_question_looks_like_this_at_six_sizes() {
         }
     }
     insta::assert_snapshot!("sizes", all);
+}
+
+#[test]
+fn a_host_is_asked_about_like_this() {
+    let host = HostRequest { host: "index.example.org".to_owned(), port: 443 };
+    let mut question = command("cargo fetch");
+    question.shown.runs = None;
+    question.shown.network = None;
+    question.shown.why = "`sandbox.egress` does not list it".to_owned();
+    question.shown.grants = ["here, until revoked", "everywhere, for 8 hours"]
+        .map(|scope| {
+            let words = format!("connections to {host}, {scope}");
+            offer(&words, Covers::Host(host.clone()))
+        })
+        .to_vec();
+    question.shown.host = Some(host);
+    let mut all = String::new();
+    for (columns, rows) in [(80, 24), (40, 24), (20, 5)] {
+        let page = page(&question, QuestionForm::Toolcrib, columns, rows);
+        let _ = write!(all, "# at {columns}x{rows}\n{}\n\n", page.rows.join("\n"));
+    }
+    all.push_str(&maker(&question, QuestionForm::Toolcrib, 80, 24).unfolded());
+    insta::assert_snapshot!("host", all);
 }
 
 #[test]

@@ -1,0 +1,127 @@
+//! A call that waits for an answer, as the prompt of its own process shows it: the stored question, with what the call
+//! would do now.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use toolcrib_core::approval::PendingApproval;
+use toolcrib_core::policy::{Answer, Wish};
+use toolcrib_core::{Call, CallId, Cancel, SessionId};
+use toolcrib_runtime::{Approver, Nobody, Question};
+
+use super::event_loop::{block_on, interrupted};
+use super::prompt::{TerminalPrompt, page_of};
+use super::render;
+use super::setup::open;
+use crate::cli::Global;
+use crate::error::CliError;
+use crate::settings::table::{self, AskStyle};
+use crate::terminal::Terminal;
+
+/// A call that waits for an answer.
+#[derive(Default)]
+pub(super) struct WaitingCall {
+    /// What changed in its workspace since the question.
+    pub(super) changes: Vec<String>,
+    /// The difference that it would make to files.
+    pub(super) difference: String,
+    /// The question, if its workspace can be opened.
+    question: Option<AskedQuestion>,
+}
+
+struct AskedQuestion {
+    question: Question,
+    style: AskStyle,
+    /// How long a person has to answer.
+    time: Duration,
+}
+
+/// What a person who looked at a waiting call decided.
+pub(super) enum Reviewed {
+    /// It may run. If there is a grant, such calls may from now on.
+    Approved(Option<Wish>),
+    /// It may not run, for this reason.
+    Denied(String),
+    /// They did not answer, so it still waits.
+    NotAnswered,
+}
+
+impl WaitingCall {
+    pub(super) fn find(
+        global: &Global,
+        terminal: Terminal,
+        pending: &PendingApproval,
+    ) -> Result<Self, CliError> {
+        let workspace = Some(PathBuf::from(&pending.workspace));
+        let crib = match open(&Global { workspace, ..global.clone() }, terminal) {
+            Ok(crib) => crib,
+            Err(err) => {
+                let changes = vec![format!("the workspace cannot be opened: {err}")];
+                return Ok(Self { changes, ..Self::default() });
+            }
+        };
+        let runtime = crib.runtime(Arc::new(Nobody))?;
+        let changes = block_on(runtime.changes_since_question(pending))?;
+        let call = Call {
+            id: CallId(pending.id.clone()),
+            session: SessionId(pending.requester.clone()),
+            conversation: None,
+            tool: pending.tool.clone(),
+            args: pending.args.clone(),
+        };
+        let Ok(preview) = block_on(runtime.explain(call, Cancel::default()))? else {
+            return Ok(Self { changes, ..Self::default() });
+        };
+        let left = pending.expires_at.duration_since(Timestamp::now());
+        let left = Duration::try_from(left).unwrap_or_default();
+        Ok(Self {
+            changes,
+            difference: render::edits(terminal, &preview),
+            question: Some(AskedQuestion {
+                // What was asked stays what it was, though rules may have changed since.
+                question: Question {
+                    shown: pending.question.clone(),
+                    digest: pending.digest.clone(),
+                    session: pending.requester.clone(),
+                    ..preview.question
+                },
+                style: crib.settings.get(table::ASK_STYLE),
+                time: left.min(crib.settings.get(table::POLICY_APPROVAL_SECONDS)),
+            }),
+        })
+    }
+
+    /// Returns the question as the prompt shows it, without the keys.
+    pub(super) fn page(&self, terminal: Terminal) -> Option<String> {
+        let AskedQuestion { question, style, .. } = self.question.as_ref()?;
+        Some(page_of(question, terminal, *style))
+    }
+
+    /// Asks the person at the terminal. Returns nothing if the question cannot be shown here.
+    pub(super) fn review(&self, terminal: Terminal) -> Result<Option<Reviewed>, CliError> {
+        let Some(AskedQuestion { question, style, time }) = &self.question else { return Ok(None) };
+        let Some(prompt) = TerminalPrompt::on_terminal(terminal, *time, *style) else {
+            return Ok(None);
+        };
+        for change in &self.changes {
+            terminal.warn(&format!(
+                "since the question, {change}; if you approve the call, it is refused"
+            ));
+        }
+        // An interrupt takes the question away, so that the terminal is put back.
+        let answer = block_on(async {
+            tokio::select! {
+                answer = prompt.ask(question) => answer,
+                () = interrupted() => Answer::Nobody,
+            }
+        })?;
+        Ok(Some(match answer {
+            Answer::Yes(_) => Reviewed::Approved(None),
+            Answer::Always(_, wish) => Reviewed::Approved(Some(wish)),
+            Answer::No(by, words) if TerminalPrompt::is_person(&by) => Reviewed::Denied(words),
+            Answer::No(..) | Answer::Nobody | Answer::Parked(_) => Reviewed::NotAnswered,
+        }))
+    }
+}
