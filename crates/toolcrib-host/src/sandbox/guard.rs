@@ -130,11 +130,6 @@ impl Guard {
         &self.root
     }
 
-    /// Whether nothing is at `path` but our cover.
-    pub(crate) fn covers_missing(&self, path: &Path) -> bool {
-        self.covers.has(path)
-    }
-
     /// Returns the mounts, in the order in which they have to be made.
     pub(crate) fn shields(&self) -> &[Shield] {
         &self.shields
@@ -233,7 +228,7 @@ impl Guard {
     }
 
     /// Whether the file or folder at this path is a cover, of this command or of another.
-    fn has_cover(&self, path: &Path) -> bool {
+    pub(crate) fn has_cover(&self, path: &Path) -> bool {
         self.covers.as_ref().is_some_and(|covers| covers.has(path))
     }
 

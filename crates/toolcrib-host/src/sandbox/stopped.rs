@@ -180,7 +180,7 @@ fn stop_at(path: &Path, words: &str, context: &StopContext<'_>) -> Option<(PathC
             let cause = cause_of(shield);
             let is_stopped = match words {
                 // Otherwise it does exist.
-                FILE_EXISTS => guard.covers_missing(&shield.path),
+                FILE_EXISTS => guard.has_cover(&shield.path),
                 MASKED => cause == PathCause::Denied,
                 _ => true,
             };

@@ -172,8 +172,6 @@ impl Tree for Nowhere {
     fn list(&self, _: &str, _: usize) -> Result<Listing, ToolError> {
         nothing()
     }
-    fn ask_about_hosts(&self, _: Arc<dyn toolcrib_core::host_access::HostGate>) {}
-
     fn deny(&self, _: DeniedPaths) {}
 }
 
@@ -250,6 +248,7 @@ impl Clock for TestClock {
 
 /// No tool of these tests runs commands.
 impl Commands for Nowhere {
+    fn ask_about_hosts(&self, _: Arc<dyn toolcrib_core::host_access::HostGate>) {}
     fn check(&self, _: &CommandRequest) -> Result<(), ToolError> {
         unreachable!()
     }

@@ -8,7 +8,7 @@ use toolcrib_runtime::{
     YesToAgent,
 };
 
-use super::prompt::TerminalPrompt;
+use super::prompt::{AskManner, TerminalPrompt};
 use crate::cli::{CallArgs, Global};
 use crate::settings::table;
 use crate::terminal::Terminal;
@@ -30,8 +30,8 @@ pub(super) fn approver(
         };
     }
     let prompt_time = crib.settings.get(table::POLICY_APPROVAL_SECONDS);
-    let prompt =
-        terminal.and_then(|terminal| TerminalPrompt::on_terminal(terminal, &crib.settings));
+    let prompt = terminal
+        .and_then(|terminal| TerminalPrompt::on_terminal(terminal, AskManner::of(&crib.settings)));
     Arc::new(ApprovalQueue {
         store: Arc::new(Approvals::new(&crib.state)),
         prompt: prompt.map(|prompt| Arc::new(prompt) as Arc<dyn Prompt>),

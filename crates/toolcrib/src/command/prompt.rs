@@ -25,13 +25,30 @@ use crate::terminal::{Paint, Terminal, hold_screen};
 /// A person at the terminal.
 pub(super) struct TerminalPrompt {
     terminal: Terminal,
-    /// How long the person has to answer.
-    time: Duration,
-    style: AskStyle,
-    /// How long a question must be there before a key approves the call.
-    delay: Duration,
+    manner: AskManner,
     /// Held while a question is open, so that there is one question at a time.
     asking: tokio::sync::Mutex<()>,
+}
+
+/// How a person is asked.
+#[derive(Clone, Copy)]
+pub(super) struct AskManner {
+    /// How long the person has to answer.
+    pub(super) time: Duration,
+    pub(super) style: AskStyle,
+    /// How long a question must be there before a key approves the call.
+    pub(super) delay: Duration,
+}
+
+impl AskManner {
+    /// Returns what the settings say.
+    pub(super) fn of(settings: &Settings) -> Self {
+        Self {
+            time: settings.get(table::POLICY_APPROVAL_SECONDS),
+            style: settings.get(table::ASK_STYLE),
+            delay: settings.get(table::ASK_DELAY_MS),
+        }
+    }
 }
 
 /// Whether a person was told that their answer is no.
@@ -45,14 +62,9 @@ const LITTLE_TIME: Duration = Duration::from_secs(20);
 
 impl TerminalPrompt {
     /// Returns a prompt if a person can see the question and type an answer.
-    pub(super) fn on_terminal(terminal: Terminal, settings: &Settings) -> Option<Self> {
-        Device::is_there().then(|| Self {
-            terminal,
-            time: settings.get(table::POLICY_APPROVAL_SECONDS),
-            style: settings.get(table::ASK_STYLE),
-            delay: settings.get(table::ASK_DELAY_MS),
-            asking: tokio::sync::Mutex::new(()),
-        })
+    pub(super) fn on_terminal(terminal: Terminal, manner: AskManner) -> Option<Self> {
+        let asking = tokio::sync::Mutex::new(());
+        Device::is_there().then_some(Self { terminal, manner, asking })
     }
 
     /// Whether an answer is that of the person at the terminal, and not of the clock.
@@ -99,10 +111,10 @@ impl Approver for TerminalPrompt {
             let conversation = Conversation {
                 question: question.clone(),
                 terminal: self.terminal,
-                form: form_for(question, self.style),
-                deadline: Instant::now() + self.time,
-                time: self.time,
-                delay: self.delay,
+                form: form_for(question, self.manner.style),
+                deadline: Instant::now() + self.manner.time,
+                time: self.manner.time,
+                delay: self.manner.delay,
             };
             let (over, is_over) = mpsc::channel();
             // When the question is taken away, the terminal is put back before anything else happens.

@@ -12,12 +12,11 @@ use toolcrib_core::{Call, CallId, Cancel, SessionId};
 use toolcrib_runtime::{Approver, Nobody, Question};
 
 use super::event_loop::{block_on, interrupted};
-use super::prompt::{TerminalPrompt, page_of};
+use super::prompt::{AskManner, TerminalPrompt, page_of};
 use super::render;
 use super::setup::open;
 use crate::cli::Global;
 use crate::error::CliError;
-use crate::settings::table::{self, AskStyle};
 use crate::terminal::Terminal;
 
 /// A call that waits for an answer.
@@ -33,9 +32,7 @@ pub(super) struct WaitingCall {
 
 struct AskedQuestion {
     question: Question,
-    style: AskStyle,
-    /// How long a person has to answer.
-    time: Duration,
+    manner: AskManner,
 }
 
 /// What a person who looked at a waiting call decided.
@@ -76,6 +73,7 @@ impl WaitingCall {
         };
         let left = pending.expires_at.duration_since(Timestamp::now());
         let left = Duration::try_from(left).unwrap_or_default();
+        let manner = AskManner::of(&crib.settings);
         Ok(Self {
             changes,
             difference: render::edits(terminal, &preview),
@@ -87,22 +85,21 @@ impl WaitingCall {
                     session: pending.requester.clone(),
                     ..preview.question
                 },
-                style: crib.settings.get(table::ASK_STYLE),
-                time: left.min(crib.settings.get(table::POLICY_APPROVAL_SECONDS)),
+                manner: AskManner { time: left.min(manner.time), ..manner },
             }),
         })
     }
 
     /// Returns the question as the prompt shows it, without the keys.
     pub(super) fn page(&self, terminal: Terminal) -> Option<String> {
-        let AskedQuestion { question, style, .. } = self.question.as_ref()?;
-        Some(page_of(question, terminal, *style))
+        let AskedQuestion { question, manner } = self.question.as_ref()?;
+        Some(page_of(question, terminal, manner.style))
     }
 
     /// Asks the person at the terminal. Returns nothing if the question cannot be shown here.
     pub(super) fn review(&self, terminal: Terminal) -> Result<Option<Reviewed>, CliError> {
-        let Some(AskedQuestion { question, style, time }) = &self.question else { return Ok(None) };
-        let Some(prompt) = TerminalPrompt::on_terminal(terminal, *time, *style) else {
+        let Some(AskedQuestion { question, manner }) = &self.question else { return Ok(None) };
+        let Some(prompt) = TerminalPrompt::on_terminal(terminal, *manner) else {
             return Ok(None);
         };
         for change in &self.changes {
