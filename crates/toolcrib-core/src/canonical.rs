@@ -5,6 +5,8 @@ use std::fmt::{self, Write};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use crate::json_text::push_string;
+
 /// The SHA-256 digest of a tool's name and its canonical arguments.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Digest([u8; 32]);
@@ -12,10 +14,15 @@ pub struct Digest([u8; 32]);
 impl Digest {
     /// Returns the digest of a call of `tool` (`catalogue/name`) with `args`.
     pub fn of(tool: &str, args: &Value) -> Self {
+        Self::of_text(tool, &text(args))
+    }
+
+    /// Returns the digest of a call of `tool` with arguments whose canonical text is `args`.
+    pub fn of_text(tool: &str, args: &str) -> Self {
         let mut hasher = Sha256::new();
         hasher.update((tool.len() as u64).to_be_bytes());
         hasher.update(tool.as_bytes());
-        hasher.update(text(args).as_bytes());
+        hasher.update(args.as_bytes());
         Self(hasher.finalize().into())
     }
 
@@ -27,7 +34,9 @@ impl Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        hex(&self.0, f)
+        let mut text = String::with_capacity(2 * self.0.len());
+        hex(&self.0, &mut text)?;
+        f.write_str(&text)
     }
 }
 
@@ -39,7 +48,11 @@ impl fmt::Debug for Digest {
 
 /// Writes bytes as lower-case hexadecimal.
 pub fn hex(bytes: &[u8], out: &mut impl Write) -> fmt::Result {
-    bytes.iter().try_for_each(|byte| write!(out, "{byte:02x}"))
+    let digit = |four: u8| char::from(b"0123456789abcdef"[usize::from(four)]);
+    bytes.iter().try_for_each(|byte| {
+        out.write_char(digit(byte >> 4))?;
+        out.write_char(digit(byte & 15))
+    })
 }
 
 /// Returns `value` as compact JSON with the keys of every object sorted.
@@ -58,8 +71,17 @@ pub fn in_order<'a>(args: &Value, keys: impl Iterator<Item = &'a str>) -> String
     others.sort_unstable();
     order.append(&mut others);
     let pairs = order.iter().filter_map(|key| Some((*key, object.get(*key)?)));
-    let pairs = pairs.map(|(key, value)| format!("{}:{}", Value::from(key), text(value)));
-    format!("{{{}}}", pairs.collect::<Vec<_>>().join(","))
+    let mut out = String::from("{");
+    for (index, (key, value)) in pairs.enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        push_string(&mut out, key);
+        out.push(':');
+        append(value, &mut out);
+    }
+    out.push('}');
+    out
 }
 
 fn append(value: &Value, out: &mut String) {
@@ -82,13 +104,14 @@ fn append(value: &Value, out: &mut String) {
                 if index > 0 {
                     out.push(',');
                 }
-                out.push_str(&Value::from(key.as_str()).to_string());
+                push_string(out, key);
                 out.push(':');
                 append(item, out);
             }
             out.push('}');
         }
-        scalar @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
+        Value::String(text) => push_string(out, text),
+        scalar @ (Value::Null | Value::Bool(_) | Value::Number(_)) => {
             out.push_str(&scalar.to_string());
         }
     }

@@ -22,6 +22,7 @@ pub mod git;
 pub mod host_access;
 pub mod hosts;
 pub mod json;
+pub mod json_text;
 pub mod nearest;
 pub mod outcome;
 pub mod pin;

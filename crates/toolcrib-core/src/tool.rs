@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{Deserialize, DeserializeOwned};
 use serde_json::{Map, Value};
 
 use crate::call::CallId;
@@ -262,7 +262,7 @@ pub trait AnyTool: Send + Sync {
     fn schema(&self) -> Value;
 
     /// Parses the arguments.
-    fn parse(&'static self, args: Value) -> Result<Box<dyn Prepared>, ToolError>;
+    fn parse(&'static self, args: &Value) -> Result<Box<dyn Prepared>, ToolError>;
 
     /// Fails if the tool could not work now.
     fn health(&self, ctx: &Ctx) -> Result<(), ToolError>;
@@ -289,11 +289,11 @@ impl<T: Tool> AnyTool for T {
         schema::of::<T::Args>()
     }
 
-    fn parse(&'static self, args: Value) -> Result<Box<dyn Prepared>, ToolError> {
-        match serde_json::from_value(args.clone()) {
+    fn parse(&'static self, args: &Value) -> Result<Box<dyn Prepared>, ToolError> {
+        match T::Args::deserialize(args) {
             Ok(args) => Ok(Box::new(Parsed { tool: self, args })),
             // The type has the last word; the schema only explains better.
-            Err(err) => Err(schema::explain(&AnyTool::schema(self), &args, &err.to_string())),
+            Err(err) => Err(schema::explain(&AnyTool::schema(self), args, &err.to_string())),
         }
     }
 

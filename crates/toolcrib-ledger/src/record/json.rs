@@ -5,6 +5,7 @@ use std::cell::RefCell;
 
 use jiff::Timestamp;
 use serde::Serialize;
+use toolcrib_core::json_text::first_escaped;
 
 use crate::record::event_kind::{Act, EventKind};
 
@@ -137,9 +138,7 @@ impl JsonFields {
     fn push_text(&mut self, start: &str, text: &str) {
         self.0.extend_from_slice(start.as_bytes());
         let mut rest = text.as_bytes();
-        // Most texts need no escapes, and checking for that takes many bytes at a time.
-        let needs_escapes = rest.iter().fold(false, |so_far, byte| so_far | is_escaped(*byte));
-        while needs_escapes && let Some(at) = rest.iter().position(|byte| is_escaped(*byte)) {
+        while let Some(at) = first_escaped(rest) {
             self.0.extend_from_slice(&rest[..at]);
             match rest[at] {
                 byte @ (b'"' | b'\\') => self.0.extend_from_slice(&[b'\\', byte]),
@@ -171,10 +170,6 @@ pub(crate) fn push_number(text: &mut Vec<u8>, number: u64) {
         }
     }
     text.extend_from_slice(&digits[from..]);
-}
-
-fn is_escaped(byte: u8) -> bool {
-    byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
 #[cfg(test)]

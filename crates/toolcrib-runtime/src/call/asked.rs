@@ -15,7 +15,7 @@ impl Asked {
     /// Parses the arguments and runs the tool's own checks, which change nothing.
     pub(crate) fn check(self) -> Result<Checked, ToolError> {
         let Self(scope) = self;
-        let prepared = scope.offer.tool.parse(scope.call.args.clone())?;
+        let prepared = scope.offer.tool.parse(&scope.call.args)?;
         let plan = prepared.check(&scope.ctx)?;
         let proposal = scope.judge.propose(plan, &scope.ctx);
         Ok(Checked { scope, prepared, proposal })
@@ -25,7 +25,7 @@ impl Asked {
     /// call: this is for previews.
     pub(crate) fn preview(&self) -> Result<(Proposal, Option<ToolError>), ToolError> {
         let Self(scope) = self;
-        let prepared = scope.offer.tool.parse(scope.call.args.clone())?;
+        let prepared = scope.offer.tool.parse(&scope.call.args)?;
         let (plan, trouble) = match prepared.check(&scope.ctx) {
             Ok(plan) => (plan, None),
             Err(trouble) => (Plan::default(), Some(trouble)),

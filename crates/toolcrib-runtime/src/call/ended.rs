@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use toolcrib_core::catalogue::Failure;
+use toolcrib_core::json_text::json_text;
 use toolcrib_core::toolset::Offer;
 use toolcrib_core::{
     Call, Catalogue, Clock, Durability, ErrorKind, Moment, Outcome, Recorder, ToolError, ToolName,
@@ -65,13 +66,13 @@ impl Ended<'_> {
         let Self { call, tool, catalogue, scope, result, elapsed } = self;
         let formed = result.and_then(|reply| match (catalogue, scope) {
             (Some(catalogue), Some(scope)) => success(catalogue, scope, reply, elapsed),
-            _ => Ok((reply.to_string(), reply)),
+            _ => Ok((json_text(&reply), reply)),
         });
         let (text, reply, error) = match formed {
             Ok((text, reply)) => (text, reply, None),
             Err(err) => {
                 let reply = failure(catalogue, call, &err, elapsed);
-                (reply.to_string(), reply, Some(err))
+                (json_text(&reply), reply, Some(err))
             }
         };
         Outcome {
@@ -134,7 +135,7 @@ fn success(
 ) -> Result<(String, Value), ToolError> {
     let Offer { tool, limits, .. } = &scope.offer;
     let reply = (catalogue.reply)(tool.declaration(), reply, elapsed);
-    let text = reply.to_string();
+    let text = json_text(&reply);
     let limit = limits.output_bytes;
     // What was done is told as done, at any length: an error would be a lie.
     if text.len() <= limit || !scope.ctx.files.changes().is_empty() {

@@ -109,7 +109,7 @@ pub(crate) fn record_asked(
     effect: Effect,
 ) -> Digest {
     let args = canonical::text(&call.args);
-    let digest = Digest::of(tool.as_str(), &call.args);
+    let digest = Digest::of_text(tool.as_str(), &args);
     let moment = Moment::Asked { args: &args, digest: digest.to_string(), effect };
     let _ = recorder.record(&event(clock, call, tool, moment), Durability::Buffered);
     digest

@@ -36,6 +36,9 @@ pub(crate) struct Reply {
 /// The number of lines returned when the call sets no limit.
 const DEFAULT_READ_LINES: usize = 2000;
 
+/// The bytes that the number of a line usually takes, with what surrounds it.
+const NUMBER_BYTES: usize = 8;
+
 /// The most bytes of file content in one reply.
 const MOST_CONTENT_BYTES: usize = 100 << 10;
 
@@ -101,7 +104,8 @@ impl Tool for ReadFile {
             return Err(ToolError::new(ErrorKind::BadRange, message).at(&args.file_path));
         }
         let limit = args.limit.map_or(DEFAULT_READ_LINES, NonZeroUsize::get);
-        let mut contents = String::new();
+        let most = file.text.len() + all.len() * NUMBER_BYTES;
+        let mut contents = String::with_capacity(most.min(MOST_CONTENT_BYTES + NUMBER_BYTES));
         let mut shown = 0;
         for (line, number) in all.iter().zip(1_usize..).skip(offset - 1).take(limit) {
             let room = MOST_CONTENT_BYTES.saturating_sub(contents.len());
@@ -118,7 +122,7 @@ impl Tool for ReadFile {
             }
             // The pieces are pushed without formatting, because this is the hottest loop of the most
             // used tool.
-            contents.push_str(&number.to_string());
+            lines::push_number(&mut contents, number);
             contents.push_str(": ");
             contents.push_str(line);
             shown += 1;

@@ -64,5 +64,5 @@ pub(crate) fn remove(files: &dyn Files, path: &str) -> Result<Plan, ToolError> {
 /// Returns the text of a file, if the file exists and is text.
 fn text(files: &dyn Files, path: &str) -> Option<String> {
     let content = files.read(path, MAX_FILE_BYTES).ok().filter(|content| !content.is_cut())?;
-    Text::decode(&content.bytes).map(|text| text.text)
+    Text::decode(content.bytes).map(|text| text.text)
 }

@@ -127,7 +127,7 @@ pub(crate) fn preview(
     if content.is_cut() {
         return Err(too_large(path, content.size));
     }
-    let text = Text::decode(&content.bytes).ok_or_else(|| not_text(path))?;
+    let text = Text::decode(content.bytes).ok_or_else(|| not_text(path))?;
     match replacement.apply(&text.text) {
         Ok(replaced) => Ok(Plan::edit(path, Some(text.text), Some(replaced.text))),
         Err(miss) => Err(word(&text.text, &miss)),
@@ -144,7 +144,7 @@ pub(crate) fn run(
 ) -> Result<(Replaced, u64), ToolError> {
     let mut done = None;
     files.update(path, MAX_FILE_BYTES, &mut |bytes| {
-        let text = Text::decode(bytes).ok_or_else(|| not_text(path))?;
+        let text = Text::decode(bytes.to_vec()).ok_or_else(|| not_text(path))?;
         let replaced = replacement.apply(&text.text).map_err(|miss| word(&text.text, &miss))?;
         let bytes = Text::encode(text.encoding, &replaced.text);
         done = Some((replaced, bytes.len() as u64));

@@ -45,7 +45,7 @@ impl TextFile {
 impl Text {
     /// Decodes a whole file. Returns nothing for bytes that are not valid text: nothing is guessed or
     /// repaired.
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn decode(bytes: Vec<u8>) -> Option<Self> {
         decode(bytes, Tail::Whole)
     }
 
@@ -73,9 +73,9 @@ enum Tail {
     Cut,
 }
 
-fn decode(bytes: &[u8], tail: Tail) -> Option<Text> {
+fn decode(bytes: Vec<u8>, tail: Tail) -> Option<Text> {
     if let Some(rest) = bytes.strip_prefix(b"\xef\xbb\xbf") {
-        return Some(Text { text: utf8(rest, tail)?, encoding: Encoding::Utf8WithMark });
+        return Some(Text { text: utf8(rest.to_vec(), tail)?, encoding: Encoding::Utf8WithMark });
     }
     if let Some(rest) = bytes.strip_prefix(b"\xff\xfe") {
         let text = utf16(rest, tail, u16::from_le_bytes)?;
@@ -88,16 +88,20 @@ fn decode(bytes: &[u8], tail: Tail) -> Option<Text> {
     Some(Text { text: utf8(bytes, tail)?, encoding: Encoding::Utf8 })
 }
 
-fn utf8(bytes: &[u8], tail: Tail) -> Option<String> {
-    let valid = match std::str::from_utf8(bytes) {
+/// Decodes UTF-8. The bytes become the text as they are, because most files are UTF-8 and nothing needs a copy.
+fn utf8(bytes: Vec<u8>, tail: Tail) -> Option<String> {
+    let text = match String::from_utf8(bytes) {
         Ok(text) => text,
-        Err(err) if tail == Tail::Cut && err.error_len().is_none() => {
-            std::str::from_utf8(&bytes[..err.valid_up_to()]).ok()?
+        Err(err) if tail == Tail::Cut && err.utf8_error().error_len().is_none() => {
+            let valid = err.utf8_error().valid_up_to();
+            let mut bytes = err.into_bytes();
+            bytes.truncate(valid);
+            String::from_utf8(bytes).ok()?
         }
         Err(_) => return None,
     };
     // NUL is valid UTF-8 but never part of a text file.
-    (!valid.contains('\0')).then(|| valid.to_owned())
+    (!text.contains('\0')).then_some(text)
 }
 
 fn utf16(bytes: &[u8], tail: Tail, unit: fn([u8; 2]) -> u16) -> Option<String> {
@@ -116,12 +120,10 @@ fn utf16(bytes: &[u8], tail: Tail, unit: fn([u8; 2]) -> u16) -> Option<String> {
 /// Reads at most `most` bytes of a file as text.
 pub(crate) fn read(tree: &dyn Tree, path: &str, most: u64) -> Result<TextFile, ToolError> {
     let content = tree.read(path, most)?;
-    let is_cut = content.is_cut();
+    let (is_cut, size) = (content.is_cut(), content.size);
     let tail = if is_cut { Tail::Cut } else { Tail::Whole };
-    match decode(&content.bytes, tail) {
-        Some(Text { text, encoding }) => {
-            Ok(TextFile { text, size: content.size, is_cut, encoding })
-        }
+    match decode(content.bytes, tail) {
+        Some(Text { text, encoding }) => Ok(TextFile { text, size, is_cut, encoding }),
         None => Err(not_text(path)),
     }
 }
@@ -145,7 +147,7 @@ mod tests {
             (b"\xfe\xff\0h\0i", Encoding::Utf16Be),
             (b"", Encoding::Utf8),
         ] {
-            let text = Text::decode(bytes).unwrap();
+            let text = Text::decode(bytes.to_vec()).unwrap();
             assert_eq!(text.encoding, encoding);
             assert_eq!(Text::encode(text.encoding, &text.text), bytes);
         }
@@ -154,13 +156,13 @@ mod tests {
     #[test]
     fn what_is_not_text_is_refused() {
         for bytes in [&b"caf\xe9"[..], b"a\0b", b"\xff\xfea", b"\xff\xfe\x00\xd8", b"\x80"] {
-            assert!(Text::decode(bytes).is_none(), "{bytes:?}");
+            assert!(Text::decode(bytes.to_vec()).is_none(), "{bytes:?}");
         }
     }
 
     #[test]
     fn a_cut_in_a_character_is_not_an_error() {
-        assert_eq!(decode("aé".as_bytes().split_at(2).0, Tail::Cut).unwrap().text, "a");
-        assert!(decode(b"a\xffb", Tail::Cut).is_none());
+        assert_eq!(decode("aé".as_bytes()[..2].to_vec(), Tail::Cut).unwrap().text, "a");
+        assert!(decode(b"a\xffb".to_vec(), Tail::Cut).is_none());
     }
 }
