@@ -174,4 +174,13 @@ pub trait Recorder: Send + Sync {
 
     /// Appends a note. It is written when this returns.
     fn note(&self, note: &Note<'_>) -> Result<(), RecordError>;
+
+    /// Returns what is held in memory for calls.
+    fn held_counts(&self) -> HeldCounts {
+        HeldCounts::new()
+    }
 }
+
+/// How many things of calls a part of the process holds in memory, each with its name. None of them may grow with the
+/// number of calls that were made.
+pub type HeldCounts = Vec<(&'static str, usize)>;

@@ -45,7 +45,9 @@ pub use command::{Commands, Usage};
 pub use counted::counted;
 pub use declaration::{Declaration, Effect, Example, Limits};
 pub use error::{ErrorKind, ToolError};
-pub use event::{Durability, Event, Moment, Note, RecordError, RecordErrorKind, Recorder};
+pub use event::{
+    Durability, Event, HeldCounts, Moment, Note, RecordError, RecordErrorKind, Recorder,
+};
 pub use file_stamp::FileStamp;
 pub use outcome::Outcome;
 pub use policy::{Decision, Mode, Permit, Risk, Tier, Verdict};

@@ -13,3 +13,5 @@ pub(crate) mod pins;
 pub(crate) mod question;
 pub(crate) mod review;
 pub(crate) mod scope;
+mod stopping;
+pub(crate) mod watchdog;

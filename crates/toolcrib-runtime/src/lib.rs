@@ -15,6 +15,7 @@ pub use approver::{AlwaysYes, AnswerFuture, Approver, Nobody, YesToAgent};
 pub use call::pins::Pins;
 pub use call::question::Question;
 pub use call::review::{ConfirmationSource, Review, SessionKind};
+pub use call::watchdog::{LateAnswer, Watchdog};
 pub use decide::confirm::ConfirmationWeight;
 pub use decide::judge::{Choice, Judge, Quarantine};
 pub use decide::limits::SessionLimits;

@@ -1,27 +1,33 @@
 //! The one path that every call takes: find, check, decide, run, record.
 
+use std::pin::pin;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio::runtime::Handle;
+use tokio::time::Instant;
 use toolcrib_core::canonical::Digest;
 use toolcrib_core::catalogue::CallKey;
 use toolcrib_core::toolset::Offer;
 use toolcrib_core::{
-    Call, Cancel, Catalogue, Clock, Ctx, Decision, Effect, ErrorKind, Outcome, Recorder, SessionId,
-    ToolError, ToolName, Toolset,
+    Call, Cancel, Catalogue, Clock, Ctx, Decision, Effect, ErrorKind, HeldCounts, Outcome,
+    Recorder, SessionId, ToolError, ToolName, Toolset,
 };
 
 use crate::approver::Approver;
 use crate::call::asked::Asked;
 use crate::call::decided::{Decided, Permission};
 use crate::call::ended::Ended;
-use crate::call::isolate::{Allowance, blocking, inline};
+use crate::call::isolate::{Allowance, WorkPlace, blocking, inline};
 use crate::call::permitted::Permitted;
 use crate::call::question::{AskedState, Question};
 use crate::call::review::ConfirmationSource;
 use crate::call::scope::{ApprovalTerms, CallScope, record_asked};
+use crate::call::watchdog::{CallTime, LateAnswer, OwnThread, Watchdog};
 use crate::decide::confirm::{ConfirmationNeed, can_confirm};
 use crate::decide::judge::Judge;
 
@@ -49,6 +55,11 @@ pub struct Runtime {
 pub trait World: Send + Sync {
     /// Returns the capabilities for one call of the tool with this full name.
     fn enter(&self, tool: &ToolName, call: &Call, cancel: &Cancel) -> Ctx;
+
+    /// Returns what is held in memory for calls.
+    fn held_counts(&self) -> HeldCounts {
+        HeldCounts::new()
+    }
 }
 
 /// What would come of a call, without running it.
@@ -71,38 +82,70 @@ enum Progress {
 }
 
 impl Runtime {
-    /// Takes one call from asked to recorded.
+    /// Takes one call from asked to recorded. What can block is done on another thread.
     pub async fn call(&self, call: Call, cancel: Cancel) -> Outcome {
         let start = self.clock.elapsed();
+        let scope = match self.ask(call, &cancel, start) {
+            Ok(scope) => scope,
+            Err(outcome) => return outcome,
+        };
+        let mut waited = Duration::ZERO;
+        let place = WorkPlace::EventLoop;
+        let result = self.carry_out(Arc::clone(&scope), place, &cancel, &mut waited).await;
+        let elapsed = self.clock.elapsed().saturating_sub(start + waited);
+        self.close(&scope, result, elapsed)
+    }
+
+    /// Takes one call from asked to recorded on this thread, which must be in the context of an event loop that another
+    /// thread runs. Nothing is handed over, so a short call costs no switch of threads.
+    ///
+    /// Returns nothing if the call did not stop when it had to: the watchdog has then answered it through `late`.
+    pub fn call_here(
+        &self,
+        call: Call,
+        cancel: &Cancel,
+        watchdog: &Watchdog,
+        late: LateAnswer,
+    ) -> Option<Outcome> {
+        let start = self.clock.elapsed();
+        let own = OwnThread { watchdog, late, asked: Instant::now() };
+        let scope = match self.ask(call, cancel, start) {
+            Ok(scope) => scope,
+            Err(outcome) => return Some(outcome),
+        };
+        let mut waited = Duration::ZERO;
+        let place = WorkPlace::OwnThread(&own, Arc::clone(&scope));
+        let result = wait_for(self.carry_out(Arc::clone(&scope), place, cancel, &mut waited));
+        if !scope.claim_end() {
+            return None;
+        }
+        let elapsed = self.clock.elapsed().saturating_sub(start + waited);
+        Some(self.close(&scope, result, elapsed))
+    }
+
+    /// Finds the tool of a call and records that it was asked for. A call without a tool is over.
+    fn ask(&self, call: Call, cancel: &Cancel, start: Duration) -> Result<Arc<CallScope>, Outcome> {
         let (call, found) = self.find(call);
         let (offer, tool) = match found {
             Ok(found) => found,
             Err((err, catalogue)) => {
-                return self.reject_unfound(&call, catalogue, err, start);
+                return Err(self.reject_unfound(&call, catalogue, err, start));
             }
         };
-        let digest = record_asked(
-            &*self.recorder,
-            &*self.clock,
-            &tool,
-            &call,
-            offer.tool.declaration().effect,
-        );
-        let scope = Arc::new(self.scope(call, offer, tool, digest, &cancel));
-        let mut waited = Duration::ZERO;
-        let result = self.carry_out(Arc::clone(&scope), &cancel, &mut waited).await;
-        let elapsed = self.clock.elapsed().saturating_sub(start + waited);
-        self.close(&scope, result, elapsed)
+        let effect = offer.tool.declaration().effect;
+        let digest = record_asked(&*self.recorder, &*self.clock, &tool, &call, effect);
+        Ok(Arc::new(self.scope(call, offer, tool, digest, cancel)))
     }
 
     /// Carries out a call whose tool was found. `waited` is how long a person took to answer.
     async fn carry_out(
         &self,
         scope: Arc<CallScope>,
+        place: WorkPlace<'_>,
         cancel: &Cancel,
         waited: &mut Duration,
     ) -> Result<Value, ToolError> {
-        let allowance = allowance(&scope.offer, cancel, &*self.recorder);
+        let allowance = allowance(&scope.offer, place, cancel, &*self.recorder);
         let (decided, question) = match advance(&allowance, Asked(scope)).await? {
             Progress::Ran(reply) => return Ok(reply),
             Progress::Waits(decided, question) => (decided, question),
@@ -118,6 +161,13 @@ impl Runtime {
             answer.ok_or_else(|| ToolError::new(ErrorKind::Cancelled, "the call was cancelled"))?;
         let permitted = decided.answer(&answer)?;
         run_as_asked(&allowance, permitted, question.into()).await
+    }
+
+    /// Returns what is held in memory for calls.
+    pub fn held_counts(&self) -> HeldCounts {
+        let parts =
+            [self.judge.held_counts(), self.recorder.held_counts(), self.world.held_counts()];
+        parts.concat()
     }
 
     /// Answers a call that could not even be read, in its catalogue's words and on the record like any
@@ -172,10 +222,10 @@ impl Runtime {
         };
         let digest = Digest::of(tool.as_str(), &call.args);
         let scope = Arc::new(self.scope(call, offer, tool, digest, &cancel));
-        let allowance = allowance(&scope.offer, &cancel, &*self.recorder);
+        let allowance = allowance(&scope.offer, WorkPlace::EventLoop, &cancel, &*self.recorder);
         let asked = Asked(Arc::clone(&scope));
         let preview = blocking(&allowance, move || preview(&asked)).await.and_then(accept);
-        preview.map_err(|err| ended(&scope, Err(err), elapsed()).outcome())
+        preview.map_err(|err| Ended::of(&scope, Err(err), elapsed()).outcome())
     }
 
     /// Finds the tool of a call, and takes out of the arguments what the catalogue sends about the call itself.
@@ -243,6 +293,7 @@ impl Runtime {
             recorder: Arc::clone(&self.recorder),
             clock: Arc::clone(&self.clock),
             decision: OnceLock::new(),
+            has_end: AtomicBool::new(false),
         }
     }
 
@@ -252,7 +303,7 @@ impl Runtime {
         result: Result<Value, ToolError>,
         elapsed: Duration,
     ) -> Outcome {
-        ended(scope, result, elapsed).close(&self.judge, &*self.recorder, &*self.clock)
+        Ended::of(scope, result, elapsed).close(&self.judge, &*self.recorder, &*self.clock)
     }
 }
 
@@ -311,12 +362,6 @@ fn preview(asked: &Asked) -> Result<Preview, ToolError> {
     Ok(Preview { tool: scope.tool.clone(), decision, question, trouble })
 }
 
-fn ended(scope: &CallScope, result: Result<Value, ToolError>, elapsed: Duration) -> Ended<'_> {
-    let (call, tool) = (&scope.call, &scope.tool);
-    let catalogue = Some(scope.offer.catalogue);
-    Ended { call, tool, catalogue, scope: Some(scope), result, elapsed }
-}
-
 /// Takes out of the arguments what the catalogue sends about the call itself.
 fn take_call_keys(catalogue: Option<&Catalogue>, call: &mut Call) {
     let (Some(catalogue), Value::Object(args)) = (catalogue, &mut call.args) else { return };
@@ -330,12 +375,39 @@ fn take_call_keys(catalogue: Option<&Catalogue>, call: &mut Call) {
     }
 }
 
-fn allowance<'a>(offer: &Offer, cancel: &'a Cancel, recorder: &'a dyn Recorder) -> Allowance<'a> {
+fn allowance<'a>(
+    offer: &Offer,
+    place: WorkPlace<'a>,
+    cancel: &'a Cancel,
+    recorder: &'a dyn Recorder,
+) -> Allowance<'a> {
     Allowance {
         effect: offer.tool.declaration().effect,
-        deadline: Duration::from_millis(offer.limits.deadline_ms),
-        reserve: if offer.runs_commands() { COMMAND_RESERVE } else { Duration::ZERO },
+        time: CallTime {
+            deadline: Duration::from_millis(offer.limits.deadline_ms),
+            reserve: if offer.runs_commands() { COMMAND_RESERVE } else { Duration::ZERO },
+        },
         cancel,
         recorder,
+        place,
+    }
+}
+
+/// Runs a future on this thread. The event loop of another thread keeps its timers.
+fn wait_for<T>(future: impl Future<Output = T>) -> T {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(done) => return done,
+            Poll::Pending => std::thread::park(),
+        }
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use toolcrib_core::command::{CommandRequest, Finished, LastCommand, Stream};
 use toolcrib_core::host_access::HostGate;
 use toolcrib_core::policy::DeniedPaths;
-use toolcrib_core::{CallId, Cancel, Clock, ErrorKind, ToolError};
+use toolcrib_core::{CallId, Cancel, Clock, ErrorKind, HeldCounts, ToolError};
 
 use super::changed_files::{Baseline, ChangeTimes};
 use super::config::{Operator, SandboxRules};
@@ -141,6 +141,11 @@ impl Sandbox {
     /// Registers a listener for the ends of tasks.
     pub fn on_task_end(&self, listener: Box<TaskListener>) {
         lock(&self.listeners).push(listener);
+    }
+
+    /// Returns what is held in memory for calls.
+    pub fn held_counts(&self) -> HeldCounts {
+        vec![("commands", lock(&self.jobs).len()), ("owners of tasks", lock(&self.spent).len())]
     }
 
     /// Ends every command that still runs, and waits until it is gone.

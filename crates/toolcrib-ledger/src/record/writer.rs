@@ -10,7 +10,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolcrib_core::command::{ChangedFiles, End, HostTraffic, NetworkAccount};
 use toolcrib_core::{
-    Durability, ErrorKind, Event, Moment, Note, RecordError, RecordErrorKind, Recorder, ToolName,
+    Durability, ErrorKind, Event, HeldCounts, Moment, Note, RecordError, RecordErrorKind, Recorder,
+    ToolName,
     escape,
 };
 
@@ -430,6 +431,11 @@ impl Recorder for RecordWriter {
             // Lines that cannot be written are counted, and the count is recorded when writing works again.
             let _ = self.write_pending(&mut pending, at);
         }
+    }
+
+    fn held_counts(&self) -> HeldCounts {
+        let open = self.open_args.lock().unwrap_or_else(PoisonError::into_inner).len();
+        vec![("arguments of open calls", open), ("unwritten lines", self.pending().lines.len())]
     }
 
     fn note(&self, note: &Note<'_>) -> Result<(), RecordError> {

@@ -28,7 +28,18 @@ pub(crate) struct Ended<'a> {
     pub(crate) elapsed: Duration,
 }
 
-impl Ended<'_> {
+impl<'a> Ended<'a> {
+    /// Returns the end of a call whose tool was found.
+    pub(crate) fn of(
+        scope: &'a CallScope,
+        result: Result<Value, ToolError>,
+        elapsed: Duration,
+    ) -> Self {
+        let (call, tool) = (&scope.call, &scope.tool);
+        let catalogue = Some(scope.offer.catalogue);
+        Self { call, tool, catalogue, scope: Some(scope), result, elapsed }
+    }
+
     /// Counts the call against its quotas, records its end, and returns its outcome.
     pub(crate) fn close(
         self,

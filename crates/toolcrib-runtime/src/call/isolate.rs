@@ -5,27 +5,32 @@ use std::any::Any;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use toolcrib_core::{Cancel, Effect, ErrorKind, Recorder, ToolError};
 
-/// How long cancelled work may take to stop before it is abandoned.
-const CANCEL_GRACE: Duration = Duration::from_millis(500);
-
-/// After this time, the buffered record of a call is written without waiting for the call to end.
-const FLUSH_AFTER: Duration = Duration::from_millis(20);
+use super::scope::CallScope;
+use super::stopping::{CANCEL_GRACE, FLUSH_AFTER, abandoned, cancelled, stopped_with, timeout};
+use super::watchdog::{CallTime, OwnThread};
 
 /// The time and the cancellation token of one piece of work.
 pub(crate) struct Allowance<'a> {
     pub(crate) effect: Effect,
-    /// The time that the tool has.
-    pub(crate) deadline: Duration,
-    /// The time that comes on top for a tool that keeps its deadline itself.
-    pub(crate) reserve: Duration,
+    pub(crate) time: CallTime,
     pub(crate) cancel: &'a Cancel,
     pub(crate) recorder: &'a dyn Recorder,
+    pub(crate) place: WorkPlace<'a>,
+}
+
+/// Where the work of a call is done.
+pub(crate) enum WorkPlace<'a> {
+    /// On another thread if it can block; the caller's thread has other things to do.
+    EventLoop,
+    /// On the caller's own thread.
+    OwnThread(&'a OwnThread<'a>, Arc<CallScope>),
 }
 
 /// Runs blocking `work`, at most until the deadline or until the call is cancelled.
@@ -33,11 +38,14 @@ pub(crate) async fn blocking<T: Send + 'static>(
     allowance: &Allowance<'_>,
     work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
-    let mut task = tokio::task::spawn_blocking(move || {
-        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(bug(&*panic)))
-    });
+    let contained =
+        move || catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(bug(&*panic)));
+    if let WorkPlace::OwnThread(own, scope) = &allowance.place {
+        return own.run(scope, allowance.time, contained);
+    }
+    let mut task = tokio::task::spawn_blocking(contained);
     let mut flush = pin!(tokio::time::sleep(FLUSH_AFTER));
-    let mut deadline = pin!(tokio::time::sleep(allowance.deadline + allowance.reserve));
+    let mut deadline = pin!(tokio::time::sleep(allowance.time.deadline + allowance.time.reserve));
     let mut is_flushed = false;
     let stopped = loop {
         tokio::select! {
@@ -46,7 +54,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
                 is_flushed = true;
                 allowance.recorder.flush();
             }
-            () = &mut deadline => break timeout(allowance.deadline),
+            () = &mut deadline => break timeout(allowance.time.deadline),
             () = allowance.cancel.cancelled() => break cancelled(),
         }
     };
@@ -62,18 +70,10 @@ async fn await_stop<T>(
 ) -> Result<T, ToolError> {
     match tokio::time::timeout(CANCEL_GRACE, task).await {
         Ok(done) => match joined(done) {
-            // The context of the tool's own error goes along.
-            Err(err) if err.kind == ErrorKind::Cancelled => {
-                let mut stopped = stopped;
-                stopped.context.extend(err.context);
-                Err(stopped)
-            }
+            Err(own) if own.kind == ErrorKind::Cancelled => Err(stopped_with(stopped, own)),
             other => other,
         },
-        Err(_) if effect == Effect::Write => Err(stopped
-            .with("outcome", "unknown")
-            .hint("it may still take effect; look at the files before trying again")),
-        Err(_) => Err(stopped),
+        Err(_) => Err(abandoned(stopped, effect)),
     }
 }
 
@@ -83,10 +83,14 @@ pub(crate) async fn inline<T>(
     work: impl Future<Output = Result<T, ToolError>> + Send,
 ) -> Result<T, ToolError> {
     let work = Contained(Box::pin(work));
+    if let WorkPlace::OwnThread(own, scope) = &allowance.place {
+        return own.run(scope, allowance.time, || Handle::current().block_on(work));
+    }
+    let deadline = allowance.time.deadline;
     tokio::select! {
         biased;
         done = work => done,
-        () = tokio::time::sleep(allowance.deadline) => Err(timeout(allowance.deadline)),
+        () = tokio::time::sleep(deadline) => Err(timeout(deadline)),
         () = allowance.cancel.cancelled() => Err(cancelled()),
     }
 }
@@ -114,20 +118,11 @@ fn bug(panic: &(dyn Any + Send)) -> ToolError {
         .hint("this is a defect of the tool; the record has the call")
 }
 
-fn timeout(deadline: Duration) -> ToolError {
-    let limit = deadline.as_millis() as u64;
-    ToolError::new(ErrorKind::Timeout, format!("the call took longer than {limit} ms"))
-        .with("limit_ms", limit)
-}
-
-fn cancelled() -> ToolError {
-    ToolError::new(ErrorKind::Cancelled, "the call was cancelled")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
     use toolcrib_core::{Durability, Event, Note, RecordError};
 
     /// Counts how often it is flushed.
@@ -156,10 +151,10 @@ mod tests {
             let deadline = Duration::from_mins(1);
             let allowance = Allowance {
                 effect: Effect::Read,
-                deadline,
-                reserve: Duration::ZERO,
+                time: CallTime { deadline, reserve: Duration::ZERO },
                 cancel: &cancel,
                 recorder: &recorder,
+                place: WorkPlace::EventLoop,
             };
             let work = move || {
                 std::thread::sleep(time);

@@ -1,5 +1,6 @@
 //! What all stages of one call share: the call, its tool, its context, and the way to the record.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use toolcrib_core::canonical::{self, Digest};
@@ -32,6 +33,8 @@ pub(crate) struct CallScope {
     pub(crate) clock: Arc<dyn Clock>,
     /// What was decided, once it is.
     pub(crate) decision: OnceLock<Decision>,
+    /// Whether the end of the call is recorded, or about to be.
+    pub(crate) has_end: AtomicBool,
 }
 
 /// What holds when the call has to be approved.
@@ -48,6 +51,11 @@ impl CallScope {
 
     pub(crate) fn tier(&self) -> Tier {
         self.offer.tool.declaration().tier
+    }
+
+    /// Claims the right to end the call. Only the first one gets it.
+    pub(crate) fn claim_end(&self) -> bool {
+        !self.has_end.swap(true, Ordering::AcqRel)
     }
 
     /// Returns what the judge needs to know of the call.

@@ -37,6 +37,13 @@ pub enum ConfirmationWeight {
     Model,
 }
 
+impl Confirmations {
+    /// Returns how many calls are to be confirmed.
+    pub(crate) fn len(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+}
+
 impl ConfirmationNeed {
     /// Returns whether a call is confirmed. A call that is not is remembered, so that repeating it can confirm it.
     pub(crate) fn is_met_by(&self, call: &Call) -> bool {

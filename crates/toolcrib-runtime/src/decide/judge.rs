@@ -10,7 +10,7 @@ use toolcrib_core::command_reading::{ReadShell, Step, Unproven, UnprovenKind};
 use toolcrib_core::hosts::{hosts_in, hosts_named};
 use toolcrib_core::policy::grant::{self, Covers, Grant, GrantError, Grants, Wish};
 use toolcrib_core::policy::{DeniedPaths, Mode, Policy, Rule, Subject};
-use toolcrib_core::{Clock, Ctx, Decision, Plan, Tier, ToolName, Verdict, canonical};
+use toolcrib_core::{Clock, Ctx, Decision, HeldCounts, Plan, Tier, ToolName, Verdict, canonical};
 
 use super::command_paths::{
     PathRules, distrust_committed_content, distrust_moving_paths, distrust_unknown_writers,
@@ -111,6 +111,18 @@ impl Judge {
     /// Returns this judge with these tools refused.
     pub fn with_quarantine(self, quarantine: Quarantine) -> Self {
         Self { quarantine, ..self }
+    }
+
+    /// Returns what is held in memory for calls.
+    pub(crate) fn held_counts(&self) -> HeldCounts {
+        let (sessions, reservations) = self.quota.counted();
+        vec![
+            ("rate windows", self.rate.windows()),
+            ("sessions with a quota", sessions),
+            ("reservations", reservations),
+            ("tainted sessions", self.taint.marked()),
+            ("calls to confirm", self.confirmations.len()),
+        ]
     }
 
     /// Returns the mode below the rules.

@@ -93,6 +93,12 @@ impl Quota {
         Self { limits, ..Self::default() }
     }
 
+    /// Returns how many sessions and how many calls under way are counted.
+    pub(crate) fn counted(&self) -> (usize, usize) {
+        let sessions = self.spent.lock().unwrap_or_else(PoisonError::into_inner).len();
+        (sessions, self.reserved().len())
+    }
+
     /// Reserves what a call would write. Returns a refusal instead if a quota is used up. `tasks` tells what
     /// background tasks took, which no ended call counts.
     pub(crate) fn reserve(

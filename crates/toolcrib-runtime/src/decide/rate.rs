@@ -33,6 +33,11 @@ impl RateLimit {
         Self { most, windows: Mutex::default() }
     }
 
+    /// Returns how many windows are counted in.
+    pub(crate) fn windows(&self) -> usize {
+        self.windows.lock().unwrap_or_else(PoisonError::into_inner).times.len()
+    }
+
     /// Counts a call. Returns a refusal instead if there were too many; refused calls do not count.
     pub(crate) fn count(&self, session: &str, tool: &ToolName, now: Duration) -> Option<Decision> {
         let most = self.most?;

@@ -24,6 +24,10 @@ impl<T> Default for Sessions<T> {
 }
 
 impl<T: Default> Sessions<T> {
+    pub(crate) fn len(&self) -> usize {
+        self.values.len()
+    }
+
     pub(crate) fn get(&self, session: &str) -> Option<&T> {
         self.values.get(session).map(|(value, _)| value)
     }

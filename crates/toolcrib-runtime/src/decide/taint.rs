@@ -37,6 +37,11 @@ impl Taint {
         }
     }
 
+    /// Returns how many sessions are marked.
+    pub(crate) fn marked(&self) -> usize {
+        self.tainted.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     pub(crate) fn is_marked(&self, session: &str, now: Duration) -> bool {
         let mut tainted = self.tainted.lock().unwrap_or_else(PoisonError::into_inner);
         tainted.refresh(session, now).copied().unwrap_or_default()

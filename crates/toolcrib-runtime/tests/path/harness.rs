@@ -430,6 +430,16 @@ pub(crate) fn yes() -> Bench {
     bench(Arc::new(AlwaysYes("test".to_owned())), Memory::default())
 }
 
+pub(crate) fn asked(tool: &str, args: Value) -> Call {
+    Call {
+        id: CallId("call".to_owned()),
+        session: SessionId("session".to_owned()),
+        conversation: None,
+        tool: tool.into(),
+        args,
+    }
+}
+
 impl Bench {
     pub(crate) fn call(&self, tool: &str, args: Value) -> Outcome {
         self.cancelled_call(tool, args, Cancel::default())
@@ -437,14 +447,7 @@ impl Bench {
 
     pub(crate) fn cancelled_call(&self, tool: &str, args: Value, cancel: Cancel) -> Outcome {
         let events = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let call = Call {
-            id: CallId("call".to_owned()),
-            session: SessionId("session".to_owned()),
-            conversation: None,
-            tool: tool.into(),
-            args,
-        };
-        let outcome = events.block_on(self.runtime.call(call, cancel));
+        let outcome = events.block_on(self.runtime.call(asked(tool, args), cancel));
         events.shutdown_background();
         outcome
     }

@@ -5,6 +5,7 @@
 #![expect(clippy::disallowed_methods, reason = "deadlines are measured from outside")]
 
 mod harness;
+mod own_thread;
 mod replay;
 
 use std::sync::Arc;

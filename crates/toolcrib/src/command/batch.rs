@@ -1,16 +1,17 @@
 //! `toolcrib call --batch`: makes many calls in one process, one for each line of stdin.
 
-use std::io::BufRead;
-use std::sync::Arc;
+use std::io::{BufRead, Read};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
 use toolcrib_core::{
     Call, Cancel, ErrorKind, Outcome, SessionId, ToolError, ToolName, json as strict_json,
 };
-use toolcrib_runtime::Runtime;
+use toolcrib_runtime::{LateAnswer, Runtime, Watchdog};
 
 use super::approver::approver;
 use super::call::unrecorded;
@@ -19,7 +20,7 @@ use super::setup::open_long_lived;
 use crate::cli::{CallArgs, Global};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::terminal::{Terminal, is_result_lost, print_json};
+use crate::terminal::{Terminal, print_json};
 use crate::wiring::session;
 
 /// One line of stdin.
@@ -46,98 +47,258 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Resul
     let crib = open_long_lived(global, terminal)?;
     // Stdin holds the calls, so nobody can be asked there.
     let approver = approver(global, None, &crib, args);
-    let runtime = Arc::new(crib.runtime(approver)?);
+    let runtime = crib.runtime(approver)?;
     let jobs = usize::from(args.jobs);
     block_on(async move {
-        let local = tokio::task::LocalSet::new();
-        local.run_until(serve(runtime, jobs, terminal)).await
+        let batch = BatchContext {
+            runtime,
+            watchdog: Watchdog::default(),
+            session: session(),
+            cancel: Cancel::default(),
+            terminal,
+        };
+        serve(Arc::new(batch), jobs).await
     })
 }
 
-async fn serve(runtime: Arc<Runtime>, jobs: usize, terminal: Terminal) -> Exit {
-    let mut lines = read_lines(jobs);
-    let cancel = Cancel::default();
-    let session = session();
-    let slots = Arc::new(Semaphore::new(jobs));
-    let (done, mut ended) = mpsc::unbounded_channel::<ReplyState>();
-    let mut exit = Exit::Done;
-    let stop = interrupted();
-    tokio::pin!(stop);
-    loop {
-        // The slot comes before the line, so that no more lines are read than can run.
-        let slot = tokio::select! {
-            slot = Arc::clone(&slots).acquire_owned() => slot,
-            () = &mut stop => { cancel.cancel(); break }
-        };
-        let line = tokio::select! {
-            line = lines.recv() => line,
-            () = &mut stop => { cancel.cancel(); break }
-        };
-        let Some(line) = line else { break };
-        while let Ok(reply) = ended.try_recv() {
-            exit = fold(exit, reply);
-        }
-        if is_result_lost() {
-            break;
-        }
-        let (runtime, session) = (Arc::clone(&runtime), session.clone());
-        let (cancel, done) = (child(&cancel), done.clone());
-        tokio::task::spawn_local(async move {
-            let (id, outcome) = answer(&runtime, line, session, cancel).await;
-            if let Some(reason) = &outcome.unrecorded {
-                terminal.warn(&unrecorded(reason));
-            }
-            let _ = done.send(print_reply(&id, &outcome));
-            drop(slot);
-        });
-    }
-    drop(done);
-    while let Some(reply) = ended.recv().await {
-        exit = fold(exit, reply);
-    }
-    if cancel.is_cancelled() { Exit::Interrupted } else { exit }
-}
-
-/// Returns the exit code of the batch after one more reply: one failed call fails the batch.
-fn fold(exit: Exit, reply: ReplyState) -> Exit {
-    match reply {
-        ReplyState::Succeeded => exit,
-        ReplyState::Failed | ReplyState::Unread => Exit::Failed,
-    }
-}
-
-/// Returns a token for one call that is cancelled with `parent`, but does not cancel `parent`.
-fn child(parent: &Cancel) -> Cancel {
-    let child = Cancel::default();
-    let (watched, ended) = (parent.clone(), child.clone());
-    tokio::task::spawn_local(async move {
-        tokio::select! {
-            () = watched.cancelled() => ended.cancel(),
-            () = ended.cancelled() => {}
-        }
-    });
-    child
-}
-
-/// Makes the call of one line.
-async fn answer(
-    runtime: &Runtime,
-    line: BatchLine,
+/// What the threads of a batch make their calls with.
+struct BatchContext {
+    runtime: Runtime,
+    watchdog: Watchdog,
     session: SessionId,
     cancel: Cancel,
-) -> (String, Outcome) {
-    let id = toolcrib_ledger::new_call_id();
-    let mut call = Call { id, session, conversation: None, tool: line.tool, args: Value::Null };
-    let outcome = match line.args {
-        Ok(args) => {
-            call.args = args;
-            runtime.call(call, cancel.clone()).await
+    terminal: Terminal,
+}
+
+/// How many threads may wait for a line. More end when their call does.
+const MOST_WAITING: usize = 4;
+
+/// Answers the calls. Each thread takes a line, makes its call and prints the reply, so that a short call costs no
+/// switch of threads. One more thread than calls run waits for the next line, up to `jobs` in all.
+async fn serve(batch: Arc<BatchContext>, jobs: usize) -> Exit {
+    let (cancel, progress) = (batch.cancel.clone(), Arc::new(BatchProgress::new(jobs)));
+    BatchThread::start(&batch, &progress);
+    tokio::select! {
+        () = progress.ended() => {}
+        () = interrupted() => cancel.cancel(),
+    }
+    progress.stop();
+    progress.ended().await;
+    // The last one to hold the runtime closes the record, which must happen before the process ends.
+    drop(batch);
+    if cancel.is_cancelled() { Exit::Interrupted } else { progress.exit() }
+}
+
+/// How far a batch is.
+struct BatchProgress {
+    /// How many calls may run at once.
+    jobs: usize,
+    state: Mutex<BatchState>,
+    ended: Notify,
+    /// Held by the thread that takes a line.
+    input: Mutex<InputState>,
+}
+
+/// Whether stdin may have more lines. On a terminal, reading on after its end would wait for more.
+#[derive(Default, PartialEq, Eq)]
+enum InputState {
+    #[default]
+    Open,
+    Ended,
+}
+
+#[derive(Default)]
+struct BatchState {
+    /// How many threads wait for lines or make calls.
+    threads: usize,
+    /// How many of them wait for lines.
+    waiting: usize,
+    /// How many calls run.
+    running: usize,
+    /// Whether no more calls are made.
+    is_over: bool,
+    has_failed: bool,
+}
+
+/// Whether a call may begin.
+#[derive(PartialEq, Eq)]
+enum Beginning {
+    /// It may not: the batch is over.
+    Refused,
+    Begun,
+    /// It has, and a new thread is to wait for the next line.
+    BegunAndAlone,
+}
+
+impl BatchProgress {
+    /// Returns the progress of a batch that has one thread.
+    fn new(jobs: usize) -> Self {
+        let state = BatchState { threads: 1, ..BatchState::default() };
+        Self { jobs, state: state.into(), ended: Notify::new(), input: Mutex::default() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, BatchState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the state, and tells the event loop if nothing is left to wait for.
+    fn change<T>(&self, change: impl FnOnce(&mut BatchState) -> T) -> T {
+        let mut state = self.state();
+        let changed = change(&mut state);
+        if state.is_ended() {
+            drop(state);
+            self.ended.notify_one();
         }
-        Err(reason) => runtime.reject(&call, &reason),
-    };
-    // This ends the task that watches the call's token.
-    cancel.cancel();
-    (line.id, outcome)
+        changed
+    }
+
+    /// Waits until no call runs and no more will.
+    async fn ended(&self) {
+        while !self.state().is_ended() {
+            self.ended.notified().await;
+        }
+    }
+
+    /// Returns the next call that stdin has; nothing at its end.
+    fn next_line(&self) -> Option<BatchLine> {
+        let mut state = self.input.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut input = std::io::stdin().lock();
+        while *state == InputState::Open {
+            match read_line(&mut input) {
+                Ok(Some(bytes)) if bytes.trim_ascii().is_empty() => {}
+                Ok(Some(bytes)) => {
+                    drop((state, input));
+                    return Some(parse(&bytes));
+                }
+                Ok(None) | Err(_) => *state = InputState::Ended,
+            }
+        }
+        None
+    }
+
+    fn stop(&self) {
+        self.state().is_over = true;
+    }
+
+    /// Counts a thread that is going to wait for a line. Returns whether it is needed.
+    fn wait(&self) -> bool {
+        self.change(|state| {
+            let is_needed = state.waiting < MOST_WAITING && !state.is_over;
+            state.waiting += usize::from(is_needed);
+            is_needed
+        })
+    }
+
+    /// Counts a call that begins, on a thread that has waited for its line.
+    fn begin(&self) -> Beginning {
+        self.change(|state| {
+            state.waiting -= 1;
+            if state.is_over {
+                return Beginning::Refused;
+            }
+            state.running += 1;
+            if state.waiting > 0 || state.threads == self.jobs {
+                return Beginning::Begun;
+            }
+            state.threads += 1;
+            Beginning::BegunAndAlone
+        })
+    }
+
+    /// Counts a call that is answered: one failed call fails the batch.
+    fn end(&self, reply: ReplyState) {
+        self.change(|state| {
+            state.running -= 1;
+            state.has_failed |= !matches!(reply, ReplyState::Succeeded);
+            state.is_over |= matches!(reply, ReplyState::Unread);
+        });
+    }
+
+    fn exit(&self) -> Exit {
+        if self.state().has_failed { Exit::Failed } else { Exit::Done }
+    }
+}
+
+impl BatchState {
+    fn is_ended(&self) -> bool {
+        self.running == 0 && (self.is_over || self.threads == 0)
+    }
+}
+
+/// A thread that answers calls.
+struct BatchThread {
+    /// Weak, because a thread that waits for a line must not keep the record open when the process ends.
+    batch: Weak<BatchContext>,
+    progress: Arc<BatchProgress>,
+    events: Handle,
+}
+
+impl BatchThread {
+    /// Starts a thread that is counted already, in the context of the running event loop.
+    fn start(batch: &Arc<BatchContext>, progress: &Arc<BatchProgress>) {
+        let (batch, progress) = (Arc::downgrade(batch), Arc::clone(progress));
+        let thread = Self { batch, progress, events: Handle::current() };
+        std::thread::spawn(move || thread.answer_calls());
+    }
+
+    /// Answers one line after the other, until there are no more.
+    fn answer_calls(&self) {
+        let _events = self.events.enter();
+        while self.progress.wait() {
+            let Some(line) = self.progress.next_line() else {
+                self.progress.change(|state| state.waiting -= 1);
+                break;
+            };
+            let beginning = self.progress.begin();
+            if beginning == Beginning::Refused {
+                break;
+            }
+            // It is there: whoever drops it waits for the calls that have begun.
+            let Some(batch) = self.batch.upgrade() else { break };
+            if beginning == Beginning::BegunAndAlone {
+                Self::start(&batch, &self.progress);
+            }
+            let Some(reply) = self.answer(&batch, line) else { return };
+            // The batch goes first: what follows may end the process.
+            drop(batch);
+            self.progress.end(reply);
+        }
+        self.progress.change(|state| state.threads -= 1);
+    }
+
+    /// Makes the call of one line and prints the reply. Returns nothing if the call does not stop when it must: it is
+    /// answered all the same, and another thread takes the place of this one.
+    fn answer(&self, batch: &Arc<BatchContext>, line: BatchLine) -> Option<ReplyState> {
+        let BatchLine { id, tool, args } = line;
+        let call_id = toolcrib_ledger::new_call_id();
+        let session = batch.session.clone();
+        let mut call = Call { id: call_id, session, conversation: None, tool, args: Value::Null };
+        let outcome = match args {
+            Ok(args) => {
+                call.args = args;
+                let late = self.late_answer(id.clone(), batch.terminal);
+                let cancel = batch.cancel.child();
+                batch.runtime.call_here(call, &cancel, &batch.watchdog, late)?
+            }
+            Err(reason) => batch.runtime.reject(&call, &reason),
+        };
+        Some(print_reply(&id, &outcome, batch.terminal))
+    }
+
+    /// Returns what answers a call whose thread does not come back.
+    fn late_answer(&self, id: String, terminal: Terminal) -> LateAnswer {
+        let (batch, progress) = (self.batch.clone(), Arc::clone(&self.progress));
+        let events = self.events.clone();
+        Arc::new(move |outcome| {
+            let reply = print_reply(&id, &outcome, terminal);
+            let _events = events.enter();
+            // The new thread counts in the place of the one that does not come back.
+            if let Some(batch) = batch.upgrade() {
+                Self::start(&batch, &progress);
+            }
+            progress.end(reply);
+        })
+    }
 }
 
 /// What became of the reply to a call.
@@ -152,7 +313,10 @@ enum ReplyState {
 }
 
 /// Prints the reply to a call.
-fn print_reply(id: &str, outcome: &Outcome) -> ReplyState {
+fn print_reply(id: &str, outcome: &Outcome, terminal: Terminal) -> ReplyState {
+    if let Some(reason) = &outcome.unrecorded {
+        terminal.warn(&unrecorded(reason));
+    }
     let elapsed = outcome.elapsed.as_micros();
     let text = format!(r#"{{"id":{id},"reply":{},"elapsed_us":{elapsed}}}"#, outcome.text);
     if !print_json(&text) {
@@ -164,44 +328,19 @@ fn print_reply(id: &str, outcome: &Outcome) -> ReplyState {
     }
 }
 
-/// Reads calls from stdin on a thread of its own.
-fn read_lines(ahead: usize) -> mpsc::Receiver<BatchLine> {
-    let (send, receive) = mpsc::channel(ahead);
-    std::thread::spawn(move || {
-        let mut input = std::io::stdin().lock();
-        loop {
-            let line = match read_line(&mut input) {
-                Ok(None) | Err(_) => break,
-                Ok(Some(bytes)) if bytes.trim_ascii().is_empty() => continue,
-                Ok(Some(bytes)) => parse(&bytes),
-            };
-            if send.blocking_send(line).is_err() {
-                break;
-            }
-        }
-    });
-    receive
-}
-
 /// Reads one line, and keeps no more of it than the longest call may have.
-fn read_line(input: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
+fn read_line(mut input: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
     let most = strict_json::MAX_BYTES + 1;
     let mut line = Vec::new();
-    loop {
-        let available = input.fill_buf()?;
-        if available.is_empty() {
-            return Ok(if line.is_empty() { None } else { Some(line) });
-        }
-        let end = available.iter().position(|byte| *byte == b'\n');
-        let part = &available[..end.unwrap_or(available.len())];
-        let room = most.saturating_sub(line.len()).min(part.len());
-        line.extend_from_slice(&part[..room]);
-        let used = end.map_or(available.len(), |end| end + 1);
-        input.consume(used);
-        if end.is_some() {
-            return Ok(Some(line));
-        }
+    if Read::by_ref(&mut input).take(most as u64).read_until(b'\n', &mut line)? == 0 {
+        return Ok(None);
     }
+    if line.ends_with(b"\n") {
+        line.pop();
+    } else if line.len() == most {
+        input.skip_until(b'\n')?;
+    }
+    Ok(Some(line))
 }
 
 fn parse(bytes: &[u8]) -> BatchLine {

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use toolcrib_core::{
-    Call, Cancel, Catalogue, Clock, Commands, Ctx, Limits, Meter, ToolName, ToolSettings,
+    Call, Cancel, Catalogue, Clock, Commands, Ctx, HeldCounts, Limits, Meter, ToolName,
+    ToolSettings,
 };
 use toolcrib_host::{Root, Sandbox, TaskOwner, Workspace};
 use toolcrib_runtime::World;
@@ -135,6 +136,10 @@ impl Capabilities {
 }
 
 impl World for Capabilities {
+    fn held_counts(&self) -> HeldCounts {
+        self.sandbox().held_counts()
+    }
+
     fn enter(&self, tool: &ToolName, call: &Call, cancel: &Cancel) -> Ctx {
         let catalogue = tool.catalogue();
         let own = self.catalogues.iter().find(|(name, _)| Some(*name) == catalogue);

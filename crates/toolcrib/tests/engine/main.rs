@@ -16,6 +16,7 @@ mod git_settings;
 mod guard;
 mod input;
 mod limits;
+mod memory;
 mod opened;
 mod ordinary;
 #[path = "../it/past.rs"]

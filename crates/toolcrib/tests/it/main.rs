@@ -19,6 +19,7 @@ mod host_question;
 mod input;
 mod keys;
 mod kill;
+mod memory;
 mod operations;
 mod past;
 mod place;

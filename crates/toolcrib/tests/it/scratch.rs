@@ -139,7 +139,8 @@ impl Session {
         Self::with(scratch, &["call", "--batch", "--park"])
     }
 
-    fn with(scratch: &Scratch, words: &[&str]) -> Self {
+    /// One with these words on its command line.
+    pub(crate) fn with(scratch: &Scratch, words: &[&str]) -> Self {
         let mut command = scratch.command();
         command.args(words);
         Self::over(command)
