@@ -5,6 +5,7 @@
 use std::error::Error;
 use std::path::PathBuf;
 
+mod batch_door;
 mod bombs;
 mod corpus;
 mod deny;
@@ -34,7 +35,7 @@ pub fn run() -> Result<(), Box<dyn Error>> {
         println!();
     }
     if is_wanted("path") {
-        path::run()?;
+        path::run(&program)?;
     }
     if is_wanted("policy") {
         policy::run()?;

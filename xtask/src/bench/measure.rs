@@ -25,6 +25,17 @@ pub(super) fn rg_output(rg: &Path, tree: &Path, words: &[&str]) -> Result<Vec<u8
     Ok(output.stdout)
 }
 
+/// Returns how often the threads of a process have waited for something.
+pub(super) fn switches(process: &str) -> Result<u64, Box<dyn Error>> {
+    let mut all = 0;
+    for thread in std::fs::read_dir(format!("/proc/{process}/task"))? {
+        let status = std::fs::read_to_string(thread?.path().join("status"))?;
+        let line = status.lines().find_map(|it| it.strip_prefix("voluntary_ctxt_switches:"));
+        all += line.ok_or("the kernel does not count")?.trim().parse::<u64>()?;
+    }
+    Ok(all)
+}
+
 /// Returns the geometric mean of ratios.
 pub(super) fn mean(ratios: &[f64]) -> f64 {
     (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp()

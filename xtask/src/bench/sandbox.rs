@@ -6,12 +6,15 @@ use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use toolcrib::wiring::{Crib, OpenOptions};
+use serde_json::json;
+use toolcrib::wiring::{Crib, OpenOptions, session};
 use toolcrib_core::command::{CommandRequest, OnTimeout, Ran, Shell};
-use toolcrib_core::{CallId, Cancel, Commands};
+use toolcrib_core::{Call, CallId, Cancel, Commands};
 use toolcrib_host::{SharedSandbox, TaskOwner};
+use toolcrib_runtime::{AlwaysYes, Watchdog};
 
 use super::measure::{median, time};
 
@@ -51,7 +54,59 @@ pub(super) fn run() -> Result<(), Box<dyn Error>> {
     starts(&crib, &commands, "from one of 2 GB")?;
     drop(std::hint::black_box(ballast));
     println!();
+    through_the_tool(&crib)?;
     prints(&commands, &work)
+}
+
+/// Compares whole calls of a tool with bubblewrap alone that shows the command the same files.
+fn through_the_tool(crib: &Crib) -> Result<(), Box<dyn Error>> {
+    let events = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let _events = events.enter();
+    let runtime =
+        crib.runtime(Arc::new(AlwaysYes("bench".to_owned()))).map_err(|err| err.to_string())?;
+    let (watchdog, session) = (Watchdog::default(), session());
+    let call = |command: &str| -> Result<Duration, Box<dyn Error>> {
+        let call = Call {
+            id: toolcrib_ledger::new_call_id(),
+            session: session.clone(),
+            conversation: None,
+            tool: "clemini/bash".into(),
+            args: json!({"command": command, "confirmed": true}),
+        };
+        let start = Instant::now();
+        let outcome = runtime.call_here(call, &Cancel::default(), &watchdog, Arc::new(|_| {}));
+        let elapsed = start.elapsed();
+        let outcome = outcome.ok_or("the call did not end")?;
+        if outcome.reply["exit_code"] == 0 { Ok(elapsed) } else { Err(outcome.text.into()) }
+    };
+    println!("a whole call of `clemini/bash`, recorded, median of {STARTS}:");
+    for (command, goal) in [("true", 1.2), ("echo x > made.txt", 1.4)] {
+        let (options, held) = crib.sandbox().bubblewrap_alone().map_err(|err| err.message)?;
+        let mut alone = Command::new("/usr/bin/bwrap");
+        alone.args(&options).args(["--", "/usr/bin/bash", "--noprofile", "--norc", "-c", command]);
+        alone.env_clear().env("PATH", "/usr/bin:/bin");
+        if let Some(user) = crib.sandbox().user().map_err(|err| err.message)? {
+            alone.uid(user).gid(user);
+        }
+        drop(held);
+        call(command)?;
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for _ in 0..STARTS {
+            let (_, held) = crib.sandbox().bubblewrap_alone().map_err(|err| err.message)?;
+            theirs.push(time(&mut alone)?);
+            drop(held);
+            ours.push(call(command)?);
+        }
+        let [ours, theirs] = [ours, theirs].map(|mut times| median(&mut times).as_secs_f64() * 1e3);
+        println!(
+            "  `{command}`{:>width$} {ours:>6.2} ms   bubblewrap alone {theirs:>6.2} ms   {:.2} x   (goal: at most {goal})",
+            "",
+            ours / theirs,
+            width = 20 - command.len()
+        );
+    }
+    println!();
+    Ok(())
 }
 
 fn starts(crib: &Crib, commands: &SharedSandbox, label: &str) -> Result<(), Box<dyn Error>> {
