@@ -38,7 +38,9 @@ impl Cancel {
     pub fn cancel(&self) {
         self.0.is_cancelled.store(true, Ordering::Release);
         let waiting = std::mem::take(&mut *self.0.waiting());
-        waiting.into_iter().for_each(|(_, waker)| waker.wake());
+        for (_, waker) in waiting {
+            waker.wake();
+        }
     }
 
     /// Whether the call was cancelled.

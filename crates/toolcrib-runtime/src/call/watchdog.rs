@@ -179,12 +179,10 @@ fn watch(state: &WatchdogState) {
                 watched = waited.unwrap_or_else(PoisonError::into_inner).0;
                 let calls = watched.calls.clone();
                 drop(watched);
-                calls.iter().filter(|call| call.inspect() == Inspected::Abandoned).for_each(
-                    |call| {
-                        state.leave(call);
-                        call.answer();
-                    },
-                );
+                for call in calls.iter().filter(|call| call.inspect() == Inspected::Abandoned) {
+                    state.leave(call);
+                    call.answer();
+                }
                 watched = state.watched();
                 let is_quiet = watched.calls.is_empty() && watched.entered == 0;
                 watched.entered = 0;
