@@ -6,7 +6,6 @@ mod secret_forms;
 mod spellings;
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use aho_corasick::{AhoCorasick, MatchKind};
@@ -31,44 +30,51 @@ const LEAST_MARGIN_BYTES: usize = 512;
 /// The largest such margin, for values that are longer.
 const MOST_MARGIN_BYTES: usize = 64 << 10;
 
-/// An automaton that finds all signs at once, and the form of each sign. Building it takes longer than searching a
-/// few short texts without it.
-static SIGN_FINDER: LazyLock<(Option<AhoCorasick>, Vec<usize>)> = LazyLock::new(|| {
-    let found =
-        AhoCorasick::builder().ascii_case_insensitive(true).build(signs().map(|(_, sign)| sign));
-    (found.ok(), signs().map(|(form, _)| form).collect())
-});
-
-/// How many bytes are searched before the automaton is built.
-const BYTES_BEFORE_FINDER: usize = 16 << 10;
-
-/// Returns every sign with the index of its form.
-fn signs() -> impl Iterator<Item = (usize, &'static str)> {
-    let numbered = FORMS.iter().enumerate();
-    numbered.flat_map(|(form, it)| it.signs.iter().map(move |sign| (form, *sign)))
+/// Finds the signs of all forms in one pass over a text. Most places of a text are dismissed by their first two bytes.
+struct SignFinder {
+    /// Which pairs of bytes in lower case begin a sign, one bit for each pair.
+    beginnings: Vec<u64>,
+    /// The signs by their first byte, each with the index of its form.
+    by_first: Vec<Vec<(usize, &'static [u8])>>,
 }
 
-/// Returns, for each form, whether a text can contain a secret of it.
-fn forms_in(text: &str) -> [bool; FORMS.len()] {
-    static SEARCHED: AtomicUsize = AtomicUsize::new(0);
-    let mut seen = [false; FORMS.len()];
-    if SEARCHED.fetch_add(text.len(), Ordering::Relaxed) < BYTES_BEFORE_FINDER {
-        let text = text.as_bytes();
-        for (form, sign) in signs().filter(|(_, sign)| sign.len() <= text.len()) {
-            let first = [sign.as_bytes()[0], sign.as_bytes()[0].to_ascii_uppercase()];
-            let mut starts = memchr::memchr2_iter(first[0], first[1], text);
-            seen[form] |= starts.any(|at| {
-                let part = text.get(at..at + sign.len());
-                part.is_some_and(|part| part.eq_ignore_ascii_case(sign.as_bytes()))
-            });
+static SIGN_FINDER: LazyLock<SignFinder> = LazyLock::new(SignFinder::new);
+
+impl SignFinder {
+    fn new() -> Self {
+        let mut finder = Self { beginnings: vec![0; 1 << 10], by_first: vec![Vec::new(); 256] };
+        for (form, it) in FORMS.iter().enumerate() {
+            for sign in it.signs.iter().map(|sign| sign.as_bytes()) {
+                finder.by_first[usize::from(sign[0])].push((form, sign));
+                // After a sign of one byte comes anything.
+                let seconds = sign.get(1).map_or(0..=u8::MAX, |second| *second..=*second);
+                for second in seconds {
+                    let pair = u16::from_be_bytes([sign[0], second]);
+                    finder.beginnings[usize::from(pair >> 6)] |= 1 << (pair & 63);
+                }
+            }
         }
-        return seen;
+        finder
     }
-    let (finder, form_of) = &*SIGN_FINDER;
-    for found in finder.iter().flat_map(|finder| finder.find_overlapping_iter(text)) {
-        seen[form_of[found.pattern().as_usize()]] = true;
+
+    /// Returns, for each form, whether a text can contain a secret of it.
+    fn forms_in(&self, text: &[u8]) -> [bool; FORMS.len()] {
+        let mut seen = [false; FORMS.len()];
+        let lower = |at: usize| text.get(at).map_or(0, u8::to_ascii_lowercase);
+        let mut first = lower(0);
+        for at in 0..text.len() {
+            let second = lower(at + 1);
+            let pair = u16::from_be_bytes([first, second]);
+            if self.beginnings[usize::from(pair >> 6)] & (1 << (pair & 63)) != 0 {
+                for (form, sign) in &self.by_first[usize::from(first)] {
+                    let part = text.get(at..at + sign.len());
+                    seen[*form] |= part.is_some_and(|part| part.eq_ignore_ascii_case(sign));
+                }
+            }
+            first = second;
+        }
+        seen
     }
-    seen
 }
 
 /// The compiled patterns. Each is compiled when it is first needed.
@@ -160,7 +166,7 @@ impl Redactor {
                 spans.extend(found.filter_map(|(start, end)| decoded.span(start, end)));
             }
         }
-        let seen = forms_in(text);
+        let seen = SIGN_FINDER.forms_in(text.as_bytes());
         for (place, form) in FORMS.iter().enumerate().filter(|(place, _)| seen[*place]) {
             let pattern = PATTERNS[place].get_or_init(|| Regex::new(form.pattern).ok());
             let Some(pattern) = pattern else { continue };
@@ -230,6 +236,26 @@ mod tests {
         for form in FORMS {
             assert!(Regex::new(form.pattern).is_ok(), "{}", form.pattern);
         }
+    }
+
+    #[test]
+    fn every_sign_is_found_at_every_place_in_any_case() {
+        for (form, sign) in FORMS
+            .iter()
+            .enumerate()
+            .flat_map(|(form, it)| it.signs.iter().map(move |sign| (form, *sign)))
+        {
+            for around in ["", "x", "s", "--", "ä", "pa"] {
+                for sign in [sign.to_owned(), sign.to_ascii_uppercase()] {
+                    let text = format!("{around}{sign}{around}");
+                    assert!(SIGN_FINDER.forms_in(text.as_bytes())[form], "{text}");
+                }
+            }
+            let (cut, _) = sign.split_at(sign.len() - 1);
+            let is_there = FORMS[form].signs.iter().any(|other| cut.contains(other));
+            assert_eq!(SIGN_FINDER.forms_in(cut.as_bytes())[form], is_there, "{cut}");
+        }
+        assert_eq!(SIGN_FINDER.forms_in(b""), [false; FORMS.len()]);
     }
 
     #[test]
