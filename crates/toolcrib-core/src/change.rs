@@ -164,23 +164,11 @@ pub struct ConcurrentChanges {
 
 /// The journal of changes, and the store of the content they replaced. Implemented by the ledger, used by the host.
 pub trait ChangeJournal: Send + Sync {
-    /// Stores content that is not durable yet.
-    fn store_unsynced(&self, content: &mut dyn io::Read) -> io::Result<StoredContent>;
-
-    /// Records a change, not durably yet: that of a file before it is made, that of a directory after.
-    fn append_unsynced(&self, change: &Change) -> io::Result<SyncLater>;
-
     /// Stores content durably and returns its SHA-256 and size.
-    fn store(&self, content: &mut dyn io::Read) -> io::Result<(String, u64)> {
-        let StoredContent { sha256, size, sync } = self.store_unsynced(content)?;
-        sync()?;
-        Ok((sha256, size))
-    }
+    fn store(&self, content: &mut dyn io::Read) -> io::Result<(String, u64)>;
 
-    /// Records a change durably.
-    fn append(&self, change: &Change) -> io::Result<()> {
-        self.append_unsynced(change)?()
-    }
+    /// Records a change: that of a file before it is made, that of a directory after.
+    fn append(&self, change: &Change) -> io::Result<()>;
 
     /// Records several changes.
     fn append_all(&self, changes: &[Change]) -> io::Result<()>;
@@ -190,19 +178,6 @@ pub trait ChangeJournal: Send + Sync {
 
     /// Returns where the journal ends now.
     fn position(&self) -> u64;
-}
-
-/// Makes something that was written durable. Those who wait for several of these can wait for all at once.
-pub type SyncLater = Box<dyn FnOnce() -> io::Result<()> + Send>;
-
-/// Content in the store.
-pub struct StoredContent {
-    /// Its SHA-256.
-    pub sha256: String,
-    /// Its size in bytes.
-    pub size: u64,
-    /// Makes it durable. It can be loaded only after that.
-    pub sync: SyncLater,
 }
 
 /// Snapshots of the files that running commands may change. Implemented by the ledger, used by the host.

@@ -5,7 +5,6 @@ use std::io::Seek;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 use std::sync::PoisonError;
-use std::thread;
 
 use rustix::fs::{
     AtFlags, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Stat, Uid, chownat, fstat, fsync,
@@ -13,7 +12,6 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 use toolcrib_core::capability::{WriteMode, Written};
-use toolcrib_core::change::{StoredContent, SyncLater};
 use toolcrib_core::policy::PathAccess;
 use toolcrib_core::{Cancel, Change, ChangeKind, ErrorKind, Image, ToolError};
 
@@ -38,43 +36,25 @@ impl CallFiles {
     ) -> Result<Written, ToolError> {
         self.cancel.check()?;
         let shown = target.shown;
-        let stored = target.existing.as_ref();
-        let stored =
-            stored.map(|(file, meta)| self.store_before(target, file, meta)).transpose()?;
-        let (before, sync_before) = stored.unzip();
+        let before =
+            target.existing.as_ref().map(|(file, meta)| self.store_before(target, file, meta));
+        let before = before.transpose()?;
+        let temporary = Temporary::create(target, fresh, self.workspace.new_file_owner())?;
+        let temporary_file = temporary.as_fd();
+        let after = Image {
+            sha256: sha256(fresh.bytes),
+            size: fresh.bytes.len() as u64,
+            ..image_without_content(temporary_file, &temporary.meta)
+        };
         let kind = if before.is_some() { ChangeKind::Replaced } else { ChangeKind::Created };
-        // The old content, the new content and the journal must all be on disk before the change is made, in whatever
-        // order. Syncs at the same time share the work of the file system.
-        thread::scope(|threads| {
-            let spawn = |sync: SyncLater| thread::Builder::new().spawn_scoped(threads, sync);
-            let sync_before = sync_before.map(spawn).transpose();
-            let sync_before = sync_before.map_err(|err| no_undo_copy(shown, &err))?;
-            let temporary = Temporary::create(target, fresh, self.workspace.new_file_owner())?;
-            let after = Image {
-                sha256: sha256(fresh.bytes),
-                size: fresh.bytes.len() as u64,
-                ..image_without_content(temporary.as_fd(), &temporary.meta)
-            };
-            let change = self.change(kind, target.root, &target.below, before, Some(after));
-            self.journaled_before(change, shown, |sync_journal| {
-                let stored = || sync_before.map_or(Ok(()), join);
-                let synced = temporary.sync(target).and_then(|()| {
-                    let synced = sync_journal().and_then(|()| stored());
-                    synced.map_err(|err| no_undo_copy(shown, &err))
-                });
-                if let Err(err) = synced {
-                    temporary.discard_name(target.parent.as_fd());
-                    return Err(err);
-                }
-                match (&target.existing, mode) {
-                    (None, WriteMode::New) => temporary.link_as(target),
-                    // Another program made the file since the check. It must not be replaced unseen.
-                    (None, WriteMode::Replace) => temporary.link_as(target).map_err(|err| {
-                        if err.kind == ErrorKind::Exists { changed(shown) } else { err }
-                    }),
-                    (Some((_, meta)), _) => temporary.swap_for(target, meta),
-                }
-            })
+        let change = self.change(kind, target.root, &target.below, before, Some(after));
+        self.journaled(change, shown, || match (&target.existing, mode) {
+            (None, WriteMode::New) => temporary.link_as(target),
+            // Another program made the file since the check. It must not be replaced unseen.
+            (None, WriteMode::Replace) => temporary
+                .link_as(target)
+                .map_err(|err| if err.kind == ErrorKind::Exists { changed(shown) } else { err }),
+            (Some((_, meta)), _) => temporary.swap_for(target, meta),
         })?;
         sync_directory(target.parent.as_fd());
         Ok(if kind == ChangeKind::Created { Written::Created } else { Written::Replaced })
@@ -87,8 +67,7 @@ impl CallFiles {
         let Some((file, meta)) = &target.existing else {
             return Err(errno_error(Errno::NOENT, shown));
         };
-        let (before, sync_before) = self.store_before(target, file, meta)?;
-        sync_before().map_err(|err| no_undo_copy(shown, &err))?;
+        let before = self.store_before(target, file, meta)?;
         let change =
             self.change(ChangeKind::Removed, target.root, &target.below, Some(before), None);
         let parent = target.parent.as_fd();
@@ -193,19 +172,19 @@ impl CallFiles {
         }
     }
 
-    /// Stores what is at `target` for undo. Returns its image, and what makes the copy durable.
+    /// Stores what is at `target` for undo, and returns its image.
     fn store_before(
         &self,
         target: &Target<'_>,
         file: &OwnedFd,
         meta: &Stat,
-    ) -> Result<(Image, SyncLater), ToolError> {
+    ) -> Result<Image, ToolError> {
         let shown = target.shown;
         let failed = |err: &std::io::Error| no_undo_copy(shown, err);
         let stored = if target.is_link() {
             let link = readlinkat(&target.parent, &target.name, Vec::new())
                 .map_err(|errno| errno_error(errno, shown))?;
-            self.workspace.undo.journal.store_unsynced(&mut link.as_bytes())
+            self.workspace.undo.journal.store(&mut link.as_bytes())
         } else {
             let most = self.workspace.rules.undo_bytes;
             if u64::try_from(meta.st_size).unwrap_or(0) > most {
@@ -222,11 +201,11 @@ impl CallFiles {
             self.workspace
                 .undo
                 .journal
-                .store_unsynced(&mut CancellableReader { inner: copy, cancel: &self.cancel })
+                .store(&mut CancellableReader { inner: copy, cancel: &self.cancel })
         };
         self.cancel.check()?;
-        let StoredContent { sha256, size, sync } = stored.map_err(|err| failed(&err))?;
-        Ok((Image { sha256, size, ..image_without_content(file.as_fd(), meta) }, sync))
+        let (sha256, size) = stored.map_err(|err| failed(&err))?;
+        Ok(Image { sha256, size, ..image_without_content(file.as_fd(), meta) })
     }
 
     /// Returns the journal entry for a change of this call.
@@ -260,21 +239,8 @@ impl CallFiles {
         shown: &str,
         make: impl FnOnce() -> Result<(), ToolError>,
     ) -> Result<(), ToolError> {
-        self.journaled_before(change, shown, |sync_journal| {
-            sync_journal().map_err(|err| no_undo_copy(shown, &err))?;
-            make()
-        })
-    }
-
-    /// Does as [`Self::journaled`] does, but leaves it to `make` to sync the journal before it makes the change.
-    fn journaled_before(
-        &self,
-        change: Change,
-        shown: &str,
-        make: impl FnOnce(SyncLater) -> Result<(), ToolError>,
-    ) -> Result<(), ToolError> {
-        let appended = self.workspace.undo.journal.append_unsynced(&change);
-        match make(appended.map_err(|err| no_undo_copy(shown, &err))?) {
+        self.append_to_journal(&change, shown)?;
+        match make() {
             Ok(()) => {
                 self.remember_change(change);
                 Ok(())
@@ -309,11 +275,6 @@ pub(crate) fn sync_directory(directory: BorrowedFd<'_>) {
     if let Ok(directory) = openat(directory, ".", flags, Mode::empty()) {
         let _ = fsync(&directory);
     }
-}
-
-/// Waits for a thread that syncs.
-fn join(thread: thread::ScopedJoinHandle<'_, std::io::Result<()>>) -> std::io::Result<()> {
-    thread.join().unwrap_or_else(|_| Err(std::io::Error::other("the sync failed")))
 }
 
 fn no_undo_copy(shown: &str, err: &std::io::Error) -> ToolError {

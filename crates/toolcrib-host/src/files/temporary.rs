@@ -35,7 +35,7 @@ pub(crate) enum NewMetadata {
     Like(Image),
 }
 
-/// New content that has no name in the tree yet, or only a temporary one.
+/// New content, complete and on disk, that has no name in the tree yet, or only a temporary one.
 pub(crate) struct Temporary {
     file: OwnedFd,
     /// The temporary name, if the file system has no nameless files.
@@ -44,7 +44,7 @@ pub(crate) struct Temporary {
 }
 
 impl Temporary {
-    /// Writes new content to a temporary file. It is not on disk yet.
+    /// Writes new content to a temporary file and to disk.
     pub(crate) fn create(
         target: &Target<'_>,
         fresh: &NewContent<'_>,
@@ -74,11 +74,6 @@ impl Temporary {
                 Err(failed(errno))
             }
         }
-    }
-
-    /// Syncs the content and the metadata to disk.
-    pub(crate) fn sync(&self, target: &Target<'_>) -> Result<(), ToolError> {
-        fsync(&self.file).map_err(|errno| errno_error(errno, target.shown))
     }
 
     /// Returns the handle of the file.
@@ -168,7 +163,7 @@ impl Temporary {
         stat_entry(parent, name).is_some_and(|now| is_same_file(&now, &self.meta))
     }
 
-    pub(crate) fn discard_name(&self, parent: BorrowedFd<'_>) {
+    fn discard_name(&self, parent: BorrowedFd<'_>) {
         if let Some(name) = &self.name {
             discard(parent, name, &self.meta);
         }
@@ -196,7 +191,7 @@ fn is_same_file(a: &Stat, b: &Stat) -> bool {
     (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino)
 }
 
-/// Writes metadata and content of a new file.
+/// Writes metadata and content of a new file, and syncs both to disk.
 fn fill(
     file: BorrowedFd<'_>,
     target: &Target<'_>,
@@ -224,6 +219,7 @@ fn fill(
     }
     let mut writer = File::from(file.try_clone_to_owned().map_err(|_| Errno::MFILE)?);
     writer.write_all(fresh.bytes).map_err(|err| Errno::from_io_error(&err).unwrap_or(Errno::IO))?;
+    fsync(file)?;
     fstat(file)
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use toolcrib_core::change::{StoredContent, SyncLater, UndoLock, UndoLog, UndoneCall};
+use toolcrib_core::change::{UndoLock, UndoLog, UndoneCall};
 use toolcrib_core::{CallId, Change, ChangeJournal};
 
 use crate::state::{StateFolder, is_torn, open_append, open_regular};
@@ -122,13 +122,13 @@ impl UndoLog for Journal {
 }
 
 impl ChangeJournal for Journal {
-    fn store_unsynced(&self, content: &mut dyn Read) -> io::Result<StoredContent> {
+    fn store(&self, content: &mut dyn Read) -> io::Result<(String, u64)> {
         self.objects.store(content)
     }
 
-    fn append_unsynced(&self, change: &Change) -> io::Result<SyncLater> {
-        let file = self.write_line(&JournalLine::Change(change.clone()))?;
-        Ok(Box::new(move || file.sync_data()))
+    fn append(&self, change: &Change) -> io::Result<()> {
+        // Synced before the change is made, so that the change can be undone even after a power cut.
+        self.write_line(&JournalLine::Change(change.clone()))?.sync_data()
     }
 
     fn append_all(&self, changes: &[Change]) -> io::Result<()> {

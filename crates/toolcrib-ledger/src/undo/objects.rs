@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 use toolcrib_core::canonical::hex;
-use toolcrib_core::change::StoredContent;
 
 /// A folder of objects. The name of each file is the SHA-256 of its content.
 pub(crate) struct Objects {
@@ -19,16 +18,26 @@ impl Objects {
         Self { folder }
     }
 
-    /// Stores content. The object has its name, and is on the disk, once it is synced.
-    pub(crate) fn store(&self, content: &mut dyn Read) -> io::Result<StoredContent> {
-        let mut fresh = NewObject::create(&self.folder)?;
-        let (sha256, size) = copy(content, &mut fresh.file)?;
-        let path = self.path(&sha256);
-        // An object of another size is damaged, and is replaced.
-        if path.metadata().is_ok_and(|meta| meta.len() == size) {
-            return Ok(StoredContent { sha256, size, sync: Box::new(|| Ok(())) });
-        }
-        Ok(StoredContent { sha256, size, sync: Box::new(move || fresh.sync_as(&path)) })
+    /// Stores content and returns its hash and size. The object is on the disk when this returns.
+    pub(crate) fn store(&self, content: &mut dyn Read) -> io::Result<(String, u64)> {
+        let temporary = self.folder.join(format!("new-{}", ulid::Ulid::generate()));
+        let mut file =
+            OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
+        let stored = copy(content, &mut file).and_then(|(hash, size)| {
+            let path = self.path(&hash);
+            // An object of another size is damaged, and is replaced.
+            if path.metadata().is_ok_and(|meta| meta.len() == size) {
+                return Ok((hash, size));
+            }
+            file.sync_data()?;
+            if let Some(folder) = path.parent() {
+                fs::create_dir_all(folder)?;
+            }
+            fs::rename(&temporary, &path)?;
+            Ok((hash, size))
+        });
+        let _ = fs::remove_file(&temporary);
+        stored
     }
 
     /// Returns the content with this hash. Fails if the content does not have it.
@@ -46,41 +55,6 @@ impl Objects {
     fn path(&self, hash: &str) -> PathBuf {
         let (folder, rest) = hash.split_at_checked(2).unwrap_or(("", hash));
         self.folder.join(Path::new(folder)).join(rest)
-    }
-}
-
-/// An object that has no name of its own yet. Dropping it removes it.
-struct NewObject {
-    file: File,
-    temporary: PathBuf,
-    is_named: bool,
-}
-
-impl NewObject {
-    fn create(folder: &Path) -> io::Result<Self> {
-        let temporary = folder.join(format!("new-{}", ulid::Ulid::generate()));
-        let mut options = OpenOptions::new();
-        let file = options.write(true).create_new(true).mode(0o600).open(&temporary)?;
-        Ok(Self { file, temporary, is_named: false })
-    }
-
-    /// Makes the object durable and gives it its name.
-    fn sync_as(mut self, path: &Path) -> io::Result<()> {
-        self.file.sync_data()?;
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        fs::rename(&self.temporary, path)?;
-        self.is_named = true;
-        Ok(())
-    }
-}
-
-impl Drop for NewObject {
-    fn drop(&mut self) {
-        if !self.is_named {
-            let _ = fs::remove_file(&self.temporary);
-        }
     }
 }
 
@@ -120,13 +94,9 @@ mod tests {
     fn content_is_stored_once_and_checked_when_it_is_loaded() {
         let folder = tempfile::tempdir().unwrap();
         let objects = Objects::new(folder.path().to_owned());
-        let store = || objects.store(&mut &b"hello"[..]).unwrap();
-        let StoredContent { sha256: hash, size, sync } = store();
+        let (hash, size) = objects.store(&mut &b"hello"[..]).unwrap();
         assert_eq!(size, 5);
-        assert!(objects.load(&hash).is_err(), "it has no name before it is on the disk");
-        sync().unwrap();
-        assert_eq!(store().sha256, hash);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
+        assert_eq!(objects.store(&mut &b"hello"[..]).unwrap().0, hash);
         assert_eq!(objects.load(&hash).unwrap(), b"hello");
 
         fs::write(objects.path(&hash), "altered").unwrap();

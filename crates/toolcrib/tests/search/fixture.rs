@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use toolcrib_core::change::{ConcurrentChanges, Snapshot, StoredContent, SyncLater};
+use toolcrib_core::change::{ConcurrentChanges, Snapshot};
 use toolcrib_core::{
     Call, CallId, Cancel, Change, ChangeJournal, Files, SearchableTree, SessionId, Snapshots,
 };
@@ -16,12 +16,12 @@ use toolcrib_search::{Engine, IndexOptions, IndexStatus, Phase};
 struct NoUndo;
 
 impl ChangeJournal for NoUndo {
-    fn store_unsynced(&self, content: &mut dyn io::Read) -> io::Result<StoredContent> {
+    fn store(&self, content: &mut dyn io::Read) -> io::Result<(String, u64)> {
         let size = io::copy(content, &mut io::sink())?;
-        Ok(StoredContent { sha256: "0".repeat(64), size, sync: Box::new(|| Ok(())) })
+        Ok(("0".repeat(64), size))
     }
-    fn append_unsynced(&self, _: &Change) -> io::Result<SyncLater> {
-        Ok(Box::new(|| Ok(())))
+    fn append(&self, _: &Change) -> io::Result<()> {
+        Ok(())
     }
     fn append_all(&self, _: &[Change]) -> io::Result<()> {
         Ok(())
