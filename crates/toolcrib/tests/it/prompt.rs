@@ -49,8 +49,8 @@ impl Session {
         Self::on_terminal(command, typed_before)
     }
 
-    /// Starts a command on a new terminal.
-    pub(crate) fn on_terminal(mut command: Command, typed_before: &str) -> Self {
+    /// Starts a command on a new terminal. The command gets the environment that it was given and nothing else.
+    pub(crate) fn on_terminal(command: Command, typed_before: &str) -> Self {
         let master =
             openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
@@ -63,7 +63,7 @@ impl Session {
         let mut master = File::from(master);
         let (stdin, stdout, stderr) = (open(), open(), open());
         master.write_all(typed_before.as_bytes()).unwrap();
-        let child = command
+        let child = in_own_session(&command)
             .stdin(Stdio::from(stdin))
             .stdout(Stdio::from(stdout))
             .stderr(Stdio::from(stderr))
@@ -74,9 +74,21 @@ impl Session {
 
     /// Reads until `text` was shown.
     pub(crate) fn wait_for(&mut self, text: &str) {
+        self.wait_for_any(&[text]);
+    }
+
+    /// Reads until one of `texts` was shown, and returns it.
+    pub(crate) fn wait_for_any<'a>(&mut self, texts: &[&'a str]) -> &'a str {
         let start = Instant::now();
-        while !self.seen.contains(text) {
-            assert!(start.elapsed() < Duration::from_secs(30), "never saw {text:?}: {}", self.seen);
+        loop {
+            if let Some(text) = texts.iter().find(|text| self.seen.contains(**text)) {
+                return text;
+            }
+            assert!(
+                start.elapsed() < Duration::from_secs(120),
+                "never saw {texts:?}: {}",
+                self.seen
+            );
             let second = rustix::event::Timespec { tv_sec: 1, tv_nsec: 0 };
             let mut polls = [PollFd::new(&self.master, PollFlags::IN)];
             if !matches!(poll(&mut polls, Some(&second)), Ok(1)) {
@@ -85,16 +97,29 @@ impl Session {
             let mut buffer = [0; 4096];
             match self.master.read(&mut buffer) {
                 Ok(got) if got > 0 => self.seen.push_str(&String::from_utf8_lossy(&buffer[..got])),
-                _ => break,
+                _ => panic!("the terminal was closed before {texts:?}: {}", self.seen),
             }
         }
-        assert!(self.seen.contains(text), "never saw {text:?}: {}", self.seen);
+    }
+
+    pub(crate) fn press(&mut self, keys: &str) {
+        self.master.write_all(keys.as_bytes()).unwrap();
     }
 
     pub(crate) fn answer(&mut self, text: &str) -> i32 {
-        self.master.write_all(text.as_bytes()).unwrap();
+        self.press(text);
         self.child.wait().unwrap().code().unwrap()
     }
+}
+
+/// Returns the command as the first process of a session that has its stdin as terminal, as a shell is. Otherwise it
+/// would ask on the terminal that the tests were started on.
+fn in_own_session(command: &Command) -> Command {
+    let mut own = Command::new("setsid");
+    own.arg("--ctty").arg(command.get_program()).args(command.get_args()).env_clear();
+    own.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    own.current_dir(command.get_current_dir().unwrap());
+    own
 }
 
 /// What the last row of a question has.

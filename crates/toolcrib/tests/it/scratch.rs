@@ -1,7 +1,8 @@
 //! A scratch workspace and state folder, and the real binary run in them.
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader, Write};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, Write};
 use std::ops::Deref;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
@@ -123,7 +124,20 @@ pub(crate) struct Session {
     child: Ended,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
+    /// What the process said on stderr. It is shown if the test fails.
+    stderr: File,
     next: u64,
+}
+
+impl Drop for Session {
+    #[expect(clippy::print_stderr, reason = "the harness shows it with the test that failed")]
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let mut said = String::new();
+            let _ = self.stderr.rewind().and_then(|()| self.stderr.read_to_string(&mut said));
+            eprintln!("the process said on stderr: {said}");
+        }
+    }
 }
 
 impl Session {
@@ -148,15 +162,16 @@ impl Session {
 
     /// One that a command of the caller's starts.
     pub(crate) fn over(mut command: Command) -> Self {
+        let stderr = tempfile::tempfile().unwrap();
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
+            .stderr(stderr.try_clone().unwrap())
             .spawn()
             .unwrap();
         let stdin = child.stdin.take();
         let stdout = BufReader::new(child.stdout.take().unwrap());
-        Self { child: Ended(child), stdin, stdout, next: 0 }
+        Self { child: Ended(child), stdin, stdout, stderr, next: 0 }
     }
 
     /// The process.

@@ -199,7 +199,7 @@ fn what_is_lost_in_one_workspace_is_settled_there_and_not_in_another() {
         std::fs::create_dir(&elsewhere).unwrap();
         let mut command = scratch.command();
         command.current_dir(&elsewhere).args(["call", "nachos/calculator", "expression=1"]);
-        assert!(command.status().unwrap().success());
+        assert!(command.output().unwrap().status.success());
         assert!(!has_no_snapshots(scratch));
         assert_eq!(changes(&story(scratch)), []);
         scratch.run(["call", "nachos/calculator", "expression=1"]);

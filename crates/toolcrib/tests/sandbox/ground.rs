@@ -109,10 +109,14 @@ pub(crate) fn processes_with(marker: &str) -> Vec<u32> {
     found
 }
 
+/// How long a test waits for what must come about. On a busy machine little comes about soon, and a test that waits
+/// goes on as soon as it does.
+pub(crate) const LONGEST_WAIT: std::time::Duration = std::time::Duration::from_secs(120);
+
 /// Waits until something holds, and fails if it never does.
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let until = std::time::Instant::now() + LONGEST_WAIT;
     while !holds() {
         assert!(std::time::Instant::now() < until, "{what} never came about");
         std::thread::sleep(std::time::Duration::from_millis(10));
