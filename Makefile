@@ -1,9 +1,10 @@
 # A menu; whatever needs logic is in xtask.
 .PHONY: run quick test lint docs bench fmt
 
-run:            ## set everything up, then take the tour: real calls in a scratch workspace
-	@echo "==> building toolcrib; the first time this downloads its dependencies and takes minutes"
-	cargo run -- tour
+run:            ## build toolcrib, then take the tour: two minutes of real calls in a scratch project
+	@echo "==> building toolcrib into target/debug; the first time, cargo downloads and builds its dependencies (about five minutes)"
+	@cargo build --bin toolcrib
+	@cargo run --quiet --bin toolcrib -- tour
 
 quick:          ## format, lints and every test that starts no process: half a minute after a build
 	@echo "==> building the chores (xtask)"

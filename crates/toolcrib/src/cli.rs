@@ -141,7 +141,7 @@ pub(crate) enum Command {
         #[arg(value_hint = ValueHint::DirPath)]
         directory: Option<PathBuf>,
     },
-    /// Take a short tour: real calls in a temporary workspace
+    /// Take a tour of two minutes: real calls in a scratch project, one question, one undo
     Tour,
 }
 

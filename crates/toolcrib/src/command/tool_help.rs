@@ -172,7 +172,7 @@ fn as_pairs(args: &Map<String, Value>, properties: &Value) -> Option<Vec<String>
 }
 
 /// Returns a word as a shell takes it.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./,:@%+".contains(&byte);
     if !word.is_empty() && word.bytes().all(is_plain) {
         return word.to_owned();

@@ -38,4 +38,5 @@ mod search;
 mod settings;
 mod stats;
 mod terminal;
+mod tour;
 mod undo;

@@ -165,23 +165,6 @@ fn wrong_usage_is_exit_2_and_help_is_exit_0() {
 }
 
 #[test]
-fn the_tour_is_real_and_leaves_nothing() {
-    let scratch = Scratch::new();
-    let temporary = scratch.path("tmp");
-    fs::create_dir(&temporary).unwrap();
-    let output = scratch.command().env("TMPDIR", &temporary).arg("tour").output().unwrap();
-    let text =
-        String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{text}");
-    for shown in ["Created file: src/greet.py", "outside", "(exit 4)", "\"answer\":0.3", "created"]
-    {
-        assert!(text.contains(shown), "{shown}: {text}");
-    }
-    assert!(!text.contains("root:x:0"));
-    assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
-}
-
-#[test]
 fn wink_forms_for_people_and_models() {
     let scratch = Scratch::new();
     let content = format!("content={}", "x".repeat(125));
