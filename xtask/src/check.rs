@@ -1,16 +1,18 @@
 //! `cargo xtask quick` and `cargo xtask test`: the checks that must pass, each announced before it
-//! begins, and the sum of the tests at the end.
+//! begins, a line for each test program, and the sum at the end.
 
 #![expect(clippy::print_stdout, reason = "a chore tells what it does")]
 
 use std::error::Error;
-use std::fmt;
-use std::io::{self, Read, Write};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::thread;
+use std::process::Command;
 use std::time::Instant;
 
+use tempfile::TempDir;
+
+use crate::test_program::{TestProgram, TestSum};
 use crate::{docs, tools};
 
 /// The tests that start no process, beside the unit tests of the libraries.
@@ -23,44 +25,6 @@ const MEMORY: &str = "/dev/shm";
 /// How many bytes must be free there.
 const LEAST_MEMORY: u64 = 2 << 30;
 
-/// What begins the line of a test that could not run where it was started.
-const SKIPPED: &str = "skipped: ";
-
-/// The sum of the tests.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Tests {
-    passed: usize,
-    failed: usize,
-    /// The lines of the tests that could not run, each with its name and the reason.
-    skipped: Vec<String>,
-}
-
-impl fmt::Display for Tests {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A test that skips itself counts as passed for the test harness, which knows no skipping.
-        let passed = self.passed.saturating_sub(self.skipped.len());
-        write!(out, "{passed} passed, {} failed, {} skipped", self.failed, self.skipped.len())
-    }
-}
-
-impl Tests {
-    /// Counts what one line of a test's output says.
-    fn read(&mut self, line: &str) {
-        if let Some(result) = line.strip_prefix("test result: ") {
-            self.passed += number_before(result, " passed");
-            self.failed += number_before(result, " failed");
-        } else if line.starts_with(SKIPPED) {
-            self.skipped.push(line.to_owned());
-        }
-    }
-}
-
-/// Returns the number that stands before `word`.
-fn number_before(text: &str, word: &str) -> usize {
-    let before = text.split(word).next().unwrap_or_default();
-    before.rsplit(' ').next().and_then(|number| number.parse().ok()).unwrap_or_default()
-}
-
 /// Checks the format, the lints, and everything that can be tested without starting a process.
 pub fn quick() -> Result<(), Box<dyn Error>> {
     lint()?;
@@ -68,22 +32,49 @@ pub fn quick() -> Result<(), Box<dyn Error>> {
     for name in WITHOUT_PROCESS {
         words.extend(["--test", name]);
     }
-    let scratch = in_memory();
-    test(&words, scratch.as_ref().map(tempfile::TempDir::path))
-}
-
-/// Makes a folder for temporary files in memory, if there is room.
-fn in_memory() -> Option<tempfile::TempDir> {
-    let room = rustix::fs::statvfs(MEMORY).ok()?;
-    let is_enough = room.f_bavail.saturating_mul(room.f_frsize) >= LEAST_MEMORY;
-    is_enough.then(|| tempfile::tempdir_in(MEMORY).ok()).flatten()
+    test(&words, &scratch(in_memory())?)
 }
 
 /// Checks everything, and installs what that needs of the machine.
 pub fn all() -> Result<(), Box<dyn Error>> {
-    lint()?;
+    let scratch = scratch(None)?;
+    announce("everything is checked: format, lints, tests");
+    println!("    builds into {}", tools::target_folder().display());
+    println!(
+        "    puts temporary files into {}, and removes it at the end",
+        scratch.path().display()
+    );
+    for line in tools::plan() {
+        println!("    {line}");
+    }
     tools::install()?;
-    test(&["--workspace", "--lib", "--bins", "--tests"], None)
+    lint()?;
+    test(&["--workspace", "--lib", "--bins", "--tests"], &scratch)
+}
+
+/// Returns the folder where files are in memory, if there is room.
+fn in_memory() -> Option<&'static Path> {
+    let room = rustix::fs::statvfs(MEMORY).ok()?;
+    let is_enough = room.f_bavail.saturating_mul(room.f_frsize) >= LEAST_MEMORY;
+    is_enough.then_some(Path::new(MEMORY))
+}
+
+/// Makes the folder for the temporary files of the tests. It is removed at the end, whatever tests leave in it.
+fn scratch(parent: Option<&Path>) -> Result<TempDir, Box<dyn Error>> {
+    survive_interrupts()?;
+    let parent = parent.map_or_else(std::env::temp_dir, Path::to_owned);
+    let scratch = tempfile::Builder::new().prefix("toolcrib-test-").tempdir_in(parent)?;
+    // Some tests run as `nobody`.
+    fs::set_permissions(scratch.path(), Permissions::from_mode(0o1777))?;
+    Ok(scratch)
+}
+
+/// Makes Ctrl-C end the program that runs, and not this process, which still has to clean up.
+fn survive_interrupts() -> Result<(), Box<dyn Error>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async { signal(SignalKind::interrupt()).map(drop) })?;
+    Ok(())
 }
 
 fn lint() -> Result<(), Box<dyn Error>> {
@@ -94,52 +85,57 @@ fn lint() -> Result<(), Box<dyn Error>> {
 }
 
 /// Builds the tests that `words` choose, runs them with their temporary files in `scratch`, and prints their sum.
-fn test(words: &[&str], scratch: Option<&Path>) -> Result<(), Box<dyn Error>> {
+fn test(words: &[&str], scratch: &TempDir) -> Result<(), Box<dyn Error>> {
     announce("building the tests; the first time this takes minutes");
-    cargo(&[&["test", "--no-run"], words].concat())?;
-    announce("running the tests");
-    let mut command = Command::new(env!("CARGO"));
-    command.args(["test", "--no-fail-fast"]).args(words).args(["--", "--quiet"]);
-    if let Some(scratch) = scratch {
-        command.env("TMPDIR", scratch);
+    let start = Instant::now();
+    let programs = TestProgram::build(words)?;
+    println!("    done in {} s", start.elapsed().as_secs());
+    announce(&format!("running {} test programs", programs.len()));
+    let mut sum = TestSum::default();
+    let mut failed = Vec::new();
+    for program in &programs {
+        let run = program.run(scratch.path())?;
+        println!("{}", run.line(&program.name));
+        if run.is_interrupted {
+            return Err("interrupted".into());
+        }
+        if !run.is_passed {
+            println!("{}", run.text);
+            failed.push(program.name.as_str());
+        }
+        for stray in &run.stray {
+            println!("    printed past the test harness: {stray}");
+        }
+        for left in left_in(scratch.path())? {
+            println!("    left in the temporary folder: {left}");
+        }
+        sum.add(run);
     }
-    let command = command.current_dir(docs::root());
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let errors = thread::spawn(move || forward(stderr, io::stderr()));
-    let mut tests = forward(stdout, io::stdout())?;
-    let told = errors.join().map_err(|_| "the reader of the errors panicked")??;
-    tests.skipped.extend(told.skipped);
-    let status = child.wait()?;
-    tests.skipped.sort();
-    println!();
-    for line in &tests.skipped {
+    for line in &sum.skipped {
         println!("{line}");
     }
-    println!("{tests}");
-    if status.success() { Ok(()) } else { Err("a test failed: see above".into()) }
+    println!("{sum}");
+    if failed.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("tests failed, see above: {}", failed.join(", ")).into())
+    }
 }
 
-/// Passes on what a test prints as it comes, and counts what it says line by line.
-fn forward(from: Option<impl Read>, mut to: impl Write) -> io::Result<Tests> {
-    let mut tests = Tests::default();
-    let Some(mut from) = from else { return Ok(tests) };
-    let mut rest = Vec::new();
-    let mut buffer = [0; 8192];
-    loop {
-        let read = from.read(&mut buffer)?;
-        let bytes = &buffer[..read];
-        to.write_all(bytes)?;
-        to.flush()?;
-        rest.extend_from_slice(bytes);
-        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = rest.drain(..=end).collect();
-            tests.read(String::from_utf8_lossy(&line).trim_end());
-        }
-        if read == 0 {
-            return Ok(tests);
-        }
+/// Removes what a test program left in the temporary folder, and returns its names.
+fn left_in(scratch: &Path) -> Result<Vec<String>, Box<dyn Error>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(scratch)? {
+        let entry = entry?;
+        names.push(entry.file_name().to_string_lossy().into_owned());
+        let path = entry.path();
+        let _ = if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(path)
+        } else {
+            fs::remove_file(path)
+        };
     }
+    Ok(names)
 }
 
 fn announce(step: &str) {
@@ -154,23 +150,4 @@ fn cargo(words: &[&str]) -> Result<(), Box<dyn Error>> {
     }
     println!("    done in {} s", start.elapsed().as_secs());
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn results_and_skips_are_added_up() {
-        let text = "running 3 tests\n...\n\
-                    test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 2 filtered out\n\
-                    skipped: files::x: only root can do it\n\
-                    not skipped: y\n\
-                    test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured\n";
-        let mut shown = Vec::new();
-        let tests = forward(Some(text.as_bytes()), &mut shown).unwrap();
-        assert_eq!(shown, text.as_bytes());
-        assert_eq!(tests.skipped, ["skipped: files::x: only root can do it"]);
-        assert_eq!(tests.to_string(), "3 passed, 2 failed, 1 skipped");
-    }
 }

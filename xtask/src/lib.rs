@@ -3,4 +3,5 @@
 pub mod bench;
 pub mod check;
 pub mod docs;
+mod test_program;
 pub mod tools;

@@ -33,13 +33,32 @@ pub const RIPGREP: Peer = Peer { program: "rg", package: "ripgrep", version: "15
 /// The fd that search is compared with.
 pub const FD: Peer = Peer { program: "fd", package: "fd-find", version: "10.5.0" };
 
+/// Returns what [`install`] will install, and where, in lines for people.
+pub fn plan() -> Vec<String> {
+    let missing = missing_packages();
+    let packages = if missing.is_empty() {
+        "installs no package: the tests find all programs that they need".to_owned()
+    } else {
+        format!("installs with apt-get, because they are missing: {}", missing.join(", "))
+    };
+    vec![packages, RIPGREP.plan()]
+}
+
+/// Returns the folder of the builds.
+pub fn target_folder() -> PathBuf {
+    let given = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let folder = given.unwrap_or_else(|| root().join("target"));
+    folder.canonicalize().unwrap_or(folder)
+}
+
+fn missing_packages() -> Vec<&'static str> {
+    let missing = NEEDED.iter().filter(|(program, _)| !is_there(program));
+    missing.map(|(_, package)| *package).collect()
+}
+
 /// Installs everything that is missing.
 pub fn install() -> Result<(), Box<dyn Error>> {
-    let missing: Vec<&str> = NEEDED
-        .iter()
-        .filter(|(program, _)| !is_there(program))
-        .map(|(_, package)| *package)
-        .collect();
+    let missing = missing_packages();
     if !missing.is_empty() && !install_packages(&missing) {
         let missing = missing.join(", ");
         return Err(format!("the tests need {missing}; install them and try again").into());
@@ -60,13 +79,25 @@ pub(crate) fn install_packages(packages: &[&str]) -> bool {
 }
 
 impl Peer {
+    /// Returns what [`Peer::install`] will do, for people.
+    fn plan(&self) -> String {
+        let Self { package, version, .. } = self;
+        let folder = tools_folder();
+        if self.is_right(&self.path()) {
+            format!("has {package} {version}, to compare with, in {}", folder.display())
+        } else {
+            format!("builds {package} {version}, to compare with, into {}", folder.display())
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        tools_folder().join("bin").join(self.program)
+    }
+
     /// Returns the program, installed beside the builds if it is not there.
     pub fn install(&self) -> Result<PathBuf, Box<dyn Error>> {
-        let Self { program, package, version } = self;
-        let target = std::env::var_os("CARGO_TARGET_DIR")
-            .map_or_else(|| root().join("target"), PathBuf::from);
-        let folder = target.join("tools");
-        let path = folder.join("bin").join(program);
+        let Self { package, version, .. } = self;
+        let (folder, path) = (tools_folder(), self.path());
         if self.is_right(&path) {
             return Ok(path);
         }
@@ -74,8 +105,10 @@ impl Peer {
         let done = Command::new(env!("CARGO"))
             .args(["install", "--locked", "--force", package, "--version", version, "--root"])
             .arg(&folder)
-            .env_remove("CARGO_TARGET_DIR")
+            .env("CARGO_TARGET_DIR", folder.join("build"))
             .status()?;
+        // Only the program is needed. Without a folder of its own, cargo would build it among the temporary files.
+        let _ = std::fs::remove_dir_all(folder.join("build"));
         if done.success() {
             Ok(path)
         } else {
@@ -87,6 +120,11 @@ impl Peer {
         let output = Command::new(path).arg("--version").output();
         output.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains(self.version))
     }
+}
+
+/// Returns the folder beside the builds that the peers are installed into.
+fn tools_folder() -> PathBuf {
+    target_folder().join("tools")
 }
 
 /// Whether a program is in the folders of the system: commands see programs in no others.
