@@ -1,5 +1,5 @@
 # A menu; whatever needs logic is in xtask.
-.PHONY: run quick test lint docs bench fmt
+.PHONY: run quick test lint docs picture bench fmt
 
 run:            ## build toolcrib, then take the tour: two minutes of real calls in a scratch project
 	@echo "==> building toolcrib into target/debug; the first time, cargo downloads and builds its dependencies (about five minutes)"
@@ -20,6 +20,10 @@ lint:
 
 docs:           ## write docs/reference from the declarations
 	cargo run -p xtask -- docs
+
+picture:        ## record the terminal session that the README shows
+	cargo build --workspace --bins
+	cargo run --quiet -p xtask -- picture
 
 bench:          ## compare with the peers in one run and print the ratios
 	@echo "==> building for release; the first time this takes minutes"

@@ -3,5 +3,6 @@
 pub mod bench;
 pub mod check;
 pub mod docs;
+pub mod picture;
 mod test_program;
 pub mod tools;

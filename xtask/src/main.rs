@@ -1,5 +1,5 @@
-//! `cargo xtask CHORE`: `docs` writes the reference, `bench` compares with the peers, `tools` installs
-//! what the tests need of the machine, `quick` and `test` check the repository.
+//! `cargo xtask CHORE`: `docs` writes the reference, `picture` draws the picture of the README, `bench` compares with
+//! the peers, `tools` installs what the tests need of the machine, `quick` and `test` check the repository.
 
 #![expect(clippy::print_stderr, reason = "a chore talks to whoever runs it")]
 
@@ -8,11 +8,12 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let done = match std::env::args().nth(1).as_deref() {
         Some("docs") => xtask::docs::write(),
+        Some("picture") => xtask::picture::write(),
         Some("bench") => xtask::bench::run(),
         Some("tools") => xtask::tools::install(),
         Some("quick") => xtask::check::quick(),
         Some("test") => xtask::check::all(),
-        _ => Err("usage: cargo xtask docs|bench|tools|quick|test".into()),
+        _ => Err("usage: cargo xtask docs|picture|bench|tools|quick|test".into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

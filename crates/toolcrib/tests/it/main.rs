@@ -27,6 +27,7 @@ mod policy;
 mod privilege;
 mod prompt;
 mod race;
+mod readme;
 mod record;
 mod record_damage;
 mod record_recovery;
