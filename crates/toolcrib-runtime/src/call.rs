@@ -11,6 +11,7 @@ pub(crate) mod isolate;
 pub(crate) mod permitted;
 pub(crate) mod pins;
 pub(crate) mod question;
+pub(crate) mod question_maker;
 pub(crate) mod review;
 pub(crate) mod scope;
 mod stopping;

@@ -85,10 +85,10 @@ fn one(
     let error = number.is_multiple_of(50).then_some((ErrorKind::NotFound, "`x` does not exist"));
     let usage = Usage { cpu_us: 120 + number % 50, peak_memory: 65_536, ..Usage::default() };
     let ended = Moment::Ended {
-        command_end: None,
         touched: None,
         network: None,
         has_task: false,
+        command_end: None,
         error,
         elapsed_us: 400 + number * 7919 % 1000,
         version: Some("08c69669f62f"),

@@ -78,12 +78,12 @@ pub(super) fn notes(finished: &Finished, context: &StopContext<'_>) -> Vec<Strin
     let has_failed = finished.exit_code() != 0;
     // A command that succeeds may print anything to stdout, such as the log of another one.
     let stdout = if has_failed { &*finished.stdout.text } else { "" };
-    let lines = || finished.stderr.text.lines().chain(stdout.lines());
+    let lines = finished.stderr.text.lines().chain(stdout.lines());
     let mut notes = Vec::new();
     let mut hosts: Vec<String> = Vec::new();
     let mut is_cut_off = false;
     let mut stops: Vec<(PathCause, String)> = Vec::new();
-    for line in lines() {
+    for line in lines {
         hosts.extend(host_in(line).filter(|host| !hosts.contains(host)));
         is_cut_off |= NO_NETWORK.iter().any(|words| line.contains(words));
         stops.extend(stopped_path(line, context).filter(|stop| !stops.contains(stop)));
@@ -157,10 +157,12 @@ fn stopped_path(line: &str, context: &StopContext<'_>) -> Option<(PathCause, Str
     paths_in(line).find_map(|path| stop_at(Path::new(path), words, context))
 }
 
-/// Returns what may be a path in an error message: what is in quotes, and what is between colons or blanks.
+/// Returns what may be a path in an error message: what is in quotes, and what is between colons or blanks, the last
+/// first: a shell begins its message with its own path.
 fn paths_in(line: &str) -> impl Iterator<Item = &str> {
     let quoted = line.split(['\'', '"', '`', '‘', '’', '“', '”']).skip(1).step_by(2);
-    let between = line.split(": ").flat_map(|part| [part, part.rsplit(' ').next().unwrap_or(part)]);
+    let between =
+        line.rsplit(": ").flat_map(|part| [part, part.rsplit(' ').next().unwrap_or(part)]);
     let is_path = |it: &&str| !it.is_empty() && it.len() <= 4096 && *it != "." && *it != "/";
     quoted.chain(between).map(|it| it.trim_end_matches('/')).filter(is_path)
 }

@@ -11,8 +11,7 @@ use serde_json::{Value, json};
 use toolcrib_core::command::{ChangedFiles, End, HostTraffic, NetworkAccount};
 use toolcrib_core::{
     Durability, ErrorKind, Event, HeldCounts, Moment, Note, RecordError, RecordErrorKind, Recorder,
-    ToolName,
-    escape,
+    ToolName, escape,
 };
 
 use crate::id::{id_at, new_call_id};

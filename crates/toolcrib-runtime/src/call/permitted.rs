@@ -13,7 +13,7 @@ use toolcrib_core::{Ctx, Durability, Effect, ErrorKind, Moment, Permit, Prepared
 
 use super::denied_search::DeniedSearch;
 use super::host_questions::HostQuestions;
-use super::question::{AskedState, pinned_digest, pins_of};
+use super::question_maker::{AskedState, pinned_digest, pins_of};
 use super::scope::CallScope;
 use crate::decide::affected_files::AffectedFiles;
 use crate::decide::proposal::Proposal;

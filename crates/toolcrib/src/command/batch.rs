@@ -322,10 +322,7 @@ fn print_reply(id: &str, outcome: &Outcome, terminal: Terminal) -> ReplyState {
     if !print_json(&text) {
         return ReplyState::Unread;
     }
-    match Exit::of_outcome(outcome) {
-        Exit::Done => ReplyState::Succeeded,
-        _ => ReplyState::Failed,
-    }
+    if Exit::of_outcome(outcome) == Exit::Done { ReplyState::Succeeded } else { ReplyState::Failed }
 }
 
 /// Reads one line, and keeps no more of it than the longest call may have.

@@ -133,8 +133,7 @@ impl StatsView<'_> {
                 let since = quarantined.iter().find(|it| it.tool == *name).map(|it| it.since);
                 json!({
                     "toolName": name, "totalCalls": call_count(figures, &durations),
-                    "errors": figures.errors.errors, "refused": figures.errors.refused,
-                    "failedCommands": figures.errors.failed_commands,
+                    "errors": figures.errors.errors, "refused": figures.errors.refused, "failedCommands": figures.errors.failed_commands,
                     "p50Ms": report::ms(durations.quantile(0.5)),
                     "p95Ms": report::ms(durations.quantile(0.95)), "keptOutSince": since,
                     "severity": severity.map_or("none", RegressionSeverity::as_str),
@@ -168,8 +167,7 @@ impl StatsView<'_> {
             let durations = durations_of(rows.iter().copied());
             let health = match quarantined.iter().find(|it| it.tool == *name) {
                 Some(it) => {
-                    let since = format!("in quarantine since {:.0}", it.since);
-                    self.terminal.paint(Paint::Bad, &since)
+                    self.terminal.paint(Paint::Bad, &format!("in quarantine since {:.0}", it.since))
                 }
                 None => self.health(severity_of(&compared, name)),
             };
@@ -235,13 +233,9 @@ impl StatsView<'_> {
         }
         let it = &figures.errors;
         let mut lines = vec![format!(
-            "{name}: {} of {} calls failed, {} were refused",
-            it.errors, it.calls, it.refused
+            "{name}: {} of {} calls failed, {} were refused, {} ran a command that failed",
+            it.errors, it.calls, it.refused, it.failed_commands
         )];
-        if it.failed_commands > 0 {
-            let failed = it.failed_commands;
-            lines.push(format!("  {failed:>7}  ran a command that failed; the tool worked"));
-        }
         for (kind, count) in &it.kinds {
             lines.push(format!("  {count:>7}  {kind}"));
         }

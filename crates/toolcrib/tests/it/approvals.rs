@@ -184,7 +184,7 @@ fn a_parked_call_is_answered_with_the_keys_of_the_prompt() {
     let id = park(&scratch, &[], "touch made");
     let mut session = asked(&id);
     for part in
-        ["wants to run a command in work", "  │ touch made", "a always: commands that begin"]
+        ["wants to run a command in project", "  │ touch made", "a always: commands that begin"]
     {
         assert!(session.seen.contains(part), "{part}: {}", session.seen);
     }
@@ -209,7 +209,7 @@ fn a_parked_call_is_answered_with_the_keys_of_the_prompt() {
     let id = park(&scratch, &[], "mkdir other");
     let mut session = Session::start(&scratch, &["approvals", "show", &id], "");
     session.wait_for("refuse it: toolcrib approvals deny ");
-    for part in ["wants to run a command in work", "  │ mkdir other", "Asks"] {
+    for part in ["wants to run a command in project", "  │ mkdir other", "Asks"] {
         assert!(session.seen.contains(part), "{part}: {}", session.seen);
     }
 }

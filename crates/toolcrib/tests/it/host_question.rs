@@ -59,7 +59,7 @@ fn always_leaves_a_grant_that_can_be_revoked() {
     let scratch = Scratch::new();
     let mut session = running(&scratch, Keys::Single);
     session.wait_for(HOST_KEYS);
-    session.wait_for("always: connections to localhost:443, here, until revoked");
+    session.wait_for("a always: connections to localhost:443");
     session.wait_for(KEYS);
     session.master.write_all(b"a").unwrap();
     session.wait_for("exit 0 in ");
