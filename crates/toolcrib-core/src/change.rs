@@ -60,7 +60,7 @@ impl Doubt {
             Self::Lost => {
                 "Toolcrib did not see the command end, so another program may have changed it"
             }
-            Self::Unseen => "nobody looked at it after the command",
+            Self::Unseen => "Toolcrib could not check it after the command",
             Self::Named => {
                 "the command line names it, but does not show that the command changed it"
             }

@@ -153,14 +153,16 @@ impl Danger {
     /// Returns a sentence that says what was found, for people.
     pub fn sentence(self) -> &'static str {
         match self {
-            Self::ForkBomb => "a function starts itself twice, without end",
+            Self::ForkBomb => "a function keeps starting two copies of itself (a fork bomb)",
             Self::TooDeep => "commands are nested deeper than Toolcrib reads",
             Self::TooMany => "it has more commands than Toolcrib reads",
             Self::TooLong => "it is longer than Toolcrib reads",
             Self::PipeToShell => {
                 "it pipes another program's output straight into a shell, and Toolcrib cannot see what would run"
             }
-            Self::MixedScript => "a program's name has letters that look like other letters",
+            Self::MixedScript => {
+                "a program's name has characters outside ASCII, so it can look like the name of another program"
+            }
         }
     }
 }

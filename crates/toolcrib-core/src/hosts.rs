@@ -35,7 +35,7 @@ pub struct UnclearHost {
 
 impl fmt::Display for UnclearHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` could be a host that a rule is about", self.word)
+        write!(f, "`{}` could be a host that a rule matches", self.word)
     }
 }
 

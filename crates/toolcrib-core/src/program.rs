@@ -181,7 +181,7 @@ fn name_caveat(name: &str, rest: &[String]) -> Option<String> {
         return Some(format!("`{name} {subcommand}` can run anything"));
     }
     let is_path = name.contains('/');
-    is_path.then(|| format!("`{name}` is a program of the workspace, whatever its name"))
+    is_path.then(|| format!("`{name}` is a path, so it can be any program, whatever its name"))
 }
 
 /// Returns the files that a command is known to write or move, as they are spelt.

@@ -97,7 +97,10 @@ impl fmt::Display for ToolsetError {
                  leave one out"
             ),
             Self::Unknown { choice, hint } => {
-                write!(f, "the toolset names `{choice}`, which is no catalogue or tool; {hint}")
+                write!(
+                    f,
+                    "the toolset names `{choice}`, which is neither a catalogue nor a tool; {hint}"
+                )
             }
         }
     }

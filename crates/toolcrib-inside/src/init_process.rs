@@ -90,7 +90,7 @@ fn verify_place(plan: &Inside) -> Result<(), StartFailure> {
         return Err(fail("this is not the first process of a process namespace".to_owned()));
     }
     if rustix::process::getuid().is_root() {
-        return Err(fail("this process is the superuser".to_owned()));
+        return Err(fail("this process runs as root".to_owned()));
     }
     let status = fs::read_to_string("/proc/self/status").map_err(|err| fail(err.to_string()))?;
     for line in status.lines() {

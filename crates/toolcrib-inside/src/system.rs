@@ -226,7 +226,7 @@ pub(crate) fn become_user(uid: u32, gid: u32) -> io::Result<()> {
         checked(libc::setresgid(gid, gid, gid))?;
         checked(libc::setresuid(uid, uid, uid))?;
         if libc::setuid(0) != -1 || libc::geteuid() == 0 {
-            return Err(io::Error::other("the superuser's rights did not go"));
+            return Err(io::Error::other("the process could not drop root privileges"));
         }
     }
     Ok(())
@@ -315,7 +315,7 @@ pub(crate) fn try_forbidden() -> Vec<(&'static str, bool)> {
             ("a user namespace", libc::unshare(libc::CLONE_NEWUSER) != -1),
             // On stdin that is no terminal the call fails either way, but only the filter answers with EPERM.
             (
-                "typing for the user",
+                "input to the user's terminal",
                 libc::ioctl(0, libc::TIOCSTI, typed.as_ptr()) != -1 || !is_filtered(),
             ),
             ("sockets of other programs", socket(libc::AF_UNIX)),
@@ -326,7 +326,7 @@ pub(crate) fn try_forbidden() -> Vec<(&'static str, bool)> {
                 libc::mount(c"none".as_ptr(), c"/tmp".as_ptr(), c"tmpfs".as_ptr(), 0, nothing)
                     != -1,
             ),
-            ("the superuser", libc::setuid(0) != -1),
+            ("root privileges", libc::setuid(0) != -1),
         ]
     }
 }

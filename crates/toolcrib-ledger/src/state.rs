@@ -63,7 +63,7 @@ impl StateFolder {
         let missing = |place: &Path, err: io::Error| StateError {
             kind: StateErrorKind::Missing,
             message: format!("no state folder at `{shown}`: `{}`: {err}", place.display()),
-            hint: "set TOOLCRIB_STATE to a folder that can be made".to_owned(),
+            hint: "set TOOLCRIB_STATE to a folder that can be created".to_owned(),
         };
         let made = make_private_folder(folder).and_then(|()| fs::metadata(folder));
         let meta = match made {

@@ -347,7 +347,7 @@ fn a_record_that_is_begun_anew_is_folded_anew() {
     call(&place.recorder(), 1, "wink/read_file", "a", 10, None);
     let mut stats = place.stats();
     stats.fold().unwrap();
-    assert!(stats.warnings[0].contains("was started anew"), "{:?}", stats.warnings);
+    assert!(stats.warnings[0].contains("the record is new"), "{:?}", stats.warnings);
     assert_eq!(stats.tools().unwrap()[0].1.errors.calls, 1);
 }
 

@@ -48,7 +48,7 @@ impl ReadShell for BashReader {
                 dangers: vec![Danger::TooLong],
                 ..unread(Unproven::new(
                     UnprovenKind::Size,
-                    format!("it has {} bytes, and {MOST_TEXT_BYTES} are the most", command.len()),
+                    format!("it has {} bytes, but the limit is {MOST_TEXT_BYTES}", command.len()),
                 ))
             };
         }

@@ -294,7 +294,7 @@ impl StrictReader<'_> {
             words,
         };
         if let Some((_, word)) = wild.iter().find(|(at, word)| !can_be_wild(&step, *at, word)) {
-            let message = format!("what `{}` stands for is known only when it runs", word.text);
+            let message = format!("the value of `{}` is known only at run time", word.text);
             return Err(Unproven::new(UnprovenKind::Word, message));
         }
         if self.has_moved {

@@ -172,8 +172,8 @@ fn a_wrong_file_is_refused_with_its_line() {
         ("[[rule]]\nargv = [\"git\"\n", "line"),
         ("[[rule]]\nargs = '.*'\neffect = \"allow\"\n", "matches everything"),
         ("[[rule]]\nargs = '(a{1000}){1000}'\neffect = \"ask\"\n", "cannot be used"),
-        ("[[rule]]\nwords = 'rm.*'\neffect = \"allow\"\n", "cannot allow"),
-        ("[[rule]]\nargv = []\neffect = \"allow\"\n", "without a word"),
+        ("[[rule]]\nwords = 'rm.*'\neffect = \"allow\"\n", "a rule that allows cannot use `words`"),
+        ("[[rule]]\nargv = []\neffect = \"allow\"\n", "`argv` is empty"),
         ("[[rule]]\npaths = ['a{']\neffect = \"allow\"\n", "`paths`"),
         ("[[rule]]\nexpires = 'soon'\neffect = \"allow\"\n", "`expires` must be a time"),
         ("[[rule]]\ndanger = 'x'\neffect = \"deny\"\n", "`danger` must be"),
@@ -187,7 +187,7 @@ fn a_wrong_file_is_refused_with_its_line() {
         ),
         (
             "[[rule]]\nid = 'a'\neffect = 'ask'\n[[rule]]\nid = 'a'\neffect = 'ask'\n",
-            "a second rule `a`",
+            "another rule already has the id `a`",
         ),
     ] {
         let said = refused(text);

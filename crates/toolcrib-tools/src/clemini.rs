@@ -132,7 +132,7 @@ fn default_hint(tool: &str, kind: ErrorKind) -> Option<&'static str> {
             Some("one of the parents in this path is a file; choose another path")
         }
         ErrorKind::NotText => Some("this tool reads and edits only UTF-8 and UTF-16 text"),
-        ErrorKind::Permission => Some("if this is wanted, ask a person to change the permissions"),
+        ErrorKind::Permission => Some("if you need access, ask a person to change the permissions"),
         _ => None,
     }
 }

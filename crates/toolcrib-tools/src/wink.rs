@@ -138,7 +138,7 @@ fn in_contract(tool: &str, error: &ToolError) -> WinkError {
         ErrorKind::NotDirectory if tool == "create_directory" => (
             "path_is_file",
             format!("Path '{path}' exists as a file, cannot create directory"),
-            "Choose another name, or a path without a file among its parents",
+            "Choose another name, or a path whose parents are all directories",
         ),
         ErrorKind::NotDirectory if matches!(tool, "list_dir" | "file_search") => (
             "not_a_directory",
@@ -198,7 +198,7 @@ fn default_suggestion(kind: ErrorKind) -> &'static str {
         ErrorKind::IsDirectory => "Use list_dir for a directory",
         ErrorKind::NotRegular | ErrorKind::NotText => "Choose a text file",
         ErrorKind::Timeout => "Try again, or request less",
-        ErrorKind::NotDirectory => "Choose a path without a file among its parents",
+        ErrorKind::NotDirectory => "Choose a path whose parents are all directories",
         ErrorKind::Cancelled => "Call again if you still need it",
         _ => "Report this if it happens again",
     }

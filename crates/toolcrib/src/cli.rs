@@ -38,9 +38,9 @@ Exit codes:
   1    the tool or the command failed
   2    wrong usage or settings
   3    refused by policy, an allowlist or a person
-  4    needs approval, and nobody could be asked
+  4    needs approval, and Toolcrib could not ask anyone
   5    no such tool
-  6    the arguments do not fit
+  6    invalid arguments
   7    timed out
   130  interrupted
 
@@ -99,7 +99,7 @@ pub(crate) enum Command {
     Undo(UndoArgs),
     /// Manage the search index of the workspace
     Search(SearchArgs),
-    /// Run a command in the same sandbox as the commands of tools
+    /// Run a command in the sandbox that tools use
     Sandbox(SandboxArgs),
     /// Show the saved output of a command
     Output(OutputArgs),
@@ -107,7 +107,7 @@ pub(crate) enum Command {
     Rules(RulesArgs),
     /// Answer calls that wait for approval
     Approvals(ApprovalsArgs),
-    /// List or revoke what was answered with "always"
+    /// List or revoke grants, which are stored answers of "always"
     Grants(GrantsArgs),
     /// List, release or discard what commands left behind for git to run
     Held(HeldArgs),
@@ -119,7 +119,7 @@ pub(crate) enum Command {
     Stats(StatsArgs),
     /// Check this machine and workspace: what works, what does not, and why
     Doctor(DoctorArgs),
-    /// Show the settings
+    /// Show or change the settings
     Config(ConfigArgs),
     /// Print a shell script that completes commands, flags, tools, arguments and ids
     Completions {

@@ -140,11 +140,11 @@ pub fn runs_later() -> String {
          every mode; `policy.without` switches the rule off. A name counts in any folder and in any letter case, unless the \
          table says otherwise. A name that ends in `/` is a folder with everything in it.\n\n\
          For commands, the table says what happens:\n\n\
-         - *refused*: neither commands nor file tools can change it, wherever it is. Of `.git`, commands can change \
-         what names no program.\n\
+         - *refused*: neither commands nor file tools can change it, wherever it is. In `.git`, commands can change \
+         only what does not make git run a program.\n\
          - *protected*: commands cannot change it at the root of the workspace (`sandbox.protected`). If they change \
          it elsewhere, the reply names it.\n\
-         - *told*: commands can change it, and the reply names it.\n",
+         - *reported*: commands can change it, and the reply names it.\n",
     );
     for reader in LaterReader::ALL {
         let title = reader.title();
@@ -164,7 +164,7 @@ pub fn runs_later() -> String {
                 LaterPlace::Folder => format!("`{name}/`"),
             };
             let level = match row.level {
-                LaterLevel::Told => "told",
+                LaterLevel::Told => "reported",
                 LaterLevel::Protected => "protected",
                 LaterLevel::Refused => "refused",
             };

@@ -28,9 +28,9 @@ impl fmt::Display for GitIndexError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Malformed => "it cannot be parsed",
-            Self::Split => "a part of it is in another file",
-            Self::Sparse => "it has folders in the place of files",
-            Self::Table => "it has a table of its entries",
+            Self::Split => "it is a split index",
+            Self::Sparse => "it is a sparse index",
+            Self::Table => "it has an index entry offset table",
         })
     }
 }

@@ -196,7 +196,7 @@ pub fn runs_program(setting: &GitSetting) -> Option<&'static str> {
     match (section, name) {
         // The first two are a switch here: a program was found before.
         ("pager", _) | ("core", "fsmonitor" | "pager") | ("lfs", "repositoryformatversion") => None,
-        ("rebase", "instructionformat") => Some("can add lines to the plan of a rebase"),
+        ("rebase", "instructionformat") => Some("can add lines to a rebase's todo list"),
         // A subcommand of git can be told to run a program too.
         ("alias", _) => Some("makes git run something else"),
         ("submodule", "update") => value.starts_with('!').then_some("names a program"),

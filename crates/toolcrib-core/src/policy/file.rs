@@ -117,7 +117,7 @@ pub fn rules_in(
     if layer == Layer::Project && raw.rule.len() > MOST_PROJECT_RULES {
         let message = format!("it has more than {MOST_PROJECT_RULES} rules");
         let fault = RuleFault::new(RulesErrorKind::TooLarge, message)
-            .hint("put so many rules into the machine's or the user's file");
+            .hint("move some of them to `/etc/toolcrib/rules.toml` or to your own rules file");
         return Err(fault.at(format!("`{file}`")));
     }
     for raw in raw.rule {
@@ -138,7 +138,7 @@ pub fn rules_in(
             examples.try_on(&rule, shell).map_err(refuse)?;
         }
         if !ids.insert(rule.id.clone()) {
-            let message = format!("a second rule `{}`", rule.id);
+            let message = format!("another rule already has the id `{}`", rule.id);
             return Err(refuse(RuleFault::new(RulesErrorKind::Duplicate, message)));
         }
         // A disabled rule is checked like any other, so that enabling it brings no surprise.
@@ -239,11 +239,11 @@ fn expiry(value: &toml::Value) -> Result<Timestamp, RuleFault> {
 fn check_allows(when: &When, tools: &[String], layer: Layer) -> Result<(), RuleFault> {
     let fault = |message: &str| RuleFault::new(RulesErrorKind::Contradiction, message);
     if when.words.is_some() || !when.dangers.is_empty() {
-        return Err(fault("`words` and `danger` cannot allow")
+        return Err(fault("a rule that allows cannot use `words` or `danger`")
             .hint("name the words of the command with `argv`"));
     }
     if when.argv.is_some() && when.is_about_paths() {
-        return Err(fault("`argv` allows a command by its words alone, wherever its paths lead")
+        return Err(fault("a rule that allows cannot combine `argv` with `paths` or `writes`")
             .hint(
                 "leave `paths` and `writes` out, and protect other paths with a rule that asks or denies",
             ));
@@ -298,7 +298,7 @@ fn hosts(hosts: Vec<String>) -> Result<Vec<String>, RuleFault> {
         let name = host.strip_prefix("*.").unwrap_or(&host);
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-.:_".contains(c);
         if name.is_empty() || !name.chars().all(is_plain) || name.ends_with('.') {
-            return Err(RuleFault::field(format!("`hosts`: `{host}` is no host")).hint(
+            return Err(RuleFault::field(format!("`hosts`: `{host}` is not a host name")).hint(
                 "write a name such as `example.com`, or `*.example.com` for its subdomains",
             ));
         }
@@ -310,7 +310,7 @@ fn hosts(hosts: Vec<String>) -> Result<Vec<String>, RuleFault> {
 /// Fails if a word is one that no program is ever called by.
 fn check_argv(argv: &[Vec<String>]) -> Result<(), RuleFault> {
     if argv.is_empty() || argv.iter().any(Vec::is_empty) {
-        return Err(RuleFault::field("`argv` has a place without a word"));
+        return Err(RuleFault::field("`argv` is empty, or has an empty list of alternatives"));
     }
     let odd = argv[0].iter().find(|word| word.contains([' ', '*', '\t']));
     odd.map_or(Ok(()), |word| {
@@ -389,7 +389,8 @@ fn covers_text(rule: &Rule, text: &str, shell: &dyn ReadShell) -> Result<bool, R
         (true, false) => Subject { hosts: &own, ..nothing(&tool, "") },
         (true, true) if when.args.is_some() => return Ok(covers(rule, &nothing(&tool, text))),
         (true, true) => {
-            let message = format!("`{}` has an example, but no condition to try it on", rule.id);
+            let message =
+                format!("`{}` has examples, but no condition that an example could match", rule.id);
             return Err(RuleFault::new(RulesErrorKind::Example, message));
         }
     };

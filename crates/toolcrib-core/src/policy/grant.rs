@@ -261,7 +261,7 @@ impl Grant {
             },
             when: self.covers.when()?,
             effect: RuleEffect::Allow,
-            because: format!("{} said always", self.by),
+            because: format!("{} answered \"always\"", self.by),
             expires: self.expires_at,
             confirm: false,
         })
@@ -324,7 +324,7 @@ pub fn beginnings(step: &Step, asks: Option<&str>) -> Vec<(Vec<String>, Option<S
             None
         } else if let Some(rule) = asks {
             Some(format!(
-                "rule `{rule}` asks about every such command: only all of its words can be granted"
+                "rule `{rule}` asks about every such command, so a grant must name all words of the command"
             ))
         } else {
             step.caveat.clone()

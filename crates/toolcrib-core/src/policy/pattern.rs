@@ -28,10 +28,10 @@ impl fmt::Display for PatternError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unusable(why) => write!(f, "cannot be used: {why}"),
-            Self::MatchesEverything => f.write_str("matches everything: say what it is to match"),
+            Self::MatchesEverything => f.write_str("matches everything; make it more specific"),
             Self::BadGlob(why) => f.write_str(why),
             Self::LongGlob(bytes) => {
-                write!(f, "the glob has {bytes} bytes, and {LONGEST_GLOB_BYTES} are the most")
+                write!(f, "the glob has {bytes} bytes, but the limit is {LONGEST_GLOB_BYTES}")
             }
         }
     }

@@ -121,7 +121,7 @@ fn awk_caveat(rest: &[String]) -> Option<String> {
         }
         _ => false,
     };
-    (!is_plain).then(|| "a program of awk can write files and run programs".to_owned())
+    (!is_plain).then(|| "an awk program can write files and run other programs".to_owned())
 }
 
 /// Whether a program of awk only prints: it has no redirection, no pipe, and no function that does more than compute.

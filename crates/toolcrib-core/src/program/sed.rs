@@ -51,7 +51,7 @@ pub(super) const ROWS: &[Program] = &[
 /// Returns a caveat for every script but those that only print lines, leave some out, or replace text in what they
 /// print.
 fn sed_caveat(rest: &[String]) -> Option<String> {
-    let caveat = || Some("a script of sed can write files and run programs".to_owned());
+    let caveat = || Some("a sed script can write files and run programs".to_owned());
     let mut words = rest.iter();
     let (mut scripts, mut operands) = (Vec::new(), Vec::new());
     while let Some(word) = words.next() {

@@ -409,7 +409,7 @@ fn cd_caveat(rest: &[String]) -> Option<String> {
         {
             None
         }
-        _ => Some("it leaves the directory".to_owned()),
+        _ => Some("it can leave the workspace".to_owned()),
     }
 }
 

@@ -141,7 +141,7 @@ pub(super) const ROWS: &[Program] = &[
                 "--uncompress-noreport",
             ],
             short: "fCmzZ",
-            about: "another file says what it reads, it writes one, or it runs another program",
+            about: "it reads its file names from a list, writes a file or runs another program",
         },
         examples: &[
             example("file a", Shows::Plain),

@@ -8,7 +8,7 @@ pub(crate) fn errno_error(errno: Errno, path: &str) -> ToolError {
     let (kind, what) = match errno {
         Errno::NOENT | Errno::NOTDIR => (ErrorKind::NotFound, "does not exist"),
         Errno::XDEV => return outside(path),
-        Errno::LOOP => (ErrorKind::NotFound, "is a link that leads in a circle"),
+        Errno::LOOP => (ErrorKind::NotFound, "is part of a loop of symbolic links"),
         Errno::ACCESS | Errno::PERM => {
             (ErrorKind::Permission, "cannot be opened: permission denied")
         }

@@ -41,7 +41,7 @@ impl CallFiles {
         };
         let message = format!("policy denies `{shown}`: rule {rule}");
         Err(ToolError::new(ErrorKind::Refused, message)
-            .hint("the operator's settings decide this; use another file, or ask for a change")
+            .hint("a rule forbids this; use another file, or ask the operator to change the rule")
             .at(shown)
             .with("rule", rule))
     }
@@ -59,7 +59,7 @@ impl CallFiles {
         if *decided == absolute(root, below) {
             return Ok(());
         }
-        let message = format!("`{shown}` now leads to another file than when the call was decided");
+        let message = format!("`{shown}` no longer leads to the file that Toolcrib decided about");
         Err(ToolError::new(ErrorKind::Changed, message)
             .hint(
                 "another program is changing folders in this path; repeat the call when it is done",

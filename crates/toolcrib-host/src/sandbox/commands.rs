@@ -205,12 +205,12 @@ impl Sandbox {
         }
         Err(ToolError::new(
             ErrorKind::BadArgs,
-            "a single `toolcrib call` cannot leave a command running: it ends with its reply, and its commands end \
+            "a single `toolcrib call` cannot run a command in the background: it exits after its reply, and its commands end \
              with it",
         )
         .hint(
             "leave out `run_in_background` and `on_timeout`, and wait for the command; or send the call through \
-             `toolcrib call --batch`, which stays",
+             `toolcrib call --batch`, which keeps running",
         ))
     }
 }

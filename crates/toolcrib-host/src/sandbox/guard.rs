@@ -140,7 +140,8 @@ impl Guard {
         if kind_at(root, path)?.is_none() {
             let covered = self.covers.as_mut().map(|covers| covers.add(path, cover));
             let is_covered = covered.transpose().map_err(|err| {
-                let message = format!("`{}` cannot be covered: {err}", path.display());
+                let message =
+                    format!("no placeholder for `{}` can be created: {err}", path.display());
                 ToolError::new(ErrorKind::Io, message)
             })?;
             // Where we cannot make the cover, a command cannot make the file either.
@@ -350,7 +351,7 @@ impl Guard {
         let mut notes = Vec::new();
         if self.left_out > 0 {
             notes.push(format!(
-                "{} git folders and closed folders in the workspace were not protected, because Toolcrib protects at most {MOST_REPOSITORIES}",
+                "{} git folders and unreadable folders in the workspace were not protected, because Toolcrib protects at most {MOST_REPOSITORIES}",
                 self.left_out
             ));
         }
@@ -413,7 +414,7 @@ fn kind_at(root: &Root, path: &Path) -> Result<Option<FileType>, ToolError> {
                 format!("`{shown}` is a link, so a command could replace it"),
             )
             .hint(format!(
-                "replace the link by a real file or folder, or let commands change it with \
+                "replace the link with a real file or folder, or let commands change it with \
                  `sandbox.unprotected`: [\"{top}\"]"
             ))),
             kind => Ok(Some(kind)),

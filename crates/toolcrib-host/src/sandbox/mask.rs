@@ -47,9 +47,9 @@ pub(crate) fn denied_below(
     }
     if let Some(rule) = denied.rule(root.path(), PathAccess::Read) {
         let message =
-            format!("the command was not run: the rule {rule} keeps it from the whole workspace");
+            format!("the command was not run: the rule {rule} hides the whole workspace from it");
         return Err(ToolError::new(ErrorKind::Refused, message)
-            .hint("the operator's settings decide this; ask for a change")
+            .hint("ask the operator to change the rule")
             .with("rule", rule));
     }
     let others = roots.iter().map(Root::path).filter(|other| *other != root.path());
@@ -381,16 +381,16 @@ impl MaskSearch<'_> {
 /// Returns the error for more denied files than can be masked.
 pub(super) fn too_many() -> ToolError {
     let message = format!(
-        "the command was not run: more than {MOST_MASKS} denied files and folders would have to be hidden from it"
+        "the command was not run: Toolcrib would have to hide more than {MOST_MASKS} denied files and folders from it"
     );
     ToolError::new(ErrorKind::TooLarge, message)
-        .hint("deny a folder (`secrets/**`) in place of the single files in it")
+        .hint("deny a whole folder (`secrets/**`) instead of single files in it")
 }
 
 fn too_large() -> ToolError {
     let message = format!(
-        "the command was not run: denied files have to be hidden from it, and the workspace has more than \
-         {MOST_CHECKED_ENTRIES} files to look through"
+        "the command was not run: to hide denied files from it, Toolcrib would have to search more than \
+         {MOST_CHECKED_ENTRIES} files"
     );
     ToolError::new(ErrorKind::TooLarge, message)
         .hint("begin the globs of the rule with a folder, such as `secrets/**` or `config/*.pem`")
@@ -399,7 +399,7 @@ fn too_large() -> ToolError {
 fn incomplete(path: &Path, errno: Errno) -> ToolError {
     let (shown, why) = (path.display(), std::io::Error::from(errno));
     let message = format!(
-        "the command was not run: denied files have to be hidden from it, and `{shown}` cannot be searched for them: \
+        "the command was not run: Toolcrib cannot search `{shown}` for denied files to hide: \
          {why}"
     );
     ToolError::new(ErrorKind::Io, message)

@@ -32,7 +32,7 @@ impl fmt::Display for NoBubblewrap {
             Self::RelativePath(path) => write!(f, "`{}` is not an absolute path", path.display()),
             Self::Missing => f.write_str("no `bwrap` in the system's folders"),
             Self::Untrusted(path) => {
-                write!(f, "users other than the superuser can change `{}`", path.display())
+                write!(f, "users other than root can change `{}`", path.display())
             }
             Self::NoProgram(path) => write!(f, "`{}` is not a program", path.display()),
         }
@@ -71,7 +71,7 @@ pub(crate) fn fix(mechanism: &str) -> &'static str {
     match mechanism {
         "bubblewrap" => "install the package `bubblewrap`",
         "landlock" => {
-            "use Linux 6.2 or newer with Landlock among its LSMs (`lsm=` on the kernel command line)"
+            "use Linux 6.2 or newer with Landlock enabled (add `landlock` to `lsm=` on the kernel command line)"
         }
         "user namespaces" => {
             "allow ordinary users to make user namespaces: set sysctl user.max_user_namespaces above 0, and, where they \
@@ -83,11 +83,11 @@ pub(crate) fn fix(mechanism: &str) -> &'static str {
              make an ordinary user its owner, or run toolcrib as an ordinary user"
         }
         "launcher" => {
-            "check that `/proc` is mounted, that the toolcrib program can be executed, and that descriptors are \
-             left (`ulimit -n`)"
+            "check that `/proc` is mounted, that the toolcrib program is executable, and that the limit on open \
+             files (`ulimit -n`) is not reached"
         }
         "seccomp" => "use a kernel with CONFIG_SECCOMP_FILTER",
-        "mount namespace" => "run toolcrib as an ordinary user, or as a superuser who may mount",
-        _ => "see the message",
+        "mount namespace" => "run toolcrib as an ordinary user, or as root with the right to mount",
+        _ => "check the reason in parentheses",
     }
 }

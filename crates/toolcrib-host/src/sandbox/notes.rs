@@ -175,11 +175,11 @@ pub(crate) fn not_started(step: StartStep, why: &str, errno: Option<i32>) -> Too
     if is_of_sandbox(step) {
         let (mechanism, fix) = match step {
             StartStep::Landlock => {
-                ("landlock", "use a kernel from 6.2 on with Landlock among its LSMs")
+                ("landlock", "use a Linux kernel 6.2 or newer with Landlock enabled")
             }
             StartStep::Seccomp => ("seccomp", "use a kernel with CONFIG_SECCOMP_FILTER"),
             StartStep::Spawn => ("bubblewrap", "install the package `bubblewrap`"),
-            _ => ("sandbox", "run `toolcrib doctor`"),
+            _ => ("sandbox", "check the reason in parentheses"),
         };
         return unavailable(mechanism, why, fix);
     }
@@ -220,7 +220,7 @@ pub(crate) fn no_sandbox(printed: &str) -> ToolError {
             "allow ordinary users to make user namespaces: set sysctl user.max_user_namespaces above 0",
         )
     } else {
-        ("bubblewrap", "run `toolcrib doctor`")
+        ("bubblewrap", "check the reason in parentheses")
     };
     let why = if printed.is_empty() { "bubblewrap ended without a message" } else { printed };
     unavailable(mechanism, why, fix)
@@ -229,7 +229,7 @@ pub(crate) fn no_sandbox(printed: &str) -> ToolError {
 /// Returns the error for a command that is not run because a mechanism of the sandbox is missing.
 pub(crate) fn unavailable(mechanism: &str, why: &str, fix: &str) -> ToolError {
     let message = format!(
-        "the command was not run, because the sandbox is not available: {mechanism} is missing ({why})"
+        "the command was not run, because the sandbox is not available ({mechanism}: {why})"
     );
     ToolError::new(ErrorKind::Unavailable, message)
         .hint(format!("{fix}; `toolcrib doctor` shows what is in force"))

@@ -198,7 +198,7 @@ impl OutputStore {
     pub fn read(&self, id: &str, stream: Stream, lines: Lines) -> Result<Excerpt, ToolError> {
         let none = || {
             ToolError::new(ErrorKind::NotFound, format!("no output is saved under `{id}`"))
-                .hint("the id is that of the call whose output was cut; old output is removed")
+                .hint("use the id of the call that ran the command; Toolcrib deletes old output")
         };
         let folder = self.folder(valid_id(id).ok_or_else(none)?);
         let file = match File::open(folder.join(stream.as_str())) {

@@ -44,7 +44,7 @@ fn toolchains(context: &LaunchContext) -> SandboxFinding {
     let unseen = context.programs().unseen(&context.operator.path);
     let name = "toolchains".to_owned();
     if unseen.is_empty() {
-        let says = "commands find the programs that you find".to_owned();
+        let says = "commands find every developer tool on your PATH".to_owned();
         return SandboxFinding { name, state: Enforcement::Enforced, says, fix: None };
     }
     let named: Vec<String> =
@@ -52,7 +52,7 @@ fn toolchains(context: &LaunchContext) -> SandboxFinding {
     SandboxFinding {
         name,
         state: Enforcement::Missing,
-        says: format!("on your PATH, but not for commands: {}", named.join(", ")),
+        says: format!("on your PATH, but not visible to commands: {}", named.join(", ")),
         fix: Some(
             "add the folder to `sandbox.toolchains` if it is in your home directory; else set the toolchain's own \
              variable, such as CARGO_HOME, GOPATH or JAVA_HOME"
@@ -67,7 +67,10 @@ pub(crate) fn examine(context: &LaunchContext) -> Vec<SandboxFinding> {
     let bubblewrap = find_bubblewrap(rules.bubblewrap.as_deref());
     let mut findings = vec![
         searched("bubblewrap", bubblewrap.map(|path| path.display().to_string())),
-        searched("landlock", landlock_version().map(|version| format!("version {version}, whole"))),
+        searched(
+            "landlock",
+            landlock_version().map(|version| format!("version {version}, fully supported")),
+        ),
     ];
     findings.push(toolchains(context));
     let tried = context.prepare().map(Arc::new).and_then(|launcher| {
@@ -79,7 +82,10 @@ pub(crate) fn examine(context: &LaunchContext) -> Vec<SandboxFinding> {
         Ok((_, reached)) => findings.push(SandboxFinding {
             name: "self-test".to_owned(),
             state: Enforcement::Failed,
-            says: format!("the canary got out: {}", reached.join(", ")),
+            says: format!(
+                "the canary escaped from the sandbox and reached: {}",
+                reached.join(", ")
+            ),
             fix: Some("do not run commands on this machine, and report this".to_owned()),
         }),
         Err(err) => {
@@ -115,9 +121,10 @@ pub(crate) fn examine(context: &LaunchContext) -> Vec<SandboxFinding> {
 /// Says which user commands run as.
 fn commands_user(launcher: &ReadyLauncher, profile: Profile) -> String {
     match (launcher.view.user, profile) {
-        (Some(user), _) => format!("commands run as user {}, not as the superuser", user.uid),
+        (Some(user), _) => format!("commands run as user {}, not as root", user.uid),
         (None, Profile::RootDegraded) if rustix::process::geteuid().is_root() => {
-            "commands run as the superuser without capabilities, as the operator chose".to_owned()
+            "commands run as root without capabilities (`sandbox.profile` is `root-degraded`)"
+                .to_owned()
         }
         (None, _) => format!("commands run as user {}", rustix::process::getuid().as_raw()),
     }
@@ -125,7 +132,7 @@ fn commands_user(launcher: &ReadyLauncher, profile: Profile) -> String {
 
 /// Returns the mechanisms that are in force if the canary reached nothing.
 fn held_against_canary(user: &str) -> Vec<SandboxFinding> {
-    let held = "held against the canary";
+    let held = "the canary could not break out";
     [
         ("user namespaces", held),
         ("process, network, mount and IPC namespaces", held),
@@ -181,7 +188,7 @@ fn limits(context: &LaunchContext) -> Vec<SandboxFinding> {
             enforced(&name, format!("{}, by {by}", limit.show(allowed)))
         })
         .collect();
-    findings.push(enforced("limit on time", "each call's own, by watchdog".to_owned()));
+    findings.push(enforced("limit on time", "the timeout of each call, by watchdog".to_owned()));
     let scratch = show_bytes(limits.scratch);
     findings.push(enforced(
         "limit on scratch space",

@@ -246,7 +246,7 @@ impl Sandbox {
         }
         lock(&self.jobs).remove(&job.id);
         finished.unwrap_or_else(|| {
-            Err(ToolError::new(ErrorKind::Io, "the command was killed and did not end"))
+            Err(ToolError::new(ErrorKind::Io, "the command did not end after Toolcrib killed it"))
         })
     }
 

@@ -43,7 +43,10 @@ impl LaunchContext {
         }
         let reached = self.run_canary(launcher)?;
         if !reached.is_empty() {
-            let why = format!("the self-test got out: {}", reached.join(", "));
+            let why = format!(
+                "the self-test escaped from the sandbox and reached: {}",
+                reached.join(", ")
+            );
             return Err(missing("self-test", &why).with("reached", reached));
         }
         let _ = fs::write(&passed, now);
@@ -100,7 +103,7 @@ impl LaunchContext {
         let launched = self.launch(launcher, &canary_request(), None, proxy, Some(given))?;
         let reached = read_canary(launched)?;
         if folder.join("written").exists() {
-            return Ok(vec!["it wrote outside".to_owned()]);
+            return Ok(vec!["a file outside the sandbox".to_owned()]);
         }
         reached.ok_or_else(|| missing("self-test", "the canary did not finish"))
     }

@@ -353,9 +353,9 @@ mod tests {
 
     #[test]
     fn text_of_a_command_is_escaped_and_bounded() {
-        let many: String =
-            (0..50).map(|number| format!("Could not resolve host: h{number}.example\n")).collect();
-        let note = notes_of(1, "", &many, &[]).concat();
+        let many: Vec<String> =
+            (0..50).map(|number| format!("Could not resolve host: h{number}.example")).collect();
+        let note = notes_of(1, "", &many.join("\n"), &[]).concat();
         assert!(note.contains("and 46 more") && note.len() < 400, "{note}");
         let note = notes_of(1, "", "/usr/\u{1b}[2J: Read-only file system", &[]).concat();
         assert!(note.contains("sandbox stopped") && !note.contains('\u{1b}'), "{note}");

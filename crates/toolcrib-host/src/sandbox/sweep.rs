@@ -107,7 +107,7 @@ impl Sweeper {
             baseline.keep_common(&other);
         }
         let under_way = UnderWay::begin(&self.under_way, &baseline).map_err(|err| {
-            let message = format!("the command cannot be noted as under way: {err}");
+            let message = format!("Toolcrib cannot record that the command is running: {err}");
             ToolError::new(ErrorKind::Io, message).hint("check the state folder")
         })?;
         Ok(PendingSweep { baseline, under_way, denied: denied.cloned(), owed })
@@ -327,7 +327,7 @@ impl Swept {
                 more => format!(" and {more} more"),
             };
             notes.push(format!(
-                "Toolcrib holds what git would run later outside the sandbox: {}{more}; a person can \
+                "git would later run the following outside the sandbox, so Toolcrib holds it: {}{more}; a person can \
                  review it with `toolcrib held list`",
                 named.join(", ")
             ));

@@ -51,7 +51,7 @@ impl Stats {
             }
             Err(OpenError::NotWritable(why)) => {
                 warnings.push(format!(
-                    "the statistics cannot be saved ({why}): they are computed from the record for this once"
+                    "the statistics cannot be saved ({why}): this time they are computed from the record in memory"
                 ));
                 connect_in_memory()?
             }
@@ -76,7 +76,7 @@ impl Stats {
     pub fn fold(&mut self) -> Result<u64, StatsError> {
         if self.is_of_another_record()? {
             self.warnings.push(
-                "the record was started anew or replaced by an older one: the statistics were rebuilt from it"
+                "the record is new, or was replaced by an older one, so the statistics were rebuilt from it"
                     .to_owned(),
             );
             return self.rebuild();

@@ -393,6 +393,12 @@ mod read {
     }
 }
 
+/// Returns whether an error only says that a command failed. Some catalogues call that an error of the tool, others do
+/// not. On the record it is the same for all: how the command ended.
+pub(super) fn is_of_command(kind: ErrorKind, end: Option<End>) -> bool {
+    matches!(kind, ErrorKind::Failed | ErrorKind::NotFound) && end.is_some_and(End::is_failure)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

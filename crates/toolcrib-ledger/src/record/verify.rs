@@ -211,7 +211,7 @@ impl ChainWalk {
             || RecordEntry::parse(line).is_some();
         let is_ours = || ChainLink::parse(&[line, b"\n"].concat(), &self.key, file).is_some();
         if self.is_current && !line.ends_with(b"\n") && (!is_whole || is_ours()) {
-            let what = "has no line feed: it is being written, or was torn when its process died";
+            let what = "is incomplete: a process is still writing it, or died while writing it";
             self.report.notes.push(here(what));
             return;
         }
@@ -238,7 +238,7 @@ impl ChainWalk {
             .is_some_and(|(noted, torn_bytes)| noted == torn_bytes || noted + 1 == torn_bytes);
         for UnsignedPiece { problem, .. } in unsigned {
             if is_noted {
-                let what = "was torn when its process died, and the next process noted it";
+                let what = "is incomplete because its process died; the next process recorded that";
                 self.report.notes.push(Problem { what: what.to_owned(), ..problem });
             } else {
                 self.report.problems.push(problem);
@@ -311,7 +311,8 @@ fn check_order(
         return Some(here(format!("line {} comes after line {seq}", link.seq)));
     }
     if link.prev != *hash {
-        let what = format!("line {seq} was replaced: the next line follows another one");
+        let what =
+            format!("line {seq} was replaced: the next line has the hash of a different line");
         return Some(Problem { file: file.clone(), line: Some(*number), what });
     }
     None
@@ -322,7 +323,7 @@ fn check_order(
 fn check_end(end: HeadState, last: Option<&LastLine>, changed: u64) -> Option<Problem> {
     let at_head = |what: String| Some(Problem { file: HEAD.to_owned(), line: None, what });
     match (end, last) {
-        (HeadState::Empty, None) => at_head("is missing, and so is every line".to_owned()),
+        (HeadState::Empty, None) => at_head("is missing, and the record has no lines".to_owned()),
         (HeadState::Signed(head), Some(LastLine { seq, hash, file, number })) => {
             let what = if changed > 0 && *seq + changed == head.seq {
                 return None;
@@ -342,7 +343,7 @@ fn check_end(end: HeadState, last: Option<&LastLine>, changed: u64) -> Option<Pr
             at_head("was written by a later version of toolcrib".to_owned())
         }
         (HeadState::Empty, Some(_)) => {
-            at_head("is missing: nothing tells where the record ends".to_owned())
+            at_head("is missing, so Toolcrib cannot tell where the record ends".to_owned())
         }
     }
 }
@@ -481,7 +482,7 @@ mod tests {
         fs::write(&head, forged).unwrap();
         place.check(None, "was not signed by toolcrib");
         fs::remove_file(&head).unwrap();
-        place.check(None, "is missing: nothing tells where the record ends");
+        place.check(None, "is missing, so Toolcrib cannot tell where the record ends");
         // Continuing the record does not repair it.
         Place::write(&mut place.appender(), "next");
         place.check(Some(5), "was continued without a signed head");
@@ -585,7 +586,7 @@ mod tests {
         let found = verify(&place.state).unwrap();
         assert_eq!((found.problems, found.lines), (Vec::new(), 5));
         assert_eq!(found.notes.len(), 1);
-        assert!(found.notes[0].what.contains("torn"), "{:?}", found.notes);
+        assert!(found.notes[0].what.contains("incomplete"), "{:?}", found.notes);
     }
 
     #[test]
@@ -660,7 +661,7 @@ mod tests {
         let place = Place::written(3);
         fs::remove_file(place.file()).unwrap();
         fs::remove_file(place.state.folder().join("context_log/head")).unwrap();
-        place.check(None, "is missing, and so is every line");
+        place.check(None, "is missing, and the record has no lines");
         Place::write(&mut place.appender(), "next");
         place.check(Some(1), "was continued without a signed head");
     }

@@ -10,14 +10,14 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolcrib_core::command::{ChangedFiles, End, HostTraffic, NetworkAccount};
 use toolcrib_core::{
-    Durability, ErrorKind, Event, HeldCounts, Moment, Note, RecordError, RecordErrorKind, Recorder,
-    ToolName, escape,
+    Durability, Event, HeldCounts, Moment, Note, RecordError, RecordErrorKind, Recorder, ToolName,
+    escape,
 };
 
 use crate::id::{id_at, new_call_id};
 use crate::record::appender::{Appended, Appender, RecordedSettings};
 use crate::record::chain::LineHash;
-use crate::record::entry::{CallFields, DecisionFields, EndFields, RecordEntry};
+use crate::record::entry::{CallFields, DecisionFields, EndFields, RecordEntry, is_of_command};
 use crate::record::event_kind::{Act, EventKind};
 use crate::record::presence_file::Presence;
 use crate::record::redact::Redactor;
@@ -382,12 +382,6 @@ impl Drop for RecordWriter {
     fn drop(&mut self) {
         self.flush();
     }
-}
-
-/// Returns whether an error only says that a command failed. Some catalogues call that an error of the tool, others do
-/// not. On the record it is the same for all: how the command ended.
-fn is_of_command(kind: ErrorKind, end: Option<End>) -> bool {
-    matches!(kind, ErrorKind::Failed | ErrorKind::NotFound) && end.is_some_and(End::is_failure)
 }
 
 /// Returns whether a name is too short and plain to hold a secret. The names of all tools are.

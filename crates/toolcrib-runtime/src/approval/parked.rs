@@ -157,7 +157,9 @@ impl Approver for GivenAnswer {
             let changes = list_changes(pin_changes(&self.pinned, &question.pins.pinned));
             let words = match changes {
                 Some(changes) => {
-                    format!("something changed since the question: {changes}; ask again")
+                    format!(
+                        "something changed after the question: {changes}; the agent must make the call again"
+                    )
                 }
                 None => "it is not the call that was approved".to_owned(),
             };

@@ -60,9 +60,9 @@ impl Decided {
             let message =
                 format!("`{}` needs to be confirmed first: {}", scope.tool, decision.rule);
             let hint = match scope.approval.review {
-                Review::Nothing => "if this is meant, repeat the call with `confirmed`: true",
+                Review::Nothing => "if you mean this call, repeat it with `confirmed`: true",
                 Review::Files | Review::Parked => {
-                    "if this is meant, repeat the call with `confirmed`: true; a person is then asked"
+                    "if you mean this call, repeat it with `confirmed`: true; Toolcrib then asks a person"
                 }
             };
             return Err(ToolError::new(ErrorKind::ConfirmationNeeded, message)
@@ -147,7 +147,7 @@ impl Decided {
         let Decision { rule, because, .. } = &self.decision;
         let message = format!("policy refuses `{}`: {rule}", self.scope.tool);
         let refused = ToolError::new(ErrorKind::Refused, message)
-            .hint("the operator's settings decide this; use another tool, or ask for a change")
+            .hint("the policy forbids this; use another tool, or ask the operator to change the policy")
             .with("rule", rule.as_str());
         if because.is_empty() { refused } else { refused.with("because", because.as_str()) }
     }
@@ -158,24 +158,24 @@ fn declined(tool: &ToolName, decision: &Decision, answer: &Answer) -> ToolError 
     match answer {
         Answer::Nobody => ToolError::new(
             ErrorKind::ApprovalNeeded,
-            format!("`{tool}` needs a person's approval, and nobody can be asked here"),
+            format!("`{tool}` needs a person's approval, and Toolcrib cannot ask here"),
         )
-        .hint("run it on a terminal and answer, or give the answer beforehand with --yes")
+        .hint("run the call on a terminal, or approve it in advance with --yes")
         .with("rule", decision.rule.as_str()),
         Answer::Parked(id) => ToolError::new(
             ErrorKind::ApprovalNeeded,
-            format!("`{tool}` waits for a person's approval as {id}"),
+            format!("`{tool}` needs a person's approval and is parked as {id}"),
         )
         .hint(format!("`toolcrib approvals approve {id}` runs it, once"))
         .with("rule", decision.rule.as_str())
         .with("approval_id", id.as_str()),
         Answer::No(_, words) if !words.is_empty() => {
             ToolError::new(ErrorKind::Declined, format!("`{tool}` was declined: {words}"))
-                .hint("it was not approved, for this reason; do as it says, or ask")
+                .hint("the message says why; follow it, or ask the person")
         }
         Answer::Yes(_) | Answer::Always(..) | Answer::No(..) => {
             ToolError::new(ErrorKind::Declined, format!("`{tool}` was declined"))
-                .hint("a person said no; do something else, or ask them")
+                .hint("a person declined the call; try another approach, or ask the person")
         }
     }
 }

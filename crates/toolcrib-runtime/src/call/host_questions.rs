@@ -39,7 +39,7 @@ impl HostQuestions {
         let command = proposal.plan.command.clone()?;
         let root = proposal.paths.root();
         let place = HostPlace { tool: &scope.tool, session: &scope.call.session.0, root: &root };
-        if !scope.approver.asks_about_hosts()
+        if !scope.approval.approver.asks_about_hosts()
             && scope.judge.granted_hosts(&place, &scope.ctx).is_empty()
         {
             return None;
@@ -123,13 +123,13 @@ impl HostGate for HostQuestions {
             ))
         };
         let Some(scope) = self.scope.upgrade() else { return call_is_over() };
-        if !scope.approver.asks_about_hosts() {
+        if !scope.approval.approver.asks_about_hosts() {
             return not_listed();
         }
         let question = self.question(&scope, request);
         let answer = self.handle.block_on(async {
             tokio::select! {
-                answer = scope.approver.ask(&question) => Some(answer),
+                answer = scope.approval.approver.ask(&question) => Some(answer),
                 () = cancel.cancelled() => None,
                 () = scope.ctx.cancel.cancelled() => None,
             }

@@ -114,8 +114,8 @@ fn joined<T>(done: Result<Result<T, ToolError>, tokio::task::JoinError>) -> Resu
 fn bug(panic: &(dyn Any + Send)) -> ToolError {
     // A panic's message can contain anything, secrets included, so the caller learns only that it happened.
     let _ = panic;
-    ToolError::new(ErrorKind::Bug, "the tool failed in a way it should not")
-        .hint("this is a defect of the tool; the record has the call")
+    ToolError::new(ErrorKind::Bug, "the tool crashed")
+        .hint("this is a bug in the tool; report it (the record has the call)")
 }
 
 #[cfg(test)]

@@ -43,9 +43,12 @@ impl Permitted {
         let changes = changes.map(|change| without_denied(change, &root, denied.as_ref()));
         let what = list_changes(changes);
         let what = what.unwrap_or_else(|| "it would do something else now".to_owned());
-        let message =
-            format!("`{}` was not run: something changed during the question: {what}", scope.tool);
-        Err(ToolError::new(ErrorKind::Changed, message).hint("look at it, and repeat the call"))
+        let message = format!(
+            "`{}` was not run: something changed while a person was asked: {what}",
+            scope.tool
+        );
+        Err(ToolError::new(ErrorKind::Changed, message)
+            .hint("check the change, and repeat the call"))
     }
 
     /// Runs the tool on this thread, and measures what it uses.

@@ -98,7 +98,7 @@ impl PinReader<'_> {
         let shown = self.below_root(path);
         if content.is_cut() {
             let most = PINNED_BYTES >> 20;
-            self.pins.unpinned.push(format!("`{shown}` behind its first {most} MiB"));
+            self.pins.unpinned.push(format!("`{shown}` beyond its first {most} MiB"));
         }
         let digest = Digest::of_bytes(&content.bytes).to_string();
         let state = PinState::File { size: content.size, digest };

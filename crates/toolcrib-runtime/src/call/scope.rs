@@ -28,7 +28,6 @@ pub(crate) struct CallScope {
     pub(crate) ctx: Ctx,
     pub(crate) judge: Arc<Judge>,
     pub(crate) approval: ApprovalTerms,
-    pub(crate) approver: Arc<dyn Approver>,
     pub(crate) recorder: Arc<dyn Recorder>,
     pub(crate) clock: Arc<dyn Clock>,
     /// What was decided, once it is.
@@ -42,6 +41,7 @@ pub(crate) struct ApprovalTerms {
     pub(crate) confirmation: ConfirmationNeed,
     pub(crate) review: Review,
     pub(crate) session: SessionKind,
+    pub(crate) approver: Arc<dyn Approver>,
 }
 
 impl CallScope {

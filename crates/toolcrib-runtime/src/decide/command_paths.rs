@@ -77,10 +77,11 @@ impl Candidates {
             }
             if !is_all {
                 let start: String = word.chars().take(40).collect();
-                all.beyond.get_or_insert_with(|| format!("`{start}…` is too long to be looked at"));
+                all.beyond
+                    .get_or_insert_with(|| format!("`{start}…` is too long for Toolcrib to check"));
             }
             if all.paths.len() > MOST_PATHS || parts > MOST_COMPONENTS {
-                all.beyond = Some("it has more words than are looked at".to_owned());
+                all.beyond = Some("it has more words than Toolcrib checks".to_owned());
                 break;
             }
         }
@@ -131,9 +132,9 @@ pub(crate) fn distrust_unknown_writers(
         keeps(&without_detours(word)) || keeps(&paths.resolve(&below(from, word)).path)
     });
     if let Some(word) = found {
-        reading.proven = Err(evasion(format!("it could write `{word}`, and a rule is about that")));
+        reading.proven = Err(evasion(format!("it could write `{word}`, which a rule restricts")));
     } else if let Some(why) = candidates.beyond.filter(|_| rules.restrict()) {
-        reading.proven = Err(evasion(format!("{why}, and a rule is about paths")));
+        reading.proven = Err(evasion(format!("{why}, and a rule restricts paths")));
     }
 }
 
@@ -178,12 +179,12 @@ pub(crate) fn distrust_moving_paths(reading: &mut Reading, rules: PathRules) {
         _ => None,
     };
     let unnamed = rules.restrict() && proven.steps.iter().any(|step| step.effects.writes_unnamed);
-    let why = why.or(unnamed.then_some("it writes files that its words do not name"));
+    let why = why.or(unnamed.then_some("it writes files that its command line does not name"));
     let passes_on = |step: &Step| program::is(&step.words[0], Fact::PassesInputOn);
     let is_told = rules.restrict() && proven.steps.iter().any(passes_on);
     let why = why.or(is_told.then_some("its input names files"));
     if let Some(why) = why {
-        reading.proven = Err(evasion(format!("{why}, and a rule is about paths")));
+        reading.proven = Err(evasion(format!("{why}, and a rule restricts paths")));
     }
 }
 
@@ -219,9 +220,8 @@ pub(crate) fn mentioned_paths(
             let resolved = paths.resolve(&below(directory, &word));
             let leads_out = !resolved.is_inside && word != "/dev/null";
             if leads_out && (resolved.has_links || word.contains('/')) {
-                unknown.get_or_insert_with(|| {
-                    format!("`{word}` could be a file that a rule is about")
-                });
+                unknown
+                    .get_or_insert_with(|| format!("`{word}` could be a file that a rule matches"));
             }
             all.push(resolved.path);
         }
@@ -232,16 +232,16 @@ pub(crate) fn mentioned_paths(
         reading.found.iter().filter(is_git).flat_map(|words| path_words(words, PrintsTo::Screen));
     let expands = |word: &&String| word.contains(['*', '?', '[', '\\']) || word.starts_with(":(");
     if let Some(word) = git.find(expands) {
-        unknown.get_or_insert_with(|| format!("`{word}` could be files that a rule is about"));
+        unknown.get_or_insert_with(|| format!("`{word}` could match files that a rule restricts"));
     }
     if reading.proven.as_ref().is_ok_and(|proven| proven.has_wildcards) {
         unknown.get_or_insert_with(|| {
-            "its wildcards could match files that a rule is about".to_owned()
+            "its wildcards could match files that a rule restricts".to_owned()
         });
     }
     if directories.len() > 1 {
         unknown.get_or_insert_with(|| {
-            "it changes its directory, and a rule is about paths".to_owned()
+            "it changes its directory, and a rule restricts paths".to_owned()
         });
     }
     if let (true, Some(why), true) = (rules.restrict(), unknown, reading.proven.is_ok()) {

@@ -174,8 +174,9 @@ impl Proposal {
         open.sort_unstable();
         open.dedup();
         let listed = open.iter().take(MOST_LISTED_WORDS);
-        let mut all: Vec<String> =
-            listed.map(|word| format!("`{word}` is only known when it runs")).collect();
+        let mut all: Vec<String> = listed
+            .map(|word| format!("the value of `{word}`, which is known only at run time"))
+            .collect();
         all.extend(and_more(open.len(), MOST_LISTED_WORDS, "words"));
         all.extend(self.candidates().and_then(|candidates| candidates.beyond.clone()));
         all
@@ -252,7 +253,7 @@ fn doubt_git(reading: &mut Reading, ctx: &Ctx) {
     let changes =
         proven.steps[..first].iter().any(|step| file_effects(&step.words).retargets_paths);
     let doubt = if changes || writes.any(is_setting) {
-        Some("a part of the command can change what git reads its settings from".to_owned())
+        Some("a part of the command can change where git reads its settings".to_owned())
     } else {
         git_doubt(&*ctx.files, ctx.commands.home().as_deref()).map(|doubt| doubt.0)
     };

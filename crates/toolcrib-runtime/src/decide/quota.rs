@@ -180,7 +180,7 @@ impl Quota {
         if let Some(most) = is_over(limits.tool_bytes, by_tool.bytes) {
             let written = by_tool.bytes;
             return Some(format!(
-                "a session may write {most} bytes by one tool, and this one has written {written} by `{tool}`{more}"
+                "a session may write {most} bytes with one tool, and this one has written {written} with `{tool}`{more}"
             ));
         }
         if let Some(most) = is_over(limits.session_bytes, by_all.bytes) {

@@ -71,7 +71,7 @@ impl Undo<'_> {
         if let Some(by) = undone.iter().find(|undone| undone.call == *wanted).map(|it| &it.by) {
             let message = format!("call `{wanted}` was undone already, by `{by}`");
             return Err(ToolError::new(ErrorKind::Changed, message)
-                .hint(format!("`toolcrib undo {by}` brings it back")));
+                .hint(format!("`toolcrib undo {by}` redoes the call")));
         }
         let mine = changes.iter().filter(|change| change.call == *wanted);
         let mut roots: Vec<String> = mine.map(|change| change.root.clone()).collect();
@@ -88,7 +88,8 @@ impl Undo<'_> {
         }
         let undone = UndoneCall { call: wanted.clone(), by: undo.id.clone() };
         self.log.record_undo(&undone).map_err(|err| {
-            let message = format!("undone, but not noted in the journal: {err}");
+            let message =
+                format!("the call was undone, but the journal could not be written: {err}");
             ToolError::new(ErrorKind::Io, message)
         })?;
         Ok(restored)
@@ -119,7 +120,9 @@ impl Undo<'_> {
     fn not_undoable(&self, wanted: &CallId) -> ToolError {
         let (message, hint) = if self.areas.is_recorded(wanted) {
             (
-                format!("no copy is kept that could undo call `{wanted}`"),
+                format!(
+                    "call `{wanted}` cannot be undone: Toolcrib has no copies of the files that the call changed"
+                ),
                 format!("`toolcrib audit show {wanted}` says what it did"),
             )
         } else {

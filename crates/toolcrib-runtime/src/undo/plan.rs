@@ -99,7 +99,7 @@ fn unreachable_now(path: &str, err: ToolError) -> ToolError {
         | ErrorKind::NotRegular
         | ErrorKind::Changed => {
             let message = format!(
-                "`{path}` cannot be put back: something else is in its place, or in that of its folder"
+                "`{path}` cannot be restored: something else now has its name, or the name of its folder"
             );
             ToolError::new(ErrorKind::Changed, message)
                 .hint("move that away, and repeat the undo")
@@ -132,17 +132,17 @@ fn plan(
             UndoAction::Unchanged
         } else if let (Some(doubt), UndoScope::Unchanged) = (net.doubt, scope) {
             let message = format!(
-                "`{path}` may hold more than call `{call}` did, so nothing was taken back: {}",
+                "`{path}` may have changes that call `{call}` did not make, so nothing was undone: {}",
                 doubt.words()
             );
             return Err(ToolError::new(ErrorKind::Changed, message)
-                .hint("look at it first; --force takes the call back all the same")
+                .hint("check the file first; --force undoes the call anyway")
                 .at(path));
         } else if !is_same(now.as_ref(), net.after.as_ref()) && scope == UndoScope::Unchanged {
             let message =
-                format!("`{path}` was changed after call `{call}`, so nothing was taken back");
+                format!("`{path}` was changed after call `{call}`, so nothing was undone");
             return Err(ToolError::new(ErrorKind::Changed, message)
-                .hint("look at it first; --force takes the call back all the same")
+                .hint("check the file first; --force undoes the call anyway")
                 .at(path));
         } else if net.change.before.is_some() {
             UndoAction::Restored

@@ -76,8 +76,10 @@ impl Indexer {
         tree: Arc<dyn SearchableTree>,
         options: IndexOptions,
     ) -> Result<Arc<Self>, IndexError> {
-        let wakeup = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
-            .map_err(|errno| IndexError::system("the index has no handle to wake it by", errno))?;
+        let wakeup =
+            eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|errno| {
+                IndexError::system("the indexer cannot create its wake-up event", errno)
+            })?;
         Ok(Arc::new(Self {
             tree,
             options,

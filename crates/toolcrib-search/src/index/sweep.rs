@@ -42,7 +42,7 @@ impl Indexer {
     pub(super) fn back_off(&self, sweeps: u32) -> Result<(), IndexError> {
         let needs_sweep = || self.index().as_ref().is_none_or(|index| index.needs_sweep);
         if sweeps > MAX_SWEEPS_IN_A_ROW && needs_sweep() {
-            let message = "the index never becomes certain";
+            let message = "the index never catches up with the changes in the workspace";
             let err = IndexError::new(IndexErrorKind::Unstable, message);
             return Err(err.hint("check whether one directory is mounted in two places"));
         }

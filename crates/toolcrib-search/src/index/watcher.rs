@@ -52,7 +52,7 @@ pub(crate) struct Watcher {
 impl Watcher {
     pub(crate) fn new() -> Result<Self, IndexError> {
         let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)
-            .map_err(|errno| IndexError::system("the system gives no file events", errno))?;
+            .map_err(|errno| IndexError::system("the system does not report file events", errno))?;
         let mounts = File::open("/proc/self/mountinfo").ok();
         Ok(Self {
             inotify,

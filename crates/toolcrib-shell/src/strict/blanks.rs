@@ -64,7 +64,7 @@ fn check_joints(node: Node<'_>, parts: &[Node<'_>], text: &str) -> Result<(), Un
         let is_joint = one.is_named() && next.is_named() && one.end_byte() == next.start_byte();
         let ends_line = text[..one.end_byte()].ends_with('\n');
         if is_joint && !ends_line && !next.kind().ends_with("_redirect") {
-            let message = format!("nothing stands before `{}`", &text[next.byte_range()]);
+            let message = format!("there is no blank before `{}`", &text[next.byte_range()]);
             return Err(Unproven::new(UnprovenKind::Unparsed, message));
         }
     }

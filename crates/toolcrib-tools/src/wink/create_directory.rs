@@ -64,7 +64,7 @@ static DECLARATION: Declaration = Declaration {
                 "output": "Error: Path 'test.txt' exists as a file, cannot create directory",
                 "error": {"code": "path_is_file",
                     "message": "Path 'test.txt' exists as a file, cannot create directory",
-                    "suggestion": "Choose another name, or a path without a file among its parents"},
+                    "suggestion": "Choose another name, or a path whose parents are all directories"},
                 "files_affected": [], "execution_time_ms": 0}"#,
             leaves: &[("test.txt", "")],
         },

@@ -35,17 +35,17 @@ pub(crate) struct CallArgs {
     /// Do not run the call: show what would be decided and what would change
     #[arg(long, conflicts_with = "batch")]
     pub(crate) dry_run: bool,
-    /// If the call needs approval and nobody can be asked, keep it for `toolcrib approvals`
+    /// If the call needs approval and Toolcrib cannot ask anyone, keep it for `toolcrib approvals`
     #[arg(long)]
     pub(crate) park: bool,
     /// Read many calls from stdin, one JSON object per line
     #[arg(long)]
     pub(crate) batch: bool,
-    /// With --batch, how many calls run at once; with more than one, answers come as calls finish
+    /// With --batch, how many calls run at once; if more than 1, replies come in the order in which calls finish
     #[arg(long, value_name = "N", default_value = "1",
         value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) jobs: u16,
-    /// Print help; after a tool, the help of the tool
+    /// Print help; after the name of a tool, print the help of that tool
     #[arg(long, short = 'h')]
     pub(crate) help: bool,
 }
@@ -83,7 +83,7 @@ pub(crate) enum ToolsFormat {
 Examples:
   toolcrib undo              the calls of this workspace that changed files
   toolcrib undo 01M7FEQ426   undo one of them
-  toolcrib undo --last       undo the newest one; again, and it goes one further back")]
+  toolcrib undo --last       undo the newest one; repeat it to go further back")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct UndoArgs {
     /// The call to undo, by its id or the beginning of it; without it, the calls are listed
@@ -125,7 +125,7 @@ pub(crate) struct OutputArgs {
     /// Show stderr instead of stdout
     #[arg(long)]
     pub(crate) stderr: bool,
-    /// Print control characters as they are, also on a terminal, which obeys them
+    /// Print control characters unescaped, even on a terminal, which acts on them
     #[arg(long)]
     pub(crate) raw: bool,
 }

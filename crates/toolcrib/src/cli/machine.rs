@@ -7,8 +7,8 @@ use crate::settings::Unit;
 /// Arguments of `search`.
 #[derive(Args)]
 #[command(after_help = "\
-Processes that answer many calls keep an index of the workspace, so that a search opens only the files \
-it must. A single call scans the files. The answers are the same either way.")]
+Processes that answer many calls keep an index of the workspace, so that a search opens only files \
+that can match. A single call scans all files. The results are the same either way.")]
 pub(crate) struct SearchArgs {
     #[command(subcommand)]
     pub(crate) command: SearchCommand,
@@ -24,7 +24,7 @@ pub(crate) enum SearchCommand {
     },
     /// Build the index again, and turn it on if it was off
     Rebuild,
-    /// Remove the index of this workspace, and keep none until `rebuild`
+    /// Remove the index of this workspace, and do not build one again until `rebuild`
     Off,
 }
 
@@ -37,12 +37,12 @@ pub(crate) struct SandboxArgs {
 
 #[derive(Subcommand)]
 pub(crate) enum SandboxCommand {
-    /// Run a program as the commands of tools are run: same namespaces, same limits, same files
+    /// Run a program in the sandbox that tools use: same namespaces, same limits, same files
     #[command(after_help = "\
-The program does not see the files that rules keep from commands of `clemini/bash`.
+The program cannot see files that rules hide from commands of `clemini/bash`.
 
-The exit code is the command's own: 128 plus the signal's number if a signal ended it, 7 if its time \
-was up.
+The exit code is the command's own: 128 plus the signal's number if a signal ended it, 7 if it \
+timed out.
 
 Examples:
   toolcrib sandbox run -- sh -c 'id; ls /'

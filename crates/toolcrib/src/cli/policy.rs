@@ -64,7 +64,7 @@ pub(crate) enum ApprovalsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Approve a call; a parked call runs here and now, once
+    /// Approve a call; a parked call then runs once, in this process
     Approve {
         /// The approval, by its id or the beginning of it
         id: String,
@@ -106,7 +106,7 @@ pub(crate) enum GrantsCommand {
 /// Arguments of `held`.
 #[derive(Args)]
 #[command(after_help = "\
-After a command, Toolcrib holds what git would run later outside the sandbox: new hooks, settings that name \
+After each command, Toolcrib removes and holds what git would later run outside the sandbox: new hooks, settings that name \
 programs, and `exec` lines of a rebase.
 
 Examples:
@@ -120,13 +120,13 @@ pub(crate) struct HeldArgs {
 
 #[derive(Subcommand)]
 pub(crate) enum HeldCommand {
-    /// List what commands left behind and Toolcrib holds
+    /// List the items that commands left behind and that Toolcrib holds
     List {
         /// Print as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Show one in full
+    /// Show a held item in full
     Show {
         /// The id, or the beginning of it
         id: String,
@@ -134,12 +134,12 @@ pub(crate) enum HeldCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Put one back where it was; git runs it from then on
+    /// Put a held item back where it was; from then on, git can run it
     Release {
         /// The id, or the beginning of it
         id: String,
     },
-    /// Delete one for good
+    /// Delete a held item permanently
     Discard {
         /// The id, or the beginning of it
         id: String,
@@ -172,7 +172,7 @@ Examples:
     },
     /// Replay recorded calls: show which ones the rules would decide differently
     Replay {
-        /// A rules file to add to the rules in force; without it, the rules in force alone
+        /// A rules file to add to the rules in force (default: only the rules in force)
         #[arg(value_hint = ValueHint::FilePath)]
         file: Option<PathBuf>,
         /// How many days to look back

@@ -46,7 +46,7 @@ pub(crate) enum AuditCommand {
     Search {
         #[command(flatten)]
         filter: CallFilterArgs,
-        /// The most calls to show
+        /// How many calls to show at most
         #[arg(long, short = 'n', default_value = "50", value_parser = at_least_one)]
         limit: usize,
         /// Print as JSON, one line per call
@@ -122,7 +122,7 @@ Examples:
   toolcrib stats errors wink/read_file  the failures of one tool
   toolcrib stats regression             the tools that got slower or fail more
   toolcrib stats clear regression wink/read_file
-                                        take the present as the baseline"
+                                        make the recent calls the new baseline"
 )]
 pub(crate) struct StatsArgs {
     #[command(subcommand)]
@@ -134,13 +134,13 @@ pub(crate) struct StatsArgs {
 
 #[derive(Subcommand)]
 pub(crate) enum StatsCommand {
-    /// Show how tools fail: how often, in which way, when last
+    /// Show how tools fail: how often, with which errors, and when they last did
     Errors(StatsOf),
     /// Show which tools got slower or fail more than before
     Regression(StatsOf),
     /// Show what tools use: processor, memory, disk
     Resources(StatsOf),
-    /// Start counting again; for `regression`, take the present as the baseline
+    /// Start counting again; for `regression`, make the recent calls the new baseline
     Clear {
         /// Which statistics to clear
         #[arg(value_parser = ["errors", "regression", "resources"])]
@@ -151,7 +151,7 @@ pub(crate) enum StatsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Discard the statistics and fold the record again
+    /// Discard the statistics and compute them again from the record
     Rebuild {
         /// Print as JSON
         #[arg(long)]

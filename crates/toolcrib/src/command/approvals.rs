@@ -126,7 +126,7 @@ fn approve(
     };
     match approved {
         Ok(Approved::RunsElsewhere) => {
-            print_lines(&[format!("Approved: {id} runs where it was asked for.")]);
+            print_lines(&[format!("Approved: {id} runs in the process that asked.")]);
             Ok(Exit::Done)
         }
         Ok(Approved::RunsHere(parked)) => run_parked(global, terminal, *parked, format),
@@ -139,11 +139,12 @@ fn explain(terminal: Terminal, id: &str, err: ApprovalError) -> Result<Exit, Cli
     let id = escape::line(id);
     match err {
         ApprovalError::NotFound => {
-            let hint = "`toolcrib approvals list` shows those that wait";
-            terminal.fail(&format!("no call waits as `{id}`"), Some(hint));
+            let hint = "`toolcrib approvals list` lists the calls that are waiting";
+            terminal
+                .fail(&format!("no call is waiting for approval with the id `{id}`"), Some(hint));
         }
         ApprovalError::Closed(status) => {
-            let hint = "`toolcrib approvals show` has the answer that counts";
+            let hint = "`toolcrib approvals show` shows the answer";
             terminal.fail(&format!("{id} is {} already", status.as_str()), Some(hint));
         }
         ApprovalError::Store(err) => return Err(err.into()),
@@ -174,8 +175,9 @@ fn may_answer(global: &Global, terminal: Terminal, answers: &ApprovalAnswers, id
     if answers.find(id).is_err() || global.yes || std::io::stdin().is_terminal() {
         return true;
     }
-    let hint = "answer from a terminal, or give --yes where you are the one who may";
-    terminal.fail("an approval is a person's to give, and there is no terminal here", Some(hint));
+    let hint = "run this command on a terminal, or add --yes if you are the person who decides";
+    terminal
+        .fail("only a person can approve a call, and there is no terminal to ask on", Some(hint));
     false
 }
 
@@ -212,7 +214,7 @@ fn list(
         let all: Vec<Value> = shown.iter().map(value).collect();
         print_json(&Value::Array(all).to_string());
     } else if shown.is_empty() {
-        print_lines(&["Nothing waits for an answer.".to_owned()]);
+        print_lines(&["No call is waiting for an answer.".to_owned()]);
     } else {
         let ids = ShortIds::of(shown.iter().map(|(it, _)| it.id.as_str()));
         let line = |(it, status): &(PendingApproval, ApprovalStatus)| {

@@ -205,7 +205,7 @@ fn one_line(terminal: Terminal, entry: &RecordEntry<'_>) -> String {
                 Some(end) if entry.has_failed_command() => call_history::describe_end(end),
                 _ => "ok".to_owned(),
             });
-            format!("{how} in {took}")
+            format!("{how}, took {took}")
         }
         _ => entry.detail.as_ref().map(Value::to_string).unwrap_or_default(),
     };
@@ -362,8 +362,8 @@ fn print_report(terminal: Terminal, report: &VerifyReport) {
     let (lines, files) = (counted(*lines, "line"), counted(*files as u64, "file"));
     let all = format!("{lines} in {files}, numbers {first} to {last}");
     print_lines(&[if report.problems.is_empty() {
-        format!("{} The record is whole: {all}.", terminal.paint(Paint::Good, "✓"))
+        format!("{} The record is intact: {all}.", terminal.paint(Paint::Good, "✓"))
     } else {
-        format!("The record is not whole: {all}.")
+        format!("The record is not intact: {all}.")
     }]);
 }

@@ -38,12 +38,14 @@ pub(super) fn other_changes(history: &CallHistory, changes: &[Change]) -> Vec<St
         }
         if changed.without_snapshot > 0 {
             lines.push(format!(
-                "no copy of at least {} named on its command line was kept: too many, too large, not readable, or not known before it ran",
+                "Toolcrib has no copy of at least {} named on its command line: too many, too large, not readable, or not known before it ran",
                 counted(changed.without_snapshot, "file")
             ));
         }
         if changed.is_partial {
-            lines.push("perhaps others: only a part of the workspace was checked".to_owned());
+            lines.push(
+                "there may be others: Toolcrib checked only a part of the workspace".to_owned(),
+            );
         }
     }
     lines
@@ -113,7 +115,7 @@ pub(super) fn describe(terminal: Terminal, history: &CallHistory) -> String {
         describe_entry(&mut text, entry, after_ms);
     }
     if history.is_dead {
-        let lost = "its process died during the call, so what it did is unknown; the next call records that";
+        let lost = "Toolcrib was killed during the call, so it is not known what the call did; the next call records this";
         add_field(&mut text, "lost", lost);
     }
     text
@@ -168,7 +170,10 @@ fn describe_entry(text: &mut String, entry: &RecordEntry<'_>, after_ms: f64) {
             add("version", &or_empty(&entry.call.version));
         }
         EventKind::Lost => {
-            add("lost", "its process died during the call, so what it did is unknown");
+            add(
+                "lost",
+                "Toolcrib was killed during the call, so it is not known what the call did",
+            );
         }
         event if entry.act == Act::Approval => {
             let by = entry.answered_by().unwrap_or_default();

@@ -131,7 +131,7 @@ fn set(global: &Global, terminal: Terminal, key: &str, value: &str) -> Result<Ex
     let config = read_config(global, terminal)?;
     let (_, value, origin) = named(&config.settings, key)?;
     if *origin != Origin::File(path) {
-        terminal.warn(&format!("the value in force here is {value}, from {origin}"));
+        terminal.warn(&format!("{origin} overrides it here: the value in force is {value}"));
     }
     Ok(Exit::Done)
 }

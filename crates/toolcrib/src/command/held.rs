@@ -124,7 +124,7 @@ fn show(store: &HeldStore, item: &HeldItem) {
             format!("setting, removed from the file:\n{text}")
         }
         HeldKind::Plan(_) => {
-            "lines, removed from the plan of a rebase. The whole plan was:".to_owned()
+            "lines, removed from a rebase's todo list. The whole list was:".to_owned()
         }
         HeldKind::File(mode) => format!("file with mode {mode:o}, moved away. Its content:"),
         HeldKind::Link(target) => format!("link to `{target}`, removed"),

@@ -198,7 +198,7 @@ fn replay(
     }
     let mut lines: Vec<String> = changed.iter().map(changed_line).collect();
     lines.push(format!(
-        "{} would be decided differently, {same} the same; {unknown} cannot be decided again, because the record \
+        "{} would be decided differently, {same} the same way; {unknown} cannot be replayed, because the record \
          does not have all of their arguments",
         counted(changed.len() as u64, "call")
     ));

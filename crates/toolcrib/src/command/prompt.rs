@@ -188,7 +188,7 @@ impl Conversation {
                 }
                 Input::Burst => {
                     device.forget_what_was_typed();
-                    Reaction::Show("\nThese were several keys at once. Press one key.\n".to_owned())
+                    Reaction::Show("\nSeveral keys arrived at once. Press one key.\n".to_owned())
                 }
                 Input::End => {
                     device.show("\n");

@@ -68,7 +68,9 @@ fn add(crib: &Crib, terminal: Terminal, file: &Path) -> Result<Exit, CliError> {
             .map_err(|err| CliError::usage(format!("`{shown}` cannot be read: {err}")))?;
     }
     let Some(own) = &crib.rules.user_file else {
-        return Err(CliError::usage("there is no place for rules: set HOME or XDG_CONFIG_HOME"));
+        return Err(CliError::usage(
+            "Toolcrib cannot tell where your rules file belongs: set HOME or XDG_CONFIG_HOME",
+        ));
     };
     let mut all = read_trusted(own)?.unwrap_or_default();
     if !all.is_empty() && !all.ends_with('\n') {

@@ -83,7 +83,7 @@ fn rebuild(global: &Global, terminal: Terminal) -> Result<Exit, CliError> {
     }
     toolcrib_search::enable_index(&folder).map_err(|err| unwritable(&folder, &err))?;
     let saved = match status.saving.saved_bytes {
-        0 => "not saved, because so few files are read again quickly".to_owned(),
+        0 => "not saved, because so few files are quick to read again".to_owned(),
         bytes => format!("{} on disk", size(bytes)),
     };
     let note = if status.has_postings {

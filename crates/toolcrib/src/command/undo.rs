@@ -246,7 +246,7 @@ fn not_undone(access: &StateAccess, wanted: &str, changes: &[Change]) -> Option<
     let others = super::call_history::other_changes(&history, &mine).len();
     (others > 0).then(|| {
         format!(
-            "The command changed other files, too. `toolcrib audit show {wanted}` lists them behind `also`."
+            "The command changed other files, too. `toolcrib audit show {wanted}` lists them after `also`."
         )
     })
 }

@@ -99,8 +99,8 @@ settings_table! {
     POLICY_TAINTED: TaintPolicy = choice("policy.tainted", &["ask", "allow"], "allow", tainted)
         .project(Stricter);
 
-    /// The form in which a person is asked: `auto` is Toolcrib's own, and for calls of the catalogue
-    /// `wink` the one of its contract; `toolcrib` and `wink` are one form for all calls.
+    /// The form of the prompt. `auto` uses the form of the `wink` contract for calls of that catalogue,
+    /// and Toolcrib's own form for all other calls. `toolcrib` and `wink` use one form for all calls.
     ASK_STYLE: AskStyle =
         choice("ask.style", &["auto", "toolcrib", "wink"], "auto", ask_style);
 
@@ -112,7 +112,7 @@ settings_table! {
     POLICY_APPROVAL_SECONDS: Duration = seconds("policy.approval_seconds", 120, (1, 86_400))
         .project(Smaller);
 
-    /// The catalogues (`wink`) and tools (`clemini/edit`) on offer. Unless it is set, all are. An
+    /// The catalogues (`wink`) and tools (`clemini/edit`) on offer. If it is not set, all are. An
     /// empty list offers none.
     TOOLSET: Vec<String> = names("toolset", &[]).project(Subset(EmptyList::EverythingUntilSet));
 
@@ -131,7 +131,7 @@ settings_table! {
     FILES_BROAD_ROOT: BroadRoot =
         choice("files.broad_root", &["refuse", "allow"], "refuse", broad_root).project(Stricter);
 
-    /// The longest that a tool may run. A tool's own limit applies if it is lower. Ending a command comes on top.
+    /// The longest that a tool may run. A tool's own limit applies if it is lower. The time to end a command is extra.
     LIMITS_DEADLINE_MS: u64 = count("limits.deadline_ms", 86_400_000, (1, 86_400_000))
         .project(Smaller);
 
@@ -163,7 +163,7 @@ settings_table! {
     /// names look like secrets.
     RECORD_SECRETS: Vec<String> = names("record.secrets", &[]).project(More);
 
-    /// The retention of the record, in days. Older files are removed once their figures are folded.
+    /// The retention of the record, in days. Older files are deleted after their statistics are computed.
     RECORD_KEEP_DAYS: u64 = count("record.keep_days", 90, (1, 36_500));
 
     /// Whether `tools_audit.jsonl` is written beside the record, one line for each call.
@@ -173,10 +173,10 @@ settings_table! {
     STATS_QUARANTINE: QuarantineAt =
         choice("stats.quarantine", &["high", "off"], "off", quarantine).project(Stricter);
 
-    /// How many hours count as now when a tool is compared with its baseline.
+    /// How many of the latest hours are compared with the baseline of a tool.
     STATS_CURRENT_HOURS: u64 = count("stats.current_hours", 24, (1, 24 * 31));
 
-    /// How many days before that make the baseline of a tool.
+    /// How many days, before those of `stats.current_hours`, are the baseline of a tool.
     STATS_BASELINE_DAYS: u64 = count("stats.baseline_days", 30, (1, 365));
 
     /// The largest file that undo keeps a copy of. Tools do not change larger files at all.
@@ -232,8 +232,8 @@ settings_table! {
         .project(Smaller)
         .contract_name("TOOLS_TIMEOUT_MS");
 
-    /// How much of the sandbox is in force. `strict` is everything, or the command is refused.
-    /// `root-degraded` lets the commands of root run as root, without capabilities.
+    /// How much of the sandbox is in force. With `strict`, a command runs with every protection or not at all.
+    /// With `root-degraded`, if root runs Toolcrib, commands run as root too, but without capabilities.
     SANDBOX_PROFILE: Profile =
         choice("sandbox.profile", &["strict", "root-degraded"], "strict", profile)
             .project(Stricter);
@@ -251,9 +251,9 @@ settings_table! {
     SANDBOX_EGRESS_BYTES: u64 = count("sandbox.egress_bytes", 1_073_741_824, (0, 1 << 50))
         .project(Smaller);
 
-    /// Folders of the home directory that commands can read and not change, where they exist. If a
+    /// Folders of the home directory that commands can read but not change, if they exist. If a
     /// toolchain's own variable says that it is elsewhere (`CARGO_HOME`, `GOPATH`, …), commands can read
-    /// the same folders there. `$GOROOT` and `$JAVA_HOME` are where these variables say.
+    /// the same folders there. `$GOROOT` and `$JAVA_HOME` are the folders that these variables name.
     SANDBOX_TOOLCHAINS: Vec<String> = names("sandbox.toolchains", &[
         ".cargo/bin", ".cargo/git", ".cargo/registry", ".rustup", ".pyenv", ".nvm",
         ".npm/_cacache", ".local/bin", ".local/lib", ".cache/pip", "go", ".m2/repository",
@@ -261,7 +261,7 @@ settings_table! {
     ]).project(Subset(EmptyList::Nothing));
 
     /// Folders of the home directory that commands can change and that persist between commands.
-    /// They are kept apart from the real folders.
+    /// They are separate from your real folders of the same name.
     SANDBOX_CACHES: Vec<String> = names("sandbox.caches", &[]);
 
     /// Environment variables that are passed to commands, in addition to the language and the time

@@ -35,7 +35,7 @@ pub(super) fn settings_files(environment: &BTreeMap<String, OsString>) -> Settin
 /// Returns the path of the user's settings file.
 pub fn user_settings_file(options: &OpenOptions) -> Result<PathBuf, CliError> {
     settings_files(&environment(options)).user.ok_or_else(|| {
-        CliError::settings("there is no place for your settings file")
+        CliError::settings("Toolcrib cannot tell where your settings file belongs")
             .hint("set XDG_CONFIG_HOME or HOME")
     })
 }
@@ -99,7 +99,10 @@ pub(super) fn state_folder(
     xdg_folder(environment, "XDG_STATE_HOME", ".local/state")
         .map(|folder| folder.join("toolcrib"))
         .ok_or_else(|| {
-            CliError::new(CliErrorKind::State, "there is no place for the state folder")
-                .hint("set TOOLCRIB_STATE or HOME")
+            CliError::new(
+                CliErrorKind::State,
+                "Toolcrib cannot tell where the state folder belongs",
+            )
+            .hint("set TOOLCRIB_STATE or HOME")
         })
 }

@@ -144,9 +144,8 @@ fn chosen_sets(settings: &Settings) -> Result<impl Iterator<Item = &'static Ship
     let is_shipped = |name: &String| SHIPPED_SETS.iter().any(|set| set.name == name);
     if let Some(unknown) = chosen.iter().find(|name| !is_shipped(name)) {
         let message = format!("`policy.shipped`: there are no shipped rules `{unknown}`");
-        return Err(
-            CliError::settings(message).hint("there are `blocked`, `caution` and `harmless`")
-        );
+        return Err(CliError::settings(message)
+            .hint("the shipped rules are `blocked`, `caution` and `harmless`"));
     }
     Ok(SHIPPED_SETS.iter().filter(move |set| chosen.iter().any(|name| name == set.name)))
 }

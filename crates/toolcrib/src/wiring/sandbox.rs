@@ -112,8 +112,9 @@ fn rules(settings: &Settings, options: &OpenOptions) -> Result<SandboxRules, Cli
     let (toolchains, variables): (Vec<String>, Vec<String>) =
         settings.get(table::SANDBOX_TOOLCHAINS).into_iter().partition(|it| !it.starts_with('$'));
     if let Some(unknown) = variables.iter().find(|it| !toolchains::is_known_variable(it)) {
-        let message = format!("`sandbox.toolchains`: `{unknown}` is no variable of a toolchain");
-        return Err(CliError::settings(message).hint("there are `$GOROOT` and `$JAVA_HOME`"));
+        let message = format!("`sandbox.toolchains`: `{unknown}` is not a toolchain variable");
+        return Err(CliError::settings(message)
+            .hint("the toolchain variables are `$GOROOT` and `$JAVA_HOME`"));
     }
     for name in toolchains.iter().chain(&settings.get(table::SANDBOX_CACHES)) {
         check_folder(name)?;

@@ -35,7 +35,7 @@ fn parking(crib: &Opened, session: SessionKind, seconds: u64) -> Runtime {
 fn park(crib: &Opened, tool: &str, args: Value) -> String {
     let parked = crib.call_in(&parking(crib, SessionKind::SingleCall, 3600), tool, args);
     assert_eq!(parked.kind(), "approval_required", "{}", parked.text());
-    let waits = format!("waits for a person's approval as {}", parked.id());
+    let waits = format!("needs a person's approval and is parked as {}", parked.id());
     assert!(parked.text().contains(&waits), "{}", parked.text());
     parked.id().to_owned()
 }
@@ -198,7 +198,7 @@ fn a_parked_call_is_refused_with_what_changed_since_the_question() {
     assert_eq!(changes(&scratch, &id), expect);
     let refused = approve(&scratch, &[], &id).unwrap();
     assert_eq!(refused.kind(), "declined");
-    let words = "something changed since the question: `GNUmakefile` is new, and 1 other thing changed; ask again";
+    let words = "something changed after the question: `GNUmakefile` is new, and 1 other thing changed; the agent must make the call again";
     assert!(refused.text().contains(words), "{}", refused.text());
     assert!(!scratch.work().join("out").exists());
 }
@@ -266,7 +266,7 @@ fn equal_calls_of_a_session_are_one_question() {
         let args = json!({"file_path": "log", "content": content});
         let parked = crib.call_in(runtime, "clemini/write_file", args);
         assert_eq!(parked.kind(), "approval_required", "{}", parked.text());
-        let (_, rest) = parked.text().split_once("approval as ").unwrap();
+        let (_, rest) = parked.text().split_once("parked as ").unwrap();
         rest.chars().take_while(char::is_ascii_alphanumeric).collect::<String>()
     };
     let waiting = || {

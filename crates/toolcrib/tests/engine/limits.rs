@@ -68,7 +68,7 @@ fn one_tool_writes_no_more_than_its_quota_and_another_still_writes() {
     write(&crib, "a").done();
     write(&crib, "b").done();
     let refused = write(&crib, "c");
-    assert!(refused.text().contains("bytes by one tool"), "{}", refused.text());
+    assert!(refused.text().contains("bytes with one tool"), "{}", refused.text());
     crib.approve("wink/create_file", json!({"path": "e", "content": "0123456789"})).done();
     assert!(scratch.work().join("e").exists() && !scratch.work().join("c").exists());
 }

@@ -132,5 +132,5 @@ fn hosts_that_a_call_names_are_judged() {
     let bad = "[[rule]]\nhosts = [\"https://x\"]\neffect = \"deny\"\n";
     let refused = rules_in(bad, "bad.toml", Layer::Operator, Some(&BashReader::default()));
     let refused = refused.err().unwrap().to_string();
-    assert!(refused.contains("is no host"), "{refused}");
+    assert!(refused.contains("is not a host name"), "{refused}");
 }

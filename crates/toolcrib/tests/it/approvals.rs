@@ -21,7 +21,7 @@ fn without_anyone_to_ask_it_is_refused_at_once_or_parked() {
     let got = scratch.run(["call", "wink/create_file", "path=a", "content=x", "--json"]);
     assert_eq!(got.code, 4);
     assert_eq!(got.json()["error"]["code"], "approval_required", "{}", got.stdout);
-    assert!(scratch.run(["approvals", "list"]).stdout.contains("Nothing waits"));
+    assert!(scratch.run(["approvals", "list"]).stdout.contains("No call is waiting"));
 
     let id = park(&scratch, &[], "touch made; echo ran >> log");
     assert!(!scratch.work().join("made").exists());
@@ -90,7 +90,11 @@ fn a_call_whose_folder_changed_is_shown_as_such_and_not_run() {
     assert_eq!(json["pins"], Value::Null, "{json}");
     let got = approve(&id);
     assert_eq!(got.code, 3, "{}", got.stderr);
-    assert!(got.stderr.contains("`a` in it changed; ask again"), "{}", got.stderr);
+    assert!(
+        got.stderr.contains("`a` in it changed; the agent must make the call again"),
+        "{}",
+        got.stderr
+    );
     assert!(!scratch.work().join("out").exists());
     let id = park(&scratch, &[], "cp -r tpl out");
     assert_eq!(approve(&id).code, 0, "the control: nothing changed");

@@ -60,7 +60,7 @@ fn what_was_done_can_be_found_and_told() {
     let shown = scratch.run(["audit", "show", bash["call"].as_str().unwrap(), "--json"]).json();
     assert_eq!(
         (&shown["output_saved"], &shown["outcome"]),
-        (&json!(true), &json!("ok")),
+        (&json!(true), &json!("command_failed")),
         "{shown}"
     );
     assert_eq!(shown["directory"], scratch.work().display().to_string());

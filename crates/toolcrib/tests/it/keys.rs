@@ -50,7 +50,7 @@ fn pasted_text_and_keys_that_are_held_answer_nothing() {
     for pasted in ["yes\ny\n", "yyyy", "a\na\na\n", "\u{1b}[Ay"] {
         session.seen.clear();
         session.master.write_all(pasted.as_bytes()).unwrap();
-        session.wait_for("several keys at once");
+        session.wait_for("Several keys arrived at once");
     }
     assert!(!scratch.work().join("made").exists());
     assert_eq!(session.answer("n"), 3);
@@ -144,7 +144,7 @@ fn nobody_approves_what_has_only_just_appeared() {
     // The key that quits a program is a key like others, and no is no at once.
     session.seen.clear();
     session.master.write_all(b"\x1c").unwrap();
-    session.wait_for("several keys at once");
+    session.wait_for("Several keys arrived at once");
     assert_eq!(session.answer("n"), 3);
     assert!(is_put_back(&session));
     assert!(!scratch.work().join("made").exists());

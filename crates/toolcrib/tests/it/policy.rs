@@ -89,7 +89,7 @@ fn a_rules_file_with_an_error_is_told_and_stops_calls() {
     scratch.put_at("bad.toml", "[[rule]]\nhosts = [\"https://x\"]\neffect = \"deny\"\n");
     let path = scratch.path("bad.toml").display().to_string();
     let got = scratch.run(["policy", "check", &path]);
-    assert!(got.code != 0 && got.stderr.contains("is no host"), "{}", got.stderr);
+    assert!(got.code != 0 && got.stderr.contains("is not a host name"), "{}", got.stderr);
     scratch.put(".toolcrib/rules.toml", "[[rule]]\neffect = \"alow\"\n");
     let got = scratch.run(["call", "nachos/calculator", "expression=1+1"]);
     assert_eq!(got.code, 2);

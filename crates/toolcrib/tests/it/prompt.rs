@@ -181,7 +181,7 @@ fn a_wrong_answer_is_asked_again_and_what_was_pasted_with_it_is_dropped() {
     for wrong in ["maybe\n", "yes please\n", "hello\nsome text\ny\nmore\n"] {
         session.seen.clear();
         session.master.write_all(wrong.as_bytes()).unwrap();
-        session.wait_for("is no answer");
+        session.wait_for("is not an answer");
     }
     assert_eq!(session.answer("n\n"), 3);
     assert!(!scratch.work().join("hello.py").exists());

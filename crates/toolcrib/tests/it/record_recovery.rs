@@ -165,7 +165,7 @@ fn a_full_disk_stops_what_changes_and_not_what_reads() {
         assert!(err.contains("warning: the record cannot be written"), "{out}{err}");
         assert!(out.contains("write 1") && out.contains("was not run"), "{out}{err}");
         assert!(out.contains("again 0"), "{out}{err}");
-        assert!(out.contains("The record is whole"), "{out}{err}");
+        assert!(out.contains("The record is intact"), "{out}{err}");
         assert_eq!(scratch.text("b"), "three");
     }
 }

@@ -379,7 +379,7 @@ fn nothing_of_the_workspace_is_taken_for_our_own_helpers() {
             let setting = format!("sandbox.bubblewrap={}", planted.display());
             let got = scratch.run(["-c", &setting, "sandbox", "run", "--", "echo", "ran"]);
             assert!(
-                got.stderr.contains("users other than the superuser can change"),
+                got.stderr.contains("users other than root can change"),
                 "{}{}",
                 got.stdout,
                 got.stderr

@@ -299,7 +299,11 @@ fn a_person_looks_at_what_is_held_and_releases_or_discards_it() {
         // What a person has set since is not set again behind their back.
         outside(scratch, "git -C m config alias.x status");
         let refused = scratch.run(["held", "release", &id(&item)]);
-        assert!(refused.code == 1 && refused.stderr.contains("since"), "{}", refused.stderr);
+        assert!(
+            refused.code == 1 && refused.stderr.contains("after Toolcrib held it"),
+            "{}",
+            refused.stderr
+        );
         assert_eq!(held(scratch).len(), 1);
         assert_eq!(scratch.run(["held", "discard", ""]).code, 1, "no id");
         let discarded = scratch.run(["held", "discard", &id(&item)]);

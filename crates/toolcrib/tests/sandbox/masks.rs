@@ -259,7 +259,7 @@ fn folders_that_cannot_be_searched_are_hidden_and_too_many_files_are_refused() {
         assert_eq!(outside(scratch, all).code, 0);
         let reply = scratch.call("clemini/bash", r#"{"command": "echo ran"}"#);
         let said = format!("{}{}", reply.stdout, reply.stderr);
-        assert!(!said.contains("ran\\n") && said.contains("deny a folder"), "{said}");
+        assert!(!said.contains("ran\\n") && said.contains("deny a whole folder"), "{said}");
         put_rules(scratch, &DENY.replace("\"**/*.pem\"", "\"many/**\""));
         let reply = scratch.call("clemini/bash", r#"{"command": "echo ran"}"#);
         assert!(reply.stdout.contains("ran"), "{}{}", reply.stdout, reply.stderr);

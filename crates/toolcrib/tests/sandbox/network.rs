@@ -352,7 +352,7 @@ fn with_nothing_listed_there_is_no_way_out_at_all() {
             &["sandbox.egress=allowed.example"],
             "env | grep -c -i proxy=; exec 3<>/dev/tcp/127.0.0.1/3128 && echo OPEN",
         );
-        assert_eq!(got.stdout, "7\nOPEN\n", "{}", got.stderr);
+        assert_eq!(got.stdout, "9\nOPEN\n", "{}", got.stderr);
         for wrong in ["*", "http://x", "1.2.3.4", "a b", "*.com"] {
             let got =
                 crate::ground::inside_with(scratch, &[&format!("sandbox.egress={wrong}")], "true");

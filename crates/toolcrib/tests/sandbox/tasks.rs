@@ -63,7 +63,9 @@ fn a_single_call_says_that_it_cannot_leave_a_command_running_before_anyone_is_as
             let got = scratch.run(words);
             let reply = got.json();
             assert_eq!(reply["error_code"], "INVALID_ARGUMENT", "{args}: {reply}");
-            assert!(reply["error"].as_str().unwrap().contains("cannot leave a command running"));
+            assert!(
+                reply["error"].as_str().unwrap().contains("cannot run a command in the background")
+            );
             let hint = reply["context"]["hint"].as_str().unwrap();
             assert!(hint.contains("toolcrib call --batch"), "{reply}");
         }

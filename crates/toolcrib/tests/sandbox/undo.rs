@@ -37,7 +37,7 @@ fn what_stands_in_the_way_of_an_undo_is_named() {
         for _ in 0..2 {
             let refused = scratch.run(["undo", id, "--force"]);
             assert!(
-                refused.stderr.contains("something else is in its place"),
+                refused.stderr.contains("something else now has its name"),
                 "{}",
                 refused.stderr
             );

@@ -70,12 +70,16 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BadRequest(why) => write!(f, "invalid request: {why}"),
-            Self::TooLarge => write!(f, "the head of the request has over {MOST_HEAD_BYTES} bytes"),
+            Self::TooLarge => {
+                write!(f, "the request header is larger than {MOST_HEAD_BYTES} bytes")
+            }
             Self::NoLength => f.write_str("a request with a body needs a Content-Length header"),
             Self::BadHost(host) => {
                 write!(f, "`{}` is not a host name", host.escape_debug())
             }
-            Self::OtherHost => f.write_str("the Host header names another host than the request"),
+            Self::OtherHost => {
+                f.write_str("the Host header and the request line name different hosts")
+            }
             Self::HostNotListed(host) => {
                 write!(f, "`{host}` is not in `sandbox.egress`; the operator can add it")
             }
@@ -89,7 +93,7 @@ impl fmt::Display for Refusal {
             }
             Self::Unreachable(why) => write!(f, "the host cannot be reached: {why}"),
             Self::OtherServerName(name) if name.is_empty() => {
-                f.write_str("the tunnel does not carry TLS that names its server")
+                f.write_str("the connection is not TLS with a server name (SNI)")
             }
             Self::OtherServerName(name) => {
                 write!(f, "the TLS connection names another server, `{}`", name.escape_debug())

@@ -338,7 +338,7 @@ impl GitReader<'_> {
         if !is_plain {
             self.add(
                 file,
-                GitTriggerKind::Whole("a path to a git folder that Toolcrib does not read"),
+                GitTriggerKind::Whole("a pointer to a git folder that Toolcrib does not follow"),
             );
         }
     }
@@ -351,7 +351,8 @@ impl GitReader<'_> {
                 }
             }
             Ok(None) => {}
-            Err(_) => self.add(file, GitTriggerKind::Whole("a plan that Toolcrib cannot read")),
+            Err(_) => self
+                .add(file, GitTriggerKind::Whole("a rebase todo list that Toolcrib cannot read")),
         }
     }
 

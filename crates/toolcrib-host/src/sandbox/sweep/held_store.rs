@@ -124,7 +124,7 @@ impl HeldStore {
             HeldKind::Setting(text) => {
                 let mut content = place.read()?.unwrap_or_default();
                 if values_beside(text, &content) != item.other_values {
-                    return Err(io::Error::other("somebody has changed the setting since"));
+                    return Err(io::Error::other("the setting was changed after Toolcrib held it"));
                 }
                 if !content.is_empty() && !content.ends_with(b"\n") {
                     content.push(b'\n');
@@ -135,7 +135,7 @@ impl HeldStore {
             HeldKind::Plan(left) => {
                 if place.read()?.map(|content| hash(&content)).as_ref() != Some(left) {
                     return Err(io::Error::other(
-                        "the rebase has gone on, so its plan cannot be put back",
+                        "the rebase has continued, so its todo list cannot be restored",
                     ));
                 }
                 place.replace(&self.content(item)?)?;

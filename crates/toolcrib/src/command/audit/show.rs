@@ -88,7 +88,7 @@ impl ShownCall {
     fn undo_command(&self) -> String {
         let started = self.history.last(&EventKind::Started);
         let is_command = started.is_some_and(|entry| entry.start.directory.is_some());
-        let scope = if is_command { " (only the files of which copies were kept)" } else { "" };
+        let scope = if is_command { " (only the files that Toolcrib copied)" } else { "" };
         let is_doubtful = self.changes.iter().any(|change| change.doubt.is_some());
         let force = if is_doubtful { "--force " } else { "" };
         format!("toolcrib undo {force}{}{scope}", self.history.id())

@@ -108,14 +108,16 @@ impl Dialog {
             }
             "y" | "yes" => Reaction::Answer(Answer::Yes(ANSWERED_BY.to_owned())),
             "a" | "always" => match grants.first() {
-                None => Reaction::Show("No rule can allow such calls for always.\n".to_owned()),
+                None => Reaction::Show(
+                    "\"always\" is not possible for this call: answer y or n.\n".to_owned(),
+                ),
                 Some(offer) if self.has_seen_grant => {
                     Reaction::Answer(Answer::Always(ANSWERED_BY.to_owned(), offer.wish.clone()))
                 }
                 Some(offer) => {
                     self.has_seen_grant = true;
                     Reaction::Show(format!(
-                        "{}  a again stores it and runs the call   e other scopes   n no (Enter)\n",
+                        "{}  press a again to store it and run the call   e other scopes   n no (Enter)\n",
                         stored(offer, maker)
                     ))
                 }
@@ -146,7 +148,7 @@ impl Dialog {
 fn wrong(word: &str) -> Reaction {
     let word: String = word.chars().take(20).collect();
     let word = escape::line(&word).into_owned();
-    Reaction::AskAgain(format!("`{word}` is no answer: y once, a always, n no, ? help.\n"))
+    Reaction::AskAgain(format!("`{word}` is not an answer: y once, a always, n no, ? help.\n"))
 }
 
 /// Returns the grant that would be stored, in words and as a rule.
@@ -192,9 +194,9 @@ fn help(maker: &PageMaker<'_>) -> String {
     let id = &maker.question.call;
     let text = format!(
         "\n  y  runs the call this once\n  \
-         a  runs it, and stores the rule that is shown, so that such calls run unasked\n  \
+         a  runs it, and stores the rule that is shown, so that such calls run without asking\n  \
          e  lists other rules to store\n  \
-         n  does not run it; so do Enter, Escape and no answer in time\n  \
+         n  does not run it; Enter, Escape and no answer in time do the same\n  \
          c  does not run it, and tells the agent why\n  \
          v  shows everything about the call\n\
          From another terminal: toolcrib approvals approve {id}\n"

@@ -279,7 +279,7 @@ impl PageMaker<'_> {
         }
         facts.push(("Asks", escape::line(&shown.why).into_owned()));
         if !shown.unpinned.is_empty() {
-            facts.push(("Not held", escape::line(&shown.unpinned.join("; ")).into_owned()));
+            facts.push(("Unpinned", escape::line(&shown.unpinned.join("; ")).into_owned()));
         }
         facts
     }

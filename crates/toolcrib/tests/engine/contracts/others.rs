@@ -329,11 +329,11 @@ fn forgekeeper_times_out_as_shown() {
     // While the test holds the directory's lock, every write in the directory waits.
     let held = fs::File::open(scratch.work()).unwrap();
     held.lock().unwrap();
-    let hurried = scratch.open_where(&[("TOOLS_TIMEOUT_MS", "300")]);
+    let hurried = scratch.open_where(&[("TOOLS_TIMEOUT_MS", "2000")]);
     let late = hurried.approve("forgekeeper/write_file", json!({"path": "a", "content": "2"}));
     assert_eq!(late.kind(), "timeout");
     let expect =
-        json!({"ok": false, "error": "timeout", "message": "Tool execution exceeded 300ms"});
+        json!({"ok": false, "error": "timeout", "message": "Tool execution exceeded 2000ms"});
     check_fields(late.json(), &expect);
     drop(held);
     assert_eq!(scratch.text("a"), "1");
