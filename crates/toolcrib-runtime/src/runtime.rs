@@ -88,7 +88,7 @@ impl Runtime {
         let start = self.clock.elapsed();
         let scope = match self.ask(call, &cancel, start) {
             Ok(scope) => scope,
-            Err(outcome) => return outcome,
+            Err(outcome) => return *outcome,
         };
         let mut waited = Duration::ZERO;
         let place = WorkPlace::EventLoop;
@@ -112,7 +112,7 @@ impl Runtime {
         let own = OwnThread { watchdog, late, asked: Instant::now() };
         let scope = match self.ask(call, cancel, start) {
             Ok(scope) => scope,
-            Err(outcome) => return Some(outcome),
+            Err(outcome) => return Some(*outcome),
         };
         let mut waited = Duration::ZERO;
         let place = WorkPlace::OwnThread(&own, Arc::clone(&scope));
@@ -125,12 +125,17 @@ impl Runtime {
     }
 
     /// Finds the tool of a call and records that it was asked for. A call without a tool is over.
-    fn ask(&self, call: Call, cancel: &Cancel, start: Duration) -> Result<Arc<CallScope>, Outcome> {
+    fn ask(
+        &self,
+        call: Call,
+        cancel: &Cancel,
+        start: Duration,
+    ) -> Result<Arc<CallScope>, Box<Outcome>> {
         let (call, found) = self.find(call);
         let (offer, tool) = match found {
             Ok(found) => found,
             Err((err, catalogue)) => {
-                return Err(self.reject_unfound(&call, catalogue, err, start));
+                return Err(Box::new(self.reject_unfound(&call, catalogue, err, start)));
             }
         };
         let effect = offer.tool.declaration().effect;

@@ -216,7 +216,6 @@ impl WatchedCall {
         }
         match &progress.stopped {
             Some((_, since)) if since.elapsed() >= CANCEL_GRACE => return Inspected::Abandoned,
-            Some(_) => {}
             None if self.cancel.is_cancelled() => {
                 progress.stopped = Some((cancelled(), Instant::now()));
             }
@@ -224,7 +223,7 @@ impl WatchedCall {
                 progress.stopped = Some((timeout(self.time.deadline), Instant::now()));
                 self.cancel.cancel();
             }
-            None => {}
+            Some(_) | None => {}
         }
         Inspected::GoesOn
     }

@@ -271,7 +271,7 @@ mod tests {
         quota.spend(of("a", &"u".into(), 0), 60, Duration::from_secs(6), Duration::ZERO);
         assert_eq!(refused("a", "t", Vec::new()), "");
         assert_eq!(refused("a", "t", vec![task("u", 99, 99)]), "");
-        assert!(refused("a", "t", vec![task("t", 0, 40)]).contains("written 100 by `t`"));
+        assert!(refused("a", "t", vec![task("t", 0, 40)]).contains("written 100 with `t`"));
         assert!(refused("a", "t", vec![task("t", 4, 0)]).contains("run `t` for 10 s"));
         assert_eq!(refused("b", "t", vec![task("t", 99, 99)]), "");
     }

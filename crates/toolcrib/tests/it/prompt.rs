@@ -84,11 +84,7 @@ impl Session {
             if let Some(text) = texts.iter().find(|text| self.seen.contains(**text)) {
                 return text;
             }
-            assert!(
-                start.elapsed() < Duration::from_secs(120),
-                "never saw {texts:?}: {}",
-                self.seen
-            );
+            assert!(start.elapsed() < Duration::from_mins(2), "never saw {texts:?}: {}", self.seen);
             let second = rustix::event::Timespec { tv_sec: 1, tv_nsec: 0 };
             let mut polls = [PollFd::new(&self.master, PollFlags::IN)];
             if !matches!(poll(&mut polls, Some(&second)), Ok(1)) {

@@ -76,7 +76,8 @@ fn a_setting_can_be_read_set_and_edited() {
     }
     assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
     let ran = scratch.run(["-c", "mode=permissive", "config", "set", "mode", "standard"]);
-    assert!(ran.stderr.contains("in force here is \"permissive\", from flag -c"), "{}", ran.stderr);
+    let told = "flag -c overrides it here: the value in force is \"permissive\"";
+    assert!(ran.stderr.contains(told), "{}", ran.stderr);
 }
 
 #[test]

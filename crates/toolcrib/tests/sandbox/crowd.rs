@@ -73,7 +73,7 @@ fn five_hundred_at_once() {
     for_all(|scratch| {
         let mut sessions: Vec<Session> = (0..2).map(|_| Session::start(scratch, &[])).collect();
         for session in &mut sessions {
-            session.bash("true");
+            session.bash("touch warm && rm warm");
         }
         let before: Vec<Left> =
             sessions.iter().map(|session| at_rest(session, &scratch.work())).collect();
@@ -110,7 +110,7 @@ fn five_thousand_in_a_row() {
     // As whoever tests: the other user's way through the same code is tried above.
     let scratch = crate::scratch::Scratch::of(crate::scratch::User::Own);
     let mut session = Session::start(&scratch, &[]);
-    session.bash("true");
+    session.bash("touch warm && rm warm");
     let before = at_rest(&session, &scratch.work());
     // A few at a time, so that both cores work.
     let (mut asked, mut heard) = (0, 0);

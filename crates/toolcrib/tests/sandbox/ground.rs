@@ -111,7 +111,7 @@ pub(crate) fn processes_with(marker: &str) -> Vec<u32> {
 
 /// How long a test waits for what must come about. On a busy machine little comes about soon, and a test that waits
 /// goes on as soon as it does.
-pub(crate) const LONGEST_WAIT: std::time::Duration = std::time::Duration::from_secs(120);
+pub(crate) const LONGEST_WAIT: std::time::Duration = std::time::Duration::from_mins(2);
 
 /// Waits until something holds, and fails if it never does.
 #[track_caller]

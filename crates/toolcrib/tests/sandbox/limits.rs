@@ -301,7 +301,8 @@ fn what_was_used_is_on_the_record() {
         }
         assert!(written[0] >= 30_000 && written[0] < 200_000, "{written:?}");
         assert!(read[0] < 1 << 20 && read[1] >= 1 << 20 && read[2] >= 5 << 20, "{read:?}");
-        assert_eq!(written[1..], [0, 0]);
+        // Another thread may write a page of the record meanwhile.
+        assert!(written[1..].iter().all(|it| *it <= 4096), "{written:?}");
     });
 }
 

@@ -194,7 +194,7 @@ fn help(maker: &PageMaker<'_>) -> String {
     let id = &maker.question.call;
     let text = format!(
         "\n  y  runs the call this once\n  \
-         a  runs it, and stores the rule that is shown, so that such calls run without asking\n  \
+         a  runs it, and stores the rule shown, so that such calls run without asking\n  \
          e  lists other rules to store\n  \
          n  does not run it; Enter, Escape and no answer in time do the same\n  \
          c  does not run it, and tells the agent why\n  \
