@@ -381,7 +381,9 @@ fn cleaning_time(parts: usize) -> i64 {
 
 #[test]
 fn the_time_of_cleaning_grows_with_the_text_and_not_with_its_square() {
-    let (short, long) = (cleaning_time(5_000), cleaning_time(80_000));
+    // What others do on the machine only ever adds to the time.
+    let least = |parts| (0..5).map(|_| cleaning_time(parts)).min().unwrap_or_default();
+    let (short, long) = (least(5_000), least(80_000));
     // Sixteen times the text: 16 times the time if it grows with the text, 256 times if with its square.
     assert!(long < 64 * short, "{short} ns, and {long} ns for sixteen times the text");
 }
