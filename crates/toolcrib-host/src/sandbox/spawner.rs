@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
@@ -45,6 +46,8 @@ impl Spawner {
                         .arg(LAUNCHER)
                         .env_clear()
                         .current_dir("/")
+                        // Ctrl-C is for us: we end our commands, and say that they were interrupted.
+                        .process_group(0)
                         .stdin(Stdio::from(theirs.try_clone()?))
                         .stdout(Stdio::null())
                         .stderr(Stdio::null())

@@ -104,6 +104,24 @@ fn a_killed_launcher_or_bubblewrap_is_told_and_the_next_call_works() {
     });
 }
 
+#[test]
+fn an_interrupt_from_the_terminal_does_not_reach_the_launcher() {
+    for_all(|scratch| {
+        let mut session = Session::start(scratch, &[]);
+        session.bash("true");
+        let group = |pid: u32| {
+            let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap());
+            rustix::process::getpgid(pid).unwrap()
+        };
+        let launchers = children(session.id(), "__launcher");
+        assert!(!launchers.is_empty(), "the control");
+        for launcher in launchers {
+            assert_ne!(group(launcher), group(session.id()));
+        }
+        session.end();
+    });
+}
+
 /// The descendants of a process whose command line holds a word.
 fn children(parent: u32, word: &str) -> Vec<u32> {
     let mut found = Vec::new();
