@@ -13,7 +13,7 @@ const FEWEST_TYPED_CHARS: usize = 4;
 /// The fewest characters of an id that a list shows. The first ten of a call id are its time in milliseconds.
 const FEWEST_SHOWN_CHARS: usize = 10;
 
-/// How many characters of a call's id a hint has: its time, and two that chance made.
+/// How many characters of a call's id a hint has: the time in milliseconds, and two random ones.
 const HINTED_CHARS: usize = FEWEST_SHOWN_CHARS + 2;
 
 /// The most candidates that an ambiguous id lists.

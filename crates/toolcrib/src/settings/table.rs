@@ -104,8 +104,8 @@ settings_table! {
     ASK_STYLE: AskStyle =
         choice("ask.style", &["auto", "toolcrib", "wink"], "auto", ask_style);
 
-    /// How long a question must be on the terminal before a key approves the call. A key that was held for the
-    /// question before it does not answer.
+    /// How long a question must be on the terminal before a key can approve the call. So a key that you
+    /// still hold from the last question approves nothing.
     ASK_DELAY_MS: Duration = milliseconds("ask.delay_ms", 500, (0, 10_000));
 
     /// How long a person has to answer a question. No answer means no.
