@@ -2,6 +2,7 @@
 //! before it, so no stage can be left out.
 
 pub(crate) mod asked;
+pub(crate) mod changed;
 pub(crate) mod checked;
 pub(crate) mod decided;
 mod denied_search;

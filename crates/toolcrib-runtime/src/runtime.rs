@@ -20,6 +20,7 @@ use toolcrib_core::{
 
 use crate::approver::Approver;
 use crate::call::asked::Asked;
+use crate::call::changed::{ReplacedCall, with_changes};
 use crate::call::decided::{Decided, Permission};
 use crate::call::ended::Ended;
 use crate::call::isolate::{Allowance, WorkPlace, blocking, inline};
@@ -83,18 +84,40 @@ enum Progress {
 }
 
 impl Runtime {
-    /// Takes one call from asked to recorded. What can block is done on another thread.
+    /// Takes one call from asked to recorded. What can block is done on another thread. If a person changes the call,
+    /// the changed one is made in its place.
     pub async fn call(&self, call: Call, cancel: Cancel) -> Outcome {
+        let (outcome, changed) = self.call_unchanged(call, &cancel).await;
+        match changed {
+            None => outcome,
+            Some(changed) => self.call_changed(&changed, &cancel).await,
+        }
+    }
+
+    /// Makes the call that a person wants in place of the one that was sent. They may change it again.
+    async fn call_changed(&self, replaced: &ReplacedCall, cancel: &Cancel) -> Outcome {
+        let mut call = replaced.call.clone();
+        loop {
+            let made = call.args.clone();
+            match self.call_unchanged(call, cancel).await {
+                (outcome, None) => return with_changes(outcome, &replaced.sent, &made),
+                (_, Some(again)) => call = again.call,
+            }
+        }
+    }
+
+    /// Takes one call from asked to recorded. If a person changed it, returns the call to make in its place too.
+    async fn call_unchanged(&self, call: Call, cancel: &Cancel) -> (Outcome, Option<ReplacedCall>) {
         let start = self.clock.elapsed();
-        let scope = match self.ask(call, &cancel, start) {
+        let scope = match self.ask(call, cancel, start) {
             Ok(scope) => scope,
-            Err(outcome) => return *outcome,
+            Err(outcome) => return (*outcome, None),
         };
         let mut waited = Duration::ZERO;
         let place = WorkPlace::EventLoop;
-        let result = self.carry_out(Arc::clone(&scope), place, &cancel, &mut waited).await;
+        let result = self.carry_out(Arc::clone(&scope), place, cancel, &mut waited).await;
         let elapsed = self.clock.elapsed().saturating_sub(start + waited);
-        self.close(&scope, result, elapsed)
+        (self.close(&scope, result, elapsed), scope.replacement())
     }
 
     /// Takes one call from asked to recorded on this thread, which must be in the context of an event loop that another
@@ -121,7 +144,11 @@ impl Runtime {
             return None;
         }
         let elapsed = self.clock.elapsed().saturating_sub(start + waited);
-        Some(self.close(&scope, result, elapsed))
+        let outcome = self.close(&scope, result, elapsed);
+        Some(match scope.replacement() {
+            None => outcome,
+            Some(changed) => wait_for(self.call_changed(&changed, cancel)),
+        })
     }
 
     /// Finds the tool of a call and records that it was asked for. A call without a tool is over.
@@ -299,6 +326,7 @@ impl Runtime {
                 review,
                 session: self.approver.session(),
                 approver: Arc::clone(&self.approver),
+                changed: OnceLock::new(),
             },
             recorder: Arc::clone(&self.recorder),
             clock: Arc::clone(&self.clock),

@@ -12,6 +12,7 @@ mod command_end;
 mod complete;
 mod config;
 mod doctor;
+mod editor;
 mod event_loop;
 mod grants;
 mod held;

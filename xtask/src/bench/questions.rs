@@ -189,8 +189,10 @@ impl BatchProcess {
             let status: Value = serde_json::from_slice(&status)?;
             match status["live"][0]["phase"].as_str() {
                 Some("ready") => return Ok(batch),
-                Some("off") | None => return Err(format!("there is no index: {status}").into()),
-                Some(_) => std::thread::sleep(Duration::from_millis(50)),
+                Some("off") => return Err(format!("the index is off: {status}").into()),
+                None if batch.child.try_wait()?.is_some() => return Err("the process ended".into()),
+                // A process lists its index some time after its first search.
+                Some(_) | None => std::thread::sleep(Duration::from_millis(50)),
             }
         }
     }

@@ -29,6 +29,8 @@ pub(super) fn run() -> Result<(), Box<dyn Error>> {
     let scratch = tempfile::tempdir()?;
     let work = scratch.path().join("work");
     std::fs::create_dir(&work)?;
+    // Bubblewrap alone writes there as another user.
+    std::fs::set_permissions(&work, std::os::unix::fs::PermissionsExt::from_mode(0o777))?;
     // Whoever bubblewrap is run as must reach it.
     std::fs::set_permissions(scratch.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
     let options = OpenOptions {
@@ -54,12 +56,12 @@ pub(super) fn run() -> Result<(), Box<dyn Error>> {
     starts(&crib, &commands, "from one of 2 GB")?;
     drop(std::hint::black_box(ballast));
     println!();
-    through_the_tool(&crib)?;
+    through_the_tool(&crib, &work)?;
     prints(&commands, &work)
 }
 
 /// Compares whole calls of a tool with bubblewrap alone that shows the command the same files.
-fn through_the_tool(crib: &Crib) -> Result<(), Box<dyn Error>> {
+fn through_the_tool(crib: &Crib, work: &Path) -> Result<(), Box<dyn Error>> {
     let events = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let _events = events.enter();
     let runtime =
@@ -83,7 +85,10 @@ fn through_the_tool(crib: &Crib) -> Result<(), Box<dyn Error>> {
     for (command, goal) in [("true", 1.2), ("echo x > made.txt", 1.4)] {
         let (options, held) = crib.sandbox().bubblewrap_alone().map_err(|err| err.message)?;
         let mut alone = Command::new("/usr/bin/bwrap");
-        alone.args(&options).args(["--", "/usr/bin/bash", "--noprofile", "--norc", "-c", command]);
+        alone.args(&options).arg("--chdir").arg(work);
+        // Neither can write what the other has made.
+        let same = command.replace("made.txt", "made-alone.txt");
+        alone.args(["--", "/usr/bin/bash", "--noprofile", "--norc", "-c", &same]);
         alone.env_clear().env("PATH", "/usr/bin:/bin");
         if let Some(user) = crib.sandbox().user().map_err(|err| err.message)? {
             alone.uid(user).gid(user);

@@ -1,5 +1,8 @@
 //! The permit that running a tool needs, and the answers that can give one.
 
+use serde_json::Value;
+
+use crate::call::CallId;
 use crate::canonical::Digest;
 
 use super::decision::{Confirmation, Decision, Verdict};
@@ -14,6 +17,15 @@ pub enum Answer {
     Always(String, Wish),
     /// Do not run the call. The texts name the person and say what the agent should know.
     No(String, String),
+    /// Do not run the call, but another one in its place: the same tool, with arguments that the person changed.
+    Changed {
+        /// Who changed it.
+        by: String,
+        /// The id of the changed call.
+        call: CallId,
+        /// Its arguments.
+        args: Value,
+    },
     /// Nobody can be asked.
     Nobody,
     /// Nobody can be asked now. The call waits under this id and can be answered later.
@@ -76,6 +88,9 @@ mod tests {
         assert!(!Permit::by_answer(&ask, &yes, digest).unwrap().covers(other));
         assert!(Permit::by_answer(&deny, &yes, digest).is_none());
         assert!(Permit::by_answer(&ask, &Answer::Nobody, digest).is_none());
+        let (by, call) = ("someone".to_owned(), CallId("c".to_owned()));
+        let changed = Answer::Changed { by, call, args: json!({"a": 1}) };
+        assert!(Permit::by_answer(&ask, &changed, digest).is_none());
         assert!(
             Permit::by_answer(&ask, &Answer::No("someone".to_owned(), String::new()), digest)
                 .is_none()

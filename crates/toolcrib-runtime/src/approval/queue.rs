@@ -144,6 +144,9 @@ impl ApprovalQueue {
             Answer::Yes(by) => (true, by.clone(), String::new(), None),
             Answer::Always(by, wish) => (true, by.clone(), String::new(), Some(wish.clone())),
             Answer::No(by, words) => (false, by.clone(), words.clone(), None),
+            Answer::Changed { by, call, .. } => {
+                (false, by.clone(), format!("changed, and made as call {call}"), None)
+            }
             Answer::Nobody | Answer::Parked(_) => return answer,
         };
         let stored = ApprovalAnswer { is_approved, by, words, wish, at: self.clock.now() };

@@ -109,7 +109,7 @@ impl Decided {
         let Self { scope, proposal, decision, .. } = &self;
         let (verdict, by) = match answer {
             Answer::Yes(who) | Answer::Always(who, _) => ("allow", Some(who.as_str())),
-            Answer::No(who, _) => ("deny", Some(who.as_str())),
+            Answer::No(who, _) | Answer::Changed { by: who, .. } => ("deny", Some(who.as_str())),
             Answer::Nobody | Answer::Parked(_) => ("deny", None),
         };
         scope.record_decided(verdict, &decision.rule, by)?;
@@ -130,6 +130,9 @@ impl Decided {
                 }),
             };
             let _ = scope.recorder.note(&note);
+        }
+        if let Answer::Changed { by, call, args } = answer {
+            scope.change(by, call, args);
         }
         let permit = Permit::by_answer(decision, answer, scope.digest);
         let permit = permit.ok_or_else(|| declined(&scope.tool, decision, answer))?;
@@ -173,6 +176,10 @@ fn declined(tool: &ToolName, decision: &Decision, answer: &Answer) -> ToolError 
             ToolError::new(ErrorKind::Declined, format!("`{tool}` was declined: {words}"))
                 .hint("the message says why; follow it, or ask the person")
         }
+        Answer::Changed { call, .. } => ToolError::new(
+            ErrorKind::Declined,
+            format!("a person changed this call of `{tool}`: it was made as call {call}"),
+        ),
         Answer::Yes(_) | Answer::Always(..) | Answer::No(..) => {
             ToolError::new(ErrorKind::Declined, format!("`{tool}` was declined"))
                 .hint("a person declined the call; try another approach, or ask the person")

@@ -153,7 +153,8 @@ impl HostGate for HostQuestions {
                     words => HostVerdict::Refused(format!("a person said no: {words}")),
                 }
             }
-            Some(Answer::Nobody | Answer::Parked(_)) => not_listed(),
+            // There are no arguments to change.
+            Some(Answer::Nobody | Answer::Parked(_) | Answer::Changed { .. }) => not_listed(),
             None => refused("the question was taken away"),
         }
     }

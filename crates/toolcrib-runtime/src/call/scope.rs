@@ -42,6 +42,8 @@ pub(crate) struct ApprovalTerms {
     pub(crate) review: Review,
     pub(crate) session: SessionKind,
     pub(crate) approver: Arc<dyn Approver>,
+    /// The call that a person wants in place of this one, if they changed it.
+    pub(crate) changed: OnceLock<Call>,
 }
 
 impl CallScope {

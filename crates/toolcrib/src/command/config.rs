@@ -2,12 +2,12 @@
 
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::{Value, json};
 use toolcrib_core::escape;
 use toolcrib_core::nearest::{either, nearest};
 
+use super::editor::{EDITOR_HINT, Editor};
 use super::setup::{open_options, read_config};
 use crate::cli::{ConfigArgs, ConfigCommand, Global};
 use crate::error::{CliError, CliErrorKind};
@@ -152,15 +152,11 @@ fn edit(global: &Global) -> Result<Exit, CliError> {
 }
 
 fn run_editor(path: &Path) -> Result<(), CliError> {
-    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
-    let editor = set("VISUAL").or_else(|| set("EDITOR")).unwrap_or_else(|| "vi".to_owned());
-    // The variable is a command with arguments, as git takes it.
-    let mut command = Command::new("sh");
-    command.arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(path);
-    let ended = command.status()?;
+    let editor = Editor::from_environment();
+    let ended = editor.command(path).status()?;
     if ended.success() {
         return Ok(());
     }
-    let message = format!("the editor `{editor}` failed: {ended}");
-    Err(CliError::new(CliErrorKind::System, message).hint("set VISUAL or EDITOR to your editor"))
+    let message = format!("the editor `{}` failed: {ended}", editor.name());
+    Err(CliError::new(CliErrorKind::System, message).hint(EDITOR_HINT))
 }

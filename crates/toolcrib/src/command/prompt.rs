@@ -1,21 +1,26 @@
 //! Asks a person on the terminal about a call. What is shown is what will run.
 
+mod change_call;
 mod device;
 mod dialog;
 mod page;
 mod text;
 mod wink_form;
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use toolcrib_core::escape;
 use toolcrib_core::policy::Answer;
+use toolcrib_ledger::new_call_id;
 use toolcrib_runtime::{AnswerFuture, Approver, Prompt, Question};
 
+use self::change_call::ChangedArgs;
 use self::device::{Device, Input, KeyMode, Waker};
 use self::dialog::{ANSWERED_BY, Dialog, Reaction};
+pub(super) use self::page::ChangeOffer;
 use self::page::{PageMaker, QuestionForm};
 use super::screen::Screen;
 use crate::settings::Settings;
@@ -38,6 +43,7 @@ pub(super) struct AskManner {
     pub(super) style: AskStyle,
     /// How long a question must be there before a key approves the call.
     pub(super) delay: Duration,
+    pub(super) change: ChangeOffer,
 }
 
 impl AskManner {
@@ -47,6 +53,7 @@ impl AskManner {
             time: settings.get(table::POLICY_APPROVAL_SECONDS),
             style: settings.get(table::ASK_STYLE),
             delay: settings.get(table::ASK_DELAY_MS),
+            change: ChangeOffer::Offered,
         }
     }
 }
@@ -94,7 +101,8 @@ fn form_for(question: &Question, style: AskStyle) -> QuestionForm {
 pub(super) fn page_of(question: &Question, terminal: Terminal, style: AskStyle) -> String {
     let form = form_for(question, style);
     let screen = Screen::of(std::io::stdout());
-    PageMaker { question, terminal, form, screen, seconds_left: 0 }.unfolded()
+    let change = ChangeOffer::NotOffered;
+    PageMaker { question, terminal, form, screen, seconds_left: 0, change }.unfolded()
 }
 
 impl Prompt for TerminalPrompt {
@@ -112,9 +120,8 @@ impl Approver for TerminalPrompt {
                 question: question.clone(),
                 terminal: self.terminal,
                 form: form_for(question, self.manner.style),
-                deadline: Instant::now() + self.manner.time,
-                time: self.manner.time,
-                delay: self.manner.delay,
+                deadline: Cell::new(Instant::now() + self.manner.time),
+                manner: self.manner,
             };
             let (over, is_over) = mpsc::channel();
             // When the question is taken away, the terminal is put back before anything else happens.
@@ -152,9 +159,20 @@ struct Conversation {
     question: Question,
     terminal: Terminal,
     form: QuestionForm,
-    deadline: Instant,
-    time: Duration,
-    delay: Duration,
+    /// Until when there is time to answer.
+    deadline: Cell<Instant>,
+    manner: AskManner,
+}
+
+/// How a question goes on.
+enum NextStep {
+    Answered(Answer),
+    /// The question was taken away.
+    TakenAway,
+    /// Something was shown that the person reads before the next key.
+    Shown,
+    /// It stays as it is.
+    Stays,
 }
 
 impl Conversation {
@@ -168,14 +186,14 @@ impl Conversation {
         let mut dialog = Dialog::new(&page);
         self.show_page(&device, &page.rows);
         let mut shown_at = Instant::now();
-        let mut is_warned = self.time <= LITTLE_TIME;
+        let mut is_warned = self.manner.time <= LITTLE_TIME;
         let answer = loop {
-            let reaction = match device.next(self.deadline) {
+            let reaction = match device.next(self.deadline.get()) {
                 // Nobody has read what has just appeared: a key that was held for what was there before answers it.
                 Input::Text(typed)
                     if device.mode() == KeyMode::Keys
                         && approves(&typed)
-                        && shown_at.elapsed() < self.delay =>
+                        && shown_at.elapsed() < self.manner.delay =>
                 {
                     let text = "\nThe question has only just appeared. Read it, then press the key again.\n";
                     self.show(&device, text);
@@ -198,8 +216,8 @@ impl Conversation {
                     device.show("\n");
                     return None;
                 }
-                Input::Tick if Instant::now() >= self.deadline => {
-                    let words = format!("nobody answered within {} s", self.time.as_secs());
+                Input::Tick if Instant::now() >= self.deadline.get() => {
+                    let words = format!("nobody answered within {} s", self.manner.time.as_secs());
                     device.show("\n");
                     break Answer::No("nobody".to_owned(), words);
                 }
@@ -222,26 +240,54 @@ impl Conversation {
                     continue;
                 }
             };
-            match reaction {
-                Reaction::Answer(answer) => break answer,
-                Reaction::Show(text) => {
-                    self.show(&device, &text);
-                    shown_at = Instant::now();
-                }
-                Reaction::AskAgain(text) => {
-                    // The rest of what was pasted is no answer either.
-                    device.forget_what_was_typed();
-                    self.show(&device, &text);
-                }
-                Reaction::ReadReason => {
-                    device.show("Why not? (Enter alone: no reason) ");
-                    let reason = device.line(self.deadline).unwrap_or_default();
-                    break Answer::No(ANSWERED_BY.to_owned(), reason);
-                }
+            match self.follow(reaction, &mut device, size) {
+                NextStep::Answered(answer) => break answer,
+                NextStep::TakenAway => return None,
+                NextStep::Shown => shown_at = Instant::now(),
+                NextStep::Stays => {}
             }
         };
         self.confirm(&device, &answer);
         Some(answer)
+    }
+
+    /// Does what follows from what was typed.
+    fn follow(&self, reaction: Reaction, device: &mut Device, size: Screen) -> NextStep {
+        match reaction {
+            Reaction::Answer(answer) => NextStep::Answered(answer),
+            Reaction::Show(text) => {
+                self.show(device, &text);
+                NextStep::Shown
+            }
+            Reaction::AskAgain(text) => {
+                // The rest of what was pasted is no answer either.
+                device.forget_what_was_typed();
+                self.show(device, &text);
+                NextStep::Stays
+            }
+            Reaction::ReadReason => {
+                device.show("Why not? (Enter alone: no reason) ");
+                let reason = device.line(self.deadline.get()).unwrap_or_default();
+                NextStep::Answered(Answer::No(ANSWERED_BY.to_owned(), reason))
+            }
+            Reaction::ChangeCall => {
+                let began = Instant::now();
+                match change_call::change(&self.question.args, device) {
+                    ChangedArgs::Changed(args) => {
+                        let (by, call) = (ANSWERED_BY.to_owned(), new_call_id());
+                        NextStep::Answered(Answer::Changed { by, call, args })
+                    }
+                    ChangedArgs::Unchanged(text) => {
+                        // Nobody is hurried while they write.
+                        self.deadline.set(self.deadline.get() + began.elapsed());
+                        let keys = self.page_maker(device, size).keys().join("\n");
+                        self.show(device, &format!("{text}\n\n{keys}\n"));
+                        NextStep::Shown
+                    }
+                    ChangedArgs::TakenAway => NextStep::TakenAway,
+                }
+            }
+        }
     }
 
     fn page_maker(&self, device: &Device, size: Screen) -> PageMaker<'_> {
@@ -255,11 +301,12 @@ impl Conversation {
                 KeyMode::Lines => size.without_last_row(),
             },
             seconds_left: self.seconds_left(),
+            change: self.manner.change,
         }
     }
 
     fn seconds_left(&self) -> u64 {
-        let left = self.deadline.saturating_duration_since(Instant::now());
+        let left = self.deadline.get().saturating_duration_since(Instant::now());
         left.as_secs() + u64::from(left.subsec_nanos() > 0)
     }
 
@@ -299,6 +346,9 @@ impl Conversation {
             }
             Answer::No(..) if self.question.shown.host.is_some() => {
                 format!("{} not let through; the command goes on", bad("✗"))
+            }
+            Answer::Changed { .. } => {
+                "Changed. Toolcrib decides about the changed call.".to_owned()
             }
             Answer::No(by, words) => {
                 TOLD_NO.store(true, Ordering::Relaxed);

@@ -12,7 +12,7 @@ use toolcrib_core::{Call, CallId, Cancel, SessionId};
 use toolcrib_runtime::{Approver, Nobody, Question};
 
 use super::event_loop::{block_on, interrupted};
-use super::prompt::{AskManner, TerminalPrompt, page_of};
+use super::prompt::{AskManner, ChangeOffer, TerminalPrompt, page_of};
 use super::render;
 use super::setup::open;
 use crate::cli::Global;
@@ -85,7 +85,11 @@ impl WaitingCall {
                     session: pending.requester.clone(),
                     ..preview.question
                 },
-                manner: AskManner { time: left.min(manner.time), ..manner },
+                manner: AskManner {
+                    time: left.min(manner.time),
+                    change: ChangeOffer::NotOffered,
+                    ..manner
+                },
             }),
         })
     }
@@ -118,7 +122,9 @@ impl WaitingCall {
             Answer::Yes(_) => Reviewed::Approved(None),
             Answer::Always(_, wish) => Reviewed::Approved(Some(wish)),
             Answer::No(by, words) if TerminalPrompt::is_person(&by) => Reviewed::Denied(words),
-            Answer::No(..) | Answer::Nobody | Answer::Parked(_) => Reviewed::NotAnswered,
+            Answer::No(..) | Answer::Changed { .. } | Answer::Nobody | Answer::Parked(_) => {
+                Reviewed::NotAnswered
+            }
         }))
     }
 }

@@ -93,10 +93,18 @@ fn what_is_deleted_was_kept() {
     fs::write(&path, "version 0").unwrap();
     let stop = AtomicBool::new(false);
     let call = json!({"tool": "nachos/filesystem", "args": {"action": "delete", "path": "f"}});
-    let input = format!("{call}\n").repeat(1500);
+    let input = format!("{call}\n").repeat(500);
     let gone = std::thread::scope(|scope| {
         let racer = scope.spawn(|| save_over_and_over(&path, &scratch.path("aside"), &stop));
-        scratch.feed(["--yes", "call", "--batch"], input.as_bytes());
+        // How many calls find the file there depends on how busy the machine is.
+        let mut deletes = 0;
+        for _ in 0..50 {
+            let replies = scratch.feed(["--yes", "call", "--batch"], input.as_bytes()).stdout;
+            deletes += replies.matches("\"success\":true").count();
+            if deletes > 20 {
+                break;
+            }
+        }
         stop.store(true, Ordering::Relaxed);
         racer.join().unwrap()
     });

@@ -26,6 +26,8 @@ fn a_killed_write_leaves_the_old_content_or_the_new() {
             .args(["--yes", "call", "clemini/write_file", "-", "--json"])
             .stdin(fs::File::open(&args).unwrap())
             .stdout(Stdio::null())
+            // It says each time that the one before was killed.
+            .stderr(Stdio::null())
             .spawn()
             .unwrap()
     };

@@ -8,6 +8,7 @@ mod answer;
 mod approvals;
 mod attacks;
 mod audit;
+mod changed_call;
 mod command_end;
 mod concurrency;
 mod detours;

@@ -58,10 +58,11 @@ impl Snapshots for NoUndo {
 
 /// A tree with two engines on it.
 pub(crate) struct Fixture {
-    pub(crate) folder: tempfile::TempDir,
     workspace: Arc<Workspace>,
     pub(crate) scan: Engine,
     pub(crate) index: Engine,
+    /// Dropped last: an engine saves its index when it is dropped, and would make the folder again.
+    pub(crate) folder: tempfile::TempDir,
 }
 
 pub(crate) const AMPLE_MEMORY: usize = 256 << 20;
@@ -75,7 +76,7 @@ impl Fixture {
         let workspace = workspace(&folder.path().join("tree"));
         let scan = Engine::new(trees(&workspace));
         let index = engine(&workspace, memory, Some(folder.path().join("kept")));
-        Self { folder, workspace, scan, index }
+        Self { workspace, scan, index, folder }
     }
 
     pub(crate) fn root(&self) -> PathBuf {

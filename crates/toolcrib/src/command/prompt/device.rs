@@ -1,8 +1,9 @@
 //! The terminal that a question is asked on: where it is shown, and where the keys come from.
 
 use std::fs::File;
-use std::io::{IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -27,6 +28,12 @@ const SILENCE: Duration = BURST_GAP;
 /// How often the size of the terminal is looked at.
 const TICK: Duration = Duration::from_millis(500);
 
+/// How often a program that has the terminal is looked at.
+const LENT_TICK: Duration = Duration::from_millis(50);
+
+/// How many ticks a program has to give the terminal back before it is killed.
+const LENT_TICKS_TO_END: u32 = 10;
+
 /// What a person did.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Input {
@@ -40,6 +47,14 @@ pub(super) enum Input {
     End,
     /// The question was taken away.
     Woken,
+}
+
+/// How a program gave the terminal back.
+pub(super) enum Lent {
+    /// It ended.
+    Ended(ExitStatus),
+    /// It was stopped, because the question was taken away.
+    TakenAway,
 }
 
 /// Wakes a [`Device`] that waits for a key.
@@ -156,6 +171,50 @@ impl Device {
         line
     }
 
+    /// Gives the terminal to a program, as it was before the question, until the program ends.
+    pub(super) fn lend(&mut self, mut command: Command) -> io::Result<Lent> {
+        let before = self.saved.clone();
+        self.put_back();
+        command.stdin(self.keyboard.try_clone()?);
+        command.stdout(self.display.try_clone()?).stderr(self.display.try_clone()?);
+        let lent = command.spawn().and_then(|program| self.wait_for_program(program));
+        // Whatever the program left, the terminal is as it was, and then reads keys again.
+        if let Some(before) = before {
+            let _ = tcsetattr(&self.keyboard, OptionalActions::Now, &before);
+            self.read_keys();
+        }
+        self.forget_what_was_typed();
+        lent
+    }
+
+    fn wait_for_program(&self, mut program: Child) -> io::Result<Lent> {
+        loop {
+            if let Some(status) = program.try_wait()? {
+                return Ok(Lent::Ended(status));
+            }
+            if self.is_taken_away(LENT_TICK) {
+                break;
+            }
+        }
+        let pid = rustix::process::Pid::from_child(&program);
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        for _ in 0..LENT_TICKS_TO_END {
+            if program.try_wait()?.is_some() {
+                return Ok(Lent::TakenAway);
+            }
+            std::thread::sleep(LENT_TICK);
+        }
+        program.kill()?;
+        program.wait()?;
+        Ok(Lent::TakenAway)
+    }
+
+    /// Whether the question is taken away within this time.
+    fn is_taken_away(&self, within: Duration) -> bool {
+        let mut polls = [PollFd::new(&*self.waker.0, PollFlags::IN)];
+        matches!(poll(&mut polls, Some(&timespec(within))), Ok(count) if count > 0)
+    }
+
     /// Makes the terminal send each key at once, if it can. Ctrl-C still interrupts.
     fn read_keys(&mut self) {
         let Ok(saved) = tcgetattr(&self.keyboard) else { return };
@@ -219,10 +278,7 @@ impl Device {
     }
 
     fn wait(&self, most: Duration) -> Waited {
-        let timeout = Timespec {
-            tv_sec: i64::try_from(most.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: most.subsec_nanos().into(),
-        };
+        let timeout = timespec(most);
         let mut polls = [
             PollFd::new(&*self.waker.0, PollFlags::IN),
             PollFd::new(&self.keyboard, PollFlags::IN),
@@ -238,6 +294,13 @@ impl Drop for Device {
     fn drop(&mut self) {
         let _ = tcflush(&self.keyboard, QueueSelector::IFlush);
         self.put_back();
+    }
+}
+
+fn timespec(time: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: time.subsec_nanos().into(),
     }
 }
 
@@ -263,8 +326,8 @@ fn input_of(bytes: &[u8]) -> Input {
 /// Returns the files to read keys from and to show the question on. Whatever is redirected, that is the terminal of
 /// this process; without one, stdin and stderr if both are terminals.
 fn terminal_files() -> Option<(File, File)> {
-    let (stdin, stderr) = (std::io::stdin(), std::io::stderr());
-    let has_any = stdin.is_terminal() || stderr.is_terminal() || std::io::stdout().is_terminal();
+    let (stdin, stderr) = (io::stdin(), io::stderr());
+    let has_any = stdin.is_terminal() || stderr.is_terminal() || io::stdout().is_terminal();
     if !has_any {
         return None;
     }

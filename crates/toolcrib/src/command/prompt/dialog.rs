@@ -23,6 +23,8 @@ pub(super) enum Reaction {
     AskAgain(String),
     /// A line is read: why the answer is no.
     ReadReason,
+    /// The call is opened in the person's editor.
+    ChangeCall,
 }
 
 /// Where a person is between the question and the answer.
@@ -126,6 +128,7 @@ impl Dialog {
                 self.stage = Stage::Scopes;
                 Reaction::Show(scopes(maker))
             }
+            "m" | "edit" | "modify" if maker.can_change() => Reaction::ChangeCall,
             "?" | "help" => Reaction::Show(help(maker)),
             _ => wrong(word),
         }
@@ -192,13 +195,18 @@ fn help(maker: &PageMaker<'_>) -> String {
         return maker.screen.wrap(text);
     }
     let id = &maker.question.call;
+    let change = if maker.can_change() {
+        "m  opens the call in your editor; Toolcrib decides about what you save\n  "
+    } else {
+        ""
+    };
     let text = format!(
         "\n  y  runs the call this once\n  \
          a  runs it, and stores the rule shown, so that such calls run without asking\n  \
          e  lists other rules to store\n  \
          n  does not run it; Enter, Escape and no answer in time do the same\n  \
          c  does not run it, and tells the agent why\n  \
-         v  shows everything about the call\n\
+         {change}v  shows everything about the call\n\
          From another terminal: toolcrib approvals approve {id}\n"
     );
     maker.screen.wrap(&text)

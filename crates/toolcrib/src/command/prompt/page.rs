@@ -40,6 +40,15 @@ pub(super) struct PageMaker<'q> {
     pub(super) screen: Screen,
     /// How many seconds are left to answer.
     pub(super) seconds_left: u64,
+    pub(super) change: ChangeOffer,
+}
+
+/// Whether the person can change the call before they approve it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ChangeOffer {
+    Offered,
+    /// The call is another process's, which has asked about this one and no other.
+    NotOffered,
 }
 
 /// On a narrower screen, names of facts stand on rows of their own.
@@ -128,10 +137,12 @@ impl PageMaker<'_> {
         let minutes = format!("{}:{:02}", self.seconds_left / 60, self.seconds_left % 60);
         let others = match self.question.shown.grants.len() {
             0 | 1 => String::new(),
-            _ => format!("   {} other scopes", key("e")),
+            _ => format!("   {} scopes", key("e")),
         };
+        let change =
+            if self.can_change() { format!("   {} edit", key("m")) } else { String::new() };
         let last = format!(
-            "  {} no (Enter)   {} no, and say why{others}   {} view all   {}   {minutes} left",
+            "  {} no (Enter)   {} no, and say why{others}{change}   {} view   {}   {minutes} left",
             key("n"),
             key("c"),
             key("v"),
@@ -139,6 +150,11 @@ impl PageMaker<'_> {
         );
         rows.extend(self.screen.rows_of(&last));
         rows
+    }
+
+    /// Whether the person can change the call. A host is no call.
+    pub(super) fn can_change(&self) -> bool {
+        self.change == ChangeOffer::Offered && self.question.shown.host.is_none()
     }
 
     /// Returns what `y` does.

@@ -14,7 +14,7 @@ use toolcrib_runtime::{Pins, Question};
 use toolcrib_tools::CATALOGUES;
 
 use super::dialog::{Dialog, Reaction};
-use super::page::{PageMaker, QuestionForm, QuestionPage};
+use super::page::{ChangeOffer, PageMaker, QuestionForm, QuestionPage};
 use crate::cli::Cli;
 use crate::command::screen::{Screen, width_of};
 use crate::terminal::Terminal;
@@ -132,6 +132,7 @@ fn maker(question: &Question, form: QuestionForm, columns: usize, rows: usize) -
         form,
         screen: Screen::new(columns, rows),
         seconds_left: 118,
+        change: ChangeOffer::Offered,
     }
 }
 
