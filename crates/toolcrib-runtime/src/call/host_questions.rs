@@ -1,4 +1,4 @@
-//! The question about a host: a command wants to reach it, and no setting lists it. The connection is held until a
+//! The question about a host: a command wants to reach it, and no setting lists it. The connection waits until a
 //! person has answered.
 
 use std::sync::atomic::{AtomicU32, Ordering};
