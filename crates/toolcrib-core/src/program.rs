@@ -11,6 +11,7 @@ mod driven;
 mod file;
 mod find;
 mod git;
+mod git_signing;
 mod input;
 mod network;
 mod new_flag;
