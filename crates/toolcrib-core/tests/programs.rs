@@ -6,7 +6,7 @@ use toolcrib_core::command_reading::Reading;
 use toolcrib_core::hosts::hosts_named;
 use toolcrib_core::program::{
     self, Fact, PrintsTo, Shows, caveat, driving_files, new_flag, path_words, reads_any_words,
-    removed_by, runs_input, wrapper_directories, written_by,
+    removed_by, runs_input, script_words, wrapper_directories, written_by,
 };
 
 fn words(command: &str) -> Vec<String> {
@@ -35,6 +35,11 @@ fn every_example_holds() {
                 }
                 Shows::DrivenBy(files) => {
                     assert_eq!(driving_files(&words), Some(files), "{command}");
+                }
+                Shows::Scripts(expected) => {
+                    let found = script_words(&words);
+                    let paths: Vec<&str> = found.iter().map(|it| it.paths[0].as_str()).collect();
+                    assert_eq!(paths, expected, "{command}");
                 }
                 Shows::NotDriven => assert_eq!(driving_files(&words), None, "{command}"),
                 Shows::Hosts(hosts) => {

@@ -60,6 +60,7 @@ impl HostQuestions {
             root: &self.root,
             session: &scope.call.session.0,
             session_kind: scope.approval.session,
+            programs: None,
         };
         Question {
             call: scope.call.id.clone(),
