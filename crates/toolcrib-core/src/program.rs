@@ -11,10 +11,14 @@ mod driven;
 mod file;
 mod find;
 mod git;
+mod git_signing;
 mod input;
+mod interpreter;
 mod network;
 mod new_flag;
 mod row;
+mod script;
+mod script_flags;
 mod sed;
 mod shell;
 mod text;
@@ -28,6 +32,8 @@ pub use row::{
     Caveat, CommandWords, Condition, Example, Fact, FileEffectRules, FileWords, HostWords,
     Operands, PathWords, Program, Runs, Shows, is_stream,
 };
+pub use script::{ScriptPlace, ScriptWord};
+pub use script_flags::{ScriptFlags, ScriptOperands};
 pub use shell::only_looks_up;
 pub use text::reads_any_words;
 
@@ -40,6 +46,7 @@ const FAMILIES: &[&[Program]] = &[
     file::ROWS,
     find::ROWS,
     git::ROWS,
+    interpreter::ROWS,
     network::ROWS,
     sed::ROWS,
     shell::ROWS,
@@ -77,13 +84,23 @@ pub fn is_interpreter(name: &str) -> bool {
     find(bare).is_some_and(|program| program.runs == Runs::Interpreter)
 }
 
+/// Returns the words of a command that could name files of code that its program runs, in their order.
+pub fn script_words(words: &[String]) -> Vec<ScriptWord> {
+    let Some((name, rest)) = words.split_first() else { return Vec::new() };
+    find_version(base_name(name)).map_or_else(Vec::new, |row| script::script_words(row, rest))
+}
+
+/// Returns the row of the program with this name, whatever version the name ends with: `python3.11` is python.
+fn find_version(name: &str) -> Option<&'static Program> {
+    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || ".-".contains(c));
+    find(name).or_else(|| find(bare))
+}
+
 /// Returns the files of its directory that say what a command does, if there are files that its words do not name: a
 /// `Makefile`, a module that a script imports. Returns nothing if there are none, as far as is known.
 pub fn driving_files(words: &[String]) -> Option<&'static [&'static str]> {
     let (name, rest) = words.split_first()?;
-    let name = base_name(name);
-    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || ".-".contains(c));
-    let program = find(name).or_else(|| find(bare))?;
+    let program = find_version(base_name(name))?;
     if program.runs == Runs::Shell {
         // Behind `-c`, the words are the script, and they are read like any other.
         let has_script = rest.iter().any(|word| !word.starts_with('-'))

@@ -6,7 +6,7 @@ use toolcrib_core::command_reading::Reading;
 use toolcrib_core::hosts::hosts_named;
 use toolcrib_core::program::{
     self, Fact, PrintsTo, Shows, caveat, driving_files, new_flag, path_words, reads_any_words,
-    removed_by, runs_input, wrapper_directories, written_by,
+    removed_by, runs_input, script_words, wrapper_directories, written_by,
 };
 
 fn words(command: &str) -> Vec<String> {
@@ -35,6 +35,11 @@ fn every_example_holds() {
                 }
                 Shows::DrivenBy(files) => {
                     assert_eq!(driving_files(&words), Some(files), "{command}");
+                }
+                Shows::Scripts(expected) => {
+                    let found = script_words(&words);
+                    let paths: Vec<&str> = found.iter().map(|it| it.paths[0].as_str()).collect();
+                    assert_eq!(paths, expected, "{command}");
                 }
                 Shows::NotDriven => assert_eq!(driving_files(&words), None, "{command}"),
                 Shows::Hosts(hosts) => {
@@ -132,4 +137,54 @@ fn what_reads_any_words_has_no_flag_that_does_more() {
     }
     assert!(known > 20, "{known}");
     assert!(!reads_any_words("sort") && !reads_any_words("rm") && !reads_any_words("rg"));
+}
+
+#[test]
+fn short_and_long_flags_with_which_git_signs_or_checks_have_the_same_answer() {
+    for (short, long) in [
+        ("git am -S x", "git am --gpg-sign x"),
+        ("git cherry-pick -S x", "git cherry-pick --gpg-sign x"),
+        ("git cherry-pick -xS y", "git cherry-pick -x --gpg-sign y"),
+        ("git commit -S", "git commit --gpg-sign"),
+        ("git commit -Skey", "git commit --gpg-sign=key"),
+        ("git commit -qaS", "git commit -qa --gpg-s"),
+        ("git commit-tree -S x", "git commit-tree --gpg-sign x"),
+        ("git merge -S x", "git merge --gpg-sign x"),
+        ("git pull origin -S", "git pull origin --gpg-sign"),
+        ("git revert -S x", "git revert --gpg-sign x"),
+        ("git tag -s v1", "git tag --sign v1"),
+        ("git tag -as v1", "git tag -a --sign v1"),
+        ("git tag -u key v1", "git tag --local-user=key v1"),
+        ("git tag -v v1", "git tag --verify v1"),
+        ("git verify-tag v1", "git push origin --signed"),
+        ("git verify-commit x", "git push origin --signed=if-asked"),
+    ] {
+        assert!(caveat(&words(short)).is_some(), "{short}");
+        assert!(caveat(&words(long)).is_some(), "{long}");
+    }
+}
+
+#[test]
+fn flags_that_only_look_as_if_git_signed_have_no_caveat() {
+    for command in [
+        "git commit -m S",
+        "git commit -mSubject",
+        "git commit -am Subject",
+        "git commit -amSubject",
+        "git commit -s -m x",
+        "git commit --signoff -m x",
+        "git commit -CS",
+        "git merge -mSubject x",
+        "git merge --signoff x",
+        "git revert -m1 x",
+        "git tag v1",
+        "git tag -a -m signed v1",
+        "git tag -n5",
+        "git tag -d v1",
+        "git tag --list",
+        "git push -u origin x",
+        "git push origin v1",
+    ] {
+        assert_eq!(caveat(&words(command)), None, "{command}");
+    }
 }

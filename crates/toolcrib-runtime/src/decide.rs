@@ -7,6 +7,7 @@ mod driving_files;
 pub(crate) mod expected_changes;
 mod git_programs;
 pub(crate) mod grant_offers;
+mod granted_files;
 mod granted_programs;
 pub(crate) mod host_access;
 pub(crate) mod judge;

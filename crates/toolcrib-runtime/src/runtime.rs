@@ -183,6 +183,8 @@ impl Runtime {
             Progress::Ran(reply) => return Ok(reply),
             Progress::Waits(decided, question) => (decided, question),
         };
+        // The plan may have been ready only after the deadline.
+        allowance.check()?;
         decided.record_waits()?;
         let asked_at = self.clock.elapsed();
         let answer = tokio::select! {
@@ -428,6 +430,7 @@ fn allowance<'a>(
         cancel,
         recorder,
         place,
+        stopped: OnceLock::new(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Command-line arguments as programs of GNU take them: flags, their values, and operands.
 
 /// The flags of a program that take a value.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueFlags {
     /// The letters of the short ones.
     pub short: &'static str,

@@ -2,13 +2,14 @@
 
 use super::brackets;
 use super::input::RunsInput;
+use super::interpreter::AWK_SCRIPTS;
 use super::row::{Caveat, Fact, FileEffectRules, Program, Shows, example};
 
 pub(super) const ROWS: &[Program] = &[Program {
     caveat: Caveat::Check(awk_caveat),
     runs_input: RunsInput::FromFlag { long: &["--file"], short: 'f' },
     effects: FileEffectRules::NAMED,
-    facts: &[Fact::ReadOnly],
+    facts: &[Fact::ReadOnly, Fact::RunsScript(AWK_SCRIPTS)],
     examples: &[
         example("awk {print} f", Shows::Plain),
         example("awk -F: {print$1,$NF} f", Shows::Plain),
@@ -34,6 +35,8 @@ pub(super) const ROWS: &[Program] = &[Program {
         example("awk -f - f", Shows::RunsInput),
         example("awk -f x.awk", Shows::KeepsInput),
         example("awk -f x.awk", Shows::Caveat),
+        example("awk -F , -f x.awk f", Shows::Scripts(&["x.awk"])),
+        example("awk {print} f", Shows::Scripts(&[])),
     ],
     ..Program::named(&["awk", "gawk", "mawk"])
 }];

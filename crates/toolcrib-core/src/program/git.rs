@@ -2,6 +2,7 @@
 
 use super::arguments::{Arguments, ValueFlags, is_bundled, is_long};
 use super::file::{moved_from, moved_to};
+use super::git_signing::{checks_signatures, signs};
 use super::row::{
     Caveat, Condition, Fact, FileEffectRules, FileWords, HostWords, PathWords, Program, Shows,
     example, with,
@@ -61,6 +62,14 @@ pub(super) const ROWS: &[Program] = &[Program {
         example("git push docs/evil.git HEAD:x", Shows::Caveat),
         example("git push -o origin docs/evil.git HEAD:x", Shows::Caveat),
         example("git merge -s ./evil x", Shows::Caveat),
+        example("git commit --gpg-sign -m x", Shows::Caveat),
+        example("git commit -S -m x", Shows::Caveat),
+        example("git commit -aSkey -m x", Shows::Caveat),
+        example("git commit -sm x", Shows::Plain),
+        example("git commit --signoff -m x", Shows::Plain),
+        example("git commit -mSubject", Shows::Plain),
+        example("git tag -s v1", Shows::Caveat),
+        example("git tag -am x v1", Shows::Plain),
         example("git mv docs/a locked/a", Shows::Writes(&["locked/a/a", "locked/a"])),
         example("git mv docs/a locked/a", Shows::Removes(&["docs/a"])),
         example("git restore locked/x", Shows::Writes(&["locked/x"])),
@@ -279,6 +288,7 @@ fn caveat(rest: &[String]) -> Option<String> {
         return None;
     }
     if RUNS_ANYTHING.contains(&command.as_str())
+        || checks_signatures(command)
         || command.starts_with("remote-")
         || command.contains("--")
     {
@@ -302,21 +312,11 @@ fn caveat(rest: &[String]) -> Option<String> {
             || is_bundled(word, "s")
                 && matches!(command.as_str(), "merge" | "pull" | "cherry-pick" | "revert")
             || is_long(word, "--strategy")
-            // A format that shows signatures checks them, with `gpg`.
-            || has_signature(command, word)
+            || signs(command, word)
             || word.starts_with("--batch")
             || word.starts_with("--stdin")
     };
     rest.iter().find(runs).map(|word| with(word, "git runs a program or writes a file"))
-}
-
-/// Whether a format or the order of a list asks for a signature. Between `%` and a letter can be a sign that says how
-/// empty values are shown.
-fn has_signature(command: &str, word: &str) -> bool {
-    let mut places = word.split('%').skip(1);
-    let is_signature = |place: &str| place.trim_start_matches(['-', '+', ' ']).starts_with('G');
-    let lists_refs = matches!(command, "branch" | "for-each-ref" | "tag");
-    places.any(is_signature) || lists_refs && word.contains("signature")
 }
 
 /// Whether `git config` with these words only reads: it says so by a flag, and has no flag that says otherwise.

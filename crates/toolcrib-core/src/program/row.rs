@@ -2,6 +2,7 @@
 
 use super::arguments::{Arguments, ValueFlags, is_bundled, is_long};
 use super::input::RunsInput;
+use super::script_flags::ScriptFlags;
 
 /// What is known of a program.
 #[derive(Clone, Copy, Debug)]
@@ -403,6 +404,8 @@ pub enum Fact {
     LogsIn,
     /// Files that its words do not name say what it does: these files of its directory, and others that no list has.
     DrivenBy(&'static [&'static str]),
+    /// It runs files of code that its words name.
+    RunsScript(ScriptFlags),
 }
 
 /// A command, and what is known of it.
@@ -439,6 +442,8 @@ pub enum Shows {
     DrivenBy(&'static [&'static str]),
     /// Its words name all the files that say what it does, as far as is known.
     NotDriven,
+    /// These of its words could name files of code that it runs.
+    Scripts(&'static [&'static str]),
 }
 
 /// Returns an example.

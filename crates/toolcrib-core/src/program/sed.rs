@@ -3,6 +3,7 @@
 use super::arguments::{Arguments, ValueFlags};
 use super::brackets;
 use super::input::RunsInput;
+use super::interpreter::{PERL_SCRIPTS, SED_SCRIPTS};
 use super::row::{Caveat, Fact, FileEffectRules, FileWords, Program, Runs, Shows, example};
 
 pub(super) const ROWS: &[Program] = &[
@@ -11,7 +12,7 @@ pub(super) const ROWS: &[Program] = &[
         runs_input: RunsInput::FromFlag { long: &["--file"], short: 'f' },
         writes: FileWords::Find(sed_writes),
         effects: FileEffectRules::NAMED,
-        facts: &[Fact::ReadOnly],
+        facts: &[Fact::ReadOnly, Fact::RunsScript(SED_SCRIPTS)],
         examples: &[
             example("sed -n 1,20p f", Shows::Plain),
             example("sed -n /foo/p f", Shows::Plain),
@@ -29,6 +30,7 @@ pub(super) const ROWS: &[Program] = &[
             example("sed s/a/b/w f", Shows::Caveat),
             example("sed -nf - f", Shows::RunsInput),
             example("sed -f x.sed f", Shows::KeepsInput),
+            example("sed -nf x.sed f", Shows::Scripts(&["x.sed"])),
             example("sed -i.bak s/a/b/ locked/x", Shows::Writes(&["locked/x"])),
             example("sed -ne p -i locked/x", Shows::Writes(&["locked/x"])),
             example("sed -e s/i/j/ locked/x", Shows::Writes(&[])),
@@ -39,8 +41,10 @@ pub(super) const ROWS: &[Program] = &[
         runs: Runs::Interpreter,
         writes: FileWords::Find(perl_writes),
         effects: FileEffectRules::NAMED,
-        facts: &[Fact::DrivenBy(&[])],
+        facts: &[Fact::DrivenBy(&[]), Fact::RunsScript(PERL_SCRIPTS)],
         examples: &[
+            example("perl -w x.pl", Shows::Scripts(&["x.pl"])),
+            example("perl -lane 1 f", Shows::Scripts(&["1"])),
             example("perl -e 1", Shows::Caveat),
             example("perl -pi -e s/a/b/ locked/x", Shows::Writes(&["locked/x"])),
         ],

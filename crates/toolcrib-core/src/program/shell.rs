@@ -1,11 +1,13 @@
-//! Shells and their builtins, interpreters, wrappers that run another program, and others that run what they are
+//! Shells and their builtins, wrappers that run another program, and others that run what they are
 //! told.
 
 use super::arguments::ValueFlags;
 use super::input::RunsInput;
+use super::interpreter::SHELL_SCRIPTS;
 use super::row::{
     Caveat, CommandWords, Fact, FileEffectRules, Program, Runs, Shows, example, with,
 };
+use super::script_flags::ScriptFlags;
 use super::text::reads_any_words;
 
 /// A program that runs what it is told, whatever its words are.
@@ -30,81 +32,36 @@ const SUDO_VALUES: ValueFlags = ValueFlags {
     long: &["--chdir", "--chroot", "--group", "--host", "--prompt", "--role", "--type", "--user"],
 };
 
-/// The files that say how a script in JavaScript finds its modules.
-const SCRIPT_PACKAGE: &[&str] =
-    &["bunfig.toml", "deno.json", "deno.jsonc", "package.json", "tsconfig.json"];
-
 pub(super) const ROWS: &[Program] = &[
     Program {
         runs: Runs::Shell,
         commands: &[CommandWords::CommandFlag],
+        facts: &[Fact::RunsScript(SHELL_SCRIPTS)],
         examples: &[
             example("bash -c ls", Shows::Caveat),
             example("elvish x", Shows::Caveat),
             example("sh run.sh", Shows::DrivenBy(&[])),
             example("sh -ec make", Shows::NotDriven),
+            example("bash -x +o posix run.sh", Shows::Scripts(&["run.sh"])),
+            example("sh -ec make x", Shows::Scripts(&["make"])),
         ],
         ..Program::named(&[
             "ash", "bash", "csh", "dash", "elvish", "fish", "ksh", "loksh", "mksh", "nu", "oksh",
             "osh", "posh", "rbash", "sh", "tcsh", "xonsh", "yash", "zsh",
         ])
     },
-    Program {
-        runs: Runs::Interpreter,
-        facts: &[Fact::DrivenBy(&[])],
-        examples: &[
-            example("python3.11 x.py", Shows::Caveat),
-            example("python3.11 x.py", Shows::DrivenBy(&[])),
-        ],
-        ..Program::named(&["lua", "php", "python", "ruby", "tclsh"])
-    },
-    Program {
-        runs: Runs::Interpreter,
-        facts: &[Fact::DrivenBy(SCRIPT_PACKAGE)],
-        examples: &[
-            example("node x.js", Shows::Caveat),
-            example("node x.js", Shows::DrivenBy(SCRIPT_PACKAGE)),
-        ],
-        ..Program::named(&["bun", "deno", "node", "nodejs"])
-    },
-    // They read programs in languages of their own, but not from standard input by default.
-    Program {
-        names: &[
-            "R",
-            "Rscript",
-            "dc",
-            "expect",
-            "iex",
-            "ipython",
-            "irb",
-            "java",
-            "jshell",
-            "julia",
-            "luajit",
-            "nawk",
-            "octave",
-            "osascript",
-            "powershell",
-            "pwsh",
-            "pypy",
-            "runghc",
-            "ts-node",
-            "tsx",
-        ],
-        facts: &[Fact::DrivenBy(SCRIPT_PACKAGE)],
-        examples: &[
-            example("pypy3 x.py", Shows::Caveat),
-            example("ts-node x.ts", Shows::Caveat),
-            example("ts-node x.ts", Shows::DrivenBy(SCRIPT_PACKAGE)),
-        ],
-        ..RUNS_ANYTHING
-    },
     // Builtins that run words, or change what later words run.
     Program {
+        names: &[".", "source"],
+        facts: &[Fact::RunsScript(ScriptFlags::UNKNOWN)],
+        examples: &[example("source x", Shows::Caveat), example(". ./x", Shows::Scripts(&["./x"]))],
+        ..RUNS_ANYTHING
+    },
+    Program {
         names: &[
-            ".", "bind", "compgen", "complete", "declare", "enable", "export", "fc", "getopts",
-            "hash", "history", "let", "local", "read", "readonly", "set", "shopt", "source",
-            "typeset", "unset", "wait",
+            "bind", "compgen", "complete", "declare", "enable", "export", "fc", "getopts", "hash",
+            "history", "let", "local", "read", "readonly", "set", "shopt", "typeset", "unset",
+            "wait",
         ],
         examples: &[example("declare x", Shows::Caveat), example("export A", Shows::Caveat)],
         ..RUNS_ANYTHING

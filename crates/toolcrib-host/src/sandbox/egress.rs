@@ -4,9 +4,9 @@
 mod account;
 mod address;
 mod client_hello;
-mod held;
 mod host;
 mod request;
+mod waiting_requests;
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -18,13 +18,13 @@ use std::task::Waker;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use self::held::HeldRequests;
 use account::{ConnectionMeter, Direction, EgressAccount};
 pub(super) use host::is_name as is_host_name;
 pub use host::{BadHost, HostRule};
-use request::{Refusal, Request};
+use request::{Refusal, RefusalCause, Request};
 use toolcrib_core::command::NetworkAccount;
 use toolcrib_core::host_access::{HostGate, HostRequest};
+use waiting_requests::WaitingRequests;
 
 /// How long a client may take to send its request, and a server to accept the connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -88,7 +88,7 @@ impl Egress {
             open: Mutex::default(),
             next: AtomicU64::default(),
             refused: Mutex::default(),
-            held: gate.map(|gate| Arc::new(HeldRequests::new(gate))),
+            waiting: gate.map(|gate| Arc::new(WaitingRequests::new(gate))),
             account: Arc::new(EgressAccount::new(most_bytes, supervisor)),
         });
         let listener = Arc::new(TcpListener::from(listener));
@@ -115,10 +115,10 @@ impl Egress {
             return Err(Refusal::BadHost(host.to_owned()));
         }
         let (is_listed, is_port) = (self.covers(host), self.ports.contains(&port));
-        match &connections.held {
+        match &connections.waiting {
             _ if is_listed && is_port => Ok(()),
-            Some(held) => {
-                held.decide(HostRequest { host: host.to_ascii_lowercase(), port }, client)
+            Some(waiting) => {
+                waiting.decide(HostRequest { host: host.to_ascii_lowercase(), port }, client)
             }
             None if is_listed => Err(Refusal::PortNotListed(port)),
             None => Err(Refusal::HostNotListed(host.to_owned())),
@@ -130,6 +130,9 @@ impl Egress {
         let (host, port) = (request.host.as_str(), request.port);
         let found =
             (self.resolve)(host, port).map_err(|err| Refusal::NoAddress(err.to_string()))?;
+        if found.is_empty() {
+            return Err(Refusal::NoAddress("it has no address".to_owned()));
+        }
         let is_open =
             |it: &SocketAddr| address::is_global(it.ip()) || self.local.contains(&it.ip());
         let open: Vec<SocketAddr> = found.into_iter().filter(is_open).collect();
@@ -152,9 +155,9 @@ struct Connections {
     is_closed: AtomicBool,
     open: Mutex<HashMap<u64, Vec<TcpStream>>>,
     next: AtomicU64,
-    refused: Mutex<Vec<String>>,
+    refused: Mutex<Vec<ProxyNote>>,
     /// The requests that wait for somebody to decide about their host, if there is somebody.
-    held: Option<Arc<HeldRequests>>,
+    waiting: Option<Arc<WaitingRequests>>,
     account: Arc<EgressAccount>,
 }
 
@@ -170,13 +173,13 @@ impl Connections {
         Some(ConnectionSlot { connections: Arc::clone(self), number })
     }
 
-    /// Counts a refusal, and lists it for the answer.
+    /// Counts a request that did not pass, and lists it for the answer.
     fn refuse(&self, request: &Request, refusal: &Refusal) {
         self.account.refuse(&request.host);
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        let line = format!("{}:{}: {refusal}", request.host.escape_debug(), request.port);
-        if refused.len() < MOST_REFUSALS && !refused.contains(&line) {
-            refused.push(line);
+        let note = ProxyNote::new(request, refusal);
+        if refused.len() < MOST_REFUSALS && !refused.contains(&note) {
+            refused.push(note);
         }
     }
 }
@@ -214,11 +217,33 @@ pub(crate) struct ProxyServer {
     thread: Option<thread::JoinHandle<()>>,
 }
 
+/// What a proxy has to say about a request that did not pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ProxyNote {
+    /// The host, as the request named it.
+    pub(crate) host: String,
+    /// What happened, in a sentence for whoever made the call.
+    pub(crate) sentence: String,
+}
+
+impl ProxyNote {
+    fn new(request: &Request, refusal: &Refusal) -> Self {
+        // An agent that reads "refused" asks for a permission that it has.
+        let what = match refusal.cause() {
+            RefusalCause::Rules => "network access refused",
+            RefusalCause::Network => "network access failed",
+        };
+        let host = request.host.escape_debug().to_string();
+        let sentence = format!("{what}: {host}:{}: {refusal}", request.port);
+        Self { host, sentence }
+    }
+}
+
 /// What a proxy has to say at its end.
 #[derive(Default)]
 pub(crate) struct ClosedProxy {
-    /// The refusals, a line each.
-    pub(crate) refused: Vec<String>,
+    /// The requests that did not pass.
+    pub(crate) refused: Vec<ProxyNote>,
     /// What passed.
     pub(crate) account: NetworkAccount,
     /// Whether more was about to pass than may.
@@ -247,8 +272,8 @@ impl Drop for ProxyServer {
     fn drop(&mut self) {
         self.connections.is_closed.store(true, Ordering::Release);
         self.connections.account.close();
-        if let Some(held) = &self.connections.held {
-            held.close();
+        if let Some(waiting) = &self.connections.waiting {
+            waiting.close();
         }
         let _ = rustix::net::shutdown(&*self.listener, rustix::net::Shutdown::Both);
         let open = self.connections.open.lock().unwrap_or_else(PoisonError::into_inner);

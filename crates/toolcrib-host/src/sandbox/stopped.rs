@@ -6,7 +6,7 @@ use std::path::Path;
 use toolcrib_core::command::Finished;
 use toolcrib_inside::{Shield, ShieldKind};
 
-use super::egress::{Egress, is_host_name};
+use super::egress::{Egress, ProxyNote, is_host_name};
 use super::guard::Guard;
 use crate::files::spelling::spelt;
 
@@ -51,8 +51,8 @@ pub(super) struct StopContext<'a> {
     /// The home folder that the command saw.
     pub(super) home: &'a Path,
     pub(super) egress: &'a Egress,
-    /// The lines of the proxy about what it refused, which the reader is told anyway.
-    pub(super) refused: &'a [String],
+    /// The notes of the proxy about requests that did not pass, which the reader is told anyway.
+    pub(super) refused: &'a [ProxyNote],
 }
 
 /// Why a path cannot be changed, and so what opens it.
@@ -89,10 +89,7 @@ pub(super) fn notes(finished: &Finished, context: &StopContext<'_>) -> Vec<Strin
         stops.extend(stopped_path(line, context).filter(|stop| !stops.contains(stop)));
     }
     // The proxy has told of these.
-    let is_of = |line: &String, host: &str| {
-        line.strip_prefix(host).is_some_and(|rest| rest.starts_with(':'))
-    };
-    let is_told = |host: &String| context.refused.iter().any(|line| is_of(line, host));
+    let is_told = |host: &String| context.refused.iter().any(|note| note.host == *host);
     hosts.retain(|host| !is_told(host));
     if !hosts.is_empty() || (is_cut_off && has_failed && context.refused.is_empty()) {
         notes.push(network_note(&hosts, context.egress));
@@ -296,7 +293,8 @@ mod tests {
         };
         let hosts = hosts.iter().map(|host| HostRule::parse(host).unwrap()).collect();
         let egress = Egress::new(hosts, vec![443]);
-        let refused = ["told.example:443: refused".to_owned()];
+        let sentence = "network access refused: told.example:443: why".to_owned();
+        let refused = [ProxyNote { host: "told.example".to_owned(), sentence }];
         let home = Path::new("/home/me");
         notes(&finished, &StopContext { guards: &[], home, egress: &egress, refused: &refused })
     }

@@ -181,9 +181,7 @@ impl<'a> Supervisor<'a> {
         finished.notes.extend(stopped);
         finished.notes.extend(guards.into_iter().flat_map(Guard::release));
         finished.network = proxy.account;
-        let refused =
-            proxy.refused.into_iter().map(|line| format!("network access refused: {line}"));
-        finished.notes.extend(refused);
+        finished.notes.extend(proxy.refused.into_iter().map(|note| note.sentence));
         Ok(finished)
     }
 

@@ -1,4 +1,4 @@
-//! The question about a host: a command wants to reach it, and no setting lists it. The connection is held until a
+//! The question about a host: a command wants to reach it, and no setting lists it. The connection waits until a
 //! person has answered.
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -60,6 +60,7 @@ impl HostQuestions {
             root: &self.root,
             session: &scope.call.session.0,
             session_kind: scope.approval.session,
+            programs: None,
         };
         Question {
             call: scope.call.id.clone(),

@@ -5,7 +5,7 @@ use std::any::Any;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use tokio::runtime::Handle;
@@ -23,6 +23,17 @@ pub(crate) struct Allowance<'a> {
     pub(crate) cancel: &'a Cancel,
     pub(crate) recorder: &'a dyn Recorder,
     pub(crate) place: WorkPlace<'a>,
+    /// Why the work was told to stop, once it was. Work that ends well all the same can be followed by more, which then
+    /// must not run.
+    pub(crate) stopped: OnceLock<ToolError>,
+}
+
+impl Allowance<'_> {
+    /// Fails if earlier work of the call was told to stop, for the reason that it was told. The cancellation token alone
+    /// does not say whether a deadline passed or somebody cancelled the call.
+    pub(crate) fn check(&self) -> Result<(), ToolError> {
+        self.stopped.get().map_or(Ok(()), |stopped| Err(stopped.clone()))
+    }
 }
 
 /// Where the work of a call is done.
@@ -41,7 +52,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
     let contained =
         move || catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(bug(&*panic)));
     if let WorkPlace::OwnThread(own, scope) = &allowance.place {
-        return own.run(scope, allowance.time, contained);
+        return own.run(scope, allowance.time, &allowance.stopped, contained);
     }
     let mut task = tokio::task::spawn_blocking(contained);
     let mut flush = pin!(tokio::time::sleep(FLUSH_AFTER));
@@ -58,6 +69,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
             () = allowance.cancel.cancelled() => break cancelled(),
         }
     };
+    let stopped = allowance.stopped.get_or_init(|| stopped).clone();
     allowance.cancel.cancel();
     await_stop(task, stopped, allowance.effect).await
 }
@@ -84,7 +96,8 @@ pub(crate) async fn inline<T>(
 ) -> Result<T, ToolError> {
     let work = Contained(Box::pin(work));
     if let WorkPlace::OwnThread(own, scope) = &allowance.place {
-        return own.run(scope, allowance.time, || Handle::current().block_on(work));
+        let work = || Handle::current().block_on(work);
+        return own.run(scope, allowance.time, &allowance.stopped, work);
     }
     let deadline = allowance.time.deadline;
     tokio::select! {
@@ -155,6 +168,7 @@ mod tests {
                 cancel: &cancel,
                 recorder: &recorder,
                 place: WorkPlace::EventLoop,
+                stopped: OnceLock::new(),
             };
             let work = move || {
                 std::thread::sleep(time);

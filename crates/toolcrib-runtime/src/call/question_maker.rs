@@ -59,6 +59,7 @@ fn shown(
         root: &root,
         session: &scope.call.session.0,
         session_kind: scope.approval.session,
+        programs: proposal.call_programs(&scope.ctx),
     };
     let denied = scope.judge.denied_paths(&scope.tool, proposal, &scope.ctx);
     let changes = expected_changes(proposal, &scope.ctx, denied.as_ref());

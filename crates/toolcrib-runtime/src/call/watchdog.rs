@@ -1,7 +1,7 @@
 //! Watches calls that run on the thread of their caller. It does for them what the event loop does for calls on other
 //! threads: it writes the record of a slow call, ends a call at its deadline, and answers for a call that does not stop.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -83,6 +83,8 @@ struct WatchProgress {
     is_flushed: bool,
     /// Why the call was told to stop, and when.
     stopped: Option<(ToolError, Instant)>,
+    /// Whether this part of the call has ended. An inspection that began before may come after.
+    is_over: bool,
 }
 
 impl Default for Watchdog {
@@ -110,11 +112,12 @@ impl Watchdog {
 
 impl OwnThread<'_> {
     /// Runs `work` on this thread. If it must stop and does not, the call is answered for it, and what it returns
-    /// later does not count.
+    /// later does not count. Why it had to stop goes to `stopped`, even if it ended well.
     pub(crate) fn run<T>(
         &self,
         scope: &Arc<CallScope>,
         time: CallTime,
+        stopped: &OnceLock<ToolError>,
         work: impl FnOnce() -> Result<T, ToolError>,
     ) -> Result<T, ToolError> {
         let cancel = &scope.ctx.cancel;
@@ -131,12 +134,11 @@ impl OwnThread<'_> {
         self.watchdog.0.enter(&call);
         let done = work();
         self.watchdog.0.leave(&call);
-        let stopped = call.progress().stopped.take();
-        match (done, stopped) {
-            (Err(own), Some((stopped, _))) if own.kind == ErrorKind::Cancelled => {
-                Err(stopped_with(stopped, own))
-            }
-            (done, _) => done,
+        let Some(why) = call.progress().end() else { return done };
+        let why = stopped.get_or_init(|| why);
+        match done {
+            Err(own) if own.kind == ErrorKind::Cancelled => Err(stopped_with(why.clone(), own)),
+            done => done,
         }
     }
 }
@@ -214,23 +216,12 @@ impl WatchedCall {
             progress.is_flushed = true;
             self.scope.recorder.flush();
         }
-        match &progress.stopped {
-            Some((_, since)) if since.elapsed() >= CANCEL_GRACE => return Inspected::Abandoned,
-            None if self.cancel.is_cancelled() => {
-                progress.stopped = Some((cancelled(), Instant::now()));
-            }
-            None if age >= self.time.deadline + self.time.reserve => {
-                progress.stopped = Some((timeout(self.time.deadline), Instant::now()));
-                self.cancel.cancel();
-            }
-            Some(_) | None => {}
-        }
-        Inspected::GoesOn
+        progress.inspect(age, self.time, &self.cancel)
     }
 
     /// Answers for the call, because its thread does not come back.
     fn answer(&self) {
-        let Some((stopped, _)) = self.progress().stopped.take() else { return };
+        let Some(stopped) = self.progress().end() else { return };
         if !self.scope.claim_end() {
             return;
         }
@@ -238,5 +229,55 @@ impl WatchedCall {
         let result = Err(abandoned(stopped, scope.effect()));
         let ended = Ended::of(scope, result, self.asked.elapsed());
         (self.late)(ended.close(&scope.judge, &*scope.recorder, &*scope.clock));
+    }
+}
+
+impl WatchProgress {
+    /// Tells the call to stop if it is `age` old and that is too old, or if it was cancelled.
+    fn inspect(&mut self, age: Duration, time: CallTime, cancel: &Cancel) -> Inspected {
+        // A person may be asked meanwhile. That time is not part of the deadline.
+        if self.is_over {
+            return Inspected::GoesOn;
+        }
+        match &self.stopped {
+            Some((_, since)) if since.elapsed() >= CANCEL_GRACE => return Inspected::Abandoned,
+            None if cancel.is_cancelled() => self.stopped = Some((cancelled(), Instant::now())),
+            None if age >= time.deadline + time.reserve => {
+                self.stopped = Some((timeout(time.deadline), Instant::now()));
+                cancel.cancel();
+            }
+            Some(_) | None => {}
+        }
+        Inspected::GoesOn
+    }
+
+    /// Ends this part of the call. Returns why it was told to stop, to whoever comes first.
+    fn end(&mut self) -> Option<ToolError> {
+        self.is_over = true;
+        self.stopped.take().map(|(why, _)| why)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_inspection_does_not_stop_what_comes_after_a_part_of_a_call() {
+        let deadline = Duration::from_secs(1);
+        let time = CallTime { deadline, reserve: Duration::ZERO };
+        let inspect = |progress: &mut WatchProgress, age: Duration| {
+            let cancel = Cancel::default();
+            let _ = progress.inspect(age, time, &cancel);
+            (cancel.is_cancelled(), progress.end().map(|why| why.kind))
+        };
+        let mut ended = WatchProgress::default();
+        assert!(ended.end().is_none());
+        assert_eq!(inspect(&mut ended, deadline), (false, None));
+        // The control: before its end, the call is stopped, and only for its age.
+        let mut running = WatchProgress::default();
+        assert_eq!(inspect(&mut running, deadline), (true, Some(ErrorKind::Timeout)));
+        let mut young = WatchProgress::default();
+        assert_eq!(inspect(&mut young, Duration::ZERO), (false, None));
     }
 }

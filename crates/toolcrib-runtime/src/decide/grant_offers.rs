@@ -8,6 +8,7 @@ use toolcrib_core::host_access::HostRequest;
 use toolcrib_core::policy::grant::{Covers, Scope, Wish};
 use toolcrib_core::{ToolName, escape};
 
+use super::granted_programs::CallPrograms;
 use super::judge::Choice;
 use crate::call::review::SessionKind;
 
@@ -17,6 +18,9 @@ const WORKDAY_MINUTES: u32 = 8 * 60;
 /// The most beginnings of a command that are offered.
 const MOST_BEGINNINGS: usize = 4;
 
+/// The most files that an offer names because a change of them is asked about.
+const MOST_NAMED_FILES: usize = 3;
+
 /// The place and time of the question, which decide what a grant can be for.
 pub(crate) struct GrantPlace<'a> {
     pub(crate) tool: &'a ToolName,
@@ -24,6 +28,8 @@ pub(crate) struct GrantPlace<'a> {
     pub(crate) root: &'a str,
     pub(crate) session: &'a str,
     pub(crate) session_kind: SessionKind,
+    /// What the command of the call runs, if it has one.
+    pub(crate) programs: Option<CallPrograms<'a>>,
 }
 
 impl GrantPlace<'_> {
@@ -100,10 +106,8 @@ impl GrantPlace<'_> {
     /// Returns what no grant can cover.
     pub(crate) fn refused(&self, choices: &[Choice]) -> Vec<RefusedGrant> {
         let refused = choices.iter().filter_map(|(covers, why)| Some((covers, why.as_ref()?)));
-        let refused = refused.map(|(covers, why)| {
-            let words = self.covered(covers, NewFlags::Unsaid);
-            RefusedGrant { words, why: why.clone() }
-        });
+        let refused = refused
+            .map(|(covers, why)| RefusedGrant { words: self.covered(covers), why: why.clone() });
         refused.collect()
     }
 
@@ -118,7 +122,8 @@ impl GrantPlace<'_> {
             (_, None) => ", until revoked".to_owned(),
             (_, Some(minutes)) => format!(", for {} hours", minutes / 60),
         };
-        let words = format!("{}, {scope}{time}", self.covered(&wish.covers, NewFlags::Said));
+        let (covered, but) = (self.covered(&wish.covers), self.asked_about(&wish.covers));
+        let words = format!("{covered}{but}, {scope}{time}");
         let rule = match &wish.covers {
             Covers::Edits(_) | Covers::Host(_) => wish.covers.text(),
             _ => format!("{} {}", self.tool, wish.covers.text()),
@@ -127,7 +132,7 @@ impl GrantPlace<'_> {
     }
 
     /// Returns what a grant covers, in words.
-    fn covered(&self, covers: &Covers, new_flags: NewFlags) -> String {
+    fn covered(&self, covers: &Covers) -> String {
         let shown = |path: &str| match Path::new(path).strip_prefix(self.root) {
             Ok(below) if !below.as_os_str().is_empty() => {
                 escape::line(&below.display().to_string()).into_owned()
@@ -137,9 +142,7 @@ impl GrantPlace<'_> {
         match covers {
             Covers::Call { .. } => "this exact call".to_owned(),
             Covers::Argv(words) => {
-                let is_said = new_flags == NewFlags::Said && covers.asks_about_new_flags();
-                let but = if is_said { " (new flags are asked about)" } else { "" };
-                format!("commands that begin with `{}`{but}", escape::line(&join(words)))
+                format!("commands that begin with `{}`", escape::line(&join(words)))
             }
             Covers::Path(path) => format!("changes to {}", shown(path)),
             Covers::Edits(folder) if folder == self.root => "all edits".to_owned(),
@@ -147,11 +150,26 @@ impl GrantPlace<'_> {
             Covers::Host(host) => format!("connections to {host}"),
         }
     }
-}
 
-/// Whether the words say that new flags are asked about.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum NewFlags {
-    Said,
-    Unsaid,
+    /// Returns what a grant does not cover although it may seem to, in parentheses.
+    fn asked_about(&self, covers: &Covers) -> String {
+        let names = self.programs.map_or_else(Vec::new, |it| it.compared_names(covers));
+        let mut what = Vec::new();
+        if covers.asks_about_new_flags() {
+            what.push("new flags".to_owned());
+        }
+        if !names.is_empty() {
+            let shown = names.iter().take(MOST_NAMED_FILES);
+            let mut files: Vec<String> =
+                shown.map(|name| format!("`{}`", escape::line(name))).collect();
+            if names.len() > MOST_NAMED_FILES {
+                files.push(format!("{} more files", names.len() - MOST_NAMED_FILES));
+            }
+            what.push(format!("changes of {}", files.join(", ")));
+        }
+        if what.is_empty() {
+            return String::new();
+        }
+        format!(" ({} are asked about)", what.join(" and "))
+    }
 }

@@ -1,23 +1,13 @@
-//! The programs of a command: whether commands can change them, and whether they are still the ones that a grant was
-//! given for.
+//! The programs and scripts of a command: whether commands can change them, and whether they are still the ones that a
+//! grant was given for.
 
-use toolcrib_core::Ctx;
-use toolcrib_core::canonical::Digest;
 use toolcrib_core::command::ProgramPlace;
 use toolcrib_core::command_reading::{Reading, Unproven, UnprovenKind};
 use toolcrib_core::policy::grant::{Covers, Grant, GrantedProgram};
 use toolcrib_core::program::new_flag;
+use toolcrib_core::{Ctx, escape};
 
-use super::command_paths::{below, is_known_when_run};
-
-/// The most programs of one command that are compared. Of the others, nobody knows whether they are the same.
-const MOST_PROGRAMS: usize = 32;
-
-/// The state of a program that cannot be compared. It is never the same.
-const UNKNOWN: &str = "unknown";
-
-/// The most bytes of a program that are compared. Of a larger one, the first bytes and the size are.
-const MOST_PROGRAM_BYTES: u64 = 8 << 20;
+use super::granted_files::{is_comparable, is_file};
 
 /// Takes the proof back if a command could have put another program in the place of one that the command names.
 pub(crate) fn distrust_changeable_programs(reading: &mut Reading, ctx: &Ctx) {
@@ -38,79 +28,84 @@ pub(crate) fn distrust_changeable_programs(reading: &mut Reading, ctx: &Ctx) {
     }
 }
 
-/// Returns the programs of a command that somebody could put another in the place of, as they are now. Programs of the
-/// system are not among them.
-pub(crate) fn programs_of(reading: &Reading, from: &str, ctx: &Ctx) -> Vec<GrantedProgram> {
-    let mut names: Vec<&String> = match &reading.proven {
-        Ok(proven) => proven.steps.iter().filter_map(|step| step.words.first()).collect(),
-        Err(_) => reading.found.iter().filter_map(|words| words.first()).collect(),
-    };
-    names.sort_unstable();
-    names.dedup();
-    let beyond = names.split_off(names.len().min(MOST_PROGRAMS));
-    let compared = names.into_iter().filter_map(|name| program_of(name, from, ctx));
-    let unknown = |name: &String| GrantedProgram {
-        name: name.clone(),
-        path: name.clone(),
-        state: UNKNOWN.to_owned(),
-    };
-    compared.chain(beyond.into_iter().map(unknown)).collect()
+/// The programs and scripts of a call, to compare with those that a grant stored.
+#[derive(Clone, Copy)]
+pub(crate) struct CallPrograms<'a> {
+    pub(crate) reading: &'a Reading,
+    pub(crate) programs: &'a [GrantedProgram],
 }
 
-fn program_of(name: &str, from: &str, ctx: &Ctx) -> Option<GrantedProgram> {
-    let granted =
-        |path: String, state: String| GrantedProgram { name: name.to_owned(), path, state };
-    if name.contains('/') {
-        let path = below(from, name);
-        let end = ctx.files.resolve(&path);
-        let state = match ctx.files.read(&path, MOST_PROGRAM_BYTES) {
-            Ok(content) => format!("{} bytes, {}", content.size, Digest::of_bytes(&content.bytes)),
-            // Its path is another one as soon as it leads elsewhere.
-            Err(_) if !end.is_inside && !is_known_when_run(&end.path) => "elsewhere".to_owned(),
-            Err(_) => UNKNOWN.to_owned(),
-        };
-        return Some(granted(end.path, state));
+impl<'a> CallPrograms<'a> {
+    /// Returns the programs and scripts that something covers.
+    fn covered(self, covers: &Covers) -> impl Iterator<Item = &'a GrantedProgram> {
+        self.programs.iter().filter(move |program| match covers {
+            Covers::Call { .. } => true,
+            Covers::Argv(words) => self.is_of_step(&program.name, words),
+            Covers::Path(_) | Covers::Edits(_) | Covers::Host(_) => false,
+        })
     }
-    let file = ctx.commands.find_program(name)?;
-    let stamp = file.stamp;
-    // The device is left out, because its number can change when the machine starts.
-    let state =
-        format!("{} bytes, inode {}, changed {}", stamp.size, stamp.inode, stamp.changed_ns);
-    (file.place != ProgramPlace::System).then(|| granted(file.path, state))
-}
 
-/// Whether the programs that a grant covers are those that it was given for. `now` are the programs of the call.
-pub(crate) fn has_same_programs(grant: &Grant, now: &[GrantedProgram]) -> bool {
-    // A grant from before programs were stored.
-    let Some(then) = &grant.programs else { return true };
-    let is_covered = |program: &&GrantedProgram| match &grant.covers {
-        Covers::Call { .. } => true,
-        Covers::Argv(words) => words.first() == Some(&program.name),
-        Covers::Path(_) | Covers::Edits(_) | Covers::Host(_) => false,
-    };
-    let is_same = |program: &GrantedProgram| program.state != UNKNOWN && then.contains(program);
-    now.iter().filter(is_covered).all(is_same)
-}
+    /// Whether a program or script belongs to the step with these words. One that no step names could belong to any.
+    fn is_of_step(self, name: &str, words: &[String]) -> bool {
+        let names = |words: &[String]| words.iter().any(|word| word.contains(name));
+        let mut others = self.reading.proven.iter().flat_map(|proven| &proven.steps);
+        names(words) || !others.any(|step| !step.words.starts_with(words) && names(&step.words))
+    }
 
-/// Returns why a grant that seems to cover a command does not: a new flag, or another program. `now` are the programs of
-/// the command.
-pub(crate) fn why_not_granted(
-    grant: &Grant,
-    reading: &Reading,
-    now: &[GrantedProgram],
-) -> Option<String> {
-    let is_other = || format!("a program is not the one that grant `{}` was given for", grant.id);
-    match &grant.covers {
-        Covers::Call { .. } => (!has_same_programs(grant, now)).then(is_other),
-        Covers::Path(_) | Covers::Edits(_) | Covers::Host(_) => None,
-        Covers::Argv(words) => {
-            let mut steps = reading.proven.iter().flat_map(|proven| &proven.steps);
-            let step = steps.find(|step| step.words.starts_with(words))?;
-            if !has_same_programs(grant, now) {
-                return Some(is_other());
+    /// Returns the names of the files whose changes end a grant.
+    pub(crate) fn compared_names(self, covers: &Covers) -> Vec<&'a str> {
+        let files = self.covered(covers).filter(|it| is_file(it));
+        let mut names: Vec<&str> = files.map(|it| it.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// Returns why no grant could hold, if so: something cannot be compared.
+    pub(crate) fn why_ungrantable(self, covers: &Covers) -> Option<String> {
+        let unknown = self.covered(covers).find(|it| !is_comparable(it))?;
+        let name = escape::line(&unknown.name);
+        Some(format!("Toolcrib cannot tell whether `{name}` will be the same next time"))
+    }
+
+    /// Whether the programs and scripts that a grant covers are those that it was given for.
+    pub(crate) fn are_those_of(self, grant: &Grant) -> bool {
+        self.difference(grant).is_none()
+    }
+
+    /// Returns the first that is not as it was when a grant was given.
+    fn difference(self, grant: &Grant) -> Option<&'a GrantedProgram> {
+        // A grant from before programs were stored.
+        let then = grant.programs.as_ref()?;
+        let is_same = |program: &GrantedProgram| is_comparable(program) && then.contains(program);
+        self.covered(&grant.covers).find(|program| !is_same(program))
+    }
+
+    /// Returns why a grant that seems to cover the command does not: a new flag, or a file that is not the same.
+    pub(crate) fn why_not_granted(self, grant: &Grant) -> Option<String> {
+        match &grant.covers {
+            Covers::Call { .. } => self.why_different(grant),
+            Covers::Path(_) | Covers::Edits(_) | Covers::Host(_) => None,
+            Covers::Argv(words) => {
+                let mut steps = self.reading.proven.iter().flat_map(|proven| &proven.steps);
+                let step = steps.find(|step| step.words.starts_with(words))?;
+                let flag = || {
+                    let flag = new_flag(&step.words, words.len())?;
+                    Some(format!("grant `{}` does not cover the new flag `{flag}`", grant.id))
+                };
+                self.why_different(grant).or_else(flag)
             }
-            let flag = new_flag(&step.words, words.len())?;
-            Some(format!("grant `{}` does not cover the new flag `{flag}`", grant.id))
         }
+    }
+
+    fn why_different(self, grant: &Grant) -> Option<String> {
+        let (program, id) = (self.difference(grant)?, &grant.id);
+        let name = escape::line(&program.name);
+        let is_it = |it: &GrantedProgram| it.name == program.name && it.path == program.path;
+        Some(if grant.programs.iter().flatten().any(is_it) {
+            format!("`{name}` changed since grant `{id}` was given")
+        } else {
+            format!("`{name}` is not what grant `{id}` was given for")
+        })
     }
 }

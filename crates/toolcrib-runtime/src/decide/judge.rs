@@ -263,9 +263,11 @@ impl Judge {
         ctx: &Ctx,
     ) -> Vec<Choice> {
         // What the person is asked about: a program that comes later is not granted.
-        proposal.programs(ctx);
+        let programs = proposal.call_programs(ctx);
+        let why_not = |covers: &Covers| programs.and_then(|it| it.why_ungrantable(covers));
         let exact = Covers::Call { args: facts.canonical(), links: proposal.links() };
-        let mut choices = vec![(exact, None)];
+        let refused = why_not(&exact);
+        let mut choices = vec![(exact, refused)];
         let now = ctx.clock.now();
         if let Some(reading) = &proposal.reading
             && let Ok(proven) = &reading.proven
@@ -277,7 +279,11 @@ impl Judge {
             if let [step] = proven.steps.iter().filter(closed).collect::<Vec<_>>()[..] {
                 let asks = self.policy.asks_about(facts.tool, reading, step, now);
                 let beginnings = grant::beginnings(step, asks.as_deref()).into_iter();
-                choices.extend(beginnings.map(|(words, refused)| (Covers::Argv(words), refused)));
+                choices.extend(beginnings.map(|(words, refused)| {
+                    let covers = Covers::Argv(words);
+                    let refused = refused.or_else(|| why_not(&covers));
+                    (covers, refused)
+                }));
             }
         }
         let edited = proposal.edited_paths().unwrap_or_default();

@@ -12,9 +12,8 @@ use toolcrib_core::{Ctx, Plan, ToolError};
 use super::command_paths::{Candidates, below, directories, is_known_when_run, words_of};
 use super::driving_files::{driven_programs, driving_paths};
 use super::git_programs::git_doubt;
-use super::granted_programs::{
-    distrust_changeable_programs, has_same_programs, programs_of, why_not_granted,
-};
+use super::granted_files::granted_files;
+use super::granted_programs::{CallPrograms, distrust_changeable_programs};
 use super::path_cache::PathCache;
 
 /// The plan of a call, and everything about it that is worth finding out only once.
@@ -26,7 +25,7 @@ pub(crate) struct Proposal {
     directories: Vec<String>,
     /// The words of its command that could be paths.
     candidates: OnceLock<Candidates>,
-    /// The programs of its command that are no programs of the system.
+    /// The programs of its command that are no programs of the system, and its scripts.
     programs: OnceLock<Vec<GrantedProgram>>,
     pub(crate) paths: PathCache,
     /// The paths of the plan that policy decided about, each with where it led.
@@ -140,24 +139,30 @@ impl Proposal {
         resolved.filter(|(end, _)| end.has_links).map(|(end, path)| (path, end.path)).collect()
     }
 
-    /// Returns the programs of the command that are no programs of the system. They are those of when somebody asked
-    /// first: a grant is for the program that the question was about, not for one that came while a person thought.
+    /// Returns the programs of the command that are no programs of the system, and its scripts. They are those of when
+    /// somebody asked first: a grant is for what the question was about, not for what came while a person thought.
     pub(crate) fn programs(&self, ctx: &Ctx) -> &[GrantedProgram] {
         self.programs.get_or_init(|| {
             let reading = self.reading.as_ref();
-            reading.map_or_else(Vec::new, |it| programs_of(it, self.start_directory(), ctx))
+            reading.map_or_else(Vec::new, |it| granted_files(it, &self.directories, ctx))
         })
     }
 
-    /// Whether the programs of the command that a grant covers are those that it was given for.
+    /// Returns the programs and scripts of the command, to compare with those of a grant.
+    pub(crate) fn call_programs(&self, ctx: &Ctx) -> Option<CallPrograms<'_>> {
+        let reading = self.reading.as_ref()?;
+        Some(CallPrograms { reading, programs: self.programs(ctx) })
+    }
+
+    /// Whether the programs and scripts of the command that a grant covers are those that it was given for.
     pub(crate) fn has_programs_of(&self, grant: &Grant, ctx: &Ctx) -> bool {
-        has_same_programs(grant, self.programs(ctx))
+        self.call_programs(ctx).is_none_or(|programs| programs.are_those_of(grant))
     }
 
     /// Returns why a grant that seems to cover the command does not, for the person who is asked again.
     pub(crate) fn why_not_granted(&self, grants: &[Grant], ctx: &Ctx) -> Option<String> {
-        let reading = self.reading.as_ref()?;
-        grants.iter().find_map(|grant| why_not_granted(grant, reading, self.programs(ctx)))
+        let programs = self.call_programs(ctx)?;
+        grants.iter().find_map(|grant| programs.why_not_granted(grant))
     }
 
     /// Returns what an answer about this call does not pin down, each in a sentence.

@@ -18,14 +18,15 @@ use toolcrib_core::policy::{Answer, DeniedPaths, Policy};
 use toolcrib_core::search::{Found, FoundPaths, Glob, Grep, Pattern, Scope, Search};
 use toolcrib_core::tool::ProposedCommand;
 use toolcrib_core::{
-    Call, CallId, Cancel, Catalogue, Change, Clock, Commands, Content, Ctx, Declaration,
-    Durability, Effect, ErrorKind, Event, Files, Limits, Listing, Meta, Meter, Mode, Moment, Note,
-    Outcome, Plan, RecordError, RecordErrorKind, Recorder, SessionId, Tier, Tool, ToolError,
-    ToolName, ToolSettings, Toolset, Tree, Usage,
+    Call, CallId, Cancel, Catalogue, Change, Clock, Commands, Content, Ctx, Declaration, Effect,
+    ErrorKind, Files, Limits, Listing, Meta, Meter, Mode, Outcome, Plan, Recorder, SessionId, Tier,
+    Tool, ToolError, ToolName, ToolSettings, Toolset, Tree, Usage,
 };
 use toolcrib_runtime::{
     AlwaysYes, AnswerFuture, Approver, Judge, Question, QuotaLimits, Runtime, SessionLimits, World,
 };
+
+pub(crate) use crate::memory::Memory;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -40,6 +41,8 @@ pub(crate) enum Act {
     Fine,
     PanicInCheck,
     PanicInRun,
+    /// Plans until the call is told to stop, and then goes on.
+    PlanTooLong,
     Hang,
     Wait,
     Large,
@@ -68,8 +71,14 @@ impl Tool for Wild {
         self.0
     }
 
-    fn check(&self, _: &Ctx, args: &Args) -> Result<Plan, ToolError> {
+    fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
         match args.act {
+            Act::PlanTooLong => {
+                while !ctx.cancel.is_cancelled() {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                Ok(Plan::default())
+            }
             Act::PanicInCheck => panic!("SECRET"),
             Act::RefuseInCheck => Err(ToolError::new(ErrorKind::BadArgs, "no")),
             Act::Command => Ok(Plan {
@@ -102,7 +111,11 @@ impl Tool for Wild {
                 ctx.meter.set_network(NetworkAccount { hosts: vec![host] });
             }
             Act::Large => return Ok(json!("x".repeat(10_000))),
-            Act::Fine | Act::PanicInCheck | Act::RefuseInCheck | Act::Command => {}
+            Act::Fine
+            | Act::PanicInCheck
+            | Act::PlanTooLong
+            | Act::RefuseInCheck
+            | Act::Command => {}
         }
         Ok(json!({"done": true}))
     }
@@ -318,41 +331,6 @@ impl World for Nowhere {
             meter: Meter::default(),
             is_read_only: false,
         }
-    }
-}
-
-/// Remembers what was recorded, or fails to.
-#[derive(Default)]
-pub(crate) struct Memory {
-    pub(crate) lines: Mutex<Vec<String>>,
-    pub(crate) is_full: bool,
-}
-
-impl Recorder for Memory {
-    fn flush(&self) {}
-
-    fn note(&self, _: &Note<'_>) -> Result<(), RecordError> {
-        Ok(())
-    }
-
-    fn record(&self, event: &Event<'_>, durability: Durability) -> Result<(), RecordError> {
-        if self.is_full {
-            return Err(RecordError::new(RecordErrorKind::Unwritten, "disk full"));
-        }
-        let line = match &event.moment {
-            Moment::Asked { .. } => format!("{} asked in {}", event.tool, event.session),
-            Moment::Decided { verdict, by, .. } => {
-                format!("decided {verdict} by {}", by.unwrap_or("policy"))
-            }
-            Moment::Waits { .. } => "waits".to_owned(),
-            Moment::Started { .. } => format!("started, {durability:?}"),
-            Moment::TaskEnded { .. } => "task ended".to_owned(),
-            Moment::Ended { error, .. } => {
-                format!("ended {}", error.map_or("ok", |(kind, _)| kind.as_str()))
-            }
-        };
-        self.lines.lock().unwrap().push(line);
-        Ok(())
     }
 }
 

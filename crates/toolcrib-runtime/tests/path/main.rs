@@ -5,6 +5,7 @@
 #![expect(clippy::disallowed_methods, reason = "deadlines are measured from outside")]
 
 mod harness;
+mod memory;
 mod own_thread;
 mod replay;
 
@@ -17,7 +18,7 @@ use serde_json::json;
 use toolcrib_core::{Call, CallId, Cancel, ErrorKind, SessionId};
 use toolcrib_runtime::{AlwaysYes, Nobody};
 
-use harness::{ENTERED, Memory, No, PARSED, RESOLVED, bench, with_session_bytes, yes};
+use harness::{Bench, ENTERED, Memory, No, PARSED, RESOLVED, bench, with_session_bytes, yes};
 
 const TOOLS: [&str; 3] = ["wild/pure", "wild/reads", "wild/writes"];
 
@@ -50,6 +51,24 @@ fn a_call_ends_at_its_deadline_even_if_the_tool_does_not() {
         });
         scope.spawn(|| yes().check("wild/short_writes", "wait", Some(ErrorKind::Timeout)));
     });
+}
+
+#[test]
+fn a_call_that_is_planned_too_long_ends_with_timeout_and_nobody_is_asked() {
+    let bench = yes();
+    bench.check("wild/short_writes", "plan_too_long", Some(ErrorKind::Timeout));
+    let is_asked = |bench: &Bench| {
+        bench.memory.lines.lock().unwrap().iter().any(|line| line.starts_with("decided"))
+    };
+    assert!(!is_asked(&bench), "{:?}", bench.memory.lines);
+    // The controls: a call that is planned in time is asked about, and one that somebody cancels ends with that.
+    let bench = yes();
+    bench.check("wild/writes", "fine", None);
+    assert!(is_asked(&bench), "{:?}", bench.memory.lines);
+    let cancel = Cancel::default();
+    cancel.cancel();
+    let outcome = yes().cancelled_call("wild/writes", json!({"act": "plan_too_long"}), cancel);
+    assert_eq!(outcome.error.unwrap().kind, ErrorKind::Cancelled);
 }
 
 #[test]

@@ -72,6 +72,20 @@ fn a_call_that_stops_at_its_deadline_answers_itself_and_one_that_does_not_is_ans
 }
 
 #[test]
+fn a_call_that_is_planned_too_long_ends_with_timeout() {
+    let planned = |cancel: &Cancel, tool: &str| {
+        let watchdog = Watchdog::default();
+        let (_, outcome) = call_here(&yes(), &watchdog, (tool, "plan_too_long"), cancel);
+        outcome.error.map(|err| err.kind)
+    };
+    let (nobody, somebody) = (Cancel::default(), Cancel::default());
+    assert_eq!(planned(&nobody, "wild/short_writes"), Some(ErrorKind::Timeout));
+    // The control: a call that somebody cancels ends with that.
+    somebody.cancel();
+    assert_eq!(planned(&somebody, "wild/writes"), Some(ErrorKind::Cancelled));
+}
+
+#[test]
 fn a_cancelled_call_ends() {
     let (bench, parent) = (yes(), Cancel::default());
     let later = parent.clone();

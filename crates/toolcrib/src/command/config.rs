@@ -12,7 +12,7 @@ use super::setup::{open_options, read_config};
 use crate::cli::{ConfigArgs, ConfigCommand, Global};
 use crate::error::{CliError, CliErrorKind};
 use crate::exit::Exit;
-use crate::settings::{Origin, Setting, Settings, check_file, set_in_file};
+use crate::settings::{Origin, SetValue, Setting, Settings, check_file, set_in_file};
 use crate::terminal::{Format, Paint, Terminal, print, print_json, print_lines};
 use crate::wiring::{Config, user_settings_file};
 
@@ -125,9 +125,15 @@ fn named<'s>(
 /// Sets a value in the user's file, and warns if another place decides all the same.
 fn set(global: &Global, terminal: Terminal, key: &str, value: &str) -> Result<Exit, CliError> {
     let path = user_settings_file(&open_options(global))?;
-    let written = set_in_file(&path, key, value)?;
+    let SetValue { value: written, lost_comments } = set_in_file(&path, key, value)?;
     let told = format!("Set {key} = {written} in {}", path.display());
     print_lines(&[escape::line(&told).into_owned()]);
+    if !lost_comments.is_empty() {
+        let comments = escape::line(&lost_comments.join(", ")).into_owned();
+        terminal.warn(&format!(
+            "these comments within the old value are gone: {comments}; `toolcrib config edit` opens the file"
+        ));
+    }
     let config = read_config(global, terminal)?;
     let (_, value, origin) = named(&config.settings, key)?;
     if *origin != Origin::File(path) {

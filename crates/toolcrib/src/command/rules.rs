@@ -1,8 +1,7 @@
 //! `toolcrib rules`: lists, tests and adds rules.
 
-use std::fs::{self, OpenOptions};
-use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io::Read;
 use std::path::Path;
 
 use serde_json::json;
@@ -15,7 +14,7 @@ use super::setup::open;
 use crate::cli::{Global, RulesArgs, RulesCommand};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::settings::read_trusted;
+use crate::settings::OwnFile;
 use crate::terminal::{Terminal, print_json, print_lines};
 use crate::wiring::Crib;
 
@@ -72,7 +71,9 @@ fn add(crib: &Crib, terminal: Terminal, file: &Path) -> Result<Exit, CliError> {
             "Toolcrib cannot tell where your rules file belongs: set HOME or XDG_CONFIG_HOME",
         ));
     };
-    let mut all = read_trusted(own)?.unwrap_or_default();
+    // Locked from the first look to the change, so that two commands at once do not lose one of the two changes.
+    let own_file = OwnFile::lock(own)?;
+    let mut all = own_file.read()?.unwrap_or_default();
     if !all.is_empty() && !all.ends_with('\n') {
         all.push('\n');
     }
@@ -95,14 +96,8 @@ fn add(crib: &Crib, terminal: Terminal, file: &Path) -> Result<Exit, CliError> {
                 return Ok(Exit::Failed);
             }
         };
-    if let Some(folder) = own.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let fresh = own.with_extension(format!("{}.fresh", std::process::id()));
-    let mut out = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
-    out.write_all(all.as_bytes())?;
-    out.sync_all()?;
-    fs::rename(&fresh, own)?;
+    own_file.replace(&all)?;
+    drop(own_file);
     let ids: Vec<&str> = said.rules.iter().map(|rule| rule.id.as_str()).collect();
     let note = Note {
         at: crib.clock.now(),

@@ -59,6 +59,11 @@ impl IdError {
         Self { code: Self::NOT_FOUND, message: message.to_owned(), hint, candidates: Vec::new() }
     }
 
+    /// Returns the error with another hint.
+    pub(super) fn hint(self, hint: String) -> Self {
+        Self { hint, ..self }
+    }
+
     /// Makes the error for an id that nothing has.
     pub(super) fn unknown(noun: IdNoun, given: &str) -> Self {
         Self::none(noun, &format!("there is no {} `{}`", noun.one, escape::line(given)))

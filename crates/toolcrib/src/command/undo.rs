@@ -1,7 +1,7 @@
 //! `toolcrib undo`: lists the calls that changed files, and undoes them.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use toolcrib_core::change::{UndoLog, UndoneCall};
@@ -116,17 +116,20 @@ impl Here {
     fn of(access: &StateAccess) -> Self {
         let mut roots: Vec<String> =
             access.directory().map(|path| path.display().to_string()).into_iter().collect();
-        roots.extend(access.settings.get(table::ROOTS));
+        // Changes have the path that a root leads to.
+        let resolved = |root: String| {
+            let path = std::fs::canonicalize(&root).unwrap_or_else(|_| PathBuf::from(&root));
+            path.display().to_string()
+        };
+        roots.extend(access.settings.get(table::ROOTS).into_iter().map(resolved));
         Self { roots }
     }
 
-    /// Returns whether a change was made in this workspace.
+    /// Returns whether a change was made in this workspace, or in a root beside it. A workspace in a folder below is
+    /// another one: whoever works in the folder above does not mean its changes.
     fn holds(&self, change: &Change) -> bool {
-        self.holds_path(&root_path(&change.place()))
-    }
-
-    fn holds_path(&self, path: &Path) -> bool {
-        self.roots.iter().any(|root| path.starts_with(root))
+        let of_change = root_path(&change.root);
+        self.roots.iter().any(|root| Path::new(root) == of_change)
     }
 
     /// Returns a path as a person in this workspace reads it: below the workspace, or whole.
@@ -156,6 +159,30 @@ impl ChangedCall<'_> {
 
     fn is_in(&self, here: &Here) -> bool {
         self.changes.iter().any(|change| here.holds(change))
+    }
+
+    /// Returns whether all that the call changed is in this workspace. A call of another workspace can have changed a
+    /// root that both have.
+    fn is_only_in(&self, here: &Here) -> bool {
+        self.changes.iter().all(|change| here.holds(change))
+    }
+
+    /// Returns whether the call can be undone yet, and is no undo itself.
+    fn is_open(&self) -> bool {
+        !self.is_undone && self.first.tool != *UNDO_TOOL
+    }
+
+    /// Returns the error for `--last` where only other workspaces have calls to undo, of which this is the newest.
+    fn elsewhere_error(&self) -> IdError {
+        let root = escape::line(&self.first.root).into_owned();
+        let message = format!(
+            "no call of this workspace is left to undo; the newest one elsewhere changed files in `{root}`"
+        );
+        let id = short_id::hinted(&self.id().0);
+        let hint = format!(
+            "`toolcrib undo {id}` undoes that one, and `toolcrib undo --all` lists the calls of all workspaces"
+        );
+        IdError::none(UNDOABLE, &message).hint(hint)
     }
 }
 
@@ -187,11 +214,12 @@ impl<'a> ChangedCalls<'a> {
     /// Returns the newest call of this workspace that is not undone and is no undo itself, so that a second
     /// `--last` goes one call further back.
     fn last(&self, here: &Here) -> Result<String, IdError> {
-        let is_last = |call: &&ChangedCall<'_>| {
-            !call.is_undone && call.first.tool != *UNDO_TOOL && call.is_in(here)
-        };
-        let last = self.all.iter().find(is_last).map(|call| call.id().0.clone());
-        last.ok_or_else(|| IdError::none(UNDOABLE, "no call of this workspace is left to undo"))
+        let open = || self.all.iter().filter(|call| call.is_open());
+        match (open().find(|call| call.is_only_in(here)), open().next()) {
+            (Some(last), _) => Ok(last.id().0.clone()),
+            (None, Some(newest)) => Err(newest.elsewhere_error()),
+            (None, None) => Err(IdError::none(UNDOABLE, "no call is left to undo")),
+        }
     }
 }
 
@@ -328,9 +356,44 @@ fn command_of(
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use toolcrib_core::change::{ChangeKind, FileId};
 
     use super::*;
     use crate::cli::Cli;
+
+    fn change(call: &str, root: &str) -> Change {
+        Change {
+            call: CallId(call.to_owned()),
+            tool: "wink/create_file".into(),
+            at: "2026-01-01T00:00:00Z".to_owned(),
+            kind: ChangeKind::Created,
+            root: root.to_owned(),
+            root_id: FileId { device: 1, inode: 1, born: 0 },
+            path: "a".to_owned(),
+            before: None,
+            after: None,
+            made: None,
+            doubt: None,
+        }
+    }
+
+    #[test]
+    fn the_last_call_changed_nothing_outside_of_this_workspace_and_its_roots() {
+        let here = Here { roots: vec!["/proj".to_owned(), "/data".to_owned()] };
+        let check = |changes: &[Change], expect: Option<&str>| {
+            let last = ChangedCalls::group(changes, &[]).last(&here).ok();
+            assert_eq!(last.as_deref(), expect, "{changes:?}");
+        };
+        let mine = change("mine", "/proj");
+        check(std::slice::from_ref(&mine), Some("mine"));
+        check(&[change("mine", "/proj"), change("mine", "/data")], Some("mine"));
+        for other in ["/proj/sub", "/", "/project", "/other"] {
+            check(&[change("other", other)], None);
+            check(&[mine.clone(), change("other", other)], Some("mine"));
+            // It changed a root that both workspaces have, and more.
+            check(&[change("other", "/data"), change("other", other)], None);
+        }
+    }
 
     #[test]
     fn an_undo_is_told_in_these_words() {

@@ -2,20 +2,55 @@
 
 use toml::{Table, Value};
 
+use super::list_edit::{EditedList, edit_list};
+
+/// The text of a settings file after a change.
+pub(super) struct EditedSettings {
+    pub(super) text: String,
+    /// The comments within the old value that the new one does not have.
+    pub(super) lost_comments: Vec<String>,
+}
+
 /// Returns the text with `name` set to `value`, or nothing if this cannot be done without changing anything else. `name`
 /// has dots between tables.
-pub(super) fn set_value(text: &str, name: &str, value: &Value) -> Option<String> {
+pub(super) fn set_value(text: &str, name: &str, value: &Value) -> Option<EditedSettings> {
     let before: Table = text.parse().ok()?;
-    let written = value.to_string();
-    let edited = match find_value(text, name) {
-        Some((start, end)) => format!("{}{written}{}", &text[..start], &text[end..]),
-        None => insert(text, name, &written),
+    let (edited, lost_comments) = match find_value(text, name) {
+        Some((start, end)) => {
+            let new = new_value(&text[start..end], value);
+            (format!("{}{}{}", &text[..start], new.text, &text[end..]), new.lost)
+        }
+        None => (insert(text, name, &value.to_string()), Vec::new()),
     };
     // The edit is made by lines, and TOML is more than lines: what it did is checked.
     let after: Table = edited.parse().ok()?;
     let mut wanted = before;
     put(&mut wanted, name, value.clone())?;
-    (after == wanted).then_some(edited)
+    (after == wanted).then_some(EditedSettings { text: edited, lost_comments })
+}
+
+/// Returns the text of a value that takes the place of another.
+fn new_value(old: &str, value: &Value) -> EditedList {
+    let kept = value.as_array().and_then(|entries| edit_list(old, entries));
+    kept.unwrap_or_else(|| EditedList { text: value.to_string(), lost: comments_in(old) })
+}
+
+/// Returns the comments within a value that has several lines. The end of a line is a comment if the value is the same
+/// without it.
+fn comments_in(value: &str) -> Vec<String> {
+    let parse = |text: &str| format!("it = {text}\n").parse::<Table>().ok();
+    let whole = parse(value);
+    let (mut comments, mut offset) = (Vec::new(), 0);
+    for line in value.split_inclusive('\n') {
+        let end = offset + line.trim_end().len();
+        let is_comment = |at: &usize| {
+            whole.is_some() && parse(&format!("{}{}", &value[..*at], &value[end..])) == whole
+        };
+        let mut starts = line.match_indices('#').map(|(at, _)| offset + at);
+        comments.extend(starts.find(is_comment).map(|at| value[at..end].to_owned()));
+        offset += line.len();
+    }
+    comments
 }
 
 /// Puts a value into nested tables.
@@ -158,7 +193,30 @@ mod tests {
     fn check(text: &str, name: &str, value: &str, expect: Option<&str>) {
         let mut table: Table = format!("it = {value}").parse().unwrap();
         let got = set_value(text, name, &table.remove("it").unwrap());
-        assert_eq!(got.as_deref(), expect, "{text}");
+        assert_eq!(got.as_ref().map(|it| it.text.as_str()), expect, "{text}");
+    }
+
+    #[track_caller]
+    fn check_lost(text: &str, value: &str, expect: &[&str]) {
+        let mut table: Table = format!("it = {value}").parse().unwrap();
+        let got = set_value(text, "it", &table.remove("it").unwrap()).unwrap();
+        assert_eq!(got.lost_comments, expect, "{text}");
+    }
+
+    #[test]
+    fn comments_within_a_list_stay_or_are_told() {
+        let text = "roots = [\n  '/a', # one\n  '/b',\n] # all\nmode = 'strict'\n";
+        // Another key does not touch them.
+        check(text, "mode", "'s'", Some(&text.replace("'strict'", "\"s\"")));
+        let more = "roots = [\n  '/a', # one\n  '/b',\n  \"/c\",\n] # all\nmode = 'strict'\n";
+        check(text, "roots", "['/a', '/b', '/c']", Some(more));
+        let list = "it = [\n  '/a', # one\n  '/b', # '#'\n]\n";
+        check_lost(list, "['/a', '/b']", &[]);
+        check_lost(list, "['/b']", &["# one"]);
+        // What cannot be kept at all is told, and what only looks like a comment is not.
+        check_lost("it = [\n  ['#'], # one\n]\n", "['/a']", &["# one"]);
+        check_lost("it = '''\n# text\n'''\n", "'x'", &[]);
+        check_lost("it = 1 # stays\n", "2", &[]);
     }
 
     #[test]
@@ -173,7 +231,8 @@ mod tests {
         check(text, "sandbox.processes", "7", Some("[sandbox]\nprocesses=7\n\n[files]\n"));
         check("sandbox.processes = 5", "sandbox.processes", "7", Some("sandbox.processes = 7"));
         let text = "roots = [\n  '/a', # one\n  '/b',\n] # all\nmode = 'strict'\n";
-        check(text, "roots", "['/c']", Some("roots = [\"/c\"] # all\nmode = 'strict'\n"));
+        let one = "roots = [\n  \"/c\",\n] # all\nmode = 'strict'\n";
+        check(text, "roots", "['/c']", Some(one));
         check("x = '#'\n", "x", "'y'", Some("x = \"y\"\n"));
     }
 

@@ -25,7 +25,7 @@ fn choices(crib: &Opened, tool: &str, args: Value) -> Vec<Choice> {
     shown.lock().unwrap().clone()
 }
 
-fn command_choices(crib: &Opened, command: &str) -> Vec<Choice> {
+pub(crate) fn command_choices(crib: &Opened, command: &str) -> Vec<Choice> {
     choices(crib, "clemini/bash", json!({"command": command}))
 }
 
@@ -229,10 +229,10 @@ fn always_asks_again_about_new_flags_of_unknown_programs() {
 }
 
 /// A setting with which no command can start, because a test of the engine starts no process.
-const NO_SANDBOX: &str = "sandbox.bubblewrap=/nowhere/bwrap";
+pub(crate) const NO_SANDBOX: &str = "sandbox.bubblewrap=/nowhere/bwrap";
 
 /// Says "always" to a command, for the choice with this number.
-fn say_always(crib: &Opened, command: &str, choice: usize) {
+pub(crate) fn say_always(crib: &Opened, command: &str, choice: usize) {
     crib.ask("clemini/bash", json!({"command": command}), move |question| {
         let covers = question.choices[choice].0.clone();
         let scope = Scope::Project(question.root.clone());
@@ -252,7 +252,7 @@ fn a_grant_is_for_the_program_that_it_was_given_for() {
         scratch.put("run.sh", "#!/bin/sh\ntouch made\n");
         assert_eq!(crib.decide_command("./run.sh all"), "ask");
         let told = crib.explain("clemini/bash", json!({"command": "./run.sh all"})).decision.rule;
-        assert!(told.contains("a program is not the one that grant"), "{told}");
+        assert!(told.contains("`./run.sh` changed since grant `"), "{told}");
         scratch.put("run.sh", "#!/bin/sh\ntrue\n");
         assert_eq!(crib.decide_command("./run.sh all"), "allow");
         fs::remove_file(scratch.work().join("run.sh")).unwrap();

@@ -13,6 +13,7 @@ mod detours_words;
 mod edit_grants;
 mod files;
 mod git_settings;
+mod granted_scripts;
 mod guard;
 mod input;
 mod limits;

@@ -96,6 +96,38 @@ fn the_list_is_of_this_workspace_and_elsewhere_paths_are_whole() {
 }
 
 #[test]
+fn the_last_call_is_one_of_this_workspace_and_not_of_one_below_it() {
+    let scratch = Scratch::new();
+    scratch.put("sub/", "");
+    let below = scratch.work().join("sub").display().to_string();
+    call(&scratch, "wink/create_file", &json!({"path": "a", "content": "1"}));
+    let made = ["-C", &below, "--yes", "call", "wink/create_file", "path=b", "content=1"];
+    let ran = scratch.run(made);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    // The newest call is the one below, and the last one here is the other.
+    let listed = scratch.run(["undo"]);
+    assert!(listed.stdout.contains("created  a\n"), "{}", listed.stdout);
+    assert!(!listed.stdout.contains("sub/b"), "{}", listed.stdout);
+    assert!(listed.stderr.contains("1 call in other workspaces"), "{}", listed.stderr);
+    assert_eq!(scratch.run(["undo", "--last"]).code, 0);
+    assert!(!scratch.work().join("a").exists() && scratch.work().join("sub/b").exists());
+    let ran = scratch.run(["undo", "--last"]);
+    assert!(ran.code == 1 && scratch.work().join("sub/b").exists(), "{}", ran.stdout);
+    assert!(ran.stderr.contains("no call of this workspace is left to undo"), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("changed files in `{below}`")), "{}", ran.stderr);
+    // The control: the command that the hint names undoes it, and so does `--last` there.
+    let id = ran.stderr.split("`toolcrib undo ").nth(1).and_then(|it| it.split('`').next());
+    let ran = scratch.run(["undo", id.unwrap()]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(!scratch.work().join("sub/b").exists());
+    assert_eq!(scratch.run(made).code, 0);
+    assert_eq!(scratch.run(["-C", &below, "undo", "--last"]).code, 0);
+    assert!(!scratch.work().join("sub/b").exists());
+    let ran = scratch.run(["undo", "--last"]);
+    assert!(ran.code == 1 && ran.stderr.contains("no call is left to undo"), "{}", ran.stderr);
+}
+
+#[test]
 fn past_calls_can_be_looked_at_where_no_call_can_run() {
     let scratch = Scratch::new();
     let id = call(&scratch, "wink/create_file", &json!({"path": "a", "content": "1"}));

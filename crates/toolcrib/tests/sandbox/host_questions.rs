@@ -1,4 +1,4 @@
-//! A host that no setting lists: its connection is held until somebody has decided.
+//! A host that no setting lists: its connection waits until somebody has decided.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};

@@ -101,8 +101,13 @@ pub(crate) fn place_for(hosts: &[&str], ports: Vec<u16>, most_bytes: u64) -> Pla
         lives_on: true,
     };
     let hosts = hosts.iter().map(|host| HostRule::parse(host).unwrap()).collect();
-    // Every name is this machine; only what the good names lead to is let through.
+    // Every name is this machine; only what the good names lead to is let through. Some names cannot be resolved.
     let resolve = |name: &str, port: u16| {
+        if name.starts_with("unknown") {
+            return Err(std::io::Error::other("failed to look it up"));
+        } else if name.starts_with("empty") {
+            return Ok(Vec::new());
+        }
         let address: IpAddr =
             if name.starts_with("inside") { [10, 0, 0, 1].into() } else { [127, 0, 0, 1].into() };
         Ok(vec![SocketAddr::from((address, port))])
@@ -250,6 +255,36 @@ fn the_checked_address_is_the_dialled_one() {
             && notes.iter().any(|note| note.contains("not on the open internet")),
         "{notes:?}"
     );
+}
+
+#[test]
+fn an_allowed_host_that_the_network_fails_is_not_told_as_refused() {
+    let server = Server::start(HELLO_BACK);
+    // Nobody listens there any more.
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let hosts = ["allowed.example", "unknown.example", "empty.example", "inside.example"];
+    let place = place(&hosts, vec![server.port, closed]);
+    let told = |host: &str, port: u16, status: &str| {
+        let request = format!("CONNECT {host}:{port} HTTP/1.1\\r\\n\\r\\n");
+        let (answer, notes) = place.python(&format!("print(say(b'{request}'))"));
+        assert!(answer.contains(status), "{host}: {answer}");
+        notes.join("\n")
+    };
+    for (host, port, why) in [
+        ("unknown.example", server.port, "its name could not be resolved: failed to look it up"),
+        ("empty.example", server.port, "its name could not be resolved: it has no address"),
+        ("allowed.example", closed, "cannot be reached"),
+    ] {
+        let notes = told(host, port, "502");
+        let line = format!("network access failed: {host}:{port}: the host is allowed, but");
+        assert!(notes.contains(&line) && notes.contains(why), "{notes}");
+        assert!(!notes.contains("refused:"), "{notes}");
+    }
+    // The control: what the rules or the checks of the proxy keep back is told as refused.
+    for host in ["evil.example", "inside.example"] {
+        let notes = told(host, server.port, "403");
+        assert!(notes.contains(&format!("network access refused: {host}:")), "{notes}");
+    }
 }
 
 #[test]

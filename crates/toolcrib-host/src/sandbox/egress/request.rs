@@ -50,7 +50,32 @@ pub(super) enum Refusal {
     OtherServerName(String),
 }
 
+/// Who or what kept a request from passing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RefusalCause {
+    /// The request itself, the settings, a person, or what the proxy checks.
+    Rules,
+    /// The network: the request was allowed, and did not get through.
+    Network,
+}
+
 impl Refusal {
+    pub(super) fn cause(&self) -> RefusalCause {
+        match self {
+            Self::BadRequest(_)
+            | Self::TooLarge
+            | Self::NoLength
+            | Self::BadHost(_)
+            | Self::OtherHost
+            | Self::HostNotListed(_)
+            | Self::PortNotListed(_)
+            | Self::NotAllowed(_)
+            | Self::LocalAddress(_)
+            | Self::OtherServerName(_) => RefusalCause::Rules,
+            Self::NoAddress(_) | Self::Unreachable(_) => RefusalCause::Network,
+        }
+    }
+
     pub(super) fn status(&self) -> &'static str {
         match self {
             Self::BadRequest(_) | Self::BadHost(_) | Self::OtherHost => "400 Bad Request",
@@ -87,11 +112,17 @@ impl fmt::Display for Refusal {
                 write!(f, "port {port} is not in `sandbox.egress_ports`; the operator can add it")
             }
             Self::NotAllowed(why) => f.write_str(why),
-            Self::NoAddress(why) => write!(f, "the host has no address: {why}"),
+            Self::NoAddress(why) => write!(
+                f,
+                "the host is allowed, but its name could not be resolved: {why}; check the name, and whether this \
+                 machine can resolve names"
+            ),
             Self::LocalAddress(host) => {
                 write!(f, "`{host}` resolves to an address that is not on the open internet")
             }
-            Self::Unreachable(why) => write!(f, "the host cannot be reached: {why}"),
+            Self::Unreachable(why) => {
+                write!(f, "the host is allowed, but cannot be reached: {why}")
+            }
             Self::OtherServerName(name) if name.is_empty() => {
                 f.write_str("the connection is not TLS with a server name (SNI)")
             }

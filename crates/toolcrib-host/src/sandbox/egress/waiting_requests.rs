@@ -1,4 +1,4 @@
-//! Requests for hosts that no setting lists: each is held until somebody has decided about its host.
+//! Requests for hosts that no setting lists: each waits until somebody has decided about its host.
 
 use std::collections::HashMap;
 use std::net::TcpStream;
@@ -14,34 +14,34 @@ use super::request::Refusal;
 
 /// How many questions one command can cause.
 const MOST_QUESTIONS: usize = 5;
-/// How many requests of one command are held at once.
-const MOST_HELD_REQUESTS: usize = 16;
-/// How often a held request is checked for whether its client has gone.
+/// How many requests of one command wait at once.
+const MOST_WAITING_REQUESTS: usize = 16;
+/// How often a waiting request is checked for whether its client has gone.
 const CLIENT_CHECK: Duration = Duration::from_millis(100);
 /// How long the end of a command waits until its questions are taken away.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The held requests of one command, and what was decided about their hosts.
-pub(super) struct HeldRequests {
+/// The waiting requests of one command, and what was decided about their hosts.
+pub(super) struct WaitingRequests {
     gate: Arc<dyn HostGate>,
-    hosts: Mutex<HeldHosts>,
+    hosts: Mutex<AskedHosts>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct HeldHosts {
-    hosts: HashMap<HostRequest, HeldHost>,
+struct AskedHosts {
+    hosts: HashMap<HostRequest, AskedHost>,
     /// How many questions there were.
     questions: usize,
-    /// How many requests are held.
-    held: usize,
+    /// How many requests wait.
+    waiting: usize,
     /// How many questions are open.
     open: usize,
     is_closed: bool,
 }
 
 /// A host that was asked about.
-enum HeldHost {
+enum AskedHost {
     /// A person is being asked: the number of the question, how many requests wait for the answer, and what takes the
     /// question away.
     Asked { number: usize, waiting: usize, cancel: Cancel },
@@ -49,42 +49,42 @@ enum HeldHost {
     Decided(HostVerdict),
 }
 
-impl HeldRequests {
+impl WaitingRequests {
     pub(super) fn new(gate: Arc<dyn HostGate>) -> Self {
         Self { gate, hosts: Mutex::default(), changed: Condvar::new() }
     }
 
-    /// Holds a request until its host is decided about. There is one question for each host and port, however many
+    /// Lets a request wait until its host is decided about. There is one question for each host and port, however many
     /// requests there are.
     pub(super) fn decide(
         self: &Arc<Self>,
         request: HostRequest,
         client: &TcpStream,
     ) -> Result<(), Refusal> {
-        if let Some(HeldHost::Decided(verdict)) = self.hosts().hosts.get(&request) {
+        if let Some(AskedHost::Decided(verdict)) = self.hosts().hosts.get(&request) {
             return of(verdict);
         }
         if let Some(verdict) = self.gate.known(&request) {
             return of(&verdict);
         }
         let mut hosts = self.hosts();
-        if hosts.is_closed || hosts.held >= MOST_HELD_REQUESTS {
+        if hosts.is_closed || hosts.waiting >= MOST_WAITING_REQUESTS {
             return Err(Refusal::NotAllowed("too many requests wait for an answer".to_owned()));
         }
         match hosts.hosts.get_mut(&request) {
-            Some(HeldHost::Decided(verdict)) => return of(verdict),
-            Some(HeldHost::Asked { waiting, .. }) => *waiting += 1,
+            Some(AskedHost::Decided(verdict)) => return of(verdict),
+            Some(AskedHost::Asked { waiting, .. }) => *waiting += 1,
             None => self.open_question(&mut hosts, &request)?,
         }
-        hosts.held += 1;
+        hosts.waiting += 1;
         let verdict = self.wait(hosts, &request, client);
-        self.hosts().held -= 1;
+        self.hosts().waiting -= 1;
         verdict
     }
 
     fn open_question(
         self: &Arc<Self>,
-        hosts: &mut HeldHosts,
+        hosts: &mut AskedHosts,
         request: &HostRequest,
     ) -> Result<(), Refusal> {
         if hosts.questions >= MOST_QUESTIONS {
@@ -93,18 +93,18 @@ impl HeldRequests {
             return Err(Refusal::NotAllowed(why));
         }
         let (number, cancel) = (hosts.questions, Cancel::default());
-        let (held, asked, token) = (Arc::clone(self), request.clone(), cancel.clone());
+        let (shared, asked, token) = (Arc::clone(self), request.clone(), cancel.clone());
         let builder = thread::Builder::new().name("host question".to_owned());
         let started = builder.spawn(move || {
-            let verdict = held.gate.ask(&asked, &token);
-            held.answer(&asked, number, verdict);
+            let verdict = shared.gate.ask(&asked, &token);
+            shared.answer(&asked, number, verdict);
         });
         if let Err(err) = started {
             return Err(Refusal::NotAllowed(format!("nobody could be asked: {err}")));
         }
         hosts.questions += 1;
         hosts.open += 1;
-        hosts.hosts.insert(request.clone(), HeldHost::Asked { number, waiting: 1, cancel });
+        hosts.hosts.insert(request.clone(), AskedHost::Asked { number, waiting: 1, cancel });
         Ok(())
     }
 
@@ -112,10 +112,10 @@ impl HeldRequests {
     fn answer(&self, request: &HostRequest, answered: usize, verdict: HostVerdict) {
         let mut hosts = self.hosts();
         hosts.open -= 1;
-        if let Some(held) = hosts.hosts.get_mut(request)
-            && matches!(held, HeldHost::Asked { number, .. } if *number == answered)
+        if let Some(host) = hosts.hosts.get_mut(request)
+            && matches!(host, AskedHost::Asked { number, .. } if *number == answered)
         {
-            *held = HeldHost::Decided(verdict);
+            *host = AskedHost::Decided(verdict);
         }
         drop(hosts);
         self.changed.notify_all();
@@ -124,15 +124,15 @@ impl HeldRequests {
     /// Waits for the answer. If the last client that waits for it goes away, the question is taken away.
     fn wait(
         &self,
-        mut hosts: MutexGuard<'_, HeldHosts>,
+        mut hosts: MutexGuard<'_, AskedHosts>,
         request: &HostRequest,
         client: &TcpStream,
     ) -> Result<(), Refusal> {
         loop {
             let is_over = hosts.is_closed || is_gone(client);
             match hosts.hosts.get_mut(request) {
-                Some(HeldHost::Decided(verdict)) => return of(verdict),
-                Some(HeldHost::Asked { waiting, cancel, .. }) if is_over => {
+                Some(AskedHost::Decided(verdict)) => return of(verdict),
+                Some(AskedHost::Asked { waiting, cancel, .. }) if is_over => {
                     *waiting -= 1;
                     if *waiting == 0 {
                         cancel.cancel();
@@ -140,7 +140,7 @@ impl HeldRequests {
                     }
                     return Err(Refusal::NotAllowed("the program did not wait".to_owned()));
                 }
-                Some(HeldHost::Asked { .. }) => {}
+                Some(AskedHost::Asked { .. }) => {}
                 None => return Err(Refusal::NotAllowed("the program did not wait".to_owned())),
             }
             let waited = self.changed.wait_timeout(hosts, CLIENT_CHECK);
@@ -152,8 +152,8 @@ impl HeldRequests {
     pub(super) fn close(&self) {
         let mut hosts = self.hosts();
         hosts.is_closed = true;
-        for held in hosts.hosts.values() {
-            if let HeldHost::Asked { cancel, .. } = held {
+        for host in hosts.hosts.values() {
+            if let AskedHost::Asked { cancel, .. } = host {
                 cancel.cancel();
             }
         }
@@ -169,7 +169,7 @@ impl HeldRequests {
         }
     }
 
-    fn hosts(&self) -> MutexGuard<'_, HeldHosts> {
+    fn hosts(&self) -> MutexGuard<'_, AskedHosts> {
         self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

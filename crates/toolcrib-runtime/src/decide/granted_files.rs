@@ -1,0 +1,198 @@
+//! The files that a command runs and that somebody could change: its programs, and the scripts that its words name. A
+//! grant stores them, so that it holds only while they are the same.
+
+use std::collections::BTreeSet;
+
+use toolcrib_core::canonical::Digest;
+use toolcrib_core::command::ProgramPlace;
+use toolcrib_core::command_reading::{Danger, Reading};
+use toolcrib_core::policy::grant::GrantedProgram;
+use toolcrib_core::program::{
+    ScriptPlace, ScriptWord, base_name, is_input, is_interpreter, is_shell, script_words,
+};
+use toolcrib_core::{Ctx, EntryKind, ErrorKind};
+
+use super::command_paths::{below, is_known_when_run};
+
+/// The most programs of one command that are compared. Of the others, nobody knows whether they are the same.
+const MOST_PROGRAMS: usize = 32;
+
+/// The same for its scripts, and for the places where they could be.
+const MOST_SCRIPTS: usize = 64;
+
+/// The state of a file that cannot be compared. It is never the same.
+const UNKNOWN: &str = "unknown";
+
+/// The state of a path at which there is no file. A file that appears there is another state.
+const MISSING: &str = "missing";
+
+/// The state of a folder. What is in it is not compared.
+const FOLDER: &str = "folder";
+
+/// The state of a file that commands cannot change. Its path is another one as soon as it leads elsewhere.
+const ELSEWHERE: &str = "elsewhere";
+
+/// The most bytes of a file that are compared. Of a larger one, the first bytes and the size are.
+const MOST_FILE_BYTES: u64 = 8 << 20;
+
+/// Whether the state of a file can be compared with another.
+pub(super) fn is_comparable(program: &GrantedProgram) -> bool {
+    program.state != UNKNOWN
+}
+
+/// Whether there is a file whose content or stamp is compared.
+pub(super) fn is_file(program: &GrantedProgram) -> bool {
+    !matches!(program.state.as_str(), UNKNOWN | MISSING | FOLDER | ELSEWHERE)
+}
+
+/// Returns the programs of a command that somebody could put another in the place of, and the scripts that it runs, as
+/// they are now. Programs of the system are not among them. The command starts in the first of these directories, and
+/// parts of it can run in the others.
+pub(crate) fn granted_files(
+    reading: &Reading,
+    directories: &[String],
+    ctx: &Ctx,
+) -> Vec<GrantedProgram> {
+    let from = directories.first().map_or(".", String::as_str);
+    let steps = reading.proven.iter().flat_map(|proven| &proven.steps);
+    // Some steps run a further program, as `timeout` does. Only the loose reading says which.
+    let commands: Vec<&Vec<String>> = steps.map(|it| &it.words).chain(&reading.found).collect();
+    let mut names: Vec<&String> = commands.iter().filter_map(|words| words.first()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let (names, more) = names.split_at(names.len().min(MOST_PROGRAMS));
+    let mut all: Vec<GrantedProgram> =
+        names.iter().filter_map(|name| program_of(name, from, ctx)).collect();
+    all.extend(more.iter().map(|name| unknown(name)));
+    let mut scripts = Scripts { directories, ctx, found: Vec::new() };
+    for words in &commands {
+        let mut words = script_words(words);
+        if reading.proven.is_ok() {
+            // Every word of a step is literal. One that is not stands for such a word.
+            words.retain(|word| !is_open(word));
+        }
+        scripts.add(&words);
+    }
+    let reads_code = commands.iter().filter_map(|words| words.first()).any(|name| {
+        let name = base_name(name);
+        is_shell(name) || is_interpreter(name)
+    });
+    // `sh < run.sh` runs it, too.
+    for path in reading.reads.iter().filter(|_| reads_code) {
+        let paths = vec![path.clone()];
+        scripts.add(&[ScriptWord { paths, place: ScriptPlace::Loaded }]);
+    }
+    if reading.dangers.contains(&Danger::PipeToShell) {
+        scripts.found.push(unknown("what is piped into a shell"));
+    }
+    let (scripts, more) = scripts.found.split_at(scripts.found.len().min(MOST_SCRIPTS));
+    all.extend(scripts.iter().cloned());
+    all.extend(more.iter().map(|script| unknown(&script.name)));
+    all
+}
+
+/// The scripts of a command.
+struct Scripts<'a> {
+    directories: &'a [String],
+    ctx: &'a Ctx,
+    found: Vec<GrantedProgram>,
+}
+
+impl Scripts<'_> {
+    /// Adds the files that the words of one program name.
+    fn add(&mut self, words: &[ScriptWord]) {
+        for word in words.iter().filter(|word| !is_input(&word.paths[0])) {
+            if self.found.len() > MOST_SCRIPTS {
+                return;
+            }
+            let found = self.files_of(word);
+            let has_file = found.iter().any(|it| is_file(it) || it.state == ELSEWHERE);
+            if word.place == ScriptPlace::Code && !has_file {
+                continue;
+            }
+            for file in found {
+                if !self.found.contains(&file) {
+                    self.found.push(file);
+                }
+            }
+            // The words behind a script are data for it.
+            if word.place == ScriptPlace::Operand && has_file {
+                return;
+            }
+        }
+    }
+
+    /// Returns what is at the paths that a word could mean, up to the first that is a file.
+    fn files_of(&self, word: &ScriptWord) -> Vec<GrantedProgram> {
+        if is_open(word) {
+            return match word.place {
+                // Code has such characters all the time.
+                ScriptPlace::Code => Vec::new(),
+                ScriptPlace::Operand | ScriptPlace::BehindFlag | ScriptPlace::Loaded => {
+                    vec![unknown(&word.paths[0])]
+                }
+            };
+        }
+        let mut all = Vec::new();
+        for path in &word.paths {
+            let places: BTreeSet<String> =
+                self.directories.iter().map(|directory| below(directory, path)).collect();
+            let files: Vec<GrantedProgram> =
+                places.iter().map(|place| file_at(path, place, self.ctx)).collect();
+            let has_file = files.iter().any(|it| is_file(it) || it.state == ELSEWHERE);
+            all.extend(files);
+            if has_file {
+                break;
+            }
+        }
+        all
+    }
+}
+
+/// Whether a word stands for something that is known only when the command runs.
+fn is_open(word: &ScriptWord) -> bool {
+    let path = &word.paths[0];
+    path.contains(['*', '?', '$', '`', '[', '{']) || path.starts_with('~')
+}
+
+fn unknown(name: &str) -> GrantedProgram {
+    GrantedProgram { name: name.to_owned(), path: name.to_owned(), state: UNKNOWN.to_owned() }
+}
+
+/// Returns the file of a program, unless it is one of the system.
+fn program_of(name: &str, from: &str, ctx: &Ctx) -> Option<GrantedProgram> {
+    if name.contains('/') {
+        let program = file_at(name, &below(from, name), ctx);
+        // It may be in another directory.
+        let is_certain = is_file(&program) || program.state == ELSEWHERE;
+        return Some(if is_certain { program } else { unknown(name) });
+    }
+    let Some(file) = ctx.commands.find_program(name) else {
+        // Some wrappers, such as `uv run`, take a script in the place of a program.
+        return Some(file_at(name, &below(from, name), ctx)).filter(is_file);
+    };
+    let stamp = file.stamp;
+    // The device is left out, because its number can change when the machine starts.
+    let state =
+        format!("{} bytes, inode {}, changed {}", stamp.size, stamp.inode, stamp.changed_ns);
+    (file.place != ProgramPlace::System).then(|| GrantedProgram {
+        name: name.to_owned(),
+        path: file.path,
+        state,
+    })
+}
+
+/// Returns what is at a path now. `name` is how the command spells it.
+fn file_at(name: &str, path: &str, ctx: &Ctx) -> GrantedProgram {
+    let end = ctx.files.resolve(path);
+    let is_elsewhere = !end.is_inside && !is_known_when_run(&end.path);
+    let is_folder = || ctx.files.stat(path).is_ok_and(|it| it.kind == EntryKind::Directory);
+    let state = match ctx.files.read(path, MOST_FILE_BYTES) {
+        Ok(content) => format!("{} bytes, {}", content.size, Digest::of_bytes(&content.bytes)),
+        Err(_) if is_elsewhere => ELSEWHERE.to_owned(),
+        Err(err) if err.kind == ErrorKind::NotFound => MISSING.to_owned(),
+        Err(_) if is_folder() => FOLDER.to_owned(),
+        Err(_) => UNKNOWN.to_owned(),
+    };
+    GrantedProgram { name: name.to_owned(), path: end.path, state }
+}
