@@ -19,6 +19,15 @@ const LOCAL: [i64; 9] = [
     0xca45_1a4e, // bcachefs
 ];
 
+/// The file systems on which a synced file has the name that it was given before.
+const NAME_SYNCING: [i64; 3] = [0xef53, 0x5846_5342, 0x9123_683e];
+
+/// Whether a file that is synced keeps, after a power cut, the name that it was given before. On others, its folder has
+/// to be synced too.
+pub fn syncs_names(magic: i64) -> bool {
+    NAME_SYNCING.contains(&magic)
+}
+
 /// Whether every change of a file system makes a file event. Others can be changed by another machine, or by a program
 /// in between.
 pub fn reports_changes(magic: i64) -> bool {

@@ -208,10 +208,12 @@ fn options_file(options: &[String]) -> io::Result<fs::File> {
     use std::io::{Seek, Write};
     let flags = rustix::fs::MemfdFlags::CLOEXEC;
     let mut file = fs::File::from(rustix::fs::memfd_create("options", flags)?);
+    let mut bytes = Vec::new();
     for option in options {
-        file.write_all(option.as_bytes())?;
-        file.write_all(&[0])?;
+        bytes.extend_from_slice(option.as_bytes());
+        bytes.push(0);
     }
+    file.write_all(&bytes)?;
     file.rewind()?;
     Ok(file)
 }

@@ -42,7 +42,8 @@ pub(super) fn run(program: &Path) -> Result<(), Box<dyn Error>> {
     let tree = corpus::tree(scratch.path())?;
     let mut questions = questions(&tree, &rg)?;
     let mut batch = BatchProcess::start(program, &tree, scratch.path())?;
-    for _ in 0..ROUNDS {
+    for round in 1..=ROUNDS {
+        println!("round {round} of {ROUNDS}: {QUESTIONS} questions, each to ripgrep and to us");
         for question in &mut questions {
             let start = Instant::now();
             let words: Vec<&str> = question.rg.iter().map(String::as_str).collect();

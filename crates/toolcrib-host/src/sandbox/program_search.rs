@@ -104,11 +104,13 @@ impl ProgramSearch {
 
     /// Returns the program at a path, if commands can see and execute it.
     fn at(&self, path: &Path) -> Option<ProgramFile> {
-        let real = fs::canonicalize(path).ok()?;
-        let meta = fs::metadata(&real).ok()?;
+        // Most folders of a search do not have the program, and to resolve a path costs a call for each of its parts.
+        let meta = fs::metadata(path).ok()?;
         if !meta.is_file() || meta.permissions().mode() & 0o111 == 0 {
             return None;
         }
+        let real = fs::canonicalize(path).ok()?;
+        let meta = fs::metadata(&real).ok()?;
         let is_below = |folders: &[PathBuf]| folders.iter().any(|it| real.starts_with(it));
         let place = if is_below(&self.writable) {
             ProgramPlace::Writable

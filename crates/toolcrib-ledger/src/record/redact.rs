@@ -30,48 +30,65 @@ const LEAST_MARGIN_BYTES: usize = 512;
 /// The largest such margin, for values that are longer.
 const MOST_MARGIN_BYTES: usize = 64 << 10;
 
-/// Finds the signs of all forms in one pass over a text. Most places of a text are dismissed by their first two bytes.
+/// Finds the signs of all forms in one pass over a text. Most places of a text are dismissed by their first three bytes.
 struct SignFinder {
-    /// Which pairs of bytes in lower case begin a sign, one bit for each pair.
+    /// Which beginnings of signs there are: one bit for each [`SignFinder::key`].
     beginnings: Vec<u64>,
-    /// The signs by their first byte, each with the index of its form.
+    /// The signs of three bytes and more by their first byte, each with the index of its form.
     by_first: Vec<Vec<(usize, &'static [u8])>>,
+    /// The signs of one byte.
+    bytes: Vec<(usize, u8)>,
 }
 
 static SIGN_FINDER: LazyLock<SignFinder> = LazyLock::new(SignFinder::new);
 
 impl SignFinder {
+    /// How many bits of a key are used.
+    const KEY_BITS: u32 = 15;
+
     fn new() -> Self {
-        let mut finder = Self { beginnings: vec![0; 1 << 10], by_first: vec![Vec::new(); 256] };
+        let mut finder = Self {
+            beginnings: vec![0; 1 << (Self::KEY_BITS - 6)],
+            by_first: vec![Vec::new(); 256],
+            bytes: Vec::new(),
+        };
         for (form, it) in FORMS.iter().enumerate() {
             for sign in it.signs.iter().map(|sign| sign.as_bytes()) {
-                finder.by_first[usize::from(sign[0])].push((form, sign));
-                // After a sign of one byte comes anything.
-                let seconds = sign.get(1).map_or(0..=u8::MAX, |second| *second..=*second);
-                for second in seconds {
-                    let pair = u16::from_be_bytes([sign[0], second]);
-                    finder.beginnings[usize::from(pair >> 6)] |= 1 << (pair & 63);
+                if let [only] = sign {
+                    finder.bytes.push((form, *only));
+                    continue;
                 }
+                finder.by_first[usize::from(sign[0])].push((form, sign));
+                let key = sign[..3].iter().fold(0, |key, byte| Self::key(key, *byte));
+                finder.beginnings[key >> 6] |= 1 << (key & 63);
             }
         }
         finder
     }
 
+    /// Returns the key of the three bytes that end in `byte`, given the key of the three before.
+    fn key(before: usize, byte: u8) -> usize {
+        // Each byte is shifted by five bits, so that the fourth from the end is gone.
+        ((before << 5) ^ usize::from(byte.to_ascii_lowercase())) & ((1 << Self::KEY_BITS) - 1)
+    }
+
     /// Returns, for each form, whether a text can contain a secret of it.
     fn forms_in(&self, text: &[u8]) -> [bool; FORMS.len()] {
         let mut seen = [false; FORMS.len()];
-        let lower = |at: usize| text.get(at).map_or(0, u8::to_ascii_lowercase);
-        let mut first = lower(0);
-        for at in 0..text.len() {
-            let second = lower(at + 1);
-            let pair = u16::from_be_bytes([first, second]);
-            if self.beginnings[usize::from(pair >> 6)] & (1 << (pair & 63)) != 0 {
-                for (form, sign) in &self.by_first[usize::from(first)] {
-                    let part = text.get(at..at + sign.len());
-                    seen[*form] |= part.is_some_and(|part| part.eq_ignore_ascii_case(sign));
-                }
+        for (form, byte) in &self.bytes {
+            seen[*form] |= text.contains(byte);
+        }
+        let mut key = 0;
+        for (end, byte) in text.iter().enumerate() {
+            key = Self::key(key, *byte);
+            if self.beginnings[key >> 6] & (1 << (key & 63)) == 0 || end < 2 {
+                continue;
             }
-            first = second;
+            let start = end - 2;
+            for (form, sign) in &self.by_first[usize::from(text[start].to_ascii_lowercase())] {
+                let part = text.get(start..start + sign.len());
+                seen[*form] |= part.is_some_and(|part| part.eq_ignore_ascii_case(sign));
+            }
         }
         seen
     }

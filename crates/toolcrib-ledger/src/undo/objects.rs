@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 use toolcrib_core::canonical::hex;
 
+/// How many bytes are copied at once. Most files of a project have fewer.
+const COPY_BYTES: usize = 16 << 10;
+
 /// A folder of objects. The name of each file is the SHA-256 of its content.
 pub(crate) struct Objects {
     folder: PathBuf,
@@ -27,6 +30,7 @@ impl Objects {
             let path = self.path(&hash);
             // An object of another size is damaged, and is replaced.
             if path.metadata().is_ok_and(|meta| meta.len() == size) {
+                fs::remove_file(&temporary)?;
                 return Ok((hash, size));
             }
             file.sync_data()?;
@@ -36,7 +40,9 @@ impl Objects {
             fs::rename(&temporary, &path)?;
             Ok((hash, size))
         });
-        let _ = fs::remove_file(&temporary);
+        if stored.is_err() {
+            let _ = fs::remove_file(&temporary);
+        }
         stored
     }
 
@@ -68,7 +74,7 @@ pub fn hash_of(content: &[u8]) -> String {
 /// Copies content into a file and returns its hash and size.
 fn copy(content: &mut dyn Read, file: &mut File) -> io::Result<(String, u64)> {
     let mut hasher = Sha256::new();
-    let mut buffer = vec![0; 64 << 10];
+    let mut buffer = vec![0; COPY_BYTES];
     let mut size = 0;
     loop {
         let got = match content.read(&mut buffer) {

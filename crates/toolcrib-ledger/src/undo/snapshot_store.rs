@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use toolcrib_core::change::{ConcurrentChanges, Snapshot};
-use toolcrib_core::{CallId, Change, Snapshots};
+use toolcrib_core::{CallId, Change, Snapshots, file_system};
 
 use crate::state::{StateFolder, open_regular, read_regular};
 use crate::undo::journal::Journal;
@@ -108,13 +108,19 @@ impl SnapshotStore {
     /// Writes a snapshot file, locks it and syncs it to the disk.
     fn write(&self, call: &CallId, bytes: &[u8]) -> io::Result<()> {
         let path = self.path(call)?;
-        // The file is locked and whole before it gets the name that others look for.
+        // The file is locked and whole before it gets the name that others look for. If the power fails before it is
+        // synced, it may be torn; its command has not started then.
         let fresh = self.folder.join(format!(".{call}"));
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
-        let written =
-            file.lock().and_then(|()| file.write_all(bytes)).and_then(|()| file.sync_data());
-        let written = written.and_then(|()| fs::rename(&fresh, &path));
-        let written = written.and_then(|()| File::open(&self.folder)?.sync_all());
+        let written = file
+            .lock()
+            .and_then(|()| file.write_all(bytes))
+            .and_then(|()| fs::rename(&fresh, &path))
+            .and_then(|()| file.sync_all())
+            .and_then(|()| match rustix::fs::fstatfs(&file) {
+                Ok(disk) if file_system::syncs_names(disk.f_type) => Ok(()),
+                _ => File::open(&self.folder)?.sync_all(),
+            });
         if written.is_err() {
             let _ = fs::remove_file(&fresh);
             let _ = fs::remove_file(&path);

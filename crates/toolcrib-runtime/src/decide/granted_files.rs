@@ -13,6 +13,7 @@ use toolcrib_core::program::{
 use toolcrib_core::{Ctx, EntryKind, ErrorKind};
 
 use super::command_paths::{below, is_known_when_run};
+use super::path_cache::PathCache;
 
 /// The most programs of one command that are compared. Of the others, nobody knows whether they are the same.
 const MOST_PROGRAMS: usize = 32;
@@ -51,6 +52,7 @@ pub(super) fn is_file(program: &GrantedProgram) -> bool {
 pub(crate) fn granted_files(
     reading: &Reading,
     directories: &[String],
+    paths: &PathCache,
     ctx: &Ctx,
 ) -> Vec<GrantedProgram> {
     let from = directories.first().map_or(".", String::as_str);
@@ -62,9 +64,9 @@ pub(crate) fn granted_files(
     names.dedup();
     let (names, more) = names.split_at(names.len().min(MOST_PROGRAMS));
     let mut all: Vec<GrantedProgram> =
-        names.iter().filter_map(|name| program_of(name, from, ctx)).collect();
+        names.iter().filter_map(|name| program_of(name, from, paths, ctx)).collect();
     all.extend(more.iter().map(|name| unknown(name)));
-    let mut scripts = Scripts { directories, ctx, found: Vec::new() };
+    let mut scripts = Scripts { directories, paths, ctx, found: Vec::new() };
     for words in &commands {
         let mut words = script_words(words);
         if reading.proven.is_ok() {
@@ -94,6 +96,7 @@ pub(crate) fn granted_files(
 /// The scripts of a command.
 struct Scripts<'a> {
     directories: &'a [String],
+    paths: &'a PathCache,
     ctx: &'a Ctx,
     found: Vec<GrantedProgram>,
 }
@@ -138,7 +141,7 @@ impl Scripts<'_> {
             let places: BTreeSet<String> =
                 self.directories.iter().map(|directory| below(directory, path)).collect();
             let files: Vec<GrantedProgram> =
-                places.iter().map(|place| file_at(path, place, self.ctx)).collect();
+                places.iter().map(|place| file_at(path, place, self.paths, self.ctx)).collect();
             let has_file = files.iter().any(|it| is_file(it) || it.state == ELSEWHERE);
             all.extend(files);
             if has_file {
@@ -160,16 +163,16 @@ fn unknown(name: &str) -> GrantedProgram {
 }
 
 /// Returns the file of a program, unless it is one of the system.
-fn program_of(name: &str, from: &str, ctx: &Ctx) -> Option<GrantedProgram> {
+fn program_of(name: &str, from: &str, paths: &PathCache, ctx: &Ctx) -> Option<GrantedProgram> {
     if name.contains('/') {
-        let program = file_at(name, &below(from, name), ctx);
+        let program = file_at(name, &below(from, name), paths, ctx);
         // It may be in another directory.
         let is_certain = is_file(&program) || program.state == ELSEWHERE;
         return Some(if is_certain { program } else { unknown(name) });
     }
     let Some(file) = ctx.commands.find_program(name) else {
         // Some wrappers, such as `uv run`, take a script in the place of a program.
-        return Some(file_at(name, &below(from, name), ctx)).filter(is_file);
+        return Some(file_at(name, &below(from, name), paths, ctx)).filter(is_file);
     };
     let stamp = file.stamp;
     // The device is left out, because its number can change when the machine starts.
@@ -183,8 +186,8 @@ fn program_of(name: &str, from: &str, ctx: &Ctx) -> Option<GrantedProgram> {
 }
 
 /// Returns what is at a path now. `name` is how the command spells it.
-fn file_at(name: &str, path: &str, ctx: &Ctx) -> GrantedProgram {
-    let end = ctx.files.resolve(path);
+fn file_at(name: &str, path: &str, paths: &PathCache, ctx: &Ctx) -> GrantedProgram {
+    let end = paths.resolve(path);
     let is_elsewhere = !end.is_inside && !is_known_when_run(&end.path);
     let is_folder = || ctx.files.stat(path).is_ok_and(|it| it.kind == EntryKind::Directory);
     let state = match ctx.files.read(path, MOST_FILE_BYTES) {

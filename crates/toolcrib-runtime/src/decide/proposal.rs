@@ -144,7 +144,8 @@ impl Proposal {
     pub(crate) fn programs(&self, ctx: &Ctx) -> &[GrantedProgram] {
         self.programs.get_or_init(|| {
             let reading = self.reading.as_ref();
-            reading.map_or_else(Vec::new, |it| granted_files(it, &self.directories, ctx))
+            reading
+                .map_or_else(Vec::new, |it| granted_files(it, &self.directories, &self.paths, ctx))
         })
     }
 

@@ -2,7 +2,17 @@
 
 /// Returns the lines of a text without their line ends.
 pub(crate) fn of(text: &str) -> Vec<&str> {
-    text.lines().collect()
+    let mut lines = Vec::new();
+    let mut start = 0;
+    for end in memchr::memchr_iter(b'\n', text.as_bytes()) {
+        let line = &text[start..end];
+        lines.push(line.strip_suffix('\r').unwrap_or(line));
+        start = end + 1;
+    }
+    if start < text.len() {
+        lines.push(&text[start..]);
+    }
+    lines
 }
 
 /// Returns what follows the first `count` lines of a text.
@@ -27,6 +37,16 @@ pub(crate) fn cut(text: &str, most: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_are_those_of_the_standard_library() {
+        let ends = ["", "\n", "\r\n", "\r", "\n\n", "\r\r\n", "é\n", "\n\r"];
+        for text in ends.iter().flat_map(|a| ends.iter().map(move |b| format!("{a}x{b}"))) {
+            assert_eq!(of(&text), text.lines().collect::<Vec<_>>(), "{text:?}");
+        }
+        assert_eq!(of(""), Vec::<&str>::new());
+        assert_eq!(of("\n"), [""]);
+    }
 
     #[test]
     fn numbers_have_their_digits() {

@@ -101,7 +101,7 @@ fn utf8(bytes: Vec<u8>, tail: Tail) -> Option<String> {
         Err(_) => return None,
     };
     // NUL is valid UTF-8 but never part of a text file.
-    (!text.contains('\0')).then_some(text)
+    memchr::memchr(0, text.as_bytes()).is_none().then_some(text)
 }
 
 fn utf16(bytes: &[u8], tail: Tail, unit: fn([u8; 2]) -> u16) -> Option<String> {

@@ -58,7 +58,8 @@ fn the_changed_call_is_asked_about_and_runs_in_place_of_the_sent_one() {
 
 #[test]
 fn a_changed_call_that_policy_allows_runs_unasked_and_one_it_refuses_does_not_run() {
-    for (saved, told, code) in [("echo harmless", "harmless", 0), ("rm -rf /", "policy refuses", 3)]
+    for (saved, told, code) in
+        [("echo harmless", "harmless", 0), ("rm -rf /", "Command blocked", 3)]
     {
         let scratch = Scratch::new();
         let mut session = asked(&scratch, &TOUCH, &format!("printf '{saved}' > \"$1\""));

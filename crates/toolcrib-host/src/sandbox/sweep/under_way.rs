@@ -1,8 +1,8 @@
 //! Notes on disk which commands still need their sweep. If the process dies, or something cannot be held, the sweep is
-//! made before the next command.
+//! made before the next command. The file of a command has one line for each note, and its last whole line counts.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 /// A command that is under way. Its file is locked as long as this value lives.
 pub(super) struct UnderWay {
     path: PathBuf,
-    _lock: File,
+    locked: File,
 }
 
 impl UnderWay {
@@ -33,17 +33,17 @@ impl UnderWay {
         let mut options = fs::OpenOptions::new();
         let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
-        io::Write::write_all(&mut file, &serde_json::to_vec(baseline)?)?;
+        file.write_all(&line(baseline)?)?;
         // It gets its name when it is locked and whole, so that nobody takes it for one that was left.
         fs::rename(fresh, &path)?;
-        Ok(Self { path, _lock: file })
+        Ok(Self { path, locked: file })
     }
 
     /// Notes more about the beginning of the command.
     pub(super) fn update(&mut self, baseline: &SweepBaseline) -> io::Result<()> {
-        let folder = self.path.parent().unwrap_or(Path::new("")).to_owned();
-        *self = Self::begin(&folder, baseline)?;
-        Ok(())
+        // A file in its place would be written to the disk at once by some file systems, and to remove it would then
+        // wait for the disk.
+        self.locked.write_all(&line(baseline)?)
     }
 
     /// Notes that the sweep was made.
@@ -56,14 +56,14 @@ impl UnderWay {
 pub(super) fn take_owed(folder: &Path, roots: &[PathBuf]) -> Vec<(SweepBaseline, UnderWay)> {
     let mut owed = Vec::new();
     for (path, _) in files(folder) {
-        let Ok(file) = File::open(&path) else { continue };
+        let Ok(file) = File::options().read(true).append(true).open(&path) else { continue };
         let is_left = flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
             // Somebody may have made the sweep since the file was opened.
             && file.metadata().is_ok_and(|meta| meta.nlink() > 0);
         let baseline = fs::read(&path).ok().filter(|_| is_left).and_then(|bytes| read(&bytes));
         let is_within = |it: &SweepBaseline| it.roots.iter().all(|(root, _)| roots.contains(root));
         if let Some(baseline) = baseline.filter(is_within) {
-            owed.push((baseline, UnderWay { path, _lock: file }));
+            owed.push((baseline, UnderWay { path, locked: file }));
         }
     }
     owed
@@ -74,6 +74,13 @@ pub(super) fn baselines(folder: &Path) -> impl Iterator<Item = SweepBaseline> {
     files(folder).into_iter().filter_map(|(_, bytes)| read(&bytes))
 }
 
+/// Returns a note as a line. It begins with a line feed, so that a torn note before it spoils nothing.
+fn line(baseline: &SweepBaseline) -> io::Result<Vec<u8>> {
+    let mut line = vec![b'\n'];
+    serde_json::to_writer(&mut line, baseline)?;
+    Ok(line)
+}
+
 fn read(bytes: &[u8]) -> Option<SweepBaseline> {
-    serde_json::from_slice(bytes).ok()
+    bytes.rsplit(|byte| *byte == b'\n').find_map(|line| serde_json::from_slice(line).ok())
 }
