@@ -129,6 +129,13 @@ pub fn runs_input(words: &[String]) -> bool {
     find(base_name(name)).is_some_and(|program| program.runs_input.holds(rest))
 }
 
+/// Whether a program could run what it reads from its input.
+pub fn could_run_input(words: &[String]) -> bool {
+    let Some(name) = words.first().map(|name| base_name(name)) else { return false };
+    let runs_anything = || find_version(name).is_some_and(|it| it.runs == Runs::Anything);
+    is_shell(name) || is_interpreter(name) || runs_anything() || runs_input(words)
+}
+
 /// The most words behind a wrapper that are searched for its directory.
 const MOST_WRAPPER_WORDS: usize = 64;
 

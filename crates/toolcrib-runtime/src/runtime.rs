@@ -20,7 +20,7 @@ use toolcrib_core::{
 
 use crate::approver::Approver;
 use crate::call::asked::Asked;
-use crate::call::changed::{ReplacedCall, with_changes};
+use crate::call::changed::ReplacingCall;
 use crate::call::decided::{Decided, Permission};
 use crate::call::ended::Ended;
 use crate::call::isolate::{Allowance, WorkPlace, blocking, inline};
@@ -87,32 +87,40 @@ impl Runtime {
     /// Takes one call from asked to recorded. What can block is done on another thread. If a person changes the call,
     /// the changed one is made in its place.
     pub async fn call(&self, call: Call, cancel: Cancel) -> Outcome {
-        let (outcome, changed) = self.call_unchanged(call, &cancel).await;
+        let (outcome, changed) = self.call_unchanged(call, None, &cancel).await;
         match changed {
             None => outcome,
-            Some(changed) => self.call_changed(&changed, &cancel).await,
+            Some(changed) => self.call_changed(changed, &cancel).await,
         }
     }
 
     /// Makes the call that a person wants in place of the one that was sent. They may change it again.
-    async fn call_changed(&self, replaced: &ReplacedCall, cancel: &Cancel) -> Outcome {
-        let mut call = replaced.call.clone();
+    async fn call_changed(&self, mut replacing: ReplacingCall, cancel: &Cancel) -> Outcome {
         loop {
-            let made = call.args.clone();
-            match self.call_unchanged(call, cancel).await {
-                (outcome, None) => return with_changes(outcome, &replaced.sent, &made),
-                (_, Some(again)) => call = again.call,
+            let call = replacing.call.clone();
+            match self.call_unchanged(call, Some(&replacing), cancel).await {
+                (outcome, None) => return outcome,
+                (_, Some(again)) => replacing = replacing.changed_again(again),
             }
         }
     }
 
     /// Takes one call from asked to recorded. If a person changed it, returns the call to make in its place too.
-    async fn call_unchanged(&self, call: Call, cancel: &Cancel) -> (Outcome, Option<ReplacedCall>) {
+    /// `replacing` says so if this call is such a one.
+    async fn call_unchanged(
+        &self,
+        call: Call,
+        replacing: Option<&ReplacingCall>,
+        cancel: &Cancel,
+    ) -> (Outcome, Option<ReplacingCall>) {
         let start = self.clock.elapsed();
         let scope = match self.ask(call, cancel, start) {
             Ok(scope) => scope,
             Err(outcome) => return (*outcome, None),
         };
+        if let Some(replacing) = replacing {
+            scope.record_origin(replacing);
+        }
         let mut waited = Duration::ZERO;
         let place = WorkPlace::EventLoop;
         let result = self.carry_out(Arc::clone(&scope), place, cancel, &mut waited).await;
@@ -147,7 +155,7 @@ impl Runtime {
         let outcome = self.close(&scope, result, elapsed);
         Some(match scope.replacement() {
             None => outcome,
-            Some(changed) => wait_for(self.call_changed(&changed, cancel)),
+            Some(changed) => wait_for(self.call_changed(changed, cancel)),
         })
     }
 
@@ -329,6 +337,7 @@ impl Runtime {
                 session: self.approver.session(),
                 approver: Arc::clone(&self.approver),
                 changed: OnceLock::new(),
+                sent_args: OnceLock::new(),
             },
             recorder: Arc::clone(&self.recorder),
             clock: Arc::clone(&self.clock),

@@ -8,6 +8,9 @@ use crate::canonical::Digest;
 use super::decision::{Confirmation, Decision, Verdict};
 use super::grant::Wish;
 
+/// Who answered, if nobody did in time. The answer is no.
+pub const NOBODY: &str = "nobody";
+
 /// A person's answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -28,6 +31,8 @@ pub enum Answer {
     },
     /// Nobody can be asked.
     Nobody,
+    /// The caller asked before, and a person approved that call. It ran, with this id, where they did so.
+    RanElsewhere(String),
     /// Nobody can be asked now. The call waits under this id and can be answered later.
     Parked(String),
 }

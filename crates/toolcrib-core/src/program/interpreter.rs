@@ -146,7 +146,7 @@ pub(super) const ROWS: &[Program] = &[
         ],
         ..INTERPRETER
     },
-    // They read programs in languages of their own, but not from standard input by default.
+    // Their flags are not known, so any operand could be the script.
     Program {
         names: &[
             "R",

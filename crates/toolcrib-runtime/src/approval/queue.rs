@@ -9,6 +9,7 @@ use toolcrib_core::Clock;
 use toolcrib_core::approval::{
     ApprovalAnswer, ApprovalStatus, ApprovalStore, GrantOffer, PendingApproval,
 };
+use toolcrib_core::canonical::Digest;
 use toolcrib_core::policy::{Answer, Wish};
 
 use crate::approver::{AnswerFuture, Approver};
@@ -47,7 +48,7 @@ pub struct ApprovalQueue {
     pub parked: ParkedQuestions,
 }
 
-/// The parked calls that nobody has answered yet, by session and digest. An equal call joins the question of the first.
+/// The parked calls whose answer the caller was not told yet, by session and digest of the call.
 #[derive(Default)]
 pub struct ParkedQuestions(Mutex<HashMap<(String, String), PendingApproval>>);
 
@@ -116,26 +117,49 @@ pub(super) fn yes_with(by: String, wish: Option<Wish>, offers: &[GrantOffer]) ->
 
 impl ApprovalQueue {
     /// Parks a call. If the session has parked an equal one that nobody has answered yet, that one's answer is for
-    /// both: a hundred equal calls are one question.
+    /// both: a hundred equal calls are one question. If it was answered meanwhile, the caller is told so, once.
     fn park(&self, pending: PendingApproval) -> Answer {
-        let key = (pending.requester.clone(), pending.digest.clone());
-        let waits = |it: &PendingApproval| {
-            self.store.status(it, pending.created_at).is_ok_and(|it| it == ApprovalStatus::Pending)
-        };
+        let call = Digest::of(pending.tool.as_str(), &pending.args).to_string();
+        let key = (pending.requester.clone(), call);
         // Held while the question is stored, so that two equal calls do not both ask.
         let mut parked = self.parked.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(first) = parked.get(&key).filter(|first| waits(first)) {
-            return Answer::Parked(first.id.clone());
+        let first = parked.get(&key);
+        match first.and_then(|it| self.store.status(it, pending.created_at).ok()) {
+            Some(ApprovalStatus::Pending)
+                if first.is_some_and(|it| it.digest == pending.digest) =>
+            {
+                return Answer::Parked(first.map_or_else(String::new, |it| it.id.clone()));
+            }
+            Some(ApprovalStatus::Denied | ApprovalStatus::TakenUp) => {
+                let told = parked.remove(&key).and_then(|first| self.answer_to_parked(&first));
+                if let Some(told) = told {
+                    return told;
+                }
+            }
+            // One that expired, or that is about something else by now, is asked about anew.
+            Some(_) | None => {}
         }
         if self.store.add(&pending).is_err() {
             return Answer::Nobody;
         }
         if parked.len() >= MOST_PARKED {
-            parked.retain(|_, it| waits(it));
+            let now = pending.created_at;
+            let waits = |it: &PendingApproval| self.store.status(it, now).ok();
+            parked.retain(|_, it| waits(it) == Some(ApprovalStatus::Pending));
         }
         let id = pending.id.clone();
         parked.insert(key, pending);
         Answer::Parked(id)
+    }
+
+    /// Returns what a caller is told who asks again for a call that was parked and is answered.
+    fn answer_to_parked(&self, first: &PendingApproval) -> Option<Answer> {
+        let answer = self.store.answer(&first.id).ok().flatten()?;
+        Some(if answer.is_approved {
+            Answer::RanElsewhere(first.id.clone())
+        } else {
+            Answer::No(answer.by, answer.words)
+        })
     }
 
     /// Stores an answer. If someone else was faster, theirs counts.
@@ -147,7 +171,7 @@ impl ApprovalQueue {
             Answer::Changed { by, call, .. } => {
                 (false, by.clone(), format!("changed, and made as call {call}"), None)
             }
-            Answer::Nobody | Answer::Parked(_) => return answer,
+            Answer::Nobody | Answer::Parked(_) | Answer::RanElsewhere(_) => return answer,
         };
         let stored = ApprovalAnswer { is_approved, by, words, wish, at: self.clock.now() };
         match self.store.decide(&pending.id, &stored) {

@@ -2,8 +2,7 @@
 //! other; the caller gets its reply, and is told what was changed.
 
 use serde_json::{Map, Value, json};
-use toolcrib_core::json_text::json_text;
-use toolcrib_core::{Call, CallId, Note, Outcome};
+use toolcrib_core::{Call, CallId, Note};
 
 use super::scope::CallScope;
 
@@ -11,50 +10,76 @@ use super::scope::CallScope;
 const CHANGED_KEY: &str = "changed_by_person";
 
 /// What a person wants in place of a call.
-pub(crate) struct ReplacedCall {
+#[derive(Clone)]
+pub(crate) struct ReplacingCall {
+    /// Who wants it.
+    by: String,
+    /// The call that was sent.
+    sent: CallId,
     /// The arguments that the caller sent.
-    pub(crate) sent: Value,
+    sent_args: Value,
     /// The call to make.
     pub(crate) call: Call,
 }
 
+impl ReplacingCall {
+    /// Returns the same with another call to make, because the person changed it again.
+    pub(crate) fn changed_again(self, again: Self) -> Self {
+        Self { call: again.call, ..self }
+    }
+}
+
 impl CallScope {
-    /// Remembers, and records with both calls, that a person changed this one.
-    pub(crate) fn change(&self, by: &str, id: &CallId, args: &Value) {
-        let call = Call { id: id.clone(), args: args.clone(), ..self.call.clone() };
-        if self.approval.changed.set(call).is_err() {
-            return;
-        }
-        let from = &self.call.id;
-        for (call, detail) in
-            [(from, json!({"by": by, "to": id.0})), (id, json!({"by": by, "from": from.0}))]
-        {
-            let note = Note {
-                at: self.clock.now(),
-                actor: "user",
-                act: "call",
-                event: "changed",
-                tool: Some(&self.tool),
-                call: &call.0,
-                detail,
-            };
-            let _ = self.recorder.note(&note);
+    /// Remembers and records that a person changed this call.
+    pub(crate) fn record_change(&self, by: &str, id: &CallId, args: &Value) {
+        let replacing = ReplacingCall {
+            by: by.to_owned(),
+            sent: self.call.id.clone(),
+            sent_args: self.call.args.clone(),
+            call: Call { id: id.clone(), args: args.clone(), ..self.call.clone() },
+        };
+        if self.approval.changed.set(replacing).is_ok() {
+            let words = format!("made as call {id}");
+            self.note_change(&json!({"by": by, "words": words, "to": id.0}));
         }
     }
 
+    /// Remembers and records that this call takes the place of one that was sent.
+    pub(crate) fn record_origin(&self, replacing: &ReplacingCall) {
+        let ReplacingCall { by, sent, sent_args, .. } = replacing;
+        if self.approval.sent_args.set(sent_args.clone()).is_ok() {
+            let words = format!("made of call {sent}");
+            self.note_change(&json!({"by": by, "words": words, "from": sent.0}));
+        }
+    }
+
+    fn note_change(&self, detail: &Value) {
+        let note = Note {
+            at: self.clock.now(),
+            actor: "user",
+            act: "approval",
+            event: "changed",
+            tool: Some(&self.tool),
+            call: &self.call.id.0,
+            detail: detail.clone(),
+        };
+        let _ = self.recorder.note(&note);
+    }
+
     /// Returns the call that takes the place of this one, if a person changed it.
-    pub(crate) fn replacement(&self) -> Option<ReplacedCall> {
-        let call = self.approval.changed.get()?.clone();
-        Some(ReplacedCall { sent: self.call.args.clone(), call })
+    pub(crate) fn replacement(&self) -> Option<ReplacingCall> {
+        self.approval.changed.get().cloned()
     }
 }
 
 /// Adds to a reply which arguments a person changed, with their new values. An argument that they removed is null.
-pub(crate) fn with_changes(mut outcome: Outcome, sent: &Value, made: &Value) -> Outcome {
-    let Value::Object(reply) = &mut outcome.reply else { return outcome };
-    reply.insert(CHANGED_KEY.to_owned(), Value::Object(differences(sent, made)));
-    outcome.text = json_text(&outcome.reply);
-    outcome
+pub(crate) fn tell_changes(reply: &mut Value, scope: &CallScope) {
+    let Some(sent) = scope.approval.sent_args.get() else { return };
+    // All replies are objects but those of `hikai/search_code`, which have no place for it.
+    if let Value::Object(reply) = reply {
+        let changed = Value::Object(differences(sent, &scope.call.args));
+        reply.insert(CHANGED_KEY.to_owned(), changed);
+    }
 }
 
 fn differences(sent: &Value, made: &Value) -> Map<String, Value> {

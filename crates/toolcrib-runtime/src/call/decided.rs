@@ -110,7 +110,7 @@ impl Decided {
         let (verdict, by) = match answer {
             Answer::Yes(who) | Answer::Always(who, _) => ("allow", Some(who.as_str())),
             Answer::No(who, _) | Answer::Changed { by: who, .. } => ("deny", Some(who.as_str())),
-            Answer::Nobody | Answer::Parked(_) => ("deny", None),
+            Answer::Nobody | Answer::Parked(_) | Answer::RanElsewhere(_) => ("deny", None),
         };
         scope.record_decided(verdict, &decision.rule, by)?;
         if let Answer::Always(who, wish) = answer {
@@ -132,7 +132,7 @@ impl Decided {
             let _ = scope.recorder.note(&note);
         }
         if let Answer::Changed { by, call, args } = answer {
-            scope.change(by, call, args);
+            scope.record_change(by, call, args);
         }
         let permit = Permit::by_answer(decision, answer, scope.digest);
         let permit = permit.ok_or_else(|| declined(&scope.tool, decision, answer))?;
@@ -176,6 +176,14 @@ fn declined(tool: &ToolName, decision: &Decision, answer: &Answer) -> ToolError 
             ToolError::new(ErrorKind::Declined, format!("`{tool}` was declined: {words}"))
                 .hint("the message says why; follow it, or ask the person")
         }
+        Answer::RanElsewhere(id) => ToolError::new(
+            ErrorKind::Declined,
+            format!("`{tool}` was approved since, and ran as call {id}: it is not run a second time"),
+        )
+        .hint(format!(
+            "`toolcrib audit show {id}` has its reply; if the call has to run again, repeat it once more"
+        ))
+        .with("approval_id", id.as_str()),
         Answer::Changed { call, .. } => ToolError::new(
             ErrorKind::Declined,
             format!("a person changed this call of `{tool}`: it was made as call {call}"),

@@ -10,6 +10,7 @@ use toolcrib_core::{
     Call, Catalogue, Clock, Durability, ErrorKind, Moment, Outcome, Recorder, ToolError, ToolName,
 };
 
+use super::changed::tell_changes;
 use super::scope::{CallScope, event};
 use crate::decide::judge::Judge;
 use crate::decide::quota::Charge;
@@ -82,7 +83,10 @@ impl<'a> Ended<'a> {
         let (text, reply, error) = match formed {
             Ok((text, reply)) => (text, reply, None),
             Err(err) => {
-                let reply = failure(catalogue, call, &err, elapsed);
+                let mut reply = failure(catalogue, call, &err, elapsed);
+                if let Some(scope) = scope {
+                    tell_changes(&mut reply, scope);
+                }
                 (json_text(&reply), reply, Some(err))
             }
         };
@@ -145,7 +149,8 @@ fn success(
     elapsed: Duration,
 ) -> Result<(String, Value), ToolError> {
     let Offer { tool, limits, .. } = &scope.offer;
-    let reply = (catalogue.reply)(tool.declaration(), reply, elapsed);
+    let mut reply = (catalogue.reply)(tool.declaration(), reply, elapsed);
+    tell_changes(&mut reply, scope);
     let text = json_text(&reply);
     let limit = limits.output_bytes;
     // What was done is told as done, at any length: an error would be a lie.

@@ -10,7 +10,7 @@ use toolcrib_core::approval::ApprovalQuestion;
 use toolcrib_core::canonical::Digest;
 use toolcrib_core::host_access::{HostGate, HostRequest, HostVerdict};
 use toolcrib_core::policy::grant::{Covers, GrantError, Wish};
-use toolcrib_core::policy::{Answer, by_tier};
+use toolcrib_core::policy::{Answer, NOBODY, by_tier};
 use toolcrib_core::tool::Plan;
 use toolcrib_core::{Cancel, Note, RecordError};
 
@@ -150,12 +150,18 @@ impl HostGate for HostQuestions {
             Some(Answer::No(by, words)) => {
                 let _ = record(&scope, "host_refused", &by, request);
                 match words.as_str() {
+                    words if by == NOBODY => refused(words),
                     "" => refused("a person said no"),
                     words => HostVerdict::Refused(format!("a person said no: {words}")),
                 }
             }
             // There are no arguments to change.
-            Some(Answer::Nobody | Answer::Parked(_) | Answer::Changed { .. }) => not_listed(),
+            Some(
+                Answer::Nobody
+                | Answer::Parked(_)
+                | Answer::RanElsewhere(_)
+                | Answer::Changed { .. },
+            ) => not_listed(),
             None => refused("the question was taken away"),
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use serde_json::Value;
 use toolcrib_core::canonical::{self, Digest};
 use toolcrib_core::toolset::Offer;
 use toolcrib_core::{
@@ -10,6 +11,7 @@ use toolcrib_core::{
     ToolError, ToolName,
 };
 
+use super::changed::ReplacingCall;
 use super::review::{Review, SessionKind};
 use crate::approver::Approver;
 use crate::decide::confirm::ConfirmationNeed;
@@ -43,7 +45,9 @@ pub(crate) struct ApprovalTerms {
     pub(crate) session: SessionKind,
     pub(crate) approver: Arc<dyn Approver>,
     /// The call that a person wants in place of this one, if they changed it.
-    pub(crate) changed: OnceLock<Call>,
+    pub(crate) changed: OnceLock<ReplacingCall>,
+    /// The arguments that the caller sent, if a person changed them.
+    pub(crate) sent_args: OnceLock<Value>,
 }
 
 impl CallScope {

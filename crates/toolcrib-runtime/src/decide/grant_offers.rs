@@ -165,7 +165,7 @@ impl GrantPlace<'_> {
             if names.len() > MOST_NAMED_FILES {
                 files.push(format!("{} more files", names.len() - MOST_NAMED_FILES));
             }
-            what.push(format!("changes of {}", files.join(", ")));
+            what.push(format!("changes to {}", files.join(", ")));
         }
         if what.is_empty() {
             return String::new();

@@ -7,9 +7,7 @@ use toolcrib_core::canonical::Digest;
 use toolcrib_core::command::ProgramPlace;
 use toolcrib_core::command_reading::{Danger, Reading};
 use toolcrib_core::policy::grant::GrantedProgram;
-use toolcrib_core::program::{
-    ScriptPlace, ScriptWord, base_name, is_input, is_interpreter, is_shell, script_words,
-};
+use toolcrib_core::program::{ScriptPlace, ScriptWord, could_run_input, is_input, script_words};
 use toolcrib_core::{Ctx, EntryKind, ErrorKind};
 
 use super::command_paths::{below, is_known_when_run};
@@ -30,7 +28,7 @@ const MISSING: &str = "missing";
 /// The state of a folder. What is in it is not compared.
 const FOLDER: &str = "folder";
 
-/// The state of a file that commands cannot change. Its path is another one as soon as it leads elsewhere.
+/// The state of a file that commands cannot change. Only the path that it leads to is compared.
 const ELSEWHERE: &str = "elsewhere";
 
 /// The most bytes of a file that are compared. Of a larger one, the first bytes and the size are.
@@ -70,15 +68,12 @@ pub(crate) fn granted_files(
     for words in &commands {
         let mut words = script_words(words);
         if reading.proven.is_ok() {
-            // Every word of a step is literal. One that is not stands for such a word.
+            // In a proven command every word is literal. A word with `*` comes from the loose reading, and is known.
             words.retain(|word| !is_open(word));
         }
         scripts.add(&words);
     }
-    let reads_code = commands.iter().filter_map(|words| words.first()).any(|name| {
-        let name = base_name(name);
-        is_shell(name) || is_interpreter(name)
-    });
+    let reads_code = commands.iter().any(|words| could_run_input(words));
     // `sh < run.sh` runs it, too.
     for path in reading.reads.iter().filter(|_| reads_code) {
         let paths = vec![path.clone()];
@@ -166,7 +161,7 @@ fn unknown(name: &str) -> GrantedProgram {
 fn program_of(name: &str, from: &str, paths: &PathCache, ctx: &Ctx) -> Option<GrantedProgram> {
     if name.contains('/') {
         let program = file_at(name, &below(from, name), paths, ctx);
-        // It may be in another directory.
+        // A `cd` in the command may lead to another file of that name.
         let is_certain = is_file(&program) || program.state == ELSEWHERE;
         return Some(if is_certain { program } else { unknown(name) });
     }

@@ -145,7 +145,14 @@ fn explain(terminal: Terminal, id: &str, err: ApprovalError) -> Result<Exit, Cli
         }
         ApprovalError::Closed(status) => {
             let hint = "`toolcrib approvals show` shows the answer";
-            terminal.fail(&format!("{id} is {} already", status.as_str()), Some(hint));
+            let what = match status {
+                ApprovalStatus::Pending => "is waiting",
+                ApprovalStatus::Approved => "was approved already",
+                ApprovalStatus::Denied => "was denied already",
+                ApprovalStatus::TakenUp => "was approved already, and has run",
+                ApprovalStatus::Expired => "has expired",
+            };
+            terminal.fail(&format!("{id} {what}"), Some(hint));
         }
         ApprovalError::Store(err) => return Err(err.into()),
     }

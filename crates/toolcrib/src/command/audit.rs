@@ -2,7 +2,7 @@
 
 mod show;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -236,8 +236,11 @@ fn print_calls(terminal: Terminal, calls: &[CallHistory], limit: usize) {
         return;
     }
     let ids = ShortIds::of(calls.iter().map(CallHistory::id));
-    let lines: Vec<String> =
-        calls.iter().map(|call| search_line(terminal, ids.short(call.id()), call)).collect();
+    let columns = CallColumns::of(calls);
+    let lines: Vec<String> = calls
+        .iter()
+        .map(|call| search_line(terminal, ids.short(call.id()), call, &columns))
+        .collect();
     print_lines(&fit_all(&lines, width()));
     if calls.len() == limit {
         terminal
@@ -245,18 +248,55 @@ fn print_calls(terminal: Terminal, calls: &[CallHistory], limit: usize) {
     }
 }
 
-fn search_line(terminal: Terminal, id: &str, call: &CallHistory) -> String {
+/// How the columns of a list of calls are filled.
+struct CallColumns {
+    tool: usize,
+    outcome: usize,
+    /// The day whose calls are listed without their date. Programs get whole times.
+    today: Option<Timestamp>,
+}
+
+impl CallColumns {
+    /// Returns columns that leave a person as much room for the arguments as there is.
+    fn of(calls: &[CallHistory]) -> Self {
+        if !io::stdout().is_terminal() {
+            return Self { tool: 28, outcome: 14, today: None };
+        }
+        let widest = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or_default();
+        Self {
+            tool: widest(&mut calls.iter().map(|call| call.tool().as_str().len())),
+            outcome: widest(&mut calls.iter().map(|call| call.outcome().as_str().len())),
+            today: Some(Timestamp::now()),
+        }
+    }
+
+    fn time(&self, at: Timestamp) -> String {
+        match self.today {
+            Some(now) if day_of(at) == day_of(now) => at.strftime("%H:%M:%SZ").to_string(),
+            Some(_) => at.strftime("%m-%d %H:%MZ").to_string(),
+            None => format!("{at:.0}"),
+        }
+    }
+}
+
+fn day_of(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%d").to_string()
+}
+
+fn search_line(terminal: Terminal, id: &str, call: &CallHistory, columns: &CallColumns) -> String {
     let outcome = call.outcome();
     let took = call.last(&EventKind::Ended).and_then(|entry| entry.end.elapsed_ms());
     let args = call.first().and_then(|entry| entry.preview.args.as_deref()).unwrap_or_default();
     let args = escape::line(args).into_owned();
     let cut = args.floor_char_boundary(SEARCH_ARGS_BYTES);
+    let CallColumns { tool: tool_width, outcome: outcome_width, .. } = columns;
+    let shown = format!("{:<outcome_width$}", outcome.as_str());
     format!(
-        "{}  {:.0}  {:<28}  {}  {:>9}  {}",
+        "{}  {}  {:<tool_width$}  {}  {:>9}  {}",
         escape::line(id),
-        call.at(),
+        columns.time(call.at()),
         escape::line(call.tool().as_str()),
-        terminal.paint(call_history::colour(outcome), &format!("{:<14}", outcome.as_str())),
+        terminal.paint(call_history::colour(outcome), &shown),
         took.map_or_else(|| "-".to_owned(), |took| format!("{took:.1} ms")),
         &args[..cut]
     )

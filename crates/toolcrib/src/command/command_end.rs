@@ -29,6 +29,8 @@ pub(super) struct CommandPlace {
     pub(super) root: String,
     /// Whether there are copies of files that it changed.
     pub(super) has_copies: bool,
+    /// The absolute paths of the files that it deleted and that there are copies of.
+    pub(super) deleted: Vec<String>,
 }
 
 impl<'a> CommandEnd<'a> {
@@ -84,7 +86,7 @@ impl<'a> CommandEnd<'a> {
         let seconds = outcome.elapsed.as_secs_f64();
         let mut line = format!("{mark} exit {} in {seconds:.1} s", self.exit_code);
         if let Some(touched) = &outcome.touched {
-            line.push_str(&changed(touched, &place.root));
+            line.push_str(&changed(touched, place));
         }
         if place.has_copies {
             let _ = write!(line, " · undo: toolcrib undo {}", hinted(&outcome.call.0));
@@ -107,10 +109,18 @@ fn below<'a>(path: &'a str, root: &str) -> &'a str {
 }
 
 /// Returns what a command changed, in words.
-fn changed(touched: &ChangedFiles, root: &str) -> String {
+fn changed(touched: &ChangedFiles, place: &CommandPlace) -> String {
+    let root = &place.root;
     let mut text = String::new();
+    // A folder that is gone says it of its files.
+    let is_below = |file: &&String| {
+        let above = |it: &String| file.strip_prefix(it).is_some_and(|rest| rest.starts_with('/'));
+        touched.removed.iter().any(|it| it == *file || above(it))
+    };
+    let mut deleted = touched.removed.clone();
+    deleted.extend(place.deleted.iter().filter(|file| !is_below(file)).cloned());
     for (verb, files) in
-        [("made", &touched.made), ("changed", &touched.changed), ("deleted", &touched.removed)]
+        [("made", &touched.made), ("changed", &touched.changed), ("deleted", &deleted)]
     {
         let named: Vec<_> =
             files.iter().take(MOST_NAMED_FILES).map(|it| escape::line(below(it, root))).collect();

@@ -46,8 +46,17 @@ impl LiveOutput {
         };
         let rest = begun.split_off(whole);
         let text = std::mem::replace(begun, rest);
-        write(stream, escape::lines(&String::from_utf8_lossy(&text)).as_bytes())
+        write(stream, obeying_returns(&String::from_utf8_lossy(&text)).as_bytes())
     }
+}
+
+/// Escapes what a terminal obeys, but for the return to the start of the line, with which programs draw their progress:
+/// what is there is erased, and it is the command's own line.
+fn obeying_returns(text: &str) -> String {
+    let text = text.replace("\r\n", "\n");
+    let parts: Vec<_> = text.split('\r').map(escape::lines).collect();
+    let is_dumb = std::env::var_os("TERM").is_none_or(|it| it == "dumb" || it.is_empty());
+    parts.join(if is_dumb { "\n" } else { "\r\u{1b}[K" })
 }
 
 fn write(stream: Stream, bytes: &[u8]) -> io::Result<()> {

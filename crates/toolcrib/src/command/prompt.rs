@@ -3,7 +3,9 @@
 mod change_call;
 mod device;
 mod dialog;
+mod keys;
 mod page;
+mod question_page;
 mod text;
 mod wink_form;
 
@@ -13,15 +15,15 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use toolcrib_core::escape;
-use toolcrib_core::policy::Answer;
+use toolcrib_core::policy::{Answer, NOBODY};
 use toolcrib_ledger::new_call_id;
 use toolcrib_runtime::{AnswerFuture, Approver, Prompt, Question};
 
 use self::change_call::ChangedArgs;
-use self::device::{Device, Input, KeyMode, Waker};
+use self::device::{Device, Input, KeyMode, TypedLine, Waker};
 use self::dialog::{ANSWERED_BY, Dialog, Reaction};
-pub(super) use self::page::ChangeOffer;
-use self::page::{PageMaker, QuestionForm};
+pub(super) use self::question_page::ChangeOffer;
+use self::question_page::{PageMaker, QuestionForm};
 use super::screen::Screen;
 use crate::settings::Settings;
 use crate::settings::table::{self, AskStyle};
@@ -63,6 +65,9 @@ static TOLD_NO: AtomicBool = AtomicBool::new(false);
 
 /// How long to wait for the terminal to be put back when a question is taken away.
 const PUT_BACK_TIME: Duration = Duration::from_secs(1);
+
+/// How many seconds lie between two times that the page shows. A screen reader may read each of them.
+const TIME_STEP: u64 = 10;
 
 /// How much time is left when the person is told that there is little.
 const LITTLE_TIME: Duration = Duration::from_secs(20);
@@ -121,6 +126,7 @@ impl Approver for TerminalPrompt {
                 terminal: self.terminal,
                 form: form_for(question, self.manner.style),
                 deadline: Cell::new(Instant::now() + self.manner.time),
+                draft: Cell::default(),
                 manner: self.manner,
             };
             let (over, is_over) = mpsc::channel();
@@ -161,6 +167,8 @@ struct Conversation {
     form: QuestionForm,
     /// Until when there is time to answer.
     deadline: Cell<Instant>,
+    /// What the person wrote in place of the call, and is not one yet.
+    draft: Cell<Option<String>>,
     manner: AskManner,
 }
 
@@ -182,14 +190,18 @@ impl Conversation {
         let _screen = hold_screen();
         let mut size = device.screen();
         let mut maker = self.page_maker(&device, size);
-        let page = maker.page();
+        let mut page = maker.page();
         let mut dialog = Dialog::new(&page);
         self.show_page(&device, &page.rows);
         let mut shown_at = Instant::now();
+        // Whether the cursor is still behind the last row of the page.
+        let mut is_at_page = device.mode() == KeyMode::Keys;
         let mut is_warned = self.manner.time <= LITTLE_TIME;
         let answer = loop {
-            let reaction = match device.next(self.deadline.get()) {
-                // Nobody has read what has just appeared: a key that was held for what was there before answers it.
+            let input = device.next(self.deadline.get());
+            is_at_page &= input == Input::Tick;
+            let reaction = match input {
+                // Nobody has read what has just appeared. Without this, a key held for the text before would answer it.
                 Input::Text(typed)
                     if device.mode() == KeyMode::Keys
                         && approves(&typed)
@@ -219,12 +231,12 @@ impl Conversation {
                 Input::Tick if Instant::now() >= self.deadline.get() => {
                     let words = format!("nobody answered within {} s", self.manner.time.as_secs());
                     device.show("\n");
-                    break Answer::No("nobody".to_owned(), words);
+                    break Answer::No(NOBODY.to_owned(), words);
                 }
                 Input::Tick if device.screen() != size => {
                     size = device.screen();
                     maker = self.page_maker(&device, size);
-                    let page = maker.page();
+                    page = maker.page();
                     match dialog.resized(&page, &maker) {
                         Some(text) => self.show(&device, &text),
                         None => self.show_page(&device, &page.rows),
@@ -236,6 +248,14 @@ impl Conversation {
                     if !is_warned && self.seconds_left() <= LITTLE_TIME.as_secs() {
                         is_warned = true;
                         device.show(&format!("\n{} s left to answer.\n", self.seconds_left()));
+                        is_at_page = false;
+                    }
+                    maker.seconds_left = self.seconds_left();
+                    if is_at_page
+                        && maker.seconds_left.is_multiple_of(TIME_STEP)
+                        && let Some(row) = maker.row_of_time(&page)
+                    {
+                        device.show(&format!("\r{row}\u{1b}[K"));
                     }
                     continue;
                 }
@@ -267,12 +287,19 @@ impl Conversation {
             }
             Reaction::ReadReason => {
                 device.show("Why not? (Enter alone: no reason) ");
-                let reason = device.line(self.deadline.get()).unwrap_or_default();
-                NextStep::Answered(Answer::No(ANSWERED_BY.to_owned(), reason))
+                let no = |reason| NextStep::Answered(Answer::No(ANSWERED_BY.to_owned(), reason));
+                match device.line(self.deadline.get()) {
+                    TypedLine::Line(reason) => no(reason),
+                    TypedLine::Nothing => no(String::new()),
+                    TypedLine::TakenAway => NextStep::TakenAway,
+                }
             }
             Reaction::ChangeCall => {
                 let began = Instant::now();
-                match change_call::change(&self.question.args, device) {
+                let mut draft = self.draft.take();
+                let changed = change_call::change(&self.question.args, &mut draft, device);
+                self.draft.set(draft);
+                match changed {
                     ChangedArgs::Changed(args) => {
                         let (by, call) = (ANSWERED_BY.to_owned(), new_call_id());
                         NextStep::Answered(Answer::Changed { by, call, args })
@@ -361,7 +388,7 @@ impl Conversation {
                     format!("{} not run: {words}", bad("✗"))
                 }
             }
-            Answer::Nobody | Answer::Parked(_) => return,
+            Answer::Nobody | Answer::Parked(_) | Answer::RanElsewhere(_) => return,
         };
         device.show(&format!("{}\n", device.screen().wrap(&text)));
     }

@@ -94,10 +94,18 @@ pub(super) fn outcome(terminal: Terminal, crib: &Crib, outcome: &Outcome, shown:
 /// Returns where the command of a call ran, and whether the call can be undone.
 fn command_place(crib: &Crib, outcome: &Outcome) -> CommandPlace {
     let root = crib.workspace().root().map(|root| root.path().display().to_string());
-    let is_of_call = |change: &Change| change.call == outcome.call;
-    let has_copies = outcome.touched.is_some()
-        && crib.journal.history().is_ok_and(|(changes, _)| changes.iter().any(is_of_call));
-    CommandPlace { root: root.unwrap_or_default(), has_copies }
+    let mut own = Vec::new();
+    if outcome.touched.is_some()
+        && let Ok((changes, _)) = crib.journal.history()
+    {
+        own.extend(changes.into_iter().filter(|change| change.call == outcome.call));
+    }
+    let deleted = own.iter().filter(|it| it.before.is_some() && it.after.is_none());
+    CommandPlace {
+        root: root.unwrap_or_default(),
+        deleted: deleted.map(Change::place).collect(),
+        has_copies: !own.is_empty(),
+    }
 }
 
 /// Returns the reply of a successful call as text.

@@ -88,7 +88,11 @@ impl Screen {
         }
         let kept = room.saturating_sub(1);
         let head = kept - kept / 3;
-        let tail = rows.len() - (kept - head);
+        let mut tail = rows.len() - (kept - head);
+        // A row that goes on from one that is not shown says nothing.
+        while rows.get(tail).is_some_and(|row| row.trim_start().starts_with('↪')) {
+            tail += 1;
+        }
         let mut all = rows[..head].to_vec();
         let count = tail - head;
         let is_narrow = self.columns < FEWEST_COLUMNS_FOR_WORDS;

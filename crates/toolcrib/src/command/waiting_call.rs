@@ -122,9 +122,11 @@ impl WaitingCall {
             Answer::Yes(_) => Reviewed::Approved(None),
             Answer::Always(_, wish) => Reviewed::Approved(Some(wish)),
             Answer::No(by, words) if TerminalPrompt::is_person(&by) => Reviewed::Denied(words),
-            Answer::No(..) | Answer::Changed { .. } | Answer::Nobody | Answer::Parked(_) => {
-                Reviewed::NotAnswered
-            }
+            Answer::No(..)
+            | Answer::Changed { .. }
+            | Answer::Nobody
+            | Answer::Parked(_)
+            | Answer::RanElsewhere(_) => Reviewed::NotAnswered,
         }))
     }
 }

@@ -39,12 +39,13 @@ pub(crate) fn set_in_file(path: &Path, name: &str, text: &str) -> Result<SetValu
     // Locked from the first look to the change, so that two commands at once do not lose one of the two changes.
     let file = OwnFile::lock(path)?;
     let old = file.read()?.unwrap_or_default();
-    parse(&old, path).map_err(|err| err.hint(EDIT))?;
-    let new = set_value(&old, name, &value).ok_or_else(|| {
+    let Some(new) = set_value(&old, name, &value) else {
+        parse(&old, path).map_err(|err| err.hint(EDIT))?;
         let message = format!("`{name}` cannot be set without changing other lines of the file");
-        SettingsError::new(SettingsErrorKind::File, message).at(&place).hint(EDIT)
-    })?;
-    parse(&new.text, path)?;
+        return Err(SettingsError::new(SettingsErrorKind::File, message).at(&place).hint(EDIT));
+    };
+    // A value that was wrong may be the one that is set now. Whatever else is wrong stays to be told.
+    parse(&new.text, path).map_err(|err| err.hint(EDIT))?;
     file.replace(&new.text)?;
     Ok(SetValue { value: value.to_string(), lost_comments: new.lost_comments })
 }
@@ -58,6 +59,20 @@ pub(crate) fn check_file(path: &Path) -> Result<(), SettingsError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wrong_value_can_be_set_right() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        let wrong = "mode = \"strict\"\n[policy]\napproval_seconds = 999999999\n";
+        std::fs::write(&path, wrong).unwrap();
+        assert!(check_file(&path).is_err(), "the control");
+        assert!(set_in_file(&path, "mode", "standard").is_err(), "the other value stays wrong");
+        set_in_file(&path, "policy.approval_seconds", "30").map(drop).unwrap();
+        check_file(&path).unwrap();
+        std::fs::write(&path, "mode = \n").unwrap();
+        assert!(set_in_file(&path, "mode", "strict").is_err(), "not TOML");
+    }
 
     #[test]
     fn settings_that_are_set_at_once_are_all_set() {

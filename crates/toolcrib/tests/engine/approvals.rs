@@ -286,11 +286,38 @@ fn equal_calls_of_a_session_are_one_question() {
     let theirs = parking(&other, SessionKind::ManyCalls, 3600);
     assert_ne!(write(&other, &theirs, "one"), first);
     assert_eq!(waiting(), 3);
-    // The answer is for all of them. What was answered is asked again.
-    answers(&crib).deny(&first, "a person", "no").unwrap();
+    // The answer is for all of them. Who asks again is told it, once; then there is a new question.
+    answers(&crib).deny(&first, "a person", "not now").unwrap();
+    let repeat = |content: &str| {
+        let args = json!({"file_path": "log", "content": content});
+        crib.call_in(&runtime, "clemini/write_file", args)
+    };
+    let told = repeat("one");
+    assert_eq!(told.kind(), "declined", "{}", told.text());
+    assert!(told.text().contains("was declined: not now"), "{}", told.text());
     let again = write(&crib, &runtime, "one");
     assert_ne!(again, first);
     assert_eq!(write(&crib, &runtime, "one"), again);
+}
+
+#[test]
+fn who_repeats_a_call_that_was_approved_and_ran_is_told_so_once() {
+    let scratch = Scratch::new();
+    let crib = scratch.open();
+    let runtime = parking(&crib, SessionKind::ManyCalls, 3600);
+    let write = || {
+        let args = json!({"file_path": "log", "content": "one"});
+        crib.call_in(&runtime, "clemini/write_file", args)
+    };
+    let parked = write();
+    assert_eq!(parked.kind(), "approval_required");
+    approve(&scratch, &[], parked.id()).unwrap();
+    assert_eq!(fs::read_to_string(scratch.work().join("log")).unwrap(), "one", "the control");
+    let told = write();
+    assert_eq!(told.kind(), "declined", "{}", told.text());
+    let ran = format!("was approved since, and ran as call {}", parked.id());
+    assert!(told.text().contains(&ran), "{}", told.text());
+    assert_eq!(write().kind(), "approval_required", "it can be asked for again");
 }
 
 /// A yes that was given beforehand. Another program writes a file before the call runs.

@@ -29,6 +29,8 @@ const SCRIPT_COMMANDS: &[(&str, &str, Option<&str>)] = &[
     ("sh -c './run.sh all'", "./run.sh", None),
     ("bash -c 'cd sub && sh run.sh'", "run.sh", None),
     ("sh < run.sh", "run.sh", None),
+    ("pypy < x.py", "x.py", None),
+    ("make -f - < run.sh", "run.sh", None),
     ("/usr/bin/python3 x.py", "x.py", None),
     ("nohup python3 x.py > log 2>&1", "x.py", None),
     ("python3 x.py | head -5", "x.py", None),
@@ -148,10 +150,10 @@ fn the_offer_says_that_changes_of_the_script_are_asked_about() {
     };
     let script = words("sh run.sh");
     assert!(
-        script.contains("`sh run.sh` (new flags and changes of `run.sh` are asked about)"),
+        script.contains("`sh run.sh` (new flags and changes to `run.sh` are asked about)"),
         "{script}"
     );
-    assert!(script.contains("this exact call (changes of `run.sh` are asked about)"), "{script}");
+    assert!(script.contains("this exact call (changes to `run.sh` are asked about)"), "{script}");
     let none = words("cargo build");
     assert!(none.contains("`cargo build`, here") && !none.contains("changes of"), "{none}");
 }

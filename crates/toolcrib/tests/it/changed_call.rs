@@ -48,12 +48,16 @@ fn the_changed_call_is_asked_about_and_runs_in_place_of_the_sent_one() {
     // Both calls are on the record, and each names the other.
     let events = events(&scratch);
     let changed: Vec<&Value> =
-        events.iter().filter(|(name, _)| name == "call changed").map(|it| &it.1).collect();
+        events.iter().filter(|(name, _)| name == "approval changed").map(|it| &it.1).collect();
     let [from, to] = changed[..] else { panic!("{events:?}") };
     assert_eq!(from["detail"]["to"], to["trace_id"], "{from}");
     assert_eq!(to["detail"]["from"], from["trace_id"], "{to}");
-    let shown = scratch.run(["audit", "show", from["trace_id"].as_str().unwrap()]).stdout;
-    assert!(shown.contains(to["trace_id"].as_str().unwrap()), "{shown}");
+    for (one, other) in [(from, to), (to, from)] {
+        let shown = scratch.run(["audit", "show", one["trace_id"].as_str().unwrap()]).stdout;
+        assert!(shown.contains(other["trace_id"].as_str().unwrap()), "{shown}");
+    }
+    let shown = scratch.run(["audit", "show", "--last"]).stdout;
+    assert!(shown.contains("changed_by_person"), "{shown}");
 }
 
 #[test]
@@ -93,7 +97,7 @@ fn what_is_not_changed_or_is_no_text_leaves_the_question_as_it_was() {
         ("true", "You changed nothing"),
         ("echo >> \"$1\"", "You changed nothing"),
         ("exit 3", "failed (exit status: 3)"),
-        ("rm \"$1\"", "cannot be opened"),
+        ("rm \"$1\"", "could not be edited"),
         ("printf '\\377' > \"$1\"", "not UTF-8"),
     ] {
         let scratch = Scratch::new();

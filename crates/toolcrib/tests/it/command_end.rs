@@ -109,3 +109,34 @@ fn a_pipe_gets_the_output_alone_and_the_end_names_what_changed() {
     let ran = scratch.run(["--yes", "call", "clemini/bash", "command=true"]);
     assert!(ran.stderr.contains("✓ exit 0") && !ran.stderr.contains('·'), "{}", ran.stderr);
 }
+
+#[test]
+fn the_line_at_the_end_names_what_was_deleted() {
+    let scratch = Scratch::new();
+    for file in ["old/a", "old/b", "old/c", "kept/d"] {
+        scratch.put(file, "x");
+    }
+    for (command, told) in [
+        ("rm old/a", " · deleted old/a · undo: "),
+        ("rm -rf old", " · deleted old · undo: "),
+        ("cat kept/d", "exit 0 in "),
+    ] {
+        let ran = scratch.run(["--yes", "call", "clemini/bash", &format!("command={command}")]);
+        assert!(ran.stderr.contains(told), "{command}: {}", ran.stderr);
+        assert_eq!(ran.stderr.contains("deleted"), command.starts_with("rm"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn progress_that_is_drawn_on_one_line_stays_on_one_line() {
+    let scratch = Scratch::new();
+    let command = r"command=printf '10%%\r20%%\r\nend \033[2J\n'";
+    let mut command_words = scratch.command();
+    command_words.env("TERM", "xterm").env("NO_COLOR", "1");
+    command_words.args(["--yes", "call", "clemini/bash", command]);
+    let mut session = Session::on_terminal(command_words, "");
+    session.wait_for("exit 0 in ");
+    // The terminal itself makes `\r\n` of each line feed.
+    assert!(session.seen.contains("10%\r\u{1b}[K20%\r\nend "), "{:?}", session.seen);
+    assert!(!session.seen.contains("\u{1b}[2J"), "{:?}", session.seen);
+}

@@ -87,6 +87,21 @@ fn the_terminal_is_put_back_however_the_question_ends() {
 }
 
 #[test]
+fn an_answer_from_elsewhere_counts_while_a_reason_is_typed() {
+    let scratch = Scratch::new();
+    let mut session = asked_for_a_key(&scratch);
+    session.press("c");
+    session.wait_for("Why not?");
+    let listed = scratch.run(["approvals", "list", "--json"]).json();
+    let id = listed[0]["id"].as_str().unwrap();
+    assert_eq!(scratch.run(["--yes", "approvals", "approve", id]).code, 0);
+    session.wait_for("exit 0 in ");
+    assert_eq!(session.child.wait().unwrap().code(), Some(0), "{}", session.seen);
+    assert!(!session.seen.contains("you said no"), "{}", session.seen);
+    assert!(scratch.work().join("made").exists());
+}
+
+#[test]
 fn a_closed_terminal_means_no() {
     let scratch = Scratch::new();
     let mut session = asked_for_a_key(&scratch);

@@ -89,6 +89,10 @@ fn an_edited_file_is_checked_and_can_be_mended() {
     let ran = edit("printf 'mode = 1\\n' >");
     assert!(ran.code == 2 && ran.stderr.contains("`mode` must be"), "{}", ran.stderr);
     assert_eq!(scratch.run(["config", "get", "mode"]).code, 2, "the control: the file is broken");
+    // A wrong value can be set right, but nothing while another is wrong.
+    let ran = scratch.run(["config", "set", "mode", "strict"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(edit("printf 'mode = 1\\nroots = 3\\n' >").code, 2);
     let ran = scratch.run(["config", "set", "mode", "strict"]);
     assert!(ran.code == 2 && ran.stderr.contains("config edit"), "{}", ran.stderr);
     let ran = edit("printf 'mode = \"strict\"\\n' >");

@@ -21,26 +21,33 @@ const TEXT_ARGUMENTS: [&str; 7] =
 /// The longest ending of a file name that tells an editor which language it is.
 const MOST_ENDING_BYTES: usize = 10;
 
-/// What came of it.
+/// The outcome of the edit.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ChangedArgs {
     /// The call has these arguments now.
     Changed(Value),
-    /// It is what it was, as this text says.
+    /// The call stays as it was sent. The text says why.
     Unchanged(String),
     /// The question was taken away meanwhile.
     TakenAway,
 }
 
 /// Opens the arguments of a call in the person's editor.
-pub(super) fn change(args: &Value, device: &mut Device) -> ChangedArgs {
-    let sheet = Sheet::of(args);
+///
+/// What was saved and is not a call stays in `draft`, and is what the next time opens.
+pub(super) fn change(args: &Value, draft: &mut Option<String>, device: &mut Device) -> ChangedArgs {
+    let mut opened = EditedText::of(args);
+    if let Some(draft) = draft.take() {
+        opened.text = draft;
+    }
     let editor = Editor::from_environment();
     let shown = escape::line(editor.name()).into_owned();
-    let edited = match sheet.edit(&editor, device) {
+    let edited = match opened.edit(&editor, device) {
         Ok(Edited::Saved(text)) => text,
         Ok(Edited::Failed(status)) => {
-            let text = format!("The editor `{shown}` failed ({status}): {EDITOR_HINT}.");
+            let text = format!(
+                "The editor `{shown}` failed ({status}): {EDITOR_HINT}. The call is as it was sent."
+            );
             return ChangedArgs::Unchanged(text);
         }
         Ok(Edited::NotText) => {
@@ -49,11 +56,17 @@ pub(super) fn change(args: &Value, device: &mut Device) -> ChangedArgs {
         }
         Ok(Edited::TakenAway) => return ChangedArgs::TakenAway,
         Err(err) => {
-            let text = format!("The call cannot be opened in `{shown}`: {err}.");
+            let text = format!(
+                "The call could not be edited with `{shown}`: {err}. It is as it was sent."
+            );
             return ChangedArgs::Unchanged(text);
         }
     };
-    match sheet.args_with(args, &edited) {
+    match opened.args_with(args, &edited) {
+        ChangedArgs::Unchanged(text) => {
+            *draft = Some(edited);
+            ChangedArgs::Unchanged(text)
+        }
         ChangedArgs::Changed(changed) if changed == *args => {
             ChangedArgs::Unchanged("You changed nothing. The question stays.".to_owned())
         }
@@ -61,7 +74,7 @@ pub(super) fn change(args: &Value, device: &mut Device) -> ChangedArgs {
     }
 }
 
-/// What came of the editor.
+/// How the editor ended.
 enum Edited {
     Saved(String),
     NotText,
@@ -70,7 +83,7 @@ enum Edited {
 }
 
 /// What is opened in the editor.
-struct Sheet<'a> {
+struct EditedText<'a> {
     text: String,
     /// The argument that it is the text of. Nothing if it is all arguments as JSON.
     key: Option<&'a str>,
@@ -78,7 +91,7 @@ struct Sheet<'a> {
     ending: String,
 }
 
-impl<'a> Sheet<'a> {
+impl<'a> EditedText<'a> {
     fn of(args: &'a Value) -> Self {
         let texts = TEXT_ARGUMENTS.iter().filter_map(|key| Some((*key, args.get(key)?.as_str()?)));
         if let [(key, text)] = texts.collect::<Vec<_>>()[..] {
@@ -90,9 +103,9 @@ impl<'a> Sheet<'a> {
         Self { text, key: None, ending: ".json".to_owned() }
     }
 
-    /// Opens the sheet, and waits until the person is done.
+    /// Opens the text, and waits until the person is done.
     fn edit(&self, editor: &Editor, device: &mut Device) -> io::Result<Edited> {
-        let file = SheetFile::create(&self.ending, &self.text)?;
+        let file = EditedFile::create(&self.ending, &self.text)?;
         match device.lend(editor.command(&file.0))? {
             Lent::Ended(status) if status.success() => {}
             Lent::Ended(status) => return Ok(Edited::Failed(status)),
@@ -112,7 +125,7 @@ impl<'a> Sheet<'a> {
                 Err(err) => err.to_string(),
             };
             return ChangedArgs::Unchanged(format!(
-                "What you saved is not a call: {why}. The call is as it was sent."
+                "What you saved is not a call: {why}. m opens it again; the call is as it was sent."
             ));
         };
         // Editors end the last line, though the text may not have.
@@ -127,9 +140,9 @@ impl<'a> Sheet<'a> {
 }
 
 /// A file that only the person can read, which is gone when this is dropped.
-struct SheetFile(PathBuf);
+struct EditedFile(PathBuf);
 
-impl SheetFile {
+impl EditedFile {
     fn create(ending: &str, text: &str) -> io::Result<Self> {
         let path = std::env::temp_dir().join(format!("toolcrib-{}{ending}", new_call_id()));
         let mut file = File::options().write(true).create_new(true).mode(0o600).open(&path)?;
@@ -139,7 +152,7 @@ impl SheetFile {
     }
 }
 
-impl Drop for SheetFile {
+impl Drop for EditedFile {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }
@@ -147,8 +160,8 @@ impl Drop for SheetFile {
 
 /// Returns how the name of the file that a call is about ends, if that is plain.
 fn ending(args: &Value) -> Option<String> {
-    let mut texts = args.as_object()?.iter().filter(|(key, _)| key.contains("path"));
-    let ending = Path::new(texts.next()?.1.as_str()?).extension()?.to_str()?;
+    let mut paths = args.as_object()?.iter().filter(|(key, _)| key.contains("path"));
+    let ending = Path::new(paths.next()?.1.as_str()?).extension()?.to_str()?;
     let is_plain = ending.len() <= MOST_ENDING_BYTES
         && ending.bytes().all(|byte| byte.is_ascii_alphanumeric());
     is_plain.then(|| format!(".{ending}"))
@@ -168,30 +181,30 @@ mod tests {
             (json!({"path": "a", "new_string": "x"}), "x", ".txt"),
             (json!({"path": "a.x;y", "old_string": "o", "new_string": "x"}), "x", ".txt"),
         ] {
-            let sheet = Sheet::of(&args);
-            assert_eq!((&*sheet.text, &*sheet.ending), (text, ending), "{args}");
-            assert_eq!(sheet.args_with(&args, text), ChangedArgs::Changed(args.clone()));
+            let opened = EditedText::of(&args);
+            assert_eq!((&*opened.text, &*opened.ending), (text, ending), "{args}");
+            assert_eq!(opened.args_with(&args, text), ChangedArgs::Changed(args.clone()));
             // An editor ends the last line. Where it was ended before, one more is a change.
-            let ended = sheet.args_with(&args, &format!("{text}\n"));
+            let ended = opened.args_with(&args, &format!("{text}\n"));
             assert_eq!(ended == ChangedArgs::Changed(args.clone()), !text.ends_with('\n'));
         }
         // Two texts, or none: all arguments.
         for args in [json!({"text": "a", "content": "b"}), json!({"id": 3}), json!({"command": 5})]
         {
-            let sheet = Sheet::of(&args);
-            assert_eq!((sheet.key, &*sheet.ending), (None, ".json"), "{args}");
-            assert_eq!(sheet.args_with(&args, &sheet.text), ChangedArgs::Changed(args.clone()));
+            let opened = EditedText::of(&args);
+            assert_eq!((opened.key, &*opened.ending), (None, ".json"), "{args}");
+            assert_eq!(opened.args_with(&args, &opened.text), ChangedArgs::Changed(args.clone()));
         }
     }
 
     #[test]
     fn what_is_no_call_is_refused() {
         let args = json!({"id": 3});
-        let sheet = Sheet::of(&args);
-        let changed = sheet.args_with(&args, "{\"id\": 4}");
+        let opened = EditedText::of(&args);
+        let changed = opened.args_with(&args, "{\"id\": 4}");
         assert_eq!(changed, ChangedArgs::Changed(json!({"id": 4})));
         for saved in ["", "[1]", "3", "{\"id\": 4", "{\"id\": 4, \"id\": 5}"] {
-            let read = sheet.args_with(&args, saved);
+            let read = opened.args_with(&args, saved);
             assert!(matches!(read, ChangedArgs::Unchanged(_)), "{saved}: {read:?}");
         }
     }

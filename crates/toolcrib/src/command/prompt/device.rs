@@ -49,6 +49,15 @@ pub(super) enum Input {
     Woken,
 }
 
+/// What came of reading a line.
+pub(super) enum TypedLine {
+    Line(String),
+    /// There was none in time, or the terminal was closed.
+    Nothing,
+    /// The question was taken away.
+    TakenAway,
+}
+
 /// How a program gave the terminal back.
 pub(super) enum Lent {
     /// It ended.
@@ -152,17 +161,18 @@ impl Device {
         }
     }
 
-    /// Reads a line with the terminal's own editing, until Enter. Returns nothing if there is none in time.
-    pub(super) fn line(&mut self, deadline: Instant) -> Option<String> {
+    /// Reads a line with the terminal's own editing, until Enter.
+    pub(super) fn line(&mut self, deadline: Instant) -> TypedLine {
         let mode = self.mode;
         self.put_back();
         self.mode = KeyMode::Lines;
         self.typed.clear();
         let line = loop {
             match self.next(deadline) {
-                Input::Text(line) => break Some(line),
+                Input::Text(line) => break TypedLine::Line(line),
                 Input::Tick if Instant::now() < deadline => {}
-                Input::Tick | Input::Burst | Input::End | Input::Woken => break None,
+                Input::Tick | Input::Burst | Input::End => break TypedLine::Nothing,
+                Input::Woken => break TypedLine::TakenAway,
             }
         };
         if mode == KeyMode::Keys {

@@ -6,7 +6,7 @@ use toolcrib_core::approval::GrantOffer;
 use toolcrib_core::escape;
 use toolcrib_core::policy::Answer;
 
-use super::page::{PageMaker, QuestionPage};
+use super::question_page::{PageMaker, QuestionPage};
 use super::text::without_gaps;
 
 /// The name that the record has for the person at the terminal.
@@ -99,7 +99,7 @@ impl Dialog {
                 Reaction::Answer(Answer::No(ANSWERED_BY.to_owned(), rest.to_owned()))
             }
             "c" => Reaction::ReadReason,
-            _ if !rest.is_empty() => wrong(word),
+            _ if !rest.is_empty() => wrong(word, maker),
             "v" | "view" => {
                 self.is_seen = true;
                 let keys = maker.keys().join("\n");
@@ -118,28 +118,29 @@ impl Dialog {
                 }
                 Some(offer) => {
                     self.has_seen_grant = true;
-                    Reaction::Show(format!(
-                        "{}  press a again to store it and run the call   e other scopes   n no (Enter)\n",
-                        stored(offer, maker)
-                    ))
+                    let scopes = if maker.has_scopes() { "   e other grants" } else { "" };
+                    let keys =
+                        format!("press a again to store it and go on{scopes}   n no (Enter)");
+                    Reaction::Show(format!("{}  {keys}\n", stored(offer, maker)))
                 }
             },
-            "e" if grants.len() > 1 => {
+            "e" if maker.has_scopes() => {
                 self.stage = Stage::Scopes;
                 Reaction::Show(scopes(maker))
             }
             "m" | "edit" | "modify" if maker.can_change() => Reaction::ChangeCall,
             "?" | "help" => Reaction::Show(help(maker)),
-            _ => wrong(word),
+            _ => wrong(word, maker),
         }
     }
 
     /// Tells the person that they have not seen all of the question, once.
     fn warn(&mut self, key: &str) -> Reaction {
         self.is_seen = true;
-        let back = if self.stage == Stage::Question { "v" } else { "n goes back, and there v" };
-        let text = format!("You have not seen all of it. {back} shows the rest");
-        Reaction::Show(format!("{text}, {key} again runs it anyway.\n"))
+        let view = if self.stage == Stage::Question { "v" } else { "n, then v," };
+        Reaction::Show(format!(
+            "You have not seen all of it. Press {view} to see the rest, or {key} again to go on without it.\n"
+        ))
     }
 
     fn back(&mut self, maker: &PageMaker<'_>) -> Reaction {
@@ -148,10 +149,10 @@ impl Dialog {
     }
 }
 
-fn wrong(word: &str) -> Reaction {
+fn wrong(word: &str, maker: &PageMaker<'_>) -> Reaction {
     let word: String = word.chars().take(20).collect();
     let word = escape::line(&word).into_owned();
-    Reaction::AskAgain(format!("`{word}` is not an answer: y once, a always, n no, ? help.\n"))
+    Reaction::AskAgain(format!("`{word}` is not an answer: {}.\n", maker.common_keys()))
 }
 
 /// Returns the grant that would be stored, in words and as a rule.
@@ -180,34 +181,18 @@ fn scopes(maker: &PageMaker<'_>) -> String {
         let (words, why) = (escape::line(&refused.words), escape::line(&refused.why));
         let _ = writeln!(text, "  -  {words}: too broad: {why}");
     }
-    text.push_str("Number (Enter: back): ");
+    text.push_str("Which number? (Enter: back to the question) ");
     maker.screen.wrap(&without_gaps(&text))
 }
 
 fn help(maker: &PageMaker<'_>) -> String {
-    if maker.question.shown.host.is_some() {
-        let text = "\n  y  lets the command reach this host and port, as long as it runs\n  \
-             a  does so, and stores the rule that is shown, so that commands reach it unasked\n  \
-             e  lists other rules to store\n  \
-             n  refuses the connection; the command goes on. So do Enter, Escape and no answer in time\n  \
-             c  refuses it, and tells the agent why\n\
-             The time of the command goes on meanwhile. Ctrl-C stops the command.\n";
-        return maker.screen.wrap(text);
-    }
-    let id = &maker.question.call;
-    let change = if maker.can_change() {
-        "m  opens the call in your editor; Toolcrib decides about what you save\n  "
-    } else {
-        ""
+    let after = match &maker.question.shown.host {
+        Some(_) => {
+            "The time of the command goes on meanwhile. Ctrl-C stops the command.".to_owned()
+        }
+        None => {
+            format!("From another terminal: toolcrib approvals approve {}", maker.question.call)
+        }
     };
-    let text = format!(
-        "\n  y  runs the call this once\n  \
-         a  runs it, and stores the rule shown, so that such calls run without asking\n  \
-         e  lists other rules to store\n  \
-         n  does not run it; Enter, Escape and no answer in time do the same\n  \
-         c  does not run it, and tells the agent why\n  \
-         {change}v  shows everything about the call\n\
-         From another terminal: toolcrib approvals approve {id}\n"
-    );
-    maker.screen.wrap(&text)
+    maker.screen.wrap(&format!("\n{}{after}\n", maker.key_help()))
 }

@@ -3,53 +3,18 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use toolcrib_core::approval::{ExpectedChange, ExpectedChangeKind, GrantOffer};
+use toolcrib_core::approval::{ExpectedChange, ExpectedChangeKind};
 use toolcrib_core::escape;
 use toolcrib_core::policy::Covers;
 use toolcrib_runtime::Question;
 
-use super::text::{block, labelled, without_gaps};
+use super::keys::stored_row;
+use super::question_page::{PageMaker, QuestionForm, QuestionPage};
+use super::text::{block, block_lines, labelled, without_gaps};
 use super::wink_form;
 use crate::command::render::{LEFT_OUT, texts};
-use crate::command::screen::{Screen, width_of};
-use crate::terminal::{Paint, Terminal};
-
-/// The form in which questions are asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum QuestionForm {
-    /// Toolcrib's own.
-    Toolcrib,
-    /// The one that the contract of the catalogue `wink` has.
-    Wink,
-}
-
-/// A question on a screen.
-pub(super) struct QuestionPage {
-    pub(super) rows: Vec<String>,
-    /// Whether everything that is asked about is on it.
-    pub(super) is_whole: bool,
-    /// Whether the grant that "always" makes is on it.
-    pub(super) has_grant: bool,
-}
-
-/// What a page is made of.
-pub(super) struct PageMaker<'q> {
-    pub(super) question: &'q Question,
-    pub(super) terminal: Terminal,
-    pub(super) form: QuestionForm,
-    pub(super) screen: Screen,
-    /// How many seconds are left to answer.
-    pub(super) seconds_left: u64,
-    pub(super) change: ChangeOffer,
-}
-
-/// Whether the person can change the call before they approve it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ChangeOffer {
-    Offered,
-    /// The call is another process's, which has asked about this one and no other.
-    NotOffered,
-}
+use crate::command::screen::width_of;
+use crate::terminal::Paint;
 
 /// On a narrower screen, names of facts stand on rows of their own.
 const FEWEST_LABEL_COLUMNS: usize = 60;
@@ -78,7 +43,7 @@ impl PageMaker<'_> {
         let has_grant = grant.is_some_and(|grant| match &grant.wish.covers {
             // A grant for this call and no other is said by the call itself.
             Covers::Call { links, .. } if links.is_empty() && is_whole => true,
-            _ => width_of(&stored(grant)) <= self.screen.columns(),
+            _ => width_of(&stored_row(grant)) <= self.screen.columns(),
         });
         let has_grant = has_grant && !is_short && self.form == QuestionForm::Toolcrib;
         QuestionPage { rows, is_whole, has_grant }
@@ -103,7 +68,7 @@ impl PageMaker<'_> {
             let path = escape::line(&edit.path).into_owned();
             for (name, side) in [("before", &edit.before), ("after", &edit.after)] {
                 if let Some(side) = side {
-                    let _ = writeln!(text, "  {path}, {name}:{}", block(&format!("{side}\n")));
+                    let _ = writeln!(text, "  {path}, {name}:{}", block_lines(side));
                 }
             }
         }
@@ -115,61 +80,6 @@ impl PageMaker<'_> {
             let _ = writeln!(text, "{}", labelled("", &escape::line(source)));
         }
         self.screen.wrap(&without_gaps(text.trim_end()))
-    }
-
-    /// Returns the last rows: the keys and what they do.
-    pub(super) fn keys(&self) -> Vec<String> {
-        if self.form == QuestionForm::Wink {
-            return wink_form::keys(self.screen, self.question);
-        }
-        let mut rows = Vec::new();
-        let key = |key: &str| self.terminal.paint_err(Paint::Strong, key);
-        match self.question.shown.grants.first() {
-            Some(grant) => {
-                let words = escape::line(&grant.words);
-                let once = self.once();
-                let always = format!("  {} {once}   {} always: {words}", key("y"), key("a"));
-                rows.extend(self.screen.rows_of(&always));
-                rows.push(self.screen.one_row(&stored(grant)));
-            }
-            None => rows.push(format!("  {} {}", key("y"), self.once())),
-        }
-        let minutes = format!("{}:{:02}", self.seconds_left / 60, self.seconds_left % 60);
-        let others = match self.question.shown.grants.len() {
-            0 | 1 => String::new(),
-            _ => format!("   {} scopes", key("e")),
-        };
-        let change =
-            if self.can_change() { format!("   {} edit", key("m")) } else { String::new() };
-        let last = format!(
-            "  {} no (Enter)   {} no, and say why{others}{change}   {} view   {}   {minutes} left",
-            key("n"),
-            key("c"),
-            key("v"),
-            key("?"),
-        );
-        rows.extend(self.screen.rows_of(&last));
-        rows
-    }
-
-    /// Whether the person can change the call. A host is no call.
-    pub(super) fn can_change(&self) -> bool {
-        self.change == ChangeOffer::Offered && self.question.shown.host.is_none()
-    }
-
-    /// Returns what `y` does.
-    fn once(&self) -> &'static str {
-        if self.question.shown.host.is_some() { "let it through once" } else { "once" }
-    }
-
-    /// Returns the keys on one row, for a small screen.
-    fn short_keys(&self) -> String {
-        if self.form == QuestionForm::Wink {
-            return wink_form::QUESTION.to_owned();
-        }
-        let always = if self.question.shown.grants.is_empty() { "" } else { "a always  " };
-        let long = format!("y once  {always}n no (Enter)  v view  ?");
-        if self.screen.columns() > long.len() { long } else { "y a n=Enter v ?".to_owned() }
     }
 
     /// Returns the first rows: who wants what where.
@@ -299,11 +209,6 @@ impl PageMaker<'_> {
         }
         facts
     }
-}
-
-/// Returns the row that says which rule a grant stores.
-fn stored(grant: &GrantOffer) -> String {
-    without_gaps(&format!("           stores {}", escape::line(&grant.rule)))
 }
 
 /// Returns the path of a file, and how the caller spelt it if that is not the same.

@@ -14,7 +14,7 @@ use toolcrib_runtime::{Pins, Question};
 use toolcrib_tools::CATALOGUES;
 
 use super::dialog::{Dialog, Reaction};
-use super::page::{ChangeOffer, PageMaker, QuestionForm, QuestionPage};
+use super::question_page::{ChangeOffer, PageMaker, QuestionForm, QuestionPage};
 use crate::cli::Cli;
 use crate::command::screen::{Screen, width_of};
 use crate::terminal::Terminal;

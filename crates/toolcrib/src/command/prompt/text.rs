@@ -29,7 +29,13 @@ pub(super) fn without_gaps(text: &str) -> String {
 
 /// Returns a fact behind its name.
 pub(super) fn labelled(name: &str, text: &str) -> String {
-    format!("  {name:<LABEL_COLUMNS$}{text}")
+    let gap = if name.chars().count() < LABEL_COLUMNS { "" } else { " " };
+    format!("  {name:<LABEL_COLUMNS$}{gap}{text}")
+}
+
+/// Returns the lines of a file, each on a row of its own.
+pub(super) fn block_lines(text: &str) -> String {
+    text.lines().fold(String::new(), |rows, line| format!("{rows}\n    | {}", escape::line(line)))
 }
 
 /// Returns a text with each of its lines on a row of its own, marked at the left, so that a line break in the text
