@@ -1,14 +1,14 @@
 //! Deciding about a call: what it proposes to do, what policy says of that, and the limits of its session.
 
 pub(crate) mod affected_files;
+mod command_files;
 mod command_paths;
 pub(crate) mod confirm;
 mod driving_files;
 pub(crate) mod expected_changes;
 mod git_programs;
+mod grant_comparison;
 pub(crate) mod grant_offers;
-mod granted_files;
-mod granted_programs;
 pub(crate) mod host_access;
 pub(crate) mod judge;
 pub(crate) mod limits;

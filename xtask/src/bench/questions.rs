@@ -52,13 +52,19 @@ pub(super) fn run(program: &Path) -> Result<(), Box<dyn Error>> {
             let start = Instant::now();
             let answer = batch.call(&question.args)?;
             question.ours.push(start.elapsed());
-            question.lines = String::from_utf8_lossy(&output).lines().count();
+            question.lines = matched_lines(&output);
             question.is_same = is_same(&answer, question.lines)?;
         }
     }
     batch.end()?;
     print(&mut questions);
     Ok(())
+}
+
+/// Returns how many lines ripgrep found. Of a file that is not text, it says that it matches and not where.
+fn matched_lines(output: &[u8]) -> usize {
+    let output = String::from_utf8_lossy(output);
+    output.lines().filter(|line| !line.contains(": binary file matches (found")).count()
 }
 
 /// Whether a reply has as many results as ripgrep found.
@@ -134,7 +140,8 @@ fn questions(tree: &Path, rg: &Path) -> Result<Vec<SearchQuestion>, Box<dyn Erro
             (3, _, Some(extension)) => {
                 let glob = format!("*.{extension}");
                 args["file_pattern"] = json!(glob);
-                rg.extend(["-g".to_owned(), glob]);
+                // To ripgrep, a glob names hidden files, too.
+                rg.extend(["-g".to_owned(), glob, "-g".to_owned(), "!.*".to_owned()]);
             }
             (4, _, Some(extension)) if extension.chars().all(char::is_alphanumeric) => {
                 args["type"] = json!(extension);

@@ -3,16 +3,18 @@
 
 mod secret_checks;
 mod secret_forms;
+mod sign_finder;
 mod spellings;
 
 use std::borrow::Cow;
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use regex::Regex;
 use serde_json::Value;
 
 use secret_forms::FORMS;
+use sign_finder::SIGN_FINDER;
 use spellings::{DecodedUrl, spellings};
 
 /// The text that replaces a secret.
@@ -29,70 +31,6 @@ const LEAST_MARGIN_BYTES: usize = 512;
 
 /// The largest such margin, for values that are longer.
 const MOST_MARGIN_BYTES: usize = 64 << 10;
-
-/// Finds the signs of all forms in one pass over a text. Most places of a text are dismissed by their first three bytes.
-struct SignFinder {
-    /// Which beginnings of signs there are: one bit for each [`SignFinder::key`].
-    beginnings: Vec<u64>,
-    /// The signs of three bytes and more by their first byte, each with the index of its form.
-    by_first: Vec<Vec<(usize, &'static [u8])>>,
-    /// The signs of one byte.
-    bytes: Vec<(usize, u8)>,
-}
-
-static SIGN_FINDER: LazyLock<SignFinder> = LazyLock::new(SignFinder::new);
-
-impl SignFinder {
-    /// How many bits of a key are used.
-    const KEY_BITS: u32 = 15;
-
-    fn new() -> Self {
-        let mut finder = Self {
-            beginnings: vec![0; 1 << (Self::KEY_BITS - 6)],
-            by_first: vec![Vec::new(); 256],
-            bytes: Vec::new(),
-        };
-        for (form, it) in FORMS.iter().enumerate() {
-            for sign in it.signs.iter().map(|sign| sign.as_bytes()) {
-                if let [only] = sign {
-                    finder.bytes.push((form, *only));
-                    continue;
-                }
-                finder.by_first[usize::from(sign[0])].push((form, sign));
-                let key = sign[..3].iter().fold(0, |key, byte| Self::key(key, *byte));
-                finder.beginnings[key >> 6] |= 1 << (key & 63);
-            }
-        }
-        finder
-    }
-
-    /// Returns the key of the three bytes that end in `byte`, given the key of the three before.
-    fn key(before: usize, byte: u8) -> usize {
-        // Each byte is shifted by five bits, so that the fourth from the end is gone.
-        ((before << 5) ^ usize::from(byte.to_ascii_lowercase())) & ((1 << Self::KEY_BITS) - 1)
-    }
-
-    /// Returns, for each form, whether a text can contain a secret of it.
-    fn forms_in(&self, text: &[u8]) -> [bool; FORMS.len()] {
-        let mut seen = [false; FORMS.len()];
-        for (form, byte) in &self.bytes {
-            seen[*form] |= text.contains(byte);
-        }
-        let mut key = 0;
-        for (end, byte) in text.iter().enumerate() {
-            key = Self::key(key, *byte);
-            if self.beginnings[key >> 6] & (1 << (key & 63)) == 0 || end < 2 {
-                continue;
-            }
-            let start = end - 2;
-            for (form, sign) in &self.by_first[usize::from(text[start].to_ascii_lowercase())] {
-                let part = text.get(start..start + sign.len());
-                seen[*form] |= part.is_some_and(|part| part.eq_ignore_ascii_case(sign));
-            }
-        }
-        seen
-    }
-}
 
 /// The compiled patterns. Each is compiled when it is first needed.
 static PATTERNS: [OnceLock<Option<Regex>>; FORMS.len()] = [const { OnceLock::new() }; FORMS.len()];
@@ -253,26 +191,6 @@ mod tests {
         for form in FORMS {
             assert!(Regex::new(form.pattern).is_ok(), "{}", form.pattern);
         }
-    }
-
-    #[test]
-    fn every_sign_is_found_at_every_place_in_any_case() {
-        for (form, sign) in FORMS
-            .iter()
-            .enumerate()
-            .flat_map(|(form, it)| it.signs.iter().map(move |sign| (form, *sign)))
-        {
-            for around in ["", "x", "s", "--", "ä", "pa"] {
-                for sign in [sign.to_owned(), sign.to_ascii_uppercase()] {
-                    let text = format!("{around}{sign}{around}");
-                    assert!(SIGN_FINDER.forms_in(text.as_bytes())[form], "{text}");
-                }
-            }
-            let (cut, _) = sign.split_at(sign.len() - 1);
-            let is_there = FORMS[form].signs.iter().any(|other| cut.contains(other));
-            assert_eq!(SIGN_FINDER.forms_in(cut.as_bytes())[form], is_there, "{cut}");
-        }
-        assert_eq!(SIGN_FINDER.forms_in(b""), [false; FORMS.len()]);
     }
 
     #[test]

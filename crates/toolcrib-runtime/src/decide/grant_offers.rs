@@ -8,7 +8,7 @@ use toolcrib_core::host_access::HostRequest;
 use toolcrib_core::policy::grant::{Covers, Scope, Wish};
 use toolcrib_core::{ToolName, escape};
 
-use super::granted_programs::CallPrograms;
+use super::grant_comparison::CallPrograms;
 use super::judge::Choice;
 use crate::call::review::SessionKind;
 

@@ -9,11 +9,11 @@ use toolcrib_core::policy::grant::{Grant, GrantedProgram};
 use toolcrib_core::program::{base_name, file_effects};
 use toolcrib_core::{Ctx, Plan, ToolError};
 
+use super::command_files::command_files;
 use super::command_paths::{Candidates, below, directories, is_known_when_run, words_of};
 use super::driving_files::{driven_programs, driving_paths};
 use super::git_programs::git_doubt;
-use super::granted_files::granted_files;
-use super::granted_programs::{CallPrograms, distrust_changeable_programs};
+use super::grant_comparison::{CallPrograms, distrust_changeable_programs};
 use super::path_cache::PathCache;
 
 /// The plan of a call, and everything about it that is worth finding out only once.
@@ -145,7 +145,7 @@ impl Proposal {
         self.programs.get_or_init(|| {
             let reading = self.reading.as_ref();
             reading
-                .map_or_else(Vec::new, |it| granted_files(it, &self.directories, &self.paths, ctx))
+                .map_or_else(Vec::new, |it| command_files(it, &self.directories, &self.paths, ctx))
         })
     }
 

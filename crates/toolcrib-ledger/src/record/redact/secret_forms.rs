@@ -7,7 +7,8 @@ use crate::record::redact::secret_checks::{
 
 /// One form of a secret.
 pub(super) struct Form {
-    /// Texts in lower case. A text that contains none of them has no secret of this form.
+    /// Texts in lower case, of one byte or of three and more. A text that contains none of them has no secret of this
+    /// form.
     pub(super) signs: &'static [&'static str],
     /// A regular expression. The secret is the first group that matched, or the whole match if there is no group.
     pub(super) pattern: &'static str,

@@ -7,7 +7,7 @@ use toolcrib_core::policy::grant::{Covers, Grant, GrantedProgram};
 use toolcrib_core::program::new_flag;
 use toolcrib_core::{Ctx, escape};
 
-use super::granted_files::{is_comparable, is_file};
+use super::command_files::{is_comparable, is_file};
 
 /// Takes the proof back if a command could have put another program in the place of one that the command names.
 pub(crate) fn distrust_changeable_programs(reading: &mut Reading, ctx: &Ctx) {

@@ -47,7 +47,7 @@ pub(super) fn is_file(program: &GrantedProgram) -> bool {
 /// Returns the programs of a command that somebody could put another in the place of, and the scripts that it runs, as
 /// they are now. Programs of the system are not among them. The command starts in the first of these directories, and
 /// parts of it can run in the others.
-pub(crate) fn granted_files(
+pub(crate) fn command_files(
     reading: &Reading,
     directories: &[String],
     paths: &PathCache,
