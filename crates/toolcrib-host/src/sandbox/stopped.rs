@@ -115,7 +115,7 @@ fn network_note(hosts: &[String], egress: &Egress) -> String {
                 "{begin}: commands can reach no host. The operator can allow hosts in `sandbox.egress`"
             ),
             hosts => format!(
-                "{begin}: commands can reach no host, and this one wanted {}. The operator can allow it: \
+                "{begin}: commands can reach no host, and this one wanted {}. The operator can allow this: \
                  `sandbox.egress = [{}]`",
                 quoted(hosts),
                 listed(hosts)
@@ -125,7 +125,7 @@ fn network_note(hosts: &[String], egress: &Egress) -> String {
     let others: Vec<&String> = hosts.iter().filter(|host| !egress.covers(host)).collect();
     if !others.is_empty() {
         return format!(
-            "{begin}: {} is not in `sandbox.egress`. The operator can add it",
+            "{begin}: `sandbox.egress` does not list {}. The operator can add this",
             quoted(&others)
         );
     }
@@ -250,10 +250,11 @@ fn path_note(cause: PathCause, paths: &[&str]) -> Option<String> {
     })
 }
 
-/// Returns names as a list in settings.
+/// Returns names as a list in settings. If there are more names, the list ends with `…`.
 fn listed(names: &[impl AsRef<str>]) -> String {
     let shown = names.iter().take(MOST_NAMED_STOPS).map(|it| format!("\"{}\"", it.as_ref()));
-    shown.collect::<Vec<_>>().join(", ")
+    let more = (names.len() > MOST_NAMED_STOPS).then(|| "…".to_owned());
+    shown.chain(more).collect::<Vec<_>>().join(", ")
 }
 
 fn quoted(names: &[impl AsRef<str>]) -> String {
@@ -355,6 +356,9 @@ mod tests {
             (0..50).map(|number| format!("Could not resolve host: h{number}.example")).collect();
         let note = notes_of(1, "", &many.join("\n"), &[]).concat();
         assert!(note.contains("and 46 more") && note.len() < 400, "{note}");
+        assert!(note.ends_with("\"h3.example\", …]`"), "{note}");
+        let note = notes_of(1, "", &many[..4].join("\n"), &[]).concat();
+        assert!(note.ends_with("\"h3.example\"]`"), "nothing is left out: {note}");
         let note = notes_of(1, "", "/usr/\u{1b}[2J: Read-only file system", &[]).concat();
         assert!(note.contains("sandbox stopped") && !note.contains('\u{1b}'), "{note}");
     }

@@ -68,8 +68,13 @@ impl WaitingRequests {
             return of(&verdict);
         }
         let mut hosts = self.hosts();
-        if hosts.is_closed || hosts.waiting >= MOST_WAITING_REQUESTS {
-            return Err(Refusal::NotAllowed("too many requests wait for an answer".to_owned()));
+        if hosts.is_closed {
+            return Err(Refusal::NotAllowed("the command has ended".to_owned()));
+        }
+        if hosts.waiting >= MOST_WAITING_REQUESTS {
+            return Err(Refusal::NotAllowed(format!(
+                "{MOST_WAITING_REQUESTS} connections wait for an answer already; try again after the answer"
+            )));
         }
         match hosts.hosts.get_mut(&request) {
             Some(AskedHost::Decided(verdict)) => return of(verdict),
@@ -88,9 +93,10 @@ impl WaitingRequests {
         request: &HostRequest,
     ) -> Result<(), Refusal> {
         if hosts.questions >= MOST_QUESTIONS {
-            let why =
-                format!("a command can ask about {MOST_QUESTIONS} hosts, and this is one more");
-            return Err(Refusal::NotAllowed(why));
+            return Err(Refusal::NotAllowed(format!(
+                "the command has asked about {MOST_QUESTIONS} hosts already; the operator can add this one to \
+                 `sandbox.egress`"
+            )));
         }
         let (number, cancel) = (hosts.questions, Cancel::default());
         let (shared, asked, token) = (Arc::clone(self), request.clone(), cancel.clone());
@@ -187,5 +193,53 @@ fn is_gone(client: &TcpStream) -> bool {
     match recv(client, &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
         Ok((_, count)) => count == 0,
         Err(errno) => errno != rustix::io::Errno::AGAIN,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// Answers when the question is taken away.
+    struct SlowGate;
+
+    impl HostGate for SlowGate {
+        fn known(&self, _: &HostRequest) -> Option<HostVerdict> {
+            None
+        }
+
+        fn ask(&self, _: &HostRequest, cancel: &Cancel) -> HostVerdict {
+            while !cancel.is_cancelled() {
+                thread::yield_now();
+            }
+            HostVerdict::Refused("nobody answered".to_owned())
+        }
+    }
+
+    #[test]
+    fn a_request_that_cannot_wait_is_told_why() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let requests = Arc::new(WaitingRequests::new(Arc::new(SlowGate)));
+        let decide = |port| {
+            let request = HostRequest { host: "a.example".to_owned(), port };
+            requests.decide(request, &client).unwrap_err().to_string()
+        };
+        thread::scope(|scope| {
+            let waiting: Vec<_> =
+                (0..MOST_WAITING_REQUESTS).map(|_| scope.spawn(|| decide(443))).collect();
+            while requests.hosts().waiting < MOST_WAITING_REQUESTS {
+                thread::yield_now();
+            }
+            assert!(decide(443).starts_with("16 connections wait"));
+            requests.close();
+            for it in waiting {
+                let said = it.join().unwrap();
+                assert!(!said.contains("connections wait"), "the others did wait: {said}");
+            }
+        });
+        assert_eq!(decide(444), "the command has ended");
     }
 }
