@@ -160,7 +160,7 @@ impl BatchProgress {
     }
 
     /// Returns the next call that stdin has; nothing at its end.
-    fn next_line(&self) -> io::Result<Option<BatchLine>> {
+    fn next_call(&self) -> io::Result<Option<BatchLine>> {
         let mut state = self.input.lock().unwrap_or_else(PoisonError::into_inner);
         let mut input = io::stdin().lock();
         while *state == InputState::Open {
@@ -185,7 +185,7 @@ impl BatchProgress {
     }
 
     /// Counts a thread that is going to wait for a line. Returns whether it is needed.
-    fn wait(&self) -> bool {
+    fn begin_waiting(&self) -> bool {
         self.change(|state| {
             let is_needed = state.waiting < MOST_WAITING && !state.is_over;
             state.waiting += usize::from(is_needed);
@@ -250,13 +250,13 @@ impl BatchThread {
     /// Answers one line after the other, until there are no more.
     fn answer_calls(&self) {
         let _events = self.events.enter();
-        while self.progress.wait() {
+        while self.progress.begin_waiting() {
             let Some(line) = self.wait_for_call() else { break };
             let beginning = self.progress.begin();
             if beginning == Beginning::Refused {
                 break;
             }
-            // It is there: whoever drops it waits for the calls that have begun.
+            // Always there: `serve` drops the batch only after all begun calls have ended.
             let Some(batch) = self.batch.upgrade() else { break };
             if beginning == Beginning::BegunAndAlone {
                 Self::start(&batch, &self.progress);
@@ -271,7 +271,7 @@ impl BatchThread {
 
     /// Waits for the next call. Returns nothing if there are no more.
     fn wait_for_call(&self) -> Option<BatchLine> {
-        let call = self.progress.next_line();
+        let call = self.progress.next_call();
         if let Err(err) = &call {
             let text = format!("stdin cannot be read: {err}; the calls after this are not made");
             self.terminal.fail(&text, None);

@@ -33,8 +33,10 @@ const NO_NETWORK: [&str; 6] = [
 ];
 
 /// What programs print when they may not change a file.
-const READ_ONLY: [&str; 4] =
-    ["Read-only file system", "read-only file system", "Device or resource busy", FILE_EXISTS];
+const READ_ONLY: [&str; 2] = ["Read-only file system", "read-only file system"];
+
+/// What programs print when they may not remove, rename or create something, because Toolcrib holds it in place.
+const HELD_IN_PLACE: [&str; 2] = ["Device or resource busy", FILE_EXISTS];
 
 /// What `mkdir` prints about a folder that Toolcrib put in the place of a missing one.
 const FILE_EXISTS: &str = "File exists";
@@ -149,7 +151,7 @@ fn host_in(line: &str) -> Option<String> {
 /// Returns the path that an error message is about, if the sandbox keeps commands from changing it.
 fn stopped_path(line: &str, context: &StopContext<'_>) -> Option<(PathCause, String)> {
     let is_masked = line.contains(MASKED);
-    let words = READ_ONLY.into_iter().find(|words| line.contains(words));
+    let words = READ_ONLY.into_iter().chain(HELD_IN_PLACE).find(|words| line.contains(words));
     let words = words.or(is_masked.then_some(MASKED))?;
     paths_in(line).find_map(|path| stop_at(Path::new(path), words, context))
 }
@@ -186,7 +188,7 @@ fn stop_at(path: &Path, words: &str, context: &StopContext<'_>) -> Option<(PathC
             return is_stopped.then(|| (cause, spelt(&shield.path)));
         }
     }
-    if is_inside || words != READ_ONLY[0] && words != READ_ONLY[1] {
+    if is_inside || !READ_ONLY.contains(&words) {
         return None;
     }
     let is_home = path.starts_with(context.home);
