@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::{self, IsTerminal, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -130,9 +130,7 @@ impl TestProgram {
         let text = self.follow(stdout)?;
         let errors = errors.join().map_err(|_| "the reader of the errors panicked")??;
         let status = child.wait()?;
-        let is_interrupted = status.signal() == Some(INTERRUPT);
-        let run = TestRun::read(text, &errors.unwrap_or_default());
-        Ok(TestRun { elapsed: start.elapsed(), is_passed: status.success(), is_interrupted, ..run })
+        Ok(TestRun::read(text, &errors.unwrap_or_default(), status, start.elapsed()))
     }
 
     /// Reads what the program prints. On a terminal, shows how many tests have ended.
@@ -143,7 +141,7 @@ impl TestProgram {
         for byte in from.into_iter().flat_map(|from| io::BufReader::new(from).bytes()) {
             let byte = byte?;
             read.push(byte);
-            if progress.is_further(byte) && is_shown {
+            if progress.take_byte(byte) && is_shown {
                 let TestProgress { ended, all, .. } = progress;
                 write!(screen, "\r    {:NAME_COLUMNS$} {ended}/{all}", self.name)?;
                 screen.flush()?;
@@ -166,7 +164,7 @@ struct TestProgress {
 
 impl TestProgress {
     /// Takes one more byte of the output. Returns whether one more test has ended.
-    fn is_further(&mut self, byte: u8) -> bool {
+    fn take_byte(&mut self, byte: u8) -> bool {
         if byte == b'\n' {
             let row = std::mem::take(&mut self.row);
             let row = String::from_utf8_lossy(&row);
@@ -183,8 +181,8 @@ impl TestProgress {
 }
 
 impl TestRun {
-    /// Reads what a program printed.
-    fn read(text: String, errors: &str) -> Self {
+    /// Reads what a program printed that ended with `status`.
+    fn read(text: String, errors: &str, status: ExitStatus, elapsed: Duration) -> Self {
         let (mut passed, mut failed) = (0, 0);
         for result in text.lines().filter_map(|line| line.strip_prefix("test result: ")) {
             passed += number_before(result, " passed");
@@ -197,8 +195,7 @@ impl TestRun {
             .partition(|line| line.starts_with(SKIPPED));
         // A test that skips itself counts as passed for the test harness, which knows no skipping.
         let passed = passed.saturating_sub(skipped.len());
-        let elapsed = Duration::ZERO;
-        let (is_passed, is_interrupted) = (failed == 0, false);
+        let (is_passed, is_interrupted) = (status.success(), status.signal() == Some(INTERRUPT));
         Self { passed, failed, elapsed, is_passed, is_interrupted, skipped, stray, text }
     }
 
@@ -211,7 +208,7 @@ impl TestRun {
             }
         }
         if !self.is_passed && self.failed == 0 {
-            parts.push("ended before its end".to_owned());
+            parts.push("stopped before all tests had run".to_owned());
         }
         let seconds = self.elapsed.as_secs_f64();
         format!("    {name:NAME_COLUMNS$} {:<24} {seconds:>6.1} s", parts.join(", "))
@@ -233,14 +230,15 @@ mod tests {
         let text = "\nrunning 3 tests\n...\n\
                     test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 2 filtered out\n";
         let errors = "\nskipped: files::x: only root can do it\nnot skipped: y\n";
-        let run = TestRun::read(text.to_owned(), errors);
+        let ended = |code: i32| ExitStatus::from_raw(code << 8);
+        let run = TestRun::read(text.to_owned(), errors, ended(0), Duration::ZERO);
         assert_eq!(run.stray, ["not skipped: y"]);
         let line = run.line("toolcrib it");
         assert_eq!(line, "    toolcrib it                  2 passed, 1 skipped         0.0 s");
         let mut sum = TestSum::default();
         sum.add(run);
         let text = "test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured\n";
-        let run = TestRun::read(text.to_owned(), "");
+        let run = TestRun::read(text.to_owned(), "", ended(101), Duration::ZERO);
         assert!(!run.is_passed && run.stray.is_empty());
         sum.add(run);
         assert_eq!(sum.skipped, ["skipped: files::x: only root can do it"]);
@@ -251,7 +249,7 @@ mod tests {
     fn progress_counts_the_marks_and_nothing_else() {
         let mut progress = TestProgress::default();
         let text = "a. stray.\nrunning 5 tests\n..F 3/5\n.i\nfailures:\n.....";
-        let further = text.bytes().filter(|byte| progress.is_further(*byte)).count();
+        let further = text.bytes().filter(|byte| progress.take_byte(*byte)).count();
         assert_eq!((further, progress.ended, progress.all), (5, 5, 5));
     }
 

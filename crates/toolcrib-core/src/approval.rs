@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::call::{Call, CallId, SessionId};
 use crate::command_reading::ReadingSummary;
 use crate::host_access::HostRequest;
 use crate::pin::Pin;
@@ -42,6 +43,19 @@ pub struct PendingApproval {
     pub created_at: Timestamp,
     /// Until when the question can be answered.
     pub expires_at: Timestamp,
+}
+
+impl PendingApproval {
+    /// Returns the call that waits.
+    pub fn to_call(&self) -> Call {
+        Call {
+            id: CallId(self.id.clone()),
+            session: SessionId(self.requester.clone()),
+            conversation: None,
+            tool: self.tool.clone(),
+            args: self.args.clone(),
+        }
+    }
 }
 
 /// What the person who answers is shown about a call, as data that every front end renders.

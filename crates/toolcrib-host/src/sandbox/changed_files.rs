@@ -17,8 +17,8 @@ use toolcrib_core::command::ChangedFiles;
 
 use super::cover;
 use super::folder_stamp::FolderStamps;
+use super::runs_later_notes::{LaterFiles, ToldChanges};
 use super::state_folder::SandboxFolder;
-use super::told::{LaterFiles, ToldChanges};
 use super::walk::{WalkedEntry, walk};
 use crate::files::root::Root;
 use crate::files::spelling::spelt;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use toolcrib_core::ToolError;
 
-use super::notes;
+use super::end_notes;
 
 /// The folders that bubblewrap is searched in. Only the superuser can change them.
 const BUBBLEWRAP_FOLDERS: [&str; 4] =
@@ -63,7 +63,7 @@ pub(crate) fn find_bubblewrap(given: Option<&Path>) -> Result<PathBuf, NoBubblew
 
 /// Returns the error for a command that is not run because a mechanism is missing, with what to do about it.
 pub(crate) fn missing(mechanism: &str, why: &str) -> ToolError {
-    notes::unavailable(mechanism, why, fix(mechanism))
+    end_notes::unavailable(mechanism, why, fix(mechanism))
 }
 
 /// Returns what to do when a mechanism is missing.

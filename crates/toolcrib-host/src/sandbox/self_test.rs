@@ -14,9 +14,9 @@ use toolcrib_core::{CallId, FileStamp, ToolError};
 use toolcrib_inside::canary::{self, Canary};
 use toolcrib_inside::wire::{self, Report};
 
+use super::end_notes;
 use super::launch::{LaunchContext, Launched, ReadyLauncher};
 use super::mechanism::{find_bubblewrap, missing};
-use super::notes;
 
 /// How long the canary may take.
 const CANARY_TIMEOUT: Duration = Duration::from_secs(20);
@@ -139,7 +139,7 @@ fn read_canary(launched: Launched) -> Result<Option<Vec<String>>, ToolError> {
         }
         match wire::receive::<Report>(&control) {
             Ok(Some((Report::Failed { step, why, errno }, _))) => {
-                return Err(notes::not_started(step, &why, errno));
+                return Err(end_notes::not_started(step, &why, errno));
             }
             Ok(Some((Report::Ended { .. }, _)) | None) | Err(_) => break,
             Ok(Some(_)) => {}
@@ -152,5 +152,5 @@ fn read_canary(launched: Launched) -> Result<Option<Vec<String>>, ToolError> {
     if lines.pop().as_deref() == Some(canary::DONE) {
         return Ok(Some(lines));
     }
-    Err(notes::no_sandbox(&String::from_utf8_lossy(&errors)))
+    Err(end_notes::no_sandbox(&String::from_utf8_lossy(&errors)))
 }

@@ -17,15 +17,15 @@ use toolcrib_core::{ErrorKind, ToolError};
 use toolcrib_inside::wire::{self, Report};
 
 use super::config::CommandLimits;
+use super::end_notes;
 use super::growth::Growth;
 use super::guard::Guard;
 use super::job::Job;
 use super::network_link::NetworkLink;
-use super::notes;
 use super::output_tee::OutputTee;
 use super::pipes::{OutputPipes, Pipes};
 use super::sample::Sample;
-use super::stopped::{self, StopContext};
+use super::stop_notes::{self, StopContext};
 
 /// How long a killed command may take to end.
 pub(super) const KILL_GRACE: Duration = Duration::from_secs(5);
@@ -177,7 +177,7 @@ impl<'a> Supervisor<'a> {
         let mut finished = self.into_finished()?;
         let context =
             StopContext { guards: &guards, home: &home, egress: &egress, refused: &proxy.refused };
-        let stopped = stopped::notes(&finished, &context);
+        let stopped = stop_notes::notes(&finished, &context);
         finished.notes.extend(stopped);
         finished.notes.extend(guards.into_iter().flat_map(Guard::release));
         finished.network = proxy.account;
@@ -264,7 +264,7 @@ impl<'a> Supervisor<'a> {
             Report::Started => self.processes.handles.extend(handles),
             Report::Ready => self.handle_ready(handles),
             Report::Failed { step, why, errno } => {
-                self.outcome.failed = Some(notes::not_started(step, &why, errno));
+                self.outcome.failed = Some(end_notes::not_started(step, &why, errno));
             }
             Report::Exited { status, processes } => {
                 self.processes.exited = Some((status, processes));
@@ -295,7 +295,7 @@ impl<'a> Supervisor<'a> {
         }
         let Some(first) = handles.first() else {
             // Nobody could end a command that we have no handle of. It ends when this connection closes.
-            self.outcome.failed = Some(notes::no_handle());
+            self.outcome.failed = Some(end_notes::no_handle());
             self.control = None;
             return;
         };
@@ -404,7 +404,7 @@ impl<'a> Supervisor<'a> {
             return Err(failed);
         }
         if !self.processes.is_ready && stopped.is_none() {
-            return Err(notes::no_sandbox(&stderr.text));
+            return Err(end_notes::no_sandbox(&stderr.text));
         }
         let exited = self.processes.exited;
         let end = match (stopped, exited) {
@@ -435,7 +435,7 @@ impl<'a> Supervisor<'a> {
             touched: ChangedFiles::default(),
             network: NetworkAccount::default(),
         };
-        notes::add_to(&mut finished, &self.limits, peak.processes);
+        end_notes::add_to(&mut finished, &self.limits, peak.processes);
         Ok(finished)
     }
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use toolcrib_core::approval::{ApprovalAnswer, ApprovalStatus, ApprovalStore, PendingApproval};
 use toolcrib_core::pin::{Pin, list_changes, pin_changes};
 use toolcrib_core::policy::{Answer, Wish};
-use toolcrib_core::{Call, CallId, Clock, Note, Recorder, SessionId};
+use toolcrib_core::{Call, Clock, Note, Recorder};
 
 use super::queue::yes_with;
 use crate::approver::{AnswerFuture, Approver};
@@ -93,13 +93,7 @@ impl ApprovalAnswers {
         }
         let answer = self.store.answer(id)?;
         let (by, wish) = answer.map(|answer| (answer.by, answer.wish)).unwrap_or_default();
-        let call = Call {
-            id: CallId(pending.id),
-            session: SessionId(pending.requester),
-            conversation: None,
-            tool: pending.tool,
-            args: pending.args,
-        };
+        let call = pending.to_call();
         let approver =
             Arc::new(GivenAnswer { digest: pending.digest, pinned: pending.pins, by, wish });
         let parked = ParkedCall { workspace: pending.workspace, call, approver };

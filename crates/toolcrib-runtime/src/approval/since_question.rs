@@ -1,9 +1,9 @@
 //! What changed since the question about a call that waits: among the files and folders that the answer pins, and in
 //! what the call would do.
 
+use toolcrib_core::Cancel;
 use toolcrib_core::approval::PendingApproval;
 use toolcrib_core::pin::pin_changes;
-use toolcrib_core::{Call, CallId, Cancel, SessionId};
 
 use crate::runtime::Runtime;
 
@@ -11,15 +11,8 @@ impl Runtime {
     /// Returns what changed since the question about a call, each in a sentence for people. The call would be refused
     /// if there is anything. This runtime must have the workspace of the call, and an approver who reviews files.
     pub async fn changes_since_question(&self, pending: &PendingApproval) -> Vec<String> {
-        let call = Call {
-            id: CallId(pending.id.clone()),
-            session: SessionId(pending.requester.clone()),
-            conversation: None,
-            tool: pending.tool.clone(),
-            args: pending.args.clone(),
-        };
         let fails = |message: &str| vec![format!("the call would fail now: {message}")];
-        let question = match self.explain(call, Cancel::default()).await {
+        let question = match self.explain(pending.to_call(), Cancel::default()).await {
             Ok(preview) => match preview.trouble {
                 Some(trouble) => return fails(&trouble.message),
                 None => preview.question,

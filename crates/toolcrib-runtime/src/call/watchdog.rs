@@ -235,7 +235,7 @@ impl WatchedCall {
 impl WatchProgress {
     /// Tells the call to stop if it is `age` old and that is too old, or if it was cancelled.
     fn inspect(&mut self, age: Duration, time: CallTime, cancel: &Cancel) -> Inspected {
-        // A person may be asked meanwhile. That time is not part of the deadline.
+        // This part has ended. The next thing may be a question to a person, whose time does not count.
         if self.is_over {
             return Inspected::GoesOn;
         }

@@ -55,21 +55,21 @@ pub(crate) struct SearchOutcome {
     pub(crate) end: Option<usize>,
 }
 
-/// The results of a run of files.
+/// The results of a batch of files.
 #[derive(Default)]
 struct Batch {
     files: Vec<FileHits>,
     searched: u64,
     unsearched: Vec<(usize, String)>,
     bytes: usize,
-    /// Whether the search stopped before the end of the run.
+    /// Whether the search stopped before the end of the batch.
     is_cut_off: bool,
 }
 
 /// The matches of one file, for the results.
 struct FileHits {
     index: usize,
-    /// How many files of the run were searched up to and including this one.
+    /// How many files of the batch were searched up to and including this one.
     searched: u64,
     count: u64,
     lines: Vec<Line>,
@@ -79,7 +79,7 @@ struct FileHits {
 struct SharedProgress<'a> {
     next: AtomicUsize,
     /// The number of the first batch whose lines are not needed any more.
-    needed: AtomicUsize,
+    first_unneeded: AtomicUsize,
     waiting_bytes: AtomicUsize,
     order: Mutex<OrderedResults<'a>>,
 }
@@ -95,7 +95,7 @@ struct OrderedResults<'a> {
     /// How many results, or lines if lines are counted, are on the page and before it.
     shown: u64,
     bytes: usize,
-    /// Whether the search stopped before the end of one of the runs.
+    /// Whether the search stopped before the end of one of the batches.
     is_cut_off: bool,
     /// The file at which there were more results than are counted and than the page has. Files after it make no
     /// difference to the answer, however many of them the threads have searched.
@@ -108,15 +108,15 @@ impl ParallelSearch<'_> {
         if targets.len() == 0 {
             return SearchOutcome { found: Found::default(), end: None };
         }
-        let chunk = if targets.len() <= MAX_FILES_FOR_ONE_THREAD {
+        let files_per_batch = if targets.len() <= MAX_FILES_FOR_ONE_THREAD {
             MAX_FILES_FOR_ONE_THREAD
         } else {
             FILES_PER_BATCH
         };
-        let chunks = targets.len().div_ceil(chunk);
+        let batches = targets.len().div_ceil(files_per_batch);
         let progress = SharedProgress {
             next: AtomicUsize::new(0),
-            needed: AtomicUsize::new(usize::MAX),
+            first_unneeded: AtomicUsize::new(usize::MAX),
             waiting_bytes: AtomicUsize::new(0),
             order: Mutex::new(OrderedResults {
                 targets,
@@ -131,11 +131,11 @@ impl ParallelSearch<'_> {
             }),
         };
         if self.ask.count_limit < u64::MAX {
-            self.worker(targets, chunk, &progress, BATCHES_ALONE);
+            self.search_batches(targets, files_per_batch, &progress, BATCHES_ALONE);
         }
-        if progress.next.load(Ordering::Relaxed) < chunks && !self.stop.is_set() {
-            parallel::run(self.tree, self.threads.min(chunks), || {
-                self.worker(targets, chunk, &progress, usize::MAX);
+        if progress.next.load(Ordering::Relaxed) < batches && !self.stop.is_set() {
+            parallel::run(self.tree, self.threads.min(batches), || {
+                self.search_batches(targets, files_per_batch, &progress, usize::MAX);
             });
         }
         let mut order = progress.order.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -143,7 +143,7 @@ impl ParallelSearch<'_> {
         for (_, batch) in std::mem::take(&mut order.waiting) {
             self.absorb(&mut order, batch);
         }
-        let is_whole = order.end.is_some() || (order.next >= chunks && !order.is_cut_off);
+        let is_whole = order.end.is_some() || (order.next >= batches && !order.is_cut_off);
         let (end, shown) = (order.end, order.shown);
         let mut found = order.found;
         found.is_partial = !is_whole && self.stop.is_late();
@@ -159,23 +159,23 @@ impl ParallelSearch<'_> {
         if self.ask.want == Want::Files { &mut found.files_matched } else { &mut found.lines }
     }
 
-    /// Takes up to `most` runs of files and searches them.
-    fn worker(
+    /// Takes up to `most` batches of files and searches them.
+    fn search_batches(
         &self,
         targets: &dyn Targets,
-        chunk: usize,
+        files_per_batch: usize,
         progress: &SharedProgress<'_>,
         most: usize,
     ) {
         let mut searcher = FileSearcher::new(self.tree, self.compiled, self.ask.want, self.stop);
         for _ in 0..most {
             let at = progress.next.fetch_add(1, Ordering::Relaxed);
-            let from = at * chunk;
+            let from = at * files_per_batch;
             if from >= targets.len() || self.stop.is_set() {
                 return;
             }
-            let to = (from + chunk).min(targets.len());
-            let batch = self.batch(&mut searcher, targets, from..to, at, progress);
+            let to = (from + files_per_batch).min(targets.len());
+            let batch = self.search_batch(&mut searcher, targets, from..to, at, progress);
             let mut order = progress.order.lock().unwrap_or_else(PoisonError::into_inner);
             progress.waiting_bytes.fetch_add(batch.bytes, Ordering::Relaxed);
             let is_cut_off = batch.is_cut_off;
@@ -183,26 +183,30 @@ impl ParallelSearch<'_> {
             if is_cut_off {
                 return;
             }
-            while let Some(batch) = {
-                let next = order.next;
-                order.waiting.remove(&next)
-            } {
-                progress.waiting_bytes.fetch_sub(batch.bytes, Ordering::Relaxed);
-                let at = order.next;
-                order.next += 1;
-                if self.absorb(&mut order, batch) {
-                    progress.needed.fetch_min(at + 1, Ordering::Relaxed);
-                }
-                if order.end.is_some() {
-                    self.stop.is_enough.store(true, Ordering::Relaxed);
-                    return;
-                }
+            self.absorb_ready(&mut order, progress);
+            if order.end.is_some() {
+                return;
             }
         }
     }
 
-    /// Searches a run of files, or as many of them as there is time for.
-    fn batch(
+    /// Adds the batches whose turn it is to the results, up to the first that is still searched.
+    fn absorb_ready(&self, order: &mut OrderedResults<'_>, progress: &SharedProgress<'_>) {
+        while let Some(batch) = order.waiting.remove(&order.next) {
+            progress.waiting_bytes.fetch_sub(batch.bytes, Ordering::Relaxed);
+            order.next += 1;
+            if self.absorb(order, batch) {
+                progress.first_unneeded.fetch_min(order.next, Ordering::Relaxed);
+            }
+            if order.end.is_some() {
+                self.stop.is_enough.store(true, Ordering::Relaxed);
+                return;
+            }
+        }
+    }
+
+    /// Searches a batch of files, or as many of them as there is time for.
+    fn search_batch(
         &self,
         searcher: &mut FileSearcher<'_>,
         targets: &dyn Targets,
@@ -217,7 +221,7 @@ impl ParallelSearch<'_> {
                 break;
             }
             let waiting = progress.waiting_bytes.load(Ordering::Relaxed) + batch.bytes;
-            let room = if at >= progress.needed.load(Ordering::Relaxed) {
+            let room = if at >= progress.first_unneeded.load(Ordering::Relaxed) {
                 Room::none(self.ask.count_limit)
             } else if waiting >= MAX_WAITING_BYTES {
                 Room::none(u64::MAX)

@@ -1,6 +1,6 @@
 //! `toolcrib call --batch`: makes many calls in one process, one for each line of stdin.
 
-use std::io::{BufRead, Read};
+use std::io::{self, BufRead, Read};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use serde::Deserialize;
@@ -160,20 +160,24 @@ impl BatchProgress {
     }
 
     /// Returns the next call that stdin has; nothing at its end.
-    fn next_line(&self) -> Option<BatchLine> {
+    fn next_call(&self) -> io::Result<Option<BatchLine>> {
         let mut state = self.input.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut input = std::io::stdin().lock();
+        let mut input = io::stdin().lock();
         while *state == InputState::Open {
             match read_line(&mut input) {
                 Ok(Some(bytes)) if bytes.trim_ascii().is_empty() => {}
                 Ok(Some(bytes)) => {
                     drop((state, input));
-                    return Some(parse(&bytes));
+                    return Ok(Some(parse(&bytes)));
                 }
-                Ok(None) | Err(_) => *state = InputState::Ended,
+                Ok(None) => *state = InputState::Ended,
+                Err(err) => {
+                    *state = InputState::Ended;
+                    return Err(err);
+                }
             }
         }
-        None
+        Ok(None)
     }
 
     fn stop(&self) {
@@ -181,7 +185,7 @@ impl BatchProgress {
     }
 
     /// Counts a thread that is going to wait for a line. Returns whether it is needed.
-    fn wait(&self) -> bool {
+    fn begin_waiting(&self) -> bool {
         self.change(|state| {
             let is_needed = state.waiting < MOST_WAITING && !state.is_over;
             state.waiting += usize::from(is_needed);
@@ -231,29 +235,28 @@ struct BatchThread {
     batch: Weak<BatchContext>,
     progress: Arc<BatchProgress>,
     events: Handle,
+    terminal: Terminal,
 }
 
 impl BatchThread {
     /// Starts a thread that is counted already, in the context of the running event loop.
     fn start(batch: &Arc<BatchContext>, progress: &Arc<BatchProgress>) {
+        let (terminal, events) = (batch.terminal, Handle::current());
         let (batch, progress) = (Arc::downgrade(batch), Arc::clone(progress));
-        let thread = Self { batch, progress, events: Handle::current() };
+        let thread = Self { batch, progress, events, terminal };
         std::thread::spawn(move || thread.answer_calls());
     }
 
     /// Answers one line after the other, until there are no more.
     fn answer_calls(&self) {
         let _events = self.events.enter();
-        while self.progress.wait() {
-            let Some(line) = self.progress.next_line() else {
-                self.progress.change(|state| state.waiting -= 1);
-                break;
-            };
+        while self.progress.begin_waiting() {
+            let Some(line) = self.wait_for_call() else { break };
             let beginning = self.progress.begin();
             if beginning == Beginning::Refused {
                 break;
             }
-            // It is there: whoever drops it waits for the calls that have begun.
+            // Always there: `serve` drops the batch only after all begun calls have ended.
             let Some(batch) = self.batch.upgrade() else { break };
             if beginning == Beginning::BegunAndAlone {
                 Self::start(&batch, &self.progress);
@@ -266,6 +269,22 @@ impl BatchThread {
         self.progress.change(|state| state.threads -= 1);
     }
 
+    /// Waits for the next call. Returns nothing if there are no more.
+    fn wait_for_call(&self) -> Option<BatchLine> {
+        let call = self.progress.next_call();
+        if let Err(err) = &call {
+            let text = format!("stdin cannot be read: {err}; the calls after this are not made");
+            self.terminal.fail(&text, None);
+        }
+        if !matches!(call, Ok(Some(_))) {
+            self.progress.change(|state| {
+                state.waiting -= 1;
+                state.has_failed |= call.is_err();
+            });
+        }
+        call.ok().flatten()
+    }
+
     /// Makes the call of one line and prints the reply. Returns nothing if the call does not stop when it must: it is
     /// answered all the same, and another thread takes the place of this one.
     fn answer(&self, batch: &Arc<BatchContext>, line: BatchLine) -> Option<ReplyState> {
@@ -276,19 +295,19 @@ impl BatchThread {
         let outcome = match args {
             Ok(args) => {
                 call.args = args;
-                let late = self.late_answer(id.clone(), batch.terminal);
+                let late = self.late_answer(id.clone());
                 let cancel = batch.cancel.child();
                 batch.runtime.call_here(call, &cancel, &batch.watchdog, late)?
             }
             Err(reason) => batch.runtime.reject(&call, &reason),
         };
-        Some(print_reply(&id, &outcome, batch.terminal))
+        Some(print_reply(&id, &outcome, self.terminal))
     }
 
     /// Returns what answers a call whose thread does not come back.
-    fn late_answer(&self, id: String, terminal: Terminal) -> LateAnswer {
+    fn late_answer(&self, id: String) -> LateAnswer {
         let (batch, progress) = (self.batch.clone(), Arc::clone(&self.progress));
-        let events = self.events.clone();
+        let (events, terminal) = (self.events.clone(), self.terminal);
         Arc::new(move |outcome| {
             let reply = print_reply(&id, &outcome, terminal);
             let _events = events.enter();
@@ -326,7 +345,7 @@ fn print_reply(id: &str, outcome: &Outcome, terminal: Terminal) -> ReplyState {
 }
 
 /// Reads one line, and keeps no more of it than the longest call may have.
-fn read_line(mut input: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
+fn read_line(mut input: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
     let most = strict_json::MAX_BYTES + 1;
     let mut line = Vec::new();
     if Read::by_ref(&mut input).take(most as u64).read_until(b'\n', &mut line)? == 0 {
@@ -344,7 +363,10 @@ fn parse(bytes: &[u8]) -> BatchLine {
     let wrong =
         |what: &str, reason: &str| ToolError::new(ErrorKind::BadArgs, format!("{what}: {reason}"));
     if bytes.len() > strict_json::MAX_BYTES {
-        return unreadable(bytes, wrong("invalid line", "it is longer than a call may be"));
+        let reason = format!("it is longer than {} bytes", strict_json::MAX_BYTES);
+        let error =
+            wrong("invalid line", &reason).hint("write large content to a file in several calls");
+        return unreadable(bytes, error);
     }
     let params: CallParams<'_> = match serde_json::from_slice(bytes) {
         Ok(params) => params,

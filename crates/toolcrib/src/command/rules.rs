@@ -14,7 +14,7 @@ use super::setup::open;
 use crate::cli::{Global, RulesArgs, RulesCommand};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::settings::OwnFile;
+use crate::settings::LockedFile;
 use crate::terminal::{Terminal, print_json, print_lines};
 use crate::wiring::Crib;
 
@@ -72,8 +72,8 @@ fn add(crib: &Crib, terminal: Terminal, file: &Path) -> Result<Exit, CliError> {
         ));
     };
     // Locked from the first look to the change, so that two commands at once do not lose one of the two changes.
-    let own_file = OwnFile::lock(own)?;
-    let mut all = own_file.read()?.unwrap_or_default();
+    let locked_file = LockedFile::lock(own)?;
+    let mut all = locked_file.read()?.unwrap_or_default();
     if !all.is_empty() && !all.ends_with('\n') {
         all.push('\n');
     }
@@ -96,8 +96,8 @@ fn add(crib: &Crib, terminal: Terminal, file: &Path) -> Result<Exit, CliError> {
                 return Ok(Exit::Failed);
             }
         };
-    own_file.replace(&all)?;
-    drop(own_file);
+    locked_file.replace(&all)?;
+    drop(locked_file);
     let ids: Vec<&str> = said.rules.iter().map(|rule| rule.id.as_str()).collect();
     let note = Note {
         at: crib.clock.now(),

@@ -127,7 +127,7 @@ struct Tour {
 impl Tour {
     async fn take(self, mut stop: Pin<&mut impl Future<Output = ()>>) -> Result<Exit, CliError> {
         print(&format!(
-            "Toolcrib in two minutes at most: {} real calls in a scratch project, which is deleted at the end.\n\
+            "Toolcrib in under two minutes: {} real calls in a scratch project, which is deleted at the end.\n\
              Ctrl-C ends the tour.\n",
             TOUR_STEPS.len()
         ));
@@ -180,7 +180,7 @@ impl Tour {
         let enter = tokio::task::spawn_blocking(read_line);
         tokio::select! {
             pressed = enter => {
-                // Enter ends the row of the question. Nobody has done that if nobody pressed it.
+                // Enter moved the cursor to the next row. Without it, this does.
                 if !pressed.unwrap_or(false) {
                     print("\n");
                 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use toolcrib_core::Cancel;
 use toolcrib_core::approval::PendingApproval;
 use toolcrib_core::policy::{Answer, Wish};
-use toolcrib_core::{Call, CallId, Cancel, SessionId};
 use toolcrib_runtime::{Approver, Nobody, Question};
 
 use super::event_loop::{block_on, interrupted};
@@ -61,14 +61,7 @@ impl WaitingCall {
         };
         let runtime = crib.runtime(Arc::new(Nobody))?;
         let changes = block_on(runtime.changes_since_question(pending))?;
-        let call = Call {
-            id: CallId(pending.id.clone()),
-            session: SessionId(pending.requester.clone()),
-            conversation: None,
-            tool: pending.tool.clone(),
-            args: pending.args.clone(),
-        };
-        let Ok(preview) = block_on(runtime.explain(call, Cancel::default()))? else {
+        let Ok(preview) = block_on(runtime.explain(pending.to_call(), Cancel::default()))? else {
             return Ok(Self { changes, ..Self::default() });
         };
         let left = pending.expires_at.duration_since(Timestamp::now());

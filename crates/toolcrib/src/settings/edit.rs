@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-use super::list_edit::{EditedList, edit_list};
+use super::list_edit::{EditedValue, edit_list};
 
 /// The text of a settings file after a change.
 pub(super) struct EditedSettings {
@@ -30,9 +30,9 @@ pub(super) fn set_value(text: &str, name: &str, value: &Value) -> Option<EditedS
 }
 
 /// Returns the text of a value that takes the place of another.
-fn new_value(old: &str, value: &Value) -> EditedList {
+fn new_value(old: &str, value: &Value) -> EditedValue {
     let kept = value.as_array().and_then(|entries| edit_list(old, entries));
-    kept.unwrap_or_else(|| EditedList { text: value.to_string(), lost: comments_in(old) })
+    kept.unwrap_or_else(|| EditedValue { text: value.to_string(), lost: comments_in(old) })
 }
 
 /// Returns the comments within a value that has several lines. The end of a line is a comment if the value is the same

@@ -2,16 +2,17 @@
 
 use toml::{Table, Value};
 
-/// A list after the change.
+/// The text of a value after the change.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct EditedList {
+pub(super) struct EditedValue {
     pub(super) text: String,
-    /// The comments that stood beside entries that are gone.
+    /// The comments of the old value that the new one does not have.
     pub(super) lost: Vec<String>,
 }
 
-/// Returns the list with these entries. Returns nothing if the old list has no comments, or is no plain list.
-pub(super) fn edit_list(old: &str, new: &[Value]) -> Option<EditedList> {
+/// Returns the list with these entries. Returns nothing if the old list has no comments, or is no plain list. A list
+/// without comments is written anew on one line.
+pub(super) fn edit_list(old: &str, new: &[Value]) -> Option<EditedValue> {
     let mut old = OldList::parse(old)?;
     if !old.has_comments() {
         return None;
@@ -39,7 +40,7 @@ pub(super) fn edit_list(old: &str, new: &[Value]) -> Option<EditedList> {
     let lost = lost.filter_map(|entry| entry.beside.clone()).collect();
     lines.extend(old.entries.iter_mut().flat_map(|entry| std::mem::take(&mut entry.above)));
     lines.extend(old.last);
-    Some(EditedList { text: format!("{}\n]", lines.join("\n  ")), lost })
+    Some(EditedValue { text: format!("{}\n]", lines.join("\n  ")), lost })
 }
 
 /// A list as it stands in the text.
@@ -76,19 +77,19 @@ impl OldList {
     fn parse(text: &str) -> Option<Self> {
         let mut rest = text.strip_prefix('[')?.strip_suffix(']')?;
         let (mut list, mut place) = (Self::default(), CommentPlace::Beside);
-        while let Some(sign) = rest.chars().next() {
-            let length = match sign {
+        while let Some(first) = rest.chars().next() {
+            let length = match first {
                 '#' => {
                     let end = rest.find('\n').unwrap_or(rest.len());
                     list.add_comment(rest[..end].trim_end(), place);
                     end
                 }
                 ',' => 1,
-                _ if sign.is_whitespace() => {
-                    if sign == '\n' {
+                _ if first.is_whitespace() => {
+                    if first == '\n' {
                         place = CommentPlace::OwnLine;
                     }
-                    sign.len_utf8()
+                    first.len_utf8()
                 }
                 _ => {
                     let end = entry_end(rest)?;
@@ -137,13 +138,13 @@ fn entry_end(text: &str) -> Option<usize> {
         return None;
     }
     let mut is_escaped = false;
-    for (at, sign) in text.char_indices().skip(1) {
+    for (at, character) in text.char_indices().skip(1) {
         if is_escaped {
             is_escaped = false;
-        } else if sign == quote {
+        } else if character == quote {
             return Some(at + 1);
         } else {
-            is_escaped = sign == '\\' && quote == '"';
+            is_escaped = character == '\\' && quote == '"';
         }
     }
     None
@@ -159,7 +160,7 @@ mod tests {
         let new = table.remove("it").unwrap();
         let got = edit_list(old, new.as_array().unwrap());
         let owned = |it: &&str| (*it).to_owned();
-        let expect = expect.map(|(text, lost)| EditedList {
+        let expect = expect.map(|(text, lost)| EditedValue {
             text: text.to_owned(),
             lost: lost.iter().map(owned).collect(),
         });

@@ -7,7 +7,7 @@ use toml::Value;
 use super::edit::set_value;
 use super::error::{SettingsError, SettingsErrorKind};
 use super::layer::{find, from_text, parse};
-use super::own_file::OwnFile;
+use super::locked_file::LockedFile;
 use super::quantity::Unit;
 use super::setting::SettingKind;
 use super::trusted::read_trusted;
@@ -37,7 +37,7 @@ pub(crate) fn set_in_file(path: &Path, name: &str, text: &str) -> Result<SetValu
     // `4G` stays `4G`, because a person reads the file.
     let value = if is_quantity { Value::String(text.trim().to_owned()) } else { value };
     // Locked from the first look to the change, so that two commands at once do not lose one of the two changes.
-    let file = OwnFile::lock(path)?;
+    let file = LockedFile::lock(path)?;
     let old = file.read()?.unwrap_or_default();
     let Some(new) = set_value(&old, name, &value) else {
         parse(&old, path).map_err(|err| err.hint(EDIT))?;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::scratch::Scratch;
+use crate::scratch::{Ran, Scratch};
 
 #[track_caller]
 fn check(scratch: &Scratch, words: &[&str], code: i32, says: &str) {
@@ -84,6 +84,35 @@ not json
     assert_eq!(lines[5]["reply"]["context"]["reason"], "approval_required");
     assert!(!scratch.work().join("b").exists());
     assert_eq!(lines[7]["reply"]["result"]["answer"], 42);
+}
+
+#[test]
+fn input_that_cannot_be_read_fails_the_batch() {
+    let scratch = Scratch::new();
+    for (input, code) in [("/", 1), ("/dev/null", 0)] {
+        let stdin = std::fs::File::open(input).unwrap();
+        let mut command = scratch.command();
+        let ran: Ran = command.args(["call", "--batch"]).stdin(stdin).output().unwrap().into();
+        assert_eq!(ran.code, code, "{input}: {}", ran.stderr);
+        assert_eq!(
+            ran.stderr.contains("stdin cannot be read"),
+            code == 1,
+            "{input}: {}",
+            ran.stderr
+        );
+    }
+}
+
+#[test]
+fn a_line_that_is_too_long_is_told_with_the_limit() {
+    let scratch = Scratch::new();
+    let call = r#"{"id": 1, "tool": "nachos/calculator", "args": {"expression": "6 * 7"}}"#;
+    let input = format!("{}\n{call}\n", "x".repeat(33 << 20));
+    let ran = scratch.feed(["call", "--batch"], input.as_bytes());
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    let [long, short] = lines[..] else { panic!("{}", ran.stdout) };
+    assert!(long.contains("it is longer than 33554432 bytes"), "{long}");
+    assert!(short.contains(r#""answer":42"#), "the next line is answered: {short}");
 }
 
 #[test]

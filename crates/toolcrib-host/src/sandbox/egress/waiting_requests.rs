@@ -24,13 +24,13 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The waiting requests of one command, and what was decided about their hosts.
 pub(super) struct WaitingRequests {
     gate: Arc<dyn HostGate>,
-    hosts: Mutex<AskedHosts>,
+    asked: Mutex<AskedHosts>,
     changed: Condvar,
 }
 
 #[derive(Default)]
 struct AskedHosts {
-    hosts: HashMap<HostRequest, AskedHost>,
+    by_host: HashMap<HostRequest, AskedHost>,
     /// How many questions there were.
     questions: usize,
     /// How many requests wait.
@@ -51,7 +51,7 @@ enum AskedHost {
 
 impl WaitingRequests {
     pub(super) fn new(gate: Arc<dyn HostGate>) -> Self {
-        Self { gate, hosts: Mutex::default(), changed: Condvar::new() }
+        Self { gate, asked: Mutex::default(), changed: Condvar::new() }
     }
 
     /// Lets a request wait until its host is decided about. There is one question for each host and port, however many
@@ -61,120 +61,126 @@ impl WaitingRequests {
         request: HostRequest,
         client: &TcpStream,
     ) -> Result<(), Refusal> {
-        if let Some(AskedHost::Decided(verdict)) = self.hosts().hosts.get(&request) {
-            return of(verdict);
+        if let Some(AskedHost::Decided(verdict)) = self.asked().by_host.get(&request) {
+            return to_result(verdict);
         }
         if let Some(verdict) = self.gate.known(&request) {
-            return of(&verdict);
+            return to_result(&verdict);
         }
-        let mut hosts = self.hosts();
-        if hosts.is_closed || hosts.waiting >= MOST_WAITING_REQUESTS {
-            return Err(Refusal::NotAllowed("too many requests wait for an answer".to_owned()));
+        let mut asked = self.asked();
+        if asked.is_closed {
+            return Err(Refusal::NotAllowed("the command has ended".to_owned()));
         }
-        match hosts.hosts.get_mut(&request) {
-            Some(AskedHost::Decided(verdict)) => return of(verdict),
+        if asked.waiting >= MOST_WAITING_REQUESTS {
+            return Err(Refusal::NotAllowed(format!(
+                "{MOST_WAITING_REQUESTS} connections wait for an answer already; try again after the answer"
+            )));
+        }
+        match asked.by_host.get_mut(&request) {
+            Some(AskedHost::Decided(verdict)) => return to_result(verdict),
             Some(AskedHost::Asked { waiting, .. }) => *waiting += 1,
-            None => self.open_question(&mut hosts, &request)?,
+            None => self.open_question(&mut asked, &request)?,
         }
-        hosts.waiting += 1;
-        let verdict = self.wait(hosts, &request, client);
-        self.hosts().waiting -= 1;
+        asked.waiting += 1;
+        let verdict = self.wait(asked, &request, client);
+        self.asked().waiting -= 1;
         verdict
     }
 
     fn open_question(
         self: &Arc<Self>,
-        hosts: &mut AskedHosts,
+        asked: &mut AskedHosts,
         request: &HostRequest,
     ) -> Result<(), Refusal> {
-        if hosts.questions >= MOST_QUESTIONS {
-            let why =
-                format!("a command can ask about {MOST_QUESTIONS} hosts, and this is one more");
-            return Err(Refusal::NotAllowed(why));
+        if asked.questions >= MOST_QUESTIONS {
+            return Err(Refusal::NotAllowed(format!(
+                "the command has asked about {MOST_QUESTIONS} hosts already; the operator can add this one to \
+                 `sandbox.egress`"
+            )));
         }
-        let (number, cancel) = (hosts.questions, Cancel::default());
-        let (shared, asked, token) = (Arc::clone(self), request.clone(), cancel.clone());
+        let (number, cancel) = (asked.questions, Cancel::default());
+        let (shared, wanted, token) = (Arc::clone(self), request.clone(), cancel.clone());
         let builder = thread::Builder::new().name("host question".to_owned());
         let started = builder.spawn(move || {
-            let verdict = shared.gate.ask(&asked, &token);
-            shared.answer(&asked, number, verdict);
+            let verdict = shared.gate.ask(&wanted, &token);
+            shared.answer(&wanted, number, verdict);
         });
         if let Err(err) = started {
             return Err(Refusal::NotAllowed(format!("nobody could be asked: {err}")));
         }
-        hosts.questions += 1;
-        hosts.open += 1;
-        hosts.hosts.insert(request.clone(), AskedHost::Asked { number, waiting: 1, cancel });
+        asked.questions += 1;
+        asked.open += 1;
+        asked.by_host.insert(request.clone(), AskedHost::Asked { number, waiting: 1, cancel });
         Ok(())
     }
 
     /// Takes the answer to a question, unless nobody waits for it any more.
     fn answer(&self, request: &HostRequest, answered: usize, verdict: HostVerdict) {
-        let mut hosts = self.hosts();
-        hosts.open -= 1;
-        if let Some(host) = hosts.hosts.get_mut(request)
+        let mut asked = self.asked();
+        asked.open -= 1;
+        if let Some(host) = asked.by_host.get_mut(request)
             && matches!(host, AskedHost::Asked { number, .. } if *number == answered)
         {
             *host = AskedHost::Decided(verdict);
         }
-        drop(hosts);
+        drop(asked);
         self.changed.notify_all();
     }
 
     /// Waits for the answer. If the last client that waits for it goes away, the question is taken away.
     fn wait(
         &self,
-        mut hosts: MutexGuard<'_, AskedHosts>,
+        mut asked: MutexGuard<'_, AskedHosts>,
         request: &HostRequest,
         client: &TcpStream,
     ) -> Result<(), Refusal> {
         loop {
-            let is_over = hosts.is_closed || is_gone(client);
-            match hosts.hosts.get_mut(request) {
-                Some(AskedHost::Decided(verdict)) => return of(verdict),
+            let is_over = asked.is_closed || is_gone(client);
+            match asked.by_host.get_mut(request) {
+                Some(AskedHost::Decided(verdict)) => return to_result(verdict),
                 Some(AskedHost::Asked { waiting, cancel, .. }) if is_over => {
                     *waiting -= 1;
                     if *waiting == 0 {
                         cancel.cancel();
-                        hosts.hosts.remove(request);
+                        asked.by_host.remove(request);
                     }
                     return Err(Refusal::NotAllowed("the program did not wait".to_owned()));
                 }
                 Some(AskedHost::Asked { .. }) => {}
                 None => return Err(Refusal::NotAllowed("the program did not wait".to_owned())),
             }
-            let waited = self.changed.wait_timeout(hosts, CLIENT_CHECK);
-            hosts = waited.unwrap_or_else(PoisonError::into_inner).0;
+            let waited = self.changed.wait_timeout(asked, CLIENT_CHECK);
+            asked = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
     /// Takes all open questions away when the command has ended, and waits until they are gone.
     pub(super) fn close(&self) {
-        let mut hosts = self.hosts();
-        hosts.is_closed = true;
-        for host in hosts.hosts.values() {
+        let mut asked = self.asked();
+        asked.is_closed = true;
+        for host in asked.by_host.values() {
             if let AskedHost::Asked { cancel, .. } = host {
                 cancel.cancel();
             }
         }
         self.changed.notify_all();
         let until = Instant::now() + CLOSE_TIMEOUT;
-        while hosts.open > 0 {
+        while asked.open > 0 {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return;
             }
-            let waited = self.changed.wait_timeout(hosts, left);
-            hosts = waited.unwrap_or_else(PoisonError::into_inner).0;
+            let waited = self.changed.wait_timeout(asked, left);
+            asked = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
-    fn hosts(&self) -> MutexGuard<'_, AskedHosts> {
-        self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
+    fn asked(&self) -> MutexGuard<'_, AskedHosts> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn of(verdict: &HostVerdict) -> Result<(), Refusal> {
+fn to_result(verdict: &HostVerdict) -> Result<(), Refusal> {
     match verdict {
         HostVerdict::Allowed => Ok(()),
         HostVerdict::Refused(why) => Err(Refusal::NotAllowed(why.clone())),
@@ -187,5 +193,53 @@ fn is_gone(client: &TcpStream) -> bool {
     match recv(client, &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
         Ok((_, count)) => count == 0,
         Err(errno) => errno != rustix::io::Errno::AGAIN,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// Answers when the question is taken away.
+    struct SlowGate;
+
+    impl HostGate for SlowGate {
+        fn known(&self, _: &HostRequest) -> Option<HostVerdict> {
+            None
+        }
+
+        fn ask(&self, _: &HostRequest, cancel: &Cancel) -> HostVerdict {
+            while !cancel.is_cancelled() {
+                thread::yield_now();
+            }
+            HostVerdict::Refused("nobody answered".to_owned())
+        }
+    }
+
+    #[test]
+    fn a_request_that_cannot_wait_is_told_why() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let requests = Arc::new(WaitingRequests::new(Arc::new(SlowGate)));
+        let decide = |port| {
+            let request = HostRequest { host: "a.example".to_owned(), port };
+            requests.decide(request, &client).unwrap_err().to_string()
+        };
+        thread::scope(|scope| {
+            let waiting: Vec<_> =
+                (0..MOST_WAITING_REQUESTS).map(|_| scope.spawn(|| decide(443))).collect();
+            while requests.asked().waiting < MOST_WAITING_REQUESTS {
+                thread::yield_now();
+            }
+            assert!(decide(443).starts_with("16 connections wait"));
+            requests.close();
+            for it in waiting {
+                let said = it.join().unwrap();
+                assert!(!said.contains("connections wait"), "the others did wait: {said}");
+            }
+        });
+        assert_eq!(decide(444), "the command has ended");
     }
 }

@@ -13,7 +13,7 @@ use super::trusted::read_trusted;
 
 /// A file that no other command changes until this value is dropped. What is read through it is what `replace`
 /// replaces, so two commands at once do not lose a change.
-pub(crate) struct OwnFile {
+pub(crate) struct LockedFile {
     /// The path that people know.
     path: PathBuf,
     /// Where it leads.
@@ -23,7 +23,7 @@ pub(crate) struct OwnFile {
     _folder: File,
 }
 
-impl OwnFile {
+impl LockedFile {
     /// Waits until no other command changes the file at `path`. Its folder is made if it is missing.
     pub(crate) fn lock(path: &Path) -> Result<Self, SettingsError> {
         let failed = |err: io::Error| unusable(path, "lock", &err);
@@ -88,13 +88,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("deep/rules.toml");
         let add = |line: &str| {
-            let file = OwnFile::lock(&path).unwrap();
+            let file = LockedFile::lock(&path).unwrap();
             let text = file.read().unwrap().unwrap_or_default();
             file.replace(&format!("{text}{line}\n")).unwrap();
         };
         std::thread::scope(|scope| {
             // Whoever comes while the file is locked reads what was written under it.
-            let locked = OwnFile::lock(&path).unwrap();
+            let locked = LockedFile::lock(&path).unwrap();
             for number in 0..8 {
                 scope.spawn(move || add(&format!("line {number}")));
             }
@@ -117,7 +117,7 @@ mod tests {
         fs::write(&target, "a\n").unwrap();
         fs::set_permissions(&target, Permissions::from_mode(0o640)).unwrap();
         std::os::unix::fs::symlink(&target, &path).unwrap();
-        OwnFile::lock(&path).unwrap().replace("b\n").unwrap();
+        LockedFile::lock(&path).unwrap().replace("b\n").unwrap();
         assert_eq!(fs::read_to_string(&target).unwrap(), "b\n");
         assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o640);
         assert!(fs::symlink_metadata(&path).unwrap().is_symlink());

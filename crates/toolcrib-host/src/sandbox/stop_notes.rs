@@ -33,8 +33,10 @@ const NO_NETWORK: [&str; 6] = [
 ];
 
 /// What programs print when they may not change a file.
-const READ_ONLY: [&str; 4] =
-    ["Read-only file system", "read-only file system", "Device or resource busy", FILE_EXISTS];
+const READ_ONLY: [&str; 2] = ["Read-only file system", "read-only file system"];
+
+/// What programs print when they may not remove, rename or create something, because Toolcrib holds it in place.
+const HELD_IN_PLACE: [&str; 2] = ["Device or resource busy", FILE_EXISTS];
 
 /// What `mkdir` prints about a folder that Toolcrib put in the place of a missing one.
 const FILE_EXISTS: &str = "File exists";
@@ -115,7 +117,7 @@ fn network_note(hosts: &[String], egress: &Egress) -> String {
                 "{begin}: commands can reach no host. The operator can allow hosts in `sandbox.egress`"
             ),
             hosts => format!(
-                "{begin}: commands can reach no host, and this one wanted {}. The operator can allow it: \
+                "{begin}: commands can reach no host, and this one wanted {}. The operator can allow this: \
                  `sandbox.egress = [{}]`",
                 quoted(hosts),
                 listed(hosts)
@@ -125,7 +127,7 @@ fn network_note(hosts: &[String], egress: &Egress) -> String {
     let others: Vec<&String> = hosts.iter().filter(|host| !egress.covers(host)).collect();
     if !others.is_empty() {
         return format!(
-            "{begin}: {} is not in `sandbox.egress`. The operator can add it",
+            "{begin}: `sandbox.egress` does not list {}. The operator can add this",
             quoted(&others)
         );
     }
@@ -149,7 +151,7 @@ fn host_in(line: &str) -> Option<String> {
 /// Returns the path that an error message is about, if the sandbox keeps commands from changing it.
 fn stopped_path(line: &str, context: &StopContext<'_>) -> Option<(PathCause, String)> {
     let is_masked = line.contains(MASKED);
-    let words = READ_ONLY.into_iter().find(|words| line.contains(words));
+    let words = READ_ONLY.into_iter().chain(HELD_IN_PLACE).find(|words| line.contains(words));
     let words = words.or(is_masked.then_some(MASKED))?;
     paths_in(line).find_map(|path| stop_at(Path::new(path), words, context))
 }
@@ -186,7 +188,7 @@ fn stop_at(path: &Path, words: &str, context: &StopContext<'_>) -> Option<(PathC
             return is_stopped.then(|| (cause, spelt(&shield.path)));
         }
     }
-    if is_inside || words != READ_ONLY[0] && words != READ_ONLY[1] {
+    if is_inside || !READ_ONLY.contains(&words) {
         return None;
     }
     let is_home = path.starts_with(context.home);
@@ -250,10 +252,11 @@ fn path_note(cause: PathCause, paths: &[&str]) -> Option<String> {
     })
 }
 
-/// Returns names as a list in settings.
+/// Returns names as a list in settings. If there are more names, the list ends with `…`.
 fn listed(names: &[impl AsRef<str>]) -> String {
     let shown = names.iter().take(MOST_NAMED_STOPS).map(|it| format!("\"{}\"", it.as_ref()));
-    shown.collect::<Vec<_>>().join(", ")
+    let more = (names.len() > MOST_NAMED_STOPS).then(|| "…".to_owned());
+    shown.chain(more).collect::<Vec<_>>().join(", ")
 }
 
 fn quoted(names: &[impl AsRef<str>]) -> String {
@@ -355,6 +358,9 @@ mod tests {
             (0..50).map(|number| format!("Could not resolve host: h{number}.example")).collect();
         let note = notes_of(1, "", &many.join("\n"), &[]).concat();
         assert!(note.contains("and 46 more") && note.len() < 400, "{note}");
+        assert!(note.ends_with("\"h3.example\", …]`"), "{note}");
+        let note = notes_of(1, "", &many[..4].join("\n"), &[]).concat();
+        assert!(note.ends_with("\"h3.example\"]`"), "nothing is left out: {note}");
         let note = notes_of(1, "", "/usr/\u{1b}[2J: Read-only file system", &[]).concat();
         assert!(note.contains("sandbox stopped") && !note.contains('\u{1b}'), "{note}");
     }
