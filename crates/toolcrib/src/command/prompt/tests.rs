@@ -100,7 +100,7 @@ fn deletion() -> Question {
     ];
     question.shown.refused_grants = vec![RefusedGrant {
         words: "commands that begin with `cargo`".to_owned(),
-        why: "`cargo` alone does not say what it does".to_owned(),
+        why: "such commands can do many other things".to_owned(),
     }];
     question
 }
