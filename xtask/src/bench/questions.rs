@@ -64,7 +64,9 @@ pub(super) fn run(program: &Path) -> Result<(), Box<dyn Error>> {
 /// Returns how many lines ripgrep found. Of a file that is not text, it says that it matches and not where.
 fn matched_lines(output: &[u8]) -> usize {
     let output = String::from_utf8_lossy(output);
-    output.lines().filter(|line| !line.contains(": binary file matches (found")).count()
+    let remarks = [": binary file matches (found", ": WARNING: stopped searching binary file"];
+    let is_remark = |line: &&str| remarks.iter().any(|remark| line.contains(remark));
+    output.lines().filter(|line| !is_remark(line)).count()
 }
 
 /// Whether a reply has as many results as ripgrep found.

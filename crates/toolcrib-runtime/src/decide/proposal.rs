@@ -171,10 +171,11 @@ impl Proposal {
         /// The most words that are listed.
         const MOST_LISTED_WORDS: usize = 10;
         let Some(reading) = &self.reading else { return Vec::new() };
+        // If it is proven what runs, the values of variables are known, too.
+        let is_proven = reading.proven.as_ref().is_ok_and(|proven| !proven.has_wildcards);
         let is_open = |word: &&String| {
-            word.contains(['*', '?', '$', '`', '[', '{'])
-                || word.starts_with('~')
-                || is_known_when_run(word)
+            let is_expanded = word.contains(['*', '?', '$', '`', '[', '{']) || word.starts_with('~');
+            (is_expanded && !is_proven) || is_known_when_run(word)
         };
         let mut open: Vec<&String> = words_of(reading).filter(is_open).collect();
         open.sort_unstable();

@@ -105,6 +105,9 @@ pub(crate) struct UndoArgs {
 
 /// Arguments of `output`.
 #[derive(Args)]
+#[command(
+    override_usage = "toolcrib output <CALL> [OPTIONS]\n       toolcrib output --last [OPTIONS]"
+)]
 #[command(after_help = "\
 When a command prints a lot, its reply leaves out the middle and names the call. `toolcrib output` \
 shows the rest.

@@ -31,6 +31,9 @@ pub(crate) enum AuditCommand {
         json: bool,
     },
     /// Show everything about a call: who asked, what was decided, what it did
+    #[command(
+        override_usage = "toolcrib audit show <CALL> [--json]\n       toolcrib audit show --last [--json]"
+    )]
     Show {
         /// The call, by its id or the beginning of it
         #[arg(required_unless_present = "last", conflicts_with = "last")]

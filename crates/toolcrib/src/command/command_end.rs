@@ -88,6 +88,9 @@ impl<'a> CommandEnd<'a> {
         if let Some(touched) = &outcome.touched {
             line.push_str(&changed(touched, place));
         }
+        if let Some(grant) = outcome.decision.as_ref().and_then(|it| it.grant.as_deref()) {
+            let _ = write!(line, " · allowed by grant {}", hinted(grant));
+        }
         if place.has_copies {
             let _ = write!(line, " · undo: toolcrib undo {}", hinted(&outcome.call.0));
         }

@@ -83,6 +83,9 @@ pub(super) fn outcome(terminal: Terminal, crib: &Crib, outcome: &Outcome, shown:
         for change in &outcome.changes {
             text.push_str(&difference(terminal, &crib.journal, &crib.redactor, change));
         }
+        if let Some(grant) = outcome.decision.as_ref().and_then(|it| it.grant.as_deref()) {
+            let _ = writeln!(text, "  Allowed by grant: {}", hinted(grant));
+        }
         if !outcome.changes.is_empty() {
             let undo = format!("  Undo: toolcrib undo {}", hinted(&outcome.call.0));
             let _ = writeln!(text, "{}", terminal.paint(Paint::Dim, &undo));

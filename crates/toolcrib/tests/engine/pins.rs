@@ -261,6 +261,11 @@ fn what_is_only_known_when_it_runs_and_what_a_list_leaves_out_is_told() {
     let unpinned = |command: &str| pins_of(&scratch, command).unpinned;
     let told = unpinned("bash /proc/self/cwd/run.sh");
     assert!(told[0].starts_with("the value of `/proc/self/cwd/run.sh`"), "{told:?}");
+    // What is proven to run has no values that are still to come.
+    assert_eq!(unpinned("for i in 1 2; do touch f$i; done"), [""; 0]);
+    assert_eq!(unpinned("touch 'a$b' '*'"), [""; 0]);
+    assert_ne!(unpinned("for i in $X; do touch f$i; done"), [""; 0], "the control");
+    assert_ne!(unpinned("touch *.o"), [""; 0], "the control");
     let told = unpinned("touch $A $B $C $D $E $F $G $H $I $J $K $L");
     assert_eq!(told.last().unwrap(), "2 more words");
     let told = unpinned("ant; bazel; composer; eslint; gradle; jest; just; make; tox");

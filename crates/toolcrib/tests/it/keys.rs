@@ -36,7 +36,9 @@ fn one_key_answers() {
         // One key made a grant that the next call uses.
         if key == "a" {
             std::fs::remove_file(scratch.work().join("made")).unwrap();
-            assert_eq!(scratch.run(TOUCH).code, 0);
+            let ran = scratch.run(TOUCH);
+            assert_eq!(ran.code, 0);
+            assert!(ran.stderr.contains(" · allowed by grant 01"), "{}", ran.stderr);
         }
     }
 }
