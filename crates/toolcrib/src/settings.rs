@@ -22,4 +22,4 @@ pub(crate) use quantity::Unit;
 pub use schemas::SchemaTable;
 pub use setting::{EmptyList, Project, Setting, SettingDefault, SettingKey, SettingKind};
 pub(crate) use trusted::read_trusted;
-pub(crate) use user_file::{SetValue, check_file, set_in_file};
+pub(crate) use user_file::{SetValue, check_file, set_in_file, unset_in_file};

@@ -174,7 +174,8 @@ impl Proposal {
         // If it is proven what runs, the values of variables are known, too.
         let is_proven = reading.proven.as_ref().is_ok_and(|proven| !proven.has_wildcards);
         let is_open = |word: &&String| {
-            let is_expanded = word.contains(['*', '?', '$', '`', '[', '{']) || word.starts_with('~');
+            let is_expanded =
+                word.contains(['*', '?', '$', '`', '[', '{']) || word.starts_with('~');
             (is_expanded && !is_proven) || is_known_when_run(word)
         };
         let mut open: Vec<&String> = words_of(reading).filter(is_open).collect();

@@ -111,6 +111,11 @@ pub(crate) enum ConfigCommand {
         /// The value; a list is separated by commas, a size can be 512M or 4G, a time 15m or 2h
         value: String,
     },
+    /// Remove a value from your own settings file, so that the default or the machine's value holds
+    Unset {
+        /// The setting, such as `sandbox.memory_bytes`
+        key: String,
+    },
     /// Open your own settings file in $VISUAL or $EDITOR, and check it afterwards
     Edit,
     /// Print the path of your own settings file

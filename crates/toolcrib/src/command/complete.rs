@@ -169,7 +169,7 @@ impl Sources {
             (None, ["call"] | ["policy", "explain"] | ["rules", "test"]) => self.arguments(typed),
             (None, ["tools"]) if first => self.tools().into_iter().chain(catalogues()).collect(),
             (None, ["stats", "clear"]) if typed.arguments.len() == 1 => self.tools(),
-            (None, ["config", "get" | "set"]) if first => settings(""),
+            (None, ["config", "get" | "set" | "unset"]) if first => settings(""),
             (None, ["config", "set"]) => values(typed.arguments.first()),
             (None, _) if first => self.ids(&command),
             _ => Vec::new(),

@@ -12,7 +12,9 @@ use super::setup::{open_options, read_config};
 use crate::cli::{ConfigArgs, ConfigCommand, Global};
 use crate::error::{CliError, CliErrorKind};
 use crate::exit::Exit;
-use crate::settings::{Origin, SetValue, Setting, Settings, check_file, set_in_file};
+use crate::settings::{
+    Origin, SetValue, Setting, Settings, check_file, set_in_file, unset_in_file,
+};
 use crate::terminal::{Format, Paint, Terminal, print, print_json, print_lines};
 use crate::wiring::{Config, user_settings_file};
 
@@ -37,6 +39,7 @@ pub(super) fn run(
             get(&config.settings, key, (*json).into())
         }
         ConfigCommand::Set { key, value } => set(global, terminal, key, value),
+        ConfigCommand::Unset { key } => unset(global, terminal, key),
         ConfigCommand::Edit => edit(global),
         // Printed as it is, because a script may use it.
         ConfigCommand::Path => {
@@ -139,6 +142,19 @@ fn set(global: &Global, terminal: Terminal, key: &str, value: &str) -> Result<Ex
     if *origin != Origin::File(path) {
         terminal.warn(&format!("{origin} overrides it here: the value in force is {value}"));
     }
+    Ok(Exit::Done)
+}
+
+/// Removes a value from the user's file, and says what holds now.
+fn unset(global: &Global, terminal: Terminal, key: &str) -> Result<Exit, CliError> {
+    let path = user_settings_file(&open_options(global))?;
+    let was_set = unset_in_file(&path, key)?;
+    let config = read_config(global, terminal)?;
+    let (_, value, origin) = named(&config.settings, key)?;
+    let did = if was_set { "Removed" } else { "There is no" };
+    let told =
+        format!("{did} {key} in {}. The value in force is {value} ({origin}).", path.display());
+    print_lines(&[escape::line(&told).into_owned()]);
     Ok(Exit::Done)
 }
 

@@ -29,6 +29,29 @@ pub(super) fn set_value(text: &str, name: &str, value: &Value) -> Option<EditedS
     (after == wanted).then_some(EditedSettings { text: edited, lost_comments })
 }
 
+/// Returns a settings file without a value, which it has; nothing if other lines would have to change.
+pub(super) fn unset_value(text: &str, name: &str) -> Option<String> {
+    let mut wanted: Table = text.parse().ok()?;
+    let (start, end) = find_value(text, name)?;
+    let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
+    let line_end = text[end..].find('\n').map_or(text.len(), |at| end + at + 1);
+    let edited = format!("{}{}", &text[..line_start], &text[line_end..]);
+    take(&mut wanted, name)?;
+    (edited.parse::<Table>().ok()? == wanted).then_some(edited)
+}
+
+/// Whether a settings file has a value. Text that is no settings file has none.
+pub(super) fn has_value(text: &str, name: &str) -> bool {
+    text.parse::<Table>().is_ok_and(|mut table| take(&mut table, name).is_some())
+}
+
+fn take(table: &mut Table, name: &str) -> Option<Value> {
+    match name.split_once('.') {
+        None => table.remove(name),
+        Some((first, rest)) => take(table.get_mut(first)?.as_table_mut()?, rest),
+    }
+}
+
 /// Returns the text of a value that takes the place of another.
 fn new_value(old: &str, value: &Value) -> EditedValue {
     let kept = value.as_array().and_then(|entries| edit_list(old, entries));

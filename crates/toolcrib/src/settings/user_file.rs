@@ -4,7 +4,7 @@ use std::path::Path;
 
 use toml::Value;
 
-use super::edit::set_value;
+use super::edit::{has_value, set_value, unset_value};
 use super::error::{SettingsError, SettingsErrorKind};
 use super::layer::{find, from_text, parse};
 use super::locked_file::LockedFile;
@@ -25,7 +25,6 @@ pub(crate) struct SetValue {
 
 /// Sets a setting in the file at `path`. The file is made if it is missing.
 pub(crate) fn set_in_file(path: &Path, name: &str, text: &str) -> Result<SetValue, SettingsError> {
-    let place = format!("`{}`", path.display());
     let setting = find(name)?;
     let value = from_text(setting, text).map_err(|err| match setting.kind {
         SettingKind::Schemas => err.hint(EDIT),
@@ -40,14 +39,36 @@ pub(crate) fn set_in_file(path: &Path, name: &str, text: &str) -> Result<SetValu
     let file = LockedFile::lock(path)?;
     let old = file.read()?.unwrap_or_default();
     let Some(new) = set_value(&old, name, &value) else {
-        parse(&old, path).map_err(|err| err.hint(EDIT))?;
-        let message = format!("`{name}` cannot be set without changing other lines of the file");
-        return Err(SettingsError::new(SettingsErrorKind::File, message).at(&place).hint(EDIT));
+        return Err(not_edited(&old, path, name));
     };
     // A value that was wrong may be the one that is set now. Whatever else is wrong stays to be told.
     parse(&new.text, path).map_err(|err| err.hint(EDIT))?;
     file.replace(&new.text)?;
     Ok(SetValue { value: value.to_string(), lost_comments: new.lost_comments })
+}
+
+/// Removes a setting from the file at `path`. Returns whether it was there.
+pub(crate) fn unset_in_file(path: &Path, name: &str) -> Result<bool, SettingsError> {
+    find(name)?;
+    let file = LockedFile::lock(path)?;
+    let old = file.read()?.unwrap_or_default();
+    if old.parse::<toml::Table>().is_ok() && !has_value(&old, name) {
+        return Ok(false);
+    }
+    let new = unset_value(&old, name).ok_or_else(|| not_edited(&old, path, name))?;
+    parse(&new, path).map_err(|err| err.hint(EDIT))?;
+    file.replace(&new)?;
+    Ok(true)
+}
+
+/// Returns why a file could not be edited by itself.
+fn not_edited(old: &str, path: &Path, name: &str) -> SettingsError {
+    if let Err(err) = parse(old, path) {
+        return err.hint(EDIT);
+    }
+    let message = format!("`{name}` cannot be changed without changing other lines of the file");
+    let place = format!("`{}`", path.display());
+    SettingsError::new(SettingsErrorKind::File, message).at(&place).hint(EDIT)
 }
 
 /// Fails if the file at `path` cannot be used. A missing file can.
@@ -72,6 +93,26 @@ mod tests {
         check_file(&path).unwrap();
         std::fs::write(&path, "mode = \n").unwrap();
         assert!(set_in_file(&path, "mode", "strict").is_err(), "not TOML");
+    }
+
+    #[test]
+    fn a_setting_is_removed_with_its_lines_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        let text = "# mine\nmode = \"strict\" # why\n\n[sandbox]\n# hosts\negress = [\n  \"a.example\", # one\n]\nprocesses = 7\n";
+        std::fs::write(&path, text).unwrap();
+        assert!(!unset_in_file(&path, "sandbox.memory_bytes").unwrap(), "it is not there");
+        assert!(unset_in_file(&path, "nothing.such").is_err());
+        assert!(unset_in_file(&path, "sandbox.egress").unwrap());
+        assert!(unset_in_file(&path, "mode").unwrap());
+        let left = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(left, "# mine\n\n[sandbox]\n# hosts\nprocesses = 7\n");
+        // A value that is wrong can be removed, and a file that is no TOML is left alone.
+        std::fs::write(&path, "mode = 1\n").unwrap();
+        assert!(unset_in_file(&path, "mode").unwrap());
+        check_file(&path).unwrap();
+        std::fs::write(&path, "mode = \n").unwrap();
+        assert!(unset_in_file(&path, "mode").is_err());
     }
 
     #[test]

@@ -81,6 +81,20 @@ fn a_setting_can_be_read_set_and_edited() {
 }
 
 #[test]
+fn a_setting_that_is_unset_has_its_default_again() {
+    let scratch = Scratch::new();
+    let default = scratch.run(["config", "get", "policy.approval_seconds"]).stdout;
+    assert_eq!(scratch.run(["config", "set", "policy.approval_seconds", "33"]).code, 0);
+    assert_eq!(scratch.run(["config", "get", "policy.approval_seconds"]).stdout, "33\n");
+    let ran = scratch.run(["config", "unset", "policy.approval_seconds"]);
+    assert!(ran.code == 0 && ran.stdout.starts_with("Removed "), "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(scratch.run(["config", "get", "policy.approval_seconds"]).stdout, default);
+    let ran = scratch.run(["config", "unset", "policy.approval_seconds"]);
+    assert!(ran.code == 0 && ran.stdout.starts_with("There is no "), "{}", ran.stdout);
+    assert_eq!(scratch.run(["config", "unset", "no.such"]).code, 2);
+}
+
+#[test]
 fn an_edited_file_is_checked_and_can_be_mended() {
     let scratch = Scratch::new();
     let edit = |editor: &str| -> Ran {
