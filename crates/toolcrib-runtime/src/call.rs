@@ -13,6 +13,7 @@ pub(crate) mod permitted;
 pub(crate) mod pins;
 pub(crate) mod question;
 pub(crate) mod question_maker;
+pub(crate) mod replacing_call;
 pub(crate) mod review;
 pub(crate) mod scope;
 mod stopping;

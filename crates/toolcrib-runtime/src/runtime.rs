@@ -20,13 +20,13 @@ use toolcrib_core::{
 
 use crate::approver::Approver;
 use crate::call::asked::Asked;
-use crate::call::changed::ReplacingCall;
 use crate::call::decided::{Decided, Permission};
 use crate::call::ended::Ended;
 use crate::call::isolate::{Allowance, WorkPlace, blocking, inline};
 use crate::call::permitted::Permitted;
 use crate::call::question::Question;
 use crate::call::question_maker::AskedState;
+use crate::call::replacing_call::ReplacingCall;
 use crate::call::review::ConfirmationSource;
 use crate::call::scope::{ApprovalTerms, CallScope, record_asked};
 use crate::call::watchdog::{CallTime, LateAnswer, OwnThread, Watchdog};

@@ -4,6 +4,7 @@ mod call;
 mod machine;
 mod policy;
 mod record;
+mod tip;
 
 use std::path::PathBuf;
 
@@ -21,6 +22,8 @@ pub(crate) use policy::{
 pub(crate) use record::{
     AuditArgs, AuditCommand, CallFilterArgs, ExportFormat, StatsArgs, StatsCommand, StatsOf,
 };
+
+pub(crate) use tip::with_tip;
 
 /// The tool runtime for agents: every call checked, decided, confined and recorded.
 #[derive(Parser)]

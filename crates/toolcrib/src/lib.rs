@@ -26,6 +26,7 @@ pub fn main() -> ExitCode {
     let cli = match cli::Cli::try_parse() {
         Ok(cli) => cli,
         Err(err) => {
+            let err = cli::with_tip(err, std::env::args_os().skip(1));
             let _ = err.print();
             return exit::usage(&err);
         }

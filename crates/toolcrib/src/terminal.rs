@@ -209,9 +209,17 @@ fn paint_in(colour: Colour, paint: Paint, text: &str) -> String {
 }
 
 /// Held while something has the screen for itself: a question, or a piece of what a command prints.
-static SCREEN: Mutex<()> = Mutex::new(());
+static SCREEN: Mutex<Cursor> = Mutex::new(Cursor::AtStart);
+
+/// Where on its row the cursor is, as far as what commands print tells.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cursor {
+    AtStart,
+    /// Behind what a command has printed without ending its line. What we print begins on a row of its own.
+    InLine,
+}
 
 /// Takes the screen until the returned value is dropped.
-pub(crate) fn hold_screen() -> MutexGuard<'static, ()> {
+pub(crate) fn hold_screen() -> MutexGuard<'static, Cursor> {
     SCREEN.lock().unwrap_or_else(PoisonError::into_inner)
 }

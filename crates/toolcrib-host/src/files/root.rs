@@ -43,6 +43,13 @@ pub enum RootError {
 impl fmt::Display for RootError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::NotOpened { path, error } if error.kind() == io::ErrorKind::NotFound => {
+                write!(
+                    f,
+                    "`{}` cannot be the workspace or a root: it does not exist",
+                    path.display()
+                )
+            }
             Self::NotOpened { path, error } => {
                 write!(f, "`{}` cannot be a root: {error}", path.display())
             }

@@ -4,30 +4,11 @@
 use serde_json::{Map, Value, json};
 use toolcrib_core::{Call, CallId, Note};
 
+use super::replacing_call::ReplacingCall;
 use super::scope::CallScope;
 
 /// The key under which a reply says what a person changed.
 const CHANGED_KEY: &str = "changed_by_person";
-
-/// What a person wants in place of a call.
-#[derive(Clone)]
-pub(crate) struct ReplacingCall {
-    /// Who wants it.
-    by: String,
-    /// The call that was sent.
-    sent: CallId,
-    /// The arguments that the caller sent.
-    sent_args: Value,
-    /// The call to make.
-    pub(crate) call: Call,
-}
-
-impl ReplacingCall {
-    /// Returns the same with another call to make, because the person changed it again.
-    pub(crate) fn changed_again(self, again: Self) -> Self {
-        Self { call: again.call, ..self }
-    }
-}
 
 impl CallScope {
     /// Remembers and records that a person changed this call.

@@ -178,10 +178,10 @@ fn declined(tool: &ToolName, decision: &Decision, answer: &Answer) -> ToolError 
         }
         Answer::RanElsewhere(id) => ToolError::new(
             ErrorKind::Declined,
-            format!("`{tool}` was approved since, and ran as call {id}: it is not run a second time"),
+            format!("`{tool}` was approved since, and made as call {id}: it is not made a second time"),
         )
         .hint(format!(
-            "`toolcrib audit show {id}` has its reply; if the call has to run again, repeat it once more"
+            "`toolcrib audit show {id}` says what came of it; if the call has to run again, repeat it once more"
         ))
         .with("approval_id", id.as_str()),
         Answer::Changed { call, .. } => ToolError::new(

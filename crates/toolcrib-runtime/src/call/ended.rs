@@ -84,7 +84,10 @@ impl<'a> Ended<'a> {
             Ok((text, reply)) => (text, reply, None),
             Err(err) => {
                 let mut reply = failure(catalogue, call, &err, elapsed);
-                if let Some(scope) = scope {
+                // What a person wrote and then did not want is theirs.
+                let is_wanted =
+                    !matches!(err.kind, ErrorKind::Declined | ErrorKind::ApprovalNeeded);
+                if let Some(scope) = scope.filter(|_| is_wanted) {
                     tell_changes(&mut reply, scope);
                 }
                 (json_text(&reply), reply, Some(err))

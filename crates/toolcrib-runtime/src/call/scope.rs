@@ -11,7 +11,7 @@ use toolcrib_core::{
     ToolError, ToolName,
 };
 
-use super::changed::ReplacingCall;
+use super::replacing_call::ReplacingCall;
 use super::review::{Review, SessionKind};
 use crate::approver::Approver;
 use crate::decide::confirm::ConfirmationNeed;

@@ -7,7 +7,9 @@ use toolcrib_core::canonical::Digest;
 use toolcrib_core::command::ProgramPlace;
 use toolcrib_core::command_reading::{Danger, Reading};
 use toolcrib_core::policy::grant::GrantedProgram;
-use toolcrib_core::program::{ScriptPlace, ScriptWord, could_run_input, is_input, script_words};
+use toolcrib_core::program::{
+    ScriptPlace, ScriptWord, base_name, could_run_input, is_input, script_words,
+};
 use toolcrib_core::{Ctx, EntryKind, ErrorKind};
 
 use super::command_paths::{below, is_known_when_run};
@@ -31,8 +33,11 @@ const FOLDER: &str = "folder";
 /// The state of a file that commands cannot change. Only the path that it leads to is compared.
 const ELSEWHERE: &str = "elsewhere";
 
-/// The most bytes of a file that are compared. Of a larger one, the first bytes and the size are.
+/// The most bytes of a file that are compared. A larger one is never the same.
 const MOST_FILE_BYTES: u64 = 8 << 20;
+
+/// Programs that add the words of their input to a command.
+const WORD_ADDERS: [&str; 2] = ["xargs", "parallel"];
 
 /// Whether the state of a file can be compared with another.
 pub(super) fn is_comparable(program: &GrantedProgram) -> bool {
@@ -44,6 +49,15 @@ pub(super) fn is_file(program: &GrantedProgram) -> bool {
     !matches!(program.state.as_str(), UNKNOWN | MISSING | FOLDER | ELSEWHERE)
 }
 
+/// A file that a command runs.
+#[derive(Clone, Debug)]
+pub(crate) struct CommandFile {
+    /// The file as it is now.
+    pub(super) file: GrantedProgram,
+    /// The words of the program that runs it. Nothing if it could be any of them.
+    pub(super) words: Option<Vec<String>>,
+}
+
 /// Returns the programs of a command that somebody could put another in the place of, and the scripts that it runs, as
 /// they are now. Programs of the system are not among them. The command starts in the first of these directories, and
 /// parts of it can run in the others.
@@ -52,39 +66,57 @@ pub(crate) fn command_files(
     directories: &[String],
     paths: &PathCache,
     ctx: &Ctx,
-) -> Vec<GrantedProgram> {
-    let from = directories.first().map_or(".", String::as_str);
+) -> Vec<CommandFile> {
     let steps = reading.proven.iter().flat_map(|proven| &proven.steps);
     // Some steps run a further program, as `timeout` does. Only the loose reading says which.
-    let commands: Vec<&Vec<String>> = steps.map(|it| &it.words).chain(&reading.found).collect();
-    let mut names: Vec<&String> = commands.iter().filter_map(|words| words.first()).collect();
-    names.sort_unstable();
-    names.dedup();
-    let (names, more) = names.split_at(names.len().min(MOST_PROGRAMS));
-    let mut all: Vec<GrantedProgram> =
-        names.iter().filter_map(|name| program_of(name, from, paths, ctx)).collect();
-    all.extend(more.iter().map(|name| unknown(name)));
-    let mut scripts = Scripts { directories, paths, ctx, found: Vec::new() };
-    for words in &commands {
-        let mut words = script_words(words);
+    let mut commands: Vec<&Vec<String>> = steps.map(|it| &it.words).chain(&reading.found).collect();
+    commands.sort_unstable();
+    commands.dedup();
+    let mut all = Vec::new();
+    let (compared, more) = commands.split_at(commands.len().min(MOST_PROGRAMS));
+    let of_any = |file: GrantedProgram| CommandFile { file, words: None };
+    all.extend(more.iter().filter_map(|words| Some(of_any(unknown(words.first()?)))));
+    for command in compared {
+        let of_it = |file: GrantedProgram| CommandFile { file, words: Some((*command).clone()) };
+        let programs = command.first().map(|name| programs_of(name, directories, paths, ctx));
+        all.extend(programs.into_iter().flatten().map(of_it));
+        let mut scripts = Scripts { directories, paths, ctx, found: Vec::new() };
+        let mut words = script_words(command);
         if reading.proven.is_ok() {
             // In a proven command every word is literal. A word with `*` comes from the loose reading, and is known.
-            words.retain(|word| !is_open(word));
+            // What `find` puts in the place of `{}` is not.
+            words.retain(|word| !is_open(word) || word.paths[0].contains("{}"));
         }
         scripts.add(&words);
+        let (scripts, more) = scripts.found.split_at(scripts.found.len().min(MOST_SCRIPTS));
+        all.extend(scripts.iter().cloned().map(of_it));
+        all.extend(more.iter().map(|script| of_it(unknown(&script.name))));
     }
     let reads_code = commands.iter().any(|words| could_run_input(words));
-    // `sh < run.sh` runs it, too.
-    for path in reading.reads.iter().filter(|_| reads_code) {
-        let paths = vec![path.clone()];
-        scripts.add(&[ScriptWord { paths, place: ScriptPlace::Loaded }]);
+    if reads_code {
+        // `sh < run.sh` runs it, too.
+        let mut scripts = Scripts { directories, paths, ctx, found: Vec::new() };
+        for path in &reading.reads {
+            let paths = vec![path.clone()];
+            scripts.add(&[ScriptWord { paths, place: ScriptPlace::Loaded }]);
+        }
+        all.extend(scripts.found.into_iter().map(of_any));
+        // `xargs sh` runs the files that its input names.
+        let adds_words = |words: &&Vec<String>| {
+            words.first().is_some_and(|name| WORD_ADDERS.contains(&base_name(name)))
+        };
+        if commands.iter().any(adds_words) {
+            all.push(of_any(unknown("what `xargs` adds")));
+        }
+    }
+    // Each file is found in a folder of its own, which may be any.
+    if commands.iter().any(|words| words.iter().any(|word| word == "-execdir" || word == "-okdir"))
+    {
+        all.push(of_any(unknown("what `-execdir` finds")));
     }
     if reading.dangers.contains(&Danger::PipeToShell) {
-        scripts.found.push(unknown("what is piped into a shell"));
+        all.push(of_any(unknown("what is piped into a shell")));
     }
-    let (scripts, more) = scripts.found.split_at(scripts.found.len().min(MOST_SCRIPTS));
-    all.extend(scripts.iter().cloned());
-    all.extend(more.iter().map(|script| unknown(&script.name)));
     all
 }
 
@@ -120,7 +152,7 @@ impl Scripts<'_> {
         }
     }
 
-    /// Returns what is at the paths that a word could mean, up to the first that is a file.
+    /// Returns what is at the paths that a word could mean.
     fn files_of(&self, word: &ScriptWord) -> Vec<GrantedProgram> {
         if is_open(word) {
             return match word.place {
@@ -137,11 +169,8 @@ impl Scripts<'_> {
                 self.directories.iter().map(|directory| below(directory, path)).collect();
             let files: Vec<GrantedProgram> =
                 places.iter().map(|place| file_at(path, place, self.paths, self.ctx)).collect();
-            let has_file = files.iter().any(|it| is_file(it) || it.state == ELSEWHERE);
+            // One that comes later can be preferred: a package to a module of the same name.
             all.extend(files);
-            if has_file {
-                break;
-            }
         }
         all
     }
@@ -157,27 +186,33 @@ fn unknown(name: &str) -> GrantedProgram {
     GrantedProgram { name: name.to_owned(), path: name.to_owned(), state: UNKNOWN.to_owned() }
 }
 
-/// Returns the file of a program, unless it is one of the system.
-fn program_of(name: &str, from: &str, paths: &PathCache, ctx: &Ctx) -> Option<GrantedProgram> {
+/// Returns the files that a program could be, unless it is one of the system.
+fn programs_of(
+    name: &str,
+    directories: &[String],
+    paths: &PathCache,
+    ctx: &Ctx,
+) -> Vec<GrantedProgram> {
+    let places: BTreeSet<String> =
+        directories.iter().map(|directory| below(directory, name)).collect();
+    let files = || places.iter().map(|place| file_at(name, place, paths, ctx));
     if name.contains('/') {
-        let program = file_at(name, &below(from, name), paths, ctx);
         // A `cd` in the command may lead to another file of that name.
-        let is_certain = is_file(&program) || program.state == ELSEWHERE;
-        return Some(if is_certain { program } else { unknown(name) });
+        let files: Vec<GrantedProgram> = files().collect();
+        let is_there = |it: &GrantedProgram| is_file(it) || it.state == ELSEWHERE;
+        return if files.iter().any(is_there) { files } else { vec![unknown(name)] };
     }
     let Some(file) = ctx.commands.find_program(name) else {
         // Some wrappers, such as `uv run`, take a script in the place of a program.
-        return Some(file_at(name, &below(from, name), paths, ctx)).filter(is_file);
+        return files().filter(is_file).collect();
     };
     let stamp = file.stamp;
     // The device is left out, because its number can change when the machine starts.
     let state =
         format!("{} bytes, inode {}, changed {}", stamp.size, stamp.inode, stamp.changed_ns);
-    (file.place != ProgramPlace::System).then(|| GrantedProgram {
-        name: name.to_owned(),
-        path: file.path,
-        state,
-    })
+    let is_compared = file.place != ProgramPlace::System;
+    let program = GrantedProgram { name: name.to_owned(), path: file.path, state };
+    is_compared.then_some(program).into_iter().collect()
 }
 
 /// Returns what is at a path now. `name` is how the command spells it.
@@ -186,6 +221,7 @@ fn file_at(name: &str, path: &str, paths: &PathCache, ctx: &Ctx) -> GrantedProgr
     let is_elsewhere = !end.is_inside && !is_known_when_run(&end.path);
     let is_folder = || ctx.files.stat(path).is_ok_and(|it| it.kind == EntryKind::Directory);
     let state = match ctx.files.read(path, MOST_FILE_BYTES) {
+        Ok(content) if content.size > MOST_FILE_BYTES => UNKNOWN.to_owned(),
         Ok(content) => format!("{} bytes, {}", content.size, Digest::of_bytes(&content.bytes)),
         Err(_) if is_elsewhere => ELSEWHERE.to_owned(),
         Err(err) if err.kind == ErrorKind::NotFound => MISSING.to_owned(),

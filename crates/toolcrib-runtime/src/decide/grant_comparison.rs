@@ -7,7 +7,7 @@ use toolcrib_core::policy::grant::{Covers, Grant, GrantedProgram};
 use toolcrib_core::program::new_flag;
 use toolcrib_core::{Ctx, escape};
 
-use super::command_files::{is_comparable, is_file};
+use super::command_files::{CommandFile, is_comparable, is_file};
 
 /// Takes the proof back if a command could have put another program in the place of one that the command names.
 pub(crate) fn distrust_changeable_programs(reading: &mut Reading, ctx: &Ctx) {
@@ -32,24 +32,26 @@ pub(crate) fn distrust_changeable_programs(reading: &mut Reading, ctx: &Ctx) {
 #[derive(Clone, Copy)]
 pub(crate) struct CallPrograms<'a> {
     pub(crate) reading: &'a Reading,
-    pub(crate) programs: &'a [GrantedProgram],
+    pub(crate) files: &'a [CommandFile],
 }
 
 impl<'a> CallPrograms<'a> {
     /// Returns the programs and scripts that something covers.
     fn covered(self, covers: &Covers) -> impl Iterator<Item = &'a GrantedProgram> {
-        self.programs.iter().filter(move |program| match covers {
+        let is_covered = move |it: &&CommandFile| match covers {
             Covers::Call { .. } => true,
-            Covers::Argv(words) => self.is_of_step(&program.name, words),
+            Covers::Argv(words) => self.is_of_step(it, words),
             Covers::Path(_) | Covers::Edits(_) | Covers::Host(_) => false,
-        })
+        };
+        self.files.iter().filter(is_covered).map(|it| &it.file)
     }
 
-    /// Whether a program or script belongs to the step with these words. One that no step names could belong to any.
-    fn is_of_step(self, name: &str, words: &[String]) -> bool {
-        let names = |words: &[String]| words.iter().any(|word| word.contains(name));
+    /// Whether a file belongs to the step with these words. One that is not of another step could be.
+    fn is_of_step(self, file: &CommandFile, words: &[String]) -> bool {
+        let Some(of) = &file.words else { return true };
         let mut others = self.reading.proven.iter().flat_map(|proven| &proven.steps);
-        names(words) || !others.any(|step| !step.words.starts_with(words) && names(&step.words))
+        of.starts_with(words)
+            || !others.any(|step| !step.words.starts_with(words) && step.words == *of)
     }
 
     /// Returns the names of the files whose changes end a grant.

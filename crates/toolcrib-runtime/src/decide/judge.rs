@@ -313,7 +313,7 @@ impl Judge {
         ctx: &Ctx,
     ) -> Result<(), GrantError> {
         let grant = wish.granted(ctx.call.0.clone(), tool, by, ctx.clock.now());
-        self.grants.add(Grant { programs: Some(proposal.programs(ctx).to_vec()), ..grant })
+        self.grants.add(Grant { programs: Some(proposal.granted_files(ctx)), ..grant })
     }
 
     /// Counts a use of the grant that allowed a call, if one did.

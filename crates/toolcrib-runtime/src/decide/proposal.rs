@@ -9,7 +9,7 @@ use toolcrib_core::policy::grant::{Grant, GrantedProgram};
 use toolcrib_core::program::{base_name, file_effects};
 use toolcrib_core::{Ctx, Plan, ToolError};
 
-use super::command_files::command_files;
+use super::command_files::{CommandFile, command_files};
 use super::command_paths::{Candidates, below, directories, is_known_when_run, words_of};
 use super::driving_files::{driven_programs, driving_paths};
 use super::git_programs::git_doubt;
@@ -26,7 +26,7 @@ pub(crate) struct Proposal {
     /// The words of its command that could be paths.
     candidates: OnceLock<Candidates>,
     /// The programs of its command that are no programs of the system, and its scripts.
-    programs: OnceLock<Vec<GrantedProgram>>,
+    files: OnceLock<Vec<CommandFile>>,
     pub(crate) paths: PathCache,
     /// The paths of the plan that policy decided about, each with where it led.
     pub(crate) decided_paths: Vec<(String, String)>,
@@ -52,7 +52,7 @@ impl Proposal {
             reading,
             directories,
             candidates: OnceLock::new(),
-            programs: OnceLock::new(),
+            files: OnceLock::new(),
             paths,
             decided_paths: Vec::new(),
         }
@@ -60,7 +60,7 @@ impl Proposal {
 
     /// Forgets where paths led, because time has passed: a person was asked.
     pub(crate) fn forget_paths(self) -> Self {
-        Self { paths: self.paths.emptied(), programs: OnceLock::new(), ..self }
+        Self { paths: self.paths.emptied(), files: OnceLock::new(), ..self }
     }
 
     /// Returns the directory that the command starts in, as the caller wrote it.
@@ -141,18 +141,29 @@ impl Proposal {
 
     /// Returns the programs of the command that are no programs of the system, and its scripts. They are those of when
     /// somebody asked first: a grant is for what the question was about, not for what came while a person thought.
-    pub(crate) fn programs(&self, ctx: &Ctx) -> &[GrantedProgram] {
-        self.programs.get_or_init(|| {
+    pub(crate) fn files(&self, ctx: &Ctx) -> &[CommandFile] {
+        self.files.get_or_init(|| {
             let reading = self.reading.as_ref();
             reading
                 .map_or_else(Vec::new, |it| command_files(it, &self.directories, &self.paths, ctx))
         })
     }
 
+    /// Returns the same files, as a grant stores them.
+    pub(crate) fn granted_files(&self, ctx: &Ctx) -> Vec<GrantedProgram> {
+        let mut all: Vec<GrantedProgram> = Vec::new();
+        for CommandFile { file, .. } in self.files(ctx) {
+            if !all.contains(file) {
+                all.push(file.clone());
+            }
+        }
+        all
+    }
+
     /// Returns the programs and scripts of the command, to compare with those of a grant.
     pub(crate) fn call_programs(&self, ctx: &Ctx) -> Option<CallPrograms<'_>> {
         let reading = self.reading.as_ref()?;
-        Some(CallPrograms { reading, programs: self.programs(ctx) })
+        Some(CallPrograms { reading, files: self.files(ctx) })
     }
 
     /// Whether the programs and scripts of the command that a grant covers are those that it was given for.

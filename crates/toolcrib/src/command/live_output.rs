@@ -8,7 +8,7 @@ use toolcrib_core::command::Stream;
 use toolcrib_core::escape;
 use toolcrib_host::{OutputPiece, OutputTee, OutputTeeReader, Sandbox};
 
-use crate::terminal::{Terminal, hold_screen};
+use crate::terminal::{Cursor, Terminal, hold_screen};
 
 /// How long a command prints nothing before the person is told that it runs, and how to stop it.
 const QUIET_TIME: Duration = Duration::from_secs(3);
@@ -18,18 +18,17 @@ const QUIET_TIME: Duration = Duration::from_secs(3);
 pub(super) struct LiveOutput {
     /// The first bytes of a character whose rest is still to come, for stdout and stderr.
     begun: [Vec<u8>; 2],
+    /// Whether stdout and stderr returned to the start of their line, and have printed nothing since.
+    returned: [bool; 2],
     /// Whether anything was printed.
     is_used: bool,
-    /// Whether the last line on the terminal is not ended.
-    is_in_line: bool,
 }
 
 impl LiveOutput {
     /// Prints a piece of output.
     pub(super) fn print(&mut self, stream: Stream, bytes: &[u8]) -> io::Result<()> {
-        let _screen = hold_screen();
+        let mut screen = hold_screen();
         self.is_used = true;
-        self.is_in_line = !bytes.ends_with(b"\n");
         // A terminal obeys control characters, so they are escaped there; a file or a pipe gets the bytes as they are.
         let is_terminal = match stream {
             Stream::Stdout => io::stdout().is_terminal(),
@@ -38,7 +37,9 @@ impl LiveOutput {
         if !is_terminal {
             return write(stream, bytes);
         }
-        let begun = &mut self.begun[usize::from(stream == Stream::Stderr)];
+        *screen = if bytes.ends_with(b"\n") { Cursor::AtStart } else { Cursor::InLine };
+        let at = usize::from(stream == Stream::Stderr);
+        let begun = &mut self.begun[at];
         begun.extend_from_slice(bytes);
         let whole = match std::str::from_utf8(begun) {
             Err(err) if err.error_len().is_none() => err.valid_up_to(),
@@ -46,23 +47,45 @@ impl LiveOutput {
         };
         let rest = begun.split_off(whole);
         let text = std::mem::replace(begun, rest);
-        write(stream, obeying_returns(&String::from_utf8_lossy(&text)).as_bytes())
+        let text = obeying_returns(&String::from_utf8_lossy(&text), &mut self.returned[at]);
+        write(stream, text.as_bytes())
     }
 }
 
 /// Escapes what a terminal obeys, but for the return to the start of the line, with which programs draw their progress:
-/// what is there is erased, and it is the command's own line.
-fn obeying_returns(text: &str) -> String {
-    let text = text.replace("\r\n", "\n");
-    let parts: Vec<_> = text.split('\r').map(escape::lines).collect();
+/// what is there is erased, and it is the command's own line. A line that is not written over stays.
+fn obeying_returns(text: &str, has_returned: &mut bool) -> String {
     let is_dumb = std::env::var_os("TERM").is_none_or(|it| it == "dumb" || it.is_empty());
-    parts.join(if is_dumb { "\n" } else { "\r\u{1b}[K" })
+    let mut shown = String::new();
+    for (at, part) in text.split('\r').enumerate() {
+        *has_returned |= at > 0;
+        if part.is_empty() {
+            continue;
+        }
+        if std::mem::take(has_returned) && !part.starts_with('\n') {
+            shown.push_str(if is_dumb { "\n" } else { "\r\u{1b}[K" });
+        }
+        shown.push_str(&escape::lines(part));
+    }
+    shown
 }
 
 fn write(stream: Stream, bytes: &[u8]) -> io::Result<()> {
     match stream {
         Stream::Stdout => io::stdout().write_all(bytes).and_then(|()| io::stdout().flush()),
         Stream::Stderr => io::stderr().write_all(bytes),
+    }
+}
+
+/// Ends the line that a command has begun on the terminal, so that ours begins a row.
+fn end_line() {
+    let mut screen = hold_screen();
+    if std::mem::replace(&mut *screen, Cursor::AtStart) == Cursor::InLine {
+        let _ = if io::stdout().is_terminal() {
+            write(Stream::Stdout, b"\n")
+        } else {
+            write(Stream::Stderr, b"\n")
+        };
     }
 }
 
@@ -86,9 +109,7 @@ impl LiveView {
         self.tee.end();
         match self.reader.join() {
             Ok(live) if live.is_used => {
-                if live.is_in_line && io::stdout().is_terminal() {
-                    let _ = write(Stream::Stdout, b"\n");
-                }
+                end_line();
                 OutputShown::Live
             }
             _ => OutputShown::NotYet,
@@ -116,6 +137,7 @@ fn follow(printed: &OutputTeeReader, terminal: Terminal) -> LiveOutput {
             OutputPiece::Started => start = Some(Instant::now()),
             OutputPiece::Nothing => {
                 if let Some(start) = start.take().filter(|_| io::stderr().is_terminal()) {
+                    end_line();
                     let _screen = hold_screen();
                     let seconds = start.elapsed().as_secs();
                     terminal.note(&format!("(running for {seconds} s; Ctrl-C stops it)"));

@@ -11,7 +11,7 @@ mod wink_form;
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::{MutexGuard, mpsc};
 use std::time::{Duration, Instant};
 
 use toolcrib_core::escape;
@@ -27,7 +27,7 @@ use self::question_page::{PageMaker, QuestionForm};
 use super::screen::Screen;
 use crate::settings::Settings;
 use crate::settings::table::{self, AskStyle};
-use crate::terminal::{Paint, Terminal, hold_screen};
+use crate::terminal::{Cursor, Paint, Terminal, hold_screen};
 
 /// A person at the terminal.
 pub(super) struct TerminalPrompt {
@@ -155,6 +155,15 @@ impl Drop for OpenQuestion {
     }
 }
 
+/// Takes the screen, and ends the line that a command has begun there: its text stands on no row of the question.
+fn take_screen(device: &Device) -> MutexGuard<'static, Cursor> {
+    let mut screen = hold_screen();
+    if std::mem::replace(&mut *screen, Cursor::AtStart) == Cursor::InLine {
+        device.show("\n");
+    }
+    screen
+}
+
 /// Whether a key or word could approve a call.
 fn approves(typed: &str) -> bool {
     typed.starts_with(['y', 'Y', 'a', 'A'])
@@ -187,7 +196,7 @@ impl Conversation {
     /// Shows the question and returns the answer; nothing if the question is taken away.
     fn hold(&self, mut device: Device) -> Option<Answer> {
         // What a running command prints would push the question away.
-        let _screen = hold_screen();
+        let _screen = take_screen(&device);
         let mut size = device.screen();
         let mut maker = self.page_maker(&device, size);
         let mut page = maker.page();

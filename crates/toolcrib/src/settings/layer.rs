@@ -165,7 +165,14 @@ fn check(setting: &Setting, value: Value) -> Result<Value, SettingsError> {
         SettingKind::Text => "a string".to_owned(),
         SettingKind::Schemas => "a table".to_owned(),
     };
-    refuse(&wanted, value.type_str())
+    let refused = refuse(&wanted, value.type_str());
+    match (&setting.kind, value) {
+        (SettingKind::Names, Value::String(text)) => {
+            let list = Value::Array(vec![Value::String(text)]);
+            refused.map_err(|err| err.hint(format!("write {} = {list}", setting.name)))
+        }
+        _ => refused,
+    }
 }
 
 #[cfg(test)]

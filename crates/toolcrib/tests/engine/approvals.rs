@@ -315,7 +315,7 @@ fn who_repeats_a_call_that_was_approved_and_ran_is_told_so_once() {
     assert_eq!(fs::read_to_string(scratch.work().join("log")).unwrap(), "one", "the control");
     let told = write();
     assert_eq!(told.kind(), "declined", "{}", told.text());
-    let ran = format!("was approved since, and ran as call {}", parked.id());
+    let ran = format!("was approved since, and made as call {}", parked.id());
     assert!(told.text().contains(&ran), "{}", told.text());
     assert_eq!(write().kind(), "approval_required", "it can be asked for again");
 }

@@ -174,3 +174,84 @@ fn a_script_that_is_known_only_when_the_command_runs_cannot_be_granted() {
     scratch.put("a.sh", "two\n");
     assert_eq!(crib.decide_command(named), "ask");
 }
+
+/// Gives a grant for the first command, changes a file, and returns what is decided about the second one.
+fn after_change(files: &[&str], granted: &str, changed: &str, again: &str) -> String {
+    let scratch = Scratch::new();
+    for file in files {
+        scratch.put(file, "one\n");
+        if !file.ends_with('/') {
+            scratch.set_mode(file, 0o755);
+        }
+    }
+    let crib = scratch.open_with(&[NO_SANDBOX]);
+    let offered = command_choices(&crib, granted);
+    if offered.first().is_none_or(|it| it.1.is_some()) {
+        return "not offered".to_owned();
+    }
+    say_always(&crib, granted, 0);
+    assert_eq!(crib.decide_command(granted), "allow", "the control: {granted}");
+    scratch.put(changed, "two\n");
+    scratch.set_mode(changed, 0o755);
+    crib.decide_command(again).to_owned()
+}
+
+#[test]
+fn what_another_step_names_still_belongs_to_the_step_that_runs_it() {
+    let files = ["mod.py", "run.js", "d/__main__.py"];
+    for (granted, changed, again) in [
+        ("python3 -m mod", "mod.py", "echo mod.py; python3 -m mod"),
+        ("node run", "run.js", "cat run.js; node run"),
+        ("python3 d", "d/__main__.py", "cat d/__main__.py; python3 d"),
+    ] {
+        assert_eq!(after_change(&files, granted, changed, again), "ask", "{again}");
+        assert_eq!(after_change(&files, granted, "other", again), "allow", "the control: {again}");
+    }
+}
+
+#[test]
+fn a_program_is_compared_in_every_folder_that_it_could_be_of() {
+    let files = ["run.sh", "sub/run.sh"];
+    for granted in [
+        "cd sub && ./run.sh",
+        "(cd sub && ./run.sh)",
+        "bash -c 'cd sub && ./run.sh'",
+        "env -C sub ./run.sh",
+        "cd sub && timeout 9 ./run.sh",
+    ] {
+        assert_ne!(after_change(&files, granted, "sub/run.sh", granted), "allow", "{granted}");
+    }
+    assert_eq!(after_change(&files, "cd sub && ./run.sh", "other", "cd sub && ./run.sh"), "allow");
+}
+
+#[test]
+fn what_is_found_only_when_the_command_runs_is_not_granted() {
+    let files = ["run.sh", "s/run.sh", "l"];
+    for granted in [
+        r"find s -name run.sh -exec sh {} \;",
+        r"find s -name run.sh -execdir sh run.sh \;",
+        r"find s -name run.sh -execdir ./run.sh \;",
+        "xargs -a l sh",
+    ] {
+        assert_ne!(after_change(&files, granted, "s/run.sh", granted), "allow", "{granted}");
+    }
+}
+
+#[test]
+fn a_package_that_comes_later_is_not_the_module_that_was_granted() {
+    let granted = "python3 -m mod";
+    let added = "mod/__main__.py";
+    assert_eq!(after_change(&["mod.py"], granted, added, granted), "ask");
+    assert_eq!(after_change(&["mod.py"], granted, "other", granted), "allow", "the control");
+}
+
+#[test]
+fn a_script_that_is_too_large_to_compare_is_not_granted() {
+    let scratch = Scratch::new();
+    for (name, size, is_offered) in [("small.sh", 1 << 10, true), ("large.sh", 9 << 20, false)] {
+        scratch.put(name, format!("#{}\necho one\n", "x".repeat(size)));
+        let crib = scratch.open_with(&[NO_SANDBOX]);
+        let offered = command_choices(&crib, &format!("sh {name}"));
+        assert_eq!(offered.iter().any(|it| it.1.is_none()), is_offered, "{name}: {offered:?}");
+    }
+}

@@ -1,11 +1,12 @@
 //! Lets the person change a call in their editor before they approve it.
 
 use std::fs::File;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
+use rustix::fs::OFlags;
 use serde_json::Value;
 use toolcrib_core::{escape, json};
 use toolcrib_ledger::new_call_id;
@@ -17,6 +18,9 @@ use crate::command::editor::{EDITOR_HINT, Editor};
 /// command, or the new text of a file.
 const TEXT_ARGUMENTS: [&str; 7] =
     ["command", "content", "contents", "new_string", "new_str", "text", "code"];
+
+/// The most bytes that are read back.
+const MOST_EDITED_BYTES: u64 = 16 << 20;
 
 /// The longest ending of a file name that tells an editor which language it is.
 const MOST_ENDING_BYTES: usize = 10;
@@ -112,7 +116,7 @@ impl<'a> EditedText<'a> {
             Lent::TakenAway => return Ok(Edited::TakenAway),
         }
         // Editors may put another file in its place.
-        let bytes = std::fs::read(&file.0)?;
+        let bytes = file.read()?;
         Ok(String::from_utf8(bytes).map_or(Edited::NotText, Edited::Saved))
     }
 
@@ -149,6 +153,25 @@ impl EditedFile {
         let created = Self(path);
         file.write_all(text.as_bytes())?;
         Ok(created)
+    }
+}
+
+impl EditedFile {
+    /// Returns what is in the file now. A command that can write to the temporary folder could have put a link to a
+    /// file of the person there, or a pipe.
+    fn read(&self) -> io::Result<Vec<u8>> {
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
+        let file = File::options().read(true).custom_flags(flags.cast_signed()).open(&self.0)?;
+        let meta = file.metadata()?;
+        if !meta.is_file() || meta.uid() != rustix::process::geteuid().as_raw() {
+            return Err(io::Error::other("another file is in its place"));
+        }
+        let mut bytes = Vec::new();
+        file.take(MOST_EDITED_BYTES + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > MOST_EDITED_BYTES {
+            return Err(io::Error::other("it is too long for a call"));
+        }
+        Ok(bytes)
     }
 }
 
