@@ -105,8 +105,10 @@ pub(crate) fn command_files(
         let adds_words = |words: &&Vec<String>| {
             words.first().is_some_and(|name| WORD_ADDERS.contains(&base_name(name)))
         };
-        if commands.iter().any(adds_words) {
-            all.push(of_any(unknown("what `xargs` adds")));
+        let lacks_script =
+            |words: &&Vec<String>| could_run_input(words) && script_words(words).is_empty();
+        if commands.iter().any(adds_words) && commands.iter().any(lacks_script) {
+            all.push(of_any(unknown("the words that are read from input")));
         }
     }
     // Each file is found in a folder of its own, which may be any.

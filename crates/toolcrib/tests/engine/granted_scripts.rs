@@ -4,7 +4,8 @@ use std::fs;
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use toolcrib_core::policy::Answer;
+use toolcrib_core::policy::{Answer, Covers};
+use toolcrib_runtime::Choice;
 
 use crate::always::{NO_SANDBOX, command_choices, say_always};
 use crate::opened::Scratch;
@@ -186,10 +187,12 @@ fn after_change(files: &[&str], granted: &str, changed: &str, again: &str) -> St
     }
     let crib = scratch.open_with(&[NO_SANDBOX]);
     let offered = command_choices(&crib, granted);
-    if offered.first().is_none_or(|it| it.1.is_some()) {
+    let is_wide = |it: &Choice| it.1.is_none() && matches!(it.0, Covers::Argv(_));
+    let choice = offered.iter().position(is_wide);
+    let Some(choice) = choice.or_else(|| offered.iter().position(|it| it.1.is_none())) else {
         return "not offered".to_owned();
-    }
-    say_always(&crib, granted, 0);
+    };
+    say_always(&crib, granted, choice);
     assert_eq!(crib.decide_command(granted), "allow", "the control: {granted}");
     scratch.put(changed, "two\n");
     scratch.set_mode(changed, 0o755);

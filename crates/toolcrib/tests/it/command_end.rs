@@ -130,13 +130,16 @@ fn the_line_at_the_end_names_what_was_deleted() {
 #[test]
 fn progress_that_is_drawn_on_one_line_stays_on_one_line() {
     let scratch = Scratch::new();
-    let command = r"command=printf '10%%\r20%%\r\nend \033[2J\n'";
+    let command = r"command=printf '10%%\r20%%\r\nkept\r'; printf '\nend \033[2J\nbegun'";
     let mut command_words = scratch.command();
     command_words.env("TERM", "xterm").env("NO_COLOR", "1");
     command_words.args(["--yes", "call", "clemini/bash", command]);
     let mut session = Session::on_terminal(command_words, "");
     session.wait_for("exit 0 in ");
     // The terminal itself makes `\r\n` of each line feed.
-    assert!(session.seen.contains("10%\r\u{1b}[K20%\r\nend "), "{:?}", session.seen);
+    let seen = "10%\r\u{1b}[K20%\r\nkept\r\nend ";
+    assert!(session.seen.contains(seen), "{:?}", session.seen);
+    // What a command has begun is not on the same row as what we say.
+    assert!(session.seen.contains("begun\r\n✓ exit 0"), "{:?}", session.seen);
     assert!(!session.seen.contains("\u{1b}[2J"), "{:?}", session.seen);
 }
