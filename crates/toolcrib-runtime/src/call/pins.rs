@@ -54,6 +54,14 @@ impl Pins {
                 reader.add_file(&path);
             }
         }
+        // Scripts that the words name in another way, such as the module of `python3 -m`.
+        for path in proposal.script_paths(ctx) {
+            let is_below = Path::new(&path).starts_with(&reader.root);
+            let shown = reader.below_root(&path);
+            if is_below && reader.pins.pinned.iter().all(|pin| pin.path != shown) {
+                reader.add_file(&path);
+            }
+        }
         let mut pins = reader.pins;
         pins.pinned.sort_unstable_by(|one, other| one.path.cmp(&other.path));
         let programs = proposal.driven_programs(ctx);

@@ -9,7 +9,7 @@ use toolcrib_core::policy::grant::{Grant, GrantedProgram};
 use toolcrib_core::program::{base_name, file_effects};
 use toolcrib_core::{Ctx, Plan, ToolError};
 
-use super::command_files::{CommandFile, command_files};
+use super::command_files::{CommandFile, command_files, is_file};
 use super::command_paths::{Candidates, below, directories, is_known_when_run, words_of};
 use super::driving_files::{driven_programs, driving_paths};
 use super::git_programs::git_doubt;
@@ -147,6 +147,12 @@ impl Proposal {
             reading
                 .map_or_else(Vec::new, |it| command_files(it, &self.directories, &self.paths, ctx))
         })
+    }
+
+    /// Returns the absolute paths of those that are there.
+    pub(crate) fn script_paths(&self, ctx: &Ctx) -> BTreeSet<String> {
+        let files = self.files(ctx).iter().map(|it| &it.file);
+        files.filter(|file| is_file(file)).map(|file| file.path.clone()).collect()
     }
 
     /// Returns the same files, as a grant stores them.

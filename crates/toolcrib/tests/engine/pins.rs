@@ -255,6 +255,19 @@ fn a_link_that_leads_out_of_the_workspace_is_pinned() {
 }
 
 #[test]
+fn a_script_that_is_named_in_another_way_is_pinned() {
+    let scratch = Scratch::new();
+    for (command, file) in [("python3 -m mod", "mod.py"), ("node run", "run.js")] {
+        scratch.put(file, "one");
+        let before = pins_of(&scratch, command).pinned;
+        assert!(before.iter().any(|pin| pin.path == file), "{command}: {before:?}");
+        assert_eq!(pins_of(&scratch, command).pinned, before, "the control");
+        scratch.put(file, "two");
+        assert_ne!(pins_of(&scratch, command).pinned, before, "{command}");
+    }
+}
+
+#[test]
 fn what_is_only_known_when_it_runs_and_what_a_list_leaves_out_is_told() {
     let scratch = Scratch::new();
     scratch.put("run.sh", "");
