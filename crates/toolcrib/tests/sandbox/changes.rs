@@ -153,11 +153,20 @@ fn what_a_task_does_is_settled_at_its_end() {
     });
 }
 
+/// Waits until a file is older than the time by which the clock of files may be behind: what is younger counts as made
+/// by a command that nobody saw the end of.
+fn wait_until_old(scratch: &Scratch, name: &str) {
+    let made = std::fs::metadata(scratch.work().join(name)).unwrap().modified().unwrap();
+    let is_old = || made.elapsed().is_ok_and(|age| age > std::time::Duration::from_millis(50));
+    eventually("the file is old enough", is_old);
+}
+
 #[test]
 fn what_a_lost_command_did_is_told_and_can_be_taken_back() {
     for_all(|scratch| {
         scratch.put("a", "before");
         scratch.put("same", "same");
+        wait_until_old(scratch, "same");
         let mut session = Session::start(scratch, &[]);
         let command = "echo after > a; touch $(printf other); cat same; sleep 1000";
         session.ask("clemini/bash", json!({"command": command}));
@@ -190,6 +199,7 @@ fn what_is_lost_in_one_workspace_is_settled_there_and_not_in_another() {
         for name in ["a", "same"] {
             scratch.put(name, "before");
         }
+        wait_until_old(scratch, "same");
         let mut session = Session::start(scratch, &[]);
         let command = "echo after > a; touch new; cat same; sleep 1000";
         session.ask("clemini/bash", json!({"command": command}));
