@@ -106,7 +106,7 @@ impl Runtime {
     }
 
     /// Takes one call from asked to recorded. If a person changed it, returns the call to make in its place too.
-    /// `replacing` says so if this call is such a one.
+    /// `replacing` is given if this call itself replaces one that a person changed.
     async fn call_unchanged(
         &self,
         call: Call,
