@@ -4,6 +4,7 @@
 
 pub mod approval;
 pub mod call;
+pub mod caller;
 pub mod cancel;
 pub mod canonical;
 pub mod capability;
@@ -37,6 +38,7 @@ pub mod tool_name;
 pub mod toolset;
 
 pub use call::{Call, CallId, SessionId};
+pub use caller::{Caller, Door, Principal, Role};
 pub use cancel::Cancel;
 pub use capability::{Clock, Content, Entry, EntryKind, Files, Listing, Meta, Tree};
 pub use catalogue::Catalogue;

@@ -1,0 +1,118 @@
+//! Who makes a call, and through which door.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Who makes a call, as the door that took it knows. Nothing that is written in a call can change it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Caller {
+    /// Who calls.
+    pub principal: Principal,
+    /// The door that took the call.
+    pub door: Door,
+    /// What the client calls itself. It is shown and recorded, and nothing is decided by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+}
+
+/// Someone with a name and a role: the owner of a token, or the user of this machine.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Principal {
+    /// The name of the token, or of the user.
+    pub name: String,
+    /// What the principal may do.
+    pub role: Role,
+}
+
+/// What a principal may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// The user of this machine, at a terminal.
+    User,
+    /// Makes calls.
+    Agent,
+    /// Answers questions about the calls of others.
+    Approver,
+    /// Does everything, but does not approve its own calls.
+    Admin,
+}
+
+/// The way by which a call came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Door {
+    /// The command line.
+    Terminal,
+    /// The server's API.
+    Http,
+}
+
+impl Caller {
+    /// Returns the user of this machine, who calls at a terminal.
+    pub fn at_terminal(name: impl Into<String>) -> Self {
+        let principal = Principal { name: name.into(), role: Role::User };
+        Self { principal, door: Door::Terminal, client: None }
+    }
+
+    /// Whether the caller is the user of this machine.
+    pub fn is_local(&self) -> bool {
+        self.principal.role == Role::User
+    }
+}
+
+impl Principal {
+    /// Whether this principal may not answer questions about calls of `asker`, because they are one. The user of this
+    /// machine may: the calls at a terminal are those of agents that the user started.
+    pub fn is_own_asker(&self, asker: &Self) -> bool {
+        self.role != Role::User && self == asker
+    }
+}
+
+impl Role {
+    /// Every role.
+    pub const ALL: [Self; 4] = [Self::User, Self::Agent, Self::Approver, Self::Admin];
+
+    /// The roles that a token can have.
+    pub const OF_TOKENS: [Self; 3] = [Self::Agent, Self::Approver, Self::Admin];
+
+    /// Returns the spelling in rules, in the record and for people.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Agent => "agent",
+            Self::Approver => "approver",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// Reads the spelling.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.as_str() == text)
+    }
+}
+
+impl Door {
+    /// Every door.
+    pub const ALL: [Self; 2] = [Self::Terminal, Self::Http];
+
+    /// Returns the spelling in rules, in the record and for people.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Terminal => "terminal",
+            Self::Http => "http",
+        }
+    }
+
+    /// Reads the spelling.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|door| door.as_str() == text)
+    }
+}
+
+impl fmt::Display for Principal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
