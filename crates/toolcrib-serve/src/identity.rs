@@ -1,0 +1,97 @@
+//! Who makes a request: the owner of its bearer token.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use axum::http::header::{AUTHORIZATION, USER_AGENT, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use toolcrib_core::caller::{Caller, Door, Principal};
+use toolcrib_core::escape::is_deceptive;
+
+use crate::config::RequestRate;
+use crate::reply::ApiError;
+use crate::token_bucket::TokenBucket;
+
+/// How long a token may be. Longer ones are wrong, and are not hashed.
+const LONGEST_TOKEN: usize = 512;
+
+/// How much is kept of what a client calls itself.
+const LONGEST_CLIENT: usize = 128;
+
+/// The tokens that the server accepts.
+pub trait TokenBook: Send + Sync {
+    /// Returns the owner of a token, if there is one. The time it takes says nothing about how much of a wrong token
+    /// is right.
+    fn find(&self, presented: &str) -> Option<Principal>;
+}
+
+/// Finds out who makes a request.
+pub(crate) struct Identifier {
+    tokens: Arc<dyn TokenBook>,
+    wrong_tokens: Mutex<TokenBucket>,
+}
+
+impl Identifier {
+    pub(crate) fn new(tokens: Arc<dyn TokenBook>, wrong_tokens: RequestRate) -> Self {
+        let bucket = TokenBucket::full(wrong_tokens, Instant::now());
+        Self { tokens, wrong_tokens: Mutex::new(bucket) }
+    }
+
+    /// Returns the caller, or the error for a request without a good token.
+    pub(crate) fn identify(&self, headers: &HeaderMap) -> Result<Caller, ApiError> {
+        let token = presented_token(headers)?;
+        // The token is compared even while wrong ones are refused, so that guesses of others never shut out who has
+        // a good one.
+        let found =
+            Some(token).filter(|it| it.len() <= LONGEST_TOKEN).and_then(|it| self.tokens.find(it));
+        let principal = found.ok_or_else(|| self.wrong_token())?;
+        Ok(Caller { principal, door: Door::Http, client: client_name(headers) })
+    }
+
+    fn wrong_token(&self) -> ApiError {
+        let mut bucket = self.wrong_tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        match bucket.take(Instant::now()) {
+            Ok(()) => unauthorized("this token is wrong or revoked; ask the operator for a token"),
+            Err(wait) => {
+                let message =
+                    "too many wrong tokens; wait, then use a token that the operator made";
+                ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_wrong_tokens", message)
+                    .retry_after(wait)
+                    .closing()
+            }
+        }
+    }
+}
+
+fn presented_token(headers: &HeaderMap) -> Result<&str, ApiError> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let Some(value) = values.next() else {
+        return Err(unauthorized("a token is needed; send `Authorization: Bearer TOKEN`"));
+    };
+    if values.next().is_some() {
+        return Err(unauthorized("`Authorization` is given more than once; send it once"));
+    }
+    let text = value.to_str().unwrap_or_default();
+    match text.split_once(' ') {
+        Some((scheme, token))
+            if scheme.eq_ignore_ascii_case("bearer") && !token.trim().is_empty() =>
+        {
+            Ok(token.trim())
+        }
+        _ => Err(unauthorized("the token is not in the form `Authorization: Bearer TOKEN`")),
+    }
+}
+
+// The connection ends, so that a program that guesses pays for a new one each time.
+fn unauthorized(message: &str) -> ApiError {
+    ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
+        .header(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
+        .closing()
+}
+
+fn client_name(headers: &HeaderMap) -> Option<String> {
+    let text = String::from_utf8_lossy(headers.get(USER_AGENT)?.as_bytes());
+    let is_shown = |it: &char| !it.is_control() && !is_deceptive(*it);
+    let name: String = text.chars().filter(is_shown).take(LONGEST_CLIENT).collect();
+    Some(name.trim().to_owned()).filter(|name| !name.is_empty())
+}

@@ -1,0 +1,26 @@
+//! The server of Toolcrib. A request passes these stages before a handler sees it: the bytes of its head, the checks
+//! against browsers and forged requests, the token, the limits, the path. A handler gets a request with a verified
+//! `Caller` and a body that is bounded in size and time.
+
+mod activity;
+mod body;
+mod config;
+mod connection;
+mod head_gate;
+mod health;
+mod identity;
+mod limits;
+mod listener;
+mod pipeline;
+mod reply;
+mod request_check;
+mod server;
+mod token_bucket;
+
+pub use body::JsonBody;
+pub use config::{ConnectionBounds, ListenAddress, RequestBounds, RequestRate, ServerConfig};
+pub use health::Readiness;
+pub use identity::TokenBook;
+pub use listener::{BindError, BindErrorKind};
+pub use reply::{ApiError, RequestId};
+pub use server::{Served, Server, ServerEnd};

@@ -1,0 +1,225 @@
+//! The sockets that a server listens on: a TCP address of the loopback interface, or a Unix socket of its user.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net as unix;
+use std::path::{Path, PathBuf};
+
+use axum::http::StatusCode;
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+
+use crate::config::ListenAddress;
+use crate::reply::ApiError;
+
+/// The mode of a Unix socket: only its user may connect.
+const SOCKET_MODE: u32 = 0o600;
+
+/// The permissions with which others could replace a socket in its folder.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+
+/// Why a server cannot listen.
+#[derive(Debug)]
+pub struct BindError {
+    /// What kind of error it is.
+    pub kind: BindErrorKind,
+    /// What went wrong.
+    pub message: String,
+    /// What to do next.
+    pub hint: String,
+}
+
+/// Kinds of errors when a server begins to listen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BindErrorKind {
+    /// The address can be reached from other machines, and there is no TLS.
+    NotLoopback,
+    /// Another process listens there.
+    InUse,
+    /// Something that is not a socket is at the path.
+    NotASocket,
+    /// Others could replace the socket.
+    UnsafeFolder,
+    /// The system refused.
+    Io,
+}
+
+impl fmt::Display for BindError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.message, self.hint)
+    }
+}
+
+impl std::error::Error for BindError {}
+
+/// A socket that takes connections.
+#[derive(Debug)]
+pub(crate) enum Listener {
+    Tcp(TcpListener),
+    /// The file is removed when the listener is dropped.
+    Unix {
+        listener: UnixListener,
+        _file: SocketFile,
+    },
+}
+
+/// A connection that was taken.
+pub(crate) enum Accepted {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// The file of a Unix socket. It is removed with this, unless another server has replaced it.
+#[derive(Debug)]
+pub(crate) struct SocketFile {
+    path: PathBuf,
+    inode: u64,
+}
+
+impl Listener {
+    /// Begins to listen. Returns the address with its real port too.
+    pub(crate) fn bind(address: &ListenAddress) -> Result<(Self, ListenAddress), BindError> {
+        match address {
+            ListenAddress::Tcp(address) => {
+                let (listener, address) = bind_tcp(*address)?;
+                Ok((Self::Tcp(listener), ListenAddress::Tcp(address)))
+            }
+            ListenAddress::Unix(path) => {
+                let (listener, file) = bind_unix(path)?;
+                let listener = Self::Unix { listener, _file: file };
+                Ok((listener, ListenAddress::Unix(path.clone())))
+            }
+        }
+    }
+
+    /// Takes the next connection.
+    pub(crate) async fn accept(&self) -> io::Result<Accepted> {
+        match self {
+            Self::Tcp(listener) => {
+                let (stream, _) = listener.accept().await?;
+                stream.set_nodelay(true)?;
+                Ok(Accepted::Tcp(stream))
+            }
+            Self::Unix { listener, .. } => loop {
+                let (stream, _) = listener.accept().await?;
+                if is_own_user(&stream) {
+                    return Ok(Accepted::Unix(stream));
+                }
+                let message = "this socket belongs to another user of this machine";
+                let refusal = ApiError::new(StatusCode::FORBIDDEN, "other_user", message);
+                let _whether_read = stream.try_write(&refusal.to_bytes());
+            },
+        }
+    }
+}
+
+fn bind_tcp(address: SocketAddr) -> Result<(TcpListener, SocketAddr), BindError> {
+    if !address.ip().to_canonical().is_loopback() {
+        return Err(BindError {
+            kind: BindErrorKind::NotLoopback,
+            message: format!(
+                "`{address}` can be reached from other machines, and tokens would cross the network in clear text"
+            ),
+            hint: "listen on `127.0.0.1` or on a Unix socket".to_owned(),
+        });
+    }
+    let failed = |err: io::Error| match err.kind() {
+        io::ErrorKind::AddrInUse => in_use(&address.to_string()),
+        _ => BindError {
+            kind: BindErrorKind::Io,
+            message: format!("cannot listen on `{address}`: {err}"),
+            hint: "choose another address or port".to_owned(),
+        },
+    };
+    let listener = std::net::TcpListener::bind(address).map_err(failed)?;
+    listener.set_nonblocking(true).map_err(failed)?;
+    let listener = TcpListener::from_std(listener).map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok((listener, address))
+}
+
+fn in_use(address: &str) -> BindError {
+    BindError {
+        kind: BindErrorKind::InUse,
+        message: format!("another process listens on `{address}`"),
+        hint: "stop it, or choose another address".to_owned(),
+    }
+}
+
+fn bind_unix(path: &Path) -> Result<(UnixListener, SocketFile), BindError> {
+    let shown = path.display();
+    let failed = |err: io::Error| BindError {
+        kind: BindErrorKind::Io,
+        message: format!("cannot listen on `{shown}`: {err}"),
+        hint: "choose a short path in a folder of yours".to_owned(),
+    };
+    check_folder(path, failed)?;
+    make_room(path, failed)?;
+    // Bound under another name, so that nobody finds the socket before its mode is set.
+    let unfinished = path.with_extension(format!("{}", std::process::id()));
+    let _leftover_of_a_crash = fs::remove_file(&unfinished);
+    let listener = unix::UnixListener::bind(&unfinished).map_err(failed)?;
+    let finish = || {
+        fs::set_permissions(&unfinished, fs::Permissions::from_mode(SOCKET_MODE))?;
+        listener.set_nonblocking(true)?;
+        let inode = fs::symlink_metadata(&unfinished)?.ino();
+        fs::rename(&unfinished, path)?;
+        Ok(SocketFile { path: path.to_owned(), inode })
+    };
+    let file = finish().map_err(|err| {
+        let _nothing_to_keep = fs::remove_file(&unfinished);
+        failed(err)
+    })?;
+    Ok((UnixListener::from_std(listener).map_err(failed)?, file))
+}
+
+fn check_folder(path: &Path, failed: impl Fn(io::Error) -> BindError) -> Result<(), BindError> {
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mode = fs::metadata(folder).map_err(failed)?.mode();
+    if mode & WRITABLE_BY_OTHERS == 0 {
+        return Ok(());
+    }
+    Err(BindError {
+        kind: BindErrorKind::UnsafeFolder,
+        message: format!("other users can write to `{}` and replace the socket", folder.display()),
+        hint: format!("choose another folder, or run `chmod go-w {}`", folder.display()),
+    })
+}
+
+/// Refuses a path that is taken. The socket of a server that has died is not in the way, because the new one
+/// replaces it.
+fn make_room(path: &Path, failed: impl Fn(io::Error) -> BindError) -> Result<(), BindError> {
+    let found = match fs::symlink_metadata(path) {
+        Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(()),
+        found => found.map_err(&failed)?,
+    };
+    if !found.file_type().is_socket() {
+        return Err(BindError {
+            kind: BindErrorKind::NotASocket,
+            message: format!("`{}` exists and is not a socket", path.display()),
+            hint: "choose another path, or move the file away".to_owned(),
+        });
+    }
+    match unix::UnixStream::connect(path) {
+        Ok(_) => Err(in_use(&path.display().to_string())),
+        Err(err) if err.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
+        Err(err) => Err(failed(err)),
+    }
+}
+
+/// Whether a client of a Unix socket is the server's own user, or root.
+fn is_own_user(stream: &UnixStream) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    stream.peer_cred().is_ok_and(|peer| peer.uid() == own || peer.uid() == 0)
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let is_own = fs::symlink_metadata(&self.path).is_ok_and(|it| it.ino() == self.inode);
+        if is_own {
+            let _already_gone = fs::remove_file(&self.path);
+        }
+    }
+}

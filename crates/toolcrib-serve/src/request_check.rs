@@ -1,0 +1,223 @@
+//! The first check of every request, before its token and its path are considered. It keeps web pages out that a
+//! browser on this machine shows, and requests that two programs could read in two ways.
+
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HOST, ORIGIN};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+
+use crate::config::ListenAddress;
+use crate::reply::ApiError;
+
+/// What a request must look like.
+pub(crate) struct RequestCheck {
+    hosts: AcceptedHosts,
+}
+
+enum AcceptedHosts {
+    /// Nobody can make a browser connect to a Unix socket, so the name does not matter.
+    Any,
+    /// The names with their ports, in lower case.
+    Listed(Vec<String>),
+}
+
+/// Whether a request has a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BodyPresence {
+    Absent,
+    Present,
+}
+
+impl RequestCheck {
+    /// Makes the check of a server at `address`, which has its real port.
+    pub(crate) fn new(address: &ListenAddress, more_names: &[String]) -> Self {
+        let hosts = match address {
+            ListenAddress::Unix(_) => AcceptedHosts::Any,
+            ListenAddress::Tcp(address) => {
+                let port = address.port();
+                let own = ["127.0.0.1", "localhost", "[::1]"];
+                let mut names: Vec<String> =
+                    own.iter().map(|name| format!("{name}:{port}")).collect();
+                names.push(address.to_string());
+                if port == 80 {
+                    names.extend(own.map(str::to_owned));
+                }
+                names.extend(more_names.iter().map(|name| name.to_ascii_lowercase()));
+                AcceptedHosts::Listed(names)
+            }
+        };
+        Self { hosts }
+    }
+
+    /// Refuses a request that a client of this server would not make.
+    pub(crate) fn check(&self, request: &Parts, body: BodyPresence) -> Result<(), ApiError> {
+        if request.method == Method::TRACE || request.method == Method::CONNECT {
+            return Err(ApiError::method_not_allowed("").closing());
+        }
+        if request.uri.authority().is_some() {
+            let message =
+                "the request line names a host; send the path alone, and the host as `Host`";
+            return Err(ApiError::bad_request(message).closing());
+        }
+        let host = self.check_host(&request.headers)?;
+        self.check_origin(&request.headers, &host)?;
+        check_fetch_site(&request.headers)?;
+        match body {
+            BodyPresence::Present => check_content_type(&request.headers),
+            BodyPresence::Absent => Ok(()),
+        }
+    }
+
+    fn check_host(&self, headers: &HeaderMap) -> Result<String, ApiError> {
+        let mut values = headers.get_all(HOST).iter();
+        let (Some(host), None) = (values.next(), values.next()) else {
+            return Err(ApiError::bad_request("exactly one `Host` is needed").closing());
+        };
+        let host = host.to_str().unwrap_or_default().to_ascii_lowercase();
+        match &self.hosts {
+            AcceptedHosts::Any => Ok(host),
+            AcceptedHosts::Listed(names) if names.contains(&host) => Ok(host),
+            AcceptedHosts::Listed(names) => {
+                let known = names.first().map_or("", String::as_str);
+                let message = format!(
+                    "`Host` does not name this server; use `{known}`, or let the operator add the name to the settings"
+                );
+                Err(forbidden("host_not_allowed", message))
+            }
+        }
+    }
+
+    fn check_origin(&self, headers: &HeaderMap, host: &str) -> Result<(), ApiError> {
+        let own = match self.hosts {
+            AcceptedHosts::Any => None,
+            AcceptedHosts::Listed(_) => Some(format!("http://{host}")),
+        };
+        let is_own =
+            |value: &HeaderValue| Some(value.as_bytes()) == own.as_ref().map(String::as_bytes);
+        if headers.get_all(ORIGIN).iter().all(is_own) {
+            Ok(())
+        } else {
+            let message = "web pages of other origins cannot use this server; `Origin` must be absent or its own";
+            Err(forbidden("origin_not_allowed", message.to_owned()))
+        }
+    }
+}
+
+fn check_fetch_site(headers: &HeaderMap) -> Result<(), ApiError> {
+    let is_own = |value: &HeaderValue| value == "same-origin" || value == "none";
+    if headers.get_all("sec-fetch-site").iter().all(is_own) {
+        Ok(())
+    } else {
+        let message =
+            "a browser sent this request for another web page; only pages of this server may do so";
+        Err(forbidden("cross_site", message.to_owned()))
+    }
+}
+
+fn forbidden(code: &'static str, message: String) -> ApiError {
+    ApiError::new(StatusCode::FORBIDDEN, code, message).closing()
+}
+
+fn check_content_type(headers: &HeaderMap) -> Result<(), ApiError> {
+    let refuse = |message: &str| {
+        let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+        Err(ApiError::new(status, "unsupported_media_type", message).closing())
+    };
+    if headers.get_all(CONTENT_ENCODING).iter().any(|value| value != "identity") {
+        return refuse("the body is compressed; send it as it is, without `Content-Encoding`");
+    }
+    let mut values = headers.get_all(CONTENT_TYPE).iter();
+    match (values.next(), values.next()) {
+        (Some(value), None) if is_json(value) => Ok(()),
+        _ => refuse("the body must be JSON; send it with `Content-Type: application/json`"),
+    }
+}
+
+fn is_json(value: &HeaderValue) -> bool {
+    let text = value.to_str().unwrap_or_default().to_ascii_lowercase();
+    let mut parts = text.split(';').map(str::trim);
+    let is_utf8 = |part: &str| matches!(part, "charset=utf-8" | "charset=\"utf-8\"");
+    parts.next() == Some("application/json") && parts.all(is_utf8)
+}
+
+/// Whether a path means the same to everybody who reads it: no empty, `.` or `..` segment, no encoded separator or
+/// control character. Every other path leads nowhere.
+pub(crate) fn is_plain_path(path: &str) -> bool {
+    match path.strip_prefix('/') {
+        None => false,
+        Some("") => true,
+        Some(rest) => rest.split('/').all(is_plain_segment),
+    }
+}
+
+fn is_plain_segment(segment: &str) -> bool {
+    let Some(bytes) = percent_decoded(segment) else { return false };
+    let Ok(text) = String::from_utf8(bytes) else { return false };
+    let is_separator = |it: char| it == '/' || it == '\\' || it.is_control();
+    !matches!(text.as_str(), "" | "." | "..") && !text.contains(is_separator)
+}
+
+fn percent_decoded(segment: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(segment.len());
+    let mut rest = segment.bytes();
+    while let Some(byte) = rest.next() {
+        let decoded = match byte {
+            b'%' => {
+                let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+                (digit(rest.next())? * 16 + digit(rest.next())?) as u8
+            }
+            byte => byte,
+        };
+        bytes.push(decoded);
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_paths_are_routed() {
+        for path in
+            ["/", "/api/tools", "/api/tools/execute/read_file", "/a/%C3%A9", "/a/b%20c", "/a/..b"]
+        {
+            assert!(is_plain_path(path), "{path}");
+        }
+        for path in [
+            "",
+            "*",
+            "a",
+            "//",
+            "//a",
+            "/a//b",
+            "/a/",
+            "/./a",
+            "/a/..",
+            "/a/%2e%2e/b",
+            "/a/.%2E",
+            "/a/b%2fc",
+            "/a/b%2Fc",
+            "/a/b%5cc",
+            "/a/b\\c",
+            "/a/%00",
+            "/a/%0a",
+            "/a/%",
+            "/a/%2",
+            "/a/%zz",
+            "/a/%ff",
+            "/a/%+2f",
+        ] {
+            assert!(!is_plain_path(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn json_is_the_only_content_type() {
+        let check = |text: &'static str| is_json(&HeaderValue::from_static(text));
+        assert!(["application/json", "Application/JSON; charset=UTF-8"].into_iter().all(check));
+        let others =
+            ["text/plain", "application/jsonp", "application/json, text/plain", "text/json", ""];
+        assert!(!others.into_iter().any(check));
+        assert!(!check("application/json; charset=utf-16"));
+    }
+}

@@ -1,0 +1,170 @@
+//! A server from its first connection to its last: the accept loop, and how it stops.
+
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use crate::activity::OpenConnections;
+use crate::config::{ConnectionBounds, ListenAddress, ServerConfig};
+use crate::connection;
+use crate::health::Readiness;
+use crate::identity::TokenBook;
+use crate::listener::{Accepted, BindError, Listener};
+use crate::pipeline::Pipeline;
+
+/// How long the accept loop rests if the system has no descriptor for a connection, or no connection can be closed.
+const REST_TIME: Duration = Duration::from_millis(50);
+
+/// A server that listens. Connections wait until it runs.
+#[derive(Debug)]
+pub struct Server {
+    config: ServerConfig,
+    listener: Listener,
+    address: ListenAddress,
+}
+
+/// What a server serves.
+pub struct Served {
+    /// The handlers. They find the verified `Caller` and the `RequestId` in a request's extensions.
+    pub routes: Router,
+    /// The tokens that are accepted.
+    pub tokens: Arc<dyn TokenBook>,
+    /// Whether calls are taken, for `/readyz`.
+    pub readiness: Readiness,
+}
+
+/// How a server ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerEnd {
+    /// How many requests were running when the server was told to stop, and ended in time.
+    pub finished: usize,
+    /// How many requests did not end in time, and were cut.
+    pub cut: usize,
+}
+
+impl Server {
+    /// Begins to listen. Must be called within a runtime.
+    pub fn bind(config: ServerConfig) -> Result<Self, BindError> {
+        let (listener, address) = Listener::bind(&config.address)?;
+        Ok(Self { config, listener, address })
+    }
+
+    /// Returns the address, with the port that was chosen if none was given.
+    pub fn address(&self) -> &ListenAddress {
+        &self.address
+    }
+
+    /// Serves until `stop` is ready. Then the server takes no more connections, closes those without a request, and
+    /// waits a bounded time for those with one.
+    pub async fn run(self, served: Served, stop: impl Future<Output = ()>) -> ServerEnd {
+        let Self { config, listener, address } = self;
+        let Served { routes, tokens, readiness } = served;
+        let pipeline = Pipeline::new(&config, &address, routes, tokens, readiness.clone());
+        let mut connections = ServedConnections {
+            pipeline: Arc::new(pipeline),
+            bounds: Arc::new(config.connections),
+            open: Arc::default(),
+            tasks: JoinSet::new(),
+            stopping: watch::Sender::new(()),
+        };
+        connections.accept_until(&listener, stop).await;
+        readiness.set_waiting("the server is stopping");
+        drop(listener);
+        connections.stop(config.stop_within).await
+    }
+}
+
+/// The connections of a running server.
+struct ServedConnections {
+    pipeline: Arc<Pipeline>,
+    bounds: Arc<ConnectionBounds>,
+    open: Arc<OpenConnections>,
+    tasks: JoinSet<()>,
+    stopping: watch::Sender<()>,
+}
+
+impl ServedConnections {
+    async fn accept_until(&mut self, listener: &Listener, stop: impl Future<Output = ()>) {
+        let room = Arc::new(Semaphore::new(self.bounds.most_open.max(1)));
+        let mut stop = pin!(stop);
+        loop {
+            let next = tokio::select! {
+                biased;
+                () = &mut stop => return,
+                next = self.next(listener, &room) => next,
+            };
+            match next {
+                Ok((accepted, permit)) => self.start(accepted, permit),
+                Err(err) if is_about_one_connection(&err) => {}
+                Err(_) => {
+                    self.open.evict_longest_idle();
+                    tokio::select! {
+                        () = &mut stop => return,
+                        () = sleep(REST_TIME) => {}
+                    }
+                }
+            }
+            while self.tasks.try_join_next().is_some() {}
+        }
+    }
+
+    /// Takes a connection, and waits until there is room for it. Connections without a request make room.
+    async fn next(
+        &self,
+        listener: &Listener,
+        room: &Arc<Semaphore>,
+    ) -> io::Result<(Accepted, OwnedSemaphorePermit)> {
+        let accepted = listener.accept().await?;
+        loop {
+            if let Ok(permit) = Arc::clone(room).try_acquire_owned() {
+                return Ok((accepted, permit));
+            }
+            self.open.evict_longest_idle();
+            let permit = timeout(REST_TIME, Arc::clone(room).acquire_owned()).await;
+            if let Ok(Ok(permit)) = permit {
+                return Ok((accepted, permit));
+            }
+        }
+    }
+
+    fn start(&mut self, accepted: Accepted, permit: OwnedSemaphorePermit) {
+        let (pipeline, bounds) = (Arc::clone(&self.pipeline), Arc::clone(&self.bounds));
+        let (connection, stopping) = (self.open.add(), self.stopping.subscribe());
+        self.tasks.spawn(async move {
+            let _permit = permit;
+            let activity = &connection.activity;
+            match accepted {
+                Accepted::Tcp(stream) => {
+                    connection::serve(stream, pipeline, &bounds, activity, stopping).await;
+                }
+                Accepted::Unix(stream) => {
+                    connection::serve(stream, pipeline, &bounds, activity, stopping).await;
+                }
+            }
+        });
+    }
+
+    async fn stop(mut self, within: Duration) -> ServerEnd {
+        let running = self.open.running_requests();
+        self.stopping.send_replace(());
+        let all_ended = async { while self.tasks.join_next().await.is_some() {} };
+        let cut = match timeout(within, all_ended).await {
+            Ok(()) => 0,
+            Err(_) => self.open.running_requests(),
+        };
+        self.tasks.shutdown().await;
+        ServerEnd { finished: running.saturating_sub(cut), cut }
+    }
+}
+
+/// Whether an error concerns only the connection that was taken, so that the next can be taken at once.
+fn is_about_one_connection(err: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, NotConnected};
+    matches!(err.kind(), ConnectionAborted | ConnectionReset | Interrupted | NotConnected)
+}

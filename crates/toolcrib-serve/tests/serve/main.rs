@@ -1,0 +1,14 @@
+//! The server over real sockets. Requests are bytes, because a client library would repair what must be refused. The
+//! numbers such as H-004 are those of the list of attacks.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+mod bodies;
+mod client;
+mod connections;
+mod identities;
+mod requests;
+mod rig;
+mod routes;
+mod sockets;
+mod stopping;

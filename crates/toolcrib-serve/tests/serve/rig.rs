@@ -1,0 +1,177 @@
+//! A server in a thread of its own.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use tokio::sync::{Semaphore, oneshot};
+use toolcrib_core::caller::{Principal, Role};
+use toolcrib_serve::{
+    ListenAddress, Readiness, Served, Server, ServerConfig, ServerEnd, TokenBook,
+};
+
+use crate::client::{Client, RawReply};
+use crate::routes::{Handled, routes};
+
+/// The token of an agent, and that of an approver.
+pub(crate) const AGENT: &str = "agent-token-0123456789abcdef";
+pub(crate) const APPROVER: &str = "approver-token-0123456789abc";
+
+pub(crate) struct Rig {
+    pub(crate) address: ListenAddress,
+    pub(crate) readiness: Readiness,
+    handled: Arc<Handled>,
+    begun: Mutex<Receiver<()>>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<ServerEnd>>,
+}
+
+struct TestTokens;
+
+impl TokenBook for TestTokens {
+    fn find(&self, presented: &str) -> Option<Principal> {
+        let (name, role) = match presented {
+            AGENT => ("coder", Role::Agent),
+            APPROVER => ("boss", Role::Approver),
+            _ => return None,
+        };
+        Some(Principal { name: name.to_owned(), role })
+    }
+}
+
+impl Rig {
+    pub(crate) fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    /// Starts a server on any free port, with changed settings.
+    pub(crate) fn with(change: impl FnOnce(&mut ServerConfig)) -> Self {
+        let mut config = ServerConfig::new(ListenAddress::Tcp("127.0.0.1:0".parse().unwrap()));
+        change(&mut config);
+        Self::start(config)
+    }
+
+    pub(crate) fn start(config: ServerConfig) -> Self {
+        let (begun_sender, begun) = mpsc::channel();
+        let (runs, releases) = (AtomicUsize::new(0), Semaphore::new(0));
+        let handled = Arc::new(Handled { runs, begun: begun_sender, releases });
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (tell_address, address) = mpsc::channel();
+        let readiness = Readiness::waiting("the index is being built");
+        let (shared, ready) = (Arc::clone(&handled), readiness.clone());
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.unwrap().block_on(async move {
+                let server = Server::bind(config).unwrap();
+                tell_address.send(server.address().clone()).unwrap();
+                let served = Served {
+                    routes: routes(shared),
+                    tokens: Arc::new(TestTokens),
+                    readiness: ready,
+                };
+                let stop = async { drop(stopped.await) };
+                server.run(served, stop).await
+            })
+        });
+        let address = address.recv().unwrap();
+        let begun = Mutex::new(begun);
+        Self { address, readiness, handled, begun, stop: Some(stop), thread: Some(thread) }
+    }
+
+    pub(crate) fn tcp(&self) -> SocketAddr {
+        match &self.address {
+            ListenAddress::Tcp(address) => *address,
+            ListenAddress::Unix(path) => panic!("{} is no TCP address", path.display()),
+        }
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        match &self.address {
+            ListenAddress::Unix(path) => path.clone(),
+            ListenAddress::Tcp(address) => panic!("{address} is no socket"),
+        }
+    }
+
+    pub(crate) fn connect(&self) -> Client {
+        Client::tcp(self.tcp())
+    }
+
+    /// Returns a request with a good `Host` and `more` headers, each with its line end.
+    pub(crate) fn request(&self, line: &str, more: &str, body: &str) -> String {
+        let length = match body {
+            "" => String::new(),
+            body => format!("Content-Length: {}\r\nContent-Type: application/json\r\n", body.len()),
+        };
+        format!("{line} HTTP/1.1\r\nHost: {}\r\n{length}{more}\r\n{body}", self.tcp())
+    }
+
+    /// Returns a request of the agent.
+    pub(crate) fn agents(&self, line: &str, more: &str, body: &str) -> String {
+        self.request(line, &format!("{}{more}", bearer(AGENT)), body)
+    }
+
+    /// Sends bytes over a connection of their own, and returns the first reply.
+    pub(crate) fn ask(&self, bytes: impl AsRef<[u8]>) -> RawReply {
+        self.connect().try_send(bytes).reply()
+    }
+
+    /// Makes a request that must succeed.
+    #[track_caller]
+    pub(crate) fn good_call(&self) {
+        let reply = self.ask(self.agents("POST /echo", "", r#"{"a":1}"#)).is_ok();
+        assert_eq!(reply["body"]["a"], 1);
+    }
+
+    /// Returns how many handlers have run.
+    pub(crate) fn runs(&self) -> usize {
+        self.handled.runs.load(Ordering::SeqCst)
+    }
+
+    /// Starts a request that waits until it is released.
+    pub(crate) fn begin_wait(&self, token: &str) -> Client {
+        self.begin("GET /wait", token)
+    }
+
+    /// Starts a request of `/wait` or `/large`, and returns when its handler has begun.
+    pub(crate) fn begin(&self, line: &str, token: &str) -> Client {
+        let mut client = self.connect();
+        client.send(self.request(line, &bearer(token), ""));
+        self.begun.lock().unwrap().recv().unwrap();
+        client
+    }
+
+    /// Lets one waiting request end.
+    pub(crate) fn release(&self) {
+        self.handled.releases.add_permits(1);
+    }
+
+    /// Tells the server to stop.
+    pub(crate) fn tell_to_stop(&mut self) {
+        self.stop.take().unwrap().send(()).unwrap();
+    }
+
+    /// Waits until the server has stopped.
+    pub(crate) fn end(mut self) -> ServerEnd {
+        drop(self.stop.take());
+        self.thread.take().unwrap().join().unwrap()
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // Whoever still waits is let go, so that the server need not wait for it.
+            self.handled.releases.add_permits(1 << 20);
+            let end = thread.join();
+            assert!(end.is_ok() || std::thread::panicking(), "the server panicked");
+        }
+    }
+}
+
+pub(crate) fn bearer(token: &str) -> String {
+    format!("Authorization: Bearer {token}\r\n")
+}
