@@ -1,14 +1,18 @@
 //! Approvals that wait for an answer, as every door sees them, and the port that stores them.
 
 use std::io;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::call::{Call, CallId, SessionId};
+use crate::caller::Caller;
 use crate::command_reading::ReadingSummary;
+use crate::error::ErrorKind;
 use crate::host_access::HostRequest;
+use crate::outcome::Outcome;
 use crate::pin::Pin;
 use crate::policy::Wish;
 use crate::tool_name::ToolName;
@@ -26,8 +30,11 @@ pub struct PendingApproval {
     pub digest: String,
     /// The workspace in which the call would run.
     pub workspace: String,
-    /// Who asked for the call.
+    /// The session that asked for the call.
     pub requester: String,
+    /// Who asked for the call. Approvals from before callers were stored are of the user at the terminal.
+    #[serde(default = "user_at_terminal")]
+    pub caller: Caller,
     /// What the person who answers is shown.
     #[serde(flatten)]
     pub question: ApprovalQuestion,
@@ -45,16 +52,16 @@ pub struct PendingApproval {
     pub expires_at: Timestamp,
 }
 
+fn user_at_terminal() -> Caller {
+    Caller::at_terminal("user")
+}
+
 impl PendingApproval {
     /// Returns the call that waits.
     pub fn to_call(&self) -> Call {
-        Call {
-            id: CallId(self.id.clone()),
-            session: SessionId(self.requester.clone()),
-            conversation: None,
-            tool: self.tool.clone(),
-            args: self.args.clone(),
-        }
+        let (id, session) = (CallId(self.id.clone()), SessionId(self.requester.clone()));
+        let (caller, tool) = (Arc::new(self.caller.clone()), self.tool.clone());
+        Call::new(id, session, caller, tool, self.args.clone())
     }
 }
 
@@ -154,6 +161,42 @@ pub struct ApprovalAnswer {
     pub at: Timestamp,
 }
 
+/// The outcome of a parked call, kept for the one who asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptOutcome {
+    /// The catalogue's reply.
+    pub reply: Value,
+    /// Why the call failed, if it did.
+    pub error: Option<KeptError>,
+}
+
+/// Why a parked call failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptError {
+    /// The kind of the error, as [`ErrorKind`] spells it.
+    pub kind: String,
+    /// The message.
+    pub message: String,
+}
+
+impl From<&Outcome> for KeptOutcome {
+    fn from(outcome: &Outcome) -> Self {
+        let error = outcome.error.as_ref().map(|err| KeptError {
+            kind: err.kind.as_str().to_owned(),
+            message: err.message.clone(),
+        });
+        Self { reply: outcome.reply.clone(), error }
+    }
+}
+
+impl KeptError {
+    /// Returns the kind of the error. One that another version has written is a failure of the tool.
+    pub fn kind(&self) -> ErrorKind {
+        let known = ErrorKind::ALL.into_iter().find(|kind| kind.as_str() == self.kind);
+        known.unwrap_or(ErrorKind::Failed)
+    }
+}
+
 /// The status of an approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApprovalStatus {
@@ -205,4 +248,13 @@ pub trait ApprovalStore: Send + Sync {
 
     /// Takes an approved call up. Returns whether it is the caller's to run.
     fn take_up(&self, id: &str) -> io::Result<bool>;
+
+    /// Keeps the outcome of a call that was taken up, for the one who asked.
+    fn keep_outcome(&self, id: &str, outcome: &KeptOutcome) -> io::Result<()>;
+
+    /// Returns the outcome that was kept, if there is one.
+    fn outcome(&self, id: &str) -> io::Result<Option<KeptOutcome>>;
+
+    /// Marks the outcome as told to the one who asked. Returns whether this is the first time.
+    fn mark_told(&self, id: &str) -> io::Result<bool>;
 }

@@ -1,10 +1,12 @@
 //! A call: who asks for which tool, with which arguments.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::caller::Caller;
 use crate::tool_name::ToolName;
 
 /// The id of a call, unique for ever. The runtime makes it; ids sort by time.
@@ -36,15 +38,39 @@ pub struct Call {
     pub id: CallId,
     /// The session that the call belongs to.
     pub session: SessionId,
+    /// Who makes the call.
+    pub caller: Arc<Caller>,
     /// The caller's own name for the conversation. It only goes into the record: nothing is decided or counted by it.
     pub conversation: Option<SessionId>,
+    /// Where the caller places the call in its own work. It only goes into the record, too.
+    pub trace: Option<CallTrace>,
     /// The tool: `catalogue/tool`, or `tool` where that is unambiguous.
     pub tool: ToolName,
     /// The arguments, as parsed by [`crate::json::parse`].
     pub args: Value,
 }
 
+/// Where a caller places a call in its own work.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallTrace {
+    /// The caller's own name for the trace. The call id stands for it if the caller has none.
+    pub id: Option<String>,
+    /// The iteration of the agent's loop.
+    pub iteration: u32,
+}
+
 impl Call {
+    /// Returns a call of nothing but a tool and its arguments.
+    pub fn new(
+        id: CallId,
+        session: SessionId,
+        caller: Arc<Caller>,
+        tool: ToolName,
+        args: Value,
+    ) -> Self {
+        Self { id, session, caller, conversation: None, trace: None, tool, args }
+    }
+
     /// Returns the conversation as the record names it: the caller's name, or else the session.
     pub fn conversation(&self) -> &SessionId {
         self.conversation.as_ref().unwrap_or(&self.session)

@@ -63,10 +63,10 @@ impl Caller {
 }
 
 impl Principal {
-    /// Whether this principal may not answer questions about calls of `asker`, because they are one. The user of this
-    /// machine may: the calls at a terminal are those of agents that the user started.
+    /// Whether this principal may not answer questions about calls of `asker`, because they have one name, perhaps with
+    /// a new role. The user of this machine may: the calls at a terminal are those of agents that the user started.
     pub fn is_own_asker(&self, asker: &Self) -> bool {
-        self.role != Role::User && self == asker
+        self.role != Role::User && self.name == asker.name
     }
 }
 

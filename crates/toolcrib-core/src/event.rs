@@ -5,7 +5,8 @@ use std::fmt;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::call::{CallId, SessionId};
+use crate::call::{CallId, CallTrace, SessionId};
+use crate::caller::Caller;
 use crate::command::{ChangedFiles, End, NetworkAccount, Usage};
 use crate::declaration::Effect;
 use crate::error::ErrorKind;
@@ -20,6 +21,8 @@ pub struct Event<'a> {
     pub call: &'a CallId,
     /// The conversation it belongs to.
     pub session: &'a SessionId,
+    /// Where the caller places the call in its own work.
+    pub trace: Option<&'a CallTrace>,
     /// The tool, by its full name where it was found.
     pub tool: &'a ToolName,
     /// What happened.
@@ -37,6 +40,8 @@ pub enum Moment<'a> {
         digest: String,
         /// What the tool does to the world.
         effect: Effect,
+        /// Who asked.
+        caller: &'a Caller,
     },
     /// Policy, and perhaps a person, decided.
     Decided {

@@ -37,7 +37,7 @@ pub mod tool;
 pub mod tool_name;
 pub mod toolset;
 
-pub use call::{Call, CallId, SessionId};
+pub use call::{Call, CallId, CallTrace, SessionId};
 pub use caller::{Caller, Door, Principal, Role};
 pub use cancel::Cancel;
 pub use capability::{Clock, Content, Entry, EntryKind, Files, Listing, Meta, Tree};

@@ -23,7 +23,7 @@ pub use grant::{Covers, Grant, GrantError, GrantErrorKind, Scope, Wish};
 pub use later_rules::later_rules;
 pub use pattern::{PathGlob, Pattern, PatternError};
 pub use permit::{Answer, NOBODY, Permit};
-pub use rule::{Layer, Rule, RuleEffect, Source, When, without_detours};
+pub use rule::{Callers, Layer, Rule, RuleEffect, Source, When, without_detours};
 pub use rules::Policy;
 pub use rules_error::{RulesError, RulesErrorKind};
 pub use subject::Subject;

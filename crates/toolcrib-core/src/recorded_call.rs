@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::call::CallId;
+use crate::caller::Caller;
 use crate::policy::Verdict;
 use crate::tool_name::ToolName;
 
@@ -14,6 +15,8 @@ pub struct RecordedCall {
     pub id: CallId,
     /// When it was asked for.
     pub at: Timestamp,
+    /// Who asked for it; `None` if the record does not say.
+    pub caller: Option<Caller>,
     /// `catalogue/tool`.
     pub tool: ToolName,
     /// Its arguments; `None` if the record does not have all of them.

@@ -4,12 +4,15 @@
 mod consent;
 mod figures;
 mod id;
+mod list_file;
 mod record;
+mod server_lock;
 mod state;
 mod undo;
 
 pub use consent::approval_store::{Approvals, this_process};
 pub use consent::grants::GrantFile;
+pub use consent::tokens::{StoredToken, TokenError, TokenErrorKind, TokenFile};
 pub use consent::user_quota::{UserLimits, UserQuotaFile};
 pub use figures::baseline::{Spans, comparisons};
 pub use figures::fold::{
@@ -24,8 +27,9 @@ pub use figures::report;
 pub use figures::stats::Stats;
 pub use figures::stats_error::{StatsError, StatsErrorKind};
 pub use id::{call_time, new_call_id};
+pub use record::call_summary::{call_summary, entry_summary};
 pub use record::entry::{
-    CallFields, DecisionFields, EndFields, PreviewFields, RecordEntry, StartFields,
+    CallFields, CallerFields, DecisionFields, EndFields, PreviewFields, RecordEntry, StartFields,
 };
 pub use record::event_kind::{Act, EventKind};
 pub use record::history::{
@@ -39,6 +43,7 @@ pub use record::retention::RetentionReport;
 pub use record::tail::{RecordTail, TailLine};
 pub use record::verify::{Problem, VerifyReport, verify};
 pub use record::writer::{Previews, RecordWriter};
+pub use server_lock::{ServerLock, ServerLockError};
 pub use state::{StateError, StateErrorKind, StateFolder};
 pub use undo::journal::Journal;
 pub use undo::objects::hash_of;

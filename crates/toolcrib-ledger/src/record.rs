@@ -1,6 +1,7 @@
 //! The record: what was asked, decided and done, as a hash chain of signed JSON lines.
 
 pub(crate) mod appender;
+pub(crate) mod call_summary;
 pub(crate) mod chain;
 pub(crate) mod entry;
 pub(crate) mod event_kind;
@@ -8,6 +9,7 @@ pub(crate) mod head;
 pub(crate) mod history;
 pub(crate) mod json;
 pub(crate) mod late_segments;
+pub(crate) mod legacy_file;
 pub(crate) mod presence_file;
 pub(crate) mod reader;
 pub(crate) mod recovery;

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use serde_json::{Value, json};
-use toolcrib_core::{CallId, Durability, Effect, Event, Moment, Recorder, SessionId};
+use toolcrib_core::{CallId, Caller, Durability, Effect, Event, Moment, Recorder, SessionId};
 use toolcrib_ledger::{Previews, RecordWriter, Redactor, StateFolder, is_secret_name};
 
 /// Records a call with these arguments and returns its line.
@@ -14,8 +14,14 @@ fn kept(redactor: Redactor, conversation: &str, args: &str) -> Value {
         at: "2025-11-04T12:34:56.789Z".parse().unwrap(),
         call: &CallId("01A".to_owned()),
         session: &SessionId(conversation.to_owned()),
+        trace: None,
         tool: &"wink/read_file".into(),
-        moment: Moment::Asked { args, digest: "d".to_owned(), effect: Effect::Read },
+        moment: Moment::Asked {
+            args,
+            digest: "d".to_owned(),
+            effect: Effect::Read,
+            caller: &Caller::at_terminal("user 0"),
+        },
     };
     let recorder = RecordWriter::new(&state, Previews::On, redactor, json!({}));
     recorder.record(&event, Durability::Written).unwrap();

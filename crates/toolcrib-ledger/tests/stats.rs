@@ -3,10 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use serde_json::json;
 use toolcrib_core::{
-    CallId, Durability, Effect, ErrorKind, Event, Moment, Note, Recorder, SessionId, Usage,
+    CallId, Caller, Durability, Effect, ErrorKind, Event, Moment, Note, Recorder, SessionId, Usage,
 };
 use toolcrib_ledger::{
     CallFilter, CallOutcome, Previews, RecordWriter, Redactor, StateFolder, Stats, find_calls,
@@ -55,6 +56,8 @@ struct Naive {
     cpu: u64,
 }
 
+static USER: LazyLock<Caller> = LazyLock::new(|| Caller::at_terminal("user 0"));
+
 /// Records a call that ended in this way.
 fn call(
     recorder: &RecordWriter,
@@ -68,12 +71,13 @@ fn call(
     let start: jiff::Timestamp = "2026-11-01T00:00:00Z".parse().unwrap();
     let at = start.checked_add(jiff::SignedDuration::from_secs(number.cast_signed() * 40)).unwrap();
     let tool = tool.into();
-    let event = |moment| Event { at, call: &id, session: &session, tool: &tool, moment };
+    let event =
+        |moment| Event { at, call: &id, session: &session, trace: None, tool: &tool, moment };
     let args = json!({"number": number}).to_string();
     let digest = "d".to_owned();
     recorder
         .record(
-            &event(Moment::Asked { args: &args, digest, effect: Effect::Read }),
+            &event(Moment::Asked { args: &args, digest, effect: Effect::Read, caller: &USER }),
             Durability::Buffered,
         )
         .unwrap();
@@ -232,9 +236,10 @@ fn a_call_that_ended_in_a_later_hour_is_found_with_its_end() {
     let tool = "wink/read_file".into();
     let event = |at: &str, moment| {
         let at = at.parse().unwrap();
-        Event { at, call: &id, session: &session, tool: &tool, moment }
+        Event { at, call: &id, session: &session, trace: None, tool: &tool, moment }
     };
-    let asked = Moment::Asked { args: "{}", digest: "d".to_owned(), effect: Effect::Read };
+    let asked =
+        Moment::Asked { args: "{}", digest: "d".to_owned(), effect: Effect::Read, caller: &USER };
     recorder.record(&event("2026-11-01T00:59:00Z", asked), Durability::Written).unwrap();
     call(&recorder, 100, "wink/read_file", "a", 10, None);
     let usage = Usage::default();
@@ -397,9 +402,10 @@ fn a_call_that_was_lost_is_open_no_longer() {
     let recorder = place.recorder();
     let (id, session) = (CallId("lost".to_owned()), SessionId("s".to_owned()));
     let at: jiff::Timestamp = "2026-11-01T00:00:00Z".parse().unwrap();
-    let asked = Moment::Asked { args: "{}", digest: "d".to_owned(), effect: Effect::Write };
+    let asked =
+        Moment::Asked { args: "{}", digest: "d".to_owned(), effect: Effect::Write, caller: &USER };
     let tool = "clemini/bash".into();
-    let event = Event { at, call: &id, session: &session, tool: &tool, moment: asked };
+    let event = Event { at, call: &id, session: &session, trace: None, tool: &tool, moment: asked };
     recorder.record(&event, Durability::Written).unwrap();
     let open = || {
         let mut stats = place.stats();

@@ -1,6 +1,7 @@
 //! Deciding about a call: what it proposes to do, what policy says of that, and the limits of its session.
 
 pub(crate) mod affected_files;
+mod caller_policies;
 mod command_files;
 mod command_paths;
 pub(crate) mod confirm;

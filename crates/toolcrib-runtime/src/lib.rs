@@ -13,7 +13,7 @@ pub use approval::parked::{ApprovalAnswers, ApprovalError, Approved, ParkedCall}
 pub use approval::queue::{ApprovalQueue, ParkedQuestions, Prompt, Unattended};
 pub use approver::{AlwaysYes, AnswerFuture, Approver, Nobody, YesToAgent};
 pub use call::pins::Pins;
-pub use call::question::Question;
+pub use call::question::{Asker, Question};
 pub use call::review::{ConfirmationSource, Review, SessionKind};
 pub use call::watchdog::{LateAnswer, Watchdog};
 pub use decide::confirm::ConfirmationWeight;

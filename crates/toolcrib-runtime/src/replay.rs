@@ -1,7 +1,9 @@
 //! Replay: decides recorded calls again, to show what other rules would change.
 
+use std::sync::Arc;
+
 use toolcrib_core::recorded_call::RecordedCall;
-use toolcrib_core::{Call, Cancel, Decision, SessionId, Verdict};
+use toolcrib_core::{Call, Caller, Cancel, Decision, SessionId, Verdict};
 
 use crate::runtime::Runtime;
 
@@ -29,10 +31,12 @@ pub struct ChangedDecision {
 }
 
 impl Replay {
-    /// Decides `calls` again as calls of `session`. Nothing is run, counted or recorded.
+    /// Decides `calls` again as calls of `session`. Those of which the record does not say who asked are decided as
+    /// calls of `caller`. Nothing is run, counted or recorded.
     pub async fn run(
         runtime: &Runtime,
         session: &SessionId,
+        caller: &Arc<Caller>,
         calls: impl IntoIterator<Item = RecordedCall>,
     ) -> Self {
         let mut replay = Self::default();
@@ -41,13 +45,9 @@ impl Replay {
                 replay.unknown += 1;
                 continue;
             };
-            let again = Call {
-                id: call.id.clone(),
-                session: session.clone(),
-                conversation: None,
-                tool: call.tool.clone(),
-                args,
-            };
+            let caller = call.caller.clone().map_or_else(|| Arc::clone(caller), Arc::new);
+            let session = session.clone();
+            let again = Call::new(call.id.clone(), session, caller, call.tool.clone(), args);
             match runtime.explain(again, Cancel::default()).await {
                 Ok(preview) if preview.decision.verdict() == before => replay.same += 1,
                 Ok(preview) => {

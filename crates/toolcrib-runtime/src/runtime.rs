@@ -37,10 +37,12 @@ use crate::decide::judge::Judge;
 /// returns what the command printed.
 const COMMAND_RESERVE: Duration = Duration::from_secs(5);
 
-/// Everything a call needs, put together once.
+/// Everything a call needs, put together once. A clone shares all of it, so that another approver can be asked:
+/// `Runtime { approver, ..runtime.clone() }`.
+#[derive(Clone)]
 pub struct Runtime {
     /// The tools on offer.
-    pub toolset: Toolset,
+    pub toolset: Arc<Toolset>,
     /// Decides what runs.
     pub judge: Arc<Judge>,
     /// Hands out capabilities.
@@ -312,6 +314,7 @@ impl Runtime {
         digest: Digest,
         cancel: &Cancel,
     ) -> CallScope {
+        let judge = self.judge.of_caller(&call.caller);
         let ctx = self.world.enter(&tool, &call, cancel);
         let ctx = Ctx { limits: offer.limits, ..ctx };
         let keys = offer.keys();
@@ -330,7 +333,7 @@ impl Runtime {
             keys,
             digest,
             ctx,
-            judge: Arc::clone(&self.judge),
+            judge: Arc::new(judge),
             approval: ApprovalTerms {
                 confirmation,
                 review,

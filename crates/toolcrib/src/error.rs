@@ -6,7 +6,7 @@ use std::io;
 use toolcrib_core::policy::{GrantError, RulesError};
 use toolcrib_core::toolset::ToolsetError;
 use toolcrib_host::RootError;
-use toolcrib_ledger::{StateError, StatsError};
+use toolcrib_ledger::{StateError, StatsError, TokenError};
 
 use crate::settings::SettingsError;
 
@@ -99,6 +99,12 @@ impl From<RulesError> for CliError {
 
 impl From<GrantError> for CliError {
     fn from(err: GrantError) -> Self {
+        Self::new(CliErrorKind::System, err.to_string())
+    }
+}
+
+impl From<TokenError> for CliError {
+    fn from(err: TokenError) -> Self {
         Self::new(CliErrorKind::System, err.to_string())
     }
 }

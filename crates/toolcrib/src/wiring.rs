@@ -24,7 +24,7 @@ mod toolset;
 mod undo;
 
 pub use config::Config;
-pub use crib::{Crib, RulesInForce, session};
+pub use crib::{Crib, RulesInForce, call_at_terminal, session, user_at_terminal};
 pub use diagnosis::Diagnosis;
 pub use file_area::index_options;
 pub use locations::user_settings_file;

@@ -10,9 +10,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::runtime::Runtime as Executor;
-use toolcrib::wiring::{Crib, OpenOptions, session};
-use toolcrib_core::{Call, Cancel};
-use toolcrib_ledger::new_call_id;
+use toolcrib::wiring::{Crib, OpenOptions, call_at_terminal, session};
+use toolcrib_core::Cancel;
 use toolcrib_runtime::{AlwaysYes, Runtime};
 use toolcrib_search::Phase;
 
@@ -179,13 +178,7 @@ fn call(
     tool: &str,
     args: &Value,
 ) -> Result<Duration, Box<dyn Error>> {
-    let call = Call {
-        id: new_call_id(),
-        session: session(),
-        conversation: None,
-        tool: tool.into(),
-        args: args.clone(),
-    };
+    let call = call_at_terminal(session(), tool, args.clone());
     let start = Instant::now();
     let outcome = executor.block_on(opened.runtime.call(call, Cancel::default()));
     let took = start.elapsed();

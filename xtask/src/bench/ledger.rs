@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use toolcrib_core::{
-    Durability, Effect, ErrorKind, Event, Moment, Note, RecordError, Recorder, SessionId, ToolName,
-    Usage,
+    Caller, Durability, Effect, ErrorKind, Event, Moment, Note, RecordError, Recorder, SessionId,
+    ToolName, Usage,
 };
 use toolcrib_ledger::{
     CallFilter, Previews, RecordWriter, Redactor, Spans, StateFolder, Stats, comparisons,
@@ -71,12 +71,13 @@ fn one(
     number: u64,
 ) -> Result<(), RecordError> {
     let (id, session) = (new_call_id(), SessionId("bench".to_owned()));
-    let event = |moment| Event { at, call: &id, session: &session, tool, moment };
+    let caller = Caller::at_terminal("bench");
+    let event = |moment| Event { at, call: &id, session: &session, trace: None, tool, moment };
     let args = r#"{"path":"src/main.rs"}"#;
     let digest = "55c570190d11c8beb58cba3a770a72daf2588b55615e7e5ab2b7044408b9d2d3".to_owned();
     let decided = Moment::Decided { verdict: "allow", rule: "tier 1 in mode standard", by: None };
     recorder.record(
-        &event(Moment::Asked { args, digest, effect: Effect::Read }),
+        &event(Moment::Asked { args, digest, effect: Effect::Read, caller: &caller }),
         Durability::Buffered,
     )?;
     recorder.record(&event(decided), Durability::Buffered)?;
@@ -167,11 +168,18 @@ fn durable(scratch: &Path) -> Result<(), Box<dyn Error>> {
 fn start_one(record: &RecordWriter) -> Result<(), RecordError> {
     let (id, session) = (new_call_id(), SessionId("bench".to_owned()));
     let tool = ToolName::from("clemini/write_file");
-    let event =
-        |moment| Event { at: Timestamp::now(), call: &id, session: &session, tool: &tool, moment };
+    let caller = Caller::at_terminal("bench");
+    let event = |moment| Event {
+        at: Timestamp::now(),
+        call: &id,
+        session: &session,
+        trace: None,
+        tool: &tool,
+        moment,
+    };
     let digest = "d".repeat(64);
     record.record(
-        &event(Moment::Asked { args: "{}", digest, effect: Effect::Write }),
+        &event(Moment::Asked { args: "{}", digest, effect: Effect::Write, caller: &caller }),
         Durability::Buffered,
     )?;
     let decided = Moment::Decided { verdict: "allow", rule: "bench", by: None };

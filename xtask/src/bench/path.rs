@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolcrib::wiring::{Crib, OpenOptions, session};
+use toolcrib::wiring::{Crib, OpenOptions, call_at_terminal, session};
 use toolcrib_core::catalogue::{CatalogueSettings, RenderedError, Rendering};
 use toolcrib_core::{
-    Call, Cancel, Catalogue, Ctx, Declaration, Effect, Limits, Tier, Tool, ToolError, Toolset,
+    Cancel, Catalogue, Ctx, Declaration, Effect, Limits, Tier, Tool, ToolError, Toolset,
 };
 use toolcrib_runtime::{AlwaysYes, Runtime, Watchdog};
 
@@ -97,7 +97,7 @@ pub(super) fn run(program: &Path) -> Result<(), Box<dyn Error>> {
 
     let wire = || crib.runtime(yes()).map_err(|err| err.to_string());
     let runtime = wire()?;
-    let bare = Runtime { toolset: Toolset::everything(SHELF), ..wire()? };
+    let bare = Runtime { toolset: Arc::new(Toolset::everything(SHELF)), ..wire()? };
     let nothing = |calls| call(&bare, &watchdog, "bench/nothing", &json!({"text": "x"}), calls);
     let read = |calls| {
         let args = json!({"file_path": "ten.txt"});
@@ -227,13 +227,7 @@ fn call(
     let session = session();
     let start = Instant::now();
     for _ in 0..calls {
-        let call = Call {
-            id: toolcrib_ledger::new_call_id(),
-            session: session.clone(),
-            conversation: None,
-            tool: tool.into(),
-            args: args.clone(),
-        };
+        let call = call_at_terminal(session.clone(), tool, args.clone());
         let outcome = runtime.call_here(call, &Cancel::default(), watchdog, Arc::new(|_| {}));
         if let Some(err) = black_box(outcome).ok_or("the call did not end")?.error {
             return Err(err.message.into());

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use toolcrib::wiring::{Crib, OpenOptions, session};
+use toolcrib::wiring::{Crib, OpenOptions, call_at_terminal, session};
 use toolcrib_core::command::{CommandRequest, OnTimeout, Ran, Shell};
-use toolcrib_core::{Call, CallId, Cancel, Commands};
+use toolcrib_core::{CallId, Cancel, Commands};
 use toolcrib_host::{SharedSandbox, TaskOwner};
 use toolcrib_runtime::{AlwaysYes, Watchdog};
 
@@ -68,13 +68,8 @@ fn through_the_tool(crib: &Crib, work: &Path) -> Result<(), Box<dyn Error>> {
         crib.runtime(Arc::new(AlwaysYes("bench".to_owned()))).map_err(|err| err.to_string())?;
     let (watchdog, session) = (Watchdog::default(), session());
     let call = |command: &str| -> Result<Duration, Box<dyn Error>> {
-        let call = Call {
-            id: toolcrib_ledger::new_call_id(),
-            session: session.clone(),
-            conversation: None,
-            tool: "clemini/bash".into(),
-            args: json!({"command": command, "confirmed": true}),
-        };
+        let args = json!({"command": command, "confirmed": true});
+        let call = call_at_terminal(session.clone(), "clemini/bash", args);
         let start = Instant::now();
         let outcome = runtime.call_here(call, &Cancel::default(), &watchdog, Arc::new(|_| {}));
         let elapsed = start.elapsed();

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::caller::{Door, Role};
 use crate::command_reading::{Danger, ReadShell};
 use crate::hosts::{hosts_in, hosts_named};
 use crate::nearest::either;
@@ -13,7 +14,7 @@ use crate::tool_name::ToolName;
 
 use super::decision::Verdict;
 use super::pattern::{PathGlob, Pattern};
-use super::rule::{Layer, Rule, RuleEffect, Source, When};
+use super::rule::{Callers, Layer, Rule, RuleEffect, Source, When};
 use super::rules::Policy;
 use super::rules_error::{RuleFault, RulesError, RulesErrorKind};
 use super::subject::Subject;
@@ -41,6 +42,9 @@ struct RawRule {
     id: Option<String>,
     #[serde(default)]
     tool: Words,
+    principal: Option<Words>,
+    role: Option<Words>,
+    door: Option<Words>,
     argv: Option<Vec<Words>>,
     #[serde(default)]
     exact: bool,
@@ -175,12 +179,7 @@ fn read_rule(raw: RawRule, source: Source, layer: Layer) -> Result<(Rule, Exampl
         let words = RuleEffect::ALL.map(RuleEffect::as_str);
         RuleFault::field(format!("`effect` must be {}, not `{}`", either(&words), raw.effect))
     })?;
-    let dangers = named("danger", raw.danger)?.into_iter().map(|name| {
-        let names = Danger::ALL.map(Danger::as_str);
-        Danger::parse(&name).ok_or_else(|| {
-            RuleFault::field(format!("`danger` must be {}, not `{name}`", either(&names)))
-        })
-    });
+    let dangers = spelt("danger", raw.danger, Danger::parse, &Danger::ALL.map(Danger::as_str))?;
     let expires = raw.expires.as_ref().map(expiry).transpose()?;
     let argv = raw.argv.map(|argv| argv.into_iter().map(Words::list).collect::<Vec<_>>());
     argv.as_deref().map_or(Ok(()), check_argv)?;
@@ -188,7 +187,7 @@ fn read_rule(raw: RawRule, source: Source, layer: Layer) -> Result<(Rule, Exampl
         argv,
         exact: raw.exact,
         words: raw.words.as_deref().map(Pattern::new),
-        dangers: dangers.collect::<Result<_, _>>()?,
+        dangers,
         paths: globs("paths", raw.paths)?,
         writes: globs("writes", raw.writes)?,
         hosts: hosts(named("hosts", raw.hosts)?)?,
@@ -216,6 +215,11 @@ fn read_rule(raw: RawRule, source: Source, layer: Layer) -> Result<(Rule, Exampl
         source,
         layer,
         tools,
+        callers: Callers {
+            principals: named("principal", raw.principal)?,
+            roles: spelt("role", raw.role, Role::parse, &Role::ALL.map(Role::as_str))?,
+            doors: spelt("door", raw.door, Door::parse, &Door::ALL.map(Door::as_str))?,
+        },
         when,
         effect,
         because: crate::escape::line(&raw.because).into_owned(),
@@ -265,6 +269,21 @@ fn named(name: &str, words: Option<Words>) -> Result<Vec<String>, RuleFault> {
         );
     }
     Ok(words)
+}
+
+/// Returns the values that words stand for. `all` are the words that there are.
+fn spelt<T>(
+    name: &str,
+    words: Option<Words>,
+    parse: impl Fn(&str) -> Option<T>,
+    all: &[&str],
+) -> Result<Vec<T>, RuleFault> {
+    let read = |word: String| {
+        parse(&word).ok_or_else(|| {
+            RuleFault::field(format!("`{name}` must be {}, not `{word}`", either(all)))
+        })
+    };
+    named(name, words)?.into_iter().map(read).collect()
 }
 
 fn globs(name: &str, patterns: Option<Words>) -> Result<Vec<PathGlob>, RuleFault> {

@@ -5,13 +5,14 @@ use std::{fmt, io};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::caller::{Caller, Principal};
 use crate::command_reading::Step;
 use crate::host_access::HostRequest;
 use crate::program::{self, Fact};
 use crate::tool_name::ToolName;
 
 use super::pattern::PathGlob;
-use super::rule::{Layer, Rule, RuleEffect, Source, When};
+use super::rule::{Callers, Layer, Rule, RuleEffect, Source, When};
 
 /// A person's standing approval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +42,9 @@ pub struct Grant {
     pub covers: Covers,
     /// Who gave the grant.
     pub by: String,
+    /// Whose calls the grant covers. Without a principal, they are those of the user at the terminal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub principal: Option<Principal>,
     /// The programs of the call that were no programs of the system, as they were when the grant was given. Grants from
     /// before programs were stored have no list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -174,6 +178,7 @@ impl Wish {
             scope: self.scope.clone(),
             covers: self.covers.clone(),
             by: by.to_owned(),
+            principal: None,
             programs: None,
         }
     }
@@ -234,6 +239,20 @@ impl Covers {
 }
 
 impl Grant {
+    /// Returns the grant for the calls of this caller and of nobody else.
+    pub fn for_caller(self, caller: &Caller) -> Self {
+        let principal = (!caller.is_local()).then(|| caller.principal.clone());
+        Self { principal, ..self }
+    }
+
+    /// Whether the grant covers calls of this caller.
+    pub fn is_for(&self, caller: &Caller) -> bool {
+        match &self.principal {
+            None => caller.is_local(),
+            Some(principal) => *principal == caller.principal,
+        }
+    }
+
     /// Whether the grant holds now, in this session and workspace.
     pub fn holds(&self, now: Timestamp, session: &str, root: &str) -> bool {
         let is_here = match &self.scope {
@@ -259,6 +278,7 @@ impl Grant {
                 Covers::Edits(_) => Vec::new(),
                 _ => vec![self.tool_name.to_string()],
             },
+            callers: Callers::default(),
             when: self.covers.when()?,
             effect: RuleEffect::Allow,
             because: format!("{} answered \"always\"", self.by),

@@ -2,7 +2,7 @@
 
 use crate::runs_later::LaterReader;
 
-use super::rule::{Layer, Rule, RuleEffect, Source, When};
+use super::rule::{Callers, Layer, Rule, RuleEffect, Source, When};
 
 /// Where decisions say that these rules are written.
 const SOURCE: &str = "shipped:runs-later";
@@ -15,6 +15,7 @@ pub fn later_rules() -> impl Iterator<Item = Rule> {
         source: Source { file: SOURCE.to_owned(), line: number + 1 },
         layer: Layer::Shipped,
         tools: Vec::new(),
+        callers: Callers::default(),
         when: When { runs_later: Some(reader), ..When::default() },
         effect: RuleEffect::Ask,
         because: format!("{} run such files on their own", reader.title()),

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use crate::caller::{Caller, Door, Role};
 use crate::command_reading::{Danger, Reading, Step};
 use crate::program::{self, Fact, base_name};
 use crate::runs_later::{LaterReader, RunsLater};
@@ -76,6 +77,8 @@ pub struct Rule {
     pub layer: Layer,
     /// Catalogues, tools or `catalogue/tool`; empty for all.
     pub tools: Vec<String>,
+    /// Whose calls it applies to.
+    pub callers: Callers,
     /// Which calls of those tools it applies to.
     pub when: When,
     /// What it does with those calls.
@@ -86,6 +89,32 @@ pub struct Rule {
     pub expires: Option<Timestamp>,
     /// Whether an agent first has to confirm that it means the call.
     pub confirm: bool,
+}
+
+/// Whose calls a rule applies to. All conditions that are given must hold; without one, it is everybody's.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Callers {
+    /// The names of principals.
+    pub principals: Vec<String>,
+    /// The roles of principals.
+    pub roles: Vec<Role>,
+    /// The doors.
+    pub doors: Vec<Door>,
+}
+
+impl Callers {
+    /// Whether it is everybody.
+    pub fn is_everybody(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether a caller is among them.
+    pub fn include(&self, caller: &Caller) -> bool {
+        let Caller { principal, door, .. } = caller;
+        (self.principals.is_empty() || self.principals.contains(&principal.name))
+            && (self.roles.is_empty() || self.roles.contains(&principal.role))
+            && (self.doors.is_empty() || self.doors.contains(door))
+    }
 }
 
 /// The conditions of a rule. All conditions that are given must hold.

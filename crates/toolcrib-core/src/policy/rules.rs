@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use jiff::Timestamp;
 
+use crate::caller::Caller;
 use crate::command_reading::{Proven, Reading, Step};
 use crate::program::base_name;
 use crate::tool_name::ToolName;
@@ -81,6 +82,17 @@ impl Policy {
         }
         policy.rules = rules;
         policy
+    }
+
+    /// Whether any rule is about some callers and not about others.
+    pub fn looks_at_callers(&self) -> bool {
+        self.rules.iter().any(|rule| !rule.callers.is_everybody())
+    }
+
+    /// Returns the policy of the rules that apply to this caller.
+    pub fn of_caller(&self, caller: &Caller) -> Self {
+        let rules = self.rules.iter().filter(|rule| rule.callers.include(caller));
+        Self::new(self.mode, rules.cloned().collect())
     }
 
     /// Whether any rule is about the paths of this tool.

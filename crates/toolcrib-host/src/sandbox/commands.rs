@@ -55,7 +55,8 @@ impl Commands for SharedSandbox {
             viewer.start();
         }
         let gate = self.gate.get().filter(|_| !detaches).cloned();
-        let terms = StartTerms { time, lifetime, denied: self.denied.get(), gate, tee: viewer };
+        let (denied, owner) = (self.denied.get(), self.owner.principal.as_ref());
+        let terms = StartTerms { time, lifetime, denied, gate, tee: viewer, owner };
         let job = sandbox.start_job(request, terms)?;
         if detaches && !job.wait(Instant::now() + request.time, cancel) && !cancel.is_cancelled() {
             sandbox.await_task_end(Arc::clone(&job), &self.owner);
@@ -109,7 +110,8 @@ impl Commands for SharedSandbox {
         sandbox.check_background()?;
         let time = sandbox.context.rules.limits.task_time;
         let denied = self.denied.get();
-        let terms = StartTerms { time, lifetime: Lifetime::Task, denied, gate: None, tee: None };
+        let (lifetime, owner) = (Lifetime::Task, self.owner.principal.as_ref());
+        let terms = StartTerms { time, lifetime, denied, gate: None, tee: None, owner };
         let job = sandbox.start_job(request, terms)?;
         sandbox.await_task_end(job, &self.owner);
         Ok(())
@@ -134,18 +136,18 @@ impl Commands for SharedSandbox {
     }
 
     fn is_under_way(&self, id: &str) -> bool {
-        self.sandbox.job(id).is_some_and(|job| job.progress().finished.is_none())
+        self.job(id).is_some_and(|job| job.progress().finished.is_none())
     }
 
     fn task(&self, id: &str) -> Result<Task, ToolError> {
-        match self.sandbox.job(id) {
+        match self.job(id) {
             Some(job) => describe(&job),
-            None => self.sandbox.store.task(id),
+            None => self.sandbox.store.task(id, self.owner.principal.as_ref()),
         }
     }
 
     fn wait(&self, id: &str, most: Duration, cancel: &Cancel) -> Result<Task, ToolError> {
-        if let Some(job) = self.sandbox.job(id) {
+        if let Some(job) = self.job(id) {
             job.wait(Instant::now() + most, cancel);
             cancel.check()?;
         }
@@ -153,8 +155,8 @@ impl Commands for SharedSandbox {
     }
 
     fn kill(&self, id: &str) -> Result<bool, ToolError> {
-        let Some(job) = self.sandbox.job(id) else {
-            let task = self.sandbox.store.task(id)?;
+        let Some(job) = self.job(id) else {
+            let task = self.sandbox.store.task(id, self.owner.principal.as_ref())?;
             if task.status == TaskStatus::Running {
                 return Err(ToolError::new(
                     ErrorKind::Unavailable,
@@ -175,7 +177,7 @@ impl Commands for SharedSandbox {
     }
 
     fn last(&self) -> Option<LastCommand> {
-        lock(&self.sandbox.last).clone()
+        lock(&self.sandbox.last).get(&self.owner.principal).cloned()
     }
 
     fn save_reply(&self, id: &str, reply: &str) -> bool {
@@ -184,10 +186,17 @@ impl Commands for SharedSandbox {
 
     fn read(&self, id: &str, stream: Stream, lines: Lines) -> Result<Excerpt, ToolError> {
         // The commands of this process are those of its workspace.
-        match self.sandbox.job(id) {
-            Some(_) => self.sandbox.store.read(id, stream, lines),
-            None => self.sandbox.store.read_own(id, stream, lines),
+        if self.job(id).is_some() {
+            return self.sandbox.store.read(id, stream, lines);
         }
+        self.sandbox.store.read_own(id, self.owner.principal.as_ref(), stream, lines)
+    }
+}
+
+impl SharedSandbox {
+    /// Returns the command with this id, if it is the owner's.
+    fn job(&self, id: &str) -> Option<Arc<Job>> {
+        self.sandbox.job(id).filter(|job| job.principal == self.owner.principal)
     }
 }
 

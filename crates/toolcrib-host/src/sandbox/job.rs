@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use toolcrib_core::command::{ChangedFiles, End, Finished, NetworkAccount};
-use toolcrib_core::{CallId, Cancel, SessionId, ToolError, ToolName, Usage};
+use toolcrib_core::{CallId, Cancel, Principal, SessionId, ToolError, ToolName, Usage};
 
 use super::output::Collector;
 
@@ -14,6 +14,8 @@ use super::output::Collector;
 pub(crate) struct Job {
     pub(crate) id: String,
     pub(crate) text: String,
+    /// Whose command it is. `None` stands for the user at the terminal.
+    pub(crate) principal: Option<Principal>,
     pub(crate) at: Timestamp,
     /// How a reader gets at the output that is left out of the answer.
     pub(crate) rest_hint: String,
@@ -28,6 +30,8 @@ pub(crate) struct Job {
 /// Who started a task: a session, through a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TaskOwner {
+    /// Whose commands they are. Nobody else reads or ends them. `None` stands for the user at the terminal.
+    pub principal: Option<Principal>,
     /// The session.
     pub session: SessionId,
     /// The tool, `catalogue/name`.
@@ -37,7 +41,7 @@ pub struct TaskOwner {
 impl TaskOwner {
     /// Returns the owner of commands that no call started.
     pub fn nobody() -> Self {
-        Self { session: SessionId(String::new()), tool: ToolName::default() }
+        Self { principal: None, session: SessionId(String::new()), tool: ToolName::default() }
     }
 }
 
@@ -97,7 +101,13 @@ impl Job {
         progress: JobProgress,
     ) -> Self {
         let (progress, changed, cancel) = (Mutex::new(progress), Condvar::new(), Cancel::default());
-        Self { id, text, at, rest_hint, progress, changed, cancel, owner: Mutex::default() }
+        let (principal, owner) = (None, Mutex::default());
+        Self { id, text, principal, at, rest_hint, progress, changed, cancel, owner }
+    }
+
+    /// Returns the job as one of this principal.
+    pub(crate) fn of(self, principal: Option<Principal>) -> Self {
+        Self { principal, ..self }
     }
 
     /// Makes the command a task of `owner`.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use toolcrib_core::command::{End, Excerpt, Finished, Lines, Printed, Stream, Task, TaskStatus};
-use toolcrib_core::{ErrorKind, ToolError, Usage};
+use toolcrib_core::{ErrorKind, Principal, ToolError, Usage};
 
 use super::job::Job;
 use super::output::show;
@@ -36,6 +36,9 @@ struct TaskRecord {
     /// The path of the workspace in which the command ran. Absent in records of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     workspace: Option<String>,
+    /// Whose command it is. Absent for the user at the terminal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    principal: Option<Principal>,
     started: String,
     /// The process that runs the task, and when that process was started: the kernel reuses process numbers.
     process: (u32, u64),
@@ -135,6 +138,7 @@ impl OutputStore {
         TaskRecord {
             command: job.text.clone(),
             workspace: Some(self.workspace.clone()),
+            principal: job.principal.clone(),
             started: job.at.to_string(),
             process: (own, started_at(own).unwrap_or(0)),
             end: finished.map(|finished| finished.end),
@@ -155,10 +159,15 @@ impl OutputStore {
         serde_json::from_str(&text).ok()
     }
 
-    /// Fails unless the command of this id ran in this workspace. `message` is the error's.
-    fn require_own(&self, id: &str, message: String) -> Result<TaskRecord, ToolError> {
+    /// Fails unless the command of this id ran in this workspace, and is `owner`'s. `message` is the error's.
+    fn require_own(
+        &self,
+        id: &str,
+        owner: Option<&Principal>,
+        message: String,
+    ) -> Result<TaskRecord, ToolError> {
         let not_found = |hint: &str| ToolError::new(ErrorKind::NotFound, message).hint(hint);
-        match self.read_record(id) {
+        match self.read_record(id).filter(|it| it.principal.as_ref() == owner) {
             Some(record) if record.workspace.as_ref() == Some(&self.workspace) => Ok(record),
             Some(_) => Err(not_found(
                 "it belongs to another workspace; a person can read it with `toolcrib output`",
@@ -168,8 +177,8 @@ impl OutputStore {
     }
 
     /// Returns the state of a task of this workspace that this process did not start, or has forgotten.
-    pub(crate) fn task(&self, id: &str) -> Result<Task, ToolError> {
-        let record = self.require_own(id, format!("Task not found: {id}"));
+    pub(crate) fn task(&self, id: &str, owner: Option<&Principal>) -> Result<Task, ToolError> {
+        let record = self.require_own(id, owner, format!("Task not found: {id}"));
         let record = record.map_err(|err| err.with("task_id", id))?;
         let status = match record.end {
             None if started_at(record.process.0) == Some(record.process.1) => TaskStatus::Running,
@@ -185,11 +194,12 @@ impl OutputStore {
     pub(crate) fn read_own(
         &self,
         id: &str,
+        owner: Option<&Principal>,
         stream: Stream,
         lines: Lines,
     ) -> Result<Excerpt, ToolError> {
         if valid_id(id).is_some_and(|id| self.folder(id).is_dir()) {
-            self.require_own(id, format!("no output is saved under `{id}`"))?;
+            self.require_own(id, owner, format!("no output is saved under `{id}`"))?;
         }
         self.read(id, stream, lines)
     }
@@ -281,7 +291,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = OutputStore::new(folder.path().join("output"), Path::new("/w"));
         for id in ["", "..", "a/b", "a.b", "\0"] {
-            assert_eq!(store.task(id).unwrap_err().kind, ErrorKind::NotFound, "{id:?}");
+            assert_eq!(store.task(id, None).unwrap_err().kind, ErrorKind::NotFound, "{id:?}");
         }
     }
 
@@ -306,6 +316,7 @@ mod tests {
         let lines = Lines { from: 1, count: 9, most: 100 };
         let record = |workspace: Option<&str>| TaskRecord {
             command: "x".to_owned(),
+            principal: None,
             workspace: workspace.map(str::to_owned),
             started: String::new(),
             process: (0, 0),
@@ -320,14 +331,14 @@ mod tests {
         fs::create_dir(folder.path().join("unknown")).unwrap();
         fs::write(folder.path().join("unknown/stdout"), "printed\n").unwrap();
         for (id, is_own) in [("own", true), ("other", false), ("old", false), ("unknown", false)] {
-            let read = store("/w").read_own(id, Stream::Stdout, lines);
+            let read = store("/w").read_own(id, None, Stream::Stdout, lines);
             assert_eq!(read.is_ok(), is_own, "{id}");
-            assert_eq!(store("/w").task(id).is_ok(), is_own, "{id}");
-            let kind = store("/w").task(id).err().map(|err| err.kind);
+            assert_eq!(store("/w").task(id, None).is_ok(), is_own, "{id}");
+            let kind = store("/w").task(id, None).err().map(|err| err.kind);
             assert_eq!(kind, (!is_own).then_some(ErrorKind::NotFound), "{id}");
             // A person may read all of it.
             assert_eq!(store("/w").read(id, Stream::Stdout, lines).unwrap().text, "printed\n");
         }
-        assert!(store("/w2").read_own("other", Stream::Stdout, lines).is_ok());
+        assert!(store("/w2").read_own("other", None, Stream::Stdout, lines).is_ok());
     }
 }

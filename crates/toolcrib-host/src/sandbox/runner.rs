@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use toolcrib_core::command::{CommandRequest, Finished, LastCommand, Stream};
 use toolcrib_core::host_access::HostGate;
 use toolcrib_core::policy::DeniedPaths;
-use toolcrib_core::{CallId, Cancel, Clock, ErrorKind, HeldCounts, ToolError};
+use toolcrib_core::{CallId, Cancel, Clock, ErrorKind, HeldCounts, Principal, ToolError};
 
 use super::changed_files::{Baseline, ChangeTimes};
 use super::config::{Operator, SandboxRules};
@@ -42,7 +42,7 @@ pub struct Sandbox {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) store: OutputStore,
     pub(super) jobs: Mutex<HashMap<String, Arc<Job>>>,
-    pub(super) last: Mutex<Option<LastCommand>>,
+    pub(super) last: Mutex<HashMap<Option<Principal>, LastCommand>>,
     listeners: Mutex<Vec<Box<TaskListener>>>,
     /// How long the tasks of each owner that ended took, and how many bytes they wrote.
     pub(super) spent: Mutex<HashMap<TaskOwner, (Duration, u64)>>,
@@ -78,6 +78,8 @@ pub(super) struct StartTerms<'a> {
     pub(super) gate: Option<Arc<dyn HostGate>>,
     /// Receives what it prints.
     pub(super) tee: Option<OutputTee>,
+    /// Whose command it is. `None` stands for the user at the terminal.
+    pub(super) owner: Option<&'a Principal>,
 }
 
 impl Sandbox {
@@ -224,7 +226,8 @@ impl Sandbox {
         tee: OutputTee,
     ) -> Result<Finished, ToolError> {
         let (time, lifetime) = (request.time, Lifetime::Call);
-        let terms = StartTerms { time, lifetime, denied, gate: None, tee: Some(tee) };
+        let (tee, owner) = (Some(tee), None);
+        let terms = StartTerms { time, lifetime, denied, gate: None, tee, owner };
         let job = self.start_job(request, terms)?;
         self.finish(&job, request.time, cancel)
     }
@@ -256,7 +259,7 @@ impl Sandbox {
         request: &CommandRequest,
         terms: StartTerms<'_>,
     ) -> Result<Arc<Job>, ToolError> {
-        let StartTerms { time, lifetime, denied, gate, tee } = terms;
+        let StartTerms { time, lifetime, denied, gate, tee, owner } = terms;
         let launcher = self.context.launcher()?;
         let covers = self.context.folder.covers();
         let roots = &self.context.workspace.roots;
@@ -288,7 +291,7 @@ impl Sandbox {
         }
         self.store.make_room();
         let limits = self.context.rules.limits;
-        let job = Arc::new(self.new_job(request, time));
+        let job = Arc::new(self.new_job(request, time).of(owner.cloned()));
         if lifetime == Lifetime::Task {
             self.store.record_start(&job);
         }
@@ -372,7 +375,7 @@ impl Sandbox {
         lock(&self.jobs).get(id).cloned()
     }
 
-    /// Remembers a finished foreground command as the last one.
+    /// Remembers a finished foreground command as the last one of its owner.
     pub(super) fn remember_last(&self, job: &Job, finished: &Finished) {
         let last = LastCommand {
             id: job.id.clone(),
@@ -380,7 +383,7 @@ impl Sandbox {
             finished: finished.clone(),
             at: job.at,
         };
-        *lock(&self.last) = Some(last);
+        lock(&self.last).insert(job.principal.clone(), last);
     }
 
     /// Makes a command a task of `owner`, and starts a thread that records its end.

@@ -1,41 +1,54 @@
 //! Pending approvals: calls that wait for an answer. Each is a file. Its answer is a second file beside it, which only
-//! one process can make: the first answer counts. A third file marks the call as taken up, so that it runs once.
+//! one process can make: the first answer counts. A third file marks the call as taken up, so that it runs once. A
+//! fourth has the outcome of a call that nobody waited for, and a fifth says that it was told.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use toolcrib_core::approval::{ApprovalAnswer, ApprovalStatus, ApprovalStore, PendingApproval};
+use toolcrib_core::approval::{
+    ApprovalAnswer, ApprovalStatus, ApprovalStore, KeptOutcome, PendingApproval,
+};
 
 use crate::record::redact::Redactor;
 use crate::state::{StateFolder, read_regular};
+
+/// How many approvals are added between two looks at the expired ones.
+const ADDS_BETWEEN_SWEEPS: usize = 64;
 
 /// The folder of pending approvals.
 #[derive(Clone)]
 pub struct Approvals {
     folder: PathBuf,
+    /// How many approvals this process has added.
+    added: Arc<AtomicUsize>,
 }
 
 impl Approvals {
     /// Opens the pending approvals in the state folder.
     pub fn new(state: &StateFolder) -> Self {
-        Self { folder: state.folder().join("approvals") }
+        Self { folder: state.folder().join("approvals"), added: Arc::default() }
     }
 
     /// Redacts the secrets in the arguments of a call that nobody needs any more, and forgets its pins.
     fn redact(&self, id: &str) -> io::Result<()> {
         let path = self.path(id, "json")?;
         let pending: PendingApproval = read(&path)?;
-        let args = Redactor::default().clean_json(&pending.args);
-        if args == pending.args && pending.pins.is_empty() {
+        let has_pins = !pending.pins.is_empty();
+        let pending = serde_json::to_value(PendingApproval { pins: Vec::new(), ..pending })?;
+        // The grants that were offered repeat the arguments, so all of it is redacted.
+        let clean = Redactor::default().clean_json(&pending);
+        if clean == pending && !has_pins {
             return Ok(());
         }
         let fresh = path.with_extension(format!("{}.fresh", ulid::Ulid::generate()));
-        write_new(&fresh, &PendingApproval { args, pins: Vec::new(), ..pending })?;
+        write_new(&fresh, &clean)?;
         fs::rename(&fresh, &path)
     }
 
@@ -51,8 +64,9 @@ impl ApprovalStore for Approvals {
     fn add(&self, pending: &PendingApproval) -> io::Result<()> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
         write_new(&self.path(&pending.id, "json")?, pending)?;
-        // Expired approvals lose their secrets whenever a new one is added.
-        self.all().map(drop)
+        // Expired approvals lose their secrets when new ones are added, but not each time: there can be many.
+        let added = self.added.fetch_add(1, Ordering::Relaxed);
+        if added.is_multiple_of(ADDS_BETWEEN_SWEEPS) { self.all().map(drop) } else { Ok(()) }
     }
 
     fn all(&self) -> io::Result<Vec<PendingApproval>> {
@@ -123,6 +137,22 @@ impl ApprovalStore for Approvals {
         }
         Ok(is_first)
     }
+
+    fn keep_outcome(&self, id: &str, outcome: &KeptOutcome) -> io::Result<()> {
+        write_new(&self.path(id, "outcome")?, outcome)
+    }
+
+    fn outcome(&self, id: &str) -> io::Result<Option<KeptOutcome>> {
+        match read(&self.path(id, "outcome")?) {
+            Ok(outcome) => Ok(Some(outcome)),
+            Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(err) => Err(err),
+        }
+    }
+
+    fn mark_told(&self, id: &str) -> io::Result<bool> {
+        is_first(write_new(&self.path(id, "told")?, &()))
+    }
 }
 
 /// Returns the name of this process, which no other process has had: its number and its start time.
@@ -190,6 +220,7 @@ mod tests {
             digest: String::new(),
             workspace: String::new(),
             requester: "r".to_owned(),
+            caller: toolcrib_core::Caller::at_terminal("r"),
             question: ApprovalQuestion::default(),
             pins: Vec::new(),
             is_parked: true,

@@ -246,7 +246,7 @@ fn save_figures(transaction: &Transaction<'_>, fold: Fold<'_>) -> Result<(), Sta
 mod tests {
     use serde_json::json;
     use toolcrib_core::command::{End, HostTraffic, NetworkAccount};
-    use toolcrib_core::{CallId, Durability, Effect, Event, Moment, SessionId, Usage};
+    use toolcrib_core::{CallId, Caller, Durability, Effect, Event, Moment, SessionId, Usage};
 
     use super::*;
     use crate::figures::fold::NetworkFigures;
@@ -300,7 +300,8 @@ mod tests {
         let at = "2026-11-01T00:59:00Z".parse().unwrap();
         let record = |id: &str, moment| {
             let id = CallId(id.to_owned());
-            let event = Event { at, call: &id, session: &session, tool: &tool, moment };
+            let event =
+                Event { at, call: &id, session: &session, trace: None, tool: &tool, moment };
             recorder.record(&event, Durability::Written).unwrap();
         };
         let ended = |network| Moment::Ended {
@@ -315,7 +316,9 @@ mod tests {
             has_task: false,
             command_end: None,
         };
-        record("01A", Moment::Asked { args: "{}", digest: "d".to_owned(), effect: Effect::Write });
+        let (digest, effect, caller) =
+            ("d".to_owned(), Effect::Write, &Caller::at_terminal("user 0"));
+        record("01A", Moment::Asked { args: "{}", digest, effect, caller });
         record("01A", ended(Some(&network)));
         record("01B", ended(None));
         let usage = Usage::default();

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess};
 use serde_json::{Number, Value};
 use toolcrib_core::command::{ChangedFiles, End, NetworkAccount};
-use toolcrib_core::{ErrorKind, ToolName, Usage};
+use toolcrib_core::{Caller, Door, ErrorKind, Principal, Role, ToolName, Usage};
 
 use crate::record::event_kind::{Act, EventKind};
 use crate::record::json::JsonFields;
@@ -49,7 +49,9 @@ pub struct CallFields<'a> {
     pub conversation: Cow<'a, str>,
     /// The call id.
     pub id: Cow<'a, str>,
-    /// The iteration of the agent's loop; always 0 so far.
+    /// The caller's own name for the trace, if it has one.
+    pub trace: Option<Cow<'a, str>>,
+    /// The iteration of the agent's loop.
     pub iteration: u32,
     /// The tool's catalogue.
     pub catalogue: Cow<'a, str>,
@@ -57,12 +59,59 @@ pub struct CallFields<'a> {
     pub name: Cow<'a, str>,
     /// The number of the user who asked.
     pub user: Option<u32>,
+    /// Who asked, if that is not the user at a terminal.
+    pub caller: CallerFields<'a>,
     /// The tool's version.
     pub version: Option<Cow<'a, str>>,
     /// What the tool does to the world.
     pub effect: Option<Cow<'a, str>>,
     /// The digest of tool and arguments.
     pub digest: Option<Cow<'a, str>>,
+}
+
+impl CallFields<'_> {
+    /// Turns what a line on disk has into what the fields mean, and back. If the caller has a trace of its own, the
+    /// contract's `trace_id` is that trace, and the call id stands beside it as `call`.
+    pub(crate) fn swap_trace(&mut self) {
+        if let Some(trace) = &mut self.trace {
+            std::mem::swap(&mut self.id, trace);
+        }
+    }
+}
+
+/// The fields that say who asked for a call, through which door.
+#[derive(Clone, Debug, Default)]
+pub struct CallerFields<'a> {
+    /// The name of the principal.
+    pub principal: Option<Cow<'a, str>>,
+    /// The role of the principal.
+    pub role: Option<Cow<'a, str>>,
+    /// The door.
+    pub door: Option<Cow<'a, str>>,
+    /// What the client calls itself.
+    pub client: Option<Cow<'a, str>>,
+}
+
+impl<'a> CallerFields<'a> {
+    /// Returns the fields of a caller. `client` is what may be shown of its client's name.
+    pub(crate) fn of(caller: &'a Caller, client: Option<Cow<'a, str>>) -> Self {
+        Self {
+            principal: Some(caller.principal.name.as_str().into()),
+            role: Some(caller.principal.role.as_str().into()),
+            door: Some(caller.door.as_str().into()),
+            client,
+        }
+    }
+
+    /// Returns the caller, if the fields say who it is.
+    pub fn to_caller(&self) -> Option<Caller> {
+        let name = self.principal.as_deref()?.to_owned();
+        Some(Caller {
+            principal: Principal { name, role: Role::parse(self.role.as_deref()?)? },
+            door: Door::parse(self.door.as_deref()?)?,
+            client: self.client.as_deref().map(str::to_owned),
+        })
+    }
 }
 
 /// The fields that show the beginning of arguments and replies.
@@ -74,6 +123,13 @@ pub struct PreviewFields<'a> {
     pub result: Option<Cow<'a, str>>,
     /// How many bytes the arguments or the reply have.
     pub bytes: Option<u64>,
+}
+
+impl<'a> PreviewFields<'a> {
+    /// Returns the fields about the arguments of a call. `shown` is what may be shown of them.
+    pub(crate) fn of(shown: Option<Cow<'a, str>>, args: &str) -> Self {
+        Self { args: shown, result: None, bytes: Some(args.len() as u64) }
+    }
 }
 
 /// The fields of a decision.
@@ -169,11 +225,16 @@ schema! {
     "act" act act;
     "conv_id" text call.conversation;
     "trace_id" text call.id;
+    "call" optional_text call.trace;
     "iter" number call.iteration;
     "event" event event;
     "catalogue" text_unless_empty call.catalogue;
     "name" text_unless_empty call.name;
     "user" optional_number call.user;
+    "principal" optional_text call.caller.principal;
+    "role" optional_text call.caller.role;
+    "door" optional_text call.caller.door;
+    "client" optional_text call.caller.client;
     "status" optional_text end.status;
     "elapsed_ms" optional_value end.whole_ms;
     "elapsed_us" optional_number end.elapsed_us;
@@ -207,9 +268,9 @@ pub(crate) fn event_field(event: &EventKind) -> String {
     format!("\"event\":\"{}\"", event.as_str())
 }
 
-/// Returns the text that every line about this call contains.
-pub(crate) fn call_field(call: &str) -> String {
-    format!("\"trace_id\":\"{call}\"")
+/// Returns the text that every line about this call contains, as `trace_id` or as `call`.
+pub(crate) fn call_value(call: &str) -> String {
+    format!(":\"{call}\"")
 }
 
 /// Returns the text that every line about a tool of this name contains.
@@ -237,10 +298,17 @@ impl<'a> RecordEntry<'a> {
             call: CallFields {
                 conversation: own(call.conversation),
                 id: own(call.id),
+                trace: call.trace.map(own),
                 iteration: call.iteration,
                 catalogue: own(call.catalogue),
                 name: own(call.name),
                 user: call.user,
+                caller: CallerFields {
+                    principal: call.caller.principal.map(own),
+                    role: call.caller.role.map(own),
+                    door: call.caller.door.map(own),
+                    client: call.caller.client.map(own),
+                },
                 version: call.version.map(own),
                 effect: call.effect.map(own),
                 digest: call.digest.map(own),
@@ -324,6 +392,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for RecordEntry<'a> {
                     has_time |= key.0 == "ts";
                     entry.read_field(&key.0, &mut map)?;
                 }
+                entry.call.swap_trace();
                 if has_time { Ok(entry) } else { Err(de::Error::missing_field("ts")) }
             }
         }

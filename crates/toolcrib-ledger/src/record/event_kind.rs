@@ -103,9 +103,9 @@ spelled_enum! {
     Denied "denied",
     /// A person gave a grant.
     Given "given",
-    /// A person revoked a grant.
+    /// A person revoked a grant, or a token.
     Revoked "revoked",
-    /// A person added rules.
+    /// A person added rules, or a token.
     Added "added",
     /// A person put back what was held.
     Released "released",
@@ -118,6 +118,8 @@ spelled_enum! {
     Act
     /// A call of a tool.
     ToolCall "tool_call",
+    /// A token of the server.
+    Token "token",
     /// The record itself.
     Record "record",
     /// The figures of tools.

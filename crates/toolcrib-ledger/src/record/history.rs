@@ -8,7 +8,7 @@ use memchr::memmem;
 use toolcrib_core::ToolName;
 use toolcrib_core::command::ChangedFiles;
 
-use crate::record::entry::{RecordEntry, call_field, name_field};
+use crate::record::entry::{RecordEntry, call_value, name_field};
 use crate::record::event_kind::{Act, EventKind};
 use crate::record::presence_file::DeadProcess;
 use crate::record::reader::{LoadedSegment, RecordReader};
@@ -125,7 +125,7 @@ pub struct CallFilter {
     pub until: Option<Timestamp>,
     /// `catalogue/tool`, or `tool`.
     pub tool: Option<ToolName>,
-    /// The conversation, the number of the user, or the person who answered.
+    /// The principal or the client that asked, the conversation, the number of the user, or the person who answered.
     pub actor: Option<String>,
     /// The outcome.
     pub outcome: Option<CallOutcome>,
@@ -163,7 +163,7 @@ impl CallFilter {
     fn line_marker(&self) -> Option<String> {
         if let Some(call) = &self.call {
             // Without the quote after it, because it may be the beginning of an id.
-            return Some(call_field(call).trim_end_matches('"').to_owned());
+            return Some(call_value(call).trim_end_matches('"').to_owned());
         }
         let tool = self.tool.as_ref()?;
         Some(name_field(tool.last_part()))
@@ -175,6 +175,8 @@ fn has_actor(history: &CallHistory, actor: &str) -> bool {
         entry.call.conversation == actor
             || entry.decision.by.as_deref() == Some(actor)
             || entry.answered_by() == Some(actor)
+            || entry.call.caller.principal.as_deref() == Some(actor)
+            || entry.call.caller.client.as_deref() == Some(actor)
             || entry.call.user.is_some_and(|user| {
                 user.to_string() == actor.strip_prefix("user ").unwrap_or(actor)
             })
@@ -328,7 +330,7 @@ fn add_later_lines(
         }
         let Some(loaded) = record.load_if_readable(*segment)? else { continue };
         for history in &mut histories {
-            let marker = call_field(history.id());
+            let marker = call_value(history.id());
             for at in memmem::find_iter(&loaded.bytes, &marker) {
                 let start = memchr::memrchr(b'\n', &loaded.bytes[..at]).map_or(0, |it| it + 1);
                 let end = memchr::memchr(b'\n', &loaded.bytes[at..]).map_or(0, |it| at + it + 1);

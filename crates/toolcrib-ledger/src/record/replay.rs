@@ -33,6 +33,7 @@ pub fn recorded_calls(
                 calls.push(RecordedCall {
                     id: CallId(entry.call.id.to_string()),
                     at: entry.at,
+                    caller: entry.call.caller.to_caller(),
                     tool: entry.tool(),
                     args: whole_args(&entry),
                     verdict: None,

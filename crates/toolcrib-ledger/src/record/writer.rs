@@ -10,19 +10,22 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolcrib_core::command::{ChangedFiles, End, HostTraffic, NetworkAccount};
 use toolcrib_core::{
-    Durability, Event, HeldCounts, Moment, Note, RecordError, RecordErrorKind, Recorder, ToolName,
-    escape,
+    Caller, Durability, Event, HeldCounts, Moment, Note, RecordError, RecordErrorKind, Recorder,
+    ToolName,
 };
 
 use crate::id::{id_at, new_call_id};
 use crate::record::appender::{Appended, Appender, RecordedSettings};
 use crate::record::chain::LineHash;
-use crate::record::entry::{CallFields, DecisionFields, EndFields, RecordEntry, is_of_command};
+use crate::record::entry::{
+    CallFields, CallerFields, DecisionFields, EndFields, PreviewFields, RecordEntry, is_of_command,
+};
 use crate::record::event_kind::{Act, EventKind};
+use crate::record::legacy_file;
 use crate::record::presence_file::Presence;
 use crate::record::redact::Redactor;
 use crate::record::unsigned_line::UnsignedLine;
-use crate::state::{StateFolder, open_append};
+use crate::state::StateFolder;
 
 /// The most bytes of arguments or reply that one line shows.
 const PREVIEW_BYTES: usize = 2048;
@@ -107,25 +110,6 @@ impl RecordWriter {
     pub fn with_legacy(mut self) -> Self {
         self.legacy = LegacyFile::On;
         self
-    }
-
-    /// Adds a call to the legacy file, when it ends: one line for each call.
-    fn add_legacy(&self, entry: &RecordEntry<'_>) -> io::Result<()> {
-        if self.legacy == LegacyFile::Off || entry.event != EventKind::Ended {
-            return Ok(());
-        }
-        let RecordEntry { call, preview, end, .. } = entry;
-        // In this format a tool that ran a command worked, however the command ended.
-        let status = if end.error.is_none() { "ok" } else { "error" };
-        let line = json!({
-            "ts": format!("{:.3}", entry.at), "name": call.name, "status": status,
-            "elapsed_ms": end.whole_ms, "conv_id": call.conversation, "trace_id": call.id,
-            "iter": call.iteration, "args_preview": preview.args, "result_preview": preview.result,
-            "bytes": preview.bytes, "error": end.error,
-        });
-        let mut file = open_append(&self.state.folder().join("tools_audit.jsonl"))?;
-        let line = escape::json(&line.to_string()).into_owned();
-        io::Write::write_all(&mut file, format!("{line}\n").as_bytes())
     }
 
     fn written(&self) -> MutexGuard<'_, Option<(Arc<File>, u64)>> {
@@ -288,6 +272,12 @@ impl RecordWriter {
         Ok(presence.name().to_owned())
     }
 
+    /// Returns the fields that say who asked. The user at a terminal is in another field, as a number.
+    fn caller_fields<'a>(&self, caller: &'a Caller) -> CallerFields<'a> {
+        let client = caller.client.as_deref().map(|client| self.clean_name(client));
+        if caller.is_local() { CallerFields::default() } else { CallerFields::of(caller, client) }
+    }
+
     /// Fills in the fields that belong to one moment of a call.
     fn add_moment<'a>(
         &self,
@@ -296,13 +286,13 @@ impl RecordWriter {
         durability: Durability,
     ) -> io::Result<()> {
         match moment {
-            Moment::Asked { args, digest, effect } => {
+            Moment::Asked { args, digest, effect, caller } => {
                 entry.event = EventKind::Asked;
                 entry.call.user = Some(self.user);
-                entry.call.digest = Some(digest.into());
-                entry.call.effect = Some(effect.as_str().into());
-                entry.preview.args = self.preview(args);
-                entry.preview.bytes = Some(args.len() as u64);
+                entry.call.caller = self.caller_fields(caller);
+                let effect = effect.as_str().into();
+                (entry.call.digest, entry.call.effect) = (Some(digest.into()), Some(effect));
+                entry.preview = PreviewFields::of(self.preview(args), args);
                 self.open_args(&entry.call.id, entry.preview.args.as_deref());
             }
             Moment::Decided { verdict, rule, by } => {
@@ -409,13 +399,21 @@ impl Recorder for RecordWriter {
             ..RecordEntry::default()
         };
         self.add_moment(&mut entry, &event.moment, durability).map_err(unprepared)?;
+        if let Some(trace) = event.trace {
+            entry.call.iteration = trace.iteration;
+            entry.call.trace = trace.id.as_deref().map(|id| self.clean_name(id));
+            entry.call.swap_trace();
+        }
         let line = UnsignedLine::of(&entry).map_err(unprepared)?;
         self.write(event.at, line, durability).map_err(unwritten)?;
         // Written last: the record does not suffer if the legacy file fails.
-        self.add_legacy(&entry).map_err(|err| {
-            let message = format!("`tools_audit.jsonl`: {err}");
-            RecordError::new(RecordErrorKind::CopyUnwritten, message)
-        })
+        if self.legacy == LegacyFile::On && entry.event == EventKind::Ended {
+            return legacy_file::add(self.state.folder(), &entry).map_err(|err| {
+                let message = format!("`{}`: {err}", legacy_file::NAME);
+                RecordError::new(RecordErrorKind::CopyUnwritten, message)
+            });
+        }
+        Ok(())
     }
 
     fn flush(&self) {
@@ -469,7 +467,7 @@ fn unwritten(err: io::Error) -> RecordError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use toolcrib_core::{CallId, Effect, SessionId};
+    use toolcrib_core::{CallId, Caller, Effect, SessionId};
 
     fn record(state: &StateFolder, settings: Value) -> RecordWriter {
         RecordWriter::new(state, Previews::On, Redactor::default(), settings)
@@ -480,8 +478,14 @@ mod tests {
             at: "2025-11-04T12:34:56.789Z".parse().unwrap(),
             call: &CallId("01A".to_owned()),
             session: &SessionId("conv".to_owned()),
+            trace: None,
             tool: &"wink/read_file".into(),
-            moment: Moment::Asked { args, digest: "d".to_owned(), effect: Effect::Read },
+            moment: Moment::Asked {
+                args,
+                digest: "d".to_owned(),
+                effect: Effect::Read,
+                caller: &Caller::at_terminal("user 0"),
+            },
         };
         recorder.record(&event, durability).unwrap();
     }

@@ -7,7 +7,7 @@ use serde_json::json;
 use toolcrib_core::approval::{ApprovalAnswer, ApprovalStatus, ApprovalStore, PendingApproval};
 use toolcrib_core::pin::{Pin, list_changes, pin_changes};
 use toolcrib_core::policy::{Answer, Wish};
-use toolcrib_core::{Call, Clock, Note, Recorder};
+use toolcrib_core::{Call, Clock, Note, Principal, Recorder};
 
 use super::queue::yes_with;
 use crate::approver::{AnswerFuture, Approver};
@@ -29,6 +29,8 @@ pub struct ApprovalAnswers {
 pub enum ApprovalError {
     /// No approval has this id.
     NotFound,
+    /// The one who answers is the one who asked.
+    OwnCall,
     /// It was answered before, or it expired.
     Closed(ApprovalStatus),
     /// The store failed.
@@ -67,9 +69,27 @@ impl ApprovalAnswers {
         Ok((pending, status))
     }
 
-    /// Denies a call.
-    pub fn deny(&self, id: &str, by: &str, words: &str) -> Result<PendingApproval, ApprovalError> {
+    /// Returns an approval that `by` may answer.
+    fn find_for(
+        &self,
+        id: &str,
+        by: &Principal,
+    ) -> Result<(PendingApproval, ApprovalStatus), ApprovalError> {
         let (pending, status) = self.find(id)?;
+        if by.is_own_asker(&pending.caller.principal) {
+            return Err(ApprovalError::OwnCall);
+        }
+        Ok((pending, status))
+    }
+
+    /// Denies a call.
+    pub fn deny(
+        &self,
+        id: &str,
+        by: &Principal,
+        words: &str,
+    ) -> Result<PendingApproval, ApprovalError> {
+        let (pending, status) = self.find_for(id, by)?;
         self.answer(&pending, status, GivenVerdict::Denied(words), by)?;
         self.note(&pending, "denied", by, words);
         Ok(pending)
@@ -79,10 +99,10 @@ impl ApprovalAnswers {
     pub fn approve(
         &self,
         id: &str,
-        by: &str,
+        by: &Principal,
         wish: Option<Wish>,
     ) -> Result<Approved, ApprovalError> {
-        let (pending, status) = self.find(id)?;
+        let (pending, status) = self.find_for(id, by)?;
         // A call that was approved by a process that ended before taking it up can be taken up now.
         if status != ApprovalStatus::Approved {
             self.answer(&pending, status, GivenVerdict::Approved(wish), by)?;
@@ -105,13 +125,13 @@ impl ApprovalAnswers {
         pending: &PendingApproval,
         status: ApprovalStatus,
         verdict: GivenVerdict<'_>,
-        by: &str,
+        by: &Principal,
     ) -> Result<(), ApprovalError> {
         let (is_approved, words, wish) = match verdict {
             GivenVerdict::Approved(wish) => (true, "", wish),
             GivenVerdict::Denied(words) => (false, words, None),
         };
-        let (by, words) = (by.to_owned(), words.to_owned());
+        let (by, words) = (by.name.clone(), words.to_owned());
         let answer = ApprovalAnswer { is_approved, by, words, wish, at: self.clock.now() };
         if status == ApprovalStatus::Pending && self.store.decide(&pending.id, &answer)? {
             return Ok(());
@@ -120,8 +140,13 @@ impl ApprovalAnswers {
     }
 
     /// Records an answer.
-    fn note(&self, pending: &PendingApproval, event: &str, by: &str, words: &str) {
-        let detail = json!({"by": by, "words": words, "requester": pending.requester});
+    fn note(&self, pending: &PendingApproval, event: &str, by: &Principal, words: &str) {
+        let PendingApproval { requester, caller, .. } = pending;
+        let asker = &caller.principal.name;
+        let detail = json!({
+            "by": by.name, "role": by.role.as_str(), "words": words,
+            "requester": requester, "asker": asker,
+        });
         let (tool, call) = (Some(&pending.tool), pending.id.as_str());
         let at = self.clock.now();
         let note = Note { at, actor: "user", act: "approval", event, tool, call, detail };

@@ -22,6 +22,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// How many parked calls are remembered before those that were answered are forgotten.
 const MOST_PARKED: usize = 256;
 
+/// How many calls of one session can wait for an answer at once.
+const MOST_WAITING: usize = 64;
+
 /// A prompt that can be taken away because someone else answered.
 pub trait Prompt: Approver {
     /// Tells the person that the question was answered elsewhere.
@@ -139,6 +142,18 @@ impl ApprovalQueue {
             // One that expired, or that is about something else by now, is asked about anew.
             Some(_) | None => {}
         }
+        let waits = |it: &PendingApproval| {
+            let status = self.store.status(it, pending.created_at);
+            it.requester == pending.requester && matches!(status, Ok(ApprovalStatus::Pending))
+        };
+        if parked.keys().filter(|it| it.0 == key.0).count() >= MOST_WAITING
+            && parked.values().filter(|it| waits(it)).count() >= MOST_WAITING
+        {
+            let words = format!(
+                "{MOST_WAITING} calls of this session wait for an answer already; make this call when some are answered"
+            );
+            return Answer::No("Toolcrib".to_owned(), words);
+        }
         if self.store.add(&pending).is_err() {
             return Answer::Nobody;
         }
@@ -216,7 +231,8 @@ impl ApprovalQueue {
             args: question.args.clone(),
             digest: question.digest.clone(),
             workspace: question.root.clone(),
-            requester: question.session.clone(),
+            requester: question.asker.session.clone(),
+            caller: (*question.asker.caller).clone(),
             question: question.shown.clone(),
             pins: question.pins.pinned.clone(),
             is_parked: self.prompt.is_none(),

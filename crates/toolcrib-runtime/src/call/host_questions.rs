@@ -15,7 +15,7 @@ use toolcrib_core::tool::Plan;
 use toolcrib_core::{Cancel, Note, RecordError};
 
 use super::pins::Pins;
-use super::question::Question;
+use super::question::{Asker, Question};
 use super::scope::CallScope;
 use crate::decide::grant_offers::GrantPlace;
 use crate::decide::host_access::HostPlace;
@@ -80,7 +80,7 @@ impl HostQuestions {
                 host: Some(request.clone()),
                 ..ApprovalQuestion::default()
             },
-            session: scope.call.session.0.clone(),
+            asker: Asker::of(&scope.call),
             root: self.root.clone(),
         }
     }

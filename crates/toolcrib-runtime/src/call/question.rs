@@ -1,8 +1,10 @@
 //! The question that a person is asked about a call, as data that every door renders.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use toolcrib_core::approval::ApprovalQuestion;
-use toolcrib_core::{CallId, Decision, Declaration, Plan, ToolName};
+use toolcrib_core::{Call, CallId, Caller, Decision, Declaration, Plan, ToolName};
 
 use super::pins::Pins;
 use crate::decide::judge::Choice;
@@ -30,8 +32,24 @@ pub struct Question {
     pub choices: Vec<Choice>,
     /// What the person is shown, as data that every front end renders.
     pub shown: ApprovalQuestion,
-    /// The session that asks.
-    pub session: String,
+    /// Who asks.
+    pub asker: Asker,
     /// The workspace.
     pub root: String,
+}
+
+/// Who asks for a call.
+#[derive(Clone)]
+pub struct Asker {
+    /// The session.
+    pub session: String,
+    /// The caller.
+    pub caller: Arc<Caller>,
+}
+
+impl Asker {
+    /// Returns who asks for a call.
+    pub(crate) fn of(call: &Call) -> Self {
+        Self { session: call.session.0.clone(), caller: Arc::clone(&call.caller) }
+    }
 }

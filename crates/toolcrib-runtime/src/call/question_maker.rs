@@ -8,7 +8,7 @@ use toolcrib_core::policy::by_tier;
 use toolcrib_core::{Decision, ToolError};
 
 use super::pins::Pins;
-use super::question::Question;
+use super::question::{Asker, Question};
 use super::review::Review;
 use super::scope::CallScope;
 use crate::decide::expected_changes::expected_changes;
@@ -39,7 +39,7 @@ impl Question {
             decision,
             choices,
             shown: ApprovalQuestion { files: places, ..shown },
-            session: scope.call.session.0.clone(),
+            asker: Asker::of(&scope.call),
             root: proposal.paths.root(),
         })
     }

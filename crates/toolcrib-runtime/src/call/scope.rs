@@ -124,7 +124,8 @@ pub(crate) fn record_asked(
 ) -> Digest {
     let args = canonical::text(&call.args);
     let digest = Digest::of_text(tool.as_str(), &args);
-    let moment = Moment::Asked { args: &args, digest: digest.to_string(), effect };
+    let caller = &*call.caller;
+    let moment = Moment::Asked { args: &args, digest: digest.to_string(), effect, caller };
     let _ = recorder.record(&event(clock, call, tool, moment), Durability::Buffered);
     digest
 }
@@ -136,5 +137,6 @@ pub(crate) fn event<'a>(
     tool: &'a ToolName,
     moment: Moment<'a>,
 ) -> Event<'a> {
-    Event { at: clock.now(), call: &call.id, session: call.conversation(), tool, moment }
+    let (session, trace) = (call.conversation(), call.trace.as_ref());
+    Event { at: clock.now(), call: &call.id, session, trace, tool, moment }
 }

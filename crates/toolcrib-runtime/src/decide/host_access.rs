@@ -51,14 +51,16 @@ impl Judge {
         tool: &ToolName,
         ctx: &Ctx,
     ) -> Result<(), GrantError> {
-        self.grants().add(wish.granted(id, tool, by, ctx.clock.now()))
+        let grant = wish.granted(id, tool, by, ctx.clock.now());
+        self.grants().add(grant.for_caller(self.caller()))
     }
 
     fn grants_here(&self, place: &HostPlace<'_>, ctx: &Ctx) -> Vec<Grant> {
         let now = ctx.clock.now();
         // Grants that cannot be read grant nothing.
         let mut grants = self.grants().current().unwrap_or_default();
-        grants.retain(|grant| grant.holds(now, place.session, place.root));
+        let holds = |grant: &Grant| grant.holds(now, place.session, place.root);
+        grants.retain(|grant| grant.is_for(self.caller()) && holds(grant));
         grants
     }
 }

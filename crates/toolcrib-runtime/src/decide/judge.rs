@@ -10,8 +10,11 @@ use toolcrib_core::command_reading::{ReadShell, Step, Unproven, UnprovenKind};
 use toolcrib_core::hosts::{hosts_in, hosts_named};
 use toolcrib_core::policy::grant::{self, Covers, Grant, GrantError, Grants, Wish};
 use toolcrib_core::policy::{DeniedPaths, Mode, Policy, Rule, Subject};
-use toolcrib_core::{Clock, Ctx, Decision, HeldCounts, Plan, Tier, ToolName, Verdict, canonical};
+use toolcrib_core::{
+    Caller, Clock, Ctx, Decision, HeldCounts, Plan, Tier, ToolName, Verdict, canonical,
+};
 
+use super::caller_policies::CallerPolicies;
 use super::command_paths::{
     PathRules, distrust_committed_content, distrust_moving_paths, distrust_unknown_writers,
     mentioned_paths, resolve_redirects,
@@ -29,15 +32,19 @@ pub type Choice = (Covers, Option<String>);
 /// The tools in quarantine, each with the reason.
 pub type Quarantine = Arc<RwLock<HashMap<ToolName, String>>>;
 
-/// Decides about calls.
+/// Decides about calls. A judge of one caller shares all counts with the judge of all.
+#[derive(Clone)]
 pub struct Judge {
     policy: Arc<Policy>,
+    policies: Arc<CallerPolicies>,
+    /// Whose calls it decides about.
+    caller: Arc<Caller>,
     shell: Arc<dyn ReadShell>,
     grants: Arc<dyn Grants>,
     quarantine: Quarantine,
-    rate: RateLimit,
-    quota: Quota,
-    taint: Taint,
+    rate: Arc<RateLimit>,
+    quota: Arc<Quota>,
+    taint: Arc<Taint>,
     user_quota: Option<Arc<dyn UserQuota>>,
     confirmation_weight: ConfirmationWeight,
     pub(crate) confirmations: Confirmations,
@@ -79,13 +86,15 @@ impl Judge {
     /// Returns a judge by this policy, which has commands read by `shell` and knows what people granted.
     pub fn new(policy: Arc<Policy>, shell: Arc<dyn ReadShell>, grants: Arc<dyn Grants>) -> Self {
         Self {
+            policies: Arc::new(CallerPolicies::new(&policy)),
             policy,
+            caller: Arc::new(Caller::at_terminal("")),
             shell,
             grants,
             quarantine: Arc::default(),
-            rate: RateLimit::default(),
-            quota: Quota::default(),
-            taint: Taint::default(),
+            rate: Arc::default(),
+            quota: Arc::default(),
+            taint: Arc::default(),
             user_quota: None,
             confirmation_weight: ConfirmationWeight::default(),
             confirmations: Confirmations::default(),
@@ -95,9 +104,9 @@ impl Judge {
     /// Returns this judge with these limits for each session.
     pub fn with_limits(self, limits: SessionLimits) -> Self {
         Self {
-            rate: RateLimit::new(limits.calls_per_minute),
-            quota: Quota::new(limits.quota),
-            taint: Taint::new(limits.taint),
+            rate: Arc::new(RateLimit::new(limits.calls_per_minute)),
+            quota: Arc::new(Quota::new(limits.quota)),
+            taint: Arc::new(Taint::new(limits.taint)),
             confirmation_weight: limits.confirmation,
             ..self
         }
@@ -111,6 +120,16 @@ impl Judge {
     /// Returns this judge with these tools refused.
     pub fn with_quarantine(self, quarantine: Quarantine) -> Self {
         Self { quarantine, ..self }
+    }
+
+    /// Returns the judge of this caller's calls.
+    pub(crate) fn of_caller(&self, caller: &Arc<Caller>) -> Self {
+        let policy = self.policies.of(caller);
+        Self { policy, caller: Arc::clone(caller), ..self.clone() }
+    }
+
+    pub(super) fn caller(&self) -> &Caller {
+        &self.caller
     }
 
     /// Returns what is held in memory for calls.
@@ -313,6 +332,7 @@ impl Judge {
         ctx: &Ctx,
     ) -> Result<(), GrantError> {
         let grant = wish.granted(ctx.call.0.clone(), tool, by, ctx.clock.now());
+        let grant = grant.for_caller(&self.caller);
         self.grants.add(Grant { programs: Some(proposal.granted_files(ctx)), ..grant })
     }
 
@@ -341,7 +361,10 @@ impl Judge {
                 // It allows no call.
                 Covers::Host(_) => false,
             };
-            grant.holds(now, facts.session, &root) && grant.is_about(facts.tool) && is_same()
+            grant.is_for(&self.caller)
+                && grant.holds(now, facts.session, &root)
+                && grant.is_about(facts.tool)
+                && is_same()
         });
         grants
     }

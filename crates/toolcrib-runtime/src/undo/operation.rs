@@ -1,11 +1,13 @@
 //! The undo of one call: found in the journal, restored, and recorded from asked to ended.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use toolcrib_core::canonical::{self, Digest};
 use toolcrib_core::change::{Restore, UndoLog, UndoneCall};
 use toolcrib_core::{
-    Call, CallId, Clock, Durability, Effect, ErrorKind, Moment, Recorder, SessionId, ToolError,
-    ToolName, Usage,
+    Call, CallId, Caller, Clock, Durability, Effect, ErrorKind, Moment, Recorder, SessionId,
+    ToolError, ToolName, Usage,
 };
 
 use super::plan::{Restored, UndoAction, UndoScope, restore_call};
@@ -38,6 +40,8 @@ pub struct Undo<'a> {
     pub recorder: &'a dyn Recorder,
     /// The clock.
     pub clock: &'a dyn Clock,
+    /// Who undoes.
+    pub caller: Arc<Caller>,
 }
 
 impl Undo<'_> {
@@ -51,13 +55,9 @@ impl Undo<'_> {
     ) -> Result<Vec<Restored>, ToolError> {
         // Of two undos of one call, the second must see the first.
         let _lock = self.log.lock().map_err(|err| unreadable(&err))?;
-        let call = Call {
-            id: id.clone(),
-            session,
-            conversation: None,
-            tool: UNDO_TOOL.into(),
-            args: json!({"call": wanted, "force": scope == UndoScope::Everything}),
-        };
+        let args = json!({"call": wanted, "force": scope == UndoScope::Everything});
+        let caller = Arc::clone(&self.caller);
+        let call = Call::new(id.clone(), session, caller, UNDO_TOOL.into(), args);
         self.recorded(&call, || self.restore(&call, &CallId(wanted.to_owned()), scope))
     }
 
@@ -147,8 +147,11 @@ impl Undo<'_> {
         };
         let args = canonical::text(&call.args);
         let digest = Digest::of(UNDO_TOOL, &call.args).to_string();
-        record(Moment::Asked { args: &args, digest, effect: Effect::Write }, Durability::Buffered)?;
-        let (rule, by) = ("a person's own command", Some("terminal"));
+        let caller = &*call.caller;
+        let asked = Moment::Asked { args: &args, digest, effect: Effect::Write, caller };
+        record(asked, Durability::Buffered)?;
+        let by = if caller.is_local() { "terminal" } else { &caller.principal.name };
+        let (rule, by) = ("a person's own command", Some(by));
         record(Moment::Decided { verdict: "allow", rule, by }, Durability::Buffered)?;
         record(Moment::Started { places: &[], directory: None, terms: None }, Durability::Synced)?;
         let done = work();

@@ -18,9 +18,9 @@ use toolcrib_core::policy::{Answer, DeniedPaths, Policy};
 use toolcrib_core::search::{Found, FoundPaths, Glob, Grep, Pattern, Scope, Search};
 use toolcrib_core::tool::ProposedCommand;
 use toolcrib_core::{
-    Call, CallId, Cancel, Catalogue, Change, Clock, Commands, Content, Ctx, Declaration, Effect,
-    ErrorKind, Files, Limits, Listing, Meta, Meter, Mode, Outcome, Plan, Recorder, SessionId, Tier,
-    Tool, ToolError, ToolName, ToolSettings, Toolset, Tree, Usage,
+    Call, CallId, Caller, Cancel, Catalogue, Change, Clock, Commands, Content, Ctx, Declaration,
+    Effect, ErrorKind, Files, Limits, Listing, Meta, Meter, Mode, Outcome, Plan, Recorder,
+    SessionId, Tier, Tool, ToolError, ToolName, ToolSettings, Toolset, Tree, Usage,
 };
 use toolcrib_runtime::{
     AlwaysYes, AnswerFuture, Approver, Judge, Question, QuotaLimits, Runtime, SessionLimits, World,
@@ -376,7 +376,7 @@ pub(crate) struct Bench {
 pub(crate) fn bench(approver: Arc<dyn Approver>, memory: Memory) -> Bench {
     let memory = Arc::new(memory);
     let runtime = Runtime {
-        toolset: Toolset::everything(SHELF),
+        toolset: Arc::new(Toolset::everything(SHELF)),
         judge: Arc::new(Judge::new(
             Arc::new(Policy::new(Mode::Standard, Vec::new())),
             Arc::new(Unread),
@@ -409,13 +409,8 @@ pub(crate) fn yes() -> Bench {
 }
 
 pub(crate) fn asked(tool: &str, args: Value) -> Call {
-    Call {
-        id: CallId("call".to_owned()),
-        session: SessionId("session".to_owned()),
-        conversation: None,
-        tool: tool.into(),
-        args,
-    }
+    let (id, session) = (CallId("call".to_owned()), SessionId("session".to_owned()));
+    Call::new(id, session, Arc::new(Caller::at_terminal("test")), tool.into(), args)
 }
 
 impl Bench {

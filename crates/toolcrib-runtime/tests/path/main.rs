@@ -15,10 +15,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use toolcrib_core::{Call, CallId, Cancel, ErrorKind, SessionId};
+use toolcrib_core::{Cancel, ErrorKind};
 use toolcrib_runtime::{AlwaysYes, Nobody};
 
-use harness::{Bench, ENTERED, Memory, No, PARSED, RESOLVED, bench, with_session_bytes, yes};
+use harness::{
+    Bench, ENTERED, Memory, No, PARSED, RESOLVED, asked, bench, with_session_bytes, yes,
+};
 
 const TOOLS: [&str; 3] = ["wild/pure", "wild/reads", "wild/writes"];
 
@@ -167,13 +169,7 @@ fn what_cannot_be_recorded_is_not_written_and_still_read() {
 fn a_preview_decides_and_does_not_enter() {
     let bench = bench(Arc::new(Nobody), Memory::default());
     let events = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let call = |tool: &str| Call {
-        id: CallId("call".to_owned()),
-        session: SessionId("session".to_owned()),
-        conversation: None,
-        tool: tool.into(),
-        args: json!({"act": "panic_in_run"}),
-    };
+    let call = |tool: &str| asked(tool, json!({"act": "panic_in_run"}));
     let preview = events.block_on(bench.runtime.preview(call("wild/writes"), Cancel::default()));
     let preview = preview.ok().unwrap();
     assert_eq!(preview.decision.to_string(), "ask (tier 2 in mode standard)");

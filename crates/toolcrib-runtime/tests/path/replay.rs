@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolcrib_core::policy::{Layer, Policy, rules_in};
 use toolcrib_core::recorded_call::RecordedCall;
-use toolcrib_core::{CallId, Mode, SessionId, Verdict};
+use toolcrib_core::{CallId, Caller, Mode, SessionId, Verdict};
 use toolcrib_runtime::{Judge, Nobody, Replay, Runtime};
 
 use crate::harness::{Memory, NoGrants, Unread, bench};
@@ -22,6 +22,7 @@ fn recorded(id: &str, tool: &str, args: Option<Value>, verdict: Option<Verdict>)
     RecordedCall {
         id: CallId(id.to_owned()),
         at: jiff::Timestamp::UNIX_EPOCH,
+        caller: None,
         tool: tool.into(),
         args,
         verdict,
@@ -37,7 +38,9 @@ fn replay(rules: &str, calls: Vec<RecordedCall>) -> Replay {
     let judge = Arc::new(Judge::new(policy, Arc::new(Unread), Arc::new(NoGrants)));
     let runtime = Runtime { judge, ..bench.runtime };
     let events = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let replay = events.block_on(Replay::run(&runtime, &SessionId("replay".to_owned()), calls));
+    let caller = Arc::new(Caller::at_terminal("test"));
+    let replay =
+        events.block_on(Replay::run(&runtime, &SessionId("replay".to_owned()), &caller, calls));
     assert!(bench.memory.lines.lock().unwrap().is_empty());
     replay
 }

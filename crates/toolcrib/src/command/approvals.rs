@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use toolcrib_core::approval::{ApprovalStatus, ApprovalStore, PendingApproval};
-use toolcrib_core::{Cancel, escape};
+use toolcrib_core::approval::{ApprovalStatus, ApprovalStore, KeptOutcome, PendingApproval};
+use toolcrib_core::{Cancel, Principal, Role, escape};
 use toolcrib_ledger::{Approvals, Redactor};
 use toolcrib_runtime::{ApprovalAnswers, ApprovalError, Approved, ParkedCall};
 
@@ -23,6 +23,7 @@ use crate::cli::{ApprovalsArgs, ApprovalsCommand, Global};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::terminal::{Format, Terminal, print, print_json, print_lines, width};
+use crate::wiring::user_at_terminal;
 
 const APPROVALS: IdNoun =
     IdNoun { one: "approval", many: "approvals", listed_by: "toolcrib approvals list --all" };
@@ -93,7 +94,7 @@ pub(super) fn run(
         }
         ApprovalsCommand::Deny { words, .. } => {
             // Nobody gains anything by a no, so it needs no terminal.
-            answers.deny(id, &person(), &words.join(" ")).map(|pending| {
+            answers.deny(id, &user_at_terminal().principal, &words.join(" ")).map(|pending| {
                 print_lines(&[format!("Denied: {} of {}", pending.id, pending.tool)]);
                 Exit::Done
             })
@@ -114,9 +115,10 @@ fn approve(
         return Ok(Exit::Failed);
     }
     let approved = match review(global, terminal, answers, id)? {
-        Reviewed::Approved(wish) => answers.approve(id, &person(), wish),
+        Reviewed::Approved(wish) => answers.approve(id, &user_at_terminal().principal, wish),
         Reviewed::Denied(words) => {
-            let denied = answers.deny(id, &person(), &words).map(|_| Exit::Refused);
+            let denied =
+                answers.deny(id, &user_at_terminal().principal, &words).map(|_| Exit::Refused);
             return denied.or_else(|err| explain(terminal, id, err));
         }
         Reviewed::NotAnswered => {
@@ -142,6 +144,11 @@ fn explain(terminal: Terminal, id: &str, err: ApprovalError) -> Result<Exit, Cli
             let hint = "`toolcrib approvals list` lists the calls that are waiting";
             terminal
                 .fail(&format!("no call is waiting for approval with the id `{id}`"), Some(hint));
+        }
+        ApprovalError::OwnCall => {
+            let hint = "another person or another token must answer";
+            terminal.fail("you cannot answer a question about your own call", Some(hint));
+            return Ok(Exit::Refused);
         }
         ApprovalError::Closed(status) => {
             let hint = "`toolcrib approvals show` shows the answer";
@@ -186,11 +193,6 @@ fn may_answer(global: &Global, terminal: Terminal, answers: &ApprovalAnswers, id
     terminal
         .fail("only a person can approve a call, and there is no terminal to ask on", Some(hint));
     false
-}
-
-/// Returns the name that the record has for the user of this process.
-fn person() -> String {
-    format!("user {}", rustix::process::getuid().as_raw())
 }
 
 /// Which approvals are listed.
@@ -298,7 +300,11 @@ fn details(
     if let Some(reading) = &pending.question.runs {
         add("reading:", &reading.to_string());
     }
-    add("asked by:", &pending.requester);
+    let Principal { name, role } = &pending.caller.principal;
+    match role {
+        Role::User => add("asked by:", &pending.requester),
+        role => add("asked by:", &format!("{name} ({})", role.as_str())),
+    }
     add("asked at:", &format!("{:.0}", pending.created_at));
     add("expires:", &format!("{:.0}", pending.expires_at));
     if let Ok(Some(answer)) = approvals.answer(&pending.id) {
@@ -316,6 +322,7 @@ fn run_parked(
     format: Format,
 ) -> Result<Exit, CliError> {
     let ParkedCall { workspace, call, approver } = parked;
+    let id = call.id.0.clone();
     let there = Global { workspace: Some(PathBuf::from(workspace)), ..global.clone() };
     let crib = open(&there, terminal)?;
     let runtime = crib.runtime(approver)?;
@@ -328,6 +335,8 @@ fn run_parked(
         });
         runtime.call(call, cancel).await
     })?;
+    // Whoever asked may come back for it.
+    let _ = Approvals::new(&crib.state).keep_outcome(&id, &KeptOutcome::from(&outcome));
     match format {
         Format::Json => {
             print_json(&outcome.text);

@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 use toolcrib_core::{ToolName, counted, escape};
 use toolcrib_ledger::{
     CallFilter, CallHistory, CallOutcome, EventKind, Problem, RecordEntry, RecordReader,
-    RecordTail, Redactor, StateFolder, TailLine, VerifyReport, export_calls, export_lines,
-    find_calls, verify,
+    RecordTail, Redactor, StateFolder, TailLine, VerifyReport, call_summary, export_calls,
+    export_lines, find_calls, verify,
 };
 
 use show::ShownCall;
 
-use super::call_history::{self, summary};
+use super::call_history;
 use super::layout::{fit, fit_all};
 use super::past_call;
 use super::setup::read_config;
@@ -96,7 +96,7 @@ fn run_command(
             let calls = find_calls(state, &call_filter(filter)?, *limit)?;
             if *json {
                 for call in &calls {
-                    print_json(&summary(call).to_string());
+                    print_json(&call_summary(call).to_string());
                 }
             } else {
                 print_calls(terminal, &calls, *limit);
@@ -355,7 +355,7 @@ fn export(
 }
 
 fn csv_row(call: &CallHistory, out: &mut impl Write) -> io::Result<()> {
-    let summary = summary(call);
+    let summary = call_summary(call);
     let cells = COLUMNS.map(|column| match &summary[column] {
         Value::Null => String::new(),
         Value::String(text) => cell(text),

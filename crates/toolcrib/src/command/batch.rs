@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use toolcrib_core::{
-    Call, Cancel, ErrorKind, Outcome, SessionId, ToolError, ToolName, json as strict_json,
+    Call, Caller, Cancel, ErrorKind, Outcome, SessionId, ToolError, ToolName, json as strict_json,
 };
 use toolcrib_runtime::{LateAnswer, Runtime, Watchdog};
 
@@ -21,7 +21,7 @@ use crate::cli::{CallArgs, Global};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::terminal::{Terminal, print_json};
-use crate::wiring::session;
+use crate::wiring::{session, user_at_terminal};
 
 /// One line of stdin.
 struct BatchLine {
@@ -54,6 +54,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Resul
             runtime,
             watchdog: Watchdog::default(),
             session: session(),
+            caller: user_at_terminal(),
             cancel: Cancel::default(),
             terminal,
         };
@@ -66,6 +67,7 @@ struct BatchContext {
     runtime: Runtime,
     watchdog: Watchdog,
     session: SessionId,
+    caller: Arc<Caller>,
     cancel: Cancel,
     terminal: Terminal,
 }
@@ -290,8 +292,8 @@ impl BatchThread {
     fn answer(&self, batch: &Arc<BatchContext>, line: BatchLine) -> Option<ReplyState> {
         let BatchLine { id, tool, args } = line;
         let call_id = toolcrib_ledger::new_call_id();
-        let session = batch.session.clone();
-        let mut call = Call { id: call_id, session, conversation: None, tool, args: Value::Null };
+        let (session, caller) = (batch.session.clone(), Arc::clone(&batch.caller));
+        let mut call = Call::new(call_id, session, caller, tool, Value::Null);
         let outcome = match args {
             Ok(args) => {
                 call.args = args;

@@ -1,7 +1,7 @@
 //! `toolcrib call`: makes one call.
 
 use serde_json::{Value, json};
-use toolcrib_core::{Call, Cancel, ErrorKind, Outcome, RecordError};
+use toolcrib_core::{Cancel, ErrorKind, Outcome, RecordError};
 use toolcrib_runtime::Preview;
 
 use super::approver::approver;
@@ -15,7 +15,7 @@ use crate::cli::{CallArgs, Global};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::terminal::{Terminal, print_json};
-use crate::wiring::{Crib, session};
+use crate::wiring::{Crib, call_at_terminal, session};
 
 pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Result<Exit, CliError> {
     if args.jobs > 1 {
@@ -23,13 +23,8 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Resul
     }
     let crib = open(global, terminal)?;
     let runtime = crib.runtime(approver(global, Some(terminal), &crib, args))?;
-    let mut call = Call {
-        id: toolcrib_ledger::new_call_id(),
-        session: session(),
-        conversation: None,
-        tool: args.tool.as_deref().unwrap_or_default().into(),
-        args: Value::Null,
-    };
+    let tool = args.tool.as_deref().unwrap_or_default();
+    let mut call = call_at_terminal(session(), tool, Value::Null);
     match arguments(&args.args, &runtime.toolset, &call.tool) {
         Ok(parsed) => call.args = parsed,
         Err(error) => {

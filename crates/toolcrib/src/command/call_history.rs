@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
 use toolcrib_core::command::{ChangedFiles, End, Limit, NetworkAccount, Usage, show_bytes};
 use toolcrib_core::{Change, counted, escape};
-use toolcrib_ledger::{Act, CallHistory, CallOutcome, EventKind, RecordEntry, report};
+use toolcrib_ledger::{Act, CallHistory, CallOutcome, EventKind, RecordEntry};
 
 use crate::terminal::{Paint, Terminal};
 
@@ -65,42 +64,6 @@ pub(super) fn network(history: &CallHistory) -> NetworkAccount {
     NetworkAccount { hosts: accounts.flat_map(|account| account.hosts.clone()).collect() }
 }
 
-/// Returns a call in the fields that all its formats share.
-pub(super) fn summary(call: &CallHistory) -> Value {
-    let asked = call.first();
-    let decided = call.last(&EventKind::Decided);
-    let ended = call.last(&EventKind::Ended);
-    let answered = call.entries.iter().rev().find_map(RecordEntry::answered_by);
-    json!({
-        "call": call.id(),
-        "at": report::stamp(call.at()),
-        "session": asked.map(|entry| &entry.call.conversation),
-        "user": asked.and_then(|entry| entry.call.user),
-        "tool": call.tool(),
-        "args": asked.and_then(|entry| entry.preview.args.as_ref()),
-        "decision": decided.and_then(|entry| entry.decision.verdict.as_ref()),
-        "rule": decided.and_then(|entry| entry.decision.rule.as_ref()),
-        "by": decided.and_then(|entry| entry.decision.by.as_deref()).or(answered),
-        "outcome": call.outcome().as_str(),
-        "error": ended.and_then(|entry| entry.end.error.as_ref()),
-        "end": ended.and_then(|entry| entry.end.command_end),
-        "message": ended.and_then(|entry| entry.end.message.as_ref()),
-        "elapsed_ms": ended.and_then(|entry| entry.end.elapsed_ms()),
-        "version": ended.and_then(|entry| entry.call.version.as_ref()),
-        "used": ended.and_then(|entry| entry.end.used),
-    })
-}
-
-/// Returns one entry of a call, for programs.
-pub(super) fn entry_json(entry: &RecordEntry<'_>) -> Value {
-    json!({
-        "event": entry.event.as_str(), "at": report::stamp(entry.at), "rule": entry.decision.rule,
-        "decision": entry.decision.verdict,
-        "by": entry.decision.by.as_deref().or(entry.answered_by()), "terms": entry.start.terms,
-        "status": entry.end.status, "error": entry.end.error, "detail": entry.detail,
-    })
-}
-
 /// Returns the history of a call, for people.
 pub(super) fn describe(terminal: Terminal, history: &CallHistory) -> String {
     let outcome = history.outcome();
@@ -121,14 +84,24 @@ pub(super) fn describe(terminal: Terminal, history: &CallHistory) -> String {
     text
 }
 
+/// Returns who asked for a call: a principal through a door, or the user at a terminal.
+fn asker(entry: &RecordEntry<'_>) -> String {
+    let Some(caller) = entry.call.caller.to_caller() else {
+        return entry.call.user.map(|user| format!(" by user {user}")).unwrap_or_default();
+    };
+    let client = caller.client.map(|client| format!(", {client}")).unwrap_or_default();
+    let (role, door) = (caller.principal.role.as_str(), caller.door.as_str());
+    format!(" by {} ({role} over {door}{client})", caller.principal)
+}
+
 fn describe_entry(text: &mut String, entry: &RecordEntry<'_>, after_ms: f64) {
     let or_empty =
         |field: &Option<std::borrow::Cow<'_, str>>| field.as_deref().unwrap_or("").to_owned();
     let mut add = |name: &str, value: &str| add_field(text, name, value);
     match &entry.event {
         EventKind::Asked => {
-            let user = entry.call.user.map(|user| format!(" by user {user}")).unwrap_or_default();
-            add("asked", &format!("{:.3}{user} in {}", entry.at, entry.call.conversation));
+            let by = asker(entry);
+            add("asked", &format!("{:.3}{by} in {}", entry.at, entry.call.conversation));
             add("arguments", &or_empty(&entry.preview.args));
         }
         EventKind::Waits => {
@@ -236,8 +209,10 @@ pub(super) fn colour(outcome: CallOutcome) -> Paint {
 mod tests {
     use clap::Parser;
     use jiff::Timestamp;
+    use std::sync::LazyLock;
+
     use toolcrib_core::{
-        CallId, Durability, Effect, ErrorKind, Event, Moment, Recorder, SessionId,
+        CallId, Caller, Durability, Effect, ErrorKind, Event, Moment, Recorder, SessionId,
     };
     use toolcrib_ledger::{CallFilter, Previews, RecordWriter, Redactor, StateFolder, find_calls};
 
@@ -251,13 +226,15 @@ mod tests {
         let start: Timestamp = "2026-01-02T03:04:05Z".parse().unwrap();
         for (number, moment) in (0..).zip(moments) {
             let at = start.checked_add(jiff::SignedDuration::from_millis(number)).unwrap();
-            let event = Event { at, call: &call, session: &session, tool: &tool, moment };
+            let event =
+                Event { at, call: &call, session: &session, trace: None, tool: &tool, moment };
             recorder.record(&event, Durability::Written).unwrap();
         }
     }
 
     fn asked(args: &str) -> Moment<'_> {
-        Moment::Asked { args, digest: "d".to_owned(), effect: Effect::Write }
+        static USER: LazyLock<Caller> = LazyLock::new(|| Caller::at_terminal("user 0"));
+        Moment::Asked { args, digest: "d".to_owned(), effect: Effect::Write, caller: &USER }
     }
 
     fn ended(error: Option<(ErrorKind, &'static str)>, usage: Usage) -> Moment<'static> {
@@ -280,7 +257,8 @@ mod tests {
     fn calls_are_told_in_these_words() {
         let folder = tempfile::tempdir().unwrap();
         let state = StateFolder::open(&folder.path().join("state")).unwrap();
-        let recorder = RecordWriter::new(&state, Previews::On, Redactor::default(), json!({}));
+        let recorder =
+            RecordWriter::new(&state, Previews::On, Redactor::default(), serde_json::json!({}));
         let rule = "tier 2 in mode standard";
         let places = ["/proj/a".to_owned()];
         let usage = Usage {

@@ -88,12 +88,15 @@ fn describe(grant: &Grant, id: &str, now: Timestamp) -> String {
         Some(at) => format!("until {at:.0}"),
         None => "until revoked".to_owned(),
     };
+    let whose = grant.principal.as_ref();
+    let whose =
+        whose.map(|it| format!("calls of {}, ", escape::line(&it.name))).unwrap_or_default();
     let used = match grant.last_used_at {
         Some(at) => format!("used {}, last {at:.0}", counted(grant.use_count, "time")),
         None => "never used".to_owned(),
     };
     format!(
-        "{}  {}  {}\n    {scope}, {until}; by {} at {:.0}; {used}",
+        "{}  {}  {}\n    {whose}{scope}, {until}; by {} at {:.0}; {used}",
         escape::line(id),
         escape::line(grant.tool_name.as_str()),
         // The text is made from what the grant covers; a comment in the file could say something else.

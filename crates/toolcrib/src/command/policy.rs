@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolcrib_core::policy::{Confirmation, Layer, Policy, Rule, RuleEffect, Source, rules_in};
-use toolcrib_core::{Call, Cancel, Verdict, counted, escape};
+use toolcrib_core::{Cancel, Verdict, counted, escape};
 use toolcrib_ledger::recorded_calls;
 use toolcrib_runtime::{ChangedDecision, Nobody, Preview, Replay};
 use toolcrib_shell::BashReader;
@@ -19,7 +19,7 @@ use crate::cli::{Global, PolicyArgs, PolicyCommand};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::terminal::{Format, Paint, Terminal, print_json, print_lines};
-use crate::wiring::session;
+use crate::wiring::{call_at_terminal, session, user_at_terminal};
 
 pub(super) fn run(
     global: &Global,
@@ -46,13 +46,7 @@ pub(super) fn explain(
 ) -> Result<Exit, CliError> {
     let crib = open(global, terminal)?;
     let runtime = crib.runtime(Arc::new(Nobody))?;
-    let mut call = Call {
-        id: toolcrib_ledger::new_call_id(),
-        session: session(),
-        conversation: None,
-        tool: tool.into(),
-        args: Value::Null,
-    };
+    let mut call = call_at_terminal(session(), tool, Value::Null);
     let explained = match arguments(words, &runtime.toolset, &call.tool) {
         Ok(args) => {
             call.args = args;
@@ -182,7 +176,8 @@ fn replay(
     let span = jiff::SignedDuration::from_hours(i64::from(days) * 24);
     let since = crib.clock.now().checked_sub(span).unwrap_or(jiff::Timestamp::MIN);
     let (calls, unread) = recorded_calls(&crib.state, since)?;
-    let Replay { same, unknown, changed } = block_on(Replay::run(&runtime, &session(), calls))?;
+    let Replay { same, unknown, changed } =
+        block_on(Replay::run(&runtime, &session(), &user_at_terminal(), calls))?;
     // A line that cannot be parsed is a call that cannot be decided again.
     let unknown = unknown + unread;
     if format == Format::Json {

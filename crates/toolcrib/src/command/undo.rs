@@ -20,7 +20,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::settings::table;
 use crate::terminal::{Paint, Terminal, print_json, print_lines, width};
-use crate::wiring::StateAccess;
+use crate::wiring::{StateAccess, user_at_terminal};
 
 /// How many calls are listed, unless all are asked for.
 const LISTED_CALLS: usize = 20;
@@ -57,7 +57,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &UndoArgs) -> Resul
     };
     let id = toolcrib_ledger::new_call_id();
     let scope = if args.force { UndoScope::Everything } else { UndoScope::Unchanged };
-    match access.undo(&id, &wanted, scope) {
+    match access.undo(&id, user_at_terminal(), &wanted, scope) {
         Ok(restored) => {
             show(terminal, args, &id, &wanted, &restored, &here);
             if !args.json

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use toolcrib_core::Cancel;
 use toolcrib_core::approval::PendingApproval;
 use toolcrib_core::policy::{Answer, Wish};
-use toolcrib_runtime::{Approver, Nobody, Question};
+use toolcrib_runtime::{Approver, Asker, Nobody, Question};
 
 use super::event_loop::{block_on, interrupted};
 use super::prompt::{AskManner, ChangeOffer, TerminalPrompt, page_of};
@@ -75,7 +75,10 @@ impl WaitingCall {
                 question: Question {
                     shown: pending.question.clone(),
                     digest: pending.digest.clone(),
-                    session: pending.requester.clone(),
+                    asker: Asker {
+                        session: pending.requester.clone(),
+                        caller: Arc::new(pending.caller.clone()),
+                    },
                     ..preview.question
                 },
                 manner: AskManner {

@@ -4,8 +4,9 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use toolcrib_core::SessionId;
+use serde_json::Value;
 use toolcrib_core::policy::Policy;
+use toolcrib_core::{Call, Caller, SessionId};
 use toolcrib_host::{Sandbox, Workspace};
 use toolcrib_ledger::{GrantFile, StateFolder};
 use toolcrib_runtime::{Approver, Judge, Runtime, World};
@@ -120,7 +121,7 @@ impl Crib {
     ) -> Result<Runtime, CliError> {
         let grants = Arc::new(GrantFile::new(&self.state));
         Ok(Runtime {
-            toolset: self.toolset()?,
+            toolset: Arc::new(self.toolset()?),
             judge: Arc::new(
                 Judge::new(policy, Arc::clone(&self.rules.shell) as _, grants)
                     .with_limits(quota::session_limits(&self.settings))
@@ -140,6 +141,16 @@ impl Drop for Crib {
         // No command outlives the process that started it.
         self.capabilities.close();
     }
+}
+
+/// Returns the user of this process, who calls at a terminal.
+pub fn user_at_terminal() -> Arc<Caller> {
+    Arc::new(Caller::at_terminal(format!("user {}", rustix::process::getuid().as_raw())))
+}
+
+/// Returns a new call of the user at the terminal.
+pub fn call_at_terminal(session: SessionId, tool: &str, args: Value) -> Call {
+    Call::new(toolcrib_ledger::new_call_id(), session, user_at_terminal(), tool.into(), args)
 }
 
 /// Returns a new session for the calls of this process.

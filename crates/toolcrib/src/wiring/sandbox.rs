@@ -89,6 +89,7 @@ pub(super) fn record_tasks(
             at: clock.now(),
             call: &ended.call,
             session: &ended.owner.session,
+            trace: None,
             tool: &ended.owner.tool,
             moment: Moment::TaskEnded {
                 end: ended.end,

@@ -1,9 +1,10 @@
 //! Undoes calls in the roots that they changed files in.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use toolcrib_core::change::Restore;
-use toolcrib_core::{CallId, Cancel, ErrorKind, Limits, ToolError, ToolName};
+use toolcrib_core::{CallId, Caller, Cancel, ErrorKind, Limits, ToolError, ToolName};
 use toolcrib_host::{Root, RootError, root_path};
 use toolcrib_ledger::{CallFilter, CallHistory, find_calls};
 use toolcrib_runtime::undo::{RestoreAreas, Restored, Undo, UndoScope};
@@ -12,10 +13,11 @@ use super::crib::session;
 use super::state_access::StateAccess;
 
 impl StateAccess {
-    /// Undoes the call `wanted` as the call `id` of a person, and returns what was done to each path.
+    /// Undoes the call `wanted` as the call `id` of `caller`, and returns what was done to each path.
     pub fn undo(
         &self,
         id: &CallId,
+        caller: Arc<Caller>,
         wanted: &str,
         scope: UndoScope,
     ) -> Result<Vec<Restored>, ToolError> {
@@ -24,6 +26,7 @@ impl StateAccess {
             areas: &UndoAreas(self),
             recorder: &*self.recorder,
             clock: &*self.clock,
+            caller,
         };
         undo.run(id, session(), wanted, scope)
     }

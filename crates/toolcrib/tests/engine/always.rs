@@ -415,7 +415,7 @@ fn a_grant_holds_in_its_session_its_project_or_everywhere() {
         let asked = Arc::clone(&questions);
         let person = Person(move |question: &Question| {
             *asked.lock().unwrap() += 1;
-            let scope = scope_of(name, &question.session, &question.root);
+            let scope = scope_of(name, &question.asker.session, &question.root);
             let covers = question.choices[0].0.clone();
             Answer::Always("a person".to_owned(), Wish { covers, scope, minutes: None })
         });

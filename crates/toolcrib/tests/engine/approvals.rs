@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolcrib_core::approval::{ApprovalStatus, ApprovalStore};
 use toolcrib_core::policy::Answer;
+use toolcrib_core::{Principal, Role};
 use toolcrib_ledger::Approvals;
 use toolcrib_runtime::{
     AlwaysYes, AnswerFuture, ApprovalAnswers, ApprovalError, Approved, Approver, Nobody, Question,
@@ -15,6 +16,11 @@ use toolcrib_runtime::{
 };
 
 use crate::opened::{Opened, Reply, Scratch, queue};
+
+/// Someone who is not the one who asks.
+fn a_person() -> Principal {
+    Principal { name: "a person".to_owned(), role: Role::Approver }
+}
 
 fn answers(crib: &Opened) -> ApprovalAnswers {
     ApprovalAnswers {
@@ -47,7 +53,7 @@ fn park_command(crib: &Opened, command: &str) -> String {
 /// Approves a parked call and runs it with these settings.
 fn approve(scratch: &Scratch, settings: &[&str], id: &str) -> Result<Reply, ApprovalError> {
     let crib = scratch.open_with(settings);
-    match answers(&crib).approve(id, "a person", None)? {
+    match answers(&crib).approve(id, &a_person(), None)? {
         Approved::RunsElsewhere => panic!("{id} is not parked, or runs elsewhere"),
         Approved::RunsHere(parked) => {
             let runtime = crib.crib.runtime(parked.approver).unwrap();
@@ -105,7 +111,7 @@ fn what_expired_was_denied_or_is_not_there_is_not_run() {
     );
     check_closed(approve(&scratch, &[], parked.id()), Some(ApprovalStatus::Expired));
     let id = park_command(&crib, "touch denied");
-    answers(&crib).deny(&id, "a person", "not now").unwrap();
+    answers(&crib).deny(&id, &a_person(), "not now").unwrap();
     check_closed(approve(&scratch, &[], &id), Some(ApprovalStatus::Denied));
     for odd in ["", "nothing", "../grants", "01ARZ3NDEKTSV4RRFFQ69G5FAV"] {
         check_closed(approve(&scratch, &[], odd), None);
@@ -287,7 +293,7 @@ fn equal_calls_of_a_session_are_one_question() {
     assert_ne!(write(&other, &theirs, "one"), first);
     assert_eq!(waiting(), 3);
     // The answer is for all of them. Who asks again is told it, once; then there is a new question.
-    answers(&crib).deny(&first, "a person", "not now").unwrap();
+    answers(&crib).deny(&first, &a_person(), "not now").unwrap();
     let repeat = |content: &str| {
         let args = json!({"file_path": "log", "content": content});
         crib.call_in(&runtime, "clemini/write_file", args)

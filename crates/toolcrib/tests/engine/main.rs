@@ -6,6 +6,7 @@
 mod always;
 mod approvals;
 mod attacks;
+mod callers;
 mod contracts;
 mod denied_paths;
 mod detours;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use toolcrib::wiring::call_at_terminal;
 use toolcrib_core::policy::Answer;
 use toolcrib_core::{Call, Cancel, SessionId};
-use toolcrib_ledger::new_call_id;
 use toolcrib_runtime::{
     AlwaysYes, AnswerFuture, Approver, Question, Runtime, SessionKind, Unattended, Watchdog,
 };
@@ -46,7 +46,7 @@ fn ask(number: usize) -> (&'static str, Value) {
 fn call(number: usize) -> Call {
     let (tool, args) = ask(number);
     let session = SessionId(format!("session-{}", number % SESSIONS));
-    Call { id: new_call_id(), session, conversation: None, tool: tool.into(), args }
+    call_at_terminal(session, tool, args)
 }
 
 #[test]

@@ -13,7 +13,7 @@ use rustix::process::{Gid, Uid};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use serde_json::{Value, json};
 use toolcrib::CliError;
-use toolcrib::wiring::{Crib, OpenOptions, session};
+use toolcrib::wiring::{Crib, OpenOptions, call_at_terminal, session, user_at_terminal};
 use toolcrib_core::policy::grant::Grants;
 use toolcrib_core::policy::{Answer, Covers, Grant, Scope};
 use toolcrib_core::{Call, Cancel, Outcome, SessionId, ToolError};
@@ -198,13 +198,7 @@ impl Opened {
     }
 
     fn ask_for(&self, tool: &str, args: Value) -> Call {
-        Call {
-            id: new_call_id(),
-            session: self.session.clone(),
-            conversation: None,
-            tool: tool.into(),
-            args,
-        }
+        call_at_terminal(self.session.clone(), tool, args)
     }
 
     /// Stores a grant in this project until revoked, as the answer "always" does.
@@ -223,6 +217,7 @@ impl Opened {
             scope: Scope::Project(root),
             covers: covers.clone(),
             by: "a person".to_owned(),
+            principal: None,
             programs: None,
         };
         GrantFile::new(&self.crib.state).add(grant).unwrap();
@@ -255,8 +250,17 @@ impl Opened {
         args: Value,
         person: impl Fn(&Question) -> Answer + Send + Sync + 'static,
     ) -> Reply {
+        self.answer_call(self.ask_for(tool, args), person)
+    }
+
+    /// Carries out a call that somebody else put together, where a person answers.
+    pub(crate) fn answer_call(
+        &self,
+        call: Call,
+        person: impl Fn(&Question) -> Answer + Send + Sync + 'static,
+    ) -> Reply {
         let runtime = self.crib.runtime(Arc::new(Person(person))).unwrap();
-        self.call_in(&runtime, tool, args)
+        self.carry_out(&runtime, call)
     }
 
     /// Calls a tool where a person says yes, after something else happened.
@@ -308,7 +312,7 @@ impl Opened {
         scope: UndoScope,
     ) -> Result<(String, Vec<Restored>), ToolError> {
         let id = new_call_id();
-        self.crib.undo(&id, call, scope).map(|restored| (id.0, restored))
+        self.crib.undo(&id, user_at_terminal(), call, scope).map(|restored| (id.0, restored))
     }
 }
 

@@ -1,6 +1,8 @@
 //! Calls of the past, put on the record as if they had been made then.
 
-use toolcrib_core::{Durability, Effect, ErrorKind, Event, Moment, Recorder, SessionId, Usage};
+use toolcrib_core::{
+    Caller, Durability, Effect, ErrorKind, Event, Moment, Recorder, SessionId, Usage,
+};
 use toolcrib_ledger::RecordWriter;
 
 /// Records calls of one tool in one hour of the past, as if they had been made then.
@@ -16,8 +18,14 @@ pub(crate) fn record_calls(
     for number in 0..count {
         let (id, session) = (toolcrib_ledger::new_call_id(), SessionId("past".to_owned()));
         let tool = "nachos/calculator".into();
-        let event = |moment| Event { at, call: &id, session: &session, tool: &tool, moment };
-        let asked = Moment::Asked { args: "{}", digest: "d".to_owned(), effect: Effect::None };
+        let event =
+            |moment| Event { at, call: &id, session: &session, trace: None, tool: &tool, moment };
+        let asked = Moment::Asked {
+            args: "{}",
+            digest: "d".to_owned(),
+            effect: Effect::None,
+            caller: &Caller::at_terminal("user 0"),
+        };
         recorder.record(&event(asked), Durability::Buffered).unwrap();
         let error = (number % 50 == 0).then_some((ErrorKind::Failed, "it failed"));
         // No two calls take exactly as long.

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use toolcrib_core::change::{ConcurrentChanges, Snapshot};
-use toolcrib_core::{
-    Call, CallId, Cancel, Change, ChangeJournal, Files, SearchableTree, SessionId, Snapshots,
-};
+use toolcrib_core::{CallId, Cancel, Change, ChangeJournal, Files, SearchableTree, Snapshots};
 use toolcrib_host::{FileRules, Hardlinks, Root, SystemClock, UndoStore, Workspace};
 use toolcrib_search::{Engine, IndexOptions, IndexStatus, Phase};
 
@@ -96,14 +94,7 @@ impl Fixture {
 
     /// Returns the files as one of our tools changes them.
     pub(crate) fn tool(&self) -> impl Files {
-        let call = Call {
-            id: CallId("01".to_owned()),
-            session: SessionId("test".to_owned()),
-            conversation: None,
-            tool: "test".into(),
-            args: serde_json::Value::Null,
-        };
-        self.workspace.for_call(call.id, &"test".into(), Cancel::default())
+        self.workspace.for_call(CallId("01".to_owned()), &"test".into(), Cancel::default())
     }
 }
 

@@ -3,9 +3,11 @@
 use serde_json::{Value, json};
 use toolcrib_core::Change;
 use toolcrib_core::change::UndoLog;
-use toolcrib_ledger::{CallHistory, EventKind, Journal, Redactor, StateFolder};
+use toolcrib_ledger::{
+    CallHistory, EventKind, Journal, Redactor, StateFolder, call_summary, entry_summary,
+};
 
-use crate::command::call_history::{self, summary};
+use crate::command::call_history;
 use crate::command::render;
 use crate::error::CliError;
 use crate::terminal::Terminal;
@@ -40,9 +42,9 @@ impl ShownCall {
         let started = history.last(&EventKind::Started);
         let ended = history.last(&EventKind::Ended);
         let task_ended = history.last(&EventKind::TaskEnded);
-        let mut value = summary(history);
+        let mut value = call_summary(history);
         value["result"] = json!(ended.and_then(|entry| entry.preview.result.as_ref()));
-        value["moments"] = history.entries.iter().map(call_history::entry_json).collect();
+        value["moments"] = history.entries.iter().map(entry_summary).collect();
         value["places"] = json!(started.map(|entry| &entry.start.places));
         value["directory"] = json!(started.and_then(|entry| entry.start.directory.as_ref()));
         value["task"] = json!(task_ended.and_then(|entry| entry.end.command_end));

@@ -6,6 +6,7 @@ use serde_json::Value;
 use toolcrib_core::approval::{ExpectedChange, ExpectedChangeKind};
 use toolcrib_core::escape;
 use toolcrib_core::policy::Covers;
+use toolcrib_core::{Principal, Role};
 use toolcrib_runtime::Question;
 
 use super::keys::stored_row;
@@ -99,9 +100,14 @@ impl PageMaker<'_> {
     }
 
     fn title(&self) -> String {
-        let Question { session, root, shown, .. } = self.question;
-        // The session of a single call has no name that says anything.
-        let who = if session.starts_with("cli-") { "This call" } else { session };
+        let Question { asker, root, shown, .. } = self.question;
+        let session = &asker.session;
+        let who = match &asker.caller.principal {
+            // The session of a single call has no name that says anything.
+            Principal { role: Role::User, .. } if session.starts_with("cli-") => "This call",
+            Principal { role: Role::User, .. } => session,
+            principal => &principal.name,
+        };
         let place = root.rsplit('/').next().unwrap_or(root);
         let title = match &shown.host {
             Some(_) => format!("{who}'s command was stopped at the network"),

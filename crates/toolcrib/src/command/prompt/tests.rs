@@ -10,7 +10,7 @@ use toolcrib_core::host_access::HostRequest;
 use toolcrib_core::policy::{Answer, Covers, Mode, Scope, Wish, by_tier};
 use toolcrib_core::tool::{ProposedCommand, ProposedEdit};
 use toolcrib_core::{CallId, Plan, ToolName};
-use toolcrib_runtime::{Pins, Question};
+use toolcrib_runtime::{Asker, Pins, Question};
 use toolcrib_tools::CATALOGUES;
 
 use super::dialog::{Dialog, Reaction};
@@ -18,6 +18,7 @@ use super::question_page::{ChangeOffer, PageMaker, QuestionForm, QuestionPage};
 use crate::cli::Cli;
 use crate::command::screen::{Screen, width_of};
 use crate::terminal::Terminal;
+use crate::wiring::user_at_terminal;
 
 /// Returns the question about a call of `tool`, with this plan.
 fn question(tool: &str, args: Value, plan: Plan) -> Question {
@@ -47,7 +48,7 @@ fn question(tool: &str, args: Value, plan: Plan) -> Question {
         decision,
         choices: Vec::new(),
         shown,
-        session: "ci-agent".to_owned(),
+        asker: Asker { session: "ci-agent".to_owned(), caller: user_at_terminal() },
         root: "/home/user/my-project".to_owned(),
     }
 }

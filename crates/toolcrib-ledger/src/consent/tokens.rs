@@ -1,0 +1,225 @@
+//! The tokens of the server. Each has a name and a role. Only their hashes are stored.
+
+use std::collections::HashMap;
+use std::fmt::{self, Write};
+use std::sync::{Mutex, PoisonError};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use toolcrib_core::{Principal, Role};
+
+use crate::list_file::{ListError, ListFile, ListVersion};
+use crate::state::StateFolder;
+
+/// What every token begins with, so that people and scanners know one when they see it.
+const PREFIX: &str = "tcb_";
+
+/// How many random bytes a token has.
+const TOKEN_BYTES: usize = 32;
+
+/// How long a name may be.
+const LONGEST_NAME: usize = 64;
+
+/// A token as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredToken {
+    /// Who the owner of the token is.
+    #[serde(flatten)]
+    pub principal: Principal,
+    /// When the token was made.
+    pub created_at: Timestamp,
+    /// The hash of the token, as hexadecimal digits.
+    hash: String,
+}
+
+/// Why a token cannot be made, listed or revoked.
+#[derive(Debug)]
+pub struct TokenError {
+    /// The kind of the error.
+    pub kind: TokenErrorKind,
+    /// What went wrong, as one sentence.
+    pub message: String,
+}
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenErrorKind {
+    /// No principal can have this name.
+    BadName,
+    /// Another token has this name.
+    NameTaken,
+    /// The list of tokens cannot be used.
+    Store,
+}
+
+impl fmt::Display for TokenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for TokenError {}
+
+impl From<ListError> for TokenError {
+    fn from(err: ListError) -> Self {
+        let message = match err {
+            ListError::Untrusted(why) | ListError::Malformed(why) => why,
+            ListError::Io(err) => format!("the list of tokens cannot be used: {err}"),
+        };
+        Self { kind: TokenErrorKind::Store, message }
+    }
+}
+
+/// The tokens on disk.
+pub struct TokenFile {
+    file: ListFile,
+    /// The owners of tokens by hash, as of one version of the file.
+    known: Mutex<(ListVersion, HashMap<String, Principal>)>,
+}
+
+impl TokenFile {
+    /// Opens the tokens in the state folder.
+    pub fn new(state: &StateFolder) -> Self {
+        Self { file: ListFile::new(state, "tokens", "token"), known: Mutex::default() }
+    }
+
+    /// Returns every token, oldest first.
+    pub fn all(&self) -> Result<Vec<StoredToken>, TokenError> {
+        Ok(self.file.read()?)
+    }
+
+    /// Makes a token and returns it. It is shown this once: only its hash is stored.
+    pub fn add(&self, name: &str, role: Role, now: Timestamp) -> Result<String, TokenError> {
+        check_name(name)?;
+        let mut random = [0; TOKEN_BYTES];
+        fill_random(&mut random)?;
+        let token = format!("{PREFIX}{}", hex(&random));
+        let principal = Principal { name: name.to_owned(), role };
+        let stored = StoredToken { principal, created_at: now, hash: hash(&token) };
+        self.file.change(|all: &mut Vec<StoredToken>| {
+            if all.iter().any(|it| it.principal.name == name) {
+                let message = format!("there is a token with the name `{name}` already");
+                return Err(TokenError { kind: TokenErrorKind::NameTaken, message });
+            }
+            all.push(stored);
+            Ok(())
+        })?;
+        Ok(token)
+    }
+
+    /// Revokes the token with this name. Returns whether there was one.
+    pub fn revoke(&self, name: &str) -> Result<bool, TokenError> {
+        self.file.change(|all: &mut Vec<StoredToken>| {
+            let before = all.len();
+            all.retain(|it| it.principal.name != name);
+            Ok(all.len() < before)
+        })
+    }
+
+    /// Returns the owner of a token. Tokens that another process has made or revoked meanwhile are seen. The token is
+    /// found by its hash, so how long that takes says nothing about other tokens.
+    pub fn find(&self, token: &str) -> Option<Principal> {
+        let version = self.file.version();
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.0 != version {
+            // A list that cannot be used has no token that counts.
+            let all = self.all().unwrap_or_default();
+            *known = (version, all.into_iter().map(|it| (it.hash, it.principal)).collect());
+        }
+        known.1.get(&hash(token)).cloned()
+    }
+}
+
+fn check_name(name: &str) -> Result<(), TokenError> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let begins_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+    if begins_well && name.len() <= LONGEST_NAME && name.chars().all(is_plain) {
+        return Ok(());
+    }
+    let message = format!(
+        "a token's name has at most {LONGEST_NAME} letters, digits, `.`, `_` and `-`, and begins with a letter or digit"
+    );
+    Err(TokenError { kind: TokenErrorKind::BadName, message })
+}
+
+fn fill_random(bytes: &mut [u8]) -> Result<(), TokenError> {
+    let flags = rustix::rand::GetRandomFlags::empty();
+    match rustix::rand::getrandom(&mut *bytes, flags) {
+        Ok(count) if count == bytes.len() => Ok(()),
+        _ => {
+            let message = "the system gave no random bytes for a token".to_owned();
+            Err(TokenError { kind: TokenErrorKind::Store, message })
+        }
+    }
+}
+
+fn hash(token: &str) -> String {
+    hex(&Sha256::digest(token.as_bytes()))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_token_is_known_until_it_is_revoked_and_only_its_hash_is_stored() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateFolder::open(&folder.path().join("state")).unwrap();
+        let (server, terminal) = (TokenFile::new(&state), TokenFile::new(&state));
+        assert_eq!(server.find("tcb_"), None);
+        let token = terminal.add("ci", Role::Agent, Timestamp::UNIX_EPOCH).unwrap();
+        let ada = terminal.add("ada", Role::Approver, Timestamp::UNIX_EPOCH).unwrap();
+        assert!(token.starts_with(PREFIX) && token.len() == PREFIX.len() + 2 * TOKEN_BYTES);
+        let ci = Principal { name: "ci".to_owned(), role: Role::Agent };
+        assert_eq!(server.find(&token), Some(ci));
+        assert_eq!(server.find(&ada).unwrap().role, Role::Approver);
+        let wrong = format!("{}0", &token[..token.len() - 1]);
+        assert!(wrong == token || server.find(&wrong).is_none());
+        let path = folder.path().join("state/tokens.json");
+        let stored = fs::read_to_string(&path).unwrap();
+        assert!(!stored.contains(&token) && stored.contains("\"name\": \"ci\""), "{stored}");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(terminal.revoke("ci").unwrap() && !terminal.revoke("ci").unwrap());
+        assert!(server.find(&token).is_none() && server.find(&ada).is_some());
+    }
+
+    #[test]
+    fn names_are_plain_and_given_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateFolder::open(&folder.path().join("state")).unwrap();
+        let tokens = TokenFile::new(&state);
+        let add = |name: &str| {
+            let added = tokens.add(name, Role::Agent, Timestamp::UNIX_EPOCH);
+            added.err().map(|err| err.kind)
+        };
+        assert_eq!(add("ci-1.x_Y"), None);
+        assert_eq!(add("ci-1.x_Y"), Some(TokenErrorKind::NameTaken));
+        for name in ["", "-x", "a b", "ä", "a/b", &"x".repeat(65), "user\n"] {
+            assert_eq!(add(name), Some(TokenErrorKind::BadName), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn tokens_that_others_can_write_do_not_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateFolder::open(&folder.path().join("state")).unwrap();
+        let tokens = TokenFile::new(&state);
+        let token = tokens.add("ci", Role::Agent, Timestamp::UNIX_EPOCH).unwrap();
+        assert!(tokens.find(&token).is_some());
+        let path = folder.path().join("state/tokens.json");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+        assert!(tokens.find(&token).is_none());
+        assert!(tokens.all().unwrap_err().message.contains("no token counts"));
+    }
+}
