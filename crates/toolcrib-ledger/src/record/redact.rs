@@ -123,7 +123,7 @@ impl Redactor {
         }
         let seen = SIGN_FINDER.forms_in(text.as_bytes());
         for (place, form) in FORMS.iter().enumerate().filter(|(place, _)| seen[*place]) {
-            let pattern = PATTERNS[place].get_or_init(|| Regex::new(form.pattern).ok());
+            let pattern = PATTERNS[place].get_or_init(|| form.compile().ok());
             let Some(pattern) = pattern else { continue };
             for found in pattern.captures_iter(text) {
                 let group = found.iter().skip(1).flatten().next();
@@ -189,8 +189,22 @@ mod tests {
     #[test]
     fn all_patterns_compile() {
         for form in FORMS {
-            assert!(Regex::new(form.pattern).is_ok(), "{}", form.pattern);
+            assert!(form.compile().is_ok(), "{}", form.pattern);
         }
+    }
+
+    #[test]
+    fn a_token_is_found_at_the_beginning_of_a_line_within_json() {
+        let redactor = Redactor::default();
+        let token = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+        for break_ in ["\n", "\t", "\r\n", " "] {
+            let value = serde_json::json!({"stdout": format!("first{break_}{token}\n")});
+            let clean = redactor.clean_json(&value);
+            assert_eq!(clean["stdout"], format!("first{break_}[REDACTED]\n"));
+            assert!(!redactor.clean(&value.to_string()).contains(token), "{break_:?}");
+        }
+        let word = format!("{{\"stdout\":\"strin{token}\"}}");
+        assert_eq!(redactor.clean(&word), word, "the control: it is within a word");
     }
 
     #[test]

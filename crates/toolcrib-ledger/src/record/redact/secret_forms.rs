@@ -1,5 +1,7 @@
 //! The forms of secrets: how keys, tokens and passwords are written.
 
+use regex::Regex;
+
 use crate::record::redact::secret_checks::{
     is_anything, is_credential, is_credential_text, is_mailbox, is_mixed, is_password, is_random,
     is_setting, is_strong, is_token, is_userinfo, is_written_out, schemes,
@@ -14,6 +16,25 @@ pub(super) struct Form {
     pub(super) pattern: &'static str,
     /// Decides whether what matched is a secret.
     pub(super) check: fn(&str) -> bool,
+}
+
+/// The beginning of a word.
+const WORD: &str = r"(?-u:\b)";
+
+/// The beginning of a word, also behind a line break or a tab as JSON writes them: the letter there is no part of the
+/// word.
+const WORD_IN_JSON: &str = r"(?:\\[nrtbf]|(?-u:\b))";
+
+impl Form {
+    /// Compiles the pattern so that it matches in plain text and in JSON.
+    pub(super) fn compile(&self) -> Result<Regex, regex::Error> {
+        let plain = Regex::new(self.pattern)?;
+        let Some(rest) = self.pattern.strip_prefix(WORD) else { return Ok(plain) };
+        // Without a group, the secret would begin with the backslash.
+        let has_group = plain.captures_len() > 1;
+        let secret = if has_group { rest.to_owned() } else { format!("({rest})") };
+        Regex::new(&format!("{WORD_IN_JSON}{secret}"))
+    }
 }
 
 /// The names of JSON members that hold secrets, and the endings of such names.
