@@ -7,6 +7,7 @@ use axum::http::header::{AUTHORIZATION, USER_AGENT, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use toolcrib_core::caller::{Caller, Door, Principal};
 use toolcrib_core::escape::is_deceptive;
+use toolcrib_ledger::TokenFile;
 
 use crate::config::RequestRate;
 use crate::reply::ApiError;
@@ -23,6 +24,12 @@ pub trait TokenBook: Send + Sync {
     /// Returns the owner of a token, if there is one. The time it takes says nothing about how much of a wrong token
     /// is right.
     fn find(&self, presented: &str) -> Option<Principal>;
+}
+
+impl TokenBook for TokenFile {
+    fn find(&self, presented: &str) -> Option<Principal> {
+        self.find(presented)
+    }
 }
 
 /// Finds out who makes a request.

@@ -3,6 +3,7 @@
 //! `Caller` and a body that is bounded in size and time.
 
 mod activity;
+mod api;
 mod body;
 mod config;
 mod connection;
@@ -12,11 +13,13 @@ mod identity;
 mod limits;
 mod listener;
 mod pipeline;
+mod query;
 mod reply;
 mod request_check;
 mod server;
 mod token_bucket;
 
+pub use api::{Api, ReportError, ReportKind, RunningCalls, Statistics, routes};
 pub use body::JsonBody;
 pub use config::{ConnectionBounds, ListenAddress, RequestBounds, RequestRate, ServerConfig};
 pub use health::Readiness;

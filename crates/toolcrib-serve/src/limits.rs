@@ -5,11 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::http::StatusCode;
-use toolcrib_core::caller::Principal;
+use toolcrib_core::caller::{Principal, Role};
 
 use crate::config::RequestBounds;
 use crate::reply::ApiError;
 use crate::token_bucket::TokenBucket;
+
+/// Agents leave one of so many requests at once to people.
+const RESERVED_PART: usize = 8;
 
 /// Admits requests within the limits.
 pub(crate) struct Admission {
@@ -48,7 +51,10 @@ impl Admission {
     ) -> Result<Admitted, ApiError> {
         let mut load = self.load();
         let load = &mut *load;
-        if load.running >= self.bounds.in_flight {
+        // Agents that wait for an answer must not keep out those who could give it.
+        let is_agent = principal.role == Role::Agent;
+        let reserved = if is_agent { self.bounds.in_flight / RESERVED_PART } else { 0 };
+        if load.running + reserved >= self.bounds.in_flight {
             let message = "the server has as many requests as it can run at once; try again soon";
             return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", message)
                 .retry_after(Duration::from_secs(1)));
@@ -100,7 +106,6 @@ impl Drop for Admitted {
 mod tests {
     use super::*;
     use crate::config::RequestRate;
-    use toolcrib_core::caller::Role;
 
     fn named(name: &str) -> Principal {
         Principal { name: name.to_owned(), role: Role::Agent }
@@ -131,5 +136,18 @@ mod tests {
         assert_eq!(code("a", now), Some("rate_limited"));
         assert_eq!(code("b", now), None);
         assert_eq!(code("a", now + Duration::from_secs(1)), None);
+    }
+
+    #[test]
+    fn agents_leave_room_for_people() {
+        let bounds =
+            RequestBounds { in_flight: 16, in_flight_each: 16, ..RequestBounds::default() };
+        let admission = Arc::new(Admission::new(bounds));
+        let now = Instant::now();
+        let agents: Vec<_> = (0..16).map(|_| admission.admit(&named("ci"), now)).collect();
+        assert_eq!(agents.iter().filter(|it| it.is_ok()).count(), 14);
+        let ada = Principal { name: "ada".to_owned(), role: Role::Approver };
+        let (one, two) = (admission.admit(&ada, now), admission.admit(&ada, now));
+        assert!(one.is_ok() && two.is_ok() && admission.admit(&ada, now).is_err());
     }
 }

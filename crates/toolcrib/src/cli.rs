@@ -4,6 +4,7 @@ mod call;
 mod machine;
 mod policy;
 mod record;
+mod server;
 mod tip;
 
 use std::path::PathBuf;
@@ -23,6 +24,7 @@ pub(crate) use record::{
     AuditArgs, AuditCommand, CallFilterArgs, ExportFormat, StatsArgs, StatsCommand, StatsOf,
 };
 
+pub(crate) use server::{ServeArgs, TokensArgs, TokensCommand};
 pub(crate) use tip::with_tip;
 
 /// The tool runtime for agents: every call checked, decided, confined and recorded.
@@ -120,6 +122,10 @@ pub(crate) enum Command {
     Audit(AuditArgs),
     /// Show statistics of tools: how often they fail, which got slower, what they use
     Stats(StatsArgs),
+    /// Answer calls over HTTP, for many agents
+    Serve(ServeArgs),
+    /// Make, list or revoke tokens of the server
+    Tokens(TokensArgs),
     /// Check this machine and workspace: what works, what does not, and why
     Doctor(DoctorArgs),
     /// Show or change the settings

@@ -7,7 +7,6 @@ mod audit;
 mod batch;
 mod call;
 mod call_history;
-mod codes;
 mod command_end;
 mod complete;
 mod config;
@@ -29,9 +28,11 @@ mod rules;
 mod sandbox;
 mod screen;
 mod search;
+mod serve;
 mod setup;
 mod short_id;
 mod stats;
+mod tokens;
 mod tool_help;
 mod tools;
 mod tour;
@@ -69,6 +70,8 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Policy(args) => policy::run(&cli.global, terminal, &args),
         Command::Audit(args) => audit::run(&cli.global, terminal, &args),
         Command::Stats(args) => stats::run(&cli.global, terminal, &args),
+        Command::Serve(args) => serve::run(&cli.global, terminal, &args),
+        Command::Tokens(args) => tokens::run(&cli.global, terminal, &args),
         Command::Doctor(args) => Ok(doctor::run(&cli.global, terminal, &args)),
         Command::Config(args) => config::run(&cli.global, terminal, &args),
         Command::Completions { shell } => Ok(man::completions(shell)),

@@ -6,24 +6,25 @@ mod named_tool;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolcrib_core::command::show_bytes;
-use toolcrib_core::{Note, ToolName, counted, escape};
+use toolcrib_core::{ToolName, counted, escape};
 use toolcrib_ledger::{
-    Act, Comparison, EventKind, FEWEST_COMPARED_CALLS, Histogram, Hour, HourKey, QuarantineList,
+    Comparison, FEWEST_COMPARED_CALLS, Histogram, Hour, HourKey, QuarantineList,
     RegressionSeverity, Spans, Stats, ToolFigures, Window, comparisons, report,
 };
 
+use toolcrib_serve::{ReportError, ReportKind, Statistics};
+
 use columns::{duration, name_width, quantile, shorten, sparkline};
 
-use named_tool::{ReportForm, find_tool};
+use named_tool::{ReportForm, find_tool, tell};
 
-use super::codes::{in_contract, name_in_contract};
 use super::layout::fit_all;
 use super::setup::open_state;
 use crate::cli::{Global, StatsArgs, StatsCommand, StatsOf};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::terminal::{Paint, Terminal, print_json, print_lines, width};
-use crate::wiring::StateAccess;
+use crate::wiring::{StateAccess, name_in_contract, user_at_terminal};
 
 /// More unfolded bytes of the record than this take a while to fold, and a note says so.
 const SLOW_FOLD_BYTES: u64 = 20 << 20;
@@ -67,21 +68,18 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &StatsArgs) -> Resu
     match &args.command {
         None if args.json => view.print_overview_json(&stats),
         None => view.print_overview(&stats),
+        Some(StatsCommand::Errors(of)) if of.json => print_kind(&access, ReportKind::Errors, of),
+        Some(StatsCommand::Regression(of)) if of.json => {
+            print_kind(&access, ReportKind::Regression, of)
+        }
+        Some(StatsCommand::Resources(of)) if of.json => {
+            print_kind(&access, ReportKind::Resources, of)
+        }
         Some(StatsCommand::Errors(of)) => view.errors(&stats, of),
         Some(StatsCommand::Regression(of)) => view.regression(&stats, of),
         Some(StatsCommand::Resources(of)) => view.resources(&stats, of),
         Some(StatsCommand::Clear { what, tool, json }) => {
-            let form = if *json { ReportForm::Json } else { ReportForm::Text };
-            let cleared = match view.clear(&mut stats, what, tool, form)? {
-                Ok(cleared) => cleared,
-                Err(exit) => return Ok(exit),
-            };
-            if *json {
-                print_report(cleared.reply);
-            } else {
-                print_lines(&[cleared.sentence]);
-            }
-            Ok(Exit::Done)
+            view.clear(what, tool, if *json { ReportForm::Json } else { ReportForm::Text })
         }
         Some(StatsCommand::Rebuild { .. }) => Ok(Exit::Done),
     }
@@ -105,18 +103,35 @@ fn print_report(mut report: Value) {
     print_json(&report.to_string());
 }
 
+/// Prints a report in the contract's form.
+fn print_kind(access: &StateAccess, kind: ReportKind, of: &StatsOf) -> Result<Exit, CliError> {
+    match access.reports().report(kind, of.tool.as_deref()) {
+        Ok(report) => {
+            print_json(&report.to_string());
+            Ok(Exit::Done)
+        }
+        Err(err) => fail_in_json(err),
+    }
+}
+
+/// Prints why there is no report, in the contract's form.
+fn fail_in_json(err: ReportError) -> Result<Exit, CliError> {
+    let exit = match err {
+        ReportError::NotFound(_) => Exit::NoTool,
+        ReportError::NeverCalled(_) | ReportError::Ambiguous(_) => Exit::Failed,
+        ReportError::Unreadable(message) => return Err(CliError::usage(message)),
+    };
+    let reply = json!({"ok": false, "error": err.code(), "message": err.message()});
+    print_json(&reply.to_string());
+    Ok(exit)
+}
+
 /// What every table needs.
 struct StatsView<'a> {
     terminal: Terminal,
     access: &'a StateAccess,
     spans: Spans,
     now: Timestamp,
-}
-
-/// What was cleared, for programs and for people.
-struct Cleared {
-    reply: Value,
-    sentence: String,
 }
 
 impl StatsView<'_> {
@@ -190,15 +205,6 @@ impl StatsView<'_> {
     fn errors(&self, stats: &Stats, of: &StatsOf) -> Result<Exit, CliError> {
         let tools = stats.tools()?;
         let Some(wanted) = &of.tool else {
-            if of.json {
-                let mut value = report::errors(&tools);
-                for one in value["stats"].as_array_mut().into_iter().flatten() {
-                    let tool = one["toolName"].as_str().unwrap_or_default().into();
-                    in_contract(&tool, one);
-                }
-                print_report(value);
-                return Ok(Exit::Done);
-            }
             let width = name_width(&tools);
             let mut lines = vec![self.heading(&format!(
                 "{:<width$} {:>9} {:>7} {:>8}  {}",
@@ -221,16 +227,11 @@ impl StatsView<'_> {
             print_table(&lines);
             return Ok(Exit::Done);
         };
-        let (name, figures) = match find_tool(self.terminal, &tools, wanted, of.form()) {
+        let (name, figures) = match find_tool(self.terminal, &tools, wanted) {
             Ok(found) => found,
             Err(exit) => return Ok(exit),
         };
-        let mut value = report::errors_of(name, figures);
-        if of.json {
-            in_contract(name, &mut value["stats"]);
-            print_report(value);
-            return Ok(Exit::Done);
-        }
+        let value = report::errors_of(name, figures);
         let it = &figures.errors;
         let mut lines = vec![format!(
             "{name}: {} of {} calls failed, {} were refused, {} ran a command that failed",
@@ -259,20 +260,10 @@ impl StatsView<'_> {
         let tools = stats.tools()?;
         let mut compared = comparisons(&tools, &self.hours(stats)?, self.now, self.spans);
         if let Some(wanted) = &of.tool {
-            match find_tool(self.terminal, &tools, wanted, of.form()) {
+            match find_tool(self.terminal, &tools, wanted) {
                 Ok((name, _)) => compared.retain(|(tool, _)| tool == name),
                 Err(exit) => return Ok(exit),
             }
-        }
-        if of.json {
-            let value = match (&of.tool, &compared[..]) {
-                (Some(_), [(name, it)]) => {
-                    json!({"ok": true, "tool": name, "regression": report::regression(name, it)})
-                }
-                _ => report::regressions(&compared),
-            };
-            print_report(value);
-            return Ok(Exit::Done);
         }
         let width = name_width(&tools);
         let mut lines = vec![self.heading(&format!(
@@ -306,24 +297,13 @@ impl StatsView<'_> {
 
     fn resources(&self, stats: &Stats, of: &StatsOf) -> Result<Exit, CliError> {
         let tools = stats.tools()?;
-        let limits = |tool: &ToolName| self.access.limits_of(tool);
         let shown: Vec<(ToolName, ToolFigures)> = match &of.tool {
-            Some(wanted) => match find_tool(self.terminal, &tools, wanted, of.form()) {
+            Some(wanted) => match find_tool(self.terminal, &tools, wanted) {
                 Ok(found) => vec![found.clone()],
                 Err(exit) => return Ok(exit),
             },
             None => tools,
         };
-        if of.json {
-            let value = match (&of.tool, &shown[..]) {
-                (Some(_), [(name, figures)]) => {
-                    json!({"ok": true, "tool": name, "resources": report::resources_of(name, figures, &limits)})
-                }
-                _ => report::resources(&shown, &limits),
-            };
-            print_report(value);
-            return Ok(Exit::Done);
-        }
         let width = name_width(&shown);
         let mut lines = vec![self.heading(&format!(
             "{:<width$} {:>8} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}  {}",
@@ -362,65 +342,31 @@ impl StatsView<'_> {
         Ok(Exit::Done)
     }
 
-    /// Clears figures of a tool. Returns how the process ends if there is no such tool.
-    fn clear(
-        &self,
-        stats: &mut Stats,
-        what: &str,
-        tool: &str,
-        form: ReportForm,
-    ) -> Result<Result<Cleared, Exit>, CliError> {
-        let tools = stats.tools()?;
-        let (name, figures) = match find_tool(self.terminal, &tools, tool, form) {
-            Ok(found) => found,
-            Err(exit) => return Ok(Err(exit)),
+    /// Clears figures of a tool.
+    fn clear(&self, what: &str, tool: &str, form: ReportForm) -> Result<Exit, CliError> {
+        let Some(kind) = ReportKind::parse(what) else {
+            return Err(CliError::usage(format!("there are no figures called `{what}`")));
         };
-        // The record is the truth: a line there clears the figures, and is folded like any other line.
-        let by = format!("user {}", rustix::process::getuid().as_raw());
-        let note = Note {
-            at: self.now,
-            actor: "user",
-            act: Act::Statistics.as_str(),
-            event: EventKind::Cleared.as_str(),
-            tool: Some(name),
-            call: "",
-            detail: json!({"what": what, "by": by}),
-        };
-        self.access.recorder.note(&note).map_err(|err| CliError::usage(err.to_string()))?;
-        if what == "regression" {
-            QuarantineList::new(&self.access.state).lift(name)?;
-        }
-        stats.fold()?;
-        let compared = comparisons(&stats.tools()?, &self.hours(stats)?, self.now, self.spans);
-        let baseline =
-            compared.into_iter().find(|(tool, _)| tool == name).map(|(_, it)| it.baseline);
-        let reply = match (what, baseline) {
-            ("regression", Some(window)) => json!({
-                "ok": true, "tool": name, "action": "baseline_reset",
-                "newBaseline": {
-                    "avgExecutionMs": report::ms(window.average_ms() * 1e3),
-                    "p95ExecutionMs": report::ms(window.quantile_ms(0.95) * 1e3),
-                    "errorRate": window.error_rate(),
-                    "timestamp": report::stamp(self.now),
-                },
-            }),
-            ("errors", _) => json!({
-                "ok": true, "tool": name,
-                "cleared": {"errors": figures.errors.errors, "timestamp": report::stamp(self.now)},
-            }),
-            _ => {
-                json!({"ok": true, "tool": name, "cleared": {"timestamp": report::stamp(self.now)}})
+        let by = &user_at_terminal().principal;
+        match (self.access.reports().clear(kind, tool, by), form) {
+            (Ok(reply), ReportForm::Json) => print_json(&reply.to_string()),
+            (Ok(reply), ReportForm::Text) => {
+                let name = reply["tool"].as_str().unwrap_or(tool);
+                print_lines(&[if kind == ReportKind::Regression {
+                    format!("The recent calls of {name} are its new baseline.")
+                } else {
+                    format!("Cleared the {what} of {name}; counting starts again from zero.")
+                }]);
+                return Ok(Exit::Done);
+            }
+            (Err(err), ReportForm::Json) => return fail_in_json(err),
+            (Err(err), ReportForm::Text) => {
+                return Ok(tell(self.terminal, &err));
             }
         };
-        let sentence = if what == "regression" {
-            format!("The recent calls of {name} are its new baseline.")
-        } else {
-            format!("Cleared the {what} of {name}; counting starts again from zero.")
-        };
-        Ok(Ok(Cleared { reply, sentence }))
+        Ok(Exit::Done)
     }
 
-    /// Returns the hours that any table can need.
     fn hours(&self, stats: &Stats) -> Result<Vec<(HourKey, Hour)>, CliError> {
         Ok(stats.hours(self.spans.oldest_hour(self.now))?)
     }

@@ -156,6 +156,27 @@ settings_table! {
     /// before their number. 0 counts all.
     SEARCH_COUNT_LIMIT: u64 = count("search.count_limit", 10_000, (0, 1 << 40));
 
+    /// Where the server listens: a loopback address with its port, or `unix:` and the path of a socket.
+    SERVE_ADDRESS: String = text("serve.address", "127.0.0.1:7766");
+
+    /// Names with ports that requests may have as their `Host`, beside those of the loopback address.
+    SERVE_HOST_NAMES: Vec<String> = names("serve.host_names", &[]);
+
+    /// How many connections the server keeps open at once. Idle ones make room for new ones.
+    SERVE_MAX_CONNECTIONS: u64 = count("serve.max_connections", 1024, (1, 100_000));
+
+    /// The most bytes that the body of a request may have.
+    SERVE_BODY_BYTES: u64 = count("serve.body_bytes", 2_097_152, (1024, 1 << 30));
+
+    /// How many requests of one token can run at once.
+    SERVE_IN_FLIGHT_PER_TOKEN: u64 = count("serve.in_flight_per_token", 64, (1, 10_000));
+
+    /// How many requests a second one token may make, in the long run; 0 for no limit.
+    SERVE_REQUESTS_PER_SECOND: Option<u64> = limit("serve.requests_per_second", 1_000_000);
+
+    /// How long requests that run may go on after the server was told to stop.
+    SERVE_STOP_SECONDS: Duration = seconds("serve.stop_seconds", 30, (1, 3600));
+
     /// Whether the record shows the beginning of arguments and replies.
     RECORD_PREVIEWS: bool = switch("record.previews", "on").project(Stricter);
 

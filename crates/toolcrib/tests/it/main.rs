@@ -34,9 +34,12 @@ mod record_damage;
 mod record_recovery;
 mod reply;
 mod retention;
+mod running_server;
 #[expect(dead_code, reason = "shared with other tests, which use all of it")]
 mod scratch;
 mod search;
+mod server;
+mod server_approvals;
 mod settings;
 mod stats;
 mod terminal;

@@ -1,14 +1,12 @@
-//! The tool that a person or a program names to statistics.
+//! The tool that a person names to statistics.
 
-use serde_json::json;
-use toolcrib_core::{ToolName, escape};
+use toolcrib_core::ToolName;
 use toolcrib_ledger::ToolFigures;
-use toolcrib_tools::CATALOGUES;
+use toolcrib_serve::ReportError;
 
-use crate::cli::StatsOf;
-use crate::command::codes::is_described;
 use crate::exit::Exit;
-use crate::terminal::{Terminal, print_json};
+use crate::terminal::Terminal;
+use crate::wiring;
 
 /// How a report is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,60 +17,24 @@ pub(super) enum ReportForm {
     Json,
 }
 
-impl StatsOf {
-    pub(super) fn form(&self) -> ReportForm {
-        if self.json { ReportForm::Json } else { ReportForm::Text }
-    }
-}
-
 /// Finds a tool by `catalogue/tool` or by `tool`. Without exactly one, prints why and returns how the process ends.
 pub(super) fn find_tool<'t>(
     terminal: Terminal,
     tools: &'t [(ToolName, ToolFigures)],
     wanted: &str,
-    form: ReportForm,
 ) -> Result<&'t (ToolName, ToolFigures), Exit> {
-    let found: Vec<_> = match tools.iter().find(|it| it.0 == wanted) {
-        Some(it) => vec![it],
-        None => tools.iter().filter(|it| it.0.last_part() == wanted).collect(),
-    };
-    // A report has some tools by their bare names, so a bare name means one of those first.
-    let described: Vec<_> = found.iter().copied().filter(|it| is_described(&it.0)).collect();
-    match (&found[..], &described[..]) {
-        ([it], _) | (_, [it]) => Ok(*it),
-        ([], _) => {
-            let exists = CATALOGUES.iter().any(|catalogue| {
-                let name = |tool: &str| ToolName::new(catalogue.name, tool);
-                let mut tools = catalogue.tools.iter().map(|tool| tool.declaration().name);
-                tools.any(|tool| tool == wanted || name(tool) == wanted)
-            });
-            let wanted = escape::line(wanted);
-            if form == ReportForm::Json {
-                let state = if exists { "was never called" } else { "not found" };
-                let message = format!("Tool '{wanted}' {state}");
-                let reply = json!({"ok": false, "error": "tool_not_found", "message": message});
-                print_json(&reply.to_string());
-            } else {
-                let state = if exists { "was never called" } else { "does not exist" };
-                terminal.fail(
-                    &format!("tool `{wanted}` {state}"),
-                    Some("`toolcrib stats` lists the tools that were called"),
-                );
-            }
-            Err(if exists { Exit::Failed } else { Exit::NoTool })
-        }
-        _ => {
-            let names: Vec<_> = found.iter().map(|it| it.0.as_str()).collect();
-            let message = format!("several tools are called `{}`", escape::line(wanted));
-            let hint = format!("name one of them: {}", names.join(", "));
-            if form == ReportForm::Json {
-                let message = format!("{message}; {hint}");
-                let reply = json!({"ok": false, "error": "ambiguous_tool", "message": message});
-                print_json(&reply.to_string());
-            } else {
-                terminal.fail(&message, Some(&hint));
-            }
-            Err(Exit::Failed)
+    wiring::find_tool(tools, wanted).map_err(|err| tell(terminal, &err))
+}
+
+/// Prints why a tool was not found. Returns how the process ends.
+pub(super) fn tell(terminal: Terminal, err: &ReportError) -> Exit {
+    let hint = "`toolcrib stats` lists the tools that were called";
+    let hint = (!matches!(err, ReportError::Ambiguous(_))).then_some(hint);
+    terminal.fail(err.message(), hint);
+    match err {
+        ReportError::NotFound(_) => Exit::NoTool,
+        ReportError::NeverCalled(_) | ReportError::Ambiguous(_) | ReportError::Unreadable(_) => {
+            Exit::Failed
         }
     }
 }

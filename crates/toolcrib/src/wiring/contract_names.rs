@@ -6,7 +6,7 @@ use toolcrib_tools::CATALOGUES;
 
 /// Replaces our error codes in the statistics of a tool by those of the tool's contract. Statistics of
 /// a catalogue whose contract has no such codes stay as they are.
-pub(super) fn in_contract(tool: &ToolName, stats: &mut Value) {
+pub(crate) fn in_contract(tool: &ToolName, stats: &mut Value) {
     let Some(contract_code) = catalogue_of(tool).and_then(|it| it.error_code) else { return };
     let code = |ours: &str| {
         let kind = ErrorKind::ALL.iter().find(|kind| kind.as_str() == ours);
@@ -25,12 +25,12 @@ pub(super) fn in_contract(tool: &ToolName, stats: &mut Value) {
 }
 
 /// Whether the contract of a tool describes these statistics. They then have the tool by its bare name.
-pub(super) fn is_described(tool: &ToolName) -> bool {
+pub(crate) fn is_described(tool: &ToolName) -> bool {
     catalogue_of(tool).is_some_and(|catalogue| catalogue.error_code.is_some())
 }
 
 /// Replaces the full names of tools in a report by the bare ones where their contract describes the report.
-pub(super) fn name_in_contract(report: &mut Value) {
+pub(crate) fn name_in_contract(report: &mut Value) {
     rename(report, "tool");
     for list in ["stats", "regressions", "resources", "tools"] {
         for one in report.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {

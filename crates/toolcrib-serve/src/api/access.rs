@@ -1,0 +1,54 @@
+//! Which role may do what.
+
+use axum::http::StatusCode;
+use toolcrib_core::{Caller, Role};
+
+use crate::reply::ApiError;
+
+/// What a request wants to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AccessRight {
+    /// Make calls.
+    Call,
+    /// Look at questions, and answer them.
+    Approve,
+    /// Read the record and the statistics of everybody.
+    Inspect,
+    /// Change what holds for everybody.
+    Operate,
+}
+
+impl AccessRight {
+    fn roles(self) -> &'static [Role] {
+        match self {
+            Self::Call => &[Role::Agent, Role::Admin],
+            Self::Approve | Self::Inspect => &[Role::Approver, Role::Admin],
+            Self::Operate => &[Role::Admin],
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Call => "make calls",
+            Self::Approve => "answer questions about calls",
+            Self::Inspect => "read the record of everybody",
+            Self::Operate => "change what holds for everybody",
+        }
+    }
+
+    /// Refuses a caller whose role may not do it.
+    pub(super) fn check(self, caller: &Caller) -> Result<(), ApiError> {
+        let role = caller.principal.role;
+        if self.roles().contains(&role) {
+            return Ok(());
+        }
+        let roles: Vec<&str> = self.roles().iter().map(|role| role.as_str()).collect();
+        let message = format!(
+            "a token with the role `{}` may not {}; use one with the role `{}`",
+            role.as_str(),
+            self.words(),
+            roles.join("` or `")
+        );
+        Err(ApiError::new(StatusCode::FORBIDDEN, "role_not_allowed", message))
+    }
+}

@@ -1,0 +1,31 @@
+//! What handlers work with.
+
+use toolcrib_core::{Principal, SessionId};
+use toolcrib_ledger::{Redactor, StateFolder};
+use toolcrib_runtime::{ApprovalAnswers, Runtime};
+
+use super::running_calls::RunningCalls;
+use super::statistics_port::Statistics;
+
+/// What handlers work with.
+pub struct Api {
+    /// Makes calls. It parks those that a person must approve.
+    pub runtime: Runtime,
+    /// Answers questions about parked calls.
+    pub answers: ApprovalAnswers,
+    /// The state folder, for the record.
+    pub state: StateFolder,
+    /// Removes secrets from what is shown.
+    pub redactor: Redactor,
+    /// The workspace of the calls.
+    pub workspace: String,
+    /// The reports about tools.
+    pub statistics: Box<dyn Statistics>,
+    /// The calls that run.
+    pub running: RunningCalls,
+}
+
+/// Returns the session of a principal's calls. Limits count by session, so that nothing a caller sends escapes them.
+pub(super) fn session_of(principal: &Principal) -> SessionId {
+    SessionId(format!("http-{}", principal.name))
+}

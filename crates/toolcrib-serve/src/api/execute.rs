@@ -1,0 +1,267 @@
+//! `POST /api/tools/execute/…`: makes a call.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Extension;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use tokio::time::{Instant, sleep};
+use toolcrib_core::approval::{ApprovalStatus, KeptOutcome, PendingApproval};
+use toolcrib_core::{Call, CallTrace, Caller, ErrorKind, Outcome, SessionId, ToolName};
+use toolcrib_ledger::{CallOutcome, new_call_id};
+
+use super::access::AccessRight;
+use super::audit::find_call;
+use super::context::{Api, session_of};
+use super::json_reply::Reply;
+use super::outcome;
+use super::tools::OWN_CATALOGUE;
+use crate::body::{JsonBody, fields_of};
+use crate::reply::ApiError;
+
+/// How long a caller may wait for an answer to a question, with `Prefer: wait=N`.
+const LONGEST_WAIT: Duration = Duration::from_mins(5);
+
+/// How often a caller that waits looks whether the question is answered.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// How long the caller's own names of its work may be.
+const LONGEST_NAME: usize = 256;
+
+/// The body of a request.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExecuteBody {
+    #[serde(default)]
+    args: Map<String, Value>,
+    conv_id: Option<String>,
+    trace_id: Option<String>,
+    #[serde(default)]
+    iter: u32,
+    /// The id of the approval that this call waited for.
+    approval_id: Option<String>,
+}
+
+/// Executes a tool of the contract's own catalogue.
+pub(super) async fn bare_name(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(tool): Path<String>,
+    headers: HeaderMap,
+    JsonBody(body): JsonBody,
+) -> Reply {
+    execute(api, caller, ToolName::new(OWN_CATALOGUE, &tool), &headers, body).await
+}
+
+/// Executes a tool of any catalogue.
+pub(super) async fn full_name(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path((catalogue, tool)): Path<(String, String)>,
+    headers: HeaderMap,
+    JsonBody(body): JsonBody,
+) -> Reply {
+    execute(api, caller, ToolName::new(&catalogue, &tool), &headers, body).await
+}
+
+async fn execute(
+    api: Arc<Api>,
+    caller: Caller,
+    tool: ToolName,
+    headers: &HeaderMap,
+    body: Value,
+) -> Reply {
+    AccessRight::Call.check(&caller)?;
+    let body: ExecuteBody = fields_of(body, "{\"args\": {…}}")?;
+    let wait = wait_of(headers)?;
+    if let Some(id) = &body.approval_id {
+        let pending = own_approval(&api, &caller, id)?;
+        check_same_call(&api, &pending, &tool, &body.args)?;
+        return told_outcome(&api, &pending, wait).await;
+    }
+    let call = Call {
+        conversation: named("conv_id", body.conv_id)?.map(SessionId),
+        trace: Some(CallTrace { id: named("trace_id", body.trace_id)?, iteration: body.iter }),
+        ..Call::new(
+            new_call_id(),
+            session_of(&caller.principal),
+            Arc::new(caller.clone()),
+            tool,
+            Value::Object(body.args),
+        )
+    };
+    let id = call.id.0.clone();
+    let running = api.running.start(&call.id, &caller.principal);
+    let (runtime, waits) = (api.runtime.clone(), running.cancel_on_drop());
+    // On a task of its own: a call whose client went away ends and is recorded as any other.
+    let made = tokio::spawn(async move {
+        let cancel = running.cancel();
+        let outcome = runtime.call(call, cancel).await;
+        drop(running);
+        outcome
+    });
+    let made = made.await;
+    drop(waits);
+    let Ok(made) = made else {
+        let message = format!("the call {id} ended without an outcome; see GET /api/audit/{id}");
+        let status = StatusCode::INTERNAL_SERVER_ERROR;
+        return Err(ApiError::new(status, "internal_error", message).field("call", id));
+    };
+    let parked = parked_id(&made);
+    if let Some(parked) = &parked
+        && let Ok(pending) = api.answers.store.find(parked)
+    {
+        // Until it is answered, or the caller does not wait any longer.
+        if wait_for_answer(&api, &pending, wait).await {
+            return told_outcome(&api, &pending, wait).await;
+        }
+    }
+    let approval = parked.as_deref();
+    Ok(outcome::reply(&id, &made.tool, KeptOutcome::from(&made), approval))
+}
+
+/// Returns the id of the question about a call that was parked. A call that equals one that waits has its question.
+fn parked_id(made: &Outcome) -> Option<String> {
+    let error = made.error.as_ref().filter(|err| err.kind == ErrorKind::ApprovalNeeded)?;
+    Some(error.context.get("approval_id")?.as_str()?.to_owned())
+}
+
+/// Returns the approval with this id, if it is the caller's own.
+pub(super) fn own_approval(
+    api: &Api,
+    caller: &Caller,
+    id: &str,
+) -> Result<PendingApproval, ApiError> {
+    let pending = api.answers.store.find(id).ok();
+    pending.filter(|it| it.caller.principal == caller.principal).ok_or_else(|| {
+        let message = format!("no call of this token waits or waited for approval as `{id}`");
+        ApiError::new(StatusCode::NOT_FOUND, "approval_not_found", message)
+    })
+}
+
+/// Refuses a retry that is another call than the one that waited.
+fn check_same_call(
+    api: &Api,
+    pending: &PendingApproval,
+    tool: &ToolName,
+    args: &Map<String, Value>,
+) -> Result<(), ApiError> {
+    // Arguments of an approval that was answered have no secrets any more, so they are compared without them.
+    let clean = |args: &Value| api.redactor.clean_json(args);
+    let is_same =
+        pending.tool == *tool && clean(&pending.args) == clean(&Value::Object(args.clone()));
+    if is_same {
+        return Ok(());
+    }
+    let message =
+        format!("`{}` is about another call; leave `approval_id` out to make this one", pending.id);
+    Err(ApiError::new(StatusCode::CONFLICT, "other_call", message))
+}
+
+/// Returns the outcome of a call that waited for approval, once.
+async fn told_outcome(api: &Arc<Api>, pending: &PendingApproval, wait: Duration) -> Reply {
+    let id = pending.id.as_str();
+    wait_for_answer(api, pending, wait).await;
+    let store = &api.answers.store;
+    let failed = |err: std::io::Error| {
+        let message = format!("the state of {id} cannot be read: {err}");
+        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message)
+    };
+    if let Some(outcome) = store.outcome(id).map_err(failed)? {
+        if !store.mark_told(id).map_err(failed)? {
+            let message =
+                format!("the outcome of {id} was given before; read it with GET /api/calls/{id}");
+            return Err(ApiError::new(StatusCode::CONFLICT, "outcome_already_given", message));
+        }
+        return Ok(outcome::reply(id, &pending.tool, outcome, None));
+    }
+    let status = store.status(pending, api.answers.clock.now()).map_err(failed)?;
+    let answer = store.answer(id).map_err(failed)?;
+    Err(match (status, answer) {
+        (ApprovalStatus::Denied, Some(answer)) => {
+            let words =
+                if answer.words.is_empty() { String::new() } else { format!(": {}", answer.words) };
+            let message = format!("{} declined the call{words}", answer.by);
+            ApiError::new(StatusCode::FORBIDDEN, "declined", message)
+        }
+        (ApprovalStatus::Expired, _) => {
+            let message = "nobody answered in time; make the call again to ask again";
+            ApiError::new(StatusCode::FORBIDDEN, "approval_expired", message)
+        }
+        (ApprovalStatus::TakenUp, _) if !still_runs(api, id).await => {
+            let message = format!(
+                "the call was approved and begun, and its outcome was not kept; see GET /api/audit/{id}"
+            );
+            ApiError::new(StatusCode::CONFLICT, "outcome_unknown", message)
+        }
+        (ApprovalStatus::Approved | ApprovalStatus::TakenUp, _) => {
+            let message = "the call is approved and runs; ask again for its outcome";
+            ApiError::new(StatusCode::CONFLICT, "still_running", message)
+                .retry_after(Duration::from_secs(1))
+        }
+        (ApprovalStatus::Pending | ApprovalStatus::Denied, _) => {
+            let message = format!("the call waits for approval as {id}");
+            ApiError::new(StatusCode::FORBIDDEN, "approval_required", message)
+        }
+    }
+    .field("call", id)
+    .field(
+        "approval",
+        serde_json::json!({"id": id, "answer": format!("POST /api/approvals/{id}")}),
+    ))
+}
+
+/// Whether an approved call runs, here or in another process.
+async fn still_runs(api: &Arc<Api>, id: &str) -> bool {
+    if api.running.find(id).is_some() {
+        return true;
+    }
+    let story = find_call(Arc::clone(api), id.to_owned()).await;
+    story.is_ok_and(|story| story["outcome"] == CallOutcome::Open.as_str())
+}
+
+/// Waits until a question is answered and the call has an outcome, or the time is over. Returns whether it is.
+async fn wait_for_answer(api: &Arc<Api>, pending: &PendingApproval, wait: Duration) -> bool {
+    let until = Instant::now() + wait;
+    loop {
+        let store = &api.answers.store;
+        let is_denied = || {
+            let status = store.status(pending, api.answers.clock.now());
+            matches!(status, Ok(ApprovalStatus::Denied | ApprovalStatus::Expired))
+        };
+        if matches!(store.outcome(&pending.id), Ok(Some(_))) || is_denied() {
+            return true;
+        }
+        if Instant::now() >= until {
+            return false;
+        }
+        sleep(LOOK_INTERVAL).await;
+    }
+}
+
+/// Reads `Prefer: wait=N`.
+fn wait_of(headers: &HeaderMap) -> Result<Duration, ApiError> {
+    let given = headers.get("prefer").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let wait = given.split(',').find_map(|part| part.trim().strip_prefix("wait="));
+    let Some(wait) = wait else { return Ok(Duration::ZERO) };
+    let seconds = wait.parse().map_err(|_| {
+        let message = format!("`Prefer: wait=` takes whole seconds, not `{wait}`");
+        ApiError::new(StatusCode::BAD_REQUEST, "invalid_header", message)
+    })?;
+    Ok(Duration::from_secs(seconds).min(LONGEST_WAIT))
+}
+
+/// Checks a name that the caller gives to its own work.
+fn named(field: &str, name: Option<String>) -> Result<Option<String>, ApiError> {
+    let Some(name) = name.filter(|name| !name.is_empty()) else { return Ok(None) };
+    if name.len() <= LONGEST_NAME && !name.chars().any(char::is_control) {
+        return Ok(Some(name));
+    }
+    let message = format!(
+        "`{field}` has more than {LONGEST_NAME} bytes or has control characters; shorten it"
+    );
+    Err(ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_request", message))
+}

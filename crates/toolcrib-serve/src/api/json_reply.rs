@@ -1,0 +1,35 @@
+//! A reply of JSON, as handlers return it.
+
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::Value;
+
+use crate::reply::{ApiError, json_response};
+
+/// What a handler returns.
+pub(super) type Reply = Result<JsonReply, ApiError>;
+
+/// A reply of JSON.
+pub(super) struct JsonReply {
+    pub(super) status: StatusCode,
+    pub(super) body: String,
+    /// The call that the reply is about, for the header of the same name.
+    pub(super) call: Option<String>,
+}
+
+impl JsonReply {
+    pub(super) fn ok(body: Value) -> Self {
+        Self { status: StatusCode::OK, body: body.to_string(), call: None }
+    }
+}
+
+impl IntoResponse for JsonReply {
+    fn into_response(self) -> Response {
+        let mut response = json_response(self.status, self.body);
+        let call = self.call.and_then(|id| HeaderValue::from_str(&id).ok());
+        if let Some(call) = call {
+            response.headers_mut().insert("x-toolcrib-call", call);
+        }
+        response
+    }
+}

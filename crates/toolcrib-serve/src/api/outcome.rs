@@ -1,0 +1,85 @@
+//! The outcome of a call as an HTTP reply.
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+use toolcrib_core::approval::KeptOutcome;
+use toolcrib_core::{ErrorKind, ToolName};
+
+use super::json_reply::JsonReply;
+
+/// Returns the status of a failed call.
+pub(super) fn status_of(kind: ErrorKind) -> StatusCode {
+    match kind {
+        ErrorKind::NoTool => StatusCode::NOT_FOUND,
+        ErrorKind::NotOffered
+        | ErrorKind::Refused
+        | ErrorKind::Declined
+        | ErrorKind::ApprovalNeeded => StatusCode::FORBIDDEN,
+        ErrorKind::ConfirmationNeeded | ErrorKind::Cancelled | ErrorKind::Changed => {
+            StatusCode::CONFLICT
+        }
+        ErrorKind::Timeout => StatusCode::REQUEST_TIMEOUT,
+        ErrorKind::TooLarge | ErrorKind::OutputTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        ErrorKind::Unavailable | ErrorKind::Unrecorded => StatusCode::SERVICE_UNAVAILABLE,
+        ErrorKind::Bug => StatusCode::INTERNAL_SERVER_ERROR,
+        ErrorKind::BadArgs
+        | ErrorKind::BadRegex
+        | ErrorKind::BadGlob
+        | ErrorKind::NotFound
+        | ErrorKind::NoMatch
+        | ErrorKind::NotUnique
+        | ErrorKind::BadRange
+        | ErrorKind::Outside
+        | ErrorKind::Protected
+        | ErrorKind::Permission
+        | ErrorKind::Exists
+        | ErrorKind::NotRegular
+        | ErrorKind::IsDirectory
+        | ErrorKind::NotDirectory
+        | ErrorKind::NotText
+        | ErrorKind::NoConnection
+        | ErrorKind::Failed
+        | ErrorKind::Io => StatusCode::UNPROCESSABLE_ENTITY,
+    }
+}
+
+/// Returns the reply about a call. A success is the catalogue's reply to the letter. A failure has the form of all
+/// errors; if the catalogue has another form, its own reply stands beside it.
+/// `approval` is the id of the question about a call that was parked.
+pub(super) fn reply(
+    call: &str,
+    tool: &ToolName,
+    outcome: KeptOutcome,
+    approval: Option<&str>,
+) -> JsonReply {
+    let KeptOutcome { reply, error } = outcome;
+    let (status, body) = match error {
+        None => (StatusCode::OK, reply),
+        Some(error) => {
+            let kind = error.kind();
+            let mut body = if reply["ok"] == false && reply["error"].is_string() {
+                reply
+            } else {
+                let (code, message) = (kind.as_str(), &error.message);
+                json!({"ok": false, "error": code, "message": message, "reply": reply})
+            };
+            body["call"] = call.into();
+            if let Some(approval) = approval {
+                point_to_approval(&mut body, approval);
+            }
+            body["tool"] = tool.as_str().into();
+            (status_of(kind), body)
+        }
+    };
+    JsonReply { status, body: body.to_string(), call: Some(call.to_owned()) }
+}
+
+/// Says where a parked call can be answered, and how its outcome is got.
+fn point_to_approval(body: &mut Value, id: &str) {
+    body["approval"] = json!({
+        "id": id,
+        "answer": format!("POST /api/approvals/{id}"),
+        "status": format!("GET /api/calls/{id}"),
+        "retry": {"approval_id": id},
+    });
+}

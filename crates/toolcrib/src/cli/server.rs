@@ -1,0 +1,59 @@
+//! The subcommands about the server: `serve`, `tokens`.
+
+use clap::{Args, Subcommand};
+
+/// Arguments of `serve`.
+#[derive(Args)]
+#[command(after_help = "\
+Every request needs a token, which `toolcrib tokens add` makes. At the first start, three are made: \
+one each with the roles agent, approver and admin.
+
+The server stops on Ctrl-C or SIGTERM: it takes no more requests, and lets those that run finish \
+for as long as `serve.stop_seconds` says.
+
+Examples:
+  toolcrib serve
+  toolcrib serve --address unix:/run/toolcrib.sock")]
+pub(crate) struct ServeArgs {
+    /// Where to listen: a loopback address such as 127.0.0.1:7766, or unix:PATH
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) address: Option<String>,
+}
+
+/// Arguments of `tokens`.
+#[derive(Args)]
+pub(crate) struct TokensArgs {
+    #[command(subcommand)]
+    pub(crate) command: TokensCommand,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum TokensCommand {
+    /// Make a token and print it; it is shown this once
+    #[command(after_help = "\
+The roles:
+  agent     makes calls, and sees its own
+  approver  answers questions about the calls of others, and reads the record
+  admin     does all of this, but does not approve its own calls")]
+    Add {
+        /// The name of the token: who the record says made a call or gave an answer
+        name: String,
+        /// What its owner may do
+        #[arg(long, value_parser = ["agent", "approver", "admin"])]
+        role: String,
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the tokens, without the tokens themselves
+    List {
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Revoke a token; the server refuses it from then on
+    Revoke {
+        /// The name of the token
+        name: String,
+    },
+}

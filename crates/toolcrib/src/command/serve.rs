@@ -1,0 +1,169 @@
+//! `toolcrib serve`: answers calls over HTTP until it is told to stop.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use tokio::time::Instant;
+use toolcrib_core::{Role, counted};
+use toolcrib_ledger::{Approvals, EventKind, ServerLock, TokenFile, this_process};
+use toolcrib_runtime::{
+    ApprovalAnswers, ApprovalQueue, ParkedQuestions, Runtime, SessionKind, Unattended,
+};
+use toolcrib_serve::{
+    Api, ListenAddress, Readiness, RequestRate, Served, Server, ServerConfig, ServerEnd, routes,
+};
+
+use super::event_loop::interrupted;
+use super::setup::open_long_lived;
+use super::tokens;
+use crate::cli::{Global, ServeArgs};
+use crate::error::{CliError, CliErrorKind};
+use crate::exit::Exit;
+use crate::settings::{Settings, table};
+use crate::terminal::{Terminal, print_lines};
+use crate::wiring::Crib;
+
+pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Result<Exit, CliError> {
+    if global.yes {
+        let hint = "answer with `toolcrib approvals`, or write a rule with `toolcrib rules add`";
+        return Err(CliError::usage(
+            "--yes is not for a server: it would approve every call of every token",
+        )
+        .hint(hint));
+    }
+    let crib = open_long_lived(global, terminal)?;
+    let config = config(&crib.settings, args)?;
+    let lock = ServerLock::take(&crib.state, &config.address.to_string());
+    let _lock = lock.map_err(|err| CliError::new(CliErrorKind::System, err.to_string()))?;
+    let book = Arc::new(TokenFile::new(&crib.state));
+    make_first_tokens(&crib, &book, terminal)?;
+    let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let threads = threads.map_err(|err| {
+        CliError::new(CliErrorKind::System, format!("cannot start the event loop: {err}"))
+    })?;
+    let stop_within = config.stop_within;
+    let ended = threads.block_on(async {
+        let server = Server::bind(config)
+            .map_err(|err| CliError::new(CliErrorKind::System, err.to_string()))?;
+        let api = Arc::new(api(&crib)?);
+        let running = api.running.clone();
+        let readiness = Readiness::waiting("the server starts");
+        let served = Served { routes: routes(api), tokens: book, readiness: readiness.clone() };
+        print_lines(&[format!("Listening on {}", server.address())]);
+        readiness.set_ready();
+        let told_at = OnceLock::new();
+        let stop = async {
+            interrupted().await;
+            let _ = told_at.set(Instant::now());
+            terminal.note("stopping: requests and approved calls that run may finish");
+        };
+        let ended = server.run(served, stop).await;
+        let told_at = told_at.get().copied().unwrap_or_else(Instant::now);
+        let cancelled = running.end_by(told_at + stop_within).await;
+        Ok::<_, CliError>((ended, cancelled))
+    });
+    threads.shutdown_background();
+    let (ServerEnd { finished, cut }, cancelled) = ended?;
+    let mut left = String::new();
+    if cut > 0 {
+        left =
+            format!("; {} did not finish in time and got no reply", counted(cut as u64, "request"));
+    }
+    if cancelled > 0 {
+        left = format!(
+            "{left}; {} ran for too long and was cancelled",
+            counted(cancelled as u64, "call")
+        );
+    }
+    print_lines(&[format!(
+        "Stopped. {} finished meanwhile{left}.",
+        counted(finished as u64, "request")
+    )]);
+    Ok(Exit::Done)
+}
+
+/// Returns what the handlers work with.
+fn api(crib: &Crib) -> Result<Api, CliError> {
+    let approvals = Arc::new(Approvals::new(&crib.state));
+    let queue = ApprovalQueue {
+        store: Arc::clone(&approvals) as _,
+        prompt: None,
+        unattended: Unattended::Park(crib.settings.get(table::POLICY_PARK_SECONDS)),
+        session: SessionKind::ManyCalls,
+        prompt_time: crib.settings.get(table::POLICY_APPROVAL_SECONDS),
+        process: this_process(),
+        clock: Arc::clone(&crib.clock),
+        parked: ParkedQuestions::default(),
+    };
+    let runtime: Runtime = crib.runtime(Arc::new(queue))?;
+    let root = crib.workspace().root();
+    Ok(Api {
+        runtime,
+        answers: ApprovalAnswers {
+            store: approvals,
+            recorder: Arc::clone(&crib.recorder),
+            clock: Arc::clone(&crib.clock),
+        },
+        state: crib.state.clone(),
+        redactor: crib.redactor.clone(),
+        workspace: root.map(|root| root.path().display().to_string()).unwrap_or_default(),
+        statistics: Box::new(crib.reports()),
+        running: toolcrib_serve::RunningCalls::default(),
+    })
+}
+
+/// Returns what the settings and the command line say about the server.
+fn config(settings: &Settings, args: &ServeArgs) -> Result<ServerConfig, CliError> {
+    let set = settings.get(table::SERVE_ADDRESS);
+    let text = args.address.as_deref().unwrap_or(&set);
+    let mut config = ServerConfig::new(address(text)?);
+    config.host_names = settings.get(table::SERVE_HOST_NAMES);
+    config.connections.most_open = settings.get(table::SERVE_MAX_CONNECTIONS) as usize;
+    config.requests.body_bytes = settings.get(table::SERVE_BODY_BYTES) as usize;
+    config.requests.in_flight_each = settings.get(table::SERVE_IN_FLIGHT_PER_TOKEN) as usize;
+    let per_second = settings.get(table::SERVE_REQUESTS_PER_SECOND);
+    let per_second = per_second.and_then(|number| u32::try_from(number).ok());
+    config.requests.rate_each = per_second
+        .map(|per_second| RequestRate { per_second, burst: per_second.saturating_mul(2) });
+    config.stop_within = settings.get(table::SERVE_STOP_SECONDS);
+    Ok(config)
+}
+
+fn address(text: &str) -> Result<ListenAddress, CliError> {
+    if let Some(path) = text.strip_prefix("unix:") {
+        return Ok(ListenAddress::Unix(PathBuf::from(path)));
+    }
+    text.parse().map(ListenAddress::Tcp).map_err(|_| {
+        CliError::usage(format!("`{text}` is no address to listen on"))
+            .hint("write an address with its port, such as 127.0.0.1:7766, or unix:PATH")
+    })
+}
+
+/// Makes a token for each role if there is none at all, and puts each into a file that only the user can read.
+fn make_first_tokens(crib: &Crib, tokens: &TokenFile, terminal: Terminal) -> Result<(), CliError> {
+    if !tokens.all()?.is_empty() {
+        return Ok(());
+    }
+    let folder = crib.state.folder().join("first_tokens");
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+    for role in Role::OF_TOKENS {
+        let name = role.as_str();
+        let token = tokens.add(name, role, crib.clock.now())?;
+        write_secret(&folder.join(name), &token)?;
+        tokens::note(crib, EventKind::Added, name, Some(role))?;
+    }
+    terminal.note(&format!(
+        "the first start made a token for each role; they are in {}",
+        folder.display()
+    ));
+    Ok(())
+}
+
+fn write_secret(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    writeln!(file, "{text}")
+}

@@ -1,0 +1,190 @@
+//! Reports about the health of tools, in the contract's form, for every door.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use toolcrib_core::{Clock, Note, Principal, Recorder, Role, ToolName, Toolset, escape};
+use toolcrib_ledger::{
+    Act, Comparison, EventKind, QuarantineList, Spans, StateFolder, Stats, StatsError, ToolFigures,
+    comparisons, report,
+};
+use toolcrib_serve::{ReportError, ReportKind, Statistics};
+use toolcrib_tools::CATALOGUES;
+
+use super::contract_names::{in_contract, is_described, name_in_contract};
+use super::maintenance::RecordMaintenance;
+use super::state_access::StateAccess;
+
+/// Makes reports about tools.
+pub struct ToolReports {
+    state: StateFolder,
+    recorder: Arc<dyn Recorder>,
+    clock: Arc<dyn Clock>,
+    spans: Spans,
+    maintenance: RecordMaintenance,
+    /// The limits of each tool on offer.
+    limits: HashMap<ToolName, Value>,
+}
+
+impl StateAccess {
+    /// Returns the reports about the tools of this state folder.
+    pub fn reports(&self) -> ToolReports {
+        let toolset = self.toolset().ok();
+        let offers = toolset.iter().flat_map(Toolset::offers);
+        let names = offers.map(|offer| offer.full_name().clone());
+        ToolReports {
+            state: self.state.clone(),
+            recorder: Arc::clone(&self.recorder),
+            clock: Arc::clone(&self.clock),
+            spans: self.spans(),
+            maintenance: self.maintenance.clone(),
+            limits: names.map(|name| (name.clone(), self.limits_of(&name))).collect(),
+        }
+    }
+}
+
+impl Statistics for ToolReports {
+    fn report(&self, kind: ReportKind, tool: Option<&str>) -> Result<Value, ReportError> {
+        self.recorder.flush();
+        let mut stats = Stats::open(&self.state).map_err(unreadable)?;
+        self.maintenance.run(&mut stats).map_err(unreadable)?;
+        let tools = stats.tools().map_err(unreadable)?;
+        let mut report = match (kind, tool) {
+            (ReportKind::Errors, None) => {
+                let mut value = report::errors(&tools);
+                for one in value["stats"].as_array_mut().into_iter().flatten() {
+                    let tool = one["toolName"].as_str().unwrap_or_default().into();
+                    in_contract(&tool, one);
+                }
+                value
+            }
+            (ReportKind::Errors, Some(tool)) => {
+                let (name, figures) = find_tool(&tools, tool)?;
+                let mut value = report::errors_of(name, figures);
+                in_contract(name, &mut value["stats"]);
+                value
+            }
+            (ReportKind::Regression, None) => report::regressions(&self.compared(&stats)?),
+            (ReportKind::Regression, Some(tool)) => {
+                let (name, _) = find_tool(&tools, tool)?;
+                let compared = self.compared(&stats)?;
+                let found = compared.iter().find(|it| it.0 == *name);
+                let value = found.map_or(Value::Null, |(name, it)| report::regression(name, it));
+                json!({"ok": true, "tool": name, "regression": value})
+            }
+            (ReportKind::Resources, None) => report::resources(&tools, &|tool| self.limits(tool)),
+            (ReportKind::Resources, Some(tool)) => {
+                let (name, figures) = find_tool(&tools, tool)?;
+                let value = report::resources_of(name, figures, &|tool| self.limits(tool));
+                json!({"ok": true, "tool": name, "resources": value})
+            }
+        };
+        name_in_contract(&mut report);
+        Ok(report)
+    }
+
+    fn clear(&self, kind: ReportKind, tool: &str, by: &Principal) -> Result<Value, ReportError> {
+        self.recorder.flush();
+        let mut stats = Stats::open(&self.state).map_err(unreadable)?;
+        stats.fold().map_err(unreadable)?;
+        let tools = stats.tools().map_err(unreadable)?;
+        let (name, figures) = find_tool(&tools, tool)?;
+        let now = self.clock.now();
+        // The record is the truth: a line there clears the figures, and is folded like any other line.
+        let note = Note {
+            at: now,
+            actor: if by.role == Role::User { "user" } else { by.role.as_str() },
+            act: Act::Statistics.as_str(),
+            event: EventKind::Cleared.as_str(),
+            tool: Some(name),
+            call: "",
+            detail: json!({"what": kind.as_str(), "by": by.name}),
+        };
+        let noted = self.recorder.note(&note);
+        noted.map_err(|err| ReportError::Unreadable(err.to_string()))?;
+        if kind == ReportKind::Regression {
+            let lifted = QuarantineList::new(&self.state).lift(name);
+            lifted.map_err(|err| ReportError::Unreadable(err.to_string()))?;
+        }
+        stats.fold().map_err(unreadable)?;
+        let stamp = report::stamp(now);
+        let baseline = self.compared(&stats)?.into_iter().find(|(tool, _)| tool == name);
+        let mut reply = match (kind, baseline.map(|(_, it)| it.baseline)) {
+            (ReportKind::Regression, Some(window)) => json!({
+                "ok": true, "tool": name, "action": "baseline_reset",
+                "newBaseline": {
+                    "avgExecutionMs": report::ms(window.average_ms() * 1e3),
+                    "p95ExecutionMs": report::ms(window.quantile_ms(0.95) * 1e3),
+                    "errorRate": window.error_rate(),
+                    "timestamp": stamp,
+                },
+            }),
+            (ReportKind::Errors, _) => json!({
+                "ok": true, "tool": name,
+                "cleared": {"errors": figures.errors.errors, "timestamp": stamp},
+            }),
+            (ReportKind::Regression | ReportKind::Resources, _) => {
+                json!({"ok": true, "tool": name, "cleared": {"timestamp": stamp}})
+            }
+        };
+        name_in_contract(&mut reply);
+        Ok(reply)
+    }
+}
+
+impl ToolReports {
+    fn limits(&self, tool: &ToolName) -> Value {
+        self.limits.get(tool).cloned().unwrap_or_else(|| json!({}))
+    }
+
+    fn compared(&self, stats: &Stats) -> Result<Vec<(ToolName, Comparison)>, ReportError> {
+        let now = self.clock.now();
+        let hours = stats.hours(self.spans.oldest_hour(now)).map_err(unreadable)?;
+        let tools = stats.tools().map_err(unreadable)?;
+        Ok(comparisons(&tools, &hours, now, self.spans))
+    }
+}
+
+/// Finds a tool by `catalogue/tool` or by `tool`.
+pub(crate) fn find_tool<'t>(
+    tools: &'t [(ToolName, ToolFigures)],
+    wanted: &str,
+) -> Result<&'t (ToolName, ToolFigures), ReportError> {
+    let found: Vec<_> = match tools.iter().find(|it| it.0 == wanted) {
+        Some(it) => vec![it],
+        None => tools.iter().filter(|it| it.0.last_part() == wanted).collect(),
+    };
+    // A report has some tools by their bare names, so a bare name means one of those first.
+    let described: Vec<_> = found.iter().copied().filter(|it| is_described(&it.0)).collect();
+    match (&found[..], &described[..]) {
+        ([it], _) | (_, [it]) => Ok(*it),
+        ([], _) => {
+            let shown = escape::line(wanted);
+            Err(if exists(wanted) {
+                ReportError::NeverCalled(format!("Tool '{shown}' was never called"))
+            } else {
+                ReportError::NotFound(format!("Tool '{shown}' not found"))
+            })
+        }
+        _ => {
+            let names: Vec<_> = found.iter().map(|it| it.0.as_str()).collect();
+            let (shown, names) = (escape::line(wanted), names.join(", "));
+            let message = format!("several tools are called `{shown}`; name one of them: {names}");
+            Err(ReportError::Ambiguous(message))
+        }
+    }
+}
+
+/// Whether some catalogue has a tool of this name.
+fn exists(wanted: &str) -> bool {
+    CATALOGUES.iter().any(|catalogue| {
+        let name = |tool: &str| ToolName::new(catalogue.name, tool);
+        let mut tools = catalogue.tools.iter().map(|tool| tool.declaration().name);
+        tools.any(|tool| tool == wanted || name(tool) == wanted)
+    })
+}
+
+fn unreadable(err: StatsError) -> ReportError {
+    ReportError::Unreadable(err.to_string())
+}

@@ -1,0 +1,101 @@
+//! A server that a test starts, and the requests to it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, ChildStdout, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::scratch::Scratch;
+
+/// A server that runs.
+pub(crate) struct RunningServer<'a> {
+    scratch: &'a Scratch,
+    pub(crate) child: Child,
+    out: BufReader<ChildStdout>,
+    pub(crate) address: String,
+}
+
+impl<'a> RunningServer<'a> {
+    pub(crate) fn start(scratch: &'a Scratch) -> Self {
+        Self::start_with(scratch, &[])
+    }
+
+    pub(crate) fn start_with(scratch: &'a Scratch, words: &[&str]) -> Self {
+        let mut command = scratch.command();
+        command.args(words).args(["serve", "--address", "127.0.0.1:0"]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        out.read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("Listening on http://");
+        let address = address.unwrap_or_else(|| panic!("{line:?}")).to_owned();
+        Self { scratch, child, out, address }
+    }
+
+    /// Returns the token of this name from the first start.
+    pub(crate) fn token(&self, name: &str) -> String {
+        let path = self.scratch.state().join("first_tokens").join(name);
+        std::fs::read_to_string(path).unwrap().trim().to_owned()
+    }
+
+    pub(crate) fn send(
+        &self,
+        token: &str,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &str,
+    ) -> (u16, Value) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let (host, length) = (&self.address, body.len());
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n{headers}\
+             Content-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        let (head, body) = reply.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{reply:?}"));
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, serde_json::from_str(body).unwrap_or_else(|_| panic!("{body:?}")))
+    }
+
+    pub(crate) fn get(&self, token: &str, path: &str) -> (u16, Value) {
+        self.send(token, "GET", path, "", "")
+    }
+
+    pub(crate) fn post(&self, token: &str, path: &str, body: &Value) -> (u16, Value) {
+        self.send(token, "POST", path, "", &body.to_string())
+    }
+
+    pub(crate) fn execute(&self, token: &str, tool: &str, args: Value) -> (u16, Value) {
+        self.post(token, &format!("/api/tools/execute/{tool}"), &json!({ "args": args }))
+    }
+
+    /// Tells the server to stop. Returns its exit code and what it printed last.
+    pub(crate) fn stop(mut self) -> (i32, String) {
+        let id = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        kill_process(id, Signal::TERM).unwrap();
+        let code = self.child.wait().unwrap().code().unwrap();
+        let mut rest = String::new();
+        self.out.read_to_string(&mut rest).unwrap();
+        (code, rest)
+    }
+}
+
+impl Drop for RunningServer<'_> {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits until something is so.
+pub(crate) fn wait_until(is_so: impl Fn() -> bool) {
+    while !is_so() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
