@@ -9,6 +9,8 @@ mod cover_cache;
 mod egress;
 mod end_notes;
 mod etc_folder;
+#[cfg(test)]
+mod finished_fixture;
 mod folder_stamp;
 mod growth;
 mod guard;

@@ -45,15 +45,15 @@ pub struct Grant {
     /// Whose calls the grant covers. Without a principal, they are those of the user at the terminal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub principal: Option<Principal>,
-    /// The programs of the call that were no programs of the system, as they were when the grant was given. Grants from
-    /// before programs were stored have no list.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub programs: Option<Vec<GrantedProgram>>,
+    /// The scripts of the call, and its programs that were none of the system, as they were when the grant was given.
+    /// Grants from before they were stored have no list.
+    #[serde(rename = "programs", default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<Vec<GrantedFile>>,
 }
 
-/// A program as it was when a grant was given.
+/// A program or script as it was when a grant was given.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GrantedProgram {
+pub struct GrantedFile {
     /// The name in the command.
     pub name: String,
     /// The absolute path of its file.
@@ -179,7 +179,7 @@ impl Wish {
             covers: self.covers.clone(),
             by: by.to_owned(),
             principal: None,
-            programs: None,
+            files: None,
         }
     }
 }

@@ -247,8 +247,7 @@ mod tests {
     use std::fmt::Write as _;
     use std::time::Duration;
 
-    use toolcrib_core::command::{ChangedFiles, NetworkAccount, Printed};
-
+    use super::super::finished_fixture;
     use super::*;
 
     const LIMITS: CommandLimits = CommandLimits {
@@ -268,18 +267,7 @@ mod tests {
 
     /// Returns a command that ended so and printed `stderr`, with its limit and notes added.
     fn finished(end: End, stderr: &str) -> Finished {
-        let stderr = Printed { text: stderr.to_owned(), ..Printed::default() };
-        let mut finished = Finished {
-            end,
-            stdout: Printed::default(),
-            stderr,
-            strike: None,
-            notes: Vec::new(),
-            usage: Usage::default(),
-            elapsed: Duration::ZERO,
-            touched: ChangedFiles::default(),
-            network: NetworkAccount::default(),
-        };
+        let mut finished = finished_fixture::finished(end, "", stderr);
         add_to(&mut finished, &LIMITS, 1);
         finished
     }

@@ -270,30 +270,15 @@ fn quoted(names: &[impl AsRef<str>]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use toolcrib_core::command::{ChangedFiles, End, NetworkAccount, Printed, Usage};
+    use toolcrib_core::command::End;
 
     use super::super::egress::HostRule;
+    use super::super::finished_fixture::finished;
     use super::*;
-
-    fn printed(text: &str) -> Printed {
-        Printed { text: text.to_owned(), ..Printed::default() }
-    }
 
     /// Returns the notes about a command that ended with this code and printed this, in a sandbox with these hosts.
     fn notes_of(code: i32, stdout: &str, stderr: &str, hosts: &[&str]) -> Vec<String> {
-        let finished = Finished {
-            end: End::Exited(code),
-            stdout: printed(stdout),
-            stderr: printed(stderr),
-            strike: None,
-            notes: Vec::new(),
-            usage: Usage::default(),
-            elapsed: Duration::ZERO,
-            touched: ChangedFiles::default(),
-            network: NetworkAccount::default(),
-        };
+        let finished = finished(End::Exited(code), stdout, stderr);
         let hosts = hosts.iter().map(|host| HostRule::parse(host).unwrap()).collect();
         let egress = Egress::new(hosts, vec![443]);
         let sentence = "network access refused: told.example:443: why".to_owned();

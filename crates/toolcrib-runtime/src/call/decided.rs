@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
 use toolcrib_core::policy::{Answer, Confirmation};
 use toolcrib_core::{
-    Decision, Durability, ErrorKind, Moment, Note, Permit, Prepared, ToolError, ToolName, Verdict,
+    Decision, Durability, ErrorKind, Moment, Permit, Prepared, ToolError, ToolName, Verdict,
 };
 
 use super::permitted::Permitted;
@@ -118,18 +117,7 @@ impl Decided {
                 ToolError::new(ErrorKind::Unrecorded, format!("the grant cannot be stored: {err}"))
                     .hint("check the state folder, and repeat the call")
             })?;
-            let note = Note {
-                at: scope.clock.now(),
-                actor: "user",
-                act: "grant",
-                event: "given",
-                tool: Some(&scope.tool),
-                call: &scope.call.id.0,
-                detail: json!({
-                    "by": who, "covers": wish.covers, "scope": wish.scope, "minutes": wish.minutes,
-                }),
-            };
-            let _ = scope.recorder.note(&note);
+            scope.record_grant(who, wish);
         }
         if let Answer::Changed { by, call, args } = answer {
             scope.record_change(by, call, args);

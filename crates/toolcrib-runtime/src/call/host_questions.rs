@@ -90,18 +90,7 @@ impl HostQuestions {
         let number = self.grants.fetch_add(1, Ordering::Relaxed) + 1;
         let id = format!("{}-host{number}", scope.call.id.0);
         scope.judge.grant_host(id, by, wish, &scope.tool, &scope.ctx)?;
-        let note = Note {
-            at: scope.clock.now(),
-            actor: "user",
-            act: "grant",
-            event: "given",
-            tool: Some(&scope.tool),
-            call: &scope.call.id.0,
-            detail: json!({
-                "by": by, "covers": wish.covers, "scope": wish.scope, "minutes": wish.minutes,
-            }),
-        };
-        let _ = scope.recorder.note(&note);
+        scope.record_grant(by, wish);
         Ok(())
     }
 }

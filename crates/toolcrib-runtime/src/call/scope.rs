@@ -3,11 +3,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolcrib_core::canonical::{self, Digest};
+use toolcrib_core::policy::grant::Wish;
 use toolcrib_core::toolset::Offer;
 use toolcrib_core::{
-    Call, Clock, Ctx, Decision, Durability, Effect, ErrorKind, Event, Moment, Recorder, Tier,
+    Call, Clock, Ctx, Decision, Durability, Effect, ErrorKind, Event, Moment, Note, Recorder, Tier,
     ToolError, ToolName,
 };
 
@@ -111,6 +112,22 @@ impl CallScope {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Records that a person gave a grant while they were asked about this call.
+    pub(crate) fn record_grant(&self, by: &str, wish: &Wish) {
+        let note = Note {
+            at: self.clock.now(),
+            actor: "user",
+            act: "grant",
+            event: "given",
+            tool: Some(&self.tool),
+            call: &self.call.id.0,
+            detail: json!({
+                "by": by, "covers": wish.covers, "scope": wish.scope, "minutes": wish.minutes,
+            }),
+        };
+        let _ = self.recorder.note(&note);
     }
 }
 

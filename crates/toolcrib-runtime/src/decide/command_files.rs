@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use toolcrib_core::canonical::Digest;
 use toolcrib_core::command::ProgramPlace;
 use toolcrib_core::command_reading::{Danger, Reading};
-use toolcrib_core::policy::grant::GrantedProgram;
+use toolcrib_core::policy::grant::GrantedFile;
 use toolcrib_core::program::{
     ScriptPlace, ScriptWord, base_name, could_run_input, is_input, script_words,
 };
@@ -40,20 +40,20 @@ const MOST_FILE_BYTES: u64 = 8 << 20;
 const WORD_ADDERS: [&str; 2] = ["xargs", "parallel"];
 
 /// Whether the state of a file can be compared with another.
-pub(super) fn is_comparable(program: &GrantedProgram) -> bool {
-    program.state != UNKNOWN
+pub(super) fn is_comparable(file: &GrantedFile) -> bool {
+    file.state != UNKNOWN
 }
 
 /// Whether there is a file whose content or stamp is compared.
-pub(super) fn is_file(program: &GrantedProgram) -> bool {
-    !matches!(program.state.as_str(), UNKNOWN | MISSING | FOLDER | ELSEWHERE)
+pub(super) fn is_file(file: &GrantedFile) -> bool {
+    !matches!(file.state.as_str(), UNKNOWN | MISSING | FOLDER | ELSEWHERE)
 }
 
 /// A file that a command runs.
 #[derive(Clone, Debug)]
 pub(crate) struct CommandFile {
     /// The file as it is now.
-    pub(super) file: GrantedProgram,
+    pub(super) file: GrantedFile,
     /// The words of the program that runs it. Nothing if it could be any of them.
     pub(super) words: Option<Vec<String>>,
 }
@@ -74,10 +74,10 @@ pub(crate) fn command_files(
     commands.dedup();
     let mut all = Vec::new();
     let (compared, more) = commands.split_at(commands.len().min(MOST_PROGRAMS));
-    let of_any = |file: GrantedProgram| CommandFile { file, words: None };
+    let of_any = |file: GrantedFile| CommandFile { file, words: None };
     all.extend(more.iter().filter_map(|words| Some(of_any(unknown(words.first()?)))));
     for command in compared {
-        let of_it = |file: GrantedProgram| CommandFile { file, words: Some((*command).clone()) };
+        let of_it = |file: GrantedFile| CommandFile { file, words: Some((*command).clone()) };
         let programs = command.first().map(|name| programs_of(name, directories, paths, ctx));
         all.extend(programs.into_iter().flatten().map(of_it));
         let mut scripts = Scripts { directories, paths, ctx, found: Vec::new() };
@@ -127,7 +127,7 @@ struct Scripts<'a> {
     directories: &'a [String],
     paths: &'a PathCache,
     ctx: &'a Ctx,
-    found: Vec<GrantedProgram>,
+    found: Vec<GrantedFile>,
 }
 
 impl Scripts<'_> {
@@ -155,7 +155,7 @@ impl Scripts<'_> {
     }
 
     /// Returns what is at the paths that a word could mean.
-    fn files_of(&self, word: &ScriptWord) -> Vec<GrantedProgram> {
+    fn files_of(&self, word: &ScriptWord) -> Vec<GrantedFile> {
         if is_open(word) {
             return match word.place {
                 // Code has such characters all the time.
@@ -169,7 +169,7 @@ impl Scripts<'_> {
         for path in &word.paths {
             let places: BTreeSet<String> =
                 self.directories.iter().map(|directory| below(directory, path)).collect();
-            let files: Vec<GrantedProgram> =
+            let files: Vec<GrantedFile> =
                 places.iter().map(|place| file_at(path, place, self.paths, self.ctx)).collect();
             // One that comes later can be preferred: a package to a module of the same name.
             all.extend(files);
@@ -184,8 +184,8 @@ fn is_open(word: &ScriptWord) -> bool {
     path.contains(['*', '?', '$', '`', '[', '{']) || path.starts_with('~')
 }
 
-fn unknown(name: &str) -> GrantedProgram {
-    GrantedProgram { name: name.to_owned(), path: name.to_owned(), state: UNKNOWN.to_owned() }
+fn unknown(name: &str) -> GrantedFile {
+    GrantedFile { name: name.to_owned(), path: name.to_owned(), state: UNKNOWN.to_owned() }
 }
 
 /// Returns the files that a program could be, unless it is one of the system.
@@ -194,14 +194,14 @@ fn programs_of(
     directories: &[String],
     paths: &PathCache,
     ctx: &Ctx,
-) -> Vec<GrantedProgram> {
+) -> Vec<GrantedFile> {
     let places: BTreeSet<String> =
         directories.iter().map(|directory| below(directory, name)).collect();
     let files = || places.iter().map(|place| file_at(name, place, paths, ctx));
     if name.contains('/') {
         // A `cd` in the command may lead to another file of that name.
-        let files: Vec<GrantedProgram> = files().collect();
-        let is_there = |it: &GrantedProgram| is_file(it) || it.state == ELSEWHERE;
+        let files: Vec<GrantedFile> = files().collect();
+        let is_there = |it: &GrantedFile| is_file(it) || it.state == ELSEWHERE;
         return if files.iter().any(is_there) { files } else { vec![unknown(name)] };
     }
     let Some(file) = ctx.commands.find_program(name) else {
@@ -213,12 +213,12 @@ fn programs_of(
     let state =
         format!("{} bytes, inode {}, changed {}", stamp.size, stamp.inode, stamp.changed_ns);
     let is_compared = file.place != ProgramPlace::System;
-    let program = GrantedProgram { name: name.to_owned(), path: file.path, state };
+    let program = GrantedFile { name: name.to_owned(), path: file.path, state };
     is_compared.then_some(program).into_iter().collect()
 }
 
 /// Returns what is at a path now. `name` is how the command spells it.
-fn file_at(name: &str, path: &str, paths: &PathCache, ctx: &Ctx) -> GrantedProgram {
+fn file_at(name: &str, path: &str, paths: &PathCache, ctx: &Ctx) -> GrantedFile {
     let end = paths.resolve(path);
     let is_elsewhere = !end.is_inside && !is_known_when_run(&end.path);
     let is_folder = || ctx.files.stat(path).is_ok_and(|it| it.kind == EntryKind::Directory);
@@ -230,5 +230,5 @@ fn file_at(name: &str, path: &str, paths: &PathCache, ctx: &Ctx) -> GrantedProgr
         Err(_) if is_folder() => FOLDER.to_owned(),
         Err(_) => UNKNOWN.to_owned(),
     };
-    GrantedProgram { name: name.to_owned(), path: end.path, state }
+    GrantedFile { name: name.to_owned(), path: end.path, state }
 }

@@ -3,7 +3,7 @@
 
 use toolcrib_core::command::ProgramPlace;
 use toolcrib_core::command_reading::{Reading, Unproven, UnprovenKind};
-use toolcrib_core::policy::grant::{Covers, Grant, GrantedProgram};
+use toolcrib_core::policy::grant::{Covers, Grant, GrantedFile};
 use toolcrib_core::program::new_flag;
 use toolcrib_core::{Ctx, escape};
 
@@ -37,7 +37,7 @@ pub(crate) struct CallPrograms<'a> {
 
 impl<'a> CallPrograms<'a> {
     /// Returns the programs and scripts that something covers.
-    fn covered(self, covers: &Covers) -> impl Iterator<Item = &'a GrantedProgram> {
+    fn covered(self, covers: &Covers) -> impl Iterator<Item = &'a GrantedFile> {
         let is_covered = move |it: &&CommandFile| match covers {
             Covers::Call { .. } => true,
             Covers::Argv(words) => self.is_of_step(it, words),
@@ -76,11 +76,11 @@ impl<'a> CallPrograms<'a> {
     }
 
     /// Returns the first that is not as it was when a grant was given.
-    fn difference(self, grant: &Grant) -> Option<&'a GrantedProgram> {
-        // A grant from before programs were stored.
-        let then = grant.programs.as_ref()?;
-        let is_same = |program: &GrantedProgram| is_comparable(program) && then.contains(program);
-        self.covered(&grant.covers).find(|program| !is_same(program))
+    fn difference(self, grant: &Grant) -> Option<&'a GrantedFile> {
+        // A grant from before files were stored.
+        let then = grant.files.as_ref()?;
+        let is_same = |file: &GrantedFile| is_comparable(file) && then.contains(file);
+        self.covered(&grant.covers).find(|file| !is_same(file))
     }
 
     /// Returns why a grant that seems to cover the command does not: a new flag, or a file that is not the same.
@@ -101,10 +101,10 @@ impl<'a> CallPrograms<'a> {
     }
 
     fn why_different(self, grant: &Grant) -> Option<String> {
-        let (program, id) = (self.difference(grant)?, &grant.id);
-        let name = escape::line(&program.name);
-        let is_it = |it: &GrantedProgram| it.name == program.name && it.path == program.path;
-        Some(if grant.programs.iter().flatten().any(is_it) {
+        let (file, id) = (self.difference(grant)?, &grant.id);
+        let name = escape::line(&file.name);
+        let is_it = |it: &GrantedFile| it.name == file.name && it.path == file.path;
+        Some(if grant.files.iter().flatten().any(is_it) {
             format!("`{name}` changed since grant `{id}` was given")
         } else {
             format!("`{name}` is not what grant `{id}` was given for")

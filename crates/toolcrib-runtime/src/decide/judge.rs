@@ -180,7 +180,7 @@ impl Judge {
         }
         let rules: Vec<Rule> = grants
             .iter()
-            .filter(|grant| grant.programs.is_none() || proposal.has_programs_of(grant, ctx))
+            .filter(|grant| grant.files.is_none() || proposal.has_programs_of(grant, ctx))
             .filter_map(Grant::rule)
             .collect();
         let decision = self.by_policy(facts, proposal, ctx, &rules);
@@ -333,7 +333,7 @@ impl Judge {
     ) -> Result<(), GrantError> {
         let grant = wish.granted(ctx.call.0.clone(), tool, by, ctx.clock.now());
         let grant = grant.for_caller(&self.caller);
-        self.grants.add(Grant { programs: Some(proposal.granted_files(ctx)), ..grant })
+        self.grants.add(Grant { files: Some(proposal.granted_files(ctx)), ..grant })
     }
 
     /// Counts a use of the grant that allowed a call, if one did.

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use toolcrib_core::command::Shell;
 use toolcrib_core::command_reading::{ReadShell, Reading, Step, Unproven, UnprovenKind};
-use toolcrib_core::policy::grant::{Grant, GrantedProgram};
+use toolcrib_core::policy::grant::{Grant, GrantedFile};
 use toolcrib_core::program::{base_name, file_effects};
 use toolcrib_core::{Ctx, Plan, ToolError};
 
@@ -156,8 +156,8 @@ impl Proposal {
     }
 
     /// Returns the same files, as a grant stores them.
-    pub(crate) fn granted_files(&self, ctx: &Ctx) -> Vec<GrantedProgram> {
-        let mut all: Vec<GrantedProgram> = Vec::new();
+    pub(crate) fn granted_files(&self, ctx: &Ctx) -> Vec<GrantedFile> {
+        let mut all: Vec<GrantedFile> = Vec::new();
         for CommandFile { file, .. } in self.files(ctx) {
             if !all.contains(file) {
                 all.push(file.clone());

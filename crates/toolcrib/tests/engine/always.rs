@@ -357,7 +357,7 @@ fn a_grant_from_before_programs_were_stored_can_be_read() {
     let crib = scratch.open();
     crib.grant("clemini/bash", &covers);
     let stored = GrantFile::new(&crib.crib.state).all().unwrap();
-    assert_eq!(stored[0].programs, None);
+    assert_eq!(stored[0].files, None);
     assert!(!serde_json::to_string(&stored).unwrap().contains("programs"));
     assert_eq!(crib.decide_command("touch a"), "allow");
 }
@@ -392,7 +392,7 @@ fn a_grant_is_not_bound_to_programs_of_the_system() {
     say_always(&crib, "./run.sh a", 0);
     let stored = GrantFile::new(&crib.crib.state).all().unwrap();
     let programs: Vec<usize> =
-        stored.iter().map(|grant| grant.programs.as_ref().unwrap().len()).collect();
+        stored.iter().map(|grant| grant.files.as_ref().unwrap().len()).collect();
     assert_eq!(programs, [0, 1], "only the program of the workspace is compared");
 }
 

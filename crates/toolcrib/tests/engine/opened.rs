@@ -218,7 +218,7 @@ impl Opened {
             covers: covers.clone(),
             by: "a person".to_owned(),
             principal: None,
-            programs: None,
+            files: None,
         };
         GrantFile::new(&self.crib.state).add(grant).unwrap();
     }

@@ -96,7 +96,7 @@ fn a_grant_that_ends_while_its_call_waits_answers_nothing() {
         covers: Covers::Argv(vec!["touch".to_owned(), "a".to_owned()]),
         by: "user 0".to_owned(),
         principal: None,
-        programs: None,
+        files: None,
     };
     let state = toolcrib_ledger::StateFolder::open(&scratch.state()).unwrap();
     toolcrib_ledger::GrantFile::new(&state).add(grant).unwrap();
