@@ -20,6 +20,8 @@ pub struct Reading {
     pub removes: Vec<String>,
     /// The files that redirections would read, as they are spelt.
     pub reads: Vec<String>,
+    /// The variables that the command sets, each with its value as far as that is known.
+    pub assigned: Vec<(String, String)>,
     /// The signs of an attack.
     pub dangers: Vec<Danger>,
 }
@@ -179,6 +181,7 @@ impl Reading {
             writes: Vec::new(),
             removes: Vec::new(),
             reads: Vec::new(),
+            assigned: Vec::new(),
             dangers: Vec::new(),
         }
     }

@@ -16,6 +16,7 @@ mod input;
 mod interpreter;
 mod network;
 mod new_flag;
+mod python_module;
 mod row;
 mod script;
 mod script_flags;

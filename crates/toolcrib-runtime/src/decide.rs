@@ -4,6 +4,7 @@ pub(crate) mod affected_files;
 mod caller_policies;
 mod command_files;
 mod command_paths;
+mod command_settings;
 pub(crate) mod confirm;
 mod driving_files;
 pub(crate) mod expected_changes;

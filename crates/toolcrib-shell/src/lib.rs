@@ -65,7 +65,8 @@ impl BashReader {
         if let Some(tree) = &tree {
             finder.search(command, tree);
         }
-        let loose::Findings { commands, writes, removes, reads, mut dangers } = finder.found;
+        let loose::Findings { commands, writes, removes, reads, assigned, mut dangers } =
+            finder.found;
         if tree.is_none() || budget.is_spent() {
             dangers.push(Danger::TooLong);
         }
@@ -76,7 +77,7 @@ impl BashReader {
             Some(tree) => strict::prove(command, tree),
             None => Err(strict::unparsed()),
         };
-        Reading { proven, found: commands, writes, removes, reads, dangers }
+        Reading { proven, found: commands, writes, removes, reads, assigned, dangers }
     }
 
     /// Parses a text, unless that costs more than the budget has.

@@ -41,6 +41,7 @@ pub(crate) struct Findings {
     pub(crate) writes: Vec<String>,
     pub(crate) removes: Vec<String>,
     pub(crate) reads: Vec<String>,
+    pub(crate) assigned: Vec<(String, String)>,
     pub(crate) dangers: Vec<Danger>,
 }
 
@@ -197,7 +198,11 @@ impl<'b, P: Fn(&str) -> Option<Tree>> CommandFinder<'b, P> {
         let value = node.child_by_field_name("value").filter(|it| it.kind() != "array");
         let value = value.map(|it| self.with_output(it, text).join(" "));
         let value = value.unwrap_or_else(|| spelt.trim_matches(['"', '\'']).to_owned());
-        self.found.reads.extend(self.variables.assign(name, &value, kind, self.budget));
+        let known = self.variables.assign(name, &value, kind, self.budget);
+        let assigned =
+            known.clone().unwrap_or_else(|| self.variables.expand(&value, self.budget).join(" "));
+        self.found.assigned.push((name.to_owned(), assigned));
+        self.found.reads.extend(known);
     }
 
     fn redirect(&mut self, node: Node<'_>, text: &str) {

@@ -18,6 +18,7 @@ pub(super) const SHELL_SCRIPTS: ScriptFlags = ScriptFlags {
 
 /// How `awk` takes a script: its first operand is the script itself.
 pub(super) const AWK_SCRIPTS: ScriptFlags = ScriptFlags {
+    attached: "DLdop",
     values: ValueFlags {
         short: "EFefilv",
         long: &["--assign", "--exec", "--field-separator", "--file", "--include", "--source"],
@@ -29,6 +30,7 @@ pub(super) const AWK_SCRIPTS: ScriptFlags = ScriptFlags {
 
 /// How `sed` takes a script: its first operand is the script itself.
 pub(super) const SED_SCRIPTS: ScriptFlags = ScriptFlags {
+    attached: "i",
     values: ValueFlags { short: "efl", long: &["--expression", "--file", "--line-length"] },
     files: &["f", "--file"],
     operands: ScriptOperands::Data,
@@ -37,7 +39,8 @@ pub(super) const SED_SCRIPTS: ScriptFlags = ScriptFlags {
 
 /// How `perl` takes a script.
 pub(super) const PERL_SCRIPTS: ScriptFlags = ScriptFlags {
-    values: ValueFlags { short: "EFIMem", long: &[] },
+    attached: "CDFMVimx",
+    values: ValueFlags { short: "EIe", long: &[] },
     inline: &["E", "e"],
     ..ScriptFlags::UNKNOWN
 };
@@ -51,6 +54,7 @@ const PYTHON_SCRIPTS: ScriptFlags = ScriptFlags {
 };
 
 const RUBY_SCRIPTS: ScriptFlags = ScriptFlags {
+    attached: "FKix",
     values: ValueFlags { short: "CEIer", long: &[] },
     files: &["r"],
     inline: &["e"],
@@ -104,6 +108,13 @@ pub(super) const ROWS: &[Program] = &[
             example("python3.11 x.py", Shows::DrivenBy(&[])),
             example("python3 -W error x.py data", Shows::Scripts(&["x.py", "data"])),
             example("python3 -um pkg.mod data", Shows::Scripts(&["pkg/mod.py"])),
+            example("python3 -m pkg x.py", Shows::Scripts(&["pkg.py", "x.py"])),
+            example("python3 -m pytest x.py", Shows::Scripts(&["pytest.py"])),
+            example("python3 -m pdb -c n x", Shows::Scripts(&["pdb.py", "n", "x"])),
+            example(
+                "python3 -m coverage run -m mod x.py",
+                Shows::Scripts(&["coverage.py", "run", "mod.py", "x.py"]),
+            ),
             example("python3 -c 1 data", Shows::Scripts(&["1"])),
         ],
         ..INTERPRETER
@@ -114,6 +125,7 @@ pub(super) const ROWS: &[Program] = &[
         examples: &[
             example("ruby x.rb", Shows::DrivenBy(&[])),
             example("ruby -r ./a x.rb", Shows::Scripts(&["./a", "x.rb"])),
+            example("ruby -ir x.rb", Shows::Scripts(&["x.rb"])),
         ],
         ..INTERPRETER
     },
@@ -151,6 +163,7 @@ pub(super) const ROWS: &[Program] = &[
         names: &[
             "R",
             "Rscript",
+            "coverage",
             "dc",
             "expect",
             "iex",
@@ -159,16 +172,20 @@ pub(super) const ROWS: &[Program] = &[
             "java",
             "jshell",
             "julia",
+            "kernprof",
             "luajit",
             "nawk",
             "octave",
             "osascript",
             "powershell",
             "pwsh",
+            "pyinstrument",
             "pypy",
             "runghc",
+            "scalene",
             "ts-node",
             "tsx",
+            "viztracer",
         ],
         runs: Runs::Anything,
         facts: &[Fact::DrivenBy(SCRIPT_PACKAGE), Fact::RunsScript(ScriptFlags::UNKNOWN)],
@@ -177,6 +194,7 @@ pub(super) const ROWS: &[Program] = &[
             example("ts-node x.ts", Shows::Caveat),
             example("ts-node x.ts", Shows::DrivenBy(SCRIPT_PACKAGE)),
             example("Rscript --vanilla x.R", Shows::Scripts(&["x.R"])),
+            example("coverage run x.py", Shows::Scripts(&["run", "x.py"])),
         ],
         ..Program::named(&[])
     },

@@ -7,7 +7,7 @@ use super::interpreter::SHELL_SCRIPTS;
 use super::row::{
     Caveat, CommandWords, Fact, FileEffectRules, Program, Runs, Shows, example, with,
 };
-use super::script_flags::ScriptFlags;
+use super::script_flags::{ScriptFlags, ScriptOperands};
 use super::text::reads_any_words;
 
 /// A program that runs what it is told, whatever its words are.
@@ -43,6 +43,8 @@ pub(super) const ROWS: &[Program] = &[
             example("sh run.sh", Shows::DrivenBy(&[])),
             example("sh -ec make", Shows::NotDriven),
             example("bash -x +o posix run.sh", Shows::Scripts(&["run.sh"])),
+            example("bash -eo pipefail run.sh", Shows::Scripts(&["run.sh"])),
+            example("bash -oe pipefail run.sh", Shows::Scripts(&["pipefail", "run.sh"])),
             example("sh -ec make x", Shows::Scripts(&["make"])),
         ],
         ..Program::named(&[
@@ -132,8 +134,21 @@ pub(super) const ROWS: &[Program] = &[
             "toybox",
             "valgrind",
             "xvfb-run",
+            // The loader of programs runs the one that it is given.
+            "ld-linux-aarch64.so.1",
+            "ld-linux-armhf.so.3",
+            "ld-linux-riscv64-lp64d.so.1",
+            "ld-linux-x86-64.so.2",
+            "ld-linux.so.2",
+            "ld-musl-aarch64.so.1",
+            "ld-musl-x86_64.so.1",
+            "ld.so",
         ],
-        examples: &[example("nice touch x", Shows::Caveat), example("nohup ./evil", Shows::Caveat)],
+        examples: &[
+            example("nice touch x", Shows::Caveat),
+            example("nohup ./evil", Shows::Caveat),
+            example("ld.so ./evil", Shows::Caveat),
+        ],
         ..WRAPPER
     },
     Program {
@@ -331,8 +346,33 @@ pub(super) const ROWS: &[Program] = &[
     },
     // Editors and pagers, which start shells.
     Program {
-        names: &["ed", "emacs", "ex", "less", "man", "more", "nano", "nvim", "vi", "view", "vim"],
+        names: &["ed", "less", "man", "more", "nano"],
         examples: &[example("less f", Shows::Caveat)],
+        ..RUNS_ANYTHING
+    },
+    // Editors with a language of their own.
+    Program {
+        names: &["emacs", "ex", "nvim", "vi", "view", "vim", "vimdiff"],
+        facts: &[Fact::RunsScript(ScriptFlags::ANY)],
+        examples: &[
+            example("vim f", Shows::Caveat),
+            example("vim -S x f", Shows::Scripts(&["x", "f"])),
+            example("vim -Sx", Shows::Scripts(&["x"])),
+            example("emacs --load=x", Shows::Scripts(&["--load", "x", "load=x"])),
+        ],
+        ..RUNS_ANYTHING
+    },
+    // It runs every file of a folder.
+    Program {
+        names: &["run-parts"],
+        facts: &[Fact::RunsScript(ScriptFlags {
+            operands: ScriptOperands::Folders,
+            ..ScriptFlags::UNKNOWN
+        })],
+        examples: &[
+            example("run-parts d", Shows::Caveat),
+            example("run-parts --report d", Shows::Scripts(&["d"])),
+        ],
         ..RUNS_ANYTHING
     },
     Program {
@@ -342,8 +382,15 @@ pub(super) const ROWS: &[Program] = &[
             flags: ValueFlags { short: "fqt", long: &[] },
             but: &["f", "l", "r", "d", "c", "V"],
         },
+        facts: &[Fact::RunsScript(ScriptFlags {
+            values: ValueFlags { short: "fqt", long: &[] },
+            files: &["f"],
+            operands: ScriptOperands::Data,
+            ..ScriptFlags::UNKNOWN
+        })],
         examples: &[
             example("at now", Shows::Caveat),
+            example("at -f job now", Shows::Scripts(&["job"])),
             example("at now + 1 minute", Shows::RunsInput),
             example("at -f job now", Shows::KeepsInput),
         ],
@@ -354,7 +401,12 @@ pub(super) const ROWS: &[Program] = &[
         names: &[
             "crontab", "gdb", "lldb", "mariadb", "mongosh", "mysql", "psql", "sqlite3", "tmux",
         ],
-        examples: &[example("psql", Shows::Caveat), example("gdb -batch", Shows::Caveat)],
+        facts: &[Fact::RunsScript(ScriptFlags::ANY)],
+        examples: &[
+            example("psql", Shows::Caveat),
+            example("gdb -batch", Shows::Caveat),
+            example("psql -f x", Shows::Scripts(&["x"])),
+        ],
         ..RUNS_ANYTHING
     },
 ];

@@ -97,14 +97,40 @@ pub(crate) fn directories(reading: &Reading, from: &str) -> Vec<String> {
     let wrapped = reading.found.iter().flat_map(|words| wrapper_directories(words));
     all.extend(wrapped.take(MOST_DIRECTORIES).map(|(_, target)| below(from, target)));
     let mut here = from.to_owned();
-    for target in moves.filter_map(|words| words[1..].iter().find(|word| !word.starts_with('-'))) {
-        here = below(&here, target);
-        all.push(here.clone());
+    for target in moves.filter_map(|words| move_target(words)) {
+        let target = without_present_folder(target);
+        let there = below(&here, target);
+        all.push(there.clone());
         all.push(below(from, target));
+        // Beside a word with a variable, the same command is there with the value of the variable, if it is known.
+        if !target.contains('$') {
+            here = there;
+        }
     }
     all.dedup();
     all.truncate(MOST_DIRECTORIES);
     all
+}
+
+/// Returns where a command leads that changes the directory, as it is spelt.
+fn move_target(words: &[String]) -> Option<&str> {
+    words[1..].iter().find(|word| !word.starts_with('-')).map(String::as_str)
+}
+
+/// Returns where the `cd`s of a command lead, as they are spelt.
+pub(super) fn move_targets(reading: &Reading) -> impl Iterator<Item = &str> {
+    let moves = reading.found.iter().filter(|words| is_move(words));
+    moves.filter_map(|words| move_target(words)).map(without_present_folder)
+}
+
+/// Returns a path without `$PWD` at its beginning, which is the folder that it starts from anyway.
+pub(super) fn without_present_folder(path: &str) -> &str {
+    let rest = path.strip_prefix("$PWD").or_else(|| path.strip_prefix("${PWD}"));
+    match rest {
+        Some("") => ".",
+        Some(rest) => rest.strip_prefix('/').map_or(path, |it| it.trim_start_matches('/')),
+        None => path,
+    }
 }
 
 /// Whether a command changes the directory that later ones run in.

@@ -42,6 +42,23 @@ const SCRIPT_COMMANDS: &[(&str, &str, Option<&str>)] = &[
     ("source ./run.sh", "./run.sh", None),
     ("sudo -u nobody bash run.sh", "run.sh", None),
     ("if true; then sh run.sh; fi", "run.sh", None),
+    ("bash -oe pipefail run.sh data", "run.sh", Some("data")),
+    ("bash -eo pipefail run.sh data", "run.sh", Some("data")),
+    ("bash -euxo pipefail run.sh", "run.sh", None),
+    ("perl -im x.pl data", "x.pl", Some("data")),
+    ("perl -F x.pl data", "x.pl", Some("data")),
+    ("ruby -ir x.rb data", "x.rb", Some("data")),
+    ("sed -ie -f x.sed data", "x.sed", Some("data")),
+    ("python3 -m cProfile x.py", "x.py", None),
+    ("python3 -m cProfile -s time -o out x.py", "x.py", None),
+    ("python3 -m coverage run x.py", "x.py", None),
+    ("python3 -m somebody.else x.py data", "x.py", Some("data")),
+    ("coverage run x.py data", "x.py", Some("data")),
+    ("/lib64/ld-linux-x86-64.so.2 /bin/sh run.sh data", "run.sh", Some("data")),
+    ("vim -S x.vim", "x.vim", None),
+    ("psql -f x.sql", "x.sql", None),
+    ("at -f run.sh now", "run.sh", None),
+    ("PYTHONPATH=sub python3 -m mod", "mod.py", None),
 ];
 
 #[test]
@@ -49,10 +66,15 @@ fn a_grant_is_for_the_script_that_it_was_given_for() {
     for (command, script, data) in SCRIPT_COMMANDS {
         for choice in [0, 1] {
             let scratch = Scratch::new();
-            let path = if command.contains("cd sub") { "sub/run.sh" } else { script };
-            for file in
-                ["sub/", "pkg/", "run.sh", "x.py", "x.pl", "x.rb", "x.awk", "run.js", "data"]
-            {
+            let path = match *command {
+                it if it.contains("cd sub") => "sub/run.sh",
+                it if it.contains("=sub") => "sub/mod.py",
+                _ => script,
+            };
+            for file in [
+                "sub/", "pkg/", "run.sh", "x.py", "x.pl", "x.rb", "x.awk", "run.js", "data",
+                "pipefail", "Makefile",
+            ] {
                 scratch.put(file, "one\n");
             }
             scratch.put(path, "one\n");
@@ -177,7 +199,7 @@ fn a_script_that_is_known_only_when_the_command_runs_cannot_be_granted() {
 }
 
 /// Gives a grant for the first command, changes a file, and returns what is decided about the second one.
-fn after_change(files: &[&str], granted: &str, changed: &str, again: &str) -> String {
+pub(crate) fn after_change(files: &[&str], granted: &str, changed: &str, again: &str) -> String {
     let scratch = Scratch::new();
     for file in files {
         scratch.put(file, "one\n");

@@ -14,6 +14,7 @@ mod detours_words;
 mod edit_grants;
 mod files;
 mod git_settings;
+mod granted_places;
 mod granted_scripts;
 mod guard;
 mod input;
