@@ -10,6 +10,8 @@ mod path_index;
 mod pattern;
 mod permit;
 mod rule;
+mod rule_example;
+mod rule_shape;
 mod rules;
 mod rules_error;
 mod subject;

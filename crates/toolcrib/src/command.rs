@@ -24,6 +24,7 @@ mod policy;
 mod prompt;
 mod render;
 mod rows;
+mod rule_removal;
 mod rules;
 mod sandbox;
 mod screen;

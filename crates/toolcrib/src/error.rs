@@ -19,6 +19,8 @@ pub struct CliError {
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
+    /// What else is wrong. `toolcrib doctor` names all of it; other commands stop at the first.
+    pub others: Vec<CliError>,
 }
 
 /// What went wrong.
@@ -41,7 +43,7 @@ pub enum CliErrorKind {
 impl CliError {
     /// Makes an error without a hint.
     pub fn new(kind: CliErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None }
+        Self { kind, message: message.into(), hint: None, others: Vec::new() }
     }
 
     /// Makes an error about the command line.
@@ -58,6 +60,18 @@ impl CliError {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// Returns the first of several errors, which has the others; nothing if there are none.
+    pub(crate) fn all(errors: Vec<Self>) -> Result<(), Self> {
+        let mut errors = errors.into_iter();
+        let Some(mut first) = errors.next() else { return Ok(()) };
+        for mut other in errors {
+            let more = std::mem::take(&mut other.others);
+            first.others.push(other);
+            first.others.extend(more);
+        }
+        Err(first)
     }
 
     /// Puts the place of the error before the message.
@@ -81,7 +95,8 @@ impl std::error::Error for CliError {}
 
 impl From<SettingsError> for CliError {
     fn from(err: SettingsError) -> Self {
-        Self { kind: CliErrorKind::Settings, message: err.message, hint: err.hint }
+        let others = err.others.into_iter().map(Self::from).collect();
+        Self { kind: CliErrorKind::Settings, message: err.message, hint: err.hint, others }
     }
 }
 
@@ -93,7 +108,9 @@ impl From<ToolsetError> for CliError {
 
 impl From<RulesError> for CliError {
     fn from(err: RulesError) -> Self {
-        Self::new(CliErrorKind::Rules, err.to_string())
+        let mut all = Self::new(CliErrorKind::Rules, err.to_string());
+        all.others.extend(err.others.into_iter().map(Self::from));
+        all
     }
 }
 
@@ -117,13 +134,13 @@ impl From<RootError> for CliError {
 
 impl From<StateError> for CliError {
     fn from(err: StateError) -> Self {
-        Self { kind: CliErrorKind::State, message: err.message, hint: Some(err.hint) }
+        Self::new(CliErrorKind::State, err.message).hint(err.hint)
     }
 }
 
 impl From<StatsError> for CliError {
     fn from(err: StatsError) -> Self {
-        Self { kind: CliErrorKind::State, message: err.message, hint: err.hint }
+        Self { hint: err.hint, ..Self::new(CliErrorKind::State, err.message) }
     }
 }
 

@@ -8,17 +8,13 @@ use toml::Spanned;
 
 use crate::caller::{Door, Role};
 use crate::command_reading::{Danger, ReadShell};
-use crate::hosts::{hosts_in, hosts_named};
 use crate::nearest::either;
-use crate::tool_name::ToolName;
 
-use super::decision::Verdict;
 use super::pattern::{PathGlob, Pattern};
 use super::rule::{Callers, Layer, Rule, RuleEffect, Source, When};
-use super::rules::Policy;
+use super::rule_example::{RawExample, RuleExamples, canonical};
+use super::rule_shape::{MOST_NAMED_FAULTS, shape_faults};
 use super::rules_error::{RuleFault, RulesError, RulesErrorKind};
-use super::subject::Subject;
-use super::tier::{Mode, Tier};
 
 /// The rules of a file.
 #[derive(Clone, Debug)]
@@ -93,16 +89,8 @@ impl Words {
     }
 }
 
-/// An example of a call that a rule applies to, or spares: a command, a path, a host, or arguments.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum RawExample {
-    Text(String),
-    Args(toml::Table),
-}
-
 /// Reads the rules in the text of `file`. With a `shell`, it also tries their patterns and examples. A single wrong
-/// rule makes the whole file unusable: half a policy is none.
+/// rule makes the whole file unusable: half a policy is none. The error has every rule that is wrong.
 pub fn rules_in(
     text: &str,
     file: &str,
@@ -113,52 +101,75 @@ pub fn rules_in(
     let line_of = |at: usize| ends.partition_point(|end| *end < at) + 1;
     let place = |line: usize| format!("`{file}`, line {line}");
     let raw: RawFile = toml::from_str(text).map_err(|err| {
+        let at = |(line, fault): (usize, RuleFault)| fault.at(place(line));
+        let faults: Vec<RulesError> = shape_faults(text).into_iter().map(at).collect();
         let line = err.span().map_or(1, |span| line_of(span.start));
-        RuleFault::new(RulesErrorKind::Syntax, err.message().trim_end()).at(place(line))
+        let syntax = RuleFault::new(RulesErrorKind::Syntax, err.message().trim_end());
+        RulesError::all(faults).err().unwrap_or_else(|| syntax.at(place(line)))
     })?;
-    let mut parsed = ParsedRules { rules: Vec::new(), warnings: Vec::new() };
-    let (mut example_bytes, mut ids) = (0, HashSet::new());
     if layer == Layer::Project && raw.rule.len() > MOST_PROJECT_RULES {
         let message = format!("it has more than {MOST_PROJECT_RULES} rules");
         let fault = RuleFault::new(RulesErrorKind::TooLarge, message)
             .hint("move some of them to `/etc/toolcrib/rules.toml` or to your own rules file");
         return Err(fault.at(format!("`{file}`")));
     }
+    let mut checks = RuleChecks { layer, shell, example_bytes: 0, ids: HashSet::new() };
+    let mut parsed = ParsedRules { rules: Vec::new(), warnings: Vec::new() };
+    let mut errors = Vec::new();
     for raw in raw.rule {
         let line = line_of(raw.span().start);
-        let refuse = |fault: RuleFault| fault.at(place(line));
         let source = Source { file: file.to_owned(), line };
         let is_enabled = raw.get_ref().enabled;
-        let (rule, examples) = read_rule(raw.into_inner(), source, layer).map_err(refuse)?;
-        if let Some(shell) = shell {
-            check_patterns(&rule).map_err(refuse)?;
-            example_bytes += examples.size();
-            // Whoever can write to a project must not be able to keep everyone else waiting.
-            if layer == Layer::Project && example_bytes > MOST_PROJECT_EXAMPLE_BYTES {
+        match checks.check(raw.into_inner(), source) {
+            Err(fault) => errors.push(fault.at(place(line))),
+            // A disabled rule is checked like any other, so that enabling it brings no surprise.
+            Ok(_) if !is_enabled => {}
+            Ok(rule) if layer == Layer::Project && rule.effect == RuleEffect::Allow => {
+                parsed.warnings.push(format!(
+                    "`{file}`, line {line}: `{}` is ignored: a project can only tighten",
+                    rule.id
+                ));
+            }
+            Ok(rule) => parsed.rules.push(rule),
+        }
+        let is_too_long = checks.example_bytes > MOST_PROJECT_EXAMPLE_BYTES;
+        // Whoever can write to a project must not be able to keep everyone else waiting.
+        if layer == Layer::Project && is_too_long || errors.len() >= MOST_NAMED_FAULTS {
+            break;
+        }
+    }
+    RulesError::all(errors).map(|()| parsed)
+}
+
+/// What the checks of the rules of one file share.
+struct RuleChecks<'a> {
+    layer: Layer,
+    shell: Option<&'a dyn ReadShell>,
+    /// How many bytes the examples so far have.
+    example_bytes: usize,
+    ids: HashSet<String>,
+}
+
+impl RuleChecks<'_> {
+    /// Returns the rule, if nothing is wrong with it.
+    fn check(&mut self, raw: RawRule, source: Source) -> Result<Rule, RuleFault> {
+        let (rule, examples) = read_rule(raw, source, self.layer)?;
+        if let Some(shell) = self.shell {
+            check_patterns(&rule)?;
+            self.example_bytes += examples.size();
+            if self.layer == Layer::Project && self.example_bytes > MOST_PROJECT_EXAMPLE_BYTES {
                 let message =
                     format!("its examples have more than {MOST_PROJECT_EXAMPLE_BYTES} bytes");
-                return Err(refuse(RuleFault::new(RulesErrorKind::TooLarge, message)));
+                return Err(RuleFault::new(RulesErrorKind::TooLarge, message));
             }
-            examples.try_on(&rule, shell).map_err(refuse)?;
+            examples.try_on(&rule, shell)?;
         }
-        if !ids.insert(rule.id.clone()) {
+        if !self.ids.insert(rule.id.clone()) {
             let message = format!("another rule already has the id `{}`", rule.id);
-            return Err(refuse(RuleFault::new(RulesErrorKind::Duplicate, message)));
+            return Err(RuleFault::new(RulesErrorKind::Duplicate, message));
         }
-        // A disabled rule is checked like any other, so that enabling it brings no surprise.
-        if !is_enabled {
-            continue;
-        }
-        if layer == Layer::Project && rule.effect == RuleEffect::Allow {
-            parsed.warnings.push(format!(
-                "`{file}`, line {line}: `{}` is ignored: a project can only tighten",
-                rule.id
-            ));
-            continue;
-        }
-        parsed.rules.push(rule);
+        Ok(rule)
     }
-    Ok(parsed)
 }
 
 fn check_patterns(rule: &Rule) -> Result<(), RuleFault> {
@@ -169,12 +180,11 @@ fn check_patterns(rule: &Rule) -> Result<(), RuleFault> {
     Ok(())
 }
 
-struct Examples {
-    covers: Vec<RawExample>,
-    spares: Vec<RawExample>,
-}
-
-fn read_rule(raw: RawRule, source: Source, layer: Layer) -> Result<(Rule, Examples), RuleFault> {
+fn read_rule(
+    raw: RawRule,
+    source: Source,
+    layer: Layer,
+) -> Result<(Rule, RuleExamples), RuleFault> {
     let effect = RuleEffect::parse(&raw.effect).ok_or_else(|| {
         let words = RuleEffect::ALL.map(RuleEffect::as_str);
         RuleFault::field(format!("`effect` must be {}, not `{}`", either(&words), raw.effect))
@@ -227,7 +237,7 @@ fn read_rule(raw: RawRule, source: Source, layer: Layer) -> Result<(Rule, Exampl
         // A project cannot let an agent's confirmation replace a person's answer.
         confirm: raw.confirm && layer != Layer::Project,
     };
-    Ok((rule, Examples { covers: raw.covers, spares: raw.spares }))
+    Ok((rule, RuleExamples { covers: raw.covers, spares: raw.spares }))
 }
 
 fn expiry(value: &toml::Value) -> Result<Timestamp, RuleFault> {
@@ -347,115 +357,8 @@ fn is_without_conditions(when: &When) -> bool {
         && when.call.is_none()
 }
 
-/// Returns arguments as canonical text, with the keys in the order in which they are written.
-fn canonical(args: &toml::Table) -> Result<String, RuleFault> {
-    let json = serde_json::to_value(args).map_err(|err| RuleFault::field(err.to_string()))?;
-    Ok(json.to_string())
-}
-
 /// The most rules in a project's file.
 const MOST_PROJECT_RULES: usize = 1000;
 
 /// The most bytes of examples in a project's file.
 const MOST_PROJECT_EXAMPLE_BYTES: usize = 32 << 10;
-
-impl Examples {
-    fn size(&self) -> usize {
-        let all = self.covers.iter().chain(&self.spares);
-        all.map(|example| match example {
-            RawExample::Text(text) => text.len(),
-            RawExample::Args(args) => args.to_string().len(),
-        })
-        .sum()
-    }
-
-    /// Fails if the rule does not cover, or does not spare, one of its examples.
-    fn try_on(self, rule: &Rule, shell: &dyn ReadShell) -> Result<(), RuleFault> {
-        for (examples, expect) in [(&self.covers, true), (&self.spares, false)] {
-            for example in examples {
-                let (shown, covers) = match example {
-                    RawExample::Text(text) => (text.clone(), covers_text(rule, text, shell)?),
-                    RawExample::Args(args) => {
-                        let text = canonical(args)?;
-                        let covers = covers_args(rule, &text, args, shell);
-                        (text, covers)
-                    }
-                };
-                if covers != expect {
-                    let verb = if expect { "does not cover" } else { "does not spare" };
-                    let message = format!("`{}` {verb} its example `{shown}`", rule.id);
-                    return Err(RuleFault::new(RulesErrorKind::Example, message));
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-fn covers_text(rule: &Rule, text: &str, shell: &dyn ReadShell) -> Result<bool, RuleFault> {
-    let (own, tool) = ([text.to_owned()], tool_of(rule));
-    let when = &rule.when;
-    if when.is_about_commands() {
-        let reading = shell.read(text);
-        let mut hosts = hosts_in(&serde_json::Value::Null, Some(&reading));
-        hosts.extend(hosts_named(&reading).unwrap_or_default());
-        let subject = Subject { reading: Some(&reading), hosts: &hosts, ..nothing(&tool, "") };
-        return Ok(covers(rule, &subject));
-    }
-    let subject = match (when.paths.is_empty() && when.writes.is_empty(), when.hosts.is_empty()) {
-        (false, _) if when.paths.is_empty() => Subject { writes: &own, ..nothing(&tool, "") },
-        (false, _) => Subject { reads: &own, ..nothing(&tool, "") },
-        (true, false) => Subject { hosts: &own, ..nothing(&tool, "") },
-        (true, true) if when.args.is_some() => return Ok(covers(rule, &nothing(&tool, text))),
-        (true, true) => {
-            let message =
-                format!("`{}` has examples, but no condition that an example could match", rule.id);
-            return Err(RuleFault::new(RulesErrorKind::Example, message));
-        }
-    };
-    Ok(covers(rule, &subject))
-}
-
-fn covers_args(rule: &Rule, text: &str, args: &toml::Table, shell: &dyn ReadShell) -> bool {
-    let command = args.get("command").and_then(toml::Value::as_str).map(|text| shell.read(text));
-    let path = args.get("path").or_else(|| args.get("file_path")).and_then(toml::Value::as_str);
-    let paths: Vec<String> = path.map(str::to_owned).into_iter().collect();
-    let tool = tool_of(rule);
-    let subject = Subject {
-        reads: &paths,
-        writes: &paths,
-        reading: command.as_ref(),
-        ..nothing(&tool, text)
-    };
-    covers(rule, &subject)
-}
-
-/// Whether a rule, if it were the only one, would decide a call.
-fn covers(rule: &Rule, subject: &Subject<'_>) -> bool {
-    let rule = Rule { layer: Layer::Operator, expires: None, ..rule.clone() };
-    if rule.effect == RuleEffect::Allow {
-        let alone = Policy::new(Mode::Standard, vec![rule]);
-        return alone.decide(subject, Timestamp::UNIX_EPOCH, &[]).verdict() == Verdict::Allow;
-    }
-    rule.applies_to(subject)
-}
-
-/// Returns a name that the rule is about.
-fn tool_of(rule: &Rule) -> ToolName {
-    rule.tools.first().map_or("", String::as_str).into()
-}
-
-/// Returns a call that does nothing, and would be asked about.
-fn nothing<'a>(tool: &'a ToolName, canonical: &'a str) -> Subject<'a> {
-    Subject {
-        tool,
-        tier: Tier::Restricted,
-        canonical,
-        root: "",
-        reads: &[],
-        writes: &[],
-        only_edits_text: false,
-        hosts: &[],
-        reading: None,
-    }
-}

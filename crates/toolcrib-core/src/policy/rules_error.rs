@@ -30,6 +30,23 @@ pub struct RulesError {
     pub message: String,
     /// What to write instead, if that is known.
     pub hint: Option<String>,
+    /// What else is wrong in the file.
+    pub others: Vec<RulesError>,
+}
+
+impl RulesError {
+    /// Returns the first of several errors, which has the others; nothing if there are none.
+    pub(super) fn all(errors: Vec<Self>) -> Result<(), Self> {
+        let mut errors = errors.into_iter();
+        let Some(first) = errors.next() else { return Ok(()) };
+        Err(Self { others: errors.collect(), ..first })
+    }
+
+    /// Returns every error, a line each.
+    pub fn lines(&self) -> String {
+        let all = std::iter::once(self).chain(&self.others).map(Self::to_string);
+        all.collect::<Vec<_>>().join("\n")
+    }
 }
 
 impl fmt::Display for RulesError {
@@ -66,6 +83,12 @@ impl RuleFault {
 
     /// Says where the rule is written.
     pub(super) fn at(self, place: String) -> RulesError {
-        RulesError { kind: self.kind, place, message: self.message, hint: self.hint }
+        RulesError {
+            kind: self.kind,
+            place,
+            message: self.message,
+            hint: self.hint,
+            others: Vec::new(),
+        }
     }
 }

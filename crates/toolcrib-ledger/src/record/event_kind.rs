@@ -91,7 +91,7 @@ spelled_enum! {
     EndNotKnown "end_not_known",
     /// The head was not signed by us, and the record was continued.
     EndNotSigned "end_not_signed",
-    /// A segment was removed because it was too old.
+    /// A segment was removed because it was too old, or a person removed a rule.
     Removed "removed",
     /// Figures of a tool were cleared.
     Cleared "cleared",

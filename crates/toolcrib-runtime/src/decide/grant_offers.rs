@@ -92,7 +92,7 @@ impl GrantPlace<'_> {
     /// Returns the grants to offer for a host, the most sensible first.
     pub(crate) fn host_offers(&self, host: &HostRequest) -> Vec<GrantOffer> {
         let here = || Scope::Project(self.root.to_owned());
-        let mut scopes = vec![(here(), None), (here(), Some(WORKDAY_MINUTES))];
+        let mut scopes = vec![(here(), Some(WORKDAY_MINUTES)), (here(), None)];
         if self.session_kind == SessionKind::ManyCalls {
             scopes.push((Scope::Session(self.session.to_owned()), None));
         }

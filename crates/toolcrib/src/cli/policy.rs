@@ -25,6 +25,11 @@ pub(crate) enum RulesCommand {
         #[arg(value_hint = ValueHint::FilePath)]
         file: PathBuf,
     },
+    /// Remove a rule from your own rules file; everything else in the file stays as it is
+    Remove {
+        /// The id of the rule, or its line in your file, as `rules list` shows them
+        rule: String,
+    },
     /// Show what would be decided about a call, as `policy explain` does
     Test {
         /// The tool

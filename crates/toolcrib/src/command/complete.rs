@@ -33,7 +33,7 @@ const MOST_ABOUT_COLUMNS: usize = 60;
 /// there is one. Whatever is wrong, it prints less and does not fail: a person is typing.
 pub(super) fn run(global: &Global, index: usize, words: &[String]) -> Exit {
     let typed = Typed::read(index, words);
-    let options = open_options(&Global { workspace: typed.workspace(global), ..global.clone() });
+    let options = open_options(&typed.global(global));
     let sources = Sources { config: Config::read(&options).ok() };
     let mut text = String::new();
     for Completion { word, about } in sources.completions(&typed) {
@@ -75,6 +75,8 @@ struct Typed {
     open_key: Option<String>,
     /// What is there of the word.
     current: String,
+    /// The subcommands that could stand here, if an option stands before them. Without one, the scripts know them.
+    subcommands: Vec<(String, String)>,
 }
 
 impl Typed {
@@ -114,6 +116,13 @@ impl Typed {
             }
         }
         typed.current = words.get(index).cloned().unwrap_or_default();
+        let has_options = end > typed.command.len() + 1;
+        if has_options && typed.arguments.is_empty() && typed.open_option.is_none() {
+            let shown = command.get_subcommands().filter(|it| !it.is_hide_set());
+            let about =
+                |it: &clap::Command| it.get_about().map_or(String::new(), ToString::to_string);
+            typed.subcommands.extend(shown.map(|it| (it.get_name().to_owned(), about(it))));
+        }
         typed.join_pair();
         typed
     }
@@ -139,9 +148,18 @@ impl Typed {
         self.arguments = joined;
     }
 
-    fn workspace(&self, global: &Global) -> Option<std::path::PathBuf> {
-        let given = self.options.iter().rev().find(|(name, _)| name == "workspace");
-        given.map(|(_, value)| value.into()).or_else(|| global.workspace.clone())
+    /// Returns the options for the whole program that were typed, and those of this process.
+    fn global(&self, global: &Global) -> Global {
+        let given = |name: &'static str| {
+            let is_it = move |it: &&(String, String)| it.0 == name;
+            self.options.iter().filter(is_it).map(|it| it.1.clone())
+        };
+        Global {
+            workspace: given("workspace").next_back().map(Into::into).or(global.workspace.clone()),
+            toolset: given("toolset").next_back().or(global.toolset.clone()),
+            set: global.set.iter().cloned().chain(given("set")).collect(),
+            ..global.clone()
+        }
     }
 }
 
@@ -171,6 +189,9 @@ impl Sources {
             (None, ["stats", "clear"]) if typed.arguments.len() == 1 => self.tools(),
             (None, ["config", "get" | "set" | "unset"]) if first => settings(""),
             (None, ["config", "set"]) => values(typed.arguments.first()),
+            (None, _) if !typed.subcommands.is_empty() => {
+                typed.subcommands.iter().map(|it| Completion::new(&*it.0, &*it.1)).collect()
+            }
             (None, _) if first => self.ids(&command),
             _ => Vec::new(),
         };
@@ -374,6 +395,30 @@ mod tests {
         check("toolcrib -c sandbox.proc", &["sandbox.processes="]);
         check("toolcrib --mode=strict tools nachos/f", &["nachos/filesystem"]);
         check("toolcrib --mode = strict tools nachos/f", &["nachos/filesystem"]);
+    }
+
+    #[test]
+    fn subcommands_are_completed_behind_options() {
+        check("toolcrib --toolset wink gra", &["grants"]);
+        check("toolcrib --toolset=wink gra", &["grants"]);
+        check("toolcrib --toolset = wink gra", &["grants"]);
+        check("toolcrib -C /x rules ad", &["add"]);
+        check("toolcrib --yes approvals sh", &["show"]);
+        // Without an option, the scripts know them.
+        check("toolcrib gra", &[]);
+        check("toolcrib rules ad", &[]);
+    }
+
+    #[test]
+    fn options_that_were_typed_hold_for_the_completion() {
+        let words = ["toolcrib", "--toolset", "wink", "-C", "/x", "-c", "mode=strict", "call", ""];
+        let words: Vec<String> = words.map(str::to_owned).into();
+        let global = Typed::read(words.len() - 1, &words);
+        let none = <cli::Cli as clap::Parser>::parse_from(["toolcrib", "tools"]).global;
+        let global = global.global(&none);
+        assert_eq!(global.toolset.as_deref(), Some("wink"));
+        assert_eq!(global.workspace.as_deref(), Some(Path::new("/x")));
+        assert_eq!(global.set, ["mode=strict"]);
     }
 
     #[test]

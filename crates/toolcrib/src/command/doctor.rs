@@ -40,6 +40,13 @@ impl DoctorCheck {
         }
     }
 
+    /// Returns a line for each thing that is wrong, or the one that nothing is.
+    fn each(name: &'static str, result: Result<String, &CliError>) -> Vec<Self> {
+        let others = result.as_ref().err().map_or(&[][..], |err| &err.others);
+        let others = others.iter().map(|err| Self::of(name, Err(err)));
+        std::iter::once(Self::of(name, result.clone())).chain(others).collect()
+    }
+
     fn good(name: &'static str, says: String) -> Self {
         Self::of(name, Ok(says))
     }
@@ -67,13 +74,18 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &DoctorArgs) -> Exi
     let is_well = checks.iter().all(DoctorCheck::is_good)
         && sandbox.iter().all(|it| it.state == Enforcement::Enforced);
     if args.json {
-        let mut all: Map<String, Value> = checks
-            .iter()
-            .map(|it| {
-                let check = json!({"ok": it.is_good(), "says": it.says, "fix": it.fix});
-                (it.name.to_owned(), check)
-            })
-            .collect();
+        let mut all = Map::new();
+        for it in &checks {
+            let check = json!({"ok": it.is_good(), "says": it.says, "fix": it.fix});
+            match all.get_mut(it.name) {
+                None => drop(all.insert(it.name.to_owned(), check)),
+                // What else is wrong with the same part.
+                Some(first) => match first["more"].as_array_mut() {
+                    Some(more) => more.push(check),
+                    None => first["more"] = json!([check]),
+                },
+            }
+        }
         all.insert("sandbox".to_owned(), serde_json::to_value(&sandbox).unwrap_or_default());
         all.insert("search".to_owned(), facts.map_or(Value::Null, |facts| facts.json()));
         print_json(&Value::Object(all).to_string());
@@ -110,10 +122,12 @@ fn checks(diagnosis: &Diagnosis) -> Vec<DoctorCheck> {
         DoctorCheck::of("workspace", diagnosis.workspace.as_ref().map(shown)),
     ];
     if let Some(err) = &diagnosis.settings_error {
-        let mut check = DoctorCheck::of("settings", Err(err));
         let edit = || "`toolcrib config edit` opens your settings file".to_owned();
-        check.fix = check.fix.or_else(|| Some(edit()));
-        checks.push(check);
+        checks.extend(
+            DoctorCheck::each("settings", Err(err))
+                .into_iter()
+                .map(|check| DoctorCheck { fix: check.fix.or_else(|| Some(edit())), ..check }),
+        );
         checks.extend(["mode", "tools", "rules"].map(DoctorCheck::unknown));
     } else {
         let changed = settings.all().filter(|(_, _, origin)| **origin != Origin::Default).count();
@@ -125,7 +139,7 @@ fn checks(diagnosis: &Diagnosis) -> Vec<DoctorCheck> {
             Err(err) => DoctorCheck::of("tools", Err(err)),
         });
         let rules = diagnosis.rules.as_ref().map(|count| format!("{count} in force"));
-        checks.push(DoctorCheck::of("rules", rules));
+        checks.extend(DoctorCheck::each("rules", rules));
     }
     checks.push(DoctorCheck::of("state", diagnosis.state.as_ref().map(shown)));
     // Calls fail with this error; it has a line of its own unless a line above already shows it.

@@ -133,7 +133,7 @@ fn check(terminal: Terminal, file: &Path) -> Result<Exit, CliError> {
             Ok(Exit::Done)
         }
         Err(err) => {
-            terminal.fail(&err.to_string(), Some("fix the file and check it again"));
+            terminal.fail_in_lines(&err.lines(), Some("fix the file and check it again"));
             Ok(Exit::Failed)
         }
     }

@@ -11,6 +11,8 @@ pub struct SettingsError {
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
+    /// What else is wrong.
+    pub others: Vec<SettingsError>,
 }
 
 /// What is wrong with settings.
@@ -30,13 +32,25 @@ pub enum SettingsErrorKind {
 
 impl SettingsError {
     pub(super) fn new(kind: SettingsErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None }
+        Self { kind, message: message.into(), hint: None, others: Vec::new() }
     }
 
     /// Adds what to do about the error.
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// Returns the first of several errors, which has the others; nothing if there are none.
+    pub(super) fn all(errors: Vec<Self>) -> Result<(), Self> {
+        let mut errors = errors.into_iter();
+        let Some(mut first) = errors.next() else { return Ok(()) };
+        for mut other in errors {
+            let more = std::mem::take(&mut other.others);
+            first.others.push(other);
+            first.others.extend(more);
+        }
+        Err(first)
     }
 
     /// Puts the place of the error before the message.

@@ -11,6 +11,9 @@ use super::quantity::Unit;
 use super::setting::{Setting, SettingKind};
 use super::table::settings;
 
+/// How many errors of one file are named. A file of a project must not keep people waiting.
+const MOST_NAMED_ERRORS: usize = 20;
+
 /// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
@@ -53,13 +56,20 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Vec<Assignment>, Settings
     })?;
     let mut flat = Vec::new();
     flatten("", table, &mut flat);
-    let mut assignments = Vec::new();
+    let (mut assignments, mut errors) = (Vec::new(), Vec::new());
     for (name, value) in flat {
-        let setting = find(&name).map_err(|err| err.at(&place))?;
-        let value = check(setting, value).map_err(|err| err.at(&place))?;
-        assignments.push(Assignment { setting, value, origin: Origin::File(path.to_owned()) });
+        match find(&name).and_then(|setting| Ok((setting, check(setting, value)?))) {
+            Ok((setting, value)) => {
+                let origin = Origin::File(path.to_owned());
+                assignments.push(Assignment { setting, value, origin });
+            }
+            Err(err) => errors.push(err.at(&place)),
+        }
+        if errors.len() >= MOST_NAMED_ERRORS {
+            break;
+        }
     }
-    Ok(assignments)
+    SettingsError::all(errors).map(|()| assignments)
 }
 
 /// Turns nested tables into dotted names, except for a table that is itself the value of a setting.
@@ -209,6 +219,8 @@ mod tests {
         assert!(err.message.contains("`strict`, `standard` or `permissive`, not `loose`"), "{err}");
         let err = parse("sandbox.memory_bytes = 'lots'", Path::new("c.toml")).err().unwrap();
         assert!(err.message.contains("must be a size, such as 512M, 4G"), "{err}");
+        let err = parse("mod = 'strict'\nmode = 'loose'\n", Path::new("c.toml")).err().unwrap();
+        assert_eq!((err.others.len(), err.others[0].kind), (1, SettingsErrorKind::Value), "{err}");
         let err = parse("\nmode = \n", Path::new("c.toml")).err().unwrap();
         assert_eq!(err.kind, SettingsErrorKind::Syntax);
         assert!(err.message.contains("line 2"), "{err}");

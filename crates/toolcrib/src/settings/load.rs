@@ -66,19 +66,25 @@ impl Settings {
         flags: &[FlagValue],
         assignments: &[String],
     ) -> Result<Self, SettingsError> {
-        let mut settings = Self::defaults();
+        let (mut settings, mut errors) = (Self::defaults(), Vec::new());
         for path in [Some(&files.machine), files.user.as_ref()].into_iter().flatten() {
-            if let Some(text) = read_trusted(path)? {
-                settings.set(parse(&text, path)?);
-            }
+            let parsed = read_trusted(path)
+                .and_then(|text| text.map_or(Ok(Vec::new()), |text| parse(&text, path)));
+            parsed.map_or_else(|err| errors.push(err), |assignments| settings.set(assignments));
         }
         if let Some(workspace) = workspace {
-            settings.apply_project(workspace)?;
+            errors.extend(settings.apply_project(workspace).err());
         }
-        settings.apply_environment(from_environment(environment)?);
+        match from_environment(environment) {
+            Ok(assignments) => settings.apply_environment(assignments),
+            Err(err) => errors.push(err),
+        }
         settings.warnings.extend(unknown_variables(environment));
-        settings.set(from_flags(flags, assignments)?);
-        Ok(settings)
+        match from_flags(flags, assignments) {
+            Ok(assignments) => settings.set(assignments),
+            Err(err) => errors.push(err),
+        }
+        SettingsError::all(errors).map(|()| settings)
     }
 
     fn set(&mut self, assignments: Vec<Assignment>) {

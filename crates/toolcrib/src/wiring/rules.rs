@@ -77,9 +77,14 @@ pub(super) fn load(
     for set in chosen_sets(settings)? {
         add(set.rules()?);
     }
+    let mut errors: Vec<CliError> = Vec::new();
     for RulesFile { name, text, layer } in &files {
-        add(rules_in(text, name, *layer, Some(shell))?);
+        match rules_in(text, name, *layer, Some(shell)) {
+            Ok(said) => add(said),
+            Err(err) => errors.push(err.into()),
+        }
     }
+    CliError::all(errors)?;
     for rule in rules.iter().filter(|rule| rule.layer != Layer::Shipped) {
         if let Some(unknown) = rule.tools.iter().find(|name| !is_known(name)) {
             let Source { file, line } = &rule.source;

@@ -86,7 +86,7 @@ fn exact_words_are_matched_and_no_more() {
         assert_eq!(decided("exact = false", command), begun, "{command}");
     }
     for (exact, words) in [
-        ("argv = [\"ls\"]\nexact = \"yes\"", "invalid type: string \"yes\", expected a boolean"),
+        ("argv = [\"ls\"]\nexact = \"yes\"", "`exact` must be true or false"),
         ("exact = true\nwords = \"ls\"", "`exact` needs `argv`"),
     ] {
         let text = format!("[[rule]]\n{exact}\neffect = \"ask\"\n");

@@ -61,6 +61,42 @@ fn broken_rules_are_named_and_the_sandbox_is_still_examined() {
 }
 
 #[test]
+fn everything_that_is_wrong_with_settings_and_rules_is_named_at_once() {
+    let scratch = Scratch::new();
+    let rules =
+        "[[rule]]\npath = \"a\"\neffect = \"ask\"\n\n[[rule]]\ncommand = \"b\"\neffect = \"ask\"\n";
+    scratch.put_at(&format!("{USER}/rules.toml"), rules);
+    scratch.put_at("project/.toolcrib/rules.toml", "[[rule]]\neffect = \"perhaps\"\n");
+    let says = |part: &str| {
+        let all = scratch.run(["doctor", "--json"]).json();
+        let more = all[part]["more"].as_array().cloned().unwrap_or_default();
+        let all = std::iter::once(all[part].clone()).chain(more);
+        all.map(|it| it["says"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let found = says("rules");
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert!(
+        found[0].ends_with("line 2: a rule has no field `path`: did you mean `paths`?"),
+        "{found:?}"
+    );
+    assert!(
+        found[1].ends_with("line 6: a rule has no field `command`: did you mean `argv`?"),
+        "{found:?}"
+    );
+    assert!(found[2].contains("`effect` must be"), "{found:?}");
+    let shown = scratch.run(["doctor"]).stdout;
+    assert_eq!(shown.lines().filter(|line| line.starts_with("✗ rules")).count(), 3, "{shown}");
+    scratch.put_at(&format!("{USER}/config.toml"), "mod = 'strict'\nmode = 'loose'\n");
+    scratch.put_at("project/.toolcrib/config.toml", "nope = 1\n");
+    let found = says("settings");
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert!(
+        found[1].contains("`mode` must be") && found[2].contains("no setting `nope`"),
+        "{found:?}"
+    );
+}
+
+#[test]
 fn broken_settings_are_named_and_the_rest_is_still_looked_at() {
     let scratch = Scratch::new();
     for place in [USER, "project/.toolcrib"] {

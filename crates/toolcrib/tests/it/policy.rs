@@ -221,6 +221,49 @@ fn a_file_with_one_wrong_rule_adds_none() {
 }
 
 #[test]
+fn a_rule_is_removed_by_its_id_or_its_line() {
+    let scratch = Scratch::new();
+    let text = "# mine\n[[rule]]\nid = \"one\"\nargv = [\"touch\"]\neffect = \"deny\"\n\n# the second\n\
+                [[rule]]\nargv = [\"mkdir\"]\neffect = \"deny\"\n";
+    scratch.put_at("more.toml", text);
+    let more = scratch.path("more.toml").display().to_string();
+    assert_eq!(scratch.run(["rules", "add", &more]).code, 0);
+    let own = || std::fs::read_to_string(own_rules(&scratch)).unwrap();
+    let decided = |command: &str| {
+        let command = format!("command={command}");
+        let shown = scratch.run(["policy", "explain", "clemini/bash", &command, "--json"]);
+        shown.json()["decision"].as_str().unwrap().to_owned()
+    };
+    assert_eq!((decided("touch a"), decided("mkdir a")), ("deny".to_owned(), "deny".to_owned()));
+    let all = scratch.run(["rules", "list", "--json"]).json();
+    let is_shipped = |it: &&Value| it["file"].as_str().unwrap().starts_with("shipped:");
+    let shipped = all.as_array().unwrap().iter().find(is_shipped).unwrap()["id"].as_str().unwrap();
+    // What is not there, or not yours, is not removed.
+    for (rule, hint) in [
+        ("two", "`toolcrib rules list` shows"),
+        ("line 9", "`toolcrib rules list` shows"),
+        (shipped, "`policy.without`"),
+    ] {
+        let ran = scratch.run(["rules", "remove", rule]);
+        assert_eq!(ran.code, 1, "{rule}");
+        assert!(ran.stderr.contains(hint), "{rule}: {}", ran.stderr);
+        assert_eq!(own(), text, "{rule}");
+    }
+    let ran = scratch.run(["rules", "remove", "one"]);
+    assert!(ran.code == 0 && ran.stdout.ends_with(": one\n"), "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(own(), "# mine\n# the second\n[[rule]]\nargv = [\"mkdir\"]\neffect = \"deny\"\n");
+    assert_eq!((decided("touch a"), decided("mkdir a")), ("ask".to_owned(), "deny".to_owned()));
+    let listed = scratch.run(["rules", "list"]).stdout;
+    assert!(listed.contains("line 3 (all tools)"), "{listed}");
+    assert_eq!(scratch.run(["rules", "remove", "line 3"]).code, 0);
+    assert_eq!(own(), "# mine\n# the second\n");
+    assert_eq!(decided("mkdir a"), "ask");
+    let removed = scratch.record().into_iter().filter(|it| it["event"] == "removed");
+    let rules: Vec<Value> = removed.map(|it| it["detail"]["rules"][0].clone()).collect();
+    assert_eq!(rules, [json!("one"), json!("line 3")]);
+}
+
+#[test]
 fn a_replay_shows_what_more_rules_would_have_decided() {
     let scratch = Scratch::new();
     scratch.put("a", "x");

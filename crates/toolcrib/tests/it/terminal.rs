@@ -306,6 +306,13 @@ fn bash_completes_tools_arguments_and_ids() {
         complete(&["toolcrib", "undo", &id[..4].to_lowercase()]),
         format!("{}\n", &id[..10])
     );
+    assert_eq!(complete(&["toolcrib", "--toolset", "wink", "appro"]), "approvals\n");
+    assert!(!complete(&["toolcrib", "--toolset", "wink", "call", "clem"]).contains("clemini"));
+    assert!(complete(&["toolcrib", "--toolset", "clemini", "call", "clem"]).contains("clemini"));
+    assert_eq!(
+        complete(&["toolcrib", "--toolset", "wink", "call", "wink/read"]),
+        "wink/read_file\n"
+    );
     // The control: what the script knows itself is completed by it.
     assert!(complete(&["toolcrib", "appro"]).contains("approvals"));
     assert!(complete(&["toolcrib", "call", "--dry"]).contains("--dry-run"));

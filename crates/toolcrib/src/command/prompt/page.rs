@@ -202,8 +202,12 @@ impl PageMaker<'_> {
             facts.push(("Changes", changes.join(", ")));
         }
         match shown.network.as_deref() {
-            Some([]) => facts.push(("Network", "none".to_owned())),
-            Some(hosts) => facts.push(("Network", format!("can reach {}", hosts.join(", ")))),
+            // Who is asked here is asked about hosts, too.
+            Some([]) => facts.push(("Network", "none; you are asked about each host".to_owned())),
+            Some(hosts) => {
+                let hosts = hosts.join(", ");
+                facts.push(("Network", format!("can reach {hosts}; you are asked about others")));
+            }
             None => {}
         }
         if let Some(host) = &shown.host {
