@@ -27,17 +27,14 @@ impl Objects {
         let mut file =
             OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
         let stored = copy(content, &mut file).and_then(|(hash, size)| {
-            let path = self.path(&hash);
             // An object of another size is damaged, and is replaced.
-            if path.metadata().is_ok_and(|meta| meta.len() == size) {
+            let is_whole = |path: PathBuf| path.metadata().is_ok_and(|meta| meta.len() == size);
+            if is_whole(self.path(&hash)) || is_whole(self.former_path(&hash)) {
                 fs::remove_file(&temporary)?;
                 return Ok((hash, size));
             }
             file.sync_data()?;
-            if let Some(folder) = path.parent() {
-                fs::create_dir_all(folder)?;
-            }
-            fs::rename(&temporary, &path)?;
+            fs::rename(&temporary, self.path(&hash))?;
             Ok((hash, size))
         });
         if stored.is_err() {
@@ -48,7 +45,10 @@ impl Objects {
 
     /// Returns the content with this hash. Fails if the content does not have it.
     pub(crate) fn load(&self, hash: &str) -> io::Result<Vec<u8>> {
-        let bytes = fs::read(self.path(hash))?;
+        let bytes = match fs::read(self.path(hash)) {
+            Err(err) if err.kind() == io::ErrorKind::NotFound => fs::read(self.former_path(hash))?,
+            read => read?,
+        };
         if hash_of(&bytes) != hash {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
@@ -58,7 +58,14 @@ impl Objects {
         Ok(bytes)
     }
 
+    /// Returns the place of an object. All are in one folder: to make a folder for the first of its objects took longer
+    /// than to sync the object.
     fn path(&self, hash: &str) -> PathBuf {
+        self.folder.join(hash)
+    }
+
+    /// Returns the place of an object from a version that had 256 folders.
+    fn former_path(&self, hash: &str) -> PathBuf {
         let (folder, rest) = hash.split_at_checked(2).unwrap_or(("", hash));
         self.folder.join(Path::new(folder)).join(rest)
     }
@@ -105,7 +112,13 @@ mod tests {
         assert_eq!(objects.store(&mut &b"hello"[..]).unwrap().0, hash);
         assert_eq!(objects.load(&hash).unwrap(), b"hello");
 
-        fs::write(objects.path(&hash), "altered").unwrap();
+        fs::create_dir_all(objects.former_path(&hash).parent().unwrap()).unwrap();
+        fs::rename(objects.path(&hash), objects.former_path(&hash)).unwrap();
+        assert_eq!(objects.load(&hash).unwrap(), b"hello", "from an earlier version");
+        assert_eq!(objects.store(&mut &b"hello"[..]).unwrap().0, hash);
+        assert!(!objects.path(&hash).exists(), "it is stored once");
+
+        fs::write(objects.former_path(&hash), "other").unwrap();
         assert_eq!(objects.load(&hash).unwrap_err().kind(), io::ErrorKind::InvalidData);
     }
 

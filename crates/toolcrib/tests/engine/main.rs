@@ -42,3 +42,4 @@ mod search;
 mod settings;
 mod stats;
 mod undo;
+mod write_order;
