@@ -56,17 +56,18 @@ impl Caller {
         Self { principal, door: Door::Terminal, client: None }
     }
 
-    /// Whether the caller is the user of this machine.
-    pub fn is_local(&self) -> bool {
+    /// Whether the caller is the user of this machine, at a terminal.
+    pub fn is_terminal_user(&self) -> bool {
         self.principal.role == Role::User
     }
 }
 
 impl Principal {
-    /// Whether this principal may not answer questions about calls of `asker`, because they have one name, perhaps with
-    /// a new role. The user of this machine may: the calls at a terminal are those of agents that the user started.
-    pub fn is_own_asker(&self, asker: &Self) -> bool {
-        self.role != Role::User && self.name == asker.name
+    /// Whether this principal may answer questions about calls of `asker`. Nobody answers for their own name, whatever
+    /// its role is by now. The user of this machine does: the calls at a terminal are those of agents that the user
+    /// started.
+    pub fn may_answer_for(&self, asker: &Self) -> bool {
+        self.role == Role::User || self.name != asker.name
     }
 }
 

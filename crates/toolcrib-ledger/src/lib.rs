@@ -4,7 +4,9 @@
 mod consent;
 mod figures;
 mod id;
+mod idempotency;
 mod list_file;
+mod once_file;
 mod record;
 mod server_lock;
 mod state;
@@ -27,6 +29,7 @@ pub use figures::report;
 pub use figures::stats::Stats;
 pub use figures::stats_error::{StatsError, StatsErrorKind};
 pub use id::{call_time, new_call_id};
+pub use idempotency::{IdempotencyKeys, KeptReply, KeyState};
 pub use record::call_summary::{call_summary, entry_summary};
 pub use record::entry::{
     CallFields, CallerFields, DecisionFields, EndFields, PreviewFields, RecordEntry, StartFields,

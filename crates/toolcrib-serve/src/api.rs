@@ -11,7 +11,7 @@ mod json_reply;
 mod outcome;
 mod running_calls;
 mod statistics;
-mod statistics_port;
+mod statistics_source;
 mod tools;
 
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use serde_json::json;
 pub use context::Api;
 use json_reply::{JsonReply, Reply};
 pub use running_calls::RunningCalls;
-pub use statistics_port::{ReportError, ReportKind, Statistics};
+pub use statistics_source::{ReportError, ReportKind, Statistics};
 
 /// The paths of the API, each with its handler.
 pub fn routes(api: Arc<Api>) -> Router {
@@ -38,7 +38,7 @@ pub fn routes(api: Arc<Api>) -> Router {
         .route("/api/tools/{kind}/{tool}/{name}/clear", post(statistics::clear_in_catalogue))
         .route("/api/calls/{id}", get(calls::show).delete(calls::cancel))
         .route("/api/approvals", get(approvals::list))
-        .route("/api/approvals/{id}", get(approvals::show).post(approvals::decide))
+        .route("/api/approvals/{id}", get(approvals::show).post(approvals::answer))
         .route("/api/audit", get(audit::search))
         .route("/api/audit/{id}", get(audit::show))
         .route("/api/version", get(version))

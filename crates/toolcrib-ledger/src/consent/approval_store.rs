@@ -2,22 +2,21 @@
 //! one process can make: the first answer counts. A third file marks the call as taken up, so that it runs once. A
 //! fourth has the outcome of a call that nobody waited for, and a fifth says that it was told.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use jiff::Timestamp;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use toolcrib_core::approval::{
     ApprovalAnswer, ApprovalStatus, ApprovalStore, KeptOutcome, PendingApproval,
 };
 
+use crate::once_file::{is_first, read, write_new};
 use crate::record::redact::Redactor;
-use crate::state::{StateFolder, read_regular};
+use crate::state::StateFolder;
 
 /// How many approvals are added between two looks at the expired ones.
 const ADDS_BETWEEN_SWEEPS: usize = 64;
@@ -172,34 +171,6 @@ fn start_time(id: u32) -> Option<String> {
     // The name of a process can contain blanks and brackets.
     let (_, rest) = stat.rsplit_once(") ")?;
     rest.split(' ').nth(19).map(str::to_owned)
-}
-
-fn is_first(made: io::Result<()>) -> io::Result<bool> {
-    match made {
-        Ok(()) => Ok(true),
-        Err(err) if err.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(err) => Err(err),
-    }
-}
-
-/// Makes a file that must not exist yet, whole or not at all.
-fn write_new<T: Serialize>(path: &Path, content: &T) -> io::Result<()> {
-    let fresh =
-        path.with_extension(format!("{}.{}.fresh", std::process::id(), ulid::Ulid::generate()));
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
-    file.write_all(&serde_json::to_vec(content)?)?;
-    file.sync_all()?;
-    // A hard link fails if the name exists. Removing the first name leaves the second one.
-    let linked = fs::hard_link(&fresh, path);
-    fs::remove_file(&fresh)?;
-    linked
-}
-
-fn read<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
-    serde_json::from_slice(&read_regular(path)?).map_err(|err| {
-        let why = format!("`{}` cannot be parsed: {err}", path.display());
-        io::Error::new(io::ErrorKind::InvalidData, why)
-    })
 }
 
 #[cfg(test)]

@@ -275,7 +275,11 @@ impl RecordWriter {
     /// Returns the fields that say who asked. The user at a terminal is in another field, as a number.
     fn caller_fields<'a>(&self, caller: &'a Caller) -> CallerFields<'a> {
         let client = caller.client.as_deref().map(|client| self.clean_name(client));
-        if caller.is_local() { CallerFields::default() } else { CallerFields::of(caller, client) }
+        if caller.is_terminal_user() {
+            CallerFields::default()
+        } else {
+            CallerFields::of(caller, client)
+        }
     }
 
     /// Fills in the fields that belong to one moment of a call.

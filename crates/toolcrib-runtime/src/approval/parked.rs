@@ -76,7 +76,7 @@ impl ApprovalAnswers {
         by: &Principal,
     ) -> Result<(PendingApproval, ApprovalStatus), ApprovalError> {
         let (pending, status) = self.find(id)?;
-        if by.is_own_asker(&pending.caller.principal) {
+        if !by.may_answer_for(&pending.caller.principal) {
             return Err(ApprovalError::OwnCall);
         }
         Ok((pending, status))

@@ -15,7 +15,7 @@ pub(super) enum AccessRight {
     /// Read the record and the statistics of everybody.
     Inspect,
     /// Change what holds for everybody.
-    Operate,
+    Administer,
 }
 
 impl AccessRight {
@@ -23,7 +23,7 @@ impl AccessRight {
         match self {
             Self::Call => &[Role::Agent, Role::Admin],
             Self::Approve | Self::Inspect => &[Role::Approver, Role::Admin],
-            Self::Operate => &[Role::Admin],
+            Self::Administer => &[Role::Admin],
         }
     }
 
@@ -31,8 +31,8 @@ impl AccessRight {
         match self {
             Self::Call => "make calls",
             Self::Approve => "answer questions about calls",
-            Self::Inspect => "read the record of everybody",
-            Self::Operate => "change what holds for everybody",
+            Self::Inspect => "read the record and the statistics of everybody",
+            Self::Administer => "change what holds for everybody",
         }
     }
 

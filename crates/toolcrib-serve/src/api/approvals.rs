@@ -76,7 +76,7 @@ pub(super) async fn show(
 }
 
 /// Answers the question about one call. An approved call runs here, and its outcome is kept for the one who asked.
-pub(super) async fn decide(
+pub(super) async fn answer(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,

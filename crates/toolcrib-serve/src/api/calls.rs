@@ -28,7 +28,8 @@ pub(super) async fn show(
     let store = &api.answers.store;
     let Ok(pending) = store.find(&id) else {
         let call = find_call(Arc::clone(&api), id.clone()).await.map_err(|_| unknown(&id))?;
-        let is_own = call["principal"] == caller.principal.name.as_str();
+        let Principal { name, role } = &caller.principal;
+        let is_own = call["principal"] == name.as_str() && call["role"] == role.as_str();
         if !is_own {
             AccessRight::Inspect.check(&caller).map_err(|_| unknown(&id))?;
         }
@@ -63,9 +64,9 @@ pub(super) async fn cancel(
     AccessRight::Call.check(&caller)?;
     let found = api.running.find(&id);
     let is_admin = caller.principal.role == Role::Admin;
-    let is_meant =
+    let may_cancel =
         |(principal, _): &(Principal, Cancel)| *principal == caller.principal || is_admin;
-    let Some((_, cancel)) = found.filter(is_meant) else {
+    let Some((_, cancel)) = found.filter(may_cancel) else {
         let message = format!("no call of this token runs as `{id}`; it may have ended");
         return Err(ApiError::new(StatusCode::NOT_FOUND, "call_not_found", message));
     };

@@ -1,11 +1,11 @@
 //! What handlers work with.
 
 use toolcrib_core::{Principal, SessionId};
-use toolcrib_ledger::{Redactor, StateFolder};
+use toolcrib_ledger::{IdempotencyKeys, Redactor, StateFolder};
 use toolcrib_runtime::{ApprovalAnswers, Runtime};
 
 use super::running_calls::RunningCalls;
-use super::statistics_port::Statistics;
+use super::statistics_source::Statistics;
 
 /// What handlers work with.
 pub struct Api {
@@ -19,6 +19,8 @@ pub struct Api {
     pub redactor: Redactor,
     /// The workspace of the calls.
     pub workspace: String,
+    /// The idempotency keys that callers have used.
+    pub keys: IdempotencyKeys,
     /// The reports about tools.
     pub statistics: Box<dyn Statistics>,
     /// The calls that run.

@@ -11,14 +11,15 @@ use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep};
 use toolcrib_core::approval::{ApprovalStatus, KeptOutcome, PendingApproval};
 use toolcrib_core::{Call, CallTrace, Caller, ErrorKind, Outcome, SessionId, ToolName};
-use toolcrib_ledger::{CallOutcome, new_call_id};
+use toolcrib_ledger::{CallOutcome, KeptReply, KeyState, new_call_id};
 
 use super::access::AccessRight;
 use super::audit::find_call;
 use super::context::{Api, session_of};
-use super::json_reply::Reply;
+use super::json_reply::{JsonReply, Reply};
 use super::outcome;
-use super::tools::OWN_CATALOGUE;
+use super::running_calls::RunningCall;
+use super::tools::CONTRACT_CATALOGUE;
 use crate::body::{JsonBody, fields_of};
 use crate::reply::ApiError;
 
@@ -27,6 +28,9 @@ const LONGEST_WAIT: Duration = Duration::from_mins(5);
 
 /// How often a caller that waits looks whether the question is answered.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// How long an idempotency key may be.
+const LONGEST_KEY: usize = 255;
 
 /// How long the caller's own names of its work may be.
 const LONGEST_NAME: usize = 256;
@@ -53,7 +57,7 @@ pub(super) async fn bare_name(
     headers: HeaderMap,
     JsonBody(body): JsonBody,
 ) -> Reply {
-    execute(api, caller, ToolName::new(OWN_CATALOGUE, &tool), &headers, body).await
+    execute(api, caller, ToolName::new(CONTRACT_CATALOGUE, &tool), &headers, body).await
 }
 
 /// Executes a tool of any catalogue.
@@ -80,11 +84,14 @@ async fn execute(
     if let Some(id) = &body.approval_id {
         let pending = own_approval(&api, &caller, id)?;
         check_same_call(&api, &pending, &tool, &body.args)?;
-        return told_outcome(&api, &pending, wait).await;
+        return outcome_once(&api, &pending, wait).await;
     }
     let call = Call {
-        conversation: named("conv_id", body.conv_id)?.map(SessionId),
-        trace: Some(CallTrace { id: named("trace_id", body.trace_id)?, iteration: body.iter }),
+        conversation: checked_name("conv_id", body.conv_id)?.map(SessionId),
+        trace: Some(CallTrace {
+            id: checked_name("trace_id", body.trace_id)?,
+            iteration: body.iter,
+        }),
         ..Call::new(
             new_call_id(),
             session_of(&caller.principal),
@@ -93,34 +100,108 @@ async fn execute(
             Value::Object(body.args),
         )
     };
+    let key = key_of(headers)?;
+    if let Some(key) = &key
+        && let Some(replayed) = replayed(&api, key, &call)?
+    {
+        return Ok(replayed);
+    }
     let id = call.id.0.clone();
     let running = api.running.start(&call.id, &caller.principal);
-    let (runtime, waits) = (api.runtime.clone(), running.cancel_on_drop());
+    let cancel_guard = running.cancel_on_drop();
     // On a task of its own: a call whose client went away ends and is recorded as any other.
-    let made = tokio::spawn(async move {
-        let cancel = running.cancel();
-        let outcome = runtime.call(call, cancel).await;
-        drop(running);
-        outcome
-    });
+    let made = tokio::spawn(make(Arc::clone(&api), call, running, key));
     let made = made.await;
-    drop(waits);
-    let Ok(made) = made else {
+    drop(cancel_guard);
+    let Ok((reply, parked)) = made else {
         let message = format!("the call {id} ended without an outcome; see GET /api/audit/{id}");
         let status = StatusCode::INTERNAL_SERVER_ERROR;
         return Err(ApiError::new(status, "internal_error", message).field("call", id));
     };
-    let parked = parked_id(&made);
-    if let Some(parked) = &parked
-        && let Ok(pending) = api.answers.store.find(parked)
+    if let Some(parked) = parked
+        && let Ok(pending) = api.answers.store.find(&parked)
     {
-        // Until it is answered, or the caller does not wait any longer.
-        if wait_for_answer(&api, &pending, wait).await {
-            return told_outcome(&api, &pending, wait).await;
+        wait_for_outcome(&api, &pending, wait).await;
+        let status = api.answers.store.status(&pending, api.answers.clock.now());
+        if !matches!(status, Ok(ApprovalStatus::Pending)) {
+            return outcome_once(&api, &pending, Duration::ZERO).await;
         }
     }
-    let approval = parked.as_deref();
-    Ok(outcome::reply(&id, &made.tool, KeptOutcome::from(&made), approval))
+    Ok(reply)
+}
+
+/// Makes a call. Returns the reply, which is kept for the call's idempotency key, and the id of the question if the
+/// call was parked.
+async fn make(
+    api: Arc<Api>,
+    call: Call,
+    running: RunningCall,
+    key: Option<String>,
+) -> (JsonReply, Option<String>) {
+    let made = api.runtime.call(call.clone(), running.cancel()).await;
+    let parked = parked_id(&made);
+    let outcome = KeptOutcome::from(&made);
+    let reply = outcome::reply(&made.call.0, &made.tool, outcome, parked.as_deref());
+    if let Some(key) = key {
+        let kept = KeptReply { status: reply.status.as_u16(), body: reply.body.clone() };
+        // Without it, a repeated call is told that the outcome is not known, and does not run.
+        let _ = api.keys.keep(&key, &call, &kept);
+    }
+    drop(running);
+    (reply, parked)
+}
+
+/// Returns what a call with an idempotency key is told that was used before, or nothing if the call may run.
+fn replayed(api: &Api, key: &str, call: &Call) -> Result<Option<JsonReply>, ApiError> {
+    let state = api.keys.take(key, call).map_err(|err| {
+        let message =
+            format!("the idempotency key cannot be stored, so the call was not run: {err}");
+        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message)
+    })?;
+    let refused = |code, message| ApiError::new(StatusCode::CONFLICT, code, message);
+    match state {
+        KeyState::New => Ok(None),
+        KeyState::OtherCall => {
+            let message = "the idempotency key was used for another call; use a new key";
+            let status = StatusCode::UNPROCESSABLE_ENTITY;
+            Err(ApiError::new(status, "idempotency_key_reused", message))
+        }
+        KeyState::Used(first, Some(KeptReply { status, body })) => {
+            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+            Ok(Some(JsonReply { status, body, call: Some(first.0) }))
+        }
+        KeyState::Used(first, None) if api.running.find(&first.0).is_some() => {
+            let message =
+                "the call with this idempotency key still runs; ask again for its outcome";
+            let running = refused("still_running", message.to_owned()).field("call", first.0);
+            Err(running.retry_after(Duration::from_secs(1)))
+        }
+        KeyState::Used(first, None) => {
+            let id = first.0;
+            let message = format!(
+                "the call with this idempotency key was interrupted, and does not run again; see GET /api/audit/{id}"
+            );
+            Err(refused("outcome_unknown", message).field("call", id))
+        }
+    }
+}
+
+/// Reads `Idempotency-Key`.
+fn key_of(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+    let mut given = headers.get_all("idempotency-key").iter();
+    let Some(key) = given.next() else { return Ok(None) };
+    let is_plain = |byte: &u8| byte.is_ascii_graphic();
+    let bytes = key.as_bytes();
+    let is_good = (1..=LONGEST_KEY).contains(&bytes.len()) && bytes.iter().all(is_plain);
+    match key.to_str() {
+        Ok(key) if is_good && given.next().is_none() => Ok(Some(key.to_owned())),
+        _ => {
+            let message = format!(
+                "`Idempotency-Key` is given once, with at most {LONGEST_KEY} visible ASCII characters"
+            );
+            Err(ApiError::new(StatusCode::BAD_REQUEST, "invalid_header", message))
+        }
+    }
 }
 
 /// Returns the id of the question about a call that was parked. A call that equals one that waits has its question.
@@ -130,11 +211,7 @@ fn parked_id(made: &Outcome) -> Option<String> {
 }
 
 /// Returns the approval with this id, if it is the caller's own.
-pub(super) fn own_approval(
-    api: &Api,
-    caller: &Caller,
-    id: &str,
-) -> Result<PendingApproval, ApiError> {
+fn own_approval(api: &Api, caller: &Caller, id: &str) -> Result<PendingApproval, ApiError> {
     let pending = api.answers.store.find(id).ok();
     pending.filter(|it| it.caller.principal == caller.principal).ok_or_else(|| {
         let message = format!("no call of this token waits or waited for approval as `{id}`");
@@ -162,9 +239,9 @@ fn check_same_call(
 }
 
 /// Returns the outcome of a call that waited for approval, once.
-async fn told_outcome(api: &Arc<Api>, pending: &PendingApproval, wait: Duration) -> Reply {
+async fn outcome_once(api: &Arc<Api>, pending: &PendingApproval, wait: Duration) -> Reply {
     let id = pending.id.as_str();
-    wait_for_answer(api, pending, wait).await;
+    wait_for_outcome(api, pending, wait).await;
     let store = &api.answers.store;
     let failed = |err: std::io::Error| {
         let message = format!("the state of {id} cannot be read: {err}");
@@ -223,8 +300,8 @@ async fn still_runs(api: &Arc<Api>, id: &str) -> bool {
     story.is_ok_and(|story| story["outcome"] == CallOutcome::Open.as_str())
 }
 
-/// Waits until a question is answered and the call has an outcome, or the time is over. Returns whether it is.
-async fn wait_for_answer(api: &Arc<Api>, pending: &PendingApproval, wait: Duration) -> bool {
+/// Waits until a call was denied, expired or has an outcome, or the time is over.
+async fn wait_for_outcome(api: &Arc<Api>, pending: &PendingApproval, wait: Duration) {
     let until = Instant::now() + wait;
     loop {
         let store = &api.answers.store;
@@ -232,11 +309,9 @@ async fn wait_for_answer(api: &Arc<Api>, pending: &PendingApproval, wait: Durati
             let status = store.status(pending, api.answers.clock.now());
             matches!(status, Ok(ApprovalStatus::Denied | ApprovalStatus::Expired))
         };
-        if matches!(store.outcome(&pending.id), Ok(Some(_))) || is_denied() {
-            return true;
-        }
-        if Instant::now() >= until {
-            return false;
+        let has_outcome = matches!(store.outcome(&pending.id), Ok(Some(_)));
+        if has_outcome || is_denied() || Instant::now() >= until {
+            return;
         }
         sleep(LOOK_INTERVAL).await;
     }
@@ -255,7 +330,7 @@ fn wait_of(headers: &HeaderMap) -> Result<Duration, ApiError> {
 }
 
 /// Checks a name that the caller gives to its own work.
-fn named(field: &str, name: Option<String>) -> Result<Option<String>, ApiError> {
+fn checked_name(field: &str, name: Option<String>) -> Result<Option<String>, ApiError> {
     let Some(name) = name.filter(|name| !name.is_empty()) else { return Ok(None) };
     if name.len() <= LONGEST_NAME && !name.chars().any(char::is_control) {
         return Ok(Some(name));

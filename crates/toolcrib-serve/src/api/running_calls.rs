@@ -42,7 +42,7 @@ impl RunningCalls {
 
     /// Waits until no call runs, but not past `until`. Then cancels those that still run, and waits until they have
     /// ended and are recorded. Returns how many were cancelled.
-    pub async fn end_by(&self, until: Instant) -> usize {
+    pub async fn finish_or_cancel(&self, until: Instant) -> usize {
         self.wait_until(until).await;
         let left: Vec<Cancel> = self.lock().values().map(|(_, cancel)| cancel.clone()).collect();
         for cancel in &left {

@@ -11,7 +11,7 @@ use toolcrib_core::Caller;
 use super::access::AccessRight;
 use super::context::Api;
 use super::json_reply::{JsonReply, Reply};
-use super::statistics_port::{ReportError, ReportKind};
+use super::statistics_source::{ReportError, ReportKind};
 use crate::reply::ApiError;
 
 /// Reports on all tools.
@@ -23,7 +23,7 @@ pub(super) async fn all(
     report(api, &caller, &kind, None).await
 }
 
-/// Reports on one tool of the contract's own catalogue.
+/// Reports on one tool by its bare name.
 pub(super) async fn one(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
@@ -32,16 +32,16 @@ pub(super) async fn one(
     report(api, &caller, &kind, Some(tool)).await
 }
 
-/// Reports on one tool of any catalogue.
+/// Reports on one tool by its full name.
 pub(super) async fn one_in_catalogue(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
-    Path((kind, tool, name)): Path<(String, String, String)>,
+    Path((kind, catalogue, tool)): Path<(String, String, String)>,
 ) -> Reply {
-    report(api, &caller, &kind, Some(format!("{tool}/{name}"))).await
+    report(api, &caller, &kind, Some(format!("{catalogue}/{tool}"))).await
 }
 
-/// Clears the figures of a tool of the contract's own catalogue.
+/// Clears the figures of a tool by its bare name.
 pub(super) async fn clear(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
@@ -50,13 +50,13 @@ pub(super) async fn clear(
     clear_named(api, caller, &kind, tool).await
 }
 
-/// Clears the figures of a tool of any catalogue.
+/// Clears the figures of a tool by its full name.
 pub(super) async fn clear_in_catalogue(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
-    Path((kind, tool, name)): Path<(String, String, String)>,
+    Path((kind, catalogue, tool)): Path<(String, String, String)>,
 ) -> Reply {
-    clear_named(api, caller, &kind, format!("{tool}/{name}")).await
+    clear_named(api, caller, &kind, format!("{catalogue}/{tool}")).await
 }
 
 async fn report(api: Arc<Api>, caller: &Caller, kind: &str, tool: Option<String>) -> Reply {
@@ -67,7 +67,7 @@ async fn report(api: Arc<Api>, caller: &Caller, kind: &str, tool: Option<String>
 
 async fn clear_named(api: Arc<Api>, caller: Caller, kind: &str, tool: String) -> Reply {
     let kind = kind_of(kind)?;
-    AccessRight::Operate.check(&caller)?;
+    AccessRight::Administer.check(&caller)?;
     blocking(move || api.statistics.clear(kind, &tool, &caller.principal)).await
 }
 

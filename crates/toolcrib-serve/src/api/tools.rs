@@ -14,11 +14,11 @@ use crate::query::QueryParameters;
 use crate::reply::ApiError;
 
 /// The catalogue whose contract this API is. Its tools have bare names here.
-pub(super) const OWN_CATALOGUE: &str = "forgekeeper";
+pub(super) const CONTRACT_CATALOGUE: &str = "forgekeeper";
 
 pub(super) async fn list(State(api): State<Arc<Api>>, RawQuery(query): RawQuery) -> Reply {
     let query = QueryParameters::parse(query.as_deref(), &["toolset"])?;
-    let wanted = query.get("toolset").unwrap_or(OWN_CATALOGUE);
+    let wanted = query.get("toolset").unwrap_or(CONTRACT_CATALOGUE);
     let choices: Vec<&str> = wanted.split(',').filter(|choice| !choice.is_empty()).collect();
     let all = api.runtime.toolset.offers();
     let is_wanted = |offer: &&Offer, choice: &str| {
@@ -32,7 +32,7 @@ pub(super) async fn list(State(api): State<Arc<Api>>, RawQuery(query): RawQuery)
     }
     let chosen = all.iter().filter(|offer| choices.iter().any(|it| is_wanted(offer, it)));
     let (own, others): (Vec<Offer>, Vec<Offer>) =
-        chosen.cloned().partition(|offer| offer.catalogue.name == OWN_CATALOGUE);
+        chosen.cloned().partition(|offer| offer.catalogue.name == CONTRACT_CATALOGUE);
     let plain = own.iter().map(|offer| offer.tool.declaration().name.to_owned());
     let names: Vec<String> =
         plain.chain(others.iter().map(|offer| offer.full_name().to_string())).collect();
@@ -52,7 +52,7 @@ fn defs(own: &[Offer], others: &[Offer]) -> Vec<Value> {
         }
     }
     for (def, offer) in defs.iter_mut().zip(own.iter().chain(others)) {
-        if offer.catalogue.name != OWN_CATALOGUE {
+        if offer.catalogue.name != CONTRACT_CATALOGUE {
             def["function"]["name"] = offer.full_name().as_str().into();
         }
     }

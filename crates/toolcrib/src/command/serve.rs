@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::time::Instant;
 use toolcrib_core::{Role, counted};
-use toolcrib_ledger::{Approvals, EventKind, ServerLock, TokenFile, this_process};
+use toolcrib_ledger::{Approvals, EventKind, IdempotencyKeys, ServerLock, TokenFile, this_process};
 use toolcrib_runtime::{
     ApprovalAnswers, ApprovalQueue, ParkedQuestions, Runtime, SessionKind, Unattended,
 };
@@ -38,8 +38,8 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
     let config = config(&crib.settings, args)?;
     let lock = ServerLock::take(&crib.state, &config.address.to_string());
     let _lock = lock.map_err(|err| CliError::new(CliErrorKind::System, err.to_string()))?;
-    let book = Arc::new(TokenFile::new(&crib.state));
-    make_first_tokens(&crib, &book, terminal)?;
+    let tokens = Arc::new(TokenFile::new(&crib.state));
+    make_first_tokens(&crib, &tokens, terminal)?;
     let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let threads = threads.map_err(|err| {
         CliError::new(CliErrorKind::System, format!("cannot start the event loop: {err}"))
@@ -51,7 +51,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
         let api = Arc::new(api(&crib)?);
         let running = api.running.clone();
         let readiness = Readiness::waiting("the server starts");
-        let served = Served { routes: routes(api), tokens: book, readiness: readiness.clone() };
+        let served = Served { routes: routes(api), tokens, readiness: readiness.clone() };
         print_lines(&[format!("Listening on {}", server.address())]);
         readiness.set_ready();
         let told_at = OnceLock::new();
@@ -62,7 +62,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
         };
         let ended = server.run(served, stop).await;
         let told_at = told_at.get().copied().unwrap_or_else(Instant::now);
-        let cancelled = running.end_by(told_at + stop_within).await;
+        let cancelled = running.finish_or_cancel(told_at + stop_within).await;
         Ok::<_, CliError>((ended, cancelled))
     });
     threads.shutdown_background();
@@ -110,6 +110,7 @@ fn api(crib: &Crib) -> Result<Api, CliError> {
         state: crib.state.clone(),
         redactor: crib.redactor.clone(),
         workspace: root.map(|root| root.path().display().to_string()).unwrap_or_default(),
+        keys: IdempotencyKeys::new(&crib.state),
         statistics: Box::new(crib.reports()),
         running: toolcrib_serve::RunningCalls::default(),
     })

@@ -145,7 +145,7 @@ impl World for Capabilities {
         let own = self.catalogues.iter().find(|(name, _)| Some(*name) == catalogue);
         let own = own.map(|(_, area)| area);
         let WorkArea { area, commands } = own.map_or(&self.workspace, |own| &own.work);
-        let principal = (!call.caller.is_local()).then(|| call.caller.principal.clone());
+        let principal = (!call.caller.is_terminal_user()).then(|| call.caller.principal.clone());
         let (session, tool_name) = (call.conversation().clone(), tool.clone());
         let owner = TaskOwner { principal, session, tool: tool_name };
         let commands = Arc::new(commands.commands_for(owner)) as Arc<dyn Commands>;

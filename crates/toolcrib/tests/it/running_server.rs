@@ -50,17 +50,35 @@ impl<'a> RunningServer<'a> {
         body: &str,
     ) -> (u16, Value) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
-        let (host, length) = (&self.address, body.len());
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n{headers}\
-             Content-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-        );
+        let request = self.request(token, method, path, headers, body);
         stream.write_all(request.as_bytes()).unwrap();
         let mut reply = String::new();
         stream.read_to_string(&mut reply).unwrap();
         let (head, body) = reply.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{reply:?}"));
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         (status, serde_json::from_str(body).unwrap_or_else(|_| panic!("{body:?}")))
+    }
+
+    /// Ends the server at once, as a crash would.
+    pub(crate) fn kill(&self) {
+        let id = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        kill_process(id, Signal::KILL).unwrap();
+    }
+
+    /// Returns the bytes of a request that closes its connection.
+    pub(crate) fn request(
+        &self,
+        token: &str,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &str,
+    ) -> String {
+        let (host, length) = (&self.address, body.len());
+        format!(
+            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n{headers}\
+             Content-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        )
     }
 
     pub(crate) fn get(&self, token: &str, path: &str) -> (u16, Value) {

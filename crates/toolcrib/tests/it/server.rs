@@ -149,13 +149,8 @@ fn a_call_whose_client_goes_away_is_cancelled_and_recorded() {
     let agent = server.token("agent");
     let body = json!({"args": {"command": "touch begun; sleep 600"}}).to_string();
     let mut stream = TcpStream::connect(&server.address).unwrap();
-    let (host, length) = (&server.address, body.len());
-    write!(
-        stream,
-        "POST /api/tools/execute/clemini/bash HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {agent}\r\n\
-         Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
-    )
-    .unwrap();
+    let path = "/api/tools/execute/clemini/bash";
+    stream.write_all(server.request(&agent, "POST", path, "", &body).as_bytes()).unwrap();
     let has_event = |event: &str, error: &Value| {
         let is_it = |line: &Value| line["event"] == event && line["error"] == *error;
         scratch.record().iter().any(is_it)
@@ -169,7 +164,7 @@ fn a_call_whose_client_goes_away_is_cancelled_and_recorded() {
 }
 
 #[test]
-fn the_commands_of_one_token_are_not_those_of_another() {
+fn a_token_cannot_read_or_end_the_tasks_of_another() {
     let scratch = Scratch::new();
     let rule = "[[rule]]\ntool = [\"clemini/bash\", \"wink/run_in_terminal\"]\nargv = [[\"touch\", \"sleep\", \"echo\"]]\nrole = \"agent\"\neffect = \"allow\"\n";
     scratch.put_at("home/.config/toolcrib/rules.toml", rule);
@@ -242,4 +237,54 @@ fn statistics_have_the_shapes_of_the_contract() {
     }
     assert_eq!(server.get(&agent, "/api/tools/errors").0, 403);
     assert_eq!(server.get(&admin, "/api/tools/nothing").0, 404);
+}
+
+#[test]
+fn a_call_with_an_idempotency_key_runs_once_also_after_a_crash() {
+    let scratch = Scratch::new();
+    let_agents_run(&scratch, "\"echo\", \"tee\", \"touch\", \"sleep\"");
+    let server = RunningServer::start(&scratch);
+    let agent = server.token("agent");
+    let send = |server: &RunningServer<'_>, key: &str, command: &str| {
+        let body = json!({"args": {"command": command}}).to_string();
+        let headers = format!("Idempotency-Key: {key}\r\n");
+        server.send(&agent, "POST", "/api/tools/execute/clemini/bash", &headers, &body)
+    };
+    let once = "echo ran | tee -a log";
+    let (status, first) = send(&server, "k1", once);
+    assert_eq!(status, 200, "{first}");
+    assert_eq!(send(&server, "k1", once), (200, first.clone()));
+    assert_eq!(scratch.text("log"), "ran\n");
+    let (status, other) = send(&server, "k1", "echo other");
+    assert_eq!((status, &other["error"]), (422, &"idempotency_key_reused".into()), "{other}");
+    let (status, wrong) = send(&server, "a b", once);
+    assert_eq!((status, &wrong["error"]), (400, &"invalid_header".into()), "{wrong}");
+    std::thread::scope(|scope| {
+        let lost = scope.spawn(|| {
+            let mut stream = TcpStream::connect(&server.address).unwrap();
+            let body = json!({"args": {"command": "touch begun; sleep 600"}}).to_string();
+            let request = server.request(
+                &agent,
+                "POST",
+                "/api/tools/execute/clemini/bash",
+                "Idempotency-Key: k2\r\n",
+                &body,
+            );
+            stream.write_all(request.as_bytes()).unwrap();
+            stream
+        });
+        let _stream = lost.join().unwrap();
+        wait_until(|| scratch.work().join("begun").exists());
+        let (status, runs) = send(&server, "k2", "touch begun; sleep 600");
+        assert_eq!((status, &runs["error"]), (409, &"still_running".into()), "{runs}");
+        server.kill();
+    });
+    drop(server);
+    std::fs::remove_file(scratch.work().join("begun")).unwrap();
+    let server = RunningServer::start(&scratch);
+    let (status, lost) = send(&server, "k2", "touch begun; sleep 600");
+    assert_eq!((status, &lost["error"]), (409, &"outcome_unknown".into()), "{lost}");
+    assert!(!scratch.work().join("begun").exists(), "it did not run again");
+    assert_eq!(send(&server, "k1", once), (200, first));
+    assert_eq!(scratch.text("log"), "ran\n");
 }
