@@ -39,7 +39,6 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
     let lock = ServerLock::take(&crib.state, &config.address.to_string());
     let _lock = lock.map_err(|err| CliError::new(CliErrorKind::System, err.to_string()))?;
     let tokens = Arc::new(TokenFile::new(&crib.state));
-    make_first_tokens(&crib, &tokens, terminal)?;
     let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let threads = threads.map_err(|err| {
         CliError::new(CliErrorKind::System, format!("cannot start the event loop: {err}"))
@@ -48,6 +47,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
     let ended = threads.block_on(async {
         let server = Server::bind(config)
             .map_err(|err| CliError::new(CliErrorKind::System, err.to_string()))?;
+        make_first_tokens(&crib, &tokens, terminal)?;
         let api = Arc::new(api(&crib)?);
         let running = api.running.clone();
         let readiness = Readiness::waiting("the server starts");
@@ -78,10 +78,11 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
             counted(cancelled as u64, "call")
         );
     }
-    print_lines(&[format!(
-        "Stopped. {} finished meanwhile{left}.",
-        counted(finished as u64, "request")
-    )]);
+    let finished = match finished {
+        0 => String::new(),
+        count => format!("; {} finished meanwhile", counted(count as u64, "request")),
+    };
+    print_lines(&[format!("Stopped{finished}{left}.")]);
     Ok(Exit::Done)
 }
 
