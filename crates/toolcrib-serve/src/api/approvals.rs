@@ -167,7 +167,13 @@ fn failure(id: &str, err: ApprovalError) -> ApiError {
             ApiError::new(StatusCode::FORBIDDEN, "own_call", message)
         }
         ApprovalError::Closed(status) => {
-            let message = format!("the answer comes too late: the call is {}", status.as_str());
+            let why = match status {
+                ApprovalStatus::Pending => "somebody else answers it now",
+                ApprovalStatus::Approved | ApprovalStatus::TakenUp => "the call was approved",
+                ApprovalStatus::Denied => "the call was denied",
+                ApprovalStatus::Expired => "nobody answered in time",
+            };
+            let message = format!("the question is closed: {why}; see GET /api/approvals/{id}");
             let closed = ApiError::new(StatusCode::CONFLICT, "already_answered", message);
             closed.field("status", status.as_str())
         }

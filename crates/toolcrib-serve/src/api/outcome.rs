@@ -43,9 +43,9 @@ pub(super) fn status_of(kind: ErrorKind) -> StatusCode {
     }
 }
 
-/// Returns the reply about a call. A success is the catalogue's reply to the letter. A failure has the form of all
-/// errors; if the catalogue has another form, its own reply stands beside it.
-/// `approval` is the id of the question about a call that was parked.
+/// Returns the reply about a call. If the call succeeded, it is the catalogue's reply, unchanged. If the call failed, it
+/// has the form of all errors, with the catalogue's own reply beside it where that has another form. `approval` is the
+/// id of the question, if the call waits for an answer.
 pub(super) fn reply(
     call: &str,
     tool: &ToolName,

@@ -58,7 +58,8 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
         let stop = async {
             interrupted().await;
             let _ = told_at.set(Instant::now());
-            terminal.note("stopping: requests and approved calls that run may finish");
+            let seconds = stop_within.as_secs();
+            terminal.note(&format!("stopping; waiting up to {seconds} s for calls that run"));
         };
         let ended = server.run(served, stop).await;
         let told_at = told_at.get().copied().unwrap_or_else(Instant::now);
