@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -18,7 +19,7 @@ use crate::policy::Wish;
 use crate::tool_name::ToolName;
 
 /// A call that waits for an answer.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PendingApproval {
     /// The call id, which is also the id of the approval.
     pub id: String,
@@ -39,7 +40,8 @@ pub struct PendingApproval {
     #[serde(flatten)]
     pub question: ApprovalQuestion,
     /// The files and folders that the answer is bound to.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(skip)]
     pub pins: Vec<Pin>,
     /// Whether no process waits for the answer: whoever approves the call runs it.
     pub is_parked: bool,
@@ -66,7 +68,7 @@ impl PendingApproval {
 }
 
 /// What the person who answers is shown about a call, as data that every front end renders.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ApprovalQuestion {
     /// What the call wants to do, in a few words that follow "wants to".
@@ -98,7 +100,7 @@ pub struct ApprovalQuestion {
 }
 
 /// What a call would do to a file or folder.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExpectedChange {
     /// What becomes of it.
     pub kind: ExpectedChangeKind,
@@ -114,7 +116,7 @@ pub struct ExpectedChange {
 }
 
 /// What a call would do to a file or folder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ExpectedChangeKind {
     /// It is made.
@@ -126,7 +128,7 @@ pub enum ExpectedChangeKind {
 }
 
 /// A grant that a person can make by answering "always".
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GrantOffer {
     /// What it covers, where and for how long, in words.
     pub words: String,
@@ -137,7 +139,7 @@ pub struct GrantOffer {
 }
 
 /// Something that no grant can cover.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RefusedGrant {
     /// What it would cover, in words.
     pub words: String,
@@ -146,7 +148,7 @@ pub struct RefusedGrant {
 }
 
 /// The answer to a pending approval.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalAnswer {
     /// Whether the call may run.
     pub is_approved: bool,
@@ -162,7 +164,7 @@ pub struct ApprovalAnswer {
 }
 
 /// The outcome of a parked call, kept for the one who asked.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KeptOutcome {
     /// The catalogue's reply.
     pub reply: Value,
@@ -171,7 +173,7 @@ pub struct KeptOutcome {
 }
 
 /// Why a parked call failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KeptError {
     /// The kind of the error, as [`ErrorKind`] spells it.
     pub kind: String,

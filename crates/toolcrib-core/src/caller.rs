@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Who makes a call, as the door that took it knows. Nothing that is written in a call can change it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Caller {
     /// Who calls.
     pub principal: Principal,
@@ -17,7 +18,7 @@ pub struct Caller {
 }
 
 /// Someone with a name and a role: the owner of a token, or the user of this machine.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Principal {
     /// The name of the token, or of the user.
     pub name: String,
@@ -26,7 +27,7 @@ pub struct Principal {
 }
 
 /// What a principal may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// The user of this machine, at a terminal.
@@ -40,7 +41,7 @@ pub enum Role {
 }
 
 /// The way by which a call came in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Door {
     /// The command line.

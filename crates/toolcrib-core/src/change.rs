@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::call::CallId;
@@ -10,7 +11,7 @@ use crate::error::ToolError;
 use crate::tool_name::ToolName;
 
 /// One change to one file or directory, as recorded for undo.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
     /// The call that made the change.
     pub call: CallId,
@@ -39,7 +40,7 @@ pub struct Change {
 }
 
 /// Why it is uncertain that a call made a change, or all of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Doubt {
     /// Another call changed the same file while the command ran.
@@ -69,7 +70,7 @@ impl Doubt {
 }
 
 /// A kind of change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
     /// A file was made.
@@ -103,7 +104,7 @@ impl ChangeKind {
 
 /// The identity of a file or directory. It tells the file from every other on the machine. Where the file system
 /// stores when a file was made, it also tells it from files that are gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileId {
     /// The device that the file is on.
     pub device: u64,
@@ -115,7 +116,7 @@ pub struct FileId {
 }
 
 /// A file at one moment: its content (by hash), mode, owner and attributes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Image {
     /// SHA-256 of the content, or of a link's target.
     pub sha256: String,

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::program::{self, Fact, FileEffects};
@@ -232,7 +233,7 @@ impl Reading {
 }
 
 /// What a command would do, as people are shown it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReadingSummary {
     /// The programs that it runs, each with its words and what to know about it, in backticks.
     pub runs: Vec<String>,

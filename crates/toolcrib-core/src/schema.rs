@@ -76,16 +76,42 @@ fn unwrap_option(object: &mut Map<String, Value>) {
     }
 }
 
+/// How a value is called that must fit a schema, in the messages about what does not.
+#[derive(Clone, Copy, Debug)]
+pub struct ValueWords {
+    /// The value as a whole.
+    pub whole: &'static str,
+    /// One of its members.
+    pub member: &'static str,
+    /// What is said if it can have no members.
+    pub none: &'static str,
+}
+
+/// The words for the arguments of a tool.
+const ARGUMENTS: ValueWords =
+    ValueWords { whole: "arguments", member: "argument", none: "the tool takes none" };
+
 /// Returns the error for arguments that do not fit: every fault, with its path. `reason` is the parser's message, for a
 /// fault that the schema cannot express.
 pub fn explain(schema: &Value, args: &Value, reason: &str) -> ToolError {
-    let mut faults = Vec::new();
-    find_faults(schema, args, "", &mut faults);
+    let (message, paths) = faults_in(ARGUMENTS, schema, args, reason);
+    let paths: Vec<Value> = paths.into_iter().map(Value::from).collect();
+    ToolError::new(ErrorKind::BadArgs, message).with("arguments", paths)
+}
+
+/// Returns what does not fit, in one sentence, and the paths of the members at fault.
+pub fn faults_in(
+    words: ValueWords,
+    schema: &Value,
+    value: &Value,
+    reason: &str,
+) -> (String, Vec<String>) {
+    let mut search = FaultSearch { words, faults: Vec::new() };
+    search.look(schema, value, "");
+    let mut faults = search.faults;
     if faults.is_empty() {
         faults.push(Fault { path: String::new(), what: reason.to_owned() });
     }
-    let paths = faults.iter().map(|fault| fault.path.as_str()).filter(|path| !path.is_empty());
-    let paths: Vec<Value> = paths.map(Value::from).collect();
     let mut message = String::new();
     for (index, fault) in faults.iter().take(5).enumerate() {
         let _ = write!(message, "{}{}", if index > 0 { "; " } else { "" }, fault.what);
@@ -93,7 +119,8 @@ pub fn explain(schema: &Value, args: &Value, reason: &str) -> ToolError {
     if faults.len() > 5 {
         let _ = write!(message, "; and {} more", faults.len() - 5);
     }
-    ToolError::new(ErrorKind::BadArgs, message).with("arguments", paths)
+    let paths = faults.into_iter().map(|fault| fault.path).filter(|path| !path.is_empty());
+    (message, paths.collect())
 }
 
 struct Fault {
@@ -101,93 +128,89 @@ struct Fault {
     what: String,
 }
 
-fn find_faults(schema: &Value, value: &Value, path: &str, faults: &mut Vec<Fault>) {
-    let mut fault = |path: &str, what: String| {
-        faults.push(Fault { path: path.to_owned(), what });
-    };
-    if let Some(expected) = schema.get("type").and_then(Value::as_str)
-        && !is_of_type(value, expected)
-    {
-        let place = if path.is_empty() { "arguments".to_owned() } else { format!("`{path}`") };
-        let got = describe(value);
-        return fault(path, format!("{place} must be {}, not {got}", with_article(expected)));
-    }
-    if let Some(Value::Array(allowed)) = schema.get("enum")
-        && !allowed.contains(value)
-    {
-        let names: Vec<_> = allowed.iter().filter_map(Value::as_str).collect();
-        return fault(
-            path,
-            format!("`{path}` must be {}, not {}", either(&names), describe(value)),
-        );
-    }
-    let number = value.as_f64();
-    for (key, word) in [("minimum", "at least"), ("maximum", "at most")] {
-        let Some(bound) = schema.get(key) else { continue };
-        let over = |number: f64, limit: f64| {
-            if key == "minimum" { number < limit } else { number > limit }
-        };
-        if let (Some(number), Some(limit)) = (number, bound.as_f64())
-            && over(number, limit)
-        {
-            return fault(path, format!("`{path}` must be {word} {bound}, not {value}"));
-        }
-    }
-    match value {
-        Value::Object(object) => find_faults_in_object(schema, object, path, faults),
-        Value::Array(items) => {
-            if let Some(schema) = schema.get("items") {
-                for (index, item) in items.iter().enumerate() {
-                    find_faults(schema, item, &format!("{path}[{index}]"), faults);
-                }
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
+/// Looks for what does not fit.
+struct FaultSearch {
+    words: ValueWords,
+    faults: Vec<Fault>,
 }
 
-fn find_faults_in_object(
-    schema: &Value,
-    object: &Map<String, Value>,
-    path: &str,
-    faults: &mut Vec<Fault>,
-) {
-    let Some(Value::Object(properties)) = schema.get("properties") else { return };
-    let join =
-        |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
-    let required = schema.get("required").and_then(Value::as_array);
-    let required: Vec<&str> = required.into_iter().flatten().filter_map(Value::as_str).collect();
-    for name in &required {
-        if !object.contains_key(*name) {
-            faults.push(Fault { path: join(name), what: format!("`{}` is missing", join(name)) });
+impl FaultSearch {
+    fn add(&mut self, path: &str, what: String) {
+        self.faults.push(Fault { path: path.to_owned(), what });
+    }
+
+    fn look(&mut self, schema: &Value, value: &Value, path: &str) {
+        if let Some(expected) = schema.get("type").and_then(Value::as_str)
+            && !is_of_type(value, expected)
+        {
+            let place =
+                if path.is_empty() { self.words.whole.to_owned() } else { format!("`{path}`") };
+            let got = describe(value);
+            return self
+                .add(path, format!("{place} must be {}, not {got}", with_article(expected)));
+        }
+        if let Some(Value::Array(allowed)) = schema.get("enum")
+            && !allowed.contains(value)
+        {
+            let names: Vec<_> = allowed.iter().filter_map(Value::as_str).collect();
+            let what = format!("`{path}` must be {}, not {}", either(&names), describe(value));
+            return self.add(path, what);
+        }
+        let number = value.as_f64();
+        for (key, word) in [("minimum", "at least"), ("maximum", "at most")] {
+            let Some(bound) = schema.get(key) else { continue };
+            let over = |number: f64, limit: f64| {
+                if key == "minimum" { number < limit } else { number > limit }
+            };
+            if let (Some(number), Some(limit)) = (number, bound.as_f64())
+                && over(number, limit)
+            {
+                return self.add(path, format!("`{path}` must be {word} {bound}, not {value}"));
+            }
+        }
+        match value {
+            Value::Object(object) => self.look_in_object(schema, object, path),
+            Value::Array(items) => {
+                if let Some(schema) = schema.get("items") {
+                    for (index, item) in items.iter().enumerate() {
+                        self.look(schema, item, &format!("{path}[{index}]"));
+                    }
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
-    for (name, value) in object {
-        match properties.get(name) {
-            // An optional argument may be null, because models send null for "not given".
-            Some(_) if value.is_null() && !required.contains(&name.as_str()) => {}
-            Some(schema) => find_faults(schema, value, &join(name), faults),
-            None if schema.get("additionalProperties") == Some(&Value::Bool(false)) => {
-                let known: Vec<&str> = properties.keys().map(String::as_str).collect();
-                let near = nearest(name, known.iter().copied(), 1);
-                let what = match (near.as_slice(), known.is_empty()) {
-                    ([near], _) => {
-                        format!("there is no argument `{}`; did you mean `{near}`?", join(name))
-                    }
-                    (_, true) => {
-                        format!("there is no argument `{}`; the tool takes none", join(name))
-                    }
-                    (_, false) => {
-                        format!(
-                            "there is no argument `{}`; the arguments are {}",
-                            join(name),
-                            each(&known)
-                        )
-                    }
-                };
-                faults.push(Fault { path: join(name), what });
+
+    fn look_in_object(&mut self, schema: &Value, object: &Map<String, Value>, path: &str) {
+        let Some(Value::Object(properties)) = schema.get("properties") else { return };
+        let join =
+            |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+        let required = schema.get("required").and_then(Value::as_array);
+        let required: Vec<&str> =
+            required.into_iter().flatten().filter_map(Value::as_str).collect();
+        for name in &required {
+            if !object.contains_key(*name) {
+                self.add(&join(name), format!("`{}` is missing", join(name)));
             }
-            None => {}
+        }
+        for (name, value) in object {
+            match properties.get(name) {
+                // An optional member may be null, because models send null for "not given".
+                Some(_) if value.is_null() && !required.contains(&name.as_str()) => {}
+                Some(schema) => self.look(schema, value, &join(name)),
+                None if schema.get("additionalProperties") == Some(&Value::Bool(false)) => {
+                    let known: Vec<&str> = properties.keys().map(String::as_str).collect();
+                    let near = nearest(name, known.iter().copied(), 1);
+                    let ValueWords { member, none, .. } = self.words;
+                    let rest = match (near.as_slice(), known.is_empty()) {
+                        ([near], _) => format!("did you mean `{near}`?"),
+                        (_, true) => none.to_owned(),
+                        (_, false) => format!("the {member}s are {}", each(&known)),
+                    };
+                    self.add(&join(name), format!("there is no {member} `{}`; {rest}", join(name)));
+                }
+                None => {}
+            }
         }
     }
 }

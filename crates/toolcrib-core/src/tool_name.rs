@@ -1,9 +1,10 @@
 //! The name of a tool: `catalogue/tool`, or what a caller wrote in its place.
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::fmt;
 use std::sync::Arc;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -14,6 +15,16 @@ const NO_SLASH: &str = "__";
 /// out, or write something that is no tool's name at all. A clone costs no allocation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ToolName(Arc<str>);
+
+impl JsonSchema for ToolName {
+    fn schema_name() -> Cow<'static, str> {
+        Cow::Borrowed("ToolName")
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string"})
+    }
+}
 
 impl ToolName {
     /// Returns the full name of a tool. Without a catalogue, the tool's name stands alone.

@@ -8,6 +8,7 @@ pub(crate) mod message_shape;
 pub(crate) mod quarantine;
 pub(crate) mod regression;
 pub mod report;
+pub(crate) mod report_form;
 pub(crate) mod rows;
 pub(crate) mod stats;
 pub(crate) mod stats_error;

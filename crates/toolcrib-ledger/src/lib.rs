@@ -26,11 +26,18 @@ pub use figures::regression::{
     Comparison, FEWEST_COMPARED_CALLS, RegressionSeverity, Window, compare,
 };
 pub use figures::report;
+pub use figures::report_form::{
+    Cleared, ClearedFigures, ErrorsOfTool, ErrorsReport, NewBaseline, RegressionOfTool,
+    RegressionsReport, ResourcesOfTool, ResourcesReport, ToolRegression, ToolResources,
+};
 pub use figures::stats::Stats;
 pub use figures::stats_error::{StatsError, StatsErrorKind};
 pub use id::{call_time, new_call_id};
 pub use idempotency::{IdempotencyKeys, KeptReply, KeyState};
-pub use record::call_summary::{call_summary, entry_summary};
+pub use record::call_story::CallStory;
+pub use record::call_summary::{
+    CallSummary, CallerSummary, DecisionSummary, EndSummary, EntrySummary, call_summary,
+};
 pub use record::entry::{
     CallFields, CallerFields, DecisionFields, EndFields, PreviewFields, RecordEntry, StartFields,
 };
@@ -42,6 +49,7 @@ pub use record::reader::{LoadedSegment, RecordReader};
 pub use record::recovery::{LostCall, recover_lost_calls};
 pub use record::redact::{Redactor, is_secret_name};
 pub use record::replay::recorded_calls;
+pub use record::replayed_entries::entries_after;
 pub use record::retention::RetentionReport;
 pub use record::tail::{RecordTail, TailLine};
 pub use record::verify::{Problem, VerifyReport, verify};

@@ -1,6 +1,7 @@
 //! The record: what was asked, decided and done, as a hash chain of signed JSON lines.
 
 pub(crate) mod appender;
+pub(crate) mod call_story;
 pub(crate) mod call_summary;
 pub(crate) mod chain;
 pub(crate) mod entry;
@@ -15,6 +16,7 @@ pub(crate) mod reader;
 pub(crate) mod recovery;
 pub(crate) mod redact;
 pub(crate) mod replay;
+pub(crate) mod replayed_entries;
 pub(crate) mod retention;
 pub(crate) mod segment;
 pub(crate) mod tail;

@@ -4,48 +4,72 @@
 mod access;
 mod approvals;
 mod audit;
+mod backend;
+mod blocking;
 mod calls;
 mod context;
+mod doctor;
+mod event_feed;
+mod events;
 mod execute;
+mod export;
+mod fields;
+mod grants;
 mod json_reply;
+mod openapi;
+mod operation;
 mod outcome;
+mod rules;
 mod running_calls;
+mod sessions;
 mod statistics;
 mod statistics_source;
+mod stream_body;
+mod tasks;
 mod tools;
+mod undo;
+mod version;
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::routing::{get, post};
-use serde_json::json;
 
+pub use backend::{Backend, ChangedCall, RestoredFile, TaskSummary, UndoReport};
 pub use context::Api;
-use json_reply::{JsonReply, Reply};
+pub use event_feed::EventFeed;
+use operation::Operation;
 pub use running_calls::RunningCalls;
 pub use statistics_source::{ReportError, ReportKind, Statistics};
 
-/// The paths of the API, each with its handler.
-pub fn routes(api: Arc<Api>) -> Router {
-    Router::new()
-        .route("/api/tools", get(tools::list))
-        .route("/api/tools/execute/{tool}", post(execute::bare_name))
-        .route("/api/tools/execute/{catalogue}/{tool}", post(execute::full_name))
-        .route("/api/tools/{kind}", get(statistics::all))
-        .route("/api/tools/{kind}/{tool}", get(statistics::one))
-        .route("/api/tools/{kind}/{tool}/{name}", get(statistics::one_in_catalogue))
-        .route("/api/tools/{kind}/{tool}/clear", post(statistics::clear))
-        .route("/api/tools/{kind}/{tool}/{name}/clear", post(statistics::clear_in_catalogue))
-        .route("/api/calls/{id}", get(calls::show).delete(calls::cancel))
-        .route("/api/approvals", get(approvals::list))
-        .route("/api/approvals/{id}", get(approvals::show).post(approvals::answer))
-        .route("/api/audit", get(audit::search))
-        .route("/api/audit/{id}", get(audit::show))
-        .route("/api/version", get(version))
-        .with_state(api)
+/// Every operation of the API.
+fn operations() -> Vec<Operation> {
+    let groups = [
+        tools::operations,
+        execute::operations,
+        statistics::operations,
+        calls::operations,
+        approvals::operations,
+        audit::operations,
+        export::operations,
+        events::operations,
+        grants::operations,
+        rules::operations,
+        undo::operations,
+        tasks::operations,
+        sessions::operations,
+        doctor::operations,
+        version::operations,
+    ];
+    let mut all: Vec<Operation> = groups.into_iter().flat_map(|operations| operations()).collect();
+    all.push(openapi::operation(&all));
+    all
 }
 
-async fn version() -> Reply {
-    let version = env!("CARGO_PKG_VERSION");
-    Ok(JsonReply::ok(json!({"ok": true, "name": "toolcrib", "version": version})))
+/// The paths of the API, each with its handler.
+pub fn routes(api: Arc<Api>) -> Router {
+    let routes = Router::new();
+    operations()
+        .into_iter()
+        .fold(routes, |routes, operation| operation.mount(routes))
+        .with_state(api)
 }

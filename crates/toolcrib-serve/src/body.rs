@@ -12,7 +12,6 @@ use axum::http::header::CONTENT_LENGTH;
 use axum::http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::{Frame, Incoming, SizeHint};
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::{Instant, Sleep, sleep_until};
 use toolcrib_core::json::{self, JsonErrorKind};
@@ -44,19 +43,6 @@ impl<S: Send + Sync> FromRequest<S> for JsonBody {
         })?;
         Ok(Self(value))
     }
-}
-
-/// Returns the fields of a body. `example` shows what to send.
-pub(crate) fn fields_of<T: DeserializeOwned>(body: Value, example: &str) -> Result<T, ApiError> {
-    let refused = |why: &str| {
-        let message = format!("the body does not fit: {why}; send {example}");
-        ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_request", message)
-    };
-    // A list would be taken as the fields in their order.
-    if !body.is_object() {
-        return Err(refused("it is not an object"));
-    }
-    serde_json::from_value(body).map_err(|err| refused(&err.to_string()))
 }
 
 async fn read(mut body: Body) -> Result<Vec<u8>, ApiError> {

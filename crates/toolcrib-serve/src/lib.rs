@@ -18,8 +18,12 @@ mod reply;
 mod request_check;
 mod server;
 mod token_bucket;
+mod viewer;
 
-pub use api::{Api, ReportError, ReportKind, RunningCalls, Statistics, routes};
+pub use api::{
+    Api, Backend, ChangedCall, EventFeed, ReportError, ReportKind, RestoredFile, RunningCalls,
+    Statistics, TaskSummary, UndoReport, routes,
+};
 pub use body::JsonBody;
 pub use config::{ConnectionBounds, ListenAddress, RequestBounds, RequestRate, ServerConfig};
 pub use health::Readiness;

@@ -26,6 +26,7 @@ use crate::identity::{Identifier, TokenBook};
 use crate::limits::{Admission, Admitted};
 use crate::reply::{ApiError, RequestId, add_common_headers, with_error_form};
 use crate::request_check::{BodyPresence, RequestCheck, is_plain_path};
+use crate::viewer;
 
 /// What every request of a server goes through.
 pub(crate) struct Pipeline {
@@ -91,6 +92,9 @@ impl Pipeline {
             if incoming.is_end_stream() { BodyPresence::Absent } else { BodyPresence::Present };
         self.check.check(&parts, presence)?;
         if let Some(response) = health::answer(&parts.method, parts.uri.path(), &self.readiness) {
+            return Ok((response, None));
+        }
+        if let Some(response) = viewer::answer(&parts.method, parts.uri.path()) {
             return Ok((response, None));
         }
         let caller = self.identifier.identify(&parts.headers)?;

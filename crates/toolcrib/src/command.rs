@@ -4,6 +4,7 @@ mod approvals;
 mod approver;
 mod arguments;
 mod audit;
+mod backend;
 mod batch;
 mod call;
 mod call_history;

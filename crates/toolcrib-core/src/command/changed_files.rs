@@ -1,10 +1,11 @@
 //! The files that changed while a command ran.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The files of the workspace that changed while a command ran. Toolcrib finds them by their times after the
 /// command's end, so another program may have changed some of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangedFiles {
     /// New files, also those that replaced others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -1,9 +1,10 @@
 //! How a command ended.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How a command ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
     /// The command exited by itself, with this code.

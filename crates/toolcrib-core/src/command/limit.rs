@@ -1,5 +1,6 @@
 //! Limits on commands, and the limit that ended one.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::counted::counted;
@@ -35,7 +36,7 @@ impl Strike {
 }
 
 /// A limit on every command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
     /// Bytes of memory, of all its processes together.

@@ -1,12 +1,13 @@
 //! The network account of a command: what passed between the command and each host.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::command::limit::show_bytes;
 use crate::counted::counted;
 
 /// What passed between a command and the network, by host.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct NetworkAccount {
     /// One entry for each host. A command that names very many hosts has a last entry for all others.
@@ -14,7 +15,7 @@ pub struct NetworkAccount {
 }
 
 /// What passed between a command and one host.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct HostTraffic {
     /// The host, as the command named it. A text in parentheses stands for several hosts or for none.

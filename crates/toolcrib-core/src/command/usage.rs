@@ -1,11 +1,12 @@
 //! The resources that work used.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::command::limit::Limit;
 
 /// The resources that work used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// Processor time, in microseconds.
     pub cpu_us: u64,

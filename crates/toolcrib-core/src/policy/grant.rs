@@ -3,6 +3,7 @@
 use std::{fmt, io};
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::caller::{Caller, Principal};
@@ -15,7 +16,7 @@ use super::pattern::PathGlob;
 use super::rule::{Callers, Layer, Rule, RuleEffect, Source, When};
 
 /// A person's standing approval.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Grant {
     /// The name of the grant.
     pub id: String,
@@ -52,7 +53,7 @@ pub struct Grant {
 }
 
 /// A program or script as it was when a grant was given.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GrantedFile {
     /// The name in the command.
     pub name: String,
@@ -63,7 +64,7 @@ pub struct GrantedFile {
 }
 
 /// Where a grant holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// In one session.
@@ -75,7 +76,7 @@ pub enum Scope {
 }
 
 /// Which calls a grant covers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Covers {
     /// One call, to the letter.
@@ -151,7 +152,7 @@ pub trait Grants: Send + Sync {
 }
 
 /// The grant that a person asks for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Wish {
     /// Which calls it is to cover.
     pub covers: Covers,

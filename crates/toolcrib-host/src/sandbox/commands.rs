@@ -168,12 +168,7 @@ impl Commands for SharedSandbox {
             }
             return Ok(false);
         };
-        if job.progress().finished.is_some() {
-            return Ok(false);
-        }
-        job.cancel.cancel();
-        job.wait(Instant::now() + KILL_GRACE, &Cancel::default());
-        Ok(true)
+        Ok(kill(&job))
     }
 
     fn last(&self) -> Option<LastCommand> {
@@ -190,6 +185,24 @@ impl Commands for SharedSandbox {
             return self.sandbox.store.read(id, stream, lines);
         }
         self.sandbox.store.read_own(id, self.owner.principal.as_ref(), stream, lines)
+    }
+}
+
+/// Kills a command and everything that it started. Returns whether it was still running.
+fn kill(job: &Arc<Job>) -> bool {
+    if job.progress().finished.is_some() {
+        return false;
+    }
+    job.cancel.cancel();
+    job.wait(Instant::now() + KILL_GRACE, &Cancel::default());
+    true
+}
+
+impl Sandbox {
+    /// Kills a command of this process, whoever's it is. Returns whether it was still running, or nothing if this
+    /// process does not run it.
+    pub fn kill_task(&self, id: &str) -> Option<bool> {
+        self.job(id).map(|job| kill(&job))
     }
 }
 

@@ -48,8 +48,18 @@ struct TaskRecord {
     used: Option<Usage>,
 }
 
+impl TaskRecord {
+    fn status(&self) -> TaskStatus {
+        match self.end {
+            None if started_at(self.process.0) == Some(self.process.1) => TaskStatus::Running,
+            None => TaskStatus::Lost,
+            Some(end) => TaskStatus::Ended(end),
+        }
+    }
+}
+
 /// One command whose output is saved.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct SavedCommand {
     /// The call that ran the command.
     pub call: String,
@@ -59,6 +69,10 @@ pub struct SavedCommand {
     pub workspace: String,
     /// When the command was started.
     pub started: String,
+    /// Whose command it is. `None` stands for the user at the terminal.
+    pub principal: Option<Principal>,
+    /// How it stands. `None` if that is not known, because only its output is saved.
+    pub status: Option<TaskStatus>,
 }
 
 impl OutputStore {
@@ -73,11 +87,13 @@ impl OutputStore {
         let mut all: Vec<SavedCommand> = names
             .filter_map(|entry| entry.file_name().into_string().ok())
             .map(|call| {
-                let record = self.read_record(&call);
-                let (command, workspace, started) = record.map_or_else(Default::default, |it| {
-                    (it.command, it.workspace.unwrap_or_default(), it.started)
-                });
-                SavedCommand { call, command, workspace, started }
+                let Some(record) = self.read_record(&call) else {
+                    return SavedCommand { call, ..SavedCommand::default() };
+                };
+                let status = Some(record.status());
+                let TaskRecord { command, workspace, principal, started, .. } = record;
+                let workspace = workspace.unwrap_or_default();
+                SavedCommand { call, command, workspace, started, principal, status }
             })
             .collect();
         all.sort_unstable_by(|one, other| other.call.cmp(&one.call));
@@ -180,11 +196,7 @@ impl OutputStore {
     pub(crate) fn task(&self, id: &str, owner: Option<&Principal>) -> Result<Task, ToolError> {
         let record = self.require_own(id, owner, format!("Task not found: {id}"));
         let record = record.map_err(|err| err.with("task_id", id))?;
-        let status = match record.end {
-            None if started_at(record.process.0) == Some(record.process.1) => TaskStatus::Running,
-            None => TaskStatus::Lost,
-            Some(end) => TaskStatus::Ended(end),
-        };
+        let status = record.status();
         let printed = |stream: Stream| last_of(&self.folder(id).join(stream.as_str()));
         let (stdout, stderr) = (printed(Stream::Stdout), printed(Stream::Stderr));
         Ok(Task { id: id.to_owned(), status, stdout, stderr, strike: None })

@@ -1,158 +1,182 @@
-//! Reports: figures in the JSON shapes of the forgekeeper contract.
+//! Reports: figures in the forms of the forgekeeper contract.
+
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use toolcrib_core::ToolName;
 
-use crate::figures::fold::{Amount, FailedCall, ToolFigures};
+use crate::figures::fold::{Amount, ErrorFigures, FailedCall, ToolFigures};
 use crate::figures::regression::{Comparison, RegressionSeverity, Window};
+use crate::figures::report_form::{
+    CommonError, CpuFigures, DetailedErrors, DiskFigures, ErrorCounts, ErrorsOfTool, ErrorsReport,
+    ErrorsSummary, FailureWithArgs, MemoryFigures, NewBaseline, RegressionFigures,
+    RegressionOfTool, RegressionsReport, RegressionsSummary, ReportedFailure, ReportedNetwork,
+    ReportedWindow, ResourceGroups, ResourcesOfTool, ResourcesReport, ResourcesSummary, ToolErrors,
+    ToolRegression, ToolResources,
+};
 
 /// How many message shapes a report shows.
 const MOST_SHOWN_SHAPES: usize = 10;
 
 /// Reports the errors of all tools.
-pub fn errors(tools: &[(ToolName, ToolFigures)]) -> Value {
-    let stats: Vec<Value> = tools
-        .iter()
-        .map(|(name, figures)| {
-            let it = &figures.errors;
-            json!({
-                "toolName": name,
-                "totalCalls": it.calls,
-                "errors": it.errors,
-                "errorRate": rate(it.errors, it.calls),
-                "refused": it.refused,
-                "failedCommands": it.failed_commands,
-                "lastError": it.last.as_ref().map(failure),
-                "errorTypes": it.kinds,
-            })
-        })
-        .collect();
-    let total: u64 = tools.iter().map(|(_, it)| it.errors.errors).sum();
+pub fn errors(tools: &[(ToolName, ToolFigures)]) -> ErrorsReport {
+    let stats = tools.iter().map(|(name, figures)| ToolErrors {
+        tool_name: name.clone(),
+        counts: counts(&figures.errors),
+        last_error: figures.errors.last.as_ref().map(failure),
+        error_types: figures.errors.kinds.clone(),
+    });
     let rates: f64 = tools.iter().map(|(_, it)| rate(it.errors.errors, it.errors.calls)).sum();
-    json!({
-        "ok": true,
-        "stats": stats,
-        "summary": {
-            "totalTools": tools.len(),
-            "toolsWithErrors": tools.iter().filter(|(_, it)| it.errors.errors > 0).count(),
-            "totalErrors": total,
-            "avgErrorRate": round(rates / tools.len().max(1) as f64, 4).abs(),
+    ErrorsReport {
+        ok: true,
+        stats: stats.collect(),
+        summary: ErrorsSummary {
+            total_tools: tools.len(),
+            tools_with_errors: tools.iter().filter(|(_, it)| it.errors.errors > 0).count(),
+            total_errors: tools.iter().map(|(_, it)| it.errors.errors).sum(),
+            avg_error_rate: round(rates / tools.len().max(1) as f64, 4).abs(),
         },
-    })
+    }
 }
 
 /// Reports the errors of one tool.
-pub fn errors_of(name: &ToolName, figures: &ToolFigures) -> Value {
+pub fn errors_of(name: &ToolName, figures: &ToolFigures) -> ErrorsOfTool {
     let it = &figures.errors;
     let mut shapes: Vec<(&String, &(u64, String))> = it.shapes.iter().collect();
     shapes.sort_by_key(|(shape, (count, _))| (std::cmp::Reverse(*count), (*shape).clone()));
-    let top = shapes.iter().take(MOST_SHOWN_SHAPES).map(|(shape, (count, first))| {
-        let percentage = round(*count as f64 / it.errors.max(1) as f64 * 100.0, 1);
-        json!({"message": first, "shape": shape, "count": count, "percentage": percentage})
+    let top = shapes.iter().take(MOST_SHOWN_SHAPES).map(|(shape, (count, first))| CommonError {
+        message: first.clone(),
+        shape: (*shape).clone(),
+        count: *count,
+        percentage: round(*count as f64 / it.errors.max(1) as f64 * 100.0, 1),
     });
-    json!({
-        "ok": true,
-        "tool": name,
-        "stats": {
-            "totalCalls": it.calls,
-            "errors": it.errors,
-            "errorRate": rate(it.errors, it.calls),
-            "refused": it.refused,
-            "failedCommands": it.failed_commands,
-            "firstError": it.first.as_ref().map(|first| stamp(first.at)),
-            "firstErrorDetail": it.first.as_ref().map(failure_with_args),
-            "lastError": it.last.as_ref().map(failure_with_args),
-            "errorTypes": it.kinds,
-            "topErrors": top.collect::<Vec<_>>(),
+    ErrorsOfTool {
+        ok: true,
+        tool: name.clone(),
+        stats: DetailedErrors {
+            counts: counts(it),
+            first_error: it.first.as_ref().map(|first| stamp(first.at)),
+            first_error_detail: it.first.as_ref().map(failure_with_args),
+            last_error: it.last.as_ref().map(failure_with_args),
+            error_types: it.kinds.clone(),
+            top_errors: top.collect(),
         },
-    })
+    }
 }
 
-fn failure(failed: &FailedCall) -> Value {
-    json!({"timestamp": stamp(failed.at), "message": failed.message, "code": failed.kind})
+fn counts(it: &ErrorFigures) -> ErrorCounts {
+    ErrorCounts {
+        total_calls: it.calls,
+        errors: it.errors,
+        error_rate: rate(it.errors, it.calls),
+        refused: it.refused,
+        failed_commands: it.failed_commands,
+    }
 }
 
-fn failure_with_args(failed: &FailedCall) -> Value {
-    let mut value = failure(failed);
+fn failure(failed: &FailedCall) -> ReportedFailure {
+    ReportedFailure {
+        timestamp: stamp(failed.at),
+        message: failed.message.clone(),
+        code: failed.kind.clone(),
+    }
+}
+
+fn failure_with_args(failed: &FailedCall) -> FailureWithArgs {
     let args = failed.args.as_ref();
-    let args = args.map(|args| serde_json::from_str(args).unwrap_or_else(|_| json!(args)));
-    value["args"] = json!(args);
-    value["call"] = json!(failed.call);
-    value
+    let value = |args: &String| serde_json::from_str(args).unwrap_or_else(|_| args.clone().into());
+    FailureWithArgs { failure: failure(failed), args: args.map(value), call: failed.call.clone() }
 }
 
 /// Reports the regressions of all tools.
-pub fn regressions(all: &[(ToolName, Comparison)]) -> Value {
+pub fn regressions(all: &[(ToolName, Comparison)]) -> RegressionsReport {
     let count = |severity| all.iter().filter(|(_, it)| it.severity == Some(severity)).count();
-    json!({
-        "ok": true,
-        "regressions": all.iter().map(|(name, it)| regression(name, it)).collect::<Vec<_>>(),
-        "summary": {
-            "totalTools": all.len(),
-            "toolsWithRegressions": all.iter().filter(|(_, it)| it.severity.is_some()).count(),
-            "highSeverity": count(RegressionSeverity::High),
-            "mediumSeverity": count(RegressionSeverity::Medium),
-            "lowSeverity": count(RegressionSeverity::Low),
+    RegressionsReport {
+        ok: true,
+        regressions: all.iter().map(|(name, it)| regression(name, it)).collect(),
+        summary: RegressionsSummary {
+            total_tools: all.len(),
+            tools_with_regressions: all.iter().filter(|(_, it)| it.severity.is_some()).count(),
+            high_severity: count(RegressionSeverity::High),
+            medium_severity: count(RegressionSeverity::Medium),
+            low_severity: count(RegressionSeverity::Low),
         },
-    })
+    }
 }
 
-/// Reports the regression of one tool.
-pub fn regression(name: &ToolName, it: &Comparison) -> Value {
+/// Reports the regression of one tool, if it has enough calls to compare.
+pub fn regression_of(name: &ToolName, found: Option<&Comparison>) -> RegressionOfTool {
+    let regression = found.map(|it| regression(name, it));
+    RegressionOfTool { ok: true, tool: name.clone(), regression }
+}
+
+/// Reports how a tool stands against its past.
+pub fn regression(name: &ToolName, it: &Comparison) -> ToolRegression {
     let (was, is) = (&it.baseline, &it.current);
     let delta = is.average_ms() - was.average_ms();
     let share = if was.average_ms() > 0.0 { delta / was.average_ms() * 100.0 } else { 0.0 };
-    json!({
-        "toolName": name,
-        "baseline": window(was),
-        "current": window(is),
-        "regression": {
-            "avgExecutionDelta": round(delta, 3),
-            "avgExecutionDeltaPct": round(share, 1),
-            "p95ExecutionDelta": round(is.quantile_ms(0.95) - was.quantile_ms(0.95), 3),
-            "errorRateDelta": round(is.error_rate() - was.error_rate(), 4),
-            "severity": it.severity.map_or("none", RegressionSeverity::as_str),
-            "detected": it.severity.is_some(),
-            "because": it.because,
+    ToolRegression {
+        tool_name: name.clone(),
+        baseline: window(was),
+        current: window(is),
+        regression: RegressionFigures {
+            avg_execution_delta: round(delta, 3),
+            avg_execution_delta_pct: round(share, 1),
+            p95_delta: round(is.quantile_ms(0.95) - was.quantile_ms(0.95), 3),
+            error_rate_delta: round(is.error_rate() - was.error_rate(), 4),
+            severity: it.severity.map_or("none", RegressionSeverity::as_str),
+            detected: it.severity.is_some(),
+            because: it.because.clone(),
         },
-    })
+    }
 }
 
-fn window(window: &Window) -> Value {
+fn window(window: &Window) -> ReportedWindow {
     let hour = |hour: i64| Timestamp::from_second(hour * 3600).unwrap_or_default();
     let has_any = window.calls > 0;
-    json!({
-        "avgExecutionMs": round(window.average_ms(), 3),
-        "p95ExecutionMs": round(window.quantile_ms(0.95), 3),
-        "p99ExecutionMs": round(window.quantile_ms(0.99), 3),
-        "errorRate": round(window.error_rate(), 4),
-        "periodStart": has_any.then(|| hour(window.start)),
-        "periodEnd": has_any.then(|| hour(window.end + 1)),
-        "sampleSize": window.calls,
-        "versions": window.versions,
-    })
+    ReportedWindow {
+        avg_execution_ms: round(window.average_ms(), 3),
+        p95_ms: round(window.quantile_ms(0.95), 3),
+        p99_ms: round(window.quantile_ms(0.99), 3),
+        error_rate: round(window.error_rate(), 4),
+        period_start: has_any.then(|| hour(window.start)),
+        period_end: has_any.then(|| hour(window.end + 1)),
+        sample_size: window.calls,
+        versions: window.versions.clone(),
+    }
+}
+
+/// Returns a baseline that was set now.
+pub fn new_baseline(window: &Window, now: Timestamp) -> NewBaseline {
+    NewBaseline {
+        avg_execution_ms: ms(window.average_ms() * 1e3),
+        p95_ms: ms(window.quantile_ms(0.95) * 1e3),
+        error_rate: window.error_rate(),
+        timestamp: stamp(now),
+    }
 }
 
 /// Reports what all tools use. `limits` returns the limits of a tool.
-pub fn resources(tools: &[(ToolName, ToolFigures)], limits: &dyn Fn(&ToolName) -> Value) -> Value {
-    let all: Vec<Value> =
-        tools.iter().map(|(name, figures)| resources_of(name, figures, limits)).collect();
+pub fn resources(
+    tools: &[(ToolName, ToolFigures)],
+    limits: &dyn Fn(&ToolName) -> Value,
+) -> ResourcesReport {
     let sum = |of: fn(&ToolFigures) -> u64| tools.iter().map(|(_, it)| of(it)).sum::<u64>();
-    json!({
-        "ok": true,
-        "resources": all,
-        "summary": {
-            "totalCpuMs": round(sum(|it| it.resources.cpu.total) as f64 / 1000.0, 3),
-            "totalMemoryBytes": sum(|it| it.resources.memory.total),
-            "totalDiskReadBytes": sum(|it| it.resources.read.total),
-            "totalDiskWriteBytes": sum(|it| it.resources.written.total),
-            "totalNetworkUpBytes": sum(|it| it.resources.network.bytes_up),
-            "totalNetworkDownBytes": sum(|it| it.resources.network.bytes_down),
-            "totalNetworkConnections": sum(|it| it.resources.network.connections),
-            "totalNetworkRefused": sum(|it| it.resources.network.refused),
+    ResourcesReport {
+        ok: true,
+        resources: tools.iter().map(|(name, figures)| used(name, figures, limits)).collect(),
+        summary: ResourcesSummary {
+            total_cpu_ms: round(sum(|it| it.resources.cpu.total) as f64 / 1000.0, 3),
+            total_memory_bytes: sum(|it| it.resources.memory.total),
+            total_disk_read_bytes: sum(|it| it.resources.read.total),
+            total_disk_write_bytes: sum(|it| it.resources.written.total),
+            total_network_up_bytes: sum(|it| it.resources.network.bytes_up),
+            total_network_down_bytes: sum(|it| it.resources.network.bytes_down),
+            total_network_connections: sum(|it| it.resources.network.connections),
+            total_network_refused: sum(|it| it.resources.network.refused),
         },
-    })
+    }
 }
 
 /// Reports what one tool uses. `limits` returns the limits of a tool.
@@ -160,51 +184,59 @@ pub fn resources_of(
     name: &ToolName,
     figures: &ToolFigures,
     limits: &dyn Fn(&ToolName) -> Value,
-) -> Value {
+) -> ResourcesOfTool {
+    ResourcesOfTool { ok: true, tool: name.clone(), resources: used(name, figures, limits) }
+}
+
+/// Returns what a tool uses, and within which limits.
+pub fn used(
+    name: &ToolName,
+    figures: &ToolFigures,
+    limits: &dyn Fn(&ToolName) -> Value,
+) -> ToolResources {
     let it = &figures.resources;
     let exact_mean = |amount: &Amount| amount.total as f64 / amount.histogram.count().max(1) as f64;
     let mean = |amount: &Amount| exact_mean(amount).round() as i64;
-    let mut violations: Map<String, Value> = Map::new();
-    for kind in ["sizeExceeded", "timeoutExceeded"] {
-        violations.insert(kind.to_owned(), json!(0));
-    }
-    violations.extend(it.violations.iter().map(|(kind, count)| (kind.clone(), json!(count))));
-    json!({
-        "toolName": name,
-        "totalCalls": it.calls,
-        "resources": {
-            "cpu": {
-                "totalMs": ms(it.cpu.total as f64),
-                "avgMs": ms(exact_mean(&it.cpu)),
-                "maxMs": ms(it.cpu.most as f64),
-                "p95Ms": ms(it.cpu.quantile(0.95)),
+    let p95 = |amount: &Amount| amount.quantile(0.95).round() as i64;
+    let mut violations: BTreeMap<String, u64> =
+        ["sizeExceeded", "timeoutExceeded"].map(|kind| (kind.to_owned(), 0)).into();
+    violations.extend(it.violations.iter().map(|(kind, count)| (kind.clone(), *count)));
+    ToolResources {
+        tool_name: name.clone(),
+        total_calls: it.calls,
+        resources: ResourceGroups {
+            cpu: CpuFigures {
+                total_ms: ms(it.cpu.total as f64),
+                avg_ms: ms(exact_mean(&it.cpu)),
+                max_ms: ms(it.cpu.most as f64),
+                p95_ms: ms(it.cpu.quantile(0.95)),
             },
-            "memory": {
-                "totalBytes": it.memory.total,
-                "avgBytes": mean(&it.memory),
-                "maxBytes": it.memory.most,
-                "p95Bytes": it.memory.quantile(0.95).round() as i64,
+            memory: MemoryFigures {
+                total_bytes: it.memory.total,
+                avg_bytes: mean(&it.memory),
+                max_bytes: it.memory.most,
+                p95_bytes: p95(&it.memory),
             },
-            "disk": {
-                "totalReadBytes": it.read.total,
-                "totalWriteBytes": it.written.total,
-                "avgReadBytes": mean(&it.read),
-                "avgWriteBytes": mean(&it.written),
-                "maxReadBytes": it.read.most,
-                "maxWriteBytes": it.written.most,
-                "p95ReadBytes": it.read.quantile(0.95).round() as i64,
-                "p95WriteBytes": it.written.quantile(0.95).round() as i64,
+            disk: DiskFigures {
+                total_read_bytes: it.read.total,
+                total_write_bytes: it.written.total,
+                avg_read_bytes: mean(&it.read),
+                avg_write_bytes: mean(&it.written),
+                max_read_bytes: it.read.most,
+                max_write_bytes: it.written.most,
+                p95_read_bytes: p95(&it.read),
+                p95_write_bytes: p95(&it.written),
             },
-            "network": {
-                "totalUpBytes": it.network.bytes_up,
-                "totalDownBytes": it.network.bytes_down,
-                "connections": it.network.connections,
-                "refused": it.network.refused,
+            network: ReportedNetwork {
+                total_up_bytes: it.network.bytes_up,
+                total_down_bytes: it.network.bytes_down,
+                connections: it.network.connections,
+                refused: it.network.refused,
             },
         },
-        "limits": limits(name),
-        "violations": violations,
-    })
+        limits: limits(name),
+        violations,
+    }
 }
 
 fn rate(part: u64, all: u64) -> f64 {

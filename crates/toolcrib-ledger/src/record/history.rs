@@ -6,7 +6,7 @@ use std::io;
 use jiff::Timestamp;
 use memchr::memmem;
 use toolcrib_core::ToolName;
-use toolcrib_core::command::ChangedFiles;
+use toolcrib_core::command::{ChangedFiles, NetworkAccount};
 
 use crate::record::entry::{RecordEntry, call_value, name_field};
 use crate::record::event_kind::{Act, EventKind};
@@ -67,6 +67,20 @@ impl CallHistory {
     /// Returns the first entry.
     pub fn first(&self) -> Option<&RecordEntry<'static>> {
         self.entries.first()
+    }
+
+    /// Returns the files that were seen to have changed while the call ran, or since it was lost.
+    pub fn changed_files(&self) -> Vec<ChangedFiles> {
+        let recorded = self.entries.iter().filter_map(|entry| entry.end.changed_files.clone());
+        let lost = self.last(&EventKind::Lost);
+        let lost = lost.and_then(|entry| entry.detail.as_ref()?.get("touched").cloned());
+        recorded.chain(lost.and_then(|value| serde_json::from_value(value).ok())).collect()
+    }
+
+    /// Returns what passed between the call's command and each host. A task has an entry of its own, with all of it.
+    pub fn network(&self) -> NetworkAccount {
+        let accounts = self.entries.iter().filter_map(|entry| entry.end.network.as_ref());
+        NetworkAccount { hosts: accounts.flat_map(|account| account.hosts.clone()).collect() }
     }
 
     /// Returns the call id.

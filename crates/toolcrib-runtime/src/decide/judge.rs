@@ -149,7 +149,8 @@ impl Judge {
         self.policy.mode()
     }
 
-    pub(super) fn policy(&self) -> &Policy {
+    /// Returns the policy in force.
+    pub fn policy(&self) -> &Policy {
         &self.policy
     }
 

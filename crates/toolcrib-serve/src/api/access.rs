@@ -8,6 +8,8 @@ use crate::reply::ApiError;
 /// What a request wants to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AccessRight {
+    /// What every token may do; a handler may show less of it to some.
+    Any,
     /// Make calls.
     Call,
     /// Look at questions, and answer them.
@@ -19,8 +21,10 @@ pub(super) enum AccessRight {
 }
 
 impl AccessRight {
-    fn roles(self) -> &'static [Role] {
+    /// Returns the roles that may do it.
+    pub(super) fn roles(self) -> &'static [Role] {
         match self {
+            Self::Any => &Role::OF_TOKENS,
             Self::Call => &[Role::Agent, Role::Admin],
             Self::Approve | Self::Inspect => &[Role::Approver, Role::Admin],
             Self::Administer => &[Role::Admin],
@@ -29,6 +33,7 @@ impl AccessRight {
 
     fn words(self) -> &'static str {
         match self {
+            Self::Any => "use the server",
             Self::Call => "make calls",
             Self::Approve => "answer questions about calls",
             Self::Inspect => "read the record and the statistics of everybody",

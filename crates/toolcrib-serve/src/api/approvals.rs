@@ -3,39 +3,116 @@
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use toolcrib_core::Caller;
-use toolcrib_core::approval::{ApprovalStatus, KeptOutcome, PendingApproval};
+use toolcrib_core::approval::{ApprovalAnswer, ApprovalStatus, KeptOutcome, PendingApproval};
 use toolcrib_core::policy::Wish;
 use toolcrib_runtime::{ApprovalError, Approved, ParkedCall, Runtime};
 
 use super::access::AccessRight;
 use super::context::Api;
+use super::fields::{BodyFields, QueryFields, refused_body};
 use super::json_reply::{JsonReply, Reply};
-use crate::body::{JsonBody, fields_of};
-use crate::query::QueryParameters;
+use super::operation::Operation;
 use crate::reply::ApiError;
 
-/// How long the words of an answer may be.
+/// How many characters the words of an answer may have.
 const LONGEST_WORDS: usize = 4096;
 
+/// The operations about calls that wait for a person.
+pub(super) fn operations() -> Vec<Operation> {
+    let unknown = "No call waits or waited for approval by this id.";
+    vec![
+        Operation::get("/api/approvals", "list_approvals", list)
+            .about(AccessRight::Approve, "Lists the calls that wait for a person.")
+            .query::<ApprovalsQuery>()
+            .replies::<ApprovalList>(),
+        Operation::get("/api/approvals/{id}", "show_approval", show)
+            .about(AccessRight::Approve, "Shows the question about one call.")
+            .replies::<OneApproval>()
+            .fails(StatusCode::NOT_FOUND, unknown),
+        Operation::post("/api/approvals/{id}", "answer_approval", answer)
+            .about(AccessRight::Approve, "Answers the question about one call.")
+            .body::<AnswerBody>()
+            .replies::<Answered>()
+            .fails(StatusCode::NOT_FOUND, unknown)
+            .fails(StatusCode::CONFLICT, "The question is closed, or belongs to another workspace.")
+            .fails(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "The body does not fit, or offers no such grant.",
+            ),
+    ]
+}
+
+/// Which approvals are listed.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ApprovalsQuery {
+    /// Those that are pending, unless all are asked for.
+    status: Option<ListedApprovals>,
+}
+
+#[derive(Clone, Copy, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum ListedApprovals {
+    Pending,
+    All,
+}
+
 /// An answer.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct AnswerBody {
     decision: AnswerWord,
     /// What the agent is told with a no.
-    #[serde(default)]
-    words: String,
+    #[schemars(length(max = 4096))]
+    words: Option<String>,
     /// The number of the grant that "always" makes, from 0 as the question lists them.
-    #[serde(default)]
-    grant: Option<usize>,
+    grant: Option<u32>,
 }
 
-#[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
+/// The approvals.
+#[derive(Serialize, JsonSchema)]
+struct ApprovalList {
+    ok: bool,
+    count: usize,
+    approvals: Vec<ShownApproval>,
+}
+
+/// One approval.
+#[derive(Serialize, JsonSchema)]
+struct OneApproval {
+    ok: bool,
+    approval: ShownApproval,
+}
+
+/// An approval, with how it stands.
+#[derive(Serialize, JsonSchema)]
+struct ShownApproval {
+    #[serde(flatten)]
+    pending: PendingApproval,
+    /// `pending`, `approved`, `denied`, `taken up` or `expired`.
+    status: &'static str,
+    answer: Option<ApprovalAnswer>,
+}
+
+/// What became of a question that was answered.
+#[derive(Serialize, JsonSchema)]
+struct Answered {
+    ok: bool,
+    call: String,
+    /// `approved` or `denied`.
+    status: &'static str,
+    /// Where the outcome of an approved call is found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<String>,
+}
+
+#[derive(Clone, Copy, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 enum AnswerWord {
     Approve,
@@ -44,55 +121,43 @@ enum AnswerWord {
 }
 
 /// Lists the approvals that are pending, or all of them.
-pub(super) async fn list(
+async fn list(
     State(api): State<Arc<Api>>,
-    Extension(caller): Extension<Caller>,
-    RawQuery(query): RawQuery,
+    QueryFields(query): QueryFields<ApprovalsQuery>,
 ) -> Reply {
-    AccessRight::Approve.check(&caller)?;
-    let query = QueryParameters::parse(query.as_deref(), &["status"])?;
-    let is_known = |text: &str| matches!(text, "pending" | "all").then(|| text.to_owned());
-    let shown = query.parsed("status", "`pending` or `all`", is_known)?;
     let mut approvals = Vec::new();
     for pending in api.answers.store.all().map_err(|err| unreadable(&err))? {
         let status = api.answers.store.status(&pending, api.answers.clock.now());
         let status = status.map_err(|err| unreadable(&err))?;
-        if shown.as_deref() == Some("all") || status == ApprovalStatus::Pending {
-            approvals.push(value(&api, &pending, status));
+        if query.status == Some(ListedApprovals::All) || status == ApprovalStatus::Pending {
+            approvals.push(shown(&api, pending, status));
         }
     }
-    Ok(JsonReply::ok(json!({"ok": true, "count": approvals.len(), "approvals": approvals})))
+    redacted(&api, &ApprovalList { ok: true, count: approvals.len(), approvals })
 }
 
 /// Shows the question about one call.
-pub(super) async fn show(
-    State(api): State<Arc<Api>>,
-    Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
-) -> Reply {
-    AccessRight::Approve.check(&caller)?;
+async fn show(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Reply {
     let (pending, status) = api.answers.find(&id).map_err(|err| failure(&id, err))?;
-    Ok(JsonReply::ok(json!({"ok": true, "approval": value(&api, &pending, status)})))
+    redacted(&api, &OneApproval { ok: true, approval: shown(&api, pending, status) })
 }
 
 /// Answers the question about one call. An approved call runs here, and its outcome is kept for the one who asked.
-pub(super) async fn answer(
+async fn answer(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-    JsonBody(body): JsonBody,
+    BodyFields(body): BodyFields<AnswerBody>,
 ) -> Reply {
-    AccessRight::Approve.check(&caller)?;
-    let body: AnswerBody = fields_of(body, "{\"decision\": \"approve\", \"always\" or \"deny\"}")?;
-    if body.words.len() > LONGEST_WORDS {
-        let message = format!("`words` has more than {LONGEST_WORDS} bytes; shorten it");
-        let status = StatusCode::UNPROCESSABLE_ENTITY;
-        return Err(ApiError::new(status, "invalid_request", message));
+    let words = body.words.as_deref().unwrap_or_default();
+    if words.chars().count() > LONGEST_WORDS {
+        let message = format!("`words` has more than {LONGEST_WORDS} characters; shorten it");
+        return Err(refused_body(message));
     }
     let by = &caller.principal;
     if body.decision == AnswerWord::Deny {
-        api.answers.deny(&id, by, &body.words).map_err(|err| failure(&id, err))?;
-        return Ok(JsonReply::ok(json!({"ok": true, "call": id, "status": "denied"})));
+        api.answers.deny(&id, by, words).map_err(|err| failure(&id, err))?;
+        return JsonReply::ok(&Answered { ok: true, call: id, status: "denied", outcome: None });
     }
     let (pending, _) = api.answers.find(&id).map_err(|err| failure(&id, err))?;
     if pending.is_parked && pending.workspace != api.workspace {
@@ -107,9 +172,8 @@ pub(super) async fn answer(
         Approved::RunsElsewhere => {}
         Approved::RunsHere(parked) => run(&api, *parked),
     }
-    Ok(JsonReply::ok(json!({
-        "ok": true, "call": id, "status": "approved", "outcome": format!("GET /api/calls/{id}"),
-    })))
+    let outcome = Some(format!("GET /api/calls/{id}"));
+    JsonReply::ok(&Answered { ok: true, call: id, status: "approved", outcome })
 }
 
 /// Returns the grant that an answer wishes for.
@@ -118,7 +182,7 @@ fn wish(pending: &PendingApproval, body: &AnswerBody) -> Result<Option<Wish>, Ap
         return Ok(None);
     }
     let offers = &pending.question.grants;
-    if let Some(offer) = offers.get(body.grant.unwrap_or(0)) {
+    if let Some(offer) = offers.get(body.grant.unwrap_or(0) as usize) {
         return Ok(Some(offer.wish.clone()));
     }
     let message = format!(
@@ -143,16 +207,17 @@ fn run(api: &Arc<Api>, parked: ParkedCall) {
     });
 }
 
-fn value(api: &Api, pending: &PendingApproval, status: ApprovalStatus) -> Value {
+fn shown(api: &Api, pending: PendingApproval, status: ApprovalStatus) -> ShownApproval {
     let answer = api.answers.store.answer(&pending.id).ok().flatten();
-    let mut value = serde_json::to_value(pending).unwrap_or_default();
     // The state of thousands of files says nothing to whoever reads this.
-    if let Some(fields) = value.as_object_mut() {
-        fields.remove("pins");
-    }
-    value["status"] = status.as_str().into();
-    value["answer"] = json!(answer);
-    api.redactor.clean_json(&value)
+    let pending = PendingApproval { pins: Vec::new(), ..pending };
+    ShownApproval { pending, status: status.as_str(), answer }
+}
+
+/// Replies without what is secret.
+fn redacted(api: &Api, reply: &impl Serialize) -> Reply {
+    let value = serde_json::to_value(reply).unwrap_or(Value::Null);
+    JsonReply::ok(&api.redactor.clean_json(&value))
 }
 
 /// Says why an answer does not count.

@@ -1,103 +1,204 @@
 //! `/api/audit`: the record of calls.
 
+use std::io;
 use std::sync::Arc;
 
-use axum::Extension;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use jiff::Timestamp;
-use serde_json::{Value, json};
-use toolcrib_core::Caller;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolcrib_core::schema::Within;
 use toolcrib_ledger::{
-    CallFilter, CallHistory, CallOutcome, call_summary, entry_summary, find_calls,
+    CallFilter, CallHistory, CallOutcome, CallStory, CallSummary, Problem, VerifyReport,
+    call_summary, find_calls, verify,
 };
 
 use super::access::AccessRight;
+use super::blocking::blocking;
 use super::context::Api;
+use super::fields::QueryFields;
 use super::json_reply::{JsonReply, Reply};
-use crate::query::QueryParameters;
+use super::operation::Operation;
 use crate::reply::ApiError;
 
-/// How many calls a search returns, and the most that it can.
-const USUAL_LIMIT: usize = 50;
-const MOST_LIMIT: usize = 1000;
+/// How many calls a search returns, unless it says.
+const USUAL_LIMIT: u64 = 50;
 
-/// Finds calls, newest first.
-pub(super) async fn search(
-    State(api): State<Arc<Api>>,
-    Extension(caller): Extension<Caller>,
-    RawQuery(query): RawQuery,
-) -> Reply {
-    AccessRight::Inspect.check(&caller)?;
-    let known = ["tool", "actor", "outcome", "text", "since", "until", "limit"];
-    let query = QueryParameters::parse(query.as_deref(), &known)?;
-    let time = |name: &str| {
-        query.parsed(name, "a time such as 2027-01-31T12:00:00Z", |it| it.parse::<Timestamp>().ok())
-    };
-    let words = CallOutcome::ALL.map(CallOutcome::as_str).join(", ");
-    let parse = |text: &str| CallOutcome::ALL.into_iter().find(|it| it.as_str() == text);
-    let filter = CallFilter {
-        since: time("since")?,
-        until: time("until")?,
-        tool: query.get("tool").map(Into::into),
-        actor: query.get("actor").map(str::to_owned),
-        outcome: query.parsed("outcome", &format!("one of {words}"), parse)?,
-        text: query.get("text").map(str::to_owned),
-        call: None,
-    };
-    let limit = query.number("limit", USUAL_LIMIT, (1, MOST_LIMIT))?;
-    let calls: Vec<Value> = find(api, filter, limit, call_summary).await?;
-    Ok(JsonReply::ok(json!({"ok": true, "count": calls.len(), "calls": calls})))
+/// The operations about the record.
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::get("/api/audit", "search_audit", search)
+            .about(AccessRight::Inspect, "Finds calls in the record, newest first.")
+            .query::<AuditQuery>()
+            .replies::<FoundCalls>(),
+        Operation::get("/api/audit/verify", "verify_audit", check)
+            .about(AccessRight::Inspect, "Verifies that the record is whole and unchanged.")
+            .replies::<VerifiedRecord>(),
+        Operation::get("/api/audit/{id}", "show_call", show)
+            .about(AccessRight::Inspect, "Shows everything that is known about one call.")
+            .replies::<OneCall>()
+            .fails(StatusCode::NOT_FOUND, "The record has no call with this id."),
+    ]
 }
 
-/// Shows the story of one call.
-pub(super) async fn show(
-    State(api): State<Arc<Api>>,
-    Extension(caller): Extension<Caller>,
-    Path(id): Path<String>,
-) -> Reply {
-    AccessRight::Inspect.check(&caller)?;
-    let call = find_call(api, id).await?;
-    Ok(JsonReply::ok(json!({"ok": true, "call": call})))
+/// Which calls are meant.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AuditQuery {
+    /// A catalogue, `catalogue/tool`, or the name of a tool.
+    tool: Option<String>,
+    /// Who asked or answered.
+    actor: Option<String>,
+    outcome: Option<OutcomeWord>,
+    /// A text in the arguments, the reply or the message.
+    text: Option<String>,
+    since: Option<Timestamp>,
+    until: Option<Timestamp>,
+    /// The most calls to return.
+    limit: Option<Within<1, 1000>>,
 }
 
-/// Returns the story of a call by its whole id.
-pub(super) async fn find_call(api: Arc<Api>, id: String) -> Result<Value, ApiError> {
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum OutcomeWord {
+    Ok,
+    CommandFailed,
+    Error,
+    Refused,
+    Unknown,
+    Open,
+}
+
+/// The calls that were found.
+#[derive(Serialize, JsonSchema)]
+struct FoundCalls {
+    ok: bool,
+    count: usize,
+    calls: Vec<CallSummary>,
+}
+
+/// One call.
+#[derive(Serialize, JsonSchema)]
+struct OneCall {
+    ok: bool,
+    call: CallStory,
+}
+
+/// What the verification of the record found.
+#[derive(Serialize, JsonSchema)]
+struct VerifiedRecord {
+    ok: bool,
+    /// Whether the record is whole and unchanged.
+    intact: bool,
+    lines: u64,
+    files: usize,
+    /// The number of the first line.
+    first: u64,
+    /// The number of the last line.
+    last: u64,
+    problems: Vec<FoundProblem>,
+    /// What went wrong once, and was recorded as it should be.
+    notes: Vec<FoundProblem>,
+}
+
+/// A finding about one place in the record.
+#[derive(Serialize, JsonSchema)]
+struct FoundProblem {
+    file: String,
+    line: Option<usize>,
+    what: String,
+}
+
+impl AuditQuery {
+    /// Returns the filter of the record.
+    pub(super) fn filter(self) -> CallFilter {
+        CallFilter {
+            since: self.since,
+            until: self.until,
+            tool: self.tool.as_deref().map(Into::into),
+            actor: self.actor,
+            outcome: self.outcome.map(OutcomeWord::outcome),
+            text: self.text,
+            call: None,
+        }
+    }
+}
+
+impl OutcomeWord {
+    fn outcome(self) -> CallOutcome {
+        match self {
+            Self::Ok => CallOutcome::Ok,
+            Self::CommandFailed => CallOutcome::CommandFailed,
+            Self::Error => CallOutcome::Failed,
+            Self::Refused => CallOutcome::Refused,
+            Self::Unknown => CallOutcome::Unknown,
+            Self::Open => CallOutcome::Open,
+        }
+    }
+}
+
+async fn search(State(api): State<Arc<Api>>, QueryFields(query): QueryFields<AuditQuery>) -> Reply {
+    let limit = query.limit.map_or(USUAL_LIMIT, Within::get) as usize;
+    let filter = query.filter();
+    let calls: Vec<CallSummary> = read(api, move |api| {
+        Ok(find_calls(&api.state, &filter, limit)?.iter().map(call_summary).collect())
+    })
+    .await?;
+    JsonReply::ok(&FoundCalls { ok: true, count: calls.len(), calls })
+}
+
+async fn show(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Reply {
+    let history = find_call(Arc::clone(&api), &id).await?;
+    let call = read(api, move |api| CallStory::gather(&api.state, &history)).await?;
+    JsonReply::ok(&OneCall { ok: true, call })
+}
+
+async fn check(State(api): State<Arc<Api>>) -> Reply {
+    let VerifyReport { lines, files, first, last, problems, notes } =
+        read(api, |api| verify(&api.state)).await?;
+    let shown = |found: Vec<Problem>| {
+        let shown = |Problem { file, line, what }| FoundProblem { file, line, what };
+        found.into_iter().map(shown).collect()
+    };
+    JsonReply::ok(&VerifiedRecord {
+        ok: true,
+        intact: problems.is_empty(),
+        lines,
+        files,
+        first,
+        last,
+        problems: shown(problems),
+        notes: shown(notes),
+    })
+}
+
+/// Returns the history of a call by its whole id.
+pub(super) async fn find_call(api: Arc<Api>, id: &str) -> Result<CallHistory, ApiError> {
     let unknown = || {
         let message = format!("the record has no call with the id `{id}`");
         ApiError::new(StatusCode::NOT_FOUND, "call_not_found", message)
     };
     // An id begins with its time. Without one, the whole record would be read.
-    let since = Some(toolcrib_ledger::call_time(&id).ok_or_else(unknown)?);
-    let filter = CallFilter { call: Some(id.clone()), since, ..CallFilter::default() };
-    let found = find(api, filter, 1, |history| {
-        let mut story = call_summary(history);
-        story["moments"] = history.entries.iter().map(entry_summary).collect();
-        story
-    });
-    found.await?.into_iter().find(|story| story["call"] == id.as_str()).ok_or_else(unknown)
+    let since = Some(toolcrib_ledger::call_time(id).ok_or_else(unknown)?);
+    let filter = CallFilter { call: Some(id.to_owned()), since, ..CallFilter::default() };
+    let found = read(api, move |api| find_calls(&api.state, &filter, 1)).await?;
+    found.into_iter().find(|history| history.id() == id).ok_or_else(unknown)
 }
 
-/// Reads the record on a thread that may block.
-async fn find(
+/// Reads the record, with all that was recorded so far.
+pub(super) async fn read<T: Send + 'static>(
     api: Arc<Api>,
-    filter: CallFilter,
-    limit: usize,
-    shown: fn(&CallHistory) -> Value,
-) -> Result<Vec<Value>, ApiError> {
-    let read = tokio::task::spawn_blocking(move || {
+    work: impl FnOnce(&Api) -> io::Result<T> + Send + 'static,
+) -> Result<T, ApiError> {
+    let done = blocking(move || {
         api.runtime.recorder.flush();
-        let calls = find_calls(&api.state, &filter, limit)?;
-        Ok(calls.iter().map(shown).collect())
+        work(&api)
     });
-    let found = read.await.map_err(|_| {
-        let status = StatusCode::INTERNAL_SERVER_ERROR;
-        ApiError::new(status, "internal_error", "the record could not be read")
-    })?;
-    found.map_err(|err| unreadable(&err))
+    done.await?.map_err(|err| unreadable(&err))
 }
 
-fn unreadable(err: &std::io::Error) -> ApiError {
+fn unreadable(err: &io::Error) -> ApiError {
     let message = format!("the record cannot be read: {err}");
     ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message)
 }

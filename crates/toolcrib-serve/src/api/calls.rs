@@ -5,17 +5,103 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use serde_json::{Value, json};
-use toolcrib_core::{Caller, Cancel, Principal, Role};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use toolcrib_core::approval::ApprovalAnswer;
+use toolcrib_core::{Caller, Cancel, Principal, Role, ToolName};
+use toolcrib_ledger::CallHistory;
 
 use super::access::AccessRight;
 use super::audit::find_call;
 use super::context::Api;
 use super::json_reply::{JsonReply, Reply};
+use super::operation::Operation;
 use crate::reply::ApiError;
 
+/// The operations about one call.
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::get("/api/calls/{id}", "call_status", show)
+            .about(AccessRight::Any, "Says how a call stands, with the outcome of one that waited.")
+            .replies::<CallStatus>()
+            .fails(StatusCode::NOT_FOUND, "No call that this token may see has the id."),
+        Operation::delete("/api/calls/{id}", "cancel_call", cancel)
+            .about(AccessRight::Call, "Cancels a call that runs.")
+            .replies::<CallStatus>()
+            .fails(StatusCode::NOT_FOUND, "No call that this token may cancel runs by this id."),
+    ]
+}
+
+/// How a call stands.
+#[derive(Default, Serialize, JsonSchema)]
+struct CallStatus {
+    ok: bool,
+    call: String,
+    /// `running`, `cancelling`, the status of its approval, or its outcome on the record.
+    status: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<ToolName>,
+    /// The answer of a person, if the call waited for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<GivenAnswer>,
+    /// The outcome of a call that waited for an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<ShownOutcome>,
+}
+
+/// The answer of a person.
+#[derive(Serialize, JsonSchema)]
+struct GivenAnswer {
+    approved: bool,
+    by: String,
+    words: String,
+}
+
+/// The outcome of a call.
+#[derive(Serialize, JsonSchema)]
+struct ShownOutcome {
+    ok: bool,
+    error: Option<ShownError>,
+    /// The catalogue's reply.
+    reply: Value,
+}
+
+/// Why a call failed.
+#[derive(Serialize, JsonSchema)]
+struct ShownError {
+    error: String,
+    message: String,
+}
+
+impl CallStatus {
+    fn of(call: &str, status: &str) -> Self {
+        let (call, status) = (call.to_owned(), status.to_owned());
+        Self { ok: true, call, status, ..Self::default() }
+    }
+}
+
+/// Whether a call is a principal's own, by the record.
+pub(super) fn is_of(history: &CallHistory, principal: &Principal) -> bool {
+    let asked = history.first().and_then(|entry| entry.call.caller.to_caller());
+    asked.is_some_and(|caller| caller.principal == *principal)
+}
+
+/// Returns the history of a call that a caller may see: its own, or any for a role that reads the record.
+pub(super) async fn visible_call(
+    api: &Arc<Api>,
+    caller: &Caller,
+    id: &str,
+) -> Result<CallHistory, ApiError> {
+    let history = find_call(Arc::clone(api), id).await.map_err(|_| unknown(id))?;
+    if !is_of(&history, &caller.principal) {
+        AccessRight::Inspect.check(caller).map_err(|_| unknown(id))?;
+    }
+    Ok(history)
+}
+
 /// Shows a call: its status, and the outcome of one that was parked.
-pub(super) async fn show(
+async fn show(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
@@ -23,17 +109,12 @@ pub(super) async fn show(
     if let Some((principal, _)) = api.running.find(&id)
         && principal == caller.principal
     {
-        return Ok(JsonReply::ok(json!({"ok": true, "call": id, "status": "running"})));
+        return JsonReply::ok(&CallStatus::of(&id, "running"));
     }
     let store = &api.answers.store;
     let Ok(pending) = store.find(&id) else {
-        let call = find_call(Arc::clone(&api), id.clone()).await.map_err(|_| unknown(&id))?;
-        let Principal { name, role } = &caller.principal;
-        let is_own = call["principal"] == name.as_str() && call["role"] == role.as_str();
-        if !is_own {
-            AccessRight::Inspect.check(&caller).map_err(|_| unknown(&id))?;
-        }
-        return Ok(JsonReply::ok(json!({"ok": true, "call": id, "status": call["outcome"]})));
+        let history = visible_call(&api, &caller, &id).await?;
+        return JsonReply::ok(&CallStatus::of(&id, history.outcome().as_str()));
     };
     let is_own = pending.caller.principal == caller.principal;
     if !is_own {
@@ -44,24 +125,28 @@ pub(super) async fn show(
     let status = store.status(&pending, api.answers.clock.now()).map_err(|err| unreadable(&err))?;
     let outcome = store.outcome(&id).map_err(|err| unreadable(&err))?;
     let answer = store.answer(&id).map_err(|err| unreadable(&err))?;
-    Ok(JsonReply::ok(json!({
-        "ok": true, "call": id, "tool": pending.tool, "status": status.as_str(),
-        "answer": answer.map(|it| json!({"approved": it.is_approved, "by": it.by, "words": it.words})),
-        "outcome": outcome.map(|it| json!({
-            "ok": it.error.is_none(),
-            "error": it.error.map_or(Value::Null, |error| json!({"error": error.kind, "message": error.message})),
-            "reply": shown(it.reply),
-        })),
-    })))
+    JsonReply::ok(&CallStatus {
+        tool: Some(pending.tool),
+        answer: answer.map(|ApprovalAnswer { is_approved, by, words, .. }| GivenAnswer {
+            approved: is_approved,
+            by,
+            words,
+        }),
+        outcome: outcome.map(|it| ShownOutcome {
+            ok: it.error.is_none(),
+            error: it.error.map(|it| ShownError { error: it.kind, message: it.message }),
+            reply: shown(it.reply),
+        }),
+        ..CallStatus::of(&id, status.as_str())
+    })
 }
 
 /// Cancels a call of the caller's own, or any for an admin.
-pub(super) async fn cancel(
+async fn cancel(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Reply {
-    AccessRight::Call.check(&caller)?;
     let found = api.running.find(&id);
     let is_admin = caller.principal.role == Role::Admin;
     let may_cancel =
@@ -71,7 +156,7 @@ pub(super) async fn cancel(
         return Err(ApiError::new(StatusCode::NOT_FOUND, "call_not_found", message));
     };
     cancel.cancel();
-    Ok(JsonReply::ok(json!({"ok": true, "call": id, "status": "cancelling"})))
+    JsonReply::ok(&CallStatus::of(&id, "cancelling"))
 }
 
 fn unknown(id: &str) -> ApiError {

@@ -1,9 +1,13 @@
 //! What handlers work with.
 
+use std::sync::Arc;
+
 use toolcrib_core::{Principal, SessionId};
 use toolcrib_ledger::{IdempotencyKeys, Redactor, StateFolder};
 use toolcrib_runtime::{ApprovalAnswers, Runtime};
 
+use super::backend::Backend;
+use super::event_feed::EventFeed;
 use super::running_calls::RunningCalls;
 use super::statistics_source::Statistics;
 
@@ -23,6 +27,10 @@ pub struct Api {
     pub keys: IdempotencyKeys,
     /// The reports about tools.
     pub statistics: Box<dyn Statistics>,
+    /// What the binary does for the API.
+    pub backend: Arc<dyn Backend>,
+    /// What happens, for those who follow it.
+    pub events: Arc<EventFeed>,
     /// The calls that run.
     pub running: RunningCalls,
 }

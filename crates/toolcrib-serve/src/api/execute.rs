@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep};
@@ -16,11 +17,12 @@ use toolcrib_ledger::{CallOutcome, KeptReply, KeyState, new_call_id};
 use super::access::AccessRight;
 use super::audit::find_call;
 use super::context::{Api, session_of};
+use super::fields::{BodyFields, refused_body};
 use super::json_reply::{JsonReply, Reply};
+use super::operation::Operation;
 use super::outcome;
 use super::running_calls::RunningCall;
 use super::tools::CONTRACT_CATALOGUE;
-use crate::body::{JsonBody, fields_of};
 use crate::reply::ApiError;
 
 /// How long a caller may wait for an answer to a question, with `Prefer: wait=N`.
@@ -32,41 +34,76 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 /// How long an idempotency key may be.
 const LONGEST_KEY: usize = 255;
 
-/// How long the caller's own names of its work may be.
+/// How many characters the caller's own names of its work may have.
 const LONGEST_NAME: usize = 256;
 
+/// The operations that make calls.
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        with_failures(Operation::post("/api/tools/execute/{tool}", "execute", bare_name))
+            .about(AccessRight::Call, "Executes a tool of the contract's own catalogue."),
+        with_failures(Operation::post(
+            "/api/tools/execute/{catalogue}/{tool}",
+            "execute_by_full_name",
+            full_name,
+        ))
+        .about(AccessRight::Call, "Executes a tool of any catalogue."),
+    ]
+}
+
+fn with_failures(operation: Operation) -> Operation {
+    operation
+        .body::<ExecuteBody>()
+        .replies::<Value>()
+        .fails(StatusCode::FORBIDDEN, "Policy refuses the call, or it waits for approval.")
+        .fails(StatusCode::NOT_FOUND, "There is no such tool, or no such approval.")
+        .fails(StatusCode::REQUEST_TIMEOUT, "The tool took too long.")
+        .fails(StatusCode::CONFLICT, "The call needs confirmation, was cancelled, or still runs.")
+        .fails(StatusCode::PAYLOAD_TOO_LARGE, "What is read or written is too large.")
+        .fails(StatusCode::UNPROCESSABLE_ENTITY, "The arguments do not fit, or the tool failed.")
+}
+
 /// The body of a request.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ExecuteBody {
+pub(super) struct ExecuteBody {
+    /// The arguments of the tool.
     #[serde(default)]
     args: Map<String, Value>,
+    /// The caller's own name of the conversation, for the record.
+    #[schemars(length(max = 256), regex(pattern = NO_CONTROL_CHARACTERS))]
     conv_id: Option<String>,
+    /// The caller's own name of the trace, for the record.
+    #[schemars(length(max = 256), regex(pattern = NO_CONTROL_CHARACTERS))]
     trace_id: Option<String>,
+    /// The iteration of the agent's loop, for the record.
     #[serde(default)]
     iter: u32,
     /// The id of the approval that this call waited for.
     approval_id: Option<String>,
 }
 
+/// What the caller's own names may have.
+const NO_CONTROL_CHARACTERS: &str = r"^[^\u0000-\u001f\u007f-\u009f]*$";
+
 /// Executes a tool of the contract's own catalogue.
-pub(super) async fn bare_name(
+async fn bare_name(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
     Path(tool): Path<String>,
     headers: HeaderMap,
-    JsonBody(body): JsonBody,
+    BodyFields(body): BodyFields<ExecuteBody>,
 ) -> Reply {
     execute(api, caller, ToolName::new(CONTRACT_CATALOGUE, &tool), &headers, body).await
 }
 
 /// Executes a tool of any catalogue.
-pub(super) async fn full_name(
+async fn full_name(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
     Path((catalogue, tool)): Path<(String, String)>,
     headers: HeaderMap,
-    JsonBody(body): JsonBody,
+    BodyFields(body): BodyFields<ExecuteBody>,
 ) -> Reply {
     execute(api, caller, ToolName::new(&catalogue, &tool), &headers, body).await
 }
@@ -76,10 +113,8 @@ async fn execute(
     caller: Caller,
     tool: ToolName,
     headers: &HeaderMap,
-    body: Value,
+    body: ExecuteBody,
 ) -> Reply {
-    AccessRight::Call.check(&caller)?;
-    let body: ExecuteBody = fields_of(body, "{\"args\": {…}}")?;
     let wait = wait_of(headers)?;
     if let Some(id) = &body.approval_id {
         let pending = own_approval(&api, &caller, id)?;
@@ -296,8 +331,8 @@ async fn still_runs(api: &Arc<Api>, id: &str) -> bool {
     if api.running.find(id).is_some() {
         return true;
     }
-    let story = find_call(Arc::clone(api), id.to_owned()).await;
-    story.is_ok_and(|story| story["outcome"] == CallOutcome::Open.as_str())
+    let history = find_call(Arc::clone(api), id).await;
+    history.is_ok_and(|history| history.outcome() == CallOutcome::Open)
 }
 
 /// Waits until a call was denied, expired or has an outcome, or the time is over.
@@ -332,11 +367,11 @@ fn wait_of(headers: &HeaderMap) -> Result<Duration, ApiError> {
 /// Checks a name that the caller gives to its own work.
 fn checked_name(field: &str, name: Option<String>) -> Result<Option<String>, ApiError> {
     let Some(name) = name.filter(|name| !name.is_empty()) else { return Ok(None) };
-    if name.len() <= LONGEST_NAME && !name.chars().any(char::is_control) {
+    if name.chars().count() <= LONGEST_NAME && !name.chars().any(char::is_control) {
         return Ok(Some(name));
     }
     let message = format!(
-        "`{field}` has more than {LONGEST_NAME} bytes or has control characters; shorten it"
+        "`{field}` has more than {LONGEST_NAME} characters or has control characters; shorten it"
     );
-    Err(ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_request", message))
+    Err(refused_body(message))
 }

@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde_json::Value;
+use serde::Serialize;
 
 use crate::reply::{ApiError, json_response};
 
@@ -18,8 +18,16 @@ pub(super) struct JsonReply {
 }
 
 impl JsonReply {
-    pub(super) fn ok(body: Value) -> Self {
-        Self { status: StatusCode::OK, body: body.to_string(), call: None }
+    /// Replies with a value. `Err` cannot happen for the types of replies, and is told as a defect.
+    pub(super) fn ok(body: &impl Serialize) -> Reply {
+        match serde_json::to_string(body) {
+            Ok(body) => Ok(Self { status: StatusCode::OK, body, call: None }),
+            Err(err) => {
+                let message = format!("the reply cannot be written: {err}");
+                let status = StatusCode::INTERNAL_SERVER_ERROR;
+                Err(ApiError::new(status, "internal_error", message))
+            }
+        }
     }
 }
 

@@ -3,9 +3,10 @@
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 use toolcrib_core::approval::KeptOutcome;
-use toolcrib_core::{ErrorKind, ToolName};
+use toolcrib_core::{ErrorKind, ToolError, ToolName};
 
 use super::json_reply::JsonReply;
+use crate::reply::ApiError;
 
 /// Returns the status of a failed call.
 pub(super) fn status_of(kind: ErrorKind) -> StatusCode {
@@ -41,6 +42,21 @@ pub(super) fn status_of(kind: ErrorKind) -> StatusCode {
         | ErrorKind::Failed
         | ErrorKind::Io => StatusCode::UNPROCESSABLE_ENTITY,
     }
+}
+
+/// Returns the error of an operation that failed like a tool.
+pub(super) fn failed(err: &ToolError) -> ApiError {
+    let message = match &err.hint {
+        Some(hint) => format!("{}; {hint}", err.message),
+        None => err.message.clone(),
+    };
+    let status = match err.kind {
+        ErrorKind::NotFound => StatusCode::NOT_FOUND,
+        ErrorKind::Exists => StatusCode::CONFLICT,
+        ErrorKind::Io => StatusCode::SERVICE_UNAVAILABLE,
+        kind => status_of(kind),
+    };
+    ApiError::new(status, err.kind.as_str(), message)
 }
 
 /// Returns the reply about a call. If the call succeeded, it is the catalogue's reply, unchanged. If the call failed, it

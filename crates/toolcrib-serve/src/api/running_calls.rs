@@ -35,6 +35,11 @@ impl RunningCalls {
         RunningCall { id: id.0.clone(), cancel, all: self.clone() }
     }
 
+    /// Returns how many calls run.
+    pub(super) fn count(&self) -> usize {
+        self.lock().len()
+    }
+
     /// Returns who made a call that runs, and what cancels it.
     pub(super) fn find(&self, id: &str) -> Option<(Principal, Cancel)> {
         self.lock().get(id).cloned()

@@ -5,88 +5,160 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use schemars::JsonSchema;
 use serde_json::Value;
 use toolcrib_core::Caller;
+use toolcrib_ledger::{
+    ClearedFigures, ErrorsOfTool, ErrorsReport, RegressionOfTool, RegressionsReport,
+    ResourcesOfTool, ResourcesReport,
+};
 
 use super::access::AccessRight;
+use super::blocking::blocking;
 use super::context::Api;
 use super::json_reply::{JsonReply, Reply};
+use super::operation::Operation;
 use super::statistics_source::{ReportError, ReportKind};
 use crate::reply::ApiError;
 
-/// Reports on all tools.
-pub(super) async fn all(
-    State(api): State<Arc<Api>>,
-    Extension(caller): Extension<Caller>,
-    Path(kind): Path<String>,
-) -> Reply {
-    report(api, &caller, &kind, None).await
+/// The operations about the health of tools.
+pub(super) fn operations() -> Vec<Operation> {
+    let errors = KindPaths {
+        kind: ReportKind::Errors,
+        all: ("/api/tools/errors", "errors", "Reports the errors of all tools."),
+        one: ("/api/tools/errors/{tool}", "tool_errors", "Reports the errors of one tool."),
+        one_in_catalogue: ("/api/tools/errors/{catalogue}/{tool}", "tool_errors_by_full_name"),
+        clear: ("/api/tools/errors/{tool}/clear", "clear_errors", "Clears the errors of one tool."),
+        clear_in_catalogue: (
+            "/api/tools/errors/{catalogue}/{tool}/clear",
+            "clear_errors_by_full_name",
+        ),
+    };
+    let regression = KindPaths {
+        kind: ReportKind::Regression,
+        all: ("/api/tools/regression", "regressions", "Reports which tools got worse."),
+        one: (
+            "/api/tools/regression/{tool}",
+            "tool_regression",
+            "Reports whether a tool got worse.",
+        ),
+        one_in_catalogue: (
+            "/api/tools/regression/{catalogue}/{tool}",
+            "tool_regression_by_full_name",
+        ),
+        clear: (
+            "/api/tools/regression/{tool}/clear",
+            "clear_regression",
+            "Makes the current figures of one tool its new baseline.",
+        ),
+        clear_in_catalogue: (
+            "/api/tools/regression/{catalogue}/{tool}/clear",
+            "clear_regression_by_full_name",
+        ),
+    };
+    let resources = KindPaths {
+        kind: ReportKind::Resources,
+        all: ("/api/tools/resources", "resources", "Reports what all tools use."),
+        one: ("/api/tools/resources/{tool}", "tool_resources", "Reports what one tool uses."),
+        one_in_catalogue: (
+            "/api/tools/resources/{catalogue}/{tool}",
+            "tool_resources_by_full_name",
+        ),
+        clear: (
+            "/api/tools/resources/{tool}/clear",
+            "clear_resources",
+            "Clears the resource figures of one tool.",
+        ),
+        clear_in_catalogue: (
+            "/api/tools/resources/{catalogue}/{tool}/clear",
+            "clear_resources_by_full_name",
+        ),
+    };
+    let mut all = errors.operations::<ErrorsReport, ErrorsOfTool>();
+    all.extend(regression.operations::<RegressionsReport, RegressionOfTool>());
+    all.extend(resources.operations::<ResourcesReport, ResourcesOfTool>());
+    all
 }
 
-/// Reports on one tool by its bare name.
-pub(super) async fn one(
-    State(api): State<Arc<Api>>,
-    Extension(caller): Extension<Caller>,
-    Path((kind, tool)): Path<(String, String)>,
-) -> Reply {
-    report(api, &caller, &kind, Some(tool)).await
+/// The paths of one kind of report, each with the name of its operation and what it does.
+struct KindPaths {
+    kind: ReportKind,
+    all: (&'static str, &'static str, &'static str),
+    one: (&'static str, &'static str, &'static str),
+    one_in_catalogue: (&'static str, &'static str),
+    clear: (&'static str, &'static str, &'static str),
+    clear_in_catalogue: (&'static str, &'static str),
 }
 
-/// Reports on one tool by its full name.
-pub(super) async fn one_in_catalogue(
-    State(api): State<Arc<Api>>,
-    Extension(caller): Extension<Caller>,
-    Path((kind, catalogue, tool)): Path<(String, String, String)>,
-) -> Reply {
-    report(api, &caller, &kind, Some(format!("{catalogue}/{tool}"))).await
-}
-
-/// Clears the figures of a tool by its bare name.
-pub(super) async fn clear(
-    State(api): State<Arc<Api>>,
-    Extension(caller): Extension<Caller>,
-    Path((kind, tool)): Path<(String, String)>,
-) -> Reply {
-    clear_named(api, caller, &kind, tool).await
-}
-
-/// Clears the figures of a tool by its full name.
-pub(super) async fn clear_in_catalogue(
-    State(api): State<Arc<Api>>,
-    Extension(caller): Extension<Caller>,
-    Path((kind, catalogue, tool)): Path<(String, String, String)>,
-) -> Reply {
-    clear_named(api, caller, &kind, format!("{catalogue}/{tool}")).await
-}
-
-async fn report(api: Arc<Api>, caller: &Caller, kind: &str, tool: Option<String>) -> Reply {
-    let kind = kind_of(kind)?;
-    AccessRight::Inspect.check(caller)?;
-    blocking(move || api.statistics.report(kind, tool.as_deref())).await
-}
-
-async fn clear_named(api: Arc<Api>, caller: Caller, kind: &str, tool: String) -> Reply {
-    let kind = kind_of(kind)?;
-    AccessRight::Administer.check(&caller)?;
-    blocking(move || api.statistics.clear(kind, &tool, &caller.principal)).await
-}
-
-/// Reads the statistics on a thread that may block.
-async fn blocking(work: impl FnOnce() -> Result<Value, ReportError> + Send + 'static) -> Reply {
-    let done = tokio::task::spawn_blocking(work).await.map_err(|_| {
-        let status = StatusCode::INTERNAL_SERVER_ERROR;
-        ApiError::new(status, "internal_error", "the statistics could not be read")
-    })?;
-    done.map(JsonReply::ok).map_err(|err| {
-        let status = match err {
-            ReportError::NotFound(_) | ReportError::NeverCalled(_) => StatusCode::NOT_FOUND,
-            ReportError::Ambiguous(_) => StatusCode::BAD_REQUEST,
-            ReportError::Unreadable(_) => StatusCode::SERVICE_UNAVAILABLE,
+impl KindPaths {
+    fn operations<All: JsonSchema, One: JsonSchema>(&self) -> Vec<Operation> {
+        let kind = self.kind;
+        let of_one = |operation: Operation, about: &'static str| {
+            operation
+                .about(AccessRight::Inspect, about)
+                .replies::<One>()
+                .fails(StatusCode::NOT_FOUND, "There is no such tool, or it was never called.")
         };
-        ApiError::new(status, err.code(), err.message())
-    })
+        let of_clear = |operation: Operation| {
+            operation
+                .about(AccessRight::Administer, self.clear.2)
+                .replies::<ClearedFigures>()
+                .fails(StatusCode::NOT_FOUND, "There is no such tool, or it was never called.")
+        };
+        let all = move |State(api): State<Arc<Api>>| report(api, kind, None);
+        let one = move |State(api): State<Arc<Api>>, Path(tool): Path<String>| {
+            report(api, kind, Some(tool))
+        };
+        let one_in_catalogue = move |State(api): State<Arc<Api>>, Path(name): FullName| {
+            report(api, kind, Some(format!("{}/{}", name.0, name.1)))
+        };
+        let clear_one = move |State(api): State<Arc<Api>>, caller: By, Path(tool): Path<String>| {
+            clear(api, kind, caller, tool)
+        };
+        let clear_in_catalogue =
+            move |State(api): State<Arc<Api>>, caller: By, Path(name): FullName| {
+                clear(api, kind, caller, format!("{}/{}", name.0, name.1))
+            };
+        vec![
+            Operation::get(self.all.0, self.all.1, all)
+                .about(AccessRight::Inspect, self.all.2)
+                .replies::<All>(),
+            of_one(Operation::get(self.one.0, self.one.1, one), self.one.2),
+            of_one(
+                Operation::get(self.one_in_catalogue.0, self.one_in_catalogue.1, one_in_catalogue),
+                self.one.2,
+            ),
+            of_clear(Operation::post(self.clear.0, self.clear.1, clear_one)),
+            of_clear(Operation::post(
+                self.clear_in_catalogue.0,
+                self.clear_in_catalogue.1,
+                clear_in_catalogue,
+            )),
+        ]
+    }
 }
 
-fn kind_of(word: &str) -> Result<ReportKind, ApiError> {
-    ReportKind::parse(word).ok_or_else(ApiError::not_found)
+type By = Extension<Caller>;
+type FullName = Path<(String, String)>;
+
+async fn report(api: Arc<Api>, kind: ReportKind, tool: Option<String>) -> Reply {
+    reply(blocking(move || api.statistics.report(kind, tool.as_deref())).await?)
+}
+
+async fn clear(api: Arc<Api>, kind: ReportKind, caller: By, tool: String) -> Reply {
+    reply(blocking(move || api.statistics.clear(kind, &tool, &caller.principal)).await?)
+}
+
+fn reply(report: Result<Value, ReportError>) -> Reply {
+    match report {
+        Ok(report) => JsonReply::ok(&report),
+        Err(err) => {
+            let status = match err {
+                ReportError::NotFound(_) | ReportError::NeverCalled(_) => StatusCode::NOT_FOUND,
+                ReportError::Ambiguous(_) => StatusCode::BAD_REQUEST,
+                ReportError::Unreadable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            };
+            Err(ApiError::new(status, err.code(), err.message()))
+        }
+    }
 }

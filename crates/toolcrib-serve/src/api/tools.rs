@@ -2,45 +2,93 @@
 
 use std::sync::Arc;
 
-use axum::extract::{RawQuery, State};
+use axum::extract::State;
 use axum::http::StatusCode;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use toolcrib_core::toolset::Offer;
 use toolcrib_runtime::dialect::{Dialect, Names, declare};
 
+use super::access::AccessRight;
 use super::context::Api;
+use super::fields::QueryFields;
 use super::json_reply::{JsonReply, Reply};
-use crate::query::QueryParameters;
+use super::operation::Operation;
 use crate::reply::ApiError;
 
 /// The catalogue whose contract this API is. Its tools have bare names here.
 pub(super) const CONTRACT_CATALOGUE: &str = "forgekeeper";
 
-pub(super) async fn list(State(api): State<Arc<Api>>, RawQuery(query): RawQuery) -> Reply {
-    let query = QueryParameters::parse(query.as_deref(), &["toolset"])?;
-    let wanted = query.get("toolset").unwrap_or(CONTRACT_CATALOGUE);
-    let choices: Vec<&str> = wanted.split(',').filter(|choice| !choice.is_empty()).collect();
-    let all = api.runtime.toolset.offers();
-    let is_wanted = |offer: &&Offer, choice: &str| {
-        choice == "all" || offer.catalogue.name == choice || *offer.full_name() == *choice
-    };
-    if let Some(unknown) =
-        choices.iter().find(|choice| !all.iter().any(|offer| is_wanted(&offer, choice)))
-    {
-        let message = format!("no tool on offer is in `{unknown}`; `?toolset=all` lists all");
-        return Err(ApiError::new(StatusCode::NOT_FOUND, "toolset_not_found", message));
-    }
-    let chosen = all.iter().filter(|offer| choices.iter().any(|it| is_wanted(offer, it)));
-    let (own, others): (Vec<Offer>, Vec<Offer>) =
-        chosen.cloned().partition(|offer| offer.catalogue.name == CONTRACT_CATALOGUE);
-    let plain = own.iter().map(|offer| offer.tool.declaration().name.to_owned());
-    let names: Vec<String> =
-        plain.chain(others.iter().map(|offer| offer.full_name().to_string())).collect();
+/// The operations about the tools on offer.
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::get("/api/tools", "list_tools", list)
+            .about(AccessRight::Any, "Lists the tools on offer, with their declarations.")
+            .query::<ToolsetQuery>()
+            .replies::<ToolList>()
+            .fails(StatusCode::NOT_FOUND, "No tool on offer is in the toolset."),
+    ]
+}
+
+/// Which tools are meant.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ToolsetQuery {
+    /// Catalogues and full names of tools, separated by commas, or `all`. Without it, the contract's own tools.
+    toolset: Option<String>,
+}
+
+/// The tools on offer.
+#[derive(Serialize, JsonSchema)]
+struct ToolList {
+    ok: bool,
+    enabled: bool,
+    count: usize,
+    names: Vec<String>,
+    /// The declarations, as models take them.
+    defs: Vec<Value>,
+}
+
+async fn list(State(api): State<Arc<Api>>, QueryFields(query): QueryFields<ToolsetQuery>) -> Reply {
+    let (own, others) = query.offers(&api)?;
+    let names: Vec<String> = own.iter().chain(&others).map(served_name).collect();
     let defs = defs(&own, &others);
-    let count = names.len();
-    Ok(JsonReply::ok(json!({
-        "ok": true, "enabled": count > 0, "count": count, "names": names, "defs": defs,
-    })))
+    JsonReply::ok(&ToolList {
+        ok: true,
+        enabled: !names.is_empty(),
+        count: names.len(),
+        names,
+        defs,
+    })
+}
+
+/// Returns the name by which a tool is executed here.
+pub(super) fn served_name(offer: &Offer) -> String {
+    if offer.catalogue.name == CONTRACT_CATALOGUE {
+        offer.tool.declaration().name.to_owned()
+    } else {
+        offer.full_name().to_string()
+    }
+}
+
+impl ToolsetQuery {
+    /// Returns the tools that are meant: those of the contract's own catalogue, and the others.
+    pub(super) fn offers(&self, api: &Api) -> Result<(Vec<Offer>, Vec<Offer>), ApiError> {
+        let wanted = self.toolset.as_deref().unwrap_or(CONTRACT_CATALOGUE);
+        let choices: Vec<&str> = wanted.split(',').filter(|choice| !choice.is_empty()).collect();
+        let all = api.runtime.toolset.offers();
+        let is_wanted = |offer: &&Offer, choice: &str| {
+            choice == "all" || offer.catalogue.name == choice || *offer.full_name() == *choice
+        };
+        let is_unknown = |choice: &&&str| !all.iter().any(|offer| is_wanted(&offer, choice));
+        if let Some(unknown) = choices.iter().find(is_unknown) {
+            let message = format!("no tool on offer is in `{unknown}`; `?toolset=all` lists all");
+            return Err(ApiError::new(StatusCode::NOT_FOUND, "toolset_not_found", message));
+        }
+        let chosen = all.iter().filter(|offer| choices.iter().any(|it| is_wanted(offer, it)));
+        Ok(chosen.cloned().partition(|offer| offer.catalogue.name == CONTRACT_CATALOGUE))
+    }
 }
 
 /// Returns the declarations as the contract shows them. A name is the one by which a tool is executed here.
@@ -53,7 +101,7 @@ fn defs(own: &[Offer], others: &[Offer]) -> Vec<Value> {
     }
     for (def, offer) in defs.iter_mut().zip(own.iter().chain(others)) {
         if offer.catalogue.name != CONTRACT_CATALOGUE {
-            def["function"]["name"] = offer.full_name().as_str().into();
+            def["function"]["name"] = served_name(offer).into();
         }
     }
     defs

@@ -86,7 +86,7 @@ fn run_command(
                 Err(err) => return Ok(err.tell(terminal)),
             };
             if *json {
-                print_json(&shown.to_json().to_string());
+                print_json(&shown.to_json()?);
             } else {
                 print(&shown.describe(terminal, redactor));
             }
@@ -96,7 +96,7 @@ fn run_command(
             let calls = find_calls(state, &call_filter(filter)?, *limit)?;
             if *json {
                 for call in &calls {
-                    print_json(&call_summary(call).to_string());
+                    print_json(&serde_json::to_string(&call_summary(call))?);
                 }
             } else {
                 print_calls(terminal, &calls, *limit);
@@ -355,7 +355,7 @@ fn export(
 }
 
 fn csv_row(call: &CallHistory, out: &mut impl Write) -> io::Result<()> {
-    let summary = call_summary(call);
+    let summary = serde_json::to_value(call_summary(call))?;
     let cells = COLUMNS.map(|column| match &summary[column] {
         Value::Null => String::new(),
         Value::String(text) => cell(text),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use toolcrib_core::command::{ChangedFiles, End, Limit, NetworkAccount, Usage, show_bytes};
+use toolcrib_core::command::{End, Limit, Usage, show_bytes};
 use toolcrib_core::{Change, counted, escape};
 use toolcrib_ledger::{Act, CallHistory, CallOutcome, EventKind, RecordEntry};
 
@@ -18,7 +18,7 @@ pub(super) fn other_changes(history: &CallHistory, changes: &[Change]) -> Vec<St
         known.iter().any(below)
     };
     let mut lines = Vec::new();
-    for changed in changed_files(history) {
+    for changed in history.changed_files() {
         for (what, path) in changed.named() {
             match what {
                 "thinned" if !is_above_known(path) => {
@@ -48,20 +48,6 @@ pub(super) fn other_changes(history: &CallHistory, changes: &[Change]) -> Vec<St
         }
     }
     lines
-}
-
-/// Returns the files that were seen to have changed while the call ran, or since it was lost.
-pub(super) fn changed_files(history: &CallHistory) -> Vec<ChangedFiles> {
-    let recorded = history.entries.iter().filter_map(|entry| entry.end.changed_files.clone());
-    let lost = history.last(&EventKind::Lost);
-    let lost = lost.and_then(|entry| entry.detail.as_ref()?.get("touched").cloned());
-    recorded.chain(lost.and_then(|value| serde_json::from_value(value).ok())).collect()
-}
-
-/// Returns what passed between the call's command and each host. A task has an entry of its own, with all of it.
-pub(super) fn network(history: &CallHistory) -> NetworkAccount {
-    let accounts = history.entries.iter().filter_map(|entry| entry.end.network.as_ref());
-    NetworkAccount { hosts: accounts.flat_map(|account| account.hosts.clone()).collect() }
 }
 
 /// Returns the history of a call, for people.

@@ -13,7 +13,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::settings::{Origin, table};
 use crate::terminal::{Paint, Terminal, print, print_json, width};
-use crate::wiring::{Diagnosis, toolset};
+use crate::wiring::{Diagnosis, OpenOptions, toolset};
 
 /// On a narrower terminal there is no table.
 const TABLE_COLUMNS: usize = 60;
@@ -62,20 +62,37 @@ impl DoctorCheck {
     }
 }
 
-pub(super) fn run(global: &Global, terminal: Terminal, args: &DoctorArgs) -> Exit {
-    let diagnosis = Diagnosis::make(&open_options(global));
-    warn(terminal, &diagnosis.settings);
-    let checks = checks(&diagnosis);
-    let facts = match (&diagnosis.state, &diagnosis.workspace) {
-        (Ok(state), Ok(workspace)) => Some(Facts::gather(&diagnosis.settings, state, workspace)),
-        _ => None,
-    };
-    let sandbox = sandbox(&diagnosis);
-    let is_well = checks.iter().all(DoctorCheck::is_good)
-        && sandbox.iter().all(|it| it.state == Enforcement::Enforced);
-    if args.json {
+/// What was found out about each part.
+pub(super) struct Findings {
+    diagnosis: Diagnosis,
+    checks: Vec<DoctorCheck>,
+    sandbox: Vec<SandboxFinding>,
+    facts: Option<Facts>,
+}
+
+impl Findings {
+    /// Examines everything.
+    pub(super) fn gather(options: &OpenOptions) -> Self {
+        let diagnosis = Diagnosis::make(options);
+        let facts = match (&diagnosis.state, &diagnosis.workspace) {
+            (Ok(state), Ok(workspace)) => {
+                Some(Facts::gather(&diagnosis.settings, state, workspace))
+            }
+            _ => None,
+        };
+        let (checks, sandbox) = (checks(&diagnosis), sandbox(&diagnosis));
+        Self { diagnosis, checks, sandbox, facts }
+    }
+
+    fn is_well(&self) -> bool {
+        self.checks.iter().all(DoctorCheck::is_good)
+            && self.sandbox.iter().all(|it| it.state == Enforcement::Enforced)
+    }
+
+    /// Returns the findings, for programs.
+    pub(super) fn to_json(&self) -> Value {
         let mut all = Map::new();
-        for it in &checks {
+        for it in &self.checks {
             let check = json!({"ok": it.is_good(), "says": it.says, "fix": it.fix});
             match all.get_mut(it.name) {
                 None => drop(all.insert(it.name.to_owned(), check)),
@@ -86,11 +103,15 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &DoctorArgs) -> Exi
                 },
             }
         }
-        all.insert("sandbox".to_owned(), serde_json::to_value(&sandbox).unwrap_or_default());
-        all.insert("search".to_owned(), facts.map_or(Value::Null, |facts| facts.json()));
-        print_json(&Value::Object(all).to_string());
-    } else {
-        let mut lines: Vec<String> = checks.iter().flat_map(|it| line(terminal, it)).collect();
+        all.insert("sandbox".to_owned(), serde_json::to_value(&self.sandbox).unwrap_or_default());
+        let facts = self.facts.as_ref().map_or(Value::Null, Facts::json);
+        all.insert("search".to_owned(), facts);
+        Value::Object(all)
+    }
+
+    fn lines(&self, terminal: Terminal) -> Vec<String> {
+        let diagnosis = &self.diagnosis;
+        let mut lines: Vec<String> = self.checks.iter().flat_map(|it| line(terminal, it)).collect();
         lines.push(String::new());
         lines.push("Sandbox".to_owned());
         if diagnosis.settings_error.is_some() && diagnosis.sandbox.is_ok() {
@@ -99,17 +120,27 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &DoctorArgs) -> Exi
         if diagnosis.workspace.is_err() && diagnosis.sandbox.is_ok() {
             lines.push("  (in an empty folder, because the workspace cannot be used)".to_owned());
         }
-        for it in &sandbox {
+        for it in &self.sandbox {
             lines.extend(mechanism(terminal, it));
         }
-        if let Some(facts) = facts {
+        if let Some(facts) = &self.facts {
             lines.push(String::new());
             lines.push("Search".to_owned());
             lines.extend(facts.lines().into_iter().skip(1).map(|line| format!("  {line}")));
         }
-        print(&wrapped_lines(&lines));
+        lines
     }
-    if is_well { Exit::Done } else { Exit::Failed }
+}
+
+pub(super) fn run(global: &Global, terminal: Terminal, args: &DoctorArgs) -> Exit {
+    let findings = Findings::gather(&open_options(global));
+    warn(terminal, &findings.diagnosis.settings);
+    if args.json {
+        print_json(&findings.to_json().to_string());
+    } else {
+        print(&wrapped_lines(&findings.lines(terminal)));
+    }
+    if findings.is_well() { Exit::Done } else { Exit::Failed }
 }
 
 /// Returns a check for each part, and one for what goes wrong only when all are opened together.

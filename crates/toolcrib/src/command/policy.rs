@@ -56,7 +56,7 @@ pub(super) fn explain(
     };
     match explained {
         Ok(preview) if format == Format::Json => {
-            print_json(&as_value(&preview).to_string());
+            print_json(&serde_json::to_string(&preview.explanation())?);
         }
         Ok(preview) => print_lines(&explanation(terminal, &preview)),
         Err(outcome) => {
@@ -69,22 +69,6 @@ pub(super) fn explain(
         }
     }
     Ok(Exit::Done)
-}
-
-fn as_value(preview: &Preview) -> Value {
-    let decision = &preview.decision;
-    let source = decision.source.as_ref().map(|it| json!({"file": it.file, "line": it.line}));
-    json!({
-        "tool": preview.tool,
-        "decision": decision.verdict().as_str(),
-        "rule": decision.rule,
-        "because": decision.because,
-        "source": source,
-        "reading": decision.reading.as_ref().map(ToString::to_string),
-        "confirm": decision.confirmation() != Confirmation::NotNeeded,
-        "audited": decision.audited,
-        "trouble": preview.trouble.as_ref().map(|trouble| &trouble.message),
-    })
 }
 
 fn explanation(terminal: Terminal, preview: &Preview) -> Vec<String> {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use toolcrib_core::policy::{Layer, Rule, rules_in};
-use toolcrib_core::{Note, RecordError, escape};
+use toolcrib_core::{Note, Principal, RecordError, escape};
 use toolcrib_ledger::{Act, EventKind};
 
 use super::policy::{explain, place, shown_rule};
@@ -17,7 +17,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::settings::LockedFile;
 use crate::terminal::{Terminal, print_json, print_lines};
-use crate::wiring::Crib;
+use crate::wiring::{Crib, user_at_terminal};
 
 pub(super) fn run(global: &Global, terminal: Terminal, args: &RulesArgs) -> Result<Exit, CliError> {
     match &args.command {
@@ -68,6 +68,58 @@ fn add(crib: &Crib, terminal: Terminal, file: &Path) -> Result<Exit, CliError> {
         text = fs::read_to_string(file)
             .map_err(|err| CliError::usage(format!("`{shown}` cannot be read: {err}")))?;
     }
+    match add_rules(crib, &text, &shown, &user_at_terminal().principal)? {
+        Ok(edit) => Ok(told(terminal, "Added to", &edit)),
+        Err(fault) => {
+            terminal.fail_in_lines(&fault.message, Some(&fault.hint));
+            Ok(Exit::Failed)
+        }
+    }
+}
+
+fn remove(crib: &Crib, terminal: Terminal, wanted: &str) -> Result<Exit, CliError> {
+    match remove_rule(crib, wanted, &user_at_terminal().principal)? {
+        Ok(edit) => Ok(told(terminal, "Removed from", &edit)),
+        Err(fault) => {
+            terminal.fail_in_lines(&fault.message, Some(&fault.hint));
+            Ok(Exit::Failed)
+        }
+    }
+}
+
+fn told(terminal: Terminal, what: &str, edit: &RuleEdit) -> Exit {
+    if let Some(why) = &edit.unrecorded {
+        terminal.warn(&format!("the rules were changed, but that could not be recorded: {why}"));
+    }
+    let names = escape::line(&edit.ids.join(", ")).into_owned();
+    print_lines(&[format!("{what} {}: {names}", edit.file)]);
+    Exit::Done
+}
+
+/// A change of the operator's rules that was made.
+pub(super) struct RuleEdit {
+    file: String,
+    pub(super) ids: Vec<String>,
+    /// Why the change is not on the record, if it is not.
+    pub(super) unrecorded: Option<RecordError>,
+}
+
+/// Why the rules were not changed.
+pub(super) struct RuleFault {
+    /// What is wrong, one line for each error.
+    pub(super) message: String,
+    pub(super) hint: String,
+    /// Whether there is no such rule.
+    pub(super) is_not_found: bool,
+}
+
+/// Adds rules to the operator's own file. `shown` is how the text is called in messages.
+pub(super) fn add_rules(
+    crib: &Crib,
+    text: &str,
+    shown: &str,
+    by: &Principal,
+) -> Result<Result<RuleEdit, RuleFault>, CliError> {
     let own = own_file(crib)?;
     // Locked from the first look to the change, so that two commands at once do not lose one of the two changes.
     let locked_file = LockedFile::lock(own)?;
@@ -75,58 +127,50 @@ fn add(crib: &Crib, terminal: Terminal, file: &Path) -> Result<Exit, CliError> {
     if !all.is_empty() && !all.ends_with('\n') {
         all.push('\n');
     }
-    all.push_str(&text);
+    all.push_str(text);
+    let fault = |message: String, hint: &str| RuleFault {
+        message,
+        hint: hint.to_owned(),
+        is_not_found: false,
+    };
     // The old and the new rules are also parsed together, because a name may be taken.
     let said =
-        match rules_in(&text, &shown, Layer::Operator, Some(&*crib.rules.shell)).and_then(|said| {
+        match rules_in(text, shown, Layer::Operator, Some(&*crib.rules.shell)).and_then(|said| {
             rules_in(&all, &own.display().to_string(), Layer::Operator, None).map(|_| said)
         }) {
             Ok(said) if said.rules.is_empty() => {
-                terminal.fail(
-                    &format!("`{shown}` contains no rule"),
-                    Some("a rule begins with [[rule]]"),
-                );
-                return Ok(Exit::Failed);
+                let message = format!("`{shown}` contains no rule");
+                return Ok(Err(fault(message, "a rule begins with [[rule]]")));
             }
             Ok(said) => said,
-            Err(err) => {
-                terminal.fail_in_lines(&err.lines(), Some("no rule was added"));
-                return Ok(Exit::Failed);
-            }
+            Err(err) => return Ok(Err(fault(err.lines(), "no rule was added"))),
         };
     locked_file.replace(&all)?;
     drop(locked_file);
-    let ids: Vec<&str> = said.rules.iter().map(|rule| rule.id.as_str()).collect();
-    let detail = json!({"file": own.display().to_string(), "rules": ids, "text": text});
-    if let Err(why) = record(crib, &EventKind::Added, detail) {
-        terminal.warn(&format!("the rules were added, but that could not be recorded: {why}"));
-    }
-    let names = escape::line(&ids.join(", ")).into_owned();
-    print_lines(&[format!("Added to {}: {names}", own.display())]);
-    Ok(Exit::Done)
+    let ids: Vec<String> = said.rules.iter().map(|rule| rule.id.clone()).collect();
+    Ok(Ok(recorded(crib, &EventKind::Added, by, ids, text)?))
 }
 
-fn remove(crib: &Crib, terminal: Terminal, wanted: &str) -> Result<Exit, CliError> {
+/// Removes a rule from the operator's own file.
+pub(super) fn remove_rule(
+    crib: &Crib,
+    wanted: &str,
+    by: &Principal,
+) -> Result<Result<RuleEdit, RuleFault>, CliError> {
     let own = own_file(crib)?;
     let locked_file = LockedFile::lock(own)?;
     let all = locked_file.read()?.unwrap_or_default();
     let removed = match without_rule(&all, wanted) {
         Ok(removed) => removed,
         Err(fault) => {
+            let is_not_found = fault == RemovalFault::NotFound;
             let (message, hint) = not_removed(crib, own, wanted, fault);
-            terminal.fail(&message, Some(&hint));
-            return Ok(Exit::Failed);
+            return Ok(Err(RuleFault { message, hint, is_not_found }));
         }
     };
     locked_file.replace(&removed.text)?;
     drop(locked_file);
-    let file = own.display().to_string();
-    let detail = json!({"file": file, "rules": [removed.id], "text": removed.taken});
-    if let Err(why) = record(crib, &EventKind::Removed, detail) {
-        terminal.warn(&format!("the rule was removed, but that could not be recorded: {why}"));
-    }
-    print_lines(&[format!("Removed from {file}: {}", escape::line(&removed.id))]);
-    Ok(Exit::Done)
+    Ok(Ok(recorded(crib, &EventKind::Removed, by, vec![removed.id], &removed.taken)?))
 }
 
 /// Returns why a rule was not removed, and what to do.
@@ -163,14 +207,22 @@ fn own_file(crib: &Crib) -> Result<&Path, CliError> {
 }
 
 /// Records a change of the rules.
-fn record(crib: &Crib, event: &EventKind, detail: Value) -> Result<(), RecordError> {
-    crib.recorder.note(&Note {
+fn recorded(
+    crib: &Crib,
+    event: &EventKind,
+    by: &Principal,
+    ids: Vec<String>,
+    text: &str,
+) -> Result<RuleEdit, CliError> {
+    let file = own_file(crib)?.display().to_string();
+    let noted = crib.recorder.note(&Note {
         at: crib.clock.now(),
-        actor: "user",
+        actor: by.role.as_str(),
         act: Act::Rules.as_str(),
         event: event.as_str(),
         tool: None,
         call: "",
-        detail,
-    })
+        detail: json!({"file": file, "rules": ids, "text": text, "by": by.name}),
+    });
+    Ok(RuleEdit { file, ids, unrecorded: noted.err() })
 }

@@ -13,11 +13,13 @@ use toolcrib_runtime::{
     ApprovalAnswers, ApprovalQueue, ParkedQuestions, Runtime, SessionKind, Unattended,
 };
 use toolcrib_serve::{
-    Api, ListenAddress, Readiness, RequestRate, Served, Server, ServerConfig, ServerEnd, routes,
+    Api, EventFeed, ListenAddress, Readiness, RequestRate, Served, Server, ServerConfig, ServerEnd,
+    routes,
 };
 
+use super::backend::ServerBackend;
 use super::event_loop::interrupted;
-use super::setup::open_long_lived;
+use super::setup::{open_long_lived, open_options};
 use super::tokens;
 use crate::cli::{Global, ServeArgs};
 use crate::error::{CliError, CliErrorKind};
@@ -34,7 +36,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
         )
         .hint(hint));
     }
-    let crib = open_long_lived(global, terminal)?;
+    let crib = Arc::new(open_long_lived(global, terminal)?);
     let config = config(&crib.settings, args)?;
     let lock = ServerLock::take(&crib.state, &config.address.to_string());
     let _lock = lock.map_err(|err| CliError::new(CliErrorKind::System, err.to_string()))?;
@@ -48,8 +50,8 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
         let server = Server::bind(config)
             .map_err(|err| CliError::new(CliErrorKind::System, err.to_string()))?;
         make_first_tokens(&crib, &tokens, terminal)?;
-        let api = Arc::new(api(&crib)?);
-        let running = api.running.clone();
+        let api = Arc::new(api(&crib, global)?);
+        let (running, events) = (api.running.clone(), Arc::clone(&api.events));
         let readiness = Readiness::waiting("the server starts");
         let served = Served { routes: routes(api), tokens, readiness: readiness.clone() };
         print_lines(&[format!("Listening on {}", server.address())]);
@@ -58,6 +60,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
         let stop = async {
             interrupted().await;
             let _ = told_at.set(Instant::now());
+            events.stop();
             let seconds = stop_within.as_secs();
             terminal.note(&format!("stopping; waiting up to {seconds} s for calls that run"));
         };
@@ -88,7 +91,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
 }
 
 /// Returns what the handlers work with.
-fn api(crib: &Crib) -> Result<Api, CliError> {
+fn api(crib: &Arc<Crib>, global: &Global) -> Result<Api, CliError> {
     let approvals = Arc::new(Approvals::new(&crib.state));
     let queue = ApprovalQueue {
         store: Arc::clone(&approvals) as _,
@@ -114,6 +117,8 @@ fn api(crib: &Crib) -> Result<Api, CliError> {
         workspace: root.map(|root| root.path().display().to_string()).unwrap_or_default(),
         keys: IdempotencyKeys::new(&crib.state),
         statistics: Box::new(crib.reports()),
+        backend: Arc::new(ServerBackend { crib: Arc::clone(crib), options: open_options(global) }),
+        events: EventFeed::new(&crib.state),
         running: toolcrib_serve::RunningCalls::default(),
     })
 }

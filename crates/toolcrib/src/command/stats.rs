@@ -231,7 +231,7 @@ impl StatsView<'_> {
             Ok(found) => found,
             Err(exit) => return Ok(exit),
         };
-        let value = report::errors_of(name, figures);
+        let value = serde_json::json!(report::errors_of(name, figures));
         let it = &figures.errors;
         let mut lines = vec![format!(
             "{name}: {} of {} calls failed, {} were refused, {} ran a command that failed",

@@ -3,12 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use toolcrib_core::change::{UndoLog, UndoneCall};
 use toolcrib_core::runs_later::RunsLater;
 use toolcrib_core::{CallId, Change, ToolError, ToolName, Toolset, counted, escape};
 use toolcrib_host::root_path;
 use toolcrib_runtime::undo::{Restored, UndoAction, UndoScope, as_json};
+use toolcrib_serve::ChangedCall;
 
 use super::layout::fit_all;
 use super::past_call::{self, shown_time};
@@ -141,14 +142,32 @@ impl Here {
     }
 }
 
+/// Returns the calls that changed files, newest first, for programs.
+pub(super) fn changed_calls(access: &StateAccess) -> std::io::Result<Vec<ChangedCall>> {
+    let (changes, undone) = access.journal.history()?;
+    Ok(ChangedCalls::group(&changes, &undone).all.iter().map(CallChanges::to_data).collect())
+}
+
 /// A call that changed files.
-struct ChangedCall<'a> {
+struct CallChanges<'a> {
     first: &'a Change,
     changes: Vec<&'a Change>,
     is_undone: bool,
 }
 
-impl ChangedCall<'_> {
+impl CallChanges<'_> {
+    /// Returns the call, for programs.
+    fn to_data(&self) -> ChangedCall {
+        let Change { call, tool, at, .. } = self.first;
+        ChangedCall {
+            call: call.clone(),
+            tool: tool.clone(),
+            at: at.clone(),
+            undone: self.is_undone,
+            changes: self.changes.iter().copied().cloned().collect(),
+        }
+    }
+
     fn id(&self) -> &CallId {
         &self.first.call
     }
@@ -188,19 +207,19 @@ impl ChangedCall<'_> {
 
 /// All calls that changed files, newest first.
 struct ChangedCalls<'a> {
-    all: Vec<ChangedCall<'a>>,
+    all: Vec<CallChanges<'a>>,
 }
 
 impl<'a> ChangedCalls<'a> {
     fn group(changes: &'a [Change], undone: &[UndoneCall]) -> Self {
         let undone: HashSet<&CallId> = undone.iter().map(|undone| &undone.call).collect();
         let mut places: HashMap<&CallId, usize> = HashMap::new();
-        let mut all: Vec<ChangedCall<'a>> = Vec::new();
+        let mut all: Vec<CallChanges<'a>> = Vec::new();
         for change in changes {
             let place = *places.entry(&change.call).or_insert(all.len());
             match all.get_mut(place) {
                 Some(call) => call.changes.push(change),
-                None => all.push(ChangedCall {
+                None => all.push(CallChanges {
                     first: change,
                     changes: vec![change],
                     is_undone: undone.contains(&change.call),
@@ -286,20 +305,13 @@ fn list(
     calls: &ChangedCalls<'_>,
     here: &Here,
 ) {
-    let is_listed = |call: &&ChangedCall<'_>| args.all || call.is_in(here);
-    let listed: Vec<&ChangedCall<'_>> = calls.all.iter().filter(is_listed).collect();
+    let is_listed = |call: &&CallChanges<'_>| args.all || call.is_in(here);
+    let listed: Vec<&CallChanges<'_>> = calls.all.iter().filter(is_listed).collect();
     let elsewhere = calls.all.len() - listed.len();
     let most = if args.all { usize::MAX } else { LISTED_CALLS };
     let newest = &listed[..listed.len().min(most)];
     if args.json {
-        let calls: Value = newest
-            .iter()
-            .map(|call| {
-                let Change { call: id, tool, at, .. } = call.first;
-                json!({"call": id, "tool": tool, "at": at, "undone": call.is_undone,
-                    "changes": call.changes})
-            })
-            .collect();
+        let calls: Vec<ChangedCall> = newest.iter().map(|call| call.to_data()).collect();
         print_json(&json!({"calls": calls, "total": listed.len()}).to_string());
         return;
     }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolcrib_core::{Clock, Note, Principal, Recorder, Role, ToolName, Toolset, escape};
 use toolcrib_ledger::{
-    Act, Comparison, EventKind, QuarantineList, Spans, StateFolder, Stats, StatsError, ToolFigures,
-    comparisons, report,
+    Act, Cleared, ClearedFigures, Comparison, EventKind, QuarantineList, Spans, StateFolder, Stats,
+    StatsError, ToolFigures, comparisons, report,
 };
 use toolcrib_serve::{ReportError, ReportKind, Statistics};
 use toolcrib_tools::CATALOGUES;
@@ -52,7 +52,7 @@ impl Statistics for ToolReports {
         let tools = stats.tools().map_err(unreadable)?;
         let mut report = match (kind, tool) {
             (ReportKind::Errors, None) => {
-                let mut value = report::errors(&tools);
+                let mut value = json!(report::errors(&tools));
                 for one in value["stats"].as_array_mut().into_iter().flatten() {
                     let tool = one["toolName"].as_str().unwrap_or_default().into();
                     in_contract(&tool, one);
@@ -61,23 +61,23 @@ impl Statistics for ToolReports {
             }
             (ReportKind::Errors, Some(tool)) => {
                 let (name, figures) = find_tool(&tools, tool)?;
-                let mut value = report::errors_of(name, figures);
+                let mut value = json!(report::errors_of(name, figures));
                 in_contract(name, &mut value["stats"]);
                 value
             }
-            (ReportKind::Regression, None) => report::regressions(&self.compared(&stats)?),
+            (ReportKind::Regression, None) => json!(report::regressions(&self.compared(&stats)?)),
             (ReportKind::Regression, Some(tool)) => {
                 let (name, _) = find_tool(&tools, tool)?;
                 let compared = self.compared(&stats)?;
-                let found = compared.iter().find(|it| it.0 == *name);
-                let value = found.map_or(Value::Null, |(name, it)| report::regression(name, it));
-                json!({"ok": true, "tool": name, "regression": value})
+                let found = compared.iter().find(|it| it.0 == *name).map(|(_, it)| it);
+                json!(report::regression_of(name, found))
             }
-            (ReportKind::Resources, None) => report::resources(&tools, &|tool| self.limits(tool)),
+            (ReportKind::Resources, None) => {
+                json!(report::resources(&tools, &|tool| self.limits(tool)))
+            }
             (ReportKind::Resources, Some(tool)) => {
                 let (name, figures) = find_tool(&tools, tool)?;
-                let value = report::resources_of(name, figures, &|tool| self.limits(tool));
-                json!({"ok": true, "tool": name, "resources": value})
+                json!(report::resources_of(name, figures, &|tool| self.limits(tool)))
             }
         };
         name_in_contract(&mut report);
@@ -108,26 +108,24 @@ impl Statistics for ToolReports {
             lifted.map_err(|err| ReportError::Unreadable(err.to_string()))?;
         }
         stats.fold().map_err(unreadable)?;
-        let stamp = report::stamp(now);
+        let timestamp = report::stamp(now);
         let baseline = self.compared(&stats)?.into_iter().find(|(tool, _)| tool == name);
-        let mut reply = match (kind, baseline.map(|(_, it)| it.baseline)) {
-            (ReportKind::Regression, Some(window)) => json!({
-                "ok": true, "tool": name, "action": "baseline_reset",
-                "newBaseline": {
-                    "avgExecutionMs": report::ms(window.average_ms() * 1e3),
-                    "p95ExecutionMs": report::ms(window.quantile_ms(0.95) * 1e3),
-                    "errorRate": window.error_rate(),
-                    "timestamp": stamp,
-                },
-            }),
-            (ReportKind::Errors, _) => json!({
-                "ok": true, "tool": name,
-                "cleared": {"errors": figures.errors.errors, "timestamp": stamp},
-            }),
+        let cleared = ClearedFigures { ok: true, tool: name.clone(), ..ClearedFigures::default() };
+        let cleared = match (kind, baseline.map(|(_, it)| it.baseline)) {
+            (ReportKind::Regression, Some(window)) => ClearedFigures {
+                action: Some("baseline_reset"),
+                new_baseline: Some(report::new_baseline(&window, now)),
+                ..cleared
+            },
+            (ReportKind::Errors, _) => {
+                let errors = Some(figures.errors.errors);
+                ClearedFigures { cleared: Some(Cleared { errors, timestamp }), ..cleared }
+            }
             (ReportKind::Regression | ReportKind::Resources, _) => {
-                json!({"ok": true, "tool": name, "cleared": {"timestamp": stamp}})
+                ClearedFigures { cleared: Some(Cleared { errors: None, timestamp }), ..cleared }
             }
         };
+        let mut reply = json!(cleared);
         name_in_contract(&mut reply);
         Ok(reply)
     }

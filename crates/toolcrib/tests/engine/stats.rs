@@ -22,7 +22,7 @@ fn regression(crib: &Opened) -> Value {
     let hours = stats.hours(spans.oldest_hour(now)).unwrap();
     let compared = comparisons(&stats.tools().unwrap(), &hours, now, spans);
     let (name, found) = &compared[0];
-    report::regression(name, found)
+    json!(report::regression(name, found))
 }
 
 fn recorder(state: &StateFolder) -> RecordWriter {
@@ -82,7 +82,7 @@ fn short_calls_are_measured_too() {
     }
     let tools = figures(&crib).tools().unwrap();
     let (name, figures) = &tools[0];
-    let shown = report::resources_of(name, figures, &|tool| crib.crib.limits_of(tool));
+    let shown = json!(report::used(name, figures, &|tool| crib.crib.limits_of(tool)));
     let cpu = shown["resources"]["cpu"]["totalMs"].as_f64().unwrap();
     let read = shown["resources"]["disk"]["avgReadBytes"].as_u64().unwrap();
     // Two hundred reads take more than a millisecond of any processor's time.

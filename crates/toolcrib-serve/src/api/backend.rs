@@ -1,0 +1,94 @@
+//! What the binary does for the API, because it needs the settings, the workspace or the sandbox.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use toolcrib_core::command::{End, Excerpt, Lines, Stream};
+use toolcrib_core::{CallId, Caller, Change, Principal, ToolError, ToolName};
+use toolcrib_runtime::undo::UndoScope;
+
+/// What the binary does for the API. Everything here can block.
+pub trait Backend: Send + Sync {
+    /// Returns the calls that changed files, newest first.
+    fn changed_calls(&self) -> Result<Vec<ChangedCall>, ToolError>;
+
+    /// Undoes a call, as a call of `caller`.
+    fn undo(
+        &self,
+        call: &str,
+        caller: Arc<Caller>,
+        scope: UndoScope,
+    ) -> Result<UndoReport, ToolError>;
+
+    /// Adds rules to the operator's file, and takes them up. Returns their ids.
+    fn add_rules(&self, text: &str, by: &Principal) -> Result<Vec<String>, ToolError>;
+
+    /// Removes a rule from the operator's file, and takes that up. Returns its id.
+    fn remove_rule(&self, rule: &str, by: &Principal) -> Result<String, ToolError>;
+
+    /// Returns the commands of this workspace whose output is saved, newest first.
+    fn tasks(&self) -> Vec<TaskSummary>;
+
+    /// Kills a command that runs in this process, and everything that it started. Returns whether it still ran.
+    fn kill_task(&self, id: &str) -> Result<bool, ToolError>;
+
+    /// Returns lines of the saved output of a call.
+    fn output(&self, call: &str, stream: Stream, lines: Lines) -> Result<Excerpt, ToolError>;
+
+    /// Returns what works here and what does not.
+    fn diagnosis(&self) -> Value;
+}
+
+/// A call that changed files.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ChangedCall {
+    /// The id of the call.
+    pub call: CallId,
+    /// The tool.
+    pub tool: ToolName,
+    /// When it changed the first file.
+    pub at: String,
+    /// Whether it was undone.
+    pub undone: bool,
+    /// What it changed.
+    pub changes: Vec<Change>,
+}
+
+/// What an undo did.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct UndoReport {
+    /// The call that was undone.
+    pub undone: String,
+    /// The call that undid it. To undo that one is to redo.
+    pub by: CallId,
+    /// What was done to each path.
+    pub files: Vec<RestoredFile>,
+}
+
+/// What an undo did to a path.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct RestoredFile {
+    /// The path below its root.
+    pub path: String,
+    /// `restored`, `removed`, `unchanged` or `kept`.
+    pub action: String,
+}
+
+/// A command that runs or ran, by the id of its call.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct TaskSummary {
+    /// The id of the call that started it.
+    pub id: String,
+    /// The command.
+    pub command: String,
+    /// When it was started.
+    pub started: String,
+    /// Whose command it is. Without one, it is that of the user at a terminal.
+    pub principal: Option<Principal>,
+    /// `running`, `ended`, or `lost` if the process that ran it is gone.
+    pub status: String,
+    /// How it ended.
+    pub end: Option<End>,
+}

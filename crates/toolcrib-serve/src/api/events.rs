@@ -1,0 +1,208 @@
+//! `GET /api/events`: what happens, as server-sent events. A reader that was away goes on where it was, by the number
+//! of the last line that it saw. A slow reader waits for itself alone.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Extension;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::Response;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, mpsc};
+use tokio::time::{Instant, interval_at};
+use toolcrib_core::approval::ApprovalStatus;
+use toolcrib_core::{Caller, Principal};
+
+use super::access::AccessRight;
+use super::context::Api;
+use super::event_feed::RecordedEvent;
+use super::fields::QueryFields;
+use super::operation::Operation;
+use super::stream_body::stream_body;
+use crate::reply::ApiError;
+
+/// How often the health of the server is told. It also shows that the connection is alive.
+const HEALTH_INTERVAL: Duration = Duration::from_secs(15);
+
+/// The operation that tells what happens.
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::get("/api/events", "events", events)
+            .about(AccessRight::Any, "Tells what happens, as server-sent events.")
+            .query::<EventsQuery>()
+            .replies_as("text/event-stream"),
+    ]
+}
+
+/// Which events are told.
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct EventsQuery {
+    /// Names of events or their beginnings, separated by commas, such as `call.ended,approval`.
+    events: Option<String>,
+    /// The full name of a tool.
+    tool: Option<String>,
+    /// A session.
+    session: Option<String>,
+    /// Goes on after this line of the record, like the header `Last-Event-ID`.
+    after: Option<u64>,
+}
+
+/// The health of the server.
+#[derive(Serialize)]
+struct Health {
+    running: usize,
+    waiting: usize,
+}
+
+/// What one reader wants to hear.
+struct Reader {
+    query: EventsQuery,
+    /// An agent hears of its own calls only.
+    only: Option<Principal>,
+}
+
+impl Reader {
+    fn wants(&self, event: &RecordedEvent) -> bool {
+        let EventsQuery { events, tool, session, .. } = &self.query;
+        let is_named = |name: &str| {
+            let rest = event.event.strip_prefix(name);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let has_name = events.as_ref().is_none_or(|names| names.split(',').any(is_named));
+        let has_tool = tool.as_ref().is_none_or(|tool| {
+            event.tool.as_ref().is_some_and(|it| *it == **tool || it.last_part() == tool)
+        });
+        let has_session = session.is_none() || event.session == *session;
+        let is_own = self.only.as_ref().is_none_or(|only| {
+            event.principal.as_deref() == Some(&only.name)
+                && event.role.as_deref() == Some(only.role.as_str())
+        });
+        has_name && has_tool && has_session && is_own
+    }
+
+    fn wants_health(&self) -> bool {
+        let EventsQuery { events, .. } = &self.query;
+        events.as_ref().is_none_or(|names| names.split(',').any(|name| name == "health"))
+    }
+}
+
+async fn events(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    QueryFields(query): QueryFields<EventsQuery>,
+) -> Result<Response, ApiError> {
+    let after = last_event(&headers)?.or(query.after);
+    let only = AccessRight::Inspect.check(&caller).is_err().then(|| caller.principal.clone());
+    let reader = Reader { query, only };
+    let live = api.events.subscribe().map_err(|err| {
+        let message = format!("the record cannot be read: {err}");
+        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message)
+    })?;
+    let (sender, body) = stream_body();
+    tokio::spawn(async move {
+        let stopped = Arc::clone(&api.events);
+        tokio::select! {
+            () = stopped.wait_for_stop() => {}
+            _ = tell(&api, &reader, after, live, sender) => {}
+        }
+    });
+    let mut response = Response::new(body);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    Ok(response)
+}
+
+/// Reads `Last-Event-ID`.
+fn last_event(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
+    let Some(given) = headers.get("last-event-id") else { return Ok(None) };
+    let number = given.to_str().ok().and_then(|text| text.parse().ok());
+    number.map(Some).ok_or_else(|| {
+        let message = "`Last-Event-ID` must be the `id` of an event, which is a number";
+        ApiError::new(StatusCode::BAD_REQUEST, "invalid_header", message)
+    })
+}
+
+/// Tells a reader what happened since `after`, and then what happens. Returns when the reader is gone.
+async fn tell(
+    api: &Arc<Api>,
+    reader: &Reader,
+    after: Option<u64>,
+    mut live: broadcast::Receiver<Arc<RecordedEvent>>,
+    sender: mpsc::Sender<Bytes>,
+) -> Option<()> {
+    sender.send(Bytes::from_static(b"retry: 2000\n\n")).await.ok()?;
+    let mut health = interval_at(Instant::now(), HEALTH_INTERVAL);
+    let mut told = after;
+    if after.is_some() {
+        told = replay(api, reader, after, &sender).await?;
+    }
+    loop {
+        tokio::select! {
+            () = sender.closed() => return None,
+            _ = health.tick(), if reader.wants_health() => {
+                sender.send(frame(None, "health", &health_of(api))).await.ok()?;
+            }
+            next = live.recv() => match next {
+                Ok(event) if told.is_some_and(|told| event.seq <= told) => {}
+                Ok(event) => {
+                    told = Some(event.seq);
+                    if reader.wants(&event) {
+                        sender.send(frame(Some(event.seq), &event.event, &*event)).await.ok()?;
+                    }
+                }
+                // The reader was too slow: it reads what it missed from the record.
+                Err(RecvError::Lagged(_)) => told = replay(api, reader, told, &sender).await?,
+                Err(RecvError::Closed) => return None,
+            },
+        }
+    }
+}
+
+/// Tells a reader what the record has after a line. Returns the number of the last line.
+async fn replay(
+    api: &Arc<Api>,
+    reader: &Reader,
+    after: Option<u64>,
+    sender: &mpsc::Sender<Bytes>,
+) -> Option<Option<u64>> {
+    let (feed, recorder) = (Arc::clone(&api.events), Arc::clone(&api.runtime.recorder));
+    let (events, mut read) = mpsc::channel(64);
+    let reading = tokio::task::spawn_blocking(move || {
+        recorder.flush();
+        feed.replay(after.unwrap_or(u64::MAX), |event| match events.blocking_send(event) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        })
+    });
+    let mut told = after;
+    while let Some(event) = read.recv().await {
+        told = Some(event.seq);
+        if reader.wants(&event) {
+            sender.send(frame(Some(event.seq), &event.event, &event)).await.ok()?;
+        }
+    }
+    // A record that cannot be read ends the stream: the reader comes again with the last line that it saw.
+    reading.await.ok()?.ok()?;
+    Some(told)
+}
+
+fn health_of(api: &Api) -> Health {
+    let now = api.answers.clock.now();
+    let store = &api.answers.store;
+    let is_waiting = |it: &_| matches!(store.status(it, now), Ok(ApprovalStatus::Pending));
+    let waiting = store.all().map_or(0, |all| all.iter().filter(|it| is_waiting(it)).count());
+    Health { running: api.running.count(), waiting }
+}
+
+fn frame(id: Option<u64>, event: &str, data: &impl Serialize) -> Bytes {
+    let id = id.map(|id| format!("id: {id}\n")).unwrap_or_default();
+    let data = serde_json::to_string(data).unwrap_or_default();
+    Bytes::from(format!("{id}event: {event}\ndata: {data}\n\n"))
+}

@@ -1,0 +1,181 @@
+//! One operation of the API: its method and path, who may use it, its handler, and what the specification says of it.
+//! The routes and the specification are both made from the list of operations, so neither has one that the other has
+//! not.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::handler::Handler;
+use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn};
+use axum::response::IntoResponse;
+use axum::routing::{MethodRouter, delete, get, post};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
+use toolcrib_core::Caller;
+
+use super::access::AccessRight;
+use super::context::Api;
+use crate::reply::ApiError;
+
+/// The method of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OperationMethod {
+    Get,
+    Post,
+    Delete,
+}
+
+impl OperationMethod {
+    /// Returns the spelling in the specification.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::Post => "post",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+/// One operation of the API.
+pub(super) struct Operation {
+    pub(super) method: OperationMethod,
+    pub(super) path: &'static str,
+    /// The name of the operation, in `snake_case`.
+    pub(super) id: &'static str,
+    /// What it does, in one sentence.
+    pub(super) summary: &'static str,
+    pub(super) access: AccessRight,
+    /// The schema of the parameters of the query.
+    pub(super) query: Option<Value>,
+    /// The schema of the body.
+    pub(super) body: Option<Value>,
+    /// The schema of the reply, if the reply is JSON.
+    pub(super) reply: Option<Value>,
+    /// The media type of the reply.
+    pub(super) media_type: &'static str,
+    /// How it fails beside the ways in which every operation can, each with the sentence about when.
+    pub(super) failures: Vec<(StatusCode, &'static str)>,
+    handler: MethodRouter<Arc<Api>>,
+}
+
+impl Operation {
+    pub(super) fn get<H, T>(path: &'static str, id: &'static str, handler: H) -> Self
+    where
+        H: Handler<T, Arc<Api>>,
+        T: 'static,
+    {
+        Self::new(OperationMethod::Get, path, id, get(handler))
+    }
+
+    pub(super) fn post<H, T>(path: &'static str, id: &'static str, handler: H) -> Self
+    where
+        H: Handler<T, Arc<Api>>,
+        T: 'static,
+    {
+        Self::new(OperationMethod::Post, path, id, post(handler))
+    }
+
+    pub(super) fn delete<H, T>(path: &'static str, id: &'static str, handler: H) -> Self
+    where
+        H: Handler<T, Arc<Api>>,
+        T: 'static,
+    {
+        Self::new(OperationMethod::Delete, path, id, delete(handler))
+    }
+
+    fn new(
+        method: OperationMethod,
+        path: &'static str,
+        id: &'static str,
+        handler: MethodRouter<Arc<Api>>,
+    ) -> Self {
+        Self {
+            method,
+            path,
+            id,
+            summary: "",
+            access: AccessRight::Administer,
+            query: None,
+            body: None,
+            reply: None,
+            media_type: "application/json",
+            failures: Vec::new(),
+            handler,
+        }
+    }
+
+    /// Says what the operation does, and who may use it. An operation that does not say so is for admins.
+    pub(super) fn about(mut self, access: AccessRight, summary: &'static str) -> Self {
+        (self.access, self.summary) = (access, summary);
+        self
+    }
+
+    /// Says which parameters the query can have.
+    pub(super) fn query<T: JsonSchema>(mut self) -> Self {
+        self.query = Some(schema_of_request::<T>());
+        self
+    }
+
+    /// Says what the body must be.
+    pub(super) fn body<T: JsonSchema>(mut self) -> Self {
+        self.body = Some(schema_of_request::<T>());
+        self
+    }
+
+    /// Says what the reply is.
+    pub(super) fn replies<T: JsonSchema>(mut self) -> Self {
+        self.reply = Some(schema_of_reply::<T>());
+        self
+    }
+
+    /// Says that the reply is no JSON.
+    pub(super) fn replies_as(mut self, media_type: &'static str) -> Self {
+        self.media_type = media_type;
+        self
+    }
+
+    /// Says how the operation can fail.
+    pub(super) fn fails(mut self, status: StatusCode, when: &'static str) -> Self {
+        self.failures.push((status, when));
+        self
+    }
+
+    /// Adds the operation to the routes. A caller whose role may not use it does not get as far as its handler.
+    pub(super) fn mount(self, routes: Router<Arc<Api>>) -> Router<Arc<Api>> {
+        let access = self.access;
+        let check = from_fn(move |request: Request, next: Next| async move {
+            let allowed = match request.extensions().get::<Caller>() {
+                Some(caller) => access.check(caller),
+                None => Err(ApiError::not_found()),
+            };
+            match allowed {
+                Ok(()) => next.run(request).await,
+                Err(err) => err.into_response(),
+            }
+        });
+        routes.route(self.path, self.handler.route_layer(check))
+    }
+}
+
+fn schema_of_request<T: JsonSchema>() -> Value {
+    schema_of::<T>(SchemaSettings::draft2020_12().for_deserialize())
+}
+
+fn schema_of_reply<T: JsonSchema>() -> Value {
+    schema_of::<T>(SchemaSettings::draft2020_12().for_serialize())
+}
+
+fn schema_of<T: JsonSchema>(settings: SchemaSettings) -> Value {
+    let settings = settings.with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    if let Some(fields) = schema.as_object_mut() {
+        fields.remove("title");
+    }
+    schema
+}

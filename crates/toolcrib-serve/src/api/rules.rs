@@ -1,0 +1,197 @@
+//! `/api/rules`: the rules in force, and what they would decide.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use toolcrib_core::policy::Rule;
+use toolcrib_core::{Call, Caller, Cancel, ErrorKind, Principal, ToolError, ToolName};
+use toolcrib_ledger::new_call_id;
+use toolcrib_runtime::Explanation;
+
+use super::access::AccessRight;
+use super::blocking::blocking;
+use super::context::{Api, session_of};
+use super::fields::BodyFields;
+use super::json_reply::{JsonReply, Reply};
+use super::operation::Operation;
+use super::outcome::{failed, status_of};
+use super::tools::CONTRACT_CATALOGUE;
+use crate::reply::ApiError;
+
+/// The operations about rules.
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::get("/api/rules", "list_rules", list)
+            .about(
+                AccessRight::Inspect,
+                "Lists the rules in force, in the order in which they count.",
+            )
+            .replies::<RuleList>(),
+        Operation::post("/api/rules", "add_rules", add)
+            .about(AccessRight::Administer, "Adds rules to the operator's file. They hold at once.")
+            .body::<RulesBody>()
+            .replies::<AddedRules>()
+            .fails(StatusCode::UNPROCESSABLE_ENTITY, "The rules cannot be used; none was added."),
+        Operation::delete("/api/rules/{id}", "remove_rule", remove)
+            .about(AccessRight::Administer, "Removes a rule from the operator's file.")
+            .replies::<RemovedRule>()
+            .fails(StatusCode::NOT_FOUND, "The operator's file has no such rule.")
+            .fails(StatusCode::CONFLICT, "The rule cannot be removed without a change to others."),
+        Operation::post("/api/rules/explain", "explain", explain)
+            .about(
+                AccessRight::Any,
+                "Says what would be decided about a call, and why. Nothing runs.",
+            )
+            .body::<ExplainBody>()
+            .replies::<ExplainedCall>()
+            .fails(StatusCode::FORBIDDEN, "The tool is not on offer, or it is the call of another.")
+            .fails(StatusCode::NOT_FOUND, "There is no such tool.")
+            .fails(StatusCode::CONFLICT, "The call cannot be looked at now.")
+            .fails(StatusCode::UNPROCESSABLE_ENTITY, "The arguments do not fit."),
+    ]
+}
+
+/// Rules to add.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct RulesBody {
+    /// The rules, as in a rules file.
+    toml: String,
+}
+
+/// A call to explain.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ExplainBody {
+    /// The name of the tool; one without a catalogue is of the contract's own.
+    tool: String,
+    #[serde(default)]
+    args: Map<String, Value>,
+    /// Whose call it would be. Without it, the caller's own.
+    principal: Option<Principal>,
+}
+
+/// The rules in force.
+#[derive(Serialize, JsonSchema)]
+struct RuleList {
+    ok: bool,
+    /// What decides about calls that no rule matches.
+    mode: &'static str,
+    rules: Vec<ShownRule>,
+}
+
+/// A rule.
+#[derive(Serialize, JsonSchema)]
+struct ShownRule {
+    id: String,
+    /// `allow`, `ask`, `deny` or `audit`.
+    effect: &'static str,
+    /// Catalogues, tools or `catalogue/tool`; empty for all.
+    tools: Vec<String>,
+    because: String,
+    expires: Option<Timestamp>,
+    confirm: bool,
+    file: String,
+    line: usize,
+}
+
+/// Rules that were added.
+#[derive(Serialize, JsonSchema)]
+struct AddedRules {
+    ok: bool,
+    added: Vec<String>,
+}
+
+/// A rule that was removed.
+#[derive(Serialize, JsonSchema)]
+struct RemovedRule {
+    ok: bool,
+    removed: String,
+}
+
+/// What would be decided about a call.
+#[derive(Serialize, JsonSchema)]
+struct ExplainedCall {
+    ok: bool,
+    #[serde(flatten)]
+    explanation: Explanation,
+}
+
+async fn list(State(api): State<Arc<Api>>) -> Reply {
+    let policy = api.runtime.judge.policy();
+    let shown = |rule: &Rule| ShownRule {
+        id: rule.id.clone(),
+        effect: rule.effect.as_str(),
+        tools: rule.tools.clone(),
+        because: rule.because.clone(),
+        expires: rule.expires,
+        confirm: rule.confirm,
+        file: rule.source.file.clone(),
+        line: rule.source.line,
+    };
+    let rules = policy.rules().iter().map(shown).collect();
+    JsonReply::ok(&RuleList { ok: true, mode: policy.mode().as_str(), rules })
+}
+
+async fn add(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    BodyFields(body): BodyFields<RulesBody>,
+) -> Reply {
+    let added = blocking(move || api.backend.add_rules(&body.toml, &caller.principal)).await?;
+    JsonReply::ok(&AddedRules { ok: true, added: added.map_err(|err| rules_error(&err))? })
+}
+
+async fn remove(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Reply {
+    let removed = blocking(move || api.backend.remove_rule(&id, &caller.principal)).await?;
+    JsonReply::ok(&RemovedRule { ok: true, removed: removed.map_err(|err| rules_error(&err))? })
+}
+
+async fn explain(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    BodyFields(body): BodyFields<ExplainBody>,
+) -> Reply {
+    let principal = body.principal.unwrap_or_else(|| caller.principal.clone());
+    if principal != caller.principal {
+        AccessRight::Inspect.check(&caller)?;
+    }
+    let tool = ToolName::from(body.tool.as_str());
+    let tool = match tool.catalogue() {
+        Some(_) => tool,
+        None => ToolName::new(CONTRACT_CATALOGUE, &body.tool),
+    };
+    let session = session_of(&principal);
+    let caller = Arc::new(Caller { principal, ..caller });
+    let call = Call::new(new_call_id(), session, caller, tool, Value::Object(body.args));
+    match api.runtime.explain(call, Cancel::default()).await {
+        Ok(preview) => {
+            JsonReply::ok(&ExplainedCall { ok: true, explanation: preview.explanation() })
+        }
+        Err(outcome) => {
+            let kind = outcome.error.as_ref().map_or(ErrorKind::Failed, |err| err.kind);
+            let message = outcome.error.map(|err| err.message).unwrap_or_default();
+            Err(ApiError::new(status_of(kind), kind.as_str(), message))
+        }
+    }
+}
+
+/// Says why rules were not changed. Nothing was found wrong with the request itself, so a missing rule is no bad request.
+fn rules_error(err: &ToolError) -> ApiError {
+    match err.kind {
+        ErrorKind::NotFound => {
+            ApiError::new(StatusCode::NOT_FOUND, "rule_not_found", err.message.clone())
+        }
+        _ => failed(err),
+    }
+}

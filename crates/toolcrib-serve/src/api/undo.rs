@@ -1,0 +1,95 @@
+//! `/api/undo`: the calls that changed files, and how they are undone.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolcrib_core::Caller;
+use toolcrib_core::schema::Within;
+use toolcrib_runtime::undo::UndoScope;
+
+use super::access::AccessRight;
+use super::backend::{ChangedCall, UndoReport};
+use super::blocking::blocking;
+use super::context::Api;
+use super::fields::{BodyFields, QueryFields};
+use super::json_reply::{JsonReply, Reply};
+use super::operation::Operation;
+use super::outcome::failed;
+
+/// How many calls are listed, unless the query says.
+const USUAL_LIMIT: u64 = 20;
+
+/// The operations that take changes back.
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::get("/api/undo", "list_changed_calls", list)
+            .about(AccessRight::Inspect, "Lists the calls that changed files, newest first.")
+            .query::<UndoQuery>()
+            .replies::<ChangedCalls>(),
+        Operation::post("/api/undo/{call}", "undo", undo)
+            .about(AccessRight::Approve, "Undoes all that a call changed.")
+            .body::<UndoBody>()
+            .replies::<UndoReply>()
+            .fails(StatusCode::NOT_FOUND, "No call with this id changed files.")
+            .fails(StatusCode::CONFLICT, "A file changed after the call, so nothing was undone."),
+    ]
+}
+
+/// How many calls are listed.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct UndoQuery {
+    /// The most calls to return.
+    limit: Option<Within<1, 1000>>,
+}
+
+/// How to undo.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct UndoBody {
+    /// Whether files that changed after the call are put back, too. Their later changes are lost.
+    #[serde(default)]
+    force: bool,
+}
+
+/// The calls that changed files.
+#[derive(Serialize, JsonSchema)]
+struct ChangedCalls {
+    ok: bool,
+    calls: Vec<ChangedCall>,
+    /// How many there are in all.
+    total: usize,
+}
+
+/// What an undo did.
+#[derive(Serialize, JsonSchema)]
+struct UndoReply {
+    ok: bool,
+    #[serde(flatten)]
+    report: UndoReport,
+}
+
+async fn list(State(api): State<Arc<Api>>, QueryFields(query): QueryFields<UndoQuery>) -> Reply {
+    let limit = query.limit.map_or(USUAL_LIMIT, Within::get) as usize;
+    let mut calls =
+        blocking(move || api.backend.changed_calls()).await?.map_err(|err| failed(&err))?;
+    let total = calls.len();
+    calls.truncate(limit);
+    JsonReply::ok(&ChangedCalls { ok: true, calls, total })
+}
+
+async fn undo(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(call): Path<String>,
+    BodyFields(body): BodyFields<UndoBody>,
+) -> Reply {
+    let scope = if body.force { UndoScope::Everything } else { UndoScope::Unchanged };
+    let undone = blocking(move || api.backend.undo(&call, Arc::new(caller), scope)).await?;
+    let report = undone.map_err(|err| failed(&err))?;
+    JsonReply::ok(&UndoReply { ok: true, report })
+}

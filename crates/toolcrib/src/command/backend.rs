@@ -1,0 +1,118 @@
+//! What the server's API needs of this process: the settings, the workspace and the sandbox.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use toolcrib_core::command::{Excerpt, Lines, Stream, TaskStatus};
+use toolcrib_core::{Caller, ErrorKind, Principal, ToolError};
+use toolcrib_host::{OutputStore, SavedCommand};
+use toolcrib_runtime::undo::{Restored, UndoScope};
+use toolcrib_serve::{Backend, ChangedCall, RestoredFile, TaskSummary, UndoReport};
+
+use super::doctor::Findings;
+use super::rules::{self, RuleEdit, RuleFault};
+use super::undo;
+use crate::error::CliError;
+use crate::wiring::{Crib, OpenOptions};
+
+/// What the server's API needs of this process.
+pub(super) struct ServerBackend {
+    pub(super) crib: Arc<Crib>,
+    /// What the process was opened with, to examine it anew.
+    pub(super) options: OpenOptions,
+}
+
+impl ServerBackend {
+    fn outputs(&self) -> OutputStore {
+        OutputStore::of_person(self.crib.state.folder())
+    }
+}
+
+impl Backend for ServerBackend {
+    fn changed_calls(&self) -> Result<Vec<ChangedCall>, ToolError> {
+        undo::changed_calls(&self.crib).map_err(|err| {
+            ToolError::new(ErrorKind::Io, format!("the journal of changes cannot be read: {err}"))
+        })
+    }
+
+    fn undo(
+        &self,
+        call: &str,
+        caller: Arc<Caller>,
+        scope: UndoScope,
+    ) -> Result<UndoReport, ToolError> {
+        let by = toolcrib_ledger::new_call_id();
+        let restored = self.crib.undo(&by, caller, call, scope)?;
+        let file =
+            |one: Restored| RestoredFile { path: one.path, action: one.action.as_str().to_owned() };
+        let files = restored.into_iter().map(file).collect();
+        Ok(UndoReport { undone: call.to_owned(), by, files })
+    }
+
+    fn add_rules(&self, text: &str, by: &Principal) -> Result<Vec<String>, ToolError> {
+        edited(rules::add_rules(&self.crib, text, "the body", by)).map(|edit| edit.ids)
+    }
+
+    fn remove_rule(&self, rule: &str, by: &Principal) -> Result<String, ToolError> {
+        edited(rules::remove_rule(&self.crib, rule, by)).map(|edit| edit.ids.join(", "))
+    }
+
+    fn tasks(&self) -> Vec<TaskSummary> {
+        let root = self.crib.workspace().root();
+        let here = root.map(|root| root.path().display().to_string()).unwrap_or_default();
+        let saved = self.outputs().all().into_iter().filter(|it| it.workspace == here);
+        saved.filter_map(task_summary).collect()
+    }
+
+    fn kill_task(&self, id: &str) -> Result<bool, ToolError> {
+        if let Some(was_running) = self.crib.sandbox().kill_task(id) {
+            return Ok(was_running);
+        }
+        if self.tasks().iter().any(|task| task.id == id && task.status == "running") {
+            let message =
+                format!("the task {id} runs in another process, and only that process can end it");
+            return Err(ToolError::new(ErrorKind::Unavailable, message));
+        }
+        Ok(false)
+    }
+
+    fn output(&self, call: &str, stream: Stream, lines: Lines) -> Result<Excerpt, ToolError> {
+        self.outputs().read(call, stream, lines)
+    }
+
+    fn diagnosis(&self) -> Value {
+        Findings::gather(&self.options).to_json()
+    }
+}
+
+fn task_summary(saved: SavedCommand) -> Option<TaskSummary> {
+    let SavedCommand { call, command, started, principal, status, .. } = saved;
+    let (status, end) = match status? {
+        TaskStatus::Running => ("running", None),
+        TaskStatus::Ended(end) => ("ended", Some(end)),
+        TaskStatus::Lost => ("lost", None),
+    };
+    Some(TaskSummary { id: call, command, started, principal, status: status.to_owned(), end })
+}
+
+/// Returns a change of the rules, or the error that every door tells.
+fn edited(edit: Result<Result<RuleEdit, RuleFault>, CliError>) -> Result<RuleEdit, ToolError> {
+    match edit {
+        Ok(Ok(edit)) => match &edit.unrecorded {
+            None => Ok(edit),
+            Some(why) => {
+                let message =
+                    format!("the rules were changed, but that could not be recorded: {why}");
+                Err(ToolError::new(ErrorKind::Unrecorded, message))
+            }
+        },
+        Ok(Err(fault)) => {
+            let kind = if fault.is_not_found { ErrorKind::NotFound } else { ErrorKind::BadArgs };
+            Err(ToolError::new(kind, fault.message.replace('\n', "; ")).hint(fault.hint))
+        }
+        Err(err) => {
+            let message = format!("the rules file cannot be changed: {err}");
+            Err(ToolError::new(ErrorKind::Io, message))
+        }
+    }
+}
