@@ -41,7 +41,7 @@ pub fn plan() -> Vec<String> {
     } else {
         format!("installs with apt-get, because they are missing: {}", missing.join(", "))
     };
-    vec![packages, RIPGREP.plan()]
+    vec![packages, RIPGREP.plan(), schemathesis_plan()]
 }
 
 /// Returns the folder of the builds.
@@ -64,7 +64,46 @@ pub fn install() -> Result<(), Box<dyn Error>> {
         return Err(format!("the tests need {missing}; install them and try again").into());
     }
     RIPGREP.install()?;
-    Ok(())
+    install_schemathesis()
+}
+
+/// The version of schemathesis, which makes requests to the server from its specification.
+const SCHEMATHESIS: &str = "4.32.5";
+
+fn schemathesis_plan() -> String {
+    let folder = tools_folder().join("schemathesis");
+    let what = if has_schemathesis() { "has" } else { "installs" };
+    format!("{what} schemathesis {SCHEMATHESIS}, which tests the server, in {}", folder.display())
+}
+
+fn has_schemathesis() -> bool {
+    let folder = tools_folder().join("schemathesis");
+    folder.join(format!("schemathesis-{SCHEMATHESIS}.dist-info")).is_dir()
+}
+
+/// Installs schemathesis beside the builds, and nothing into the system's Python.
+fn install_schemathesis() -> Result<(), Box<dyn Error>> {
+    if has_schemathesis() {
+        return Ok(());
+    }
+    let pip = |words: &[&str]| {
+        let mut command = Command::new("python3");
+        let done = command.args(["-m", "pip"]).args(words).stdout(Stdio::null()).status();
+        done.is_ok_and(|status| status.success())
+    };
+    if !pip(&["--version"]) && !install_packages(&["python3-pip"]) {
+        return Err("the tests need python3-pip; install it and try again".into());
+    }
+    let folder = tools_folder().join("schemathesis");
+    println!("==> installing schemathesis {SCHEMATHESIS} into {}", folder.display());
+    let _ = std::fs::remove_dir_all(&folder);
+    let target = folder.display().to_string();
+    let wanted = format!("schemathesis=={SCHEMATHESIS}");
+    if pip(&["install", "--quiet", "--root-user-action", "ignore", "--target", &target, &wanted]) {
+        Ok(())
+    } else {
+        Err(format!("schemathesis {SCHEMATHESIS} could not be installed: see above").into())
+    }
 }
 
 /// Installs packages of the system, and says so. Returns whether they are there now.

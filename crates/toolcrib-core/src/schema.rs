@@ -107,7 +107,7 @@ pub fn faults_in(
     reason: &str,
 ) -> (String, Vec<String>) {
     let mut search = FaultSearch { words, faults: Vec::new() };
-    search.look(schema, value, "");
+    search.find(schema, value, "");
     let mut faults = search.faults;
     if faults.is_empty() {
         faults.push(Fault { path: String::new(), what: reason.to_owned() });
@@ -139,7 +139,7 @@ impl FaultSearch {
         self.faults.push(Fault { path: path.to_owned(), what });
     }
 
-    fn look(&mut self, schema: &Value, value: &Value, path: &str) {
+    fn find(&mut self, schema: &Value, value: &Value, path: &str) {
         if let Some(expected) = schema.get("type").and_then(Value::as_str)
             && !is_of_type(value, expected)
         {
@@ -169,11 +169,11 @@ impl FaultSearch {
             }
         }
         match value {
-            Value::Object(object) => self.look_in_object(schema, object, path),
+            Value::Object(object) => self.find_in_object(schema, object, path),
             Value::Array(items) => {
                 if let Some(schema) = schema.get("items") {
                     for (index, item) in items.iter().enumerate() {
-                        self.look(schema, item, &format!("{path}[{index}]"));
+                        self.find(schema, item, &format!("{path}[{index}]"));
                     }
                 }
             }
@@ -181,7 +181,7 @@ impl FaultSearch {
         }
     }
 
-    fn look_in_object(&mut self, schema: &Value, object: &Map<String, Value>, path: &str) {
+    fn find_in_object(&mut self, schema: &Value, object: &Map<String, Value>, path: &str) {
         let Some(Value::Object(properties)) = schema.get("properties") else { return };
         let join =
             |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
@@ -197,7 +197,7 @@ impl FaultSearch {
             match properties.get(name) {
                 // An optional member may be null, because models send null for "not given".
                 Some(_) if value.is_null() && !required.contains(&name.as_str()) => {}
-                Some(schema) => self.look(schema, value, &join(name)),
+                Some(schema) => self.find(schema, value, &join(name)),
                 None if schema.get("additionalProperties") == Some(&Value::Bool(false)) => {
                     let known: Vec<&str> = properties.keys().map(String::as_str).collect();
                     let near = nearest(name, known.iter().copied(), 1);

@@ -1,6 +1,8 @@
 //! The forms of reports, to the letter of the forgekeeper contract. Fields that the contract does not show are
 //! additions.
 
+#![expect(clippy::struct_field_names, reason = "the names are the contract's")]
+
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;

@@ -60,7 +60,7 @@ impl CallStory {
             summary: call_summary(history),
             result: result.map(str::to_owned),
             moments: history.entries.iter().map(entry_summary).collect(),
-            places: places.map(|places| places.map(|place| place.to_string()).collect()),
+            places: places.map(|places| places.map(ToString::to_string).collect()),
             directory: directory.map(str::to_owned),
             task: task_ended.and_then(|entry| entry.end.command_end),
             changes: changes.into_iter().filter(|it| it.call.0 == call).collect(),

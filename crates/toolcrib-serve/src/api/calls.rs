@@ -44,7 +44,7 @@ struct CallStatus {
     tool: Option<ToolName>,
     /// The answer of a person, if the call waited for one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    answer: Option<GivenAnswer>,
+    answer: Option<ShownAnswer>,
     /// The outcome of a call that waited for an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     outcome: Option<ShownOutcome>,
@@ -52,7 +52,7 @@ struct CallStatus {
 
 /// The answer of a person.
 #[derive(Serialize, JsonSchema)]
-struct GivenAnswer {
+struct ShownAnswer {
     approved: bool,
     by: String,
     words: String,
@@ -127,7 +127,7 @@ async fn show(
     let answer = store.answer(&id).map_err(|err| unreadable(&err))?;
     JsonReply::ok(&CallStatus {
         tool: Some(pending.tool),
-        answer: answer.map(|ApprovalAnswer { is_approved, by, words, .. }| GivenAnswer {
+        answer: answer.map(|ApprovalAnswer { is_approved, by, words, .. }| ShownAnswer {
             approved: is_approved,
             by,
             words,

@@ -21,13 +21,13 @@ pub(super) fn operations() -> Vec<Operation> {
                 AccessRight::Inspect,
                 "Says what works on the server's machine, and what does not.",
             )
-            .replies::<Diagnosis>(),
+            .replies::<DoctorReply>(),
     ]
 }
 
 /// What works and what does not.
 #[derive(Serialize, JsonSchema)]
-struct Diagnosis {
+struct DoctorReply {
     ok: bool,
     /// Each part with its finding, as `toolcrib doctor --json` prints it.
     parts: Value,
@@ -35,5 +35,5 @@ struct Diagnosis {
 
 async fn doctor(State(api): State<Arc<Api>>) -> Reply {
     let parts = blocking(move || api.backend.diagnosis()).await?;
-    JsonReply::ok(&Diagnosis { ok: true, parts })
+    JsonReply::ok(&DoctorReply { ok: true, parts })
 }

@@ -170,17 +170,27 @@ fn parameters(operation: &Operation, example: &Value) -> Vec<Value> {
         .filter_map(|part| part.strip_prefix('{').and_then(|part| part.strip_suffix('}')));
     let mut all: Vec<Value> = names
         .map(|name| {
-            json!({
-                "name": name, "in": "path", "required": true, "example": example["path"][name],
-                "schema": {"type": "string", "minLength": 1},
-            })
+            let schema = json!({"type": "string", "minLength": 1});
+            let mut parameter =
+                json!({"name": name, "in": "path", "required": true, "schema": schema});
+            if let Some(value) = example["path"].get(name) {
+                parameter["example"] = value.clone();
+            }
+            parameter
         })
         .collect();
     let properties = operation.query.iter().filter_map(|schema| schema["properties"].as_object());
     all.extend(properties.flatten().map(|(name, schema)| {
         let mut schema = without_null(schema.clone());
         let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
-        json!({"name": name, "in": "query", "description": description, "schema": schema})
+        let mut parameter = json!({"name": name, "in": "query", "schema": schema});
+        if let Some(value) = example["query"].get(name) {
+            parameter["example"] = value.clone();
+        }
+        if let Some(description) = description {
+            parameter["description"] = description;
+        }
+        parameter
     }));
     if operation.id.starts_with("execute") {
         let header = |name: &str, schema: Value, description: &str| json!({"name": name, "in": "header", "description": description, "schema": schema});
@@ -191,7 +201,7 @@ fn parameters(operation: &Operation, example: &Value) -> Vec<Value> {
         ));
         all.push(header(
             "Prefer",
-            json!({"type": "string", "pattern": "^wait=[0-9]{1,3}$"}),
+            json!({"type": "string"}),
             "How many seconds to wait for a person, as `wait=30`.",
         ));
     }

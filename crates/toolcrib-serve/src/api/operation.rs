@@ -177,5 +177,36 @@ fn schema_of<T: JsonSchema>(settings: SchemaSettings) -> Value {
     if let Some(fields) = schema.as_object_mut() {
         fields.remove("title");
     }
+    make_plain(&mut schema);
     schema
 }
+
+/// Says in words that all readers of a schema know what a number's format and a tuple's parts say.
+fn make_plain(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            let most = match fields.get("format").and_then(Value::as_str) {
+                Some("uint32") => Some(u64::from(u32::MAX)),
+                Some("uint" | "uint64") => Some(MOST_EXACT),
+                _ => None,
+            };
+            if let Some(most) = most {
+                fields.remove("format");
+                fields.entry("maximum").or_insert_with(|| most.into());
+            }
+            if let Some(Value::Array(parts)) = fields.get("prefixItems")
+                && let Some(first) = parts.first().cloned()
+                && parts.iter().all(|part| *part == first)
+            {
+                fields.remove("prefixItems");
+                fields.insert("items".to_owned(), first);
+            }
+            fields.values_mut().for_each(make_plain);
+        }
+        Value::Array(items) => items.iter_mut().for_each(make_plain),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// The largest whole number that JSON keeps exactly everywhere.
+const MOST_EXACT: u64 = (1 << 53) - 1;

@@ -40,7 +40,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .fails(StatusCode::UNPROCESSABLE_ENTITY, "The rules cannot be used; none was added."),
         Operation::delete("/api/rules/{id}", "remove_rule", remove)
             .about(AccessRight::Administer, "Removes a rule from the operator's file.")
-            .replies::<RemovedRule>()
+            .replies::<RuleRemoval>()
             .fails(StatusCode::NOT_FOUND, "The operator's file has no such rule.")
             .fails(StatusCode::CONFLICT, "The rule cannot be removed without a change to others."),
         Operation::post("/api/rules/explain", "explain", explain)
@@ -110,7 +110,7 @@ struct AddedRules {
 
 /// A rule that was removed.
 #[derive(Serialize, JsonSchema)]
-struct RemovedRule {
+struct RuleRemoval {
     ok: bool,
     removed: String,
 }
@@ -154,7 +154,7 @@ async fn remove(
     Path(id): Path<String>,
 ) -> Reply {
     let removed = blocking(move || api.backend.remove_rule(&id, &caller.principal)).await?;
-    JsonReply::ok(&RemovedRule { ok: true, removed: removed.map_err(|err| rules_error(&err))? })
+    JsonReply::ok(&RuleRemoval { ok: true, removed: removed.map_err(|err| rules_error(&err))? })
 }
 
 async fn explain(

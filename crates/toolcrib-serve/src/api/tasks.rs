@@ -39,7 +39,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .about(AccessRight::Any, "Says how a command stands.")
             .replies::<OneTask>()
             .fails(StatusCode::NOT_FOUND, "No command that this token may see has the id."),
-        Operation::delete("/api/tasks/{id}", "kill_task", kill)
+        Operation::post("/api/tasks/{id}/kill", "kill_task", kill)
             .about(AccessRight::Call, "Kills a command and everything that it started.")
             .replies::<KilledTask>()
             .fails(StatusCode::NOT_FOUND, "No command that this token may kill has the id."),

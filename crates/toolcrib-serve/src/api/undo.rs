@@ -29,7 +29,7 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::get("/api/undo", "list_changed_calls", list)
             .about(AccessRight::Inspect, "Lists the calls that changed files, newest first.")
             .query::<UndoQuery>()
-            .replies::<ChangedCalls>(),
+            .replies::<ChangedCallList>(),
         Operation::post("/api/undo/{call}", "undo", undo)
             .about(AccessRight::Approve, "Undoes all that a call changed.")
             .body::<UndoBody>()
@@ -58,7 +58,7 @@ struct UndoBody {
 
 /// The calls that changed files.
 #[derive(Serialize, JsonSchema)]
-struct ChangedCalls {
+struct ChangedCallList {
     ok: bool,
     calls: Vec<ChangedCall>,
     /// How many there are in all.
@@ -79,7 +79,7 @@ async fn list(State(api): State<Arc<Api>>, QueryFields(query): QueryFields<UndoQ
         blocking(move || api.backend.changed_calls()).await?.map_err(|err| failed(&err))?;
     let total = calls.len();
     calls.truncate(limit);
-    JsonReply::ok(&ChangedCalls { ok: true, calls, total })
+    JsonReply::ok(&ChangedCallList { ok: true, calls, total })
 }
 
 async fn undo(

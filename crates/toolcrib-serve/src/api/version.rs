@@ -12,17 +12,17 @@ pub(super) fn operations() -> Vec<Operation> {
     vec![
         Operation::get("/api/version", "version", version)
             .about(AccessRight::Any, "Says which program answers, and its version.")
-            .replies::<Version>(),
+            .replies::<ServerVersion>(),
     ]
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Version {
+struct ServerVersion {
     ok: bool,
     name: &'static str,
     version: &'static str,
 }
 
 async fn version() -> Reply {
-    JsonReply::ok(&Version { ok: true, name: "toolcrib", version: env!("CARGO_PKG_VERSION") })
+    JsonReply::ok(&ServerVersion { ok: true, name: "toolcrib", version: env!("CARGO_PKG_VERSION") })
 }

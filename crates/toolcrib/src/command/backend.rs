@@ -9,8 +9,8 @@ use toolcrib_host::{OutputStore, SavedCommand};
 use toolcrib_runtime::undo::{Restored, UndoScope};
 use toolcrib_serve::{Backend, ChangedCall, RestoredFile, TaskSummary, UndoReport};
 
-use super::doctor::Findings;
-use super::rules::{self, RuleEdit, RuleFault};
+use super::doctor::DoctorFindings;
+use super::rules::{self, RuleEdit, RuleEditFault};
 use super::undo;
 use crate::error::CliError;
 use crate::wiring::{Crib, OpenOptions};
@@ -81,7 +81,7 @@ impl Backend for ServerBackend {
     }
 
     fn diagnosis(&self) -> Value {
-        Findings::gather(&self.options).to_json()
+        DoctorFindings::gather(&self.options).to_json()
     }
 }
 
@@ -96,7 +96,7 @@ fn task_summary(saved: SavedCommand) -> Option<TaskSummary> {
 }
 
 /// Returns a change of the rules, or the error that every door tells.
-fn edited(edit: Result<Result<RuleEdit, RuleFault>, CliError>) -> Result<RuleEdit, ToolError> {
+fn edited(edit: Result<Result<RuleEdit, RuleEditFault>, CliError>) -> Result<RuleEdit, ToolError> {
     match edit {
         Ok(Ok(edit)) => match &edit.unrecorded {
             None => Ok(edit),

@@ -63,14 +63,14 @@ impl DoctorCheck {
 }
 
 /// What was found out about each part.
-pub(super) struct Findings {
+pub(super) struct DoctorFindings {
     diagnosis: Diagnosis,
     checks: Vec<DoctorCheck>,
     sandbox: Vec<SandboxFinding>,
     facts: Option<Facts>,
 }
 
-impl Findings {
+impl DoctorFindings {
     /// Examines everything.
     pub(super) fn gather(options: &OpenOptions) -> Self {
         let diagnosis = Diagnosis::make(options);
@@ -133,7 +133,7 @@ impl Findings {
 }
 
 pub(super) fn run(global: &Global, terminal: Terminal, args: &DoctorArgs) -> Exit {
-    let findings = Findings::gather(&open_options(global));
+    let findings = DoctorFindings::gather(&open_options(global));
     warn(terminal, &findings.diagnosis.settings);
     if args.json {
         print_json(&findings.to_json().to_string());

@@ -105,7 +105,7 @@ pub(super) struct RuleEdit {
 }
 
 /// Why the rules were not changed.
-pub(super) struct RuleFault {
+pub(super) struct RuleEditFault {
     /// What is wrong, one line for each error.
     pub(super) message: String,
     pub(super) hint: String,
@@ -119,7 +119,7 @@ pub(super) fn add_rules(
     text: &str,
     shown: &str,
     by: &Principal,
-) -> Result<Result<RuleEdit, RuleFault>, CliError> {
+) -> Result<Result<RuleEdit, RuleEditFault>, CliError> {
     let own = own_file(crib)?;
     // Locked from the first look to the change, so that two commands at once do not lose one of the two changes.
     let locked_file = LockedFile::lock(own)?;
@@ -128,7 +128,7 @@ pub(super) fn add_rules(
         all.push('\n');
     }
     all.push_str(text);
-    let fault = |message: String, hint: &str| RuleFault {
+    let fault = |message: String, hint: &str| RuleEditFault {
         message,
         hint: hint.to_owned(),
         is_not_found: false,
@@ -156,7 +156,7 @@ pub(super) fn remove_rule(
     crib: &Crib,
     wanted: &str,
     by: &Principal,
-) -> Result<Result<RuleEdit, RuleFault>, CliError> {
+) -> Result<Result<RuleEdit, RuleEditFault>, CliError> {
     let own = own_file(crib)?;
     let locked_file = LockedFile::lock(own)?;
     let all = locked_file.read()?.unwrap_or_default();
@@ -165,7 +165,7 @@ pub(super) fn remove_rule(
         Err(fault) => {
             let is_not_found = fault == RemovalFault::NotFound;
             let (message, hint) = not_removed(crib, own, wanted, fault);
-            return Ok(Err(RuleFault { message, hint, is_not_found }));
+            return Ok(Err(RuleEditFault { message, hint, is_not_found }));
         }
     };
     locked_file.replace(&removed.text)?;
