@@ -49,7 +49,7 @@ pub use record::reader::{LoadedSegment, RecordReader};
 pub use record::recovery::{LostCall, recover_lost_calls};
 pub use record::redact::{Redactor, is_secret_name};
 pub use record::replay::recorded_calls;
-pub use record::replayed_entries::entries_after;
+pub use record::replayed_entries::entries_around;
 pub use record::retention::RetentionReport;
 pub use record::tail::{RecordTail, TailLine};
 pub use record::verify::{Problem, VerifyReport, verify};

@@ -7,8 +7,9 @@ use crate::record::entry::RecordEntry;
 use crate::record::reader::RecordReader;
 use crate::state::StateFolder;
 
-/// Gives `visit` each entry after the line `after`, in the order of the record, until it breaks.
-pub fn entries_after(
+/// Gives `visit` the entries after the line `after`, in the order of the record, until it breaks. They begin with those
+/// of the same segment up to that line, which say what later ones do not repeat, such as who made a call.
+pub fn entries_around(
     state: &StateFolder,
     after: u64,
     mut visit: impl FnMut(&RecordEntry<'_>) -> ControlFlow<()>,
@@ -28,7 +29,7 @@ pub fn entries_after(
     for segment in &segments[start..] {
         let Some(loaded) = record.load_if_readable(*segment)? else { continue };
         for entry in loaded.lines().filter_map(RecordEntry::parse) {
-            if entry.seq > after && visit(&entry).is_break() {
+            if visit(&entry).is_break() {
                 return Ok(());
             }
         }

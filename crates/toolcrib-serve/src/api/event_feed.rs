@@ -1,5 +1,6 @@
 //! What happens, as it happens: the new lines of the record, for any number of readers.
 
+use std::collections::HashMap;
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -11,16 +12,17 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::{broadcast, watch};
-use toolcrib_core::ToolName;
-use toolcrib_ledger::{
-    Act, EventKind, RecordEntry, RecordTail, StateFolder, TailLine, entries_after,
-};
+use toolcrib_core::{Principal, ToolName};
+use toolcrib_ledger::{Act, EventKind, RecordEntry, RecordTail, StateFolder, entries_around};
 
 /// How often the record is looked at for new lines.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How many events a reader can be behind. One that is further behind reads them from the record.
 const MOST_BEHIND: usize = 1024;
+
+/// Of how many calls it is known who made them.
+const MOST_KNOWN: usize = 50_000;
 
 /// The new lines of the record, for any number of readers. The record is followed while there is one.
 pub struct EventFeed {
@@ -102,12 +104,19 @@ impl EventFeed {
 
     /// Tells readers of new lines, for as long as there are readers.
     fn follow(&self, mut tail: RecordTail) {
+        let mut callers = KnownCallers::default();
+        // A call that began before may end now. Without the record, it ends as nobody's.
+        let _ = entries_around(&self.state, u64::MAX, |entry| {
+            callers.learn(entry);
+            ControlFlow::Continue(())
+        });
         loop {
             while self.events.receiver_count() > 0 && !*self.stopped.borrow() {
                 // A record that cannot be read now may be readable again.
                 for line in tail.read_new().unwrap_or_default() {
-                    if let Some(event) = event_of(&line) {
-                        let _ = self.events.send(Arc::new(event));
+                    let entry = RecordEntry::parse(&line.bytes).filter(|_| line.is_signed);
+                    if let Some(entry) = entry {
+                        let _ = self.events.send(Arc::new(callers.event(&entry)));
                     }
                 }
                 thread::sleep(LOOK_INTERVAL);
@@ -127,17 +136,38 @@ impl EventFeed {
         after: u64,
         mut visit: impl FnMut(RecordedEvent) -> ControlFlow<()>,
     ) -> io::Result<()> {
-        entries_after(&self.state, after, |entry| visit(RecordedEvent::of(entry)))
+        let mut callers = KnownCallers::default();
+        entries_around(&self.state, after, |entry| {
+            if entry.seq > after {
+                return visit(callers.event(entry));
+            }
+            callers.learn(entry);
+            ControlFlow::Continue(())
+        })
     }
 }
 
-fn event_of(line: &TailLine) -> Option<RecordedEvent> {
-    let entry = RecordEntry::parse(&line.bytes).filter(|_| line.is_signed)?;
-    Some(RecordedEvent::of(&entry))
+/// Who made the calls of late. Only the first line of a call says so.
+#[derive(Default)]
+struct KnownCallers(HashMap<String, Principal>);
+
+impl KnownCallers {
+    fn learn(&mut self, entry: &RecordEntry<'_>) {
+        let Some(caller) = entry.call.caller.to_caller() else { return };
+        if self.0.len() >= MOST_KNOWN {
+            self.0.clear();
+        }
+        self.0.insert(entry.call.id.clone().into_owned(), caller.principal);
+    }
+
+    fn event(&mut self, entry: &RecordEntry<'_>) -> RecordedEvent {
+        self.learn(entry);
+        RecordedEvent::of(entry, self.0.get(&*entry.call.id))
+    }
 }
 
 impl RecordedEvent {
-    fn of(entry: &RecordEntry<'_>) -> Self {
+    fn of(entry: &RecordEntry<'_>, principal: Option<&Principal>) -> Self {
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let tool = entry.tool();
         Self {
@@ -147,8 +177,8 @@ impl RecordedEvent {
             call: text(&entry.call.id),
             tool: (!tool.is_empty()).then_some(tool),
             session: text(&entry.call.conversation),
-            principal: entry.call.caller.principal.as_deref().map(str::to_owned),
-            role: entry.call.caller.role.as_deref().map(str::to_owned),
+            principal: principal.map(|it| it.name.clone()),
+            role: principal.map(|it| it.role.as_str().to_owned()),
             decision: entry.decision.verdict.as_deref().map(str::to_owned),
             rule: entry.decision.rule.as_deref().map(str::to_owned),
             end: EventEnd {
