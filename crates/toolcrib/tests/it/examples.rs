@@ -4,6 +4,7 @@ use serde_json::Value;
 use toolcrib_core::Example;
 
 use crate::reply::assert_reply;
+use crate::running_server::RunningServer;
 use crate::scratch::{Scratch, Session};
 use toolcrib_tools::CATALOGUES;
 
@@ -31,8 +32,55 @@ fn call(scratch: &Scratch, name: &str, example: &Example) -> Value {
     reply
 }
 
+/// Makes an example's call over HTTP, after the calls that the example makes first.
+fn call_server(scratch: &Scratch, name: &str, example: &Example) -> Value {
+    // What `--yes` is at the terminal.
+    let names: Vec<String> = CATALOGUES.iter().map(|it| format!("\"{}\"", it.name)).collect();
+    let rule =
+        format!("[[rule]]\ntool = [{}]\nrole = \"agent\"\neffect = \"allow\"\n", names.join(", "));
+    scratch.put_at("home/.config/toolcrib/rules.toml", rule);
+    let server = RunningServer::start_with(scratch, &ALL_ON);
+    let agent = server.token("agent");
+    let mut task = String::new();
+    let execute = |tool: &str, args: &str, task: &str| {
+        let args = serde_json::from_str(&args.replace("$task_id", task)).unwrap();
+        catalogue_reply(server.execute(&agent, tool, args))
+    };
+    for (tool, args) in example.before {
+        let reply = execute(tool, args, &task);
+        if task.is_empty() {
+            reply["task_id"].as_str().unwrap_or_default().clone_into(&mut task);
+        }
+    }
+    execute(name, example.args, &task)
+}
+
+/// Returns the catalogue's own reply: the body of a call that succeeded, and what stands beside the error of one that
+/// did not.
+fn catalogue_reply((status, mut body): (u16, Value)) -> Value {
+    if status == 200 {
+        return body;
+    }
+    if let Some(reply) = body.get_mut("reply") {
+        return reply.take();
+    }
+    for added in ["call", "tool"] {
+        body.as_object_mut().unwrap().remove(added);
+    }
+    body
+}
+
 #[test]
-fn every_example_holds() {
+fn every_example_holds_at_the_terminal() {
+    check_examples(call);
+}
+
+#[test]
+fn every_example_holds_over_http() {
+    check_examples(call_server);
+}
+
+fn check_examples(call: fn(&Scratch, &str, &Example) -> Value) {
     let mut count = 0;
     for catalogue in CATALOGUES {
         for tool in catalogue.tools {
