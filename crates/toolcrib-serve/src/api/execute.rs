@@ -174,6 +174,8 @@ async fn make(
     key: Option<String>,
 ) -> (JsonReply, Option<String>) {
     let made = api.runtime.call(call.clone(), running.cancel()).await;
+    // A call that was answered is on the record, also after a crash.
+    api.runtime.recorder.flush();
     let parked = parked_id(&made);
     let outcome = KeptOutcome::from(&made);
     let reply = outcome::reply(&made.call.0, &made.tool, outcome, parked.as_deref());

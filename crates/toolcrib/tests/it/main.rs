@@ -42,6 +42,7 @@ mod server;
 mod server_approvals;
 mod server_events;
 mod server_examples;
+mod server_load;
 mod server_schema;
 mod settings;
 mod stats;
