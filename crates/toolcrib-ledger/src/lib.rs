@@ -42,6 +42,7 @@ pub use record::entry::{
     CallFields, CallerFields, DecisionFields, EndFields, PreviewFields, RecordEntry, StartFields,
 };
 pub use record::event_kind::{Act, EventKind};
+pub use record::head::record_length;
 pub use record::history::{
     CallFilter, CallHistory, CallOutcome, export_calls, export_lines, find_calls,
 };

@@ -16,6 +16,7 @@ mod export;
 mod fields;
 mod grants;
 mod json_reply;
+mod metrics;
 mod openapi;
 mod operation;
 mod outcome;
@@ -58,6 +59,7 @@ fn operations() -> Vec<Operation> {
         tasks::operations,
         sessions::operations,
         doctor::operations,
+        metrics::operations,
         version::operations,
     ];
     let mut all: Vec<Operation> = groups.into_iter().flat_map(|operations| operations()).collect();

@@ -12,6 +12,7 @@ mod health;
 mod identity;
 mod limits;
 mod listener;
+mod observation;
 mod pipeline;
 mod query;
 mod reply;
@@ -29,5 +30,7 @@ pub use config::{ConnectionBounds, ListenAddress, RequestBounds, RequestRate, Se
 pub use health::Readiness;
 pub use identity::TokenBook;
 pub use listener::{BindError, BindErrorKind};
+pub use observation::{ObservedRecorder, Observer};
+pub use pipeline::Served;
 pub use reply::{ApiError, RequestId};
-pub use server::{Served, Server, ServerEnd};
+pub use server::{Server, ServerEnd};

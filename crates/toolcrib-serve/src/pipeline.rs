@@ -13,6 +13,7 @@ use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::header::{CONNECTION, TRANSFER_ENCODING};
 use axum::http::{HeaderValue, Request, StatusCode};
+use axum::middleware::from_fn;
 use axum::response::{IntoResponse, Response};
 use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::service::Service;
@@ -24,9 +25,22 @@ use crate::config::{ListenAddress, RequestBounds, ServerConfig};
 use crate::health::{self, Readiness};
 use crate::identity::{Identifier, TokenBook};
 use crate::limits::{Admission, Admitted};
-use crate::reply::{ApiError, RequestId, add_common_headers, with_error_form};
+use crate::observation::{GaugeHold, Observer, RequestWatch, note_route};
+use crate::reply::{ApiError, add_common_headers, with_error_form};
 use crate::request_check::{BodyPresence, RequestCheck, is_plain_path};
 use crate::viewer;
+
+/// What a server serves.
+pub struct Served {
+    /// The handlers. They find the verified `Caller` and the `RequestId` in a request's extensions.
+    pub routes: Router,
+    /// The tokens that are accepted.
+    pub tokens: Arc<dyn TokenBook>,
+    /// Whether calls are taken, for `/readyz`.
+    pub readiness: Readiness,
+    /// Sees every request and connection.
+    pub observer: Observer,
+}
 
 /// What every request of a server goes through.
 pub(crate) struct Pipeline {
@@ -35,18 +49,14 @@ pub(crate) struct Pipeline {
     identifier: Identifier,
     admission: Arc<Admission>,
     bounds: RequestBounds,
+    observer: Observer,
     routes: TowerToHyperService<Router>,
 }
 
 impl Pipeline {
     /// Puts the stages together. `address` has the real port.
-    pub(crate) fn new(
-        config: &ServerConfig,
-        address: &ListenAddress,
-        routes: Router,
-        tokens: Arc<dyn TokenBook>,
-        readiness: Readiness,
-    ) -> Self {
+    pub(crate) fn new(config: &ServerConfig, address: &ListenAddress, served: Served) -> Self {
+        let Served { routes, tokens, readiness, observer } = served;
         let bounds = config.requests.clone();
         Self {
             check: RequestCheck::new(address, &config.host_names),
@@ -54,7 +64,8 @@ impl Pipeline {
             identifier: Identifier::new(tokens, bounds.wrong_tokens),
             admission: Arc::new(Admission::new(bounds.clone())),
             bounds,
-            routes: TowerToHyperService::new(routes),
+            observer,
+            routes: TowerToHyperService::new(routes.layer(from_fn(note_route))),
         }
     }
 
@@ -64,51 +75,57 @@ impl Pipeline {
         request: Request<Incoming>,
         mark: RequestMark,
     ) -> Result<Response<ReplyBody>, Infallible> {
-        let id = RequestId::of(request.headers());
+        let watch = RequestWatch::begin(&self.observer, &request);
+        let in_flight = watch.in_flight();
         // The head gate does not follow chunks, so it cannot find the head after them.
         let is_last = request.headers().contains_key(TRANSFER_ENCODING);
-        let handling = tokio::time::timeout(self.bounds.answer_time, self.handle(request, &id));
+        let handling = tokio::time::timeout(self.bounds.answer_time, self.handle(request, &watch));
         let (mut response, admitted) = match without_panic(handling).await {
             Ok(Ok(Ok(answer))) => answer,
             Ok(Ok(Err(error))) => (error.into_response(), None),
             Ok(Err(_)) => (self.too_long().into_response(), None),
-            Err(_) => (ApiError::internal(&id).into_response(), None),
+            Err(_) => (ApiError::internal(watch.id()).into_response(), None),
         };
         if is_last {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
-        add_common_headers(response.headers_mut(), &id);
-        Ok(response.map(|body| ReplyBody { body, _admitted: admitted, _mark: mark }))
+        add_common_headers(response.headers_mut(), watch.id());
+        watch.end(response.status());
+        let held = (admitted, mark, in_flight);
+        Ok(response.map(|body| ReplyBody { body, _held: held }))
     }
 
     /// Takes a request through the stages. What admitted it counts it as running until its reply was sent.
     async fn handle(
         &self,
         request: Request<Incoming>,
-        id: &RequestId,
+        watch: &RequestWatch,
     ) -> Result<(Response, Option<Admitted>), ApiError> {
         let (mut parts, incoming) = request.into_parts();
         let presence =
             if incoming.is_end_stream() { BodyPresence::Absent } else { BodyPresence::Present };
         self.check.check(&parts, presence)?;
         if let Some(response) = health::answer(&parts.method, parts.uri.path(), &self.readiness) {
+            watch.found_route(parts.uri.path());
             return Ok((response, None));
         }
         if let Some(response) = viewer::answer(&parts.method, parts.uri.path()) {
             return Ok((response, None));
         }
         let caller = self.identifier.identify(&parts.headers)?;
+        watch.found_principal(&caller.principal);
         let admitted = self.admission.admit(&caller.principal, Instant::now())?;
         if !is_plain_path(parts.uri.path()) {
             return Err(ApiError::not_found());
         }
         check_announced_length(&parts.headers, self.bounds.body_bytes)?;
         parts.extensions.insert(caller);
-        parts.extensions.insert(id.clone());
-        let (body, watch) = bounded(incoming, &self.bounds);
+        parts.extensions.insert(watch.id().clone());
+        parts.extensions.insert(watch.findings());
+        let (body, body_watch) = bounded(incoming, &self.bounds);
         let Ok(response) = self.routes.call(Request::from_parts(parts, body)).await;
         let failed = response.status().is_client_error() || response.status().is_server_error();
-        let response = match watch.error().filter(|_| failed) {
+        let response = match body_watch.error().filter(|_| failed) {
             Some(error) => error.into_response(),
             None => with_error_form(response).await,
         };
@@ -135,8 +152,7 @@ async fn without_panic<T>(future: impl Future<Output = T>) -> Result<T, Box<dyn 
 /// The body of a reply. The request counts as running until the body was sent or dropped.
 pub(crate) struct ReplyBody {
     body: Body,
-    _admitted: Option<Admitted>,
-    _mark: RequestMark,
+    _held: (Option<Admitted>, RequestMark, GaugeHold),
 }
 
 impl HttpBody for ReplyBody {

@@ -5,7 +5,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -13,10 +12,9 @@ use tokio::time::{sleep, timeout};
 use crate::activity::OpenConnections;
 use crate::config::{ConnectionBounds, ListenAddress, ServerConfig};
 use crate::connection;
-use crate::health::Readiness;
-use crate::identity::TokenBook;
 use crate::listener::{Accepted, BindError, Listener};
-use crate::pipeline::Pipeline;
+use crate::observation::Observer;
+use crate::pipeline::{Pipeline, Served};
 
 /// How long the accept loop rests if the system has no descriptor for a connection, or no connection can be closed.
 const REST_TIME: Duration = Duration::from_millis(50);
@@ -27,16 +25,6 @@ pub struct Server {
     config: ServerConfig,
     listener: Listener,
     address: ListenAddress,
-}
-
-/// What a server serves.
-pub struct Served {
-    /// The handlers. They find the verified `Caller` and the `RequestId` in a request's extensions.
-    pub routes: Router,
-    /// The tokens that are accepted.
-    pub tokens: Arc<dyn TokenBook>,
-    /// Whether calls are taken, for `/readyz`.
-    pub readiness: Readiness,
 }
 
 /// How a server ended.
@@ -64,12 +52,13 @@ impl Server {
     /// waits a bounded time for those with one.
     pub async fn run(self, served: Served, stop: impl Future<Output = ()>) -> ServerEnd {
         let Self { config, listener, address } = self;
-        let Served { routes, tokens, readiness } = served;
-        let pipeline = Pipeline::new(&config, &address, routes, tokens, readiness.clone());
+        let (readiness, observer) = (served.readiness.clone(), served.observer.clone());
+        let pipeline = Pipeline::new(&config, &address, served);
         let mut connections = ServedConnections {
             pipeline: Arc::new(pipeline),
             bounds: Arc::new(config.connections),
             open: Arc::default(),
+            observer,
             tasks: JoinSet::new(),
             stopping: watch::Sender::new(()),
         };
@@ -85,6 +74,7 @@ struct ServedConnections {
     pipeline: Arc<Pipeline>,
     bounds: Arc<ConnectionBounds>,
     open: Arc<OpenConnections>,
+    observer: Observer,
     tasks: JoinSet<()>,
     stopping: watch::Sender<()>,
 }
@@ -136,8 +126,9 @@ impl ServedConnections {
     fn start(&mut self, accepted: Accepted, permit: OwnedSemaphorePermit) {
         let (pipeline, bounds) = (Arc::clone(&self.pipeline), Arc::clone(&self.bounds));
         let (connection, stopping) = (self.open.add(), self.stopping.subscribe());
+        let counted = self.observer.connection();
         self.tasks.spawn(async move {
-            let _permit = permit;
+            let (_permit, _counted) = (permit, counted);
             let activity = &connection.activity;
             match accepted {
                 Accepted::Tcp(stream) => {

@@ -197,6 +197,19 @@ pub(crate) fn read_head(folder: &Path, key: &SigningKey) -> io::Result<HeadState
     Ok(Head::parse(&bytes[..got], key))
 }
 
+/// Returns how many lines the record in `state` has, those included that retention removed.
+pub fn record_length(state: &StateFolder) -> io::Result<u64> {
+    let Some(key) = SigningKey::read(&state.record_key())? else { return Ok(0) };
+    match read_head(&state.record_folder(), &key)? {
+        HeadState::Empty => Ok(0),
+        HeadState::Signed(head) => Ok(head.seq),
+        HeadState::Unsigned | HeadState::LaterVersion => {
+            let message = "the end of the record is not signed by this version of Toolcrib";
+            Err(io::Error::new(io::ErrorKind::InvalidData, message))
+        }
+    }
+}
+
 /// Returns whether the head in `state`, signed or not, says that there were lines.
 pub(crate) fn names_lines(state: &StateFolder) -> io::Result<bool> {
     match read_regular(&state.record_folder().join(HEAD)) {

@@ -10,6 +10,7 @@ use super::backend::Backend;
 use super::event_feed::EventFeed;
 use super::running_calls::RunningCalls;
 use super::statistics_source::Statistics;
+use crate::observation::Observer;
 
 /// What handlers work with.
 pub struct Api {
@@ -33,6 +34,8 @@ pub struct Api {
     pub events: Arc<EventFeed>,
     /// The calls that run.
     pub running: RunningCalls,
+    /// Has the metrics.
+    pub observer: Observer,
 }
 
 /// Returns the session of a principal's calls. Limits count by session, so that nothing a caller sends escapes them.

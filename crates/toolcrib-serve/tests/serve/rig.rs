@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use tokio::sync::{Semaphore, oneshot};
 use toolcrib_core::caller::{Principal, Role};
 use toolcrib_serve::{
-    ListenAddress, Readiness, Served, Server, ServerConfig, ServerEnd, TokenBook,
+    ListenAddress, Observer, Readiness, Served, Server, ServerConfig, ServerEnd, TokenBook,
 };
 
 use crate::client::{Client, RawReply};
@@ -71,6 +71,7 @@ impl Rig {
                     routes: routes(shared),
                     tokens: Arc::new(TestTokens),
                     readiness: ready,
+                    observer: Observer::new(),
                 };
                 let stop = async { drop(stopped.await) };
                 server.run(served, stop).await

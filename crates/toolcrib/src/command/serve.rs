@@ -13,8 +13,8 @@ use toolcrib_runtime::{
     ApprovalAnswers, ApprovalQueue, ParkedQuestions, Runtime, SessionKind, Unattended,
 };
 use toolcrib_serve::{
-    Api, EventFeed, ListenAddress, Readiness, RequestRate, Served, Server, ServerConfig, ServerEnd,
-    routes,
+    Api, EventFeed, ListenAddress, ObservedRecorder, Observer, Readiness, RequestRate, Served,
+    Server, ServerConfig, ServerEnd, routes,
 };
 
 use super::backend::ServerBackend;
@@ -50,10 +50,11 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
         let server = Server::bind(config)
             .map_err(|err| CliError::new(CliErrorKind::System, err.to_string()))?;
         make_first_tokens(&crib, &tokens, terminal)?;
-        let api = Arc::new(api(&crib, global)?);
+        let observer = Observer::new();
+        let api = Arc::new(api(&crib, global, &observer)?);
         let (running, events) = (api.running.clone(), Arc::clone(&api.events));
         let readiness = Readiness::waiting("the server starts");
-        let served = Served { routes: routes(api), tokens, readiness: readiness.clone() };
+        let served = Served { routes: routes(api), tokens, readiness: readiness.clone(), observer };
         print_lines(&[format!("Listening on {}", server.address())]);
         readiness.set_ready();
         let told_at = OnceLock::new();
@@ -91,7 +92,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
 }
 
 /// Returns what the handlers work with.
-fn api(crib: &Arc<Crib>, global: &Global) -> Result<Api, CliError> {
+fn api(crib: &Arc<Crib>, global: &Global, observer: &Observer) -> Result<Api, CliError> {
     let approvals = Arc::new(Approvals::new(&crib.state));
     let queue = ApprovalQueue {
         store: Arc::clone(&approvals) as _,
@@ -103,15 +104,13 @@ fn api(crib: &Arc<Crib>, global: &Global) -> Result<Api, CliError> {
         clock: Arc::clone(&crib.clock),
         parked: ParkedQuestions::default(),
     };
-    let runtime: Runtime = crib.runtime(Arc::new(queue))?;
+    let recorder = Arc::new(ObservedRecorder::new(Arc::clone(&crib.recorder), observer));
+    let runtime =
+        Runtime { recorder: Arc::clone(&recorder) as _, ..crib.runtime(Arc::new(queue))? };
     let root = crib.workspace().root();
     Ok(Api {
         runtime,
-        answers: ApprovalAnswers {
-            store: approvals,
-            recorder: Arc::clone(&crib.recorder),
-            clock: Arc::clone(&crib.clock),
-        },
+        answers: ApprovalAnswers { store: approvals, recorder, clock: Arc::clone(&crib.clock) },
         state: crib.state.clone(),
         redactor: crib.redactor.clone(),
         workspace: root.map(|root| root.path().display().to_string()).unwrap_or_default(),
@@ -120,6 +119,7 @@ fn api(crib: &Arc<Crib>, global: &Global) -> Result<Api, CliError> {
         backend: Arc::new(ServerBackend { crib: Arc::clone(crib), options: open_options(global) }),
         events: EventFeed::new(&crib.state),
         running: toolcrib_serve::RunningCalls::default(),
+        observer: observer.clone(),
     })
 }
 

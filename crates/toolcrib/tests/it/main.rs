@@ -43,6 +43,7 @@ mod server_approvals;
 mod server_events;
 mod server_examples;
 mod server_load;
+mod server_observation;
 mod server_schema;
 mod settings;
 mod stats;

@@ -49,14 +49,19 @@ impl<'a> RunningServer<'a> {
         headers: &str,
         body: &str,
     ) -> (u16, Value) {
+        let (head, body) = self.exchange(&self.request(token, method, path, headers, body));
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, serde_json::from_str(&body).unwrap_or_else(|_| panic!("{body:?}")))
+    }
+
+    /// Sends a request that closes its connection. Returns the head and the body of the reply.
+    pub(crate) fn exchange(&self, request: &str) -> (String, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
-        let request = self.request(token, method, path, headers, body);
         stream.write_all(request.as_bytes()).unwrap();
         let mut reply = String::new();
         stream.read_to_string(&mut reply).unwrap();
         let (head, body) = reply.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{reply:?}"));
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, serde_json::from_str(body).unwrap_or_else(|_| panic!("{body:?}")))
+        (head.to_owned(), body.to_owned())
     }
 
     /// Ends the server at once, as a crash would.

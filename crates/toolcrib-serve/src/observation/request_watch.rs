@@ -1,0 +1,104 @@
+//! Watches one request from its head to its reply.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use axum::extract::{MatchedPath, Request};
+use axum::http::StatusCode;
+use axum::middleware::Next;
+use axum::response::Response;
+use toolcrib_core::Principal;
+
+use super::metric::LabelValue;
+use super::observer::Observer;
+use super::server_metrics::{GaugeHold, method_label};
+use crate::reply::RequestId;
+
+/// The error of a request whose client did not wait for the reply.
+const CLIENT_GONE: &str = "client_gone";
+
+/// Watches one request. If it is dropped before it has a status, the client went away.
+pub(crate) struct RequestWatch {
+    observer: Observer,
+    id: RequestId,
+    method: LabelValue,
+    started: Instant,
+    found: Arc<RequestFindings>,
+    status: Option<StatusCode>,
+}
+
+/// What the stages of a request find out about it.
+#[derive(Default)]
+pub(crate) struct RequestFindings {
+    route: OnceLock<String>,
+    principal: OnceLock<Principal>,
+}
+
+impl RequestWatch {
+    /// Begins to watch a request.
+    pub(crate) fn begin<B>(observer: &Observer, request: &axum::http::Request<B>) -> Self {
+        Self {
+            observer: observer.clone(),
+            id: RequestId::of(request.headers()),
+            method: method_label(request.method()),
+            started: Instant::now(),
+            found: Arc::default(),
+            status: None,
+        }
+    }
+
+    /// Returns the id of the request.
+    pub(crate) fn id(&self) -> &RequestId {
+        &self.id
+    }
+
+    /// Counts the request as being answered until the returned value is dropped.
+    pub(crate) fn in_flight(&self) -> GaugeHold {
+        self.observer.metrics.requests_in_flight.hold()
+    }
+
+    /// Notes who makes the request.
+    pub(crate) fn found_principal(&self, principal: &Principal) {
+        let _ = self.found.principal.set(principal.clone());
+    }
+
+    /// Notes the template of the path.
+    pub(crate) fn found_route(&self, route: &str) {
+        let _ = self.found.route.set(route.to_owned());
+    }
+
+    /// Returns what the router notes the route in, for the extensions of the request.
+    pub(crate) fn findings(&self) -> Arc<RequestFindings> {
+        Arc::clone(&self.found)
+    }
+
+    /// Ends the watch, because the reply begins.
+    pub(crate) fn end(mut self, status: StatusCode) {
+        self.status = Some(status);
+    }
+}
+
+impl Drop for RequestWatch {
+    fn drop(&mut self) {
+        let route = self.found.route.get().cloned().unwrap_or_default();
+        let status = self.status.map(|status| status.as_u16().to_string()).unwrap_or_default();
+        let error = match self.status {
+            Some(code) if code.is_server_error() => status.clone().into(),
+            Some(_) => LabelValue::default(),
+            None => CLIENT_GONE.into(),
+        };
+        let labels = [self.method.clone(), route.into(), status.into(), error];
+        self.observer.metrics.request_durations.observe(labels, self.started.elapsed());
+    }
+}
+
+/// Notes the template of the path that the router found.
+pub(crate) async fn note_route(request: Request, next: Next) -> Response {
+    let extensions = request.extensions();
+    if let Some(found) = extensions.get::<Arc<RequestFindings>>()
+        && let Some(path) = extensions.get::<MatchedPath>()
+    {
+        let _ = found.route.set(path.as_str().to_owned());
+    }
+    next.run(request).await
+}
