@@ -115,10 +115,15 @@ async fn close<S: AsyncRead + AsyncWrite + Unpin>(leftover: Leftover<S>, end: Co
     let (refusal, has_unread) = match end {
         ConnectionEnd::Served => (refusal, has_unread),
         ConnectionEnd::Overdue(Overdue::Head) => (Some(head_timeout()), true),
-        ConnectionEnd::Overdue(Overdue::Idle | Overdue::Stalled) | ConnectionEnd::Evicted => return,
+        ConnectionEnd::Overdue(Overdue::Idle | Overdue::Stalled) | ConnectionEnd::Evicted => {
+            tracing::debug!("closed a connection that was idle, slow or in the way");
+            return;
+        }
     };
     let ending = async {
         if let Some(refusal) = &refusal {
+            let (status, error) = (refusal.status().as_u16(), refusal.code());
+            tracing::info!(status, error, "refused a request whose head cannot be accepted");
             stream.write_all(&refusal.to_bytes()).await?;
         }
         stream.shutdown().await?;

@@ -1,4 +1,4 @@
-//! What the server tells about itself to those who run it: its metrics.
+//! What the server tells about itself to those who run it: its metrics, and a line in the log for each request.
 
 mod call_watch;
 mod metric;

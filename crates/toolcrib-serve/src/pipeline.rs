@@ -84,13 +84,16 @@ impl Pipeline {
             Ok(Ok(Ok(answer))) => answer,
             Ok(Ok(Err(error))) => (error.into_response(), None),
             Ok(Err(_)) => (self.too_long().into_response(), None),
-            Err(_) => (ApiError::internal(watch.id()).into_response(), None),
+            Err(_) => {
+                tracing::error!(request = watch.id().as_str(), "a handler panicked");
+                (ApiError::internal(watch.id()).into_response(), None)
+            }
         };
         if is_last {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         add_common_headers(response.headers_mut(), watch.id());
-        watch.end(response.status());
+        watch.end(&response);
         let held = (admitted, mark, in_flight);
         Ok(response.map(|body| ReplyBody { body, _held: held }))
     }

@@ -166,10 +166,15 @@ impl ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = json_response(self.status, self.json());
+        response.extensions_mut().insert(ErrorCode(self.code));
         response.headers_mut().extend(self.headers);
         response
     }
 }
+
+/// The code of the error in a reply, for the log.
+#[derive(Clone, Copy)]
+pub(crate) struct ErrorCode(pub(crate) &'static str);
 
 /// Makes a reply of JSON text.
 pub(crate) fn json_response(status: StatusCode, text: String) -> Response {

@@ -92,7 +92,8 @@ impl ServedConnections {
             match next {
                 Ok((accepted, permit)) => self.start(accepted, permit),
                 Err(err) if is_about_one_connection(&err) => {}
-                Err(_) => {
+                Err(err) => {
+                    tracing::warn!(error = %err, "cannot take a connection");
                     self.open.evict_longest_idle();
                     tokio::select! {
                         () = &mut stop => return,

@@ -1,7 +1,7 @@
 //! Watches one request from its head to its reply.
 
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request};
 use axum::http::StatusCode;
@@ -12,10 +12,13 @@ use toolcrib_core::Principal;
 use super::metric::LabelValue;
 use super::observer::Observer;
 use super::server_metrics::{GaugeHold, method_label};
-use crate::reply::RequestId;
+use crate::reply::{ErrorCode, RequestId};
 
 /// The error of a request whose client did not wait for the reply.
 const CLIENT_GONE: &str = "client_gone";
+
+/// Routes whose good replies are not worth a line in the log.
+const QUIET_ROUTES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
 /// Watches one request. If it is dropped before it has a status, the client went away.
 pub(crate) struct RequestWatch {
@@ -25,6 +28,7 @@ pub(crate) struct RequestWatch {
     started: Instant,
     found: Arc<RequestFindings>,
     status: Option<StatusCode>,
+    error: Option<ErrorCode>,
 }
 
 /// What the stages of a request find out about it.
@@ -44,6 +48,7 @@ impl RequestWatch {
             started: Instant::now(),
             found: Arc::default(),
             status: None,
+            error: None,
         }
     }
 
@@ -73,14 +78,52 @@ impl RequestWatch {
     }
 
     /// Ends the watch, because the reply begins.
-    pub(crate) fn end(mut self, status: StatusCode) {
-        self.status = Some(status);
+    pub(crate) fn end(mut self, response: &Response) {
+        self.status = Some(response.status());
+        self.error = response.extensions().get().copied();
+    }
+
+    /// Writes the line of the request into the log. It has nothing that the request brought, except a plain id.
+    fn log(&self, route: &str, elapsed: Duration) {
+        let error = match (self.status, self.error) {
+            (None, _) => Some(CLIENT_GONE),
+            (Some(_), code) => code.map(|ErrorCode(code)| code),
+        };
+        let principal = self.found.principal.get().map(|principal| principal.name.as_str());
+        let status = self.status.map(|status| status.as_u16());
+        let route = Some(route).filter(|route| !route.is_empty());
+        let ms = elapsed.as_secs_f64() * 1000.0;
+        macro_rules! line {
+            ($level:ident) => {
+                tracing::$level!(
+                    method = &*self.method,
+                    route,
+                    status,
+                    ms = (ms * 1000.0).round() / 1000.0,
+                    request = self.id.as_str(),
+                    principal,
+                    error,
+                    "request"
+                )
+            };
+        }
+        match self.status {
+            Some(status) if status.is_server_error() => line!(error),
+            Some(StatusCode::UNAUTHORIZED) => line!(warn),
+            // They are asked every few seconds, and say nothing.
+            Some(StatusCode::OK) if route.is_some_and(|it| QUIET_ROUTES.contains(&it)) => {
+                line!(debug);
+            }
+            _ => line!(info),
+        }
     }
 }
 
 impl Drop for RequestWatch {
     fn drop(&mut self) {
         let route = self.found.route.get().cloned().unwrap_or_default();
+        let elapsed = self.started.elapsed();
+        self.log(&route, elapsed);
         let status = self.status.map(|status| status.as_u16().to_string()).unwrap_or_default();
         let error = match self.status {
             Some(code) if code.is_server_error() => status.clone().into(),
@@ -88,7 +131,7 @@ impl Drop for RequestWatch {
             None => CLIENT_GONE.into(),
         };
         let labels = [self.method.clone(), route.into(), status.into(), error];
-        self.observer.metrics.request_durations.observe(labels, self.started.elapsed());
+        self.observer.metrics.request_durations.observe(labels, elapsed);
     }
 }
 

@@ -1,5 +1,6 @@
 //! A server in a thread of its own.
 
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,6 +13,7 @@ use toolcrib_core::caller::{Principal, Role};
 use toolcrib_serve::{
     ListenAddress, Observer, Readiness, Served, Server, ServerConfig, ServerEnd, TokenBook,
 };
+use tracing_subscriber::filter::LevelFilter;
 
 use crate::client::{Client, RawReply};
 use crate::routes::{Handled, routes};
@@ -25,8 +27,23 @@ pub(crate) struct Rig {
     pub(crate) readiness: Readiness,
     handled: Arc<Handled>,
     begun: Mutex<Receiver<()>>,
+    log: Log,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<ServerEnd>>,
+}
+
+/// What the server of a rig logs.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 struct TestTokens;
@@ -62,7 +79,12 @@ impl Rig {
         let (tell_address, address) = mpsc::channel();
         let readiness = Readiness::waiting("the index is being built");
         let (shared, ready) = (Arc::clone(&handled), readiness.clone());
+        let log = Log::default();
+        let writer = log.clone();
         let thread = std::thread::spawn(move || {
+            let logging = tracing_subscriber::fmt().with_max_level(LevelFilter::DEBUG);
+            let logging = logging.with_writer(move || writer.clone()).with_ansi(false).finish();
+            let _logging = tracing::subscriber::set_default(logging);
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.unwrap().block_on(async move {
                 let server = Server::bind(config).unwrap();
@@ -79,7 +101,7 @@ impl Rig {
         });
         let address = address.recv().unwrap();
         let begun = Mutex::new(begun);
-        Self { address, readiness, handled, begun, stop: Some(stop), thread: Some(thread) }
+        Self { address, readiness, handled, begun, log, stop: Some(stop), thread: Some(thread) }
     }
 
     pub(crate) fn tcp(&self) -> SocketAddr {
@@ -124,6 +146,11 @@ impl Rig {
     pub(crate) fn good_call(&self) {
         let reply = self.ask(self.agents("POST /echo", "", r#"{"a":1}"#)).is_ok();
         assert_eq!(reply["body"]["a"], 1);
+    }
+
+    /// Returns what the server has logged.
+    pub(crate) fn log(&self) -> String {
+        String::from_utf8(self.log.0.lock().unwrap().clone()).unwrap()
     }
 
     /// Returns how many handlers have run.

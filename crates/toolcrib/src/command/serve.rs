@@ -1,5 +1,7 @@
 //! `toolcrib serve`: answers calls over HTTP until it is told to stop.
 
+mod log;
+
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -24,7 +26,7 @@ use super::tokens;
 use crate::cli::{Global, ServeArgs};
 use crate::error::{CliError, CliErrorKind};
 use crate::exit::Exit;
-use crate::settings::{Settings, table};
+use crate::settings::{Origin, Settings, table};
 use crate::terminal::{Terminal, print_lines};
 use crate::wiring::Crib;
 
@@ -40,6 +42,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
     let config = config(&crib.settings, args)?;
     let lock = ServerLock::take(&crib.state, &config.address.to_string());
     let _lock = lock.map_err(|err| CliError::new(CliErrorKind::System, err.to_string()))?;
+    let _log = log::start(&crib.settings)?;
     let tokens = Arc::new(TokenFile::new(&crib.state));
     let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let threads = threads.map_err(|err| {
@@ -56,6 +59,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
         let readiness = Readiness::waiting("the server starts");
         let served = Served { routes: routes(api), tokens, readiness: readiness.clone(), observer };
         print_lines(&[format!("Listening on {}", server.address())]);
+        log_start(server.address(), &crib.settings);
         readiness.set_ready();
         let told_at = OnceLock::new();
         let stop = async {
@@ -63,7 +67,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
             let _ = told_at.set(Instant::now());
             events.stop();
             let seconds = stop_within.as_secs();
-            terminal.note(&format!("stopping; waiting up to {seconds} s for calls that run"));
+            tracing::info!(wait_seconds = seconds, "stopping");
         };
         let ended = server.run(served, stop).await;
         let told_at = told_at.get().copied().unwrap_or_else(Instant::now);
@@ -72,6 +76,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
     });
     threads.shutdown_background();
     let (ServerEnd { finished, cut }, cancelled) = ended?;
+    tracing::info!(finished, cut, cancelled, "stopped");
     let mut left = String::new();
     if cut > 0 {
         left =
@@ -89,6 +94,15 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
     };
     print_lines(&[format!("Stopped{finished}{left}.")]);
     Ok(Exit::Done)
+}
+
+/// Logs where the server listens, and which settings somebody set. Their values may be secret.
+fn log_start(address: &ListenAddress, settings: &Settings) {
+    let changed = settings.all().filter(|(_, _, origin)| !matches!(origin, Origin::Default));
+    let names: Vec<&str> = changed.map(|(setting, _, _)| setting.name).collect();
+    let settings = Some(names.join(",")).filter(|names| !names.is_empty());
+    let version = env!("CARGO_PKG_VERSION");
+    tracing::info!(version, %address, settings, "listening");
 }
 
 /// Returns what the handlers work with.

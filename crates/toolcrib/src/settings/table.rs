@@ -8,6 +8,7 @@ use toolcrib_core::runs_later::PROTECTED_NAMES;
 use toolcrib_host::{Hardlinks, Profile};
 use toolcrib_runtime::{ConfirmationWeight, TaintPolicy};
 
+use super::log_words::{LogFormat, LogLevel, log_format, log_level};
 use super::schemas::SchemaTable;
 use super::setting::{
     EmptyList, Project, Setting, SettingKey, choice, count, limit, limit_seconds, milliseconds,
@@ -176,6 +177,12 @@ settings_table! {
 
     /// How long requests that run may go on after the server was told to stop.
     SERVE_STOP_SECONDS: Duration = seconds("serve.stop_seconds", 30, (1, 3600));
+
+    /// What the server writes to stderr: `error`, `warn` and more, `info` and more, or `debug` for all.
+    LOG_LEVEL: LogLevel = choice("log.level", &["error", "warn", "info", "debug"], "info", log_level);
+
+    /// The form of the server's log: `text` for people, or `json` with one object a line for programs.
+    LOG_FORMAT: LogFormat = choice("log.format", &["text", "json"], "text", log_format);
 
     /// Whether the record shows the beginning of arguments and replies.
     RECORD_PREVIEWS: bool = switch("record.previews", "on").project(Stricter);

@@ -1,5 +1,6 @@
 //! A server that a test starts, and the requests to it.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStdout, Stdio};
@@ -8,6 +9,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::scratch::Scratch;
+
+/// What the server writes to stderr, beside the workspace.
+pub(crate) const LOG: &str = "server.log";
 
 /// A server that runs.
 pub(crate) struct RunningServer<'a> {
@@ -25,7 +29,8 @@ impl<'a> RunningServer<'a> {
     pub(crate) fn start_with(scratch: &'a Scratch, words: &[&str]) -> Self {
         let mut command = scratch.command();
         command.args(words).args(["serve", "--address", "127.0.0.1:0"]);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let log = File::create(scratch.path(LOG)).unwrap();
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
         let mut child = command.spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
