@@ -30,7 +30,7 @@ pub use config::{ConnectionBounds, ListenAddress, RequestBounds, RequestRate, Se
 pub use health::Readiness;
 pub use identity::TokenBook;
 pub use listener::{BindError, BindErrorKind};
-pub use observation::{ObservedRecorder, Observer};
+pub use observation::{EndpointError, ObservedRecorder, Observer, OtlpEndpoint, SpanExporter};
 pub use pipeline::Served;
 pub use reply::{ApiError, RequestId};
 pub use server::{Server, ServerEnd};

@@ -25,7 +25,7 @@ use crate::config::{ListenAddress, RequestBounds, ServerConfig};
 use crate::health::{self, Readiness};
 use crate::identity::{Identifier, TokenBook};
 use crate::limits::{Admission, Admitted};
-use crate::observation::{GaugeHold, Observer, RequestWatch, note_route};
+use crate::observation::{GaugeHold, Observer, RequestWatch, TRACEPARENT, note_route};
 use crate::reply::{ApiError, add_common_headers, with_error_form};
 use crate::request_check::{BodyPresence, RequestCheck, is_plain_path};
 use crate::viewer;
@@ -93,6 +93,9 @@ impl Pipeline {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         add_common_headers(response.headers_mut(), watch.id());
+        if let Some(traceparent) = watch.trace().header() {
+            response.headers_mut().insert(TRACEPARENT, traceparent);
+        }
         watch.end(&response);
         let held = (admitted, mark, in_flight);
         Ok(response.map(|body| ReplyBody { body, _held: held }))
@@ -122,6 +125,8 @@ impl Pipeline {
             return Err(ApiError::not_found());
         }
         check_announced_length(&parts.headers, self.bounds.body_bytes)?;
+        // Handlers see the span of this request, whatever the caller sent.
+        watch.trace().write_to(&mut parts.headers);
         parts.extensions.insert(caller);
         parts.extensions.insert(watch.id().clone());
         parts.extensions.insert(watch.findings());

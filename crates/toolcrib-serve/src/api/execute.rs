@@ -23,6 +23,7 @@ use super::operation::Operation;
 use super::outcome;
 use super::running_calls::RunningCall;
 use super::tools::CONTRACT_CATALOGUE;
+use crate::observation::TraceContext;
 use crate::reply::ApiError;
 
 /// How long a caller may wait for an answer to a question, with `Prefer: wait=N`.
@@ -121,10 +122,12 @@ async fn execute(
         check_same_call(&api, &pending, &tool, &body.args)?;
         return outcome_once(&api, &pending, wait).await;
     }
+    let trace = TraceContext::read(headers);
     let call = Call {
         conversation: checked_name("conv_id", body.conv_id)?.map(SessionId),
         trace: Some(CallTrace {
-            id: checked_name("trace_id", body.trace_id)?,
+            id: checked_name("trace_id", body.trace_id)?
+                .or_else(|| trace.as_ref().map(|it| it.trace.to_string())),
             iteration: body.iter,
         }),
         ..Call::new(
@@ -142,6 +145,7 @@ async fn execute(
         return Ok(replayed);
     }
     let id = call.id.0.clone();
+    api.observer.note_parent(&call.id, trace);
     let running = api.running.start(&call.id, &caller.principal);
     let cancel_guard = running.cancel_on_drop();
     // On a task of its own: a call whose client went away ends and is recorded as any other.

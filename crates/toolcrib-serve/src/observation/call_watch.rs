@@ -4,17 +4,17 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use toolcrib_core::command::End;
 use toolcrib_core::{
-    Durability, ErrorKind, Event, HeldCounts, Moment, Note, RecordError, Recorder,
+    Durability, ErrorKind, Event, HeldCounts, Moment, Note, RecordError, Recorder, Role,
 };
 use toolcrib_ledger::{Act, CallOutcome, EventKind};
 
-use super::observer::Observer;
+use super::observer::{MOST_OPEN_CALLS, Observer};
 use super::server_metrics::OTHER_VALUE;
-
-/// How many calls are watched at once. A call that never ends must not cost memory for ever.
-const MOST_OPEN_CALLS: usize = 10_000;
+use super::span::{Span, SpanKind};
+use super::trace_context::{SpanId, TraceContext, TraceId};
 
 /// A recorder that shows an observer what it records.
 pub struct ObservedRecorder {
@@ -24,9 +24,14 @@ pub struct ObservedRecorder {
 }
 
 /// What is known of a call that has not ended.
-#[derive(Default)]
 struct OpenCall {
+    asked_at: Timestamp,
+    role: Role,
+    /// Where the call is in a trace, if a request asked for it.
+    parent: Option<TraceContext>,
     effect: Option<PolicyEffect>,
+    /// Whether a person is asked, or was.
+    is_question: bool,
 }
 
 /// What policy decided about a call.
@@ -59,23 +64,37 @@ impl ObservedRecorder {
 
     fn watch(&self, event: &Event<'_>) {
         match &event.moment {
-            Moment::Asked { .. } => {
+            Moment::Asked { caller, .. } => {
                 let mut open = self.open();
                 if open.len() >= MOST_OPEN_CALLS {
                     open.clear();
                 }
-                open.insert(event.call.0.clone(), OpenCall::default());
+                let call = OpenCall {
+                    asked_at: event.at,
+                    role: caller.principal.role,
+                    parent: self.observer.take_parent(event.call),
+                    effect: None,
+                    is_question: false,
+                };
+                open.insert(event.call.0.clone(), call);
+            }
+            Moment::Waits { .. } => {
+                self.decided(event, PolicyEffect::Ask);
+                if let Some(call) = self.open().get_mut(&event.call.0) {
+                    call.is_question = true;
+                }
             }
             // If somebody decided, policy had asked for it.
-            Moment::Waits { .. } | Moment::Decided { by: Some(_), .. } => {
-                self.decided(event, PolicyEffect::Ask);
-            }
+            Moment::Decided { by: Some(_), .. } => self.decided(event, PolicyEffect::Ask),
             Moment::Decided { verdict: "allow", .. } => self.decided(event, PolicyEffect::Allow),
             Moment::Decided { .. } => self.decided(event, PolicyEffect::Deny),
             Moment::Ended { error, elapsed_us, version, command_end, .. } => {
-                self.open().remove(&event.call.0);
+                let call = self.open().remove(&event.call.0);
                 let error = error.map(|(kind, _)| kind);
                 let tool = version.map_or(OTHER_VALUE, |_| event.tool.as_str()).to_owned();
+                if let Some(call) = call {
+                    self.export(event, call, &tool, error);
+                }
                 let outcome = outcome(error, *command_end).as_str().into();
                 let metrics = &self.observer.metrics;
                 metrics.calls.add_one([tool.clone().into(), outcome]);
@@ -85,6 +104,44 @@ impl ObservedRecorder {
             }
             Moment::Started { .. } | Moment::TaskEnded { .. } => {}
         }
+    }
+
+    /// Exports the span of a call that ended, if its trace is recorded.
+    fn export(&self, event: &Event<'_>, call: OpenCall, tool: &str, error: Option<ErrorKind>) {
+        let Some(spans) = &self.observer.spans else { return };
+        let OpenCall { asked_at, role, parent, effect, is_question } = call;
+        if parent.as_ref().is_some_and(|parent| !parent.is_sampled()) {
+            return;
+        }
+        // A parked call runs after its request is over. It is in the same trace, below no span of it.
+        let recorded = || TraceId::parse(event.trace?.id.as_deref()?);
+        let trace = parent.as_ref().map(|parent| parent.trace).or_else(recorded);
+        let mut attributes = vec![
+            ("gen_ai.operation.name", "execute_tool".into()),
+            ("gen_ai.tool.name", tool.to_owned().into()),
+            ("gen_ai.tool.call.id", event.call.0.clone().into()),
+            ("gen_ai.tool.type", "function".into()),
+            ("toolcrib.principal.role", role.as_str().into()),
+        ];
+        if let Some(effect) = effect {
+            attributes.push(("toolcrib.policy.decision", effect.as_str().into()));
+        }
+        if is_question {
+            // A question has the id of its call.
+            attributes.push(("toolcrib.approval.id", event.call.0.clone().into()));
+        }
+        spans.push(Span {
+            trace: trace.unwrap_or_else(TraceId::generate),
+            id: SpanId::generate(),
+            parent: parent.as_ref().map(|parent| parent.span),
+            state: parent.and_then(|parent| parent.state),
+            name: format!("execute_tool {tool}"),
+            kind: SpanKind::Internal,
+            start: asked_at.as_nanosecond(),
+            end: event.at.as_nanosecond().max(asked_at.as_nanosecond()),
+            error: error.map(|kind| kind.as_str().into()),
+            attributes,
+        });
     }
 
     /// Counts what policy decided about a call. What comes after the first decision is a person's answer.

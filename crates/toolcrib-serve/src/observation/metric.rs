@@ -138,6 +138,12 @@ impl MetricText {
         }
     }
 
+    /// Writes a counter without labels.
+    pub(super) fn counter(&mut self, name: &str, help: &str, value: u64) {
+        self.begin(name, "counter", help);
+        self.sample(name, "_total", &[], &[], "", value);
+    }
+
     /// Writes a fact that does not change.
     pub(super) fn info(&mut self, name: &str, help: &str, label: &str, value: &'static str) {
         self.begin(name, "info", help);

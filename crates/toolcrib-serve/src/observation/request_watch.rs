@@ -7,11 +7,14 @@ use axum::extract::{MatchedPath, Request};
 use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::Response;
+use jiff::Timestamp;
 use toolcrib_core::Principal;
 
 use super::metric::LabelValue;
 use super::observer::Observer;
 use super::server_metrics::{GaugeHold, method_label};
+use super::span::{AttributeValue, Span, SpanKind};
+use super::trace_context::{SpanId, TraceContext};
 use crate::reply::{ErrorCode, RequestId};
 
 /// The error of a request whose client did not wait for the reply.
@@ -26,6 +29,11 @@ pub(crate) struct RequestWatch {
     id: RequestId,
     method: LabelValue,
     started: Instant,
+    /// Where the request is in a trace: the caller's, or one that begins here.
+    trace: TraceContext,
+    /// The span of the caller.
+    parent: Option<SpanId>,
+    started_at: Timestamp,
     found: Arc<RequestFindings>,
     status: Option<StatusCode>,
     error: Option<ErrorCode>,
@@ -41,11 +49,18 @@ pub(crate) struct RequestFindings {
 impl RequestWatch {
     /// Begins to watch a request.
     pub(crate) fn begin<B>(observer: &Observer, request: &axum::http::Request<B>) -> Self {
+        let parent = TraceContext::read(request.headers());
         Self {
             observer: observer.clone(),
             id: RequestId::of(request.headers()),
             method: method_label(request.method()),
             started: Instant::now(),
+            trace: match &parent {
+                Some(parent) => parent.child(),
+                None => TraceContext::generate(observer.sampling()),
+            },
+            parent: parent.map(|parent| parent.span),
+            started_at: Timestamp::now(),
             found: Arc::default(),
             status: None,
             error: None,
@@ -55,6 +70,11 @@ impl RequestWatch {
     /// Returns the id of the request.
     pub(crate) fn id(&self) -> &RequestId {
         &self.id
+    }
+
+    /// Returns where the request is in a trace.
+    pub(crate) fn trace(&self) -> &TraceContext {
+        &self.trace
     }
 
     /// Counts the request as being answered until the returned value is dropped.
@@ -110,12 +130,47 @@ impl RequestWatch {
         match self.status {
             Some(status) if status.is_server_error() => line!(error),
             Some(StatusCode::UNAUTHORIZED) => line!(warn),
-            // They are asked every few seconds, and say nothing.
-            Some(StatusCode::OK) if route.is_some_and(|it| QUIET_ROUTES.contains(&it)) => {
-                line!(debug);
-            }
+            _ if self.is_quiet(route.unwrap_or_default()) => line!(debug),
             _ => line!(info),
         }
+    }
+
+    /// Whether the request is one that comes every few seconds and says nothing.
+    fn is_quiet(&self, route: &str) -> bool {
+        self.status == Some(StatusCode::OK) && QUIET_ROUTES.contains(&route)
+    }
+
+    /// Exports the span of the request, if its trace is recorded.
+    fn export(&self, route: &str, elapsed: Duration, error: &LabelValue) {
+        let Some(spans) = self.observer.spans.as_ref().filter(|_| self.trace.is_sampled()) else {
+            return;
+        };
+        let mut attributes: Vec<(&'static str, AttributeValue)> = vec![
+            ("http.request.method", self.method.clone().into()),
+            ("toolcrib.request.id", self.id.as_str().to_owned().into()),
+        ];
+        if !route.is_empty() {
+            attributes.push(("http.route", route.to_owned().into()));
+        }
+        if let Some(status) = self.status {
+            attributes.push(("http.response.status_code", i64::from(status.as_u16()).into()));
+        }
+        if let Some(principal) = self.found.principal.get() {
+            attributes.push(("toolcrib.principal.role", principal.role.as_str().into()));
+        }
+        let start = self.started_at.as_nanosecond();
+        spans.push(Span {
+            trace: self.trace.trace,
+            id: self.trace.span,
+            parent: self.parent,
+            state: self.trace.state.clone(),
+            name: format!("{} {route}", self.method).trim_end().to_owned(),
+            kind: SpanKind::Server,
+            start,
+            end: start + elapsed.as_nanos().cast_signed(),
+            error: Some(error.clone()).filter(|error| !error.is_empty()),
+            attributes,
+        });
     }
 }
 
@@ -130,6 +185,9 @@ impl Drop for RequestWatch {
             Some(_) => LabelValue::default(),
             None => CLIENT_GONE.into(),
         };
+        if !self.is_quiet(&route) {
+            self.export(&route, elapsed, &error);
+        }
         let labels = [self.method.clone(), route.into(), status.into(), error];
         self.observer.metrics.request_durations.observe(labels, elapsed);
     }

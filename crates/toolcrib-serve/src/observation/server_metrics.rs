@@ -39,8 +39,8 @@ pub(crate) struct MetricReadings {
     pub(crate) record_lines: Option<u64>,
 }
 
-impl ServerMetrics {
-    pub(super) fn new() -> Self {
+impl Default for ServerMetrics {
+    fn default() -> Self {
         Self {
             tool_durations: DurationFamily::new(
                 FamilyHead {
@@ -83,15 +83,22 @@ impl ServerMetrics {
             started: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
         }
     }
+}
 
-    /// Returns the text of all metrics.
-    pub(super) fn text(&self, readings: &MetricReadings) -> String {
+impl ServerMetrics {
+    /// Returns the text of all metrics. `spans` are those that were exported and dropped, if any are exported.
+    pub(super) fn text(&self, readings: &MetricReadings, spans: Option<(u64, u64)>) -> String {
         let mut text = MetricText::default();
         self.tool_durations.write(&mut text);
         self.request_durations.write(&mut text);
         self.calls.write(&mut text);
         self.approvals.write(&mut text);
         self.policy_decisions.write(&mut text);
+        if let Some((exported, dropped)) = spans {
+            text.counter("toolcrib_spans_exported", "Spans that the collector took.", exported);
+            let help = "Spans that were lost, because the collector took none or too many waited.";
+            text.counter("toolcrib_spans_dropped", help, dropped);
+        }
         for (name, help, value) in [
             (
                 "toolcrib_approvals_waiting",

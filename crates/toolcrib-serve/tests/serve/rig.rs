@@ -93,7 +93,7 @@ impl Rig {
                     routes: routes(shared),
                     tokens: Arc::new(TestTokens),
                     readiness: ready,
-                    observer: Observer::new(),
+                    observer: Observer::default(),
                 };
                 let stop = async { drop(stopped.await) };
                 server.run(served, stop).await

@@ -1,12 +1,14 @@
 //! `toolcrib serve`: answers calls over HTTP until it is told to stop.
 
 mod log;
+mod otlp;
 
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use tokio::time::Instant;
 use toolcrib_core::{Role, counted};
@@ -16,7 +18,7 @@ use toolcrib_runtime::{
 };
 use toolcrib_serve::{
     Api, EventFeed, ListenAddress, ObservedRecorder, Observer, Readiness, RequestRate, Served,
-    Server, ServerConfig, ServerEnd, routes,
+    Server, ServerConfig, ServerEnd, SpanExporter, routes,
 };
 
 use super::backend::ServerBackend;
@@ -30,6 +32,9 @@ use crate::settings::{Origin, Settings, table};
 use crate::terminal::{Terminal, print_lines};
 use crate::wiring::Crib;
 
+/// How long a server that stops waits for its collector to take the last spans.
+const LAST_SPANS_TIME: Duration = Duration::from_secs(5);
+
 pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Result<Exit, CliError> {
     if global.yes {
         let hint = "answer with `toolcrib approvals`, or write a rule with `toolcrib rules add`";
@@ -42,6 +47,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
     let config = config(&crib.settings, args)?;
     let lock = ServerLock::take(&crib.state, &config.address.to_string());
     let _lock = lock.map_err(|err| CliError::new(CliErrorKind::System, err.to_string()))?;
+    let collector = otlp::endpoint(&crib.settings)?;
     let _log = log::start(&crib.settings)?;
     let tokens = Arc::new(TokenFile::new(&crib.state));
     let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -53,7 +59,8 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
         let server = Server::bind(config)
             .map_err(|err| CliError::new(CliErrorKind::System, err.to_string()))?;
         make_first_tokens(&crib, &tokens, terminal)?;
-        let observer = Observer::new();
+        let exporter = collector.map(SpanExporter::start);
+        let observer = Observer::new(exporter.as_ref());
         let api = Arc::new(api(&crib, global, &observer)?);
         let (running, events) = (api.running.clone(), Arc::clone(&api.events));
         let readiness = Readiness::waiting("the server starts");
@@ -72,6 +79,9 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
         let ended = server.run(served, stop).await;
         let told_at = told_at.get().copied().unwrap_or_else(Instant::now);
         let cancelled = running.finish_or_cancel(told_at + stop_within).await;
+        if let Some(exporter) = exporter {
+            exporter.finish(LAST_SPANS_TIME).await;
+        }
         Ok::<_, CliError>((ended, cancelled))
     });
     threads.shutdown_background();

@@ -184,6 +184,14 @@ settings_table! {
     /// The form of the server's log: `text` for people, or `json` with one object a line for programs.
     LOG_FORMAT: LogFormat = choice("log.format", &["text", "json"], "text", log_format);
 
+    /// The collector that the server exports spans to with OTLP over HTTP, such as `http://127.0.0.1:4318`. Empty for
+    /// none.
+    OTLP_ENDPOINT: String = text("otlp.endpoint", "");
+
+    /// The path of a file with headers for the collector, one `Name: value` on each line. Only you may have access to
+    /// it.
+    OTLP_HEADERS_FILE: String = text("otlp.headers_file", "");
+
     /// Whether the record shows the beginning of arguments and replies.
     RECORD_PREVIEWS: bool = switch("record.previews", "on").project(Stricter);
 

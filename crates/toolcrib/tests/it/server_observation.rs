@@ -6,7 +6,7 @@ use crate::running_server::{LOG, RunningServer, wait_until};
 use crate::scratch::Scratch;
 
 /// Returns the metrics as an admin sees them.
-fn metrics(server: &RunningServer<'_>) -> String {
+pub(crate) fn metrics(server: &RunningServer<'_>) -> String {
     let request = server.request(&server.token("admin"), "GET", "/metrics", "", "");
     let (head, text) = server.exchange(&request);
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
@@ -18,9 +18,10 @@ fn metrics(server: &RunningServer<'_>) -> String {
 
 /// Returns the number of a metric.
 #[track_caller]
-fn number(text: &str, metric: &str) -> u64 {
+pub(crate) fn number(text: &str, metric: &str) -> u64 {
     let found = text.lines().find_map(|line| line.strip_prefix(metric)?.strip_prefix(' '));
-    found.unwrap_or_else(|| panic!("{metric}: {text}")).parse::<f64>().unwrap() as u64
+    let found = found.unwrap_or_else(|| panic!("{metric}: {text}"));
+    found.split('.').next().unwrap().parse().unwrap()
 }
 
 #[test]
@@ -161,4 +162,35 @@ fn the_log_can_be_json_and_has_what_its_level_says() {
     assert_eq!(listening["settings"], "log.level,log.format");
     let warnings = logged(&Scratch::new(), &["log.level=warn"]);
     assert!(warnings.contains("mine-2") && !warnings.contains("mine-1"), "{warnings}");
+}
+
+#[test]
+fn a_call_is_in_the_trace_of_its_request() {
+    const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+    let scratch = Scratch::new();
+    let server = RunningServer::start(&scratch);
+    let agent = server.token("agent");
+    let good = format!("traceparent: 00-{TRACE}-b7ad6b7169203331-01\r\n");
+    let bad = format!("traceparent: 00-{}-b7ad6b7169203331-01\r\n", TRACE.to_uppercase());
+    let call = |headers: &str, body: Value| {
+        let path = "/api/tools/execute/echo";
+        let request = server.request(&agent, "POST", path, headers, &body.to_string());
+        let (head, _) = server.exchange(&request);
+        let told = head.lines().find_map(|line| line.strip_prefix("traceparent: "));
+        let told: Vec<String> = told.unwrap().split('-').map(str::to_owned).collect();
+        let ended = scratch.record().into_iter().rfind(|line| line["event"] == "ended").unwrap();
+        (told, ended["trace_id"].as_str().unwrap().to_owned())
+    };
+    let echo = json!({"args": {"text": "hi"}});
+    let (told, recorded) = call(&good, echo.clone());
+    assert_eq!((told[1].as_str(), recorded.as_str(), told[3].as_str()), (TRACE, TRACE, "01"));
+    assert_ne!(told[2], "b7ad6b7169203331", "the reply names the span of the server");
+    let own = json!({"args": {"text": "hi"}, "trace_id": "mine"});
+    let (told, recorded) = call(&good, own);
+    assert_eq!((told[1].as_str(), recorded.as_str()), (TRACE, "mine"));
+    for headers in [bad.as_str(), "", &format!("{good}{good}")] {
+        let (told, recorded) = call(headers, echo.clone());
+        assert_eq!((told[1].len(), &told[1]), (32, &recorded), "{headers}");
+        assert!(!told[1].eq_ignore_ascii_case(TRACE), "{headers}");
+    }
 }
