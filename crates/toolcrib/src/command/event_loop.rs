@@ -29,18 +29,21 @@ pub(super) fn is_by_ctrl_c() -> bool {
     IS_BY_CTRL_C.load(Ordering::Relaxed)
 }
 
-/// Waits until the process is told to end: by Ctrl-C, by a signal, or because its terminal is closed.
-pub(super) async fn interrupted() {
+/// Waits until the process is told to end: by Ctrl-C, by a signal, or because its terminal is closed. A signal counts
+/// from when this is called, not from when it is awaited.
+pub(super) fn interrupted() -> impl Future<Output = ()> {
     use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut term), Ok(mut hangup)) =
-        (signal(SignalKind::terminate()), signal(SignalKind::hangup()))
-    else {
-        let _ = tokio::signal::ctrl_c().await;
-        return;
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => IS_BY_CTRL_C.store(true, Ordering::Relaxed),
-        _ = term.recv() => {}
-        _ = hangup.recv() => {}
+    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+    let signals = kinds.map(signal);
+    async move {
+        let [Ok(mut interrupt), Ok(mut term), Ok(mut hangup)] = signals else {
+            let _ = tokio::signal::ctrl_c().await;
+            return;
+        };
+        tokio::select! {
+            _ = interrupt.recv() => IS_BY_CTRL_C.store(true, Ordering::Relaxed),
+            _ = term.recv() => {}
+            _ = hangup.recv() => {}
+        }
     }
 }

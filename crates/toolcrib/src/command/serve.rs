@@ -65,12 +65,14 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
         let (running, events) = (api.running.clone(), Arc::clone(&api.events));
         let readiness = Readiness::waiting("the server starts");
         let served = Served { routes: routes(api), tokens, readiness: readiness.clone(), observer };
+        // Whoever reads that the server listens may tell it to stop at once.
+        let interrupted = interrupted();
         print_lines(&[format!("Listening on {}", server.address())]);
         log_start(server.address(), &crib.settings);
         readiness.set_ready();
         let told_at = OnceLock::new();
         let stop = async {
-            interrupted().await;
+            interrupted.await;
             let _ = told_at.set(Instant::now());
             events.stop();
             let seconds = stop_within.as_secs();
