@@ -13,7 +13,6 @@ use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::header::{CONNECTION, TRANSFER_ENCODING};
 use axum::http::{HeaderValue, Request, StatusCode};
-use axum::middleware::from_fn;
 use axum::response::{IntoResponse, Response};
 use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::service::Service;
@@ -25,7 +24,7 @@ use crate::config::{ListenAddress, RequestBounds, ServerConfig};
 use crate::health::{self, Readiness};
 use crate::identity::{Identifier, TokenBook};
 use crate::limits::{Admission, Admitted};
-use crate::observation::{GaugeHold, Observer, RequestWatch, TRACEPARENT, note_route};
+use crate::observation::{GaugeHold, Observer, RequestWatch};
 use crate::reply::{ApiError, add_common_headers, with_error_form};
 use crate::request_check::{BodyPresence, RequestCheck, is_plain_path};
 use crate::viewer;
@@ -65,7 +64,7 @@ impl Pipeline {
             admission: Arc::new(Admission::new(bounds.clone())),
             bounds,
             observer,
-            routes: TowerToHyperService::new(routes.layer(from_fn(note_route))),
+            routes: TowerToHyperService::new(routes),
         }
     }
 
@@ -93,9 +92,7 @@ impl Pipeline {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         add_common_headers(response.headers_mut(), watch.id());
-        if let Some(traceparent) = watch.trace().header() {
-            response.headers_mut().insert(TRACEPARENT, traceparent);
-        }
+        watch.write_traceparent(response.headers_mut());
         watch.end(&response);
         let held = (admitted, mark, in_flight);
         Ok(response.map(|body| ReplyBody { body, _held: held }))
@@ -112,7 +109,7 @@ impl Pipeline {
             if incoming.is_end_stream() { BodyPresence::Absent } else { BodyPresence::Present };
         self.check.check(&parts, presence)?;
         if let Some(response) = health::answer(&parts.method, parts.uri.path(), &self.readiness) {
-            watch.found_route(parts.uri.path());
+            watch.found_fixed_route(parts.uri.path());
             return Ok((response, None));
         }
         if let Some(response) = viewer::answer(&parts.method, parts.uri.path()) {
@@ -126,7 +123,7 @@ impl Pipeline {
         }
         check_announced_length(&parts.headers, self.bounds.body_bytes)?;
         // Handlers see the span of this request, whatever the caller sent.
-        watch.trace().write_to(&mut parts.headers);
+        watch.write_trace(&mut parts.headers);
         parts.extensions.insert(caller);
         parts.extensions.insert(watch.id().clone());
         parts.extensions.insert(watch.findings());

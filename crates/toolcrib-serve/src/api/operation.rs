@@ -18,6 +18,7 @@ use toolcrib_core::Caller;
 
 use super::access::AccessRight;
 use super::context::Api;
+use crate::observation::RequestFindings;
 use crate::reply::ApiError;
 
 /// The method of an operation.
@@ -145,8 +146,11 @@ impl Operation {
 
     /// Adds the operation to the routes. A caller whose role may not use it does not get as far as its handler.
     pub(super) fn mount(self, routes: Router<Arc<Api>>) -> Router<Arc<Api>> {
-        let access = self.access;
+        let (access, path) = (self.access, self.path);
         let check = from_fn(move |request: Request, next: Next| async move {
+            if let Some(findings) = request.extensions().get::<Arc<RequestFindings>>() {
+                findings.found_route(path);
+            }
             let allowed = match request.extensions().get::<Caller>() {
                 Some(caller) => access.check(caller),
                 None => Err(ApiError::not_found()),

@@ -7,7 +7,7 @@ use toolcrib_core::CallId;
 
 use super::server_metrics::{GaugeHold, MetricReadings, ServerMetrics};
 use super::span_exporter::{SpanExporter, SpanQueue};
-use super::trace_context::{Sampling, TraceContext};
+use super::trace_context::TraceContext;
 
 /// How many calls are watched at once. A call that never ends must not cost memory for ever.
 pub(super) const MOST_OPEN_CALLS: usize = 10_000;
@@ -36,11 +36,6 @@ impl Observer {
     /// Returns the metrics in the OpenMetrics format.
     pub(crate) fn metrics(&self, readings: &MetricReadings) -> String {
         self.metrics.text(readings, self.spans.as_ref().map(SpanQueue::counts))
-    }
-
-    /// Whether a trace that begins here is recorded.
-    pub(super) fn sampling(&self) -> Sampling {
-        if self.spans.is_some() { Sampling::On } else { Sampling::Off }
     }
 
     /// Notes where in a trace a call is asked for.

@@ -3,9 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use axum::extract::{MatchedPath, Request};
-use axum::http::StatusCode;
-use axum::middleware::Next;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use jiff::Timestamp;
 use toolcrib_core::Principal;
@@ -14,7 +12,7 @@ use super::metric::LabelValue;
 use super::observer::Observer;
 use super::server_metrics::{GaugeHold, method_label};
 use super::span::{AttributeValue, Span, SpanKind};
-use super::trace_context::{SpanId, TraceContext};
+use super::trace_context::{SpanId, TRACEPARENT, TraceContext};
 use crate::reply::{ErrorCode, RequestId};
 
 /// The error of a request whose client did not wait for the reply.
@@ -23,17 +21,22 @@ const CLIENT_GONE: &str = "client_gone";
 /// Routes whose good replies are not worth a line in the log.
 const QUIET_ROUTES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
+/// Paths that are answered before there is a router.
+const FIXED_ROUTES: [&str; 5] =
+    ["/healthz", "/readyz", "/docs", "/docs/viewer.js", "/docs/viewer.css"];
+
 /// Watches one request. If it is dropped before it has a status, the client went away.
 pub(crate) struct RequestWatch {
     observer: Observer,
     id: RequestId,
     method: LabelValue,
     started: Instant,
-    /// Where the request is in a trace: the caller's, or one that begins here.
-    trace: TraceContext,
+    /// Where the request is in a trace: the caller's, or one that begins here because spans are exported.
+    trace: Option<TraceContext>,
+    /// The header that names the trace and our span in it.
+    traceparent: Option<HeaderValue>,
     /// The span of the caller.
     parent: Option<SpanId>,
-    started_at: Timestamp,
     found: Arc<RequestFindings>,
     status: Option<StatusCode>,
     error: Option<ErrorCode>,
@@ -42,25 +45,33 @@ pub(crate) struct RequestWatch {
 /// What the stages of a request find out about it.
 #[derive(Default)]
 pub(crate) struct RequestFindings {
-    route: OnceLock<String>,
+    route: OnceLock<&'static str>,
     principal: OnceLock<Principal>,
+}
+
+impl RequestFindings {
+    /// Notes the template of the path.
+    pub(crate) fn found_route(&self, route: &'static str) {
+        let _ = self.route.set(route);
+    }
 }
 
 impl RequestWatch {
     /// Begins to watch a request.
     pub(crate) fn begin<B>(observer: &Observer, request: &axum::http::Request<B>) -> Self {
         let parent = TraceContext::read(request.headers());
+        let trace = match &parent {
+            Some(parent) => Some(parent.child()),
+            None => observer.spans.as_ref().map(|_| TraceContext::generate()),
+        };
         Self {
             observer: observer.clone(),
             id: RequestId::of(request.headers()),
             method: method_label(request.method()),
             started: Instant::now(),
-            trace: match &parent {
-                Some(parent) => parent.child(),
-                None => TraceContext::generate(observer.sampling()),
-            },
+            traceparent: trace.as_ref().and_then(TraceContext::header),
+            trace,
             parent: parent.map(|parent| parent.span),
-            started_at: Timestamp::now(),
             found: Arc::default(),
             status: None,
             error: None,
@@ -72,9 +83,26 @@ impl RequestWatch {
         &self.id
     }
 
-    /// Returns where the request is in a trace.
-    pub(crate) fn trace(&self) -> &TraceContext {
-        &self.trace
+    /// Puts the trace into the headers of the request, in place of what the caller sent.
+    pub(crate) fn write_trace(&self, headers: &mut HeaderMap) {
+        if let Some(trace) = &self.trace {
+            trace.write_state(headers);
+            self.write_traceparent(headers);
+        }
+    }
+
+    /// Puts the trace, and our span in it, into the headers of the reply.
+    pub(crate) fn write_traceparent(&self, headers: &mut HeaderMap) {
+        if let Some(traceparent) = &self.traceparent {
+            headers.insert(TRACEPARENT, traceparent.clone());
+        }
+    }
+
+    /// Notes the path of a request that was answered before there is a router.
+    pub(crate) fn found_fixed_route(&self, path: &str) {
+        if let Some(route) = FIXED_ROUTES.into_iter().find(|route| *route == path) {
+            self.found.found_route(route);
+        }
     }
 
     /// Counts the request as being answered until the returned value is dropped.
@@ -87,12 +115,7 @@ impl RequestWatch {
         let _ = self.found.principal.set(principal.clone());
     }
 
-    /// Notes the template of the path.
-    pub(crate) fn found_route(&self, route: &str) {
-        let _ = self.found.route.set(route.to_owned());
-    }
-
-    /// Returns what the router notes the route in, for the extensions of the request.
+    /// Returns where the stages note what they find, for the extensions of the request.
     pub(crate) fn findings(&self) -> Arc<RequestFindings> {
         Arc::clone(&self.found)
     }
@@ -141,16 +164,17 @@ impl RequestWatch {
     }
 
     /// Exports the span of the request, if its trace is recorded.
-    fn export(&self, route: &str, elapsed: Duration, error: &LabelValue) {
-        let Some(spans) = self.observer.spans.as_ref().filter(|_| self.trace.is_sampled()) else {
+    fn export(&self, route: &'static str, elapsed: Duration, error: &LabelValue) {
+        let (Some(spans), Some(trace)) = (&self.observer.spans, &self.trace) else { return };
+        if !trace.is_sampled() {
             return;
-        };
+        }
         let mut attributes: Vec<(&'static str, AttributeValue)> = vec![
             ("http.request.method", self.method.clone().into()),
             ("toolcrib.request.id", self.id.as_str().to_owned().into()),
         ];
         if !route.is_empty() {
-            attributes.push(("http.route", route.to_owned().into()));
+            attributes.push(("http.route", route.into()));
         }
         if let Some(status) = self.status {
             attributes.push(("http.response.status_code", i64::from(status.as_u16()).into()));
@@ -158,16 +182,16 @@ impl RequestWatch {
         if let Some(principal) = self.found.principal.get() {
             attributes.push(("toolcrib.principal.role", principal.role.as_str().into()));
         }
-        let start = self.started_at.as_nanosecond();
+        let end = Timestamp::now().as_nanosecond();
         spans.push(Span {
-            trace: self.trace.trace,
-            id: self.trace.span,
+            trace: trace.trace,
+            id: trace.span,
             parent: self.parent,
-            state: self.trace.state.clone(),
+            state: trace.state.clone(),
             name: format!("{} {route}", self.method).trim_end().to_owned(),
             kind: SpanKind::Server,
-            start,
-            end: start + elapsed.as_nanos().cast_signed(),
+            start: end - elapsed.as_nanos().cast_signed(),
+            end,
             error: Some(error.clone()).filter(|error| !error.is_empty()),
             attributes,
         });
@@ -176,30 +200,19 @@ impl RequestWatch {
 
 impl Drop for RequestWatch {
     fn drop(&mut self) {
-        let route = self.found.route.get().cloned().unwrap_or_default();
+        let route = self.found.route.get().copied().unwrap_or_default();
         let elapsed = self.started.elapsed();
-        self.log(&route, elapsed);
+        self.log(route, elapsed);
         let status = self.status.map(|status| status.as_u16().to_string()).unwrap_or_default();
         let error = match self.status {
             Some(code) if code.is_server_error() => status.clone().into(),
             Some(_) => LabelValue::default(),
             None => CLIENT_GONE.into(),
         };
-        if !self.is_quiet(&route) {
-            self.export(&route, elapsed, &error);
+        if !self.is_quiet(route) {
+            self.export(route, elapsed, &error);
         }
         let labels = [self.method.clone(), route.into(), status.into(), error];
         self.observer.metrics.request_durations.observe(labels, elapsed);
     }
-}
-
-/// Notes the template of the path that the router found.
-pub(crate) async fn note_route(request: Request, next: Next) -> Response {
-    let extensions = request.extensions();
-    if let Some(found) = extensions.get::<Arc<RequestFindings>>()
-        && let Some(path) = extensions.get::<MatchedPath>()
-    {
-        let _ = found.route.set(path.as_str().to_owned());
-    }
-    next.run(request).await
 }

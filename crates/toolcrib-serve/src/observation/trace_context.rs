@@ -1,7 +1,8 @@
 //! The W3C trace context of a request: which trace it belongs to, and which span in it is ours.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -56,13 +57,10 @@ impl SpanId {
 }
 
 impl TraceContext {
-    /// Returns a span of ours in a trace of its own.
-    pub(crate) fn generate(sampling: Sampling) -> Self {
-        let flags = match sampling {
-            Sampling::On => SAMPLED,
-            Sampling::Off => 0,
-        };
-        Self { trace: TraceId::generate(), span: SpanId::generate(), flags, state: None }
+    /// Returns a span of ours in a trace of its own, which is recorded.
+    pub(crate) fn generate() -> Self {
+        let (trace, span) = (TraceId::generate(), SpanId::generate());
+        Self { trace, span, flags: SAMPLED, state: None }
     }
 
     /// Reads the context from the headers of a request. Anything that is not exactly as the standard says counts as
@@ -101,12 +99,9 @@ impl TraceContext {
         self.flags & SAMPLED != 0
     }
 
-    /// Puts the context into the headers of a request, in place of what a caller sent.
-    pub(crate) fn write_to(&self, headers: &mut HeaderMap) {
+    /// Puts what vendors add into the headers of a request, in place of what a caller sent.
+    pub(super) fn write_state(&self, headers: &mut HeaderMap) {
         headers.remove(&TRACESTATE);
-        if let Some(traceparent) = self.header() {
-            headers.insert(TRACEPARENT, traceparent);
-        }
         if let Some(state) = self.state.as_deref().and_then(|it| HeaderValue::from_str(it).ok()) {
             headers.insert(TRACESTATE, state);
         }
@@ -114,15 +109,15 @@ impl TraceContext {
 
     /// Returns the value of `traceparent`.
     pub(crate) fn header(&self) -> Option<HeaderValue> {
-        HeaderValue::from_str(&format!("00-{}-{}-{:02x}", self.trace, self.span, self.flags)).ok()
+        let mut text = String::with_capacity(55);
+        text.push_str("00-");
+        push_digits(&mut text, &self.trace.0);
+        text.push('-');
+        push_digits(&mut text, &self.span.0);
+        text.push('-');
+        push_digits(&mut text, &[self.flags]);
+        HeaderValue::try_from(text).ok()
     }
-}
-
-/// Whether a trace that begins here is recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sampling {
-    On,
-    Off,
 }
 
 /// Reads `tracestate`. A malformed one is left out, and the trace goes on without it.
@@ -150,28 +145,54 @@ fn digits<const N: usize>(text: &str) -> Option<[u8; N]> {
 }
 
 fn any_digits<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    if text.len() != 2 * N || !text.bytes().all(is_digit) {
+    if text.len() != 2 * N {
         return None;
     }
+    let digit = |byte: u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    };
     let mut bytes = [0; N];
     for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
-        *byte = u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()?;
+        *byte = digit(pair[0])? << 4 | digit(pair[1])?;
     }
     Some(bytes)
 }
 
+/// Returns bytes that no other id has. They need not be secret, so the kernel is asked for a seed only once.
 fn random<const N: usize>() -> [u8; N] {
+    static NEXT_SEED: LazyLock<AtomicU64> = LazyLock::new(|| {
+        let mut seed = [0; 8];
+        // For so few bytes, the kernel never returns fewer or fails.
+        let _ = rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty());
+        AtomicU64::new(u64::from_ne_bytes(seed))
+    });
     let mut bytes = [0; N];
-    // For so few bytes, the kernel never returns fewer or fails.
-    let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    for part in bytes.chunks_mut(8) {
+        // The generator SplitMix64: it has each number once before any comes again.
+        let mut mixed = NEXT_SEED.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        part.copy_from_slice(&(mixed ^ mixed >> 31).to_be_bytes()[..part.len()]);
+    }
     // All zero is no id.
     bytes[0] |= u8::from(bytes == [0; N]);
     bytes
 }
 
+fn push_digits(text: &mut String, bytes: &[u8]) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    for byte in bytes {
+        text.push(DIGITS[usize::from(byte >> 4)].into());
+        text.push(DIGITS[usize::from(byte & 15)].into());
+    }
+}
+
 fn write_digits(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    let mut text = String::with_capacity(2 * bytes.len());
+    push_digits(&mut text, bytes);
+    f.write_str(&text)
 }
 
 impl fmt::Display for TraceId {
@@ -250,8 +271,7 @@ mod tests {
             let context = read(&[(TRACEPARENT, &good), (TRACESTATE, bad)]).unwrap();
             assert_eq!(context.state, None, "{bad}");
         }
-        let (one, other) =
-            (TraceContext::generate(Sampling::On), TraceContext::generate(Sampling::Off));
-        assert!(one.is_sampled() && !other.is_sampled() && one.trace != other.trace);
+        let (one, other) = (TraceContext::generate(), TraceContext::generate());
+        assert!(one.is_sampled() && one.trace != other.trace && one.span != other.span);
     }
 }

@@ -27,9 +27,13 @@ impl<'a> RunningServer<'a> {
     }
 
     pub(crate) fn start_with(scratch: &'a Scratch, words: &[&str]) -> Self {
+        let log = File::create(scratch.path(LOG)).unwrap();
+        Self::start_logging_to(scratch, words, log.into())
+    }
+
+    pub(crate) fn start_logging_to(scratch: &'a Scratch, words: &[&str], log: Stdio) -> Self {
         let mut command = scratch.command();
         command.args(words).args(["serve", "--address", "127.0.0.1:0"]);
-        let log = File::create(scratch.path(LOG)).unwrap();
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
         let mut child = command.spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());

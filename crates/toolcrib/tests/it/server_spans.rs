@@ -188,7 +188,9 @@ fn a_server_that_stops_exports_its_last_spans() {
     assert_eq!(server.get(&agent, "/api/tools").0, 200);
     assert_eq!(server.stop().0, 0);
     let (spans, _) = collector.take_until("GET /api/tools");
-    assert_eq!(find(&spans, "GET /api/tools")["parentSpanId"], Value::Null);
+    let span = find(&spans, "GET /api/tools");
+    assert_eq!(span["parentSpanId"], Value::Null);
+    assert_eq!(span["traceId"].as_str().unwrap().len(), 32, "a trace of its own");
 }
 
 #[test]

@@ -3,10 +3,9 @@
 
 use std::fmt;
 use std::io::{self, Write};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
-use std::time::Duration;
+use std::mem;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use tracing_subscriber::filter::LevelFilter;
@@ -16,31 +15,27 @@ use tracing_subscriber::fmt::time::FormatTime;
 use crate::error::{CliError, CliErrorKind};
 use crate::settings::{LogFormat, LogLevel, Settings, table};
 
-/// How many lines wait at most. More are lost, and the log says so.
-const MOST_WAITING_LINES: usize = 8192;
+/// How many bytes wait at most. What comes when there are more is lost, and the log says so.
+const MOST_WAITING_BYTES: usize = 1 << 20;
+
+/// How long the writer waits for more lines, so that a busy server does not wake it for each.
+const COLLECT_TIME: Duration = Duration::from_millis(10);
 
 /// How long the end of the program waits for the last lines.
 const LAST_LINES_TIME: Duration = Duration::from_secs(1);
 
 /// The log, until it is dropped.
-pub(super) struct ServerLog(SyncSender<LogMessage>);
-
-enum LogMessage {
-    Line(Vec<u8>),
-    /// All lines before this are to be written, and the sender told.
-    End(Sender<()>),
-}
+pub(super) struct ServerLog(LineQueue);
 
 /// Starts the log, as the settings say.
 pub(super) fn start(settings: &Settings) -> Result<ServerLog, CliError> {
     let failed = |err: &dyn fmt::Display| {
         CliError::new(CliErrorKind::System, format!("cannot start the log: {err}"))
     };
-    let (sender, receiver) = sync_channel(MOST_WAITING_LINES);
-    let lost = Arc::new(AtomicU64::new(0));
-    let lines = LineQueue { sender: sender.clone(), lost: Arc::clone(&lost) };
+    let queue = LineQueue::default();
+    let (lines, writer) = (queue.clone(), queue.clone());
     let thread = std::thread::Builder::new().name("log".to_owned());
-    thread.spawn(move || write_lines(&receiver, &lost)).map_err(|err| failed(&err))?;
+    thread.spawn(move || writer.write_lines()).map_err(|err| failed(&err))?;
     let level = match settings.get(table::LOG_LEVEL) {
         LogLevel::Error => LevelFilter::ERROR,
         LogLevel::Warn => LevelFilter::WARN,
@@ -62,15 +57,12 @@ pub(super) fn start(settings: &Settings) -> Result<ServerLog, CliError> {
         }
     }
     log_panics();
-    Ok(ServerLog(sender))
+    Ok(ServerLog(queue))
 }
 
 impl Drop for ServerLog {
     fn drop(&mut self) {
-        let (tell, told) = channel();
-        if self.0.try_send(LogMessage::End(tell)).is_ok() {
-            let _ = told.recv_timeout(LAST_LINES_TIME);
-        }
+        self.0.write_all_within(LAST_LINES_TIME);
     }
 }
 
@@ -85,40 +77,97 @@ fn log_panics() {
     }));
 }
 
-/// Takes lines, and never waits.
-#[derive(Clone)]
-struct LineQueue {
-    sender: SyncSender<LogMessage>,
-    lost: Arc<AtomicU64>,
+/// The lines that wait to be written. Clones share them.
+#[derive(Clone, Default)]
+struct LineQueue(Arc<(Mutex<WaitingLines>, Condvar)>);
+
+#[derive(Default)]
+struct WaitingLines {
+    bytes: Vec<u8>,
+    /// How many lines did not fit.
+    lost: u64,
+    writer: WriterState,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum WriterState {
+    /// Waits until there is a line.
+    #[default]
+    Asleep,
+    Awake,
+    /// Is to write without waiting for more lines, because the program ends.
+    Hurried,
+}
+
+impl LineQueue {
+    fn waiting(&self) -> MutexGuard<'_, WaitingLines> {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, waiting: MutexGuard<'a, WaitingLines>) -> MutexGuard<'a, WaitingLines> {
+        self.0.1.wait(waiting).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes lines for as long as the program runs.
+    fn write_lines(&self) {
+        loop {
+            let mut waiting = self.waiting();
+            while waiting.bytes.is_empty() {
+                waiting.writer = WriterState::Asleep;
+                self.0.1.notify_all();
+                waiting = self.wait(waiting);
+            }
+            if waiting.writer == WriterState::Asleep {
+                waiting.writer = WriterState::Awake;
+            }
+            if waiting.writer == WriterState::Awake {
+                let waited = self.0.1.wait_timeout(waiting, COLLECT_TIME);
+                waiting = waited.unwrap_or_else(PoisonError::into_inner).0;
+            }
+            let (bytes, lost) = (mem::take(&mut waiting.bytes), mem::take(&mut waiting.lost));
+            drop(waiting);
+            // Without stderr, there is nobody to tell.
+            let _ = io::stderr().write_all(&bytes);
+            if lost > 0 {
+                tracing::warn!(lost, "lines of the log were lost, because stderr took no more");
+            }
+        }
+    }
+
+    /// Waits until all lines are written, but no longer than this.
+    fn write_all_within(&self, time: Duration) {
+        let until = Instant::now() + time;
+        let mut waiting = self.waiting();
+        while waiting.writer != WriterState::Asleep || !waiting.bytes.is_empty() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            waiting.writer = WriterState::Hurried;
+            self.0.1.notify_all();
+            let waited = self.0.1.wait_timeout(waiting, left);
+            waiting = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
 }
 
 /// The log hands over one whole line at a time.
 impl Write for LineQueue {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        if self.sender.try_send(LogMessage::Line(line.to_vec())).is_err() {
-            self.lost.fetch_add(1, Ordering::Relaxed);
+        let mut waiting = self.waiting();
+        if waiting.bytes.len() + line.len() > MOST_WAITING_BYTES {
+            waiting.lost += 1;
+            return Ok(line.len());
+        }
+        waiting.bytes.extend_from_slice(line);
+        if waiting.writer == WriterState::Asleep {
+            self.0.1.notify_all();
         }
         Ok(line.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-fn write_lines(receiver: &Receiver<LogMessage>, lost: &AtomicU64) {
-    while let Ok(message) = receiver.recv() {
-        match message {
-            LogMessage::Line(line) => {
-                // Without stderr, there is nobody to tell.
-                let _ = io::stderr().write_all(&line);
-            }
-            LogMessage::End(tell) => drop(tell.send(())),
-        }
-        let lines = lost.swap(0, Ordering::Relaxed);
-        if lines > 0 {
-            tracing::warn!(lines, "lines of the log were lost, because stderr took no more");
-        }
     }
 }
 
