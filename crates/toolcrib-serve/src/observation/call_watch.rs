@@ -113,9 +113,8 @@ impl ObservedRecorder {
         if parent.as_ref().is_some_and(|parent| !parent.is_sampled()) {
             return;
         }
-        // A parked call runs after its request is over. It is in the same trace, below no span of it.
-        let recorded = || TraceId::parse(event.trace?.id.as_deref()?);
-        let trace = parent.as_ref().map(|parent| parent.trace).or_else(recorded);
+        // A parked call runs after its request is over, in a trace of its own.
+        let trace = parent.as_ref().map_or_else(TraceId::generate, |parent| parent.trace);
         let mut attributes = vec![
             ("gen_ai.operation.name", "execute_tool".into()),
             ("gen_ai.tool.name", tool.to_owned().into()),
@@ -131,7 +130,7 @@ impl ObservedRecorder {
             attributes.push(("toolcrib.approval.id", event.call.0.clone().into()));
         }
         spans.push(Span {
-            trace: trace.unwrap_or_else(TraceId::generate),
+            trace,
             id: SpanId::generate(),
             parent: parent.as_ref().map(|parent| parent.span),
             state: parent.and_then(|parent| parent.state),
