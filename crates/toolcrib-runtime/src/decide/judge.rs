@@ -122,6 +122,17 @@ impl Judge {
         Self { quarantine, ..self }
     }
 
+    /// Returns this judge with the counts of another, whose place it takes: what sessions used, saw and were told stays.
+    pub fn succeeding(self, other: &Self) -> Self {
+        Self {
+            rate: Arc::new(self.rate.succeeding(&other.rate)),
+            quota: Arc::new(self.quota.succeeding(&other.quota)),
+            taint: Arc::new(self.taint.succeeding(&other.taint)),
+            confirmations: other.confirmations.clone(),
+            ..self
+        }
+    }
+
     /// Returns the judge of this caller's calls.
     pub(crate) fn of_caller(&self, caller: &Arc<Caller>) -> Self {
         let policy = self.policies.of(caller);

@@ -1,7 +1,7 @@
 //! The quotas of a session: how many bytes its calls may write and how long they may run, by tool and together.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -53,9 +53,9 @@ pub trait UserQuota: Send + Sync {
 pub(crate) struct Quota {
     limits: QuotaLimits,
     /// By session and tool.
-    spent: Mutex<Sessions<HashMap<ToolName, Spent>>>,
+    spent: Arc<Mutex<Sessions<HashMap<ToolName, Spent>>>>,
     /// What calls under way are going to write, by call.
-    reserved: Mutex<HashMap<String, Reservation>>,
+    reserved: Arc<Mutex<HashMap<String, Reservation>>>,
 }
 
 /// What a call is going to write.
@@ -91,6 +91,12 @@ impl Spent {
 impl Quota {
     pub(crate) fn new(limits: QuotaLimits) -> Self {
         Self { limits, ..Self::default() }
+    }
+
+    /// Returns these limits with the counts of another quota, whose place it takes.
+    pub(crate) fn succeeding(&self, other: &Self) -> Self {
+        let (spent, reserved) = (Arc::clone(&other.spent), Arc::clone(&other.reserved));
+        Self { limits: self.limits, spent, reserved }
     }
 
     /// Returns how many sessions and how many calls under way are counted.

@@ -1,7 +1,7 @@
 //! The rate limit: how many calls of one tool a session may make in a minute.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use toolcrib_core::{Decision, ToolName};
@@ -17,7 +17,7 @@ const SWEEP_EVERY: usize = 1024;
 pub(crate) struct RateLimit {
     /// Calls a minute; no limit without.
     most: Option<u32>,
-    windows: Mutex<Windows>,
+    windows: Arc<Mutex<Windows>>,
 }
 
 /// When each session called each tool, on the clock that never goes back.
@@ -30,7 +30,12 @@ struct Windows {
 
 impl RateLimit {
     pub(crate) fn new(most: Option<u32>) -> Self {
-        Self { most, windows: Mutex::default() }
+        Self { most, windows: Arc::default() }
+    }
+
+    /// Returns this limit with the windows of another, whose place it takes.
+    pub(crate) fn succeeding(&self, other: &Self) -> Self {
+        Self { most: self.most, windows: Arc::clone(&other.windows) }
     }
 
     /// Returns how many windows are counted in.

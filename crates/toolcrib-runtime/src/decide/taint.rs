@@ -1,6 +1,6 @@
 //! Taint: whether a session has seen content that nobody vouches for, such as what the network answered.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use toolcrib_core::{Decision, Tier};
@@ -21,20 +21,23 @@ pub enum TaintPolicy {
 #[derive(Default)]
 pub(crate) struct Taint {
     policy: TaintPolicy,
-    tainted: Mutex<Sessions<bool>>,
+    tainted: Arc<Mutex<Sessions<bool>>>,
 }
 
 impl Taint {
     pub(crate) fn new(policy: TaintPolicy) -> Self {
-        Self { policy, tainted: Mutex::default() }
+        Self { policy, tainted: Arc::default() }
     }
 
-    /// Marks a session as tainted.
+    /// Returns this policy with the marks of another, whose place it takes.
+    pub(crate) fn succeeding(&self, other: &Self) -> Self {
+        Self { policy: self.policy, tainted: Arc::clone(&other.tainted) }
+    }
+
+    /// Marks a session as tainted. The mark counts once the policy asks, which can be later.
     pub(crate) fn mark(&self, session: &str, now: Duration) {
-        if self.policy == TaintPolicy::Ask {
-            let mut tainted = self.tainted.lock().unwrap_or_else(PoisonError::into_inner);
-            *tainted.entry(session, now) = true;
-        }
+        let mut tainted = self.tainted.lock().unwrap_or_else(PoisonError::into_inner);
+        *tainted.entry(session, now) = true;
     }
 
     /// Returns how many sessions are marked.
@@ -43,6 +46,9 @@ impl Taint {
     }
 
     pub(crate) fn is_marked(&self, session: &str, now: Duration) -> bool {
+        if self.policy == TaintPolicy::Ignore {
+            return false;
+        }
         let mut tainted = self.tainted.lock().unwrap_or_else(PoisonError::into_inner);
         tainted.refresh(session, now).copied().unwrap_or_default()
     }
@@ -87,5 +93,18 @@ mod tests {
         assert_eq!(verdict("b", Tier::Standard, allow()), Verdict::Allow);
         let deny = Decision::deny("no".to_owned(), String::new());
         assert_eq!(verdict("a", Tier::Standard, deny), Verdict::Deny);
+    }
+
+    #[test]
+    fn a_mark_counts_once_the_policy_asks() {
+        let allow = || by_tier(Tier::Standard, Mode::Standard);
+        let verdict =
+            |taint: &Taint| taint.tighten("a", Tier::Standard, Duration::ZERO, allow()).verdict();
+        let ignoring = Taint::new(TaintPolicy::Ignore);
+        ignoring.mark("a", Duration::ZERO);
+        assert_eq!(verdict(&ignoring), Verdict::Allow);
+        let asking = Taint::new(TaintPolicy::Ask);
+        assert_eq!(verdict(&asking), Verdict::Allow, "the control: another mark");
+        assert_eq!(verdict(&asking.succeeding(&ignoring)), Verdict::Ask);
     }
 }

@@ -199,7 +199,7 @@ fn run(api: &Arc<Api>, parked: ParkedCall) {
     tokio::spawn(async move {
         let id = call.id.0.clone();
         let running = api.running.start(&call.id, &call.caller.principal);
-        let runtime = Runtime { approver, ..api.runtime.clone() };
+        let runtime = Runtime { approver, ..api.runtime.current().as_ref().clone() };
         let outcome = runtime.call(call, running.cancel()).await;
         // Without it, the one who asked is told that the call runs; the record has the outcome.
         let _ = api.answers.store.keep_outcome(&id, &KeptOutcome::from(&outcome));

@@ -192,7 +192,7 @@ pub(super) async fn read<T: Send + 'static>(
     work: impl FnOnce(&Api) -> io::Result<T> + Send + 'static,
 ) -> Result<T, ApiError> {
     let done = blocking(move || {
-        api.runtime.recorder.flush();
+        api.runtime.current().recorder.flush();
         work(&api)
     });
     done.await?.map_err(|err| unreadable(&err))

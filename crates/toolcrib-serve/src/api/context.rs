@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use toolcrib_core::{Principal, SessionId};
 use toolcrib_ledger::{IdempotencyKeys, Redactor, StateFolder};
-use toolcrib_runtime::{ApprovalAnswers, Runtime};
+use toolcrib_runtime::{ApprovalAnswers, LiveRuntime};
 
 use super::backend::Backend;
 use super::event_feed::EventFeed;
@@ -15,7 +15,7 @@ use crate::observation::Observer;
 /// What handlers work with.
 pub struct Api {
     /// Makes calls. It parks those that a person must approve.
-    pub runtime: Runtime,
+    pub runtime: Arc<LiveRuntime>,
     /// Answers questions about parked calls.
     pub answers: ApprovalAnswers,
     /// The state folder, for the record.

@@ -172,7 +172,7 @@ async fn replay(
     after: Option<u64>,
     sender: &mpsc::Sender<Bytes>,
 ) -> Option<Option<u64>> {
-    let (feed, recorder) = (Arc::clone(&api.events), Arc::clone(&api.runtime.recorder));
+    let (feed, recorder) = (Arc::clone(&api.events), Arc::clone(&api.runtime.current().recorder));
     let (events, mut read) = mpsc::channel(64);
     let reading = tokio::task::spawn_blocking(move || {
         recorder.flush();

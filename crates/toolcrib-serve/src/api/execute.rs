@@ -177,9 +177,10 @@ async fn make(
     running: RunningCall,
     key: Option<String>,
 ) -> (JsonReply, Option<String>) {
-    let made = api.runtime.call(call.clone(), running.cancel()).await;
+    let runtime = api.runtime.current();
+    let made = runtime.call(call.clone(), running.cancel()).await;
     // A call that was answered is on the record, also after a crash.
-    api.runtime.recorder.flush();
+    runtime.recorder.flush();
     let parked = parked_id(&made);
     let outcome = KeptOutcome::from(&made);
     let reply = outcome::reply(&made.call.0, &made.tool, outcome, parked.as_deref());

@@ -35,7 +35,7 @@ async fn export(
     let filter = query.filter();
     let (sender, body) = stream_body();
     tokio::task::spawn_blocking(move || {
-        api.runtime.recorder.flush();
+        api.runtime.current().recorder.flush();
         let mut writer = BodyWriter::new(sender);
         // An export that fails is cut: its last line says so.
         if let Err(err) = write(&api, &filter, &mut writer) {

@@ -73,7 +73,7 @@ async fn revoke(
         call: "",
         detail: json!({"id": id, "by": caller.principal.name}),
     };
-    if let Err(err) = api.runtime.recorder.note(&note) {
+    if let Err(err) = api.runtime.current().recorder.note(&note) {
         let message = format!("the grant was revoked, but that could not be recorded: {err}");
         return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "unrecorded", message));
     }

@@ -124,7 +124,8 @@ struct ExplainedCall {
 }
 
 async fn list(State(api): State<Arc<Api>>) -> Reply {
-    let policy = api.runtime.judge.policy();
+    let runtime = api.runtime.current();
+    let policy = runtime.judge.policy();
     let shown = |rule: &Rule| ShownRule {
         id: rule.id.clone(),
         effect: rule.effect.as_str(),
@@ -174,7 +175,7 @@ async fn explain(
     let session = session_of(&principal);
     let caller = Arc::new(Caller { principal, ..caller });
     let call = Call::new(new_call_id(), session, caller, tool, Value::Object(body.args));
-    match api.runtime.explain(call, Cancel::default()).await {
+    match api.runtime.current().explain(call, Cancel::default()).await {
         Ok(preview) => {
             JsonReply::ok(&ExplainedCall { ok: true, explanation: preview.explanation() })
         }

@@ -77,7 +77,8 @@ impl ToolsetQuery {
     pub(super) fn offers(&self, api: &Api) -> Result<(Vec<Offer>, Vec<Offer>), ApiError> {
         let wanted = self.toolset.as_deref().unwrap_or(CONTRACT_CATALOGUE);
         let choices: Vec<&str> = wanted.split(',').filter(|choice| !choice.is_empty()).collect();
-        let all = api.runtime.toolset.offers();
+        let runtime = api.runtime.current();
+        let all = runtime.toolset.offers();
         let is_wanted = |offer: &&Offer, choice: &str| {
             choice == "all" || offer.catalogue.name == choice || *offer.full_name() == *choice
         };

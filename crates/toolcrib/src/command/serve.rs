@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use toolcrib_core::{Role, counted};
 use toolcrib_ledger::{Approvals, EventKind, IdempotencyKeys, ServerLock, TokenFile, this_process};
 use toolcrib_runtime::{
-    ApprovalAnswers, ApprovalQueue, ParkedQuestions, Runtime, SessionKind, Unattended,
+    ApprovalAnswers, ApprovalQueue, LiveRuntime, ParkedQuestions, Runtime, SessionKind, Unattended,
 };
 use toolcrib_serve::{
     Api, EventFeed, ListenAddress, ObservedRecorder, Observer, Readiness, RequestRate, Served,
@@ -135,7 +135,7 @@ fn api(crib: &Arc<Crib>, global: &Global, observer: &Observer) -> Result<Api, Cl
         Runtime { recorder: Arc::clone(&recorder) as _, ..crib.runtime(Arc::new(queue))? };
     let root = crib.workspace().root();
     Ok(Api {
-        runtime,
+        runtime: Arc::new(LiveRuntime::new(runtime)),
         answers: ApprovalAnswers { store: approvals, recorder, clock: Arc::clone(&crib.clock) },
         state: crib.state.clone(),
         redactor: crib.redactor.clone(),
