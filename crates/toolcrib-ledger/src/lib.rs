@@ -47,6 +47,7 @@ pub use record::history::{
     CallFilter, CallHistory, CallOutcome, export_calls, export_lines, find_calls,
 };
 pub use record::reader::{LoadedSegment, RecordReader};
+pub use record::recorded_settings::RecordedSettings;
 pub use record::recovery::{LostCall, recover_lost_calls};
 pub use record::redact::{Redactor, is_secret_name};
 pub use record::replay::recorded_calls;

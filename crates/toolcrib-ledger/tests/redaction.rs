@@ -23,7 +23,7 @@ fn kept(redactor: Redactor, conversation: &str, args: &str) -> Value {
             caller: &Caller::at_terminal("user 0"),
         },
     };
-    let recorder = RecordWriter::new(&state, Previews::On, redactor, json!({}));
+    let recorder = RecordWriter::new(&state, Previews::On, redactor, &json!({}));
     recorder.record(&event, Durability::Written).unwrap();
     drop(recorder);
     let path = state.folder().join("context_log/ctx-20251104-12.jsonl");

@@ -38,7 +38,7 @@ impl Place {
     }
 
     fn recorder(&self) -> RecordWriter {
-        RecordWriter::new(&self.state, Previews::On, Redactor::default(), json!({}))
+        RecordWriter::new(&self.state, Previews::On, Redactor::default(), &json!({}))
     }
 
     fn stats(&self) -> Stats {

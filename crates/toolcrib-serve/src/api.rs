@@ -7,6 +7,8 @@ mod audit;
 mod backend;
 mod blocking;
 mod calls;
+mod config;
+mod config_source;
 mod context;
 mod doctor;
 mod event_feed;
@@ -36,6 +38,10 @@ use std::sync::Arc;
 use axum::Router;
 
 pub use backend::{Backend, ChangedCall, RestoredFile, TaskSummary, UndoReport};
+pub use config_source::{
+    ChangedValue, ConfigChanged, ConfigError, ConfigErrorKind, LiveConfig, SettingsReport,
+    SettingsState, ToolConfig, ToolConfigChange, Wanted,
+};
 pub use context::Api;
 pub use event_feed::EventFeed;
 use operation::Operation;
@@ -46,6 +52,7 @@ pub use statistics_source::{ReportError, ReportKind, Statistics};
 fn operations() -> Vec<Operation> {
     let groups = [
         tools::operations,
+        config::operations,
         execute::operations,
         statistics::operations,
         calls::operations,

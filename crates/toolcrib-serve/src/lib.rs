@@ -22,8 +22,10 @@ mod token_bucket;
 mod viewer;
 
 pub use api::{
-    Api, Backend, ChangedCall, EventFeed, ReportError, ReportKind, RestoredFile, RunningCalls,
-    Statistics, TaskSummary, UndoReport, routes,
+    Api, Backend, ChangedCall, ChangedValue, ConfigChanged, ConfigError, ConfigErrorKind,
+    EventFeed, LiveConfig, ReportError, ReportKind, RestoredFile, RunningCalls, SettingsReport,
+    SettingsState, Statistics, TaskSummary, ToolConfig, ToolConfigChange, UndoReport, Wanted,
+    routes,
 };
 pub use body::JsonBody;
 pub use config::{ConnectionBounds, ListenAddress, RequestBounds, RequestRate, ServerConfig};

@@ -224,6 +224,9 @@ pub fn settings() -> String {
             setting.about(),
             setting.default
         );
+        if setting.needs_restart() {
+            text.push_str("- A server that runs applies a change after a restart.\n");
+        }
     }
     text
 }

@@ -1,7 +1,9 @@
 //! Settings: which there are, who may set them, and where each value came from.
 
+mod change;
 mod edit;
 mod error;
+mod file_edit;
 mod layer;
 mod list_edit;
 mod load;
@@ -15,7 +17,9 @@ mod tighten;
 mod trusted;
 mod user_file;
 
+pub use change::ChangedSetting;
 pub use error::{SettingsError, SettingsErrorKind};
+pub(crate) use file_edit::FileEdit;
 pub use layer::Origin;
 pub use load::{FlagValue, Settings, SettingsFiles};
 pub(crate) use locked_file::LockedFile;
@@ -24,4 +28,4 @@ pub(crate) use quantity::Unit;
 pub use schemas::SchemaTable;
 pub use setting::{EmptyList, Project, Setting, SettingDefault, SettingKey, SettingKind};
 pub(crate) use trusted::read_trusted;
-pub(crate) use user_file::{SetValue, check_file, set_in_file, unset_in_file};
+pub(crate) use user_file::{SetValue, check_file, checked_value, set_in_file, unset_in_file};

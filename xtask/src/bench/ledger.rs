@@ -60,7 +60,7 @@ pub(super) fn run() -> Result<(), Box<dyn Error>> {
 }
 
 fn recorder(folder: &Path, previews: Previews) -> Result<RecordWriter, Box<dyn Error>> {
-    Ok(RecordWriter::new(&StateFolder::open(folder)?, previews, Redactor::default(), json!({})))
+    Ok(RecordWriter::new(&StateFolder::open(folder)?, previews, Redactor::default(), &json!({})))
 }
 
 /// The moments of one call that reads.

@@ -41,11 +41,11 @@ pub struct Sandbox {
     pub(super) context: LaunchContext,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) store: OutputStore,
-    pub(super) jobs: Mutex<HashMap<String, Arc<Job>>>,
-    pub(super) last: Mutex<HashMap<Option<Principal>, LastCommand>>,
+    pub(super) jobs: Arc<Mutex<HashMap<String, Arc<Job>>>>,
+    pub(super) last: Arc<Mutex<HashMap<Option<Principal>, LastCommand>>>,
     listeners: Mutex<Vec<Box<TaskListener>>>,
     /// How long the tasks of each owner that ended took, and how many bytes they wrote.
-    pub(super) spent: Mutex<HashMap<TaskOwner, (Duration, u64)>>,
+    pub(super) spent: Arc<Mutex<HashMap<TaskOwner, (Duration, u64)>>>,
     /// The files that the last command changed.
     last_changes: Arc<Mutex<ChangeTimes>>,
     /// Receives what the commands of calls print, as they print it.
@@ -120,13 +120,29 @@ impl Sandbox {
             },
             clock,
             store: OutputStore::new(state.join("output"), &own),
-            jobs: Mutex::default(),
-            last: Mutex::default(),
+            jobs: Arc::default(),
+            last: Arc::default(),
             listeners: Mutex::default(),
-            spent: Mutex::default(),
+            spent: Arc::default(),
             last_changes: Arc::default(),
             viewer: OnceLock::new(),
         })
+    }
+
+    /// Returns this sandbox with the commands of another, whose place it takes in the same workspace: its tasks go on
+    /// under the rules that they began with.
+    pub fn succeeding(mut self, other: &Self) -> Self {
+        self.jobs = Arc::clone(&other.jobs);
+        self.last = Arc::clone(&other.last);
+        self.spent = Arc::clone(&other.spent);
+        self.last_changes = Arc::clone(&other.last_changes);
+        self.context.sweeper = other.context.sweeper.clone();
+        self
+    }
+
+    /// Starts no more commands. Those that run go on.
+    pub fn retire(&self) {
+        drop(lock(&self.context.launcher).take());
     }
 
     /// Passes what the commands of calls print to `viewer` from now on, as they print it.

@@ -285,7 +285,7 @@ mod tests {
     fn traffic_is_added_up_by_tool_also_that_of_tasks() {
         let folder = tempfile::tempdir().unwrap();
         let state = StateFolder::open(&folder.path().join("state")).unwrap();
-        let recorder = RecordWriter::new(&state, Previews::On, Redactor::default(), json!({}));
+        let recorder = RecordWriter::new(&state, Previews::On, Redactor::default(), &json!({}));
         let (session, tool) = (SessionId("s".to_owned()), "clemini/bash".into());
         let host = |host: &str, bytes_up, refused| HostTraffic {
             host: host.to_owned(),

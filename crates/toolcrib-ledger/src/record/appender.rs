@@ -9,7 +9,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::record::chain::{ChainLink, LineHash, SigningKey};
+use crate::record::chain::{ChainLink, SigningKey};
 use crate::record::event_kind::EventKind;
 use crate::record::head::{
     HEAD_BYTES, Head, HeadState, bytes_name_lines, lock_head, open_head, read_bytes,
@@ -17,6 +17,7 @@ use crate::record::head::{
 use crate::record::json::push_number;
 use crate::record::late_segments::add_late_segment;
 use crate::record::reader::RecordReader;
+use crate::record::recorded_settings::RecordedSettings;
 use crate::record::segment::{RecordSegment, hour_of};
 use crate::record::unsigned_line::UnsignedLine;
 use crate::state::{is_torn_at, open_append, read_regular};
@@ -69,14 +70,6 @@ struct Destination {
     notes: Vec<UnsignedLine>,
     /// Whether what is there does not end with a line feed.
     is_torn: bool,
-}
-
-/// The settings that lines are written under.
-pub(crate) struct RecordedSettings {
-    /// The hash of the settings.
-    pub(crate) hash: LineHash,
-    /// The settings that differ from their defaults.
-    pub(crate) shown: Value,
 }
 
 /// Where lines were appended.
@@ -185,9 +178,9 @@ impl Appender {
         let mut start =
             place(last).filter(|(last, _)| *last == segment).map_or(0, |(_, size)| size);
         let mut head = Head { segment, ..last.unwrap_or(Head::first(segment)) };
-        if head.settings != self.settings.hash {
-            head.settings = self.settings.hash;
-            let shown = self.settings.shown.clone();
+        let (hash, changed) = self.settings.since(head.settings);
+        head.settings = hash;
+        if let Some(shown) = changed {
             notes.push(UnsignedLine::about_record(now, EventKind::Settings, shown)?);
         }
         let file = match file {

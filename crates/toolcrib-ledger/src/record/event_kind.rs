@@ -111,6 +111,10 @@ spelled_enum! {
     Released "released",
     /// A person deleted what was held.
     Discarded "discarded",
+    /// Settings or rules changed, and hold from here on.
+    Changed "changed",
+    /// Settings or rules changed and have errors. The old ones hold.
+    Rejected "rejected",
 }
 
 spelled_enum! {
@@ -130,6 +134,8 @@ spelled_enum! {
     Grant "grant",
     /// The rules of policy.
     Rules "rules",
+    /// The settings and rules of a process that runs.
+    Settings "settings",
     /// Something that a command left behind and that is held.
     Held "held",
 }

@@ -12,6 +12,13 @@ use crate::state::open_append;
 /// The name of the file in the state folder.
 pub(crate) const NAME: &str = "tools_audit.jsonl";
 
+/// Whether the file is written beside the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LegacyFile {
+    On,
+    Off,
+}
+
 /// Adds a call that ended.
 pub(crate) fn add(folder: &Path, entry: &RecordEntry<'_>) -> io::Result<()> {
     let RecordEntry { call, preview, end, .. } = entry;

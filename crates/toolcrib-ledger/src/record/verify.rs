@@ -351,7 +351,8 @@ fn check_end(end: HeadState, last: Option<&LastLine>, changed: u64) -> Option<Pr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::appender::{Appender, RecordedSettings};
+    use crate::record::appender::Appender;
+    use crate::record::recorded_settings::RecordedSettings;
     use crate::record::unsigned_line::UnsignedLine;
     use serde_json::json;
     use std::fs;
@@ -374,7 +375,7 @@ mod tests {
         }
 
         fn appender(&self) -> Appender {
-            let settings = RecordedSettings { hash: LineHash::FIRST, shown: json!({}) };
+            let settings = RecordedSettings::none();
             let folder = self.state.folder();
             Appender::open(&folder.join("context_log"), &folder.join("record.key"), settings)
                 .unwrap()
@@ -674,7 +675,7 @@ mod tests {
         fs::remove_file(place.state.folder().join("record.key")).unwrap();
         place.check(None, "nothing of the record can be checked");
         let is_refused = |place: &Place| {
-            let settings = RecordedSettings { hash: LineHash::FIRST, shown: json!({}) };
+            let settings = RecordedSettings::none();
             let (folder, key) = (place.state.folder(), place.state.folder().join("record.key"));
             let opened = Appender::open(&folder.join("context_log"), &key, settings);
             opened.is_err_and(|err| err.to_string().contains("is missing")) && !key.exists()
@@ -790,7 +791,7 @@ mod tests {
             }
             scope.spawn(|| {
                 let redactor = crate::record::redact::Redactor::default();
-                let record = RecordWriter::new(&place.state, Previews::On, redactor, json!({}));
+                let record = RecordWriter::new(&place.state, Previews::On, redactor, &json!({}));
                 let now = "2025-11-04T12:00:00Z".parse().unwrap();
                 let rules = RetentionRules { now, keep_days: 30, is_folded: &|_| true };
                 while !is_over.load(Ordering::Relaxed) {
@@ -818,7 +819,7 @@ mod tests {
         fs::remove_file(&head).unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, &head, rustix::fs::Mode::RUSR).unwrap();
         assert!(verify(&place.state).is_err_and(|err| err.to_string().contains("head")));
-        let settings = RecordedSettings { hash: LineHash::FIRST, shown: json!({}) };
+        let settings = RecordedSettings::none();
         let folder = place.state.folder();
         let opened =
             Appender::open(&folder.join("context_log"), &folder.join("record.key"), settings);

@@ -15,14 +15,14 @@ use toolcrib_core::{
 };
 
 use crate::id::{id_at, new_call_id};
-use crate::record::appender::{Appended, Appender, RecordedSettings};
-use crate::record::chain::LineHash;
+use crate::record::appender::{Appended, Appender};
 use crate::record::entry::{
     CallFields, CallerFields, DecisionFields, EndFields, PreviewFields, RecordEntry, is_of_command,
 };
 use crate::record::event_kind::{Act, EventKind};
-use crate::record::legacy_file;
+use crate::record::legacy_file::{self, LegacyFile};
 use crate::record::presence_file::Presence;
+use crate::record::recorded_settings::RecordedSettings;
 use crate::record::redact::Redactor;
 use crate::record::unsigned_line::UnsignedLine;
 use crate::state::StateFolder;
@@ -45,19 +45,12 @@ pub enum Previews {
     Off,
 }
 
-/// Whether `tools_audit.jsonl`, the legacy format, is written too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LegacyFile {
-    On,
-    Off,
-}
-
 /// The recorder that writes the record in the state folder.
 pub struct RecordWriter {
     state: StateFolder,
     previews: Previews,
     redactor: Redactor,
-    settings: Value,
+    settings: RecordedSettings,
     /// What is shown of the arguments of calls in progress: the line that ends a call has it too.
     open_args: Mutex<HashMap<String, String>>,
     legacy: LegacyFile,
@@ -89,13 +82,13 @@ impl RecordWriter {
         state: &StateFolder,
         previews: Previews,
         redactor: Redactor,
-        settings: Value,
+        settings: &Value,
     ) -> Self {
         Self {
             state: state.clone(),
             previews,
+            settings: RecordedSettings::new(settings, &redactor),
             redactor,
-            settings,
             open_args: Mutex::default(),
             legacy: LegacyFile::Off,
             user: rustix::process::getuid().as_raw(),
@@ -110,6 +103,11 @@ impl RecordWriter {
     pub fn with_legacy(mut self) -> Self {
         self.legacy = LegacyFile::On;
         self
+    }
+
+    /// Returns the settings that lines are written under.
+    pub fn settings(&self) -> &RecordedSettings {
+        &self.settings
     }
 
     fn written(&self) -> MutexGuard<'_, Option<(Arc<File>, u64)>> {
@@ -160,8 +158,8 @@ impl RecordWriter {
         mut lines: Vec<UnsignedLine>,
     ) -> io::Result<Appended> {
         if pending.lost > 0 {
-            let detail = json!({"lines": pending.lost});
-            lines.insert(0, UnsignedLine::about_record(at, EventKind::LinesLost, detail)?);
+            let lost = json!({"lines": pending.lost});
+            lines.insert(0, UnsignedLine::about_record(at, EventKind::LinesLost, lost)?);
         }
         let appender = match &mut pending.appender {
             Some(appender) => appender,
@@ -171,9 +169,7 @@ impl RecordWriter {
     }
 
     fn open_appender(&self) -> io::Result<Appender> {
-        let text = self.settings.to_string();
-        let shown = self.redactor.clean_json(&self.settings);
-        let settings = RecordedSettings { hash: LineHash::of(text.as_bytes()), shown };
+        let settings = self.settings.clone();
         Appender::open(&self.state.record_folder(), &self.state.record_key(), settings)
     }
 
@@ -474,7 +470,7 @@ mod tests {
     use toolcrib_core::{CallId, Caller, Effect, SessionId};
 
     fn record(state: &StateFolder, settings: Value) -> RecordWriter {
-        RecordWriter::new(state, Previews::On, Redactor::default(), settings)
+        RecordWriter::new(state, Previews::On, Redactor::default(), &settings)
     }
 
     fn asked(recorder: &RecordWriter, args: &str, durability: Durability) {

@@ -51,9 +51,10 @@ pub struct ApprovalQueue {
     pub parked: ParkedQuestions,
 }
 
-/// The parked calls whose answer the caller was not told yet, by session and digest of the call.
-#[derive(Default)]
-pub struct ParkedQuestions(Mutex<HashMap<(String, String), PendingApproval>>);
+/// The parked calls whose answer the caller was not told yet, by session and digest of the call. A clone has the same
+/// ones.
+#[derive(Clone, Default)]
+pub struct ParkedQuestions(Arc<Mutex<HashMap<(String, String), PendingApproval>>>);
 
 /// What becomes of a call that nobody can be asked about now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

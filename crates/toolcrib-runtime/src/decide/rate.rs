@@ -103,6 +103,15 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_that_takes_the_place_of_another_counts_on() {
+        let (old, at) = (RateLimit::new(Some(2)), Duration::from_secs);
+        assert!(old.count("a", &"t".into(), at(0)).is_none());
+        let new = RateLimit::new(Some(1));
+        assert!(new.succeeding(&old).count("a", &"t".into(), at(1)).is_some());
+        assert!(new.count("a", &"t".into(), at(1)).is_none(), "the control");
+    }
+
+    #[test]
     fn sessions_without_a_recent_call_are_forgotten() {
         let limit = RateLimit::new(Some(1));
         let at = |number: usize| Duration::from_secs(number as u64);

@@ -7,6 +7,7 @@ use toolcrib_ledger::{IdempotencyKeys, Redactor, StateFolder};
 use toolcrib_runtime::{ApprovalAnswers, LiveRuntime};
 
 use super::backend::Backend;
+use super::config_source::LiveConfig;
 use super::event_feed::EventFeed;
 use super::running_calls::RunningCalls;
 use super::statistics_source::Statistics;
@@ -32,6 +33,8 @@ pub struct Api {
     pub backend: Arc<dyn Backend>,
     /// What happens, for those who follow it.
     pub events: Arc<EventFeed>,
+    /// The settings in force.
+    pub config: Arc<dyn LiveConfig>,
     /// The calls that run.
     pub running: RunningCalls,
     /// Has the metrics.

@@ -83,7 +83,10 @@ impl ToolsetQuery {
             choice == "all" || offer.catalogue.name == choice || *offer.full_name() == *choice
         };
         let is_unknown = |choice: &&&str| !all.iter().any(|offer| is_wanted(&offer, choice));
-        if let Some(unknown) = choices.iter().find(is_unknown) {
+        // Without a choice, no tool is an answer too: an operator can switch all of them off.
+        if self.toolset.is_some()
+            && let Some(unknown) = choices.iter().find(is_unknown)
+        {
             let message = format!("no tool on offer is in `{unknown}`; `?toolset=all` lists all");
             return Err(ApiError::new(StatusCode::NOT_FOUND, "toolset_not_found", message));
         }

@@ -13,13 +13,15 @@ use super::doctor::DoctorFindings;
 use super::rules::{self, RuleEdit, RuleEditFault};
 use super::undo;
 use crate::error::CliError;
-use crate::wiring::{Crib, OpenOptions};
+use crate::wiring::{Crib, LiveSettings, OpenOptions};
 
 /// What the server's API needs of this process.
 pub(super) struct ServerBackend {
     pub(super) crib: Arc<Crib>,
     /// What the process was opened with, to examine it anew.
     pub(super) options: OpenOptions,
+    /// The settings and rules in force.
+    pub(super) live: Arc<LiveSettings>,
 }
 
 impl ServerBackend {
@@ -50,11 +52,16 @@ impl Backend for ServerBackend {
     }
 
     fn add_rules(&self, text: &str, by: &Principal) -> Result<Vec<String>, ToolError> {
-        edited(rules::add_rules(&self.crib, text, "the body", by)).map(|edit| edit.ids)
+        let edit = edited(rules::add_rules(&self.crib, text, "the body", by));
+        // They hold before the reply.
+        self.live.read_again();
+        edit.map(|edit| edit.ids)
     }
 
     fn remove_rule(&self, rule: &str, by: &Principal) -> Result<String, ToolError> {
-        edited(rules::remove_rule(&self.crib, rule, by)).map(|edit| edit.ids.join(", "))
+        let edit = edited(rules::remove_rule(&self.crib, rule, by));
+        self.live.read_again();
+        edit.map(|edit| edit.ids.join(", "))
     }
 
     fn tasks(&self) -> Vec<TaskSummary> {

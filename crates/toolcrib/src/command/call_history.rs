@@ -244,7 +244,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let state = StateFolder::open(&folder.path().join("state")).unwrap();
         let recorder =
-            RecordWriter::new(&state, Previews::On, Redactor::default(), serde_json::json!({}));
+            RecordWriter::new(&state, Previews::On, Redactor::default(), &serde_json::json!({}));
         let rule = "tier 2 in mode standard";
         let places = ["/proj/a".to_owned()];
         let usage = Usage {

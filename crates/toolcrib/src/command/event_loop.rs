@@ -47,3 +47,34 @@ pub(super) fn interrupted() -> impl Future<Output = ()> {
         }
     }
 }
+
+/// Waits until a server is told to end. `SIGHUP` ends it only if its terminal is closed, and otherwise calls `hung_up`.
+/// A signal counts from when this is called, not from when it is awaited.
+pub(super) fn told_to_stop(mut hung_up: impl FnMut()) -> impl Future<Output = ()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let has_terminal = || std::fs::File::open("/dev/tty").is_ok();
+    let had_terminal = has_terminal();
+    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+    let signals = kinds.map(signal);
+    async move {
+        let [Ok(mut interrupt), Ok(mut term), Ok(mut hangup)] = signals else {
+            let _ = tokio::signal::ctrl_c().await;
+            return;
+        };
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => {
+                    IS_BY_CTRL_C.store(true, Ordering::Relaxed);
+                    return;
+                }
+                _ = term.recv() => return,
+                _ = hangup.recv() => {
+                    if had_terminal && !has_terminal() {
+                        return;
+                    }
+                    hung_up();
+                }
+            }
+        }
+    }
+}

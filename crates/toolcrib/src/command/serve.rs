@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use toolcrib_core::{Role, counted};
 use toolcrib_ledger::{Approvals, EventKind, IdempotencyKeys, ServerLock, TokenFile, this_process};
 use toolcrib_runtime::{
-    ApprovalAnswers, ApprovalQueue, LiveRuntime, ParkedQuestions, Runtime, SessionKind, Unattended,
+    ApprovalAnswers, ApprovalQueue, Approver, ParkedQuestions, SessionKind, Unattended,
 };
 use toolcrib_serve::{
     Api, EventFeed, ListenAddress, ObservedRecorder, Observer, Readiness, RequestRate, Served,
@@ -22,7 +22,7 @@ use toolcrib_serve::{
 };
 
 use super::backend::ServerBackend;
-use super::event_loop::interrupted;
+use super::event_loop::told_to_stop;
 use super::setup::{open_long_lived, open_options};
 use super::tokens;
 use crate::cli::{Global, ServeArgs};
@@ -30,7 +30,7 @@ use crate::error::{CliError, CliErrorKind};
 use crate::exit::Exit;
 use crate::settings::{Origin, Settings, table};
 use crate::terminal::{Terminal, print_lines};
-use crate::wiring::Crib;
+use crate::wiring::{Crib, LiveParts, LiveSettings, OpenOptions};
 
 /// How long a server that stops waits for its collector to take the last spans.
 const LAST_SPANS_TIME: Duration = Duration::from_secs(5);
@@ -61,18 +61,28 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
         make_first_tokens(&crib, &tokens, terminal)?;
         let exporter = collector.map(SpanExporter::start);
         let observer = Observer::new(exporter.as_ref());
-        let api = Arc::new(api(&crib, global, &observer)?);
+        let (api, live) = api(global, &crib, &observer, terminal)?;
+        let api = Arc::new(api);
+        if let Err(err) = live.watch() {
+            live.tell_unwatched(&err);
+        }
         let (running, events) = (api.running.clone(), Arc::clone(&api.events));
         let readiness = Readiness::waiting("the server starts");
         let served = Served { routes: routes(api), tokens, readiness: readiness.clone(), observer };
         // Whoever reads that the server listens may tell it to stop at once.
-        let interrupted = interrupted();
+        let told_to_stop = {
+            let live = Arc::clone(&live);
+            told_to_stop(move || {
+                let live = Arc::clone(&live);
+                tokio::task::spawn_blocking(move || live.read_again());
+            })
+        };
         print_lines(&[format!("Listening on {}", server.address())]);
         log_start(server.address(), &crib.settings);
         readiness.set_ready();
         let told_at = OnceLock::new();
         let stop = async {
-            interrupted.await;
+            told_to_stop.await;
             let _ = told_at.set(Instant::now());
             events.stop();
             let seconds = stop_within.as_secs();
@@ -87,6 +97,8 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
         Ok::<_, CliError>((ended, cancelled))
     });
     threads.shutdown_background();
+    // A task of the event loop may still hold the crib.
+    crib.close();
     let (ServerEnd { finished, cut }, cancelled) = ended?;
     tracing::info!(finished, cut, cancelled, "stopped");
     let mut left = String::new();
@@ -117,36 +129,58 @@ fn log_start(address: &ListenAddress, settings: &Settings) {
     tracing::info!(version, %address, settings, "listening");
 }
 
-/// Returns what the handlers work with.
-fn api(crib: &Arc<Crib>, global: &Global, observer: &Observer) -> Result<Api, CliError> {
+/// Returns what the handlers work with, and the settings that can change while they do.
+fn api(
+    global: &Global,
+    crib: &Arc<Crib>,
+    observer: &Observer,
+    terminal: Terminal,
+) -> Result<(Api, Arc<LiveSettings>), CliError> {
     let approvals = Arc::new(Approvals::new(&crib.state));
-    let queue = ApprovalQueue {
-        store: Arc::clone(&approvals) as _,
-        prompt: None,
-        unattended: Unattended::Park(crib.settings.get(table::POLICY_PARK_SECONDS)),
-        session: SessionKind::ManyCalls,
-        prompt_time: crib.settings.get(table::POLICY_APPROVAL_SECONDS),
-        process: this_process(),
-        clock: Arc::clone(&crib.clock),
-        parked: ParkedQuestions::default(),
+    let parked = ParkedQuestions::default();
+    let (store, clock) = (Arc::clone(&approvals), Arc::clone(&crib.clock));
+    let approver = move |settings: &Settings| {
+        Arc::new(ApprovalQueue {
+            store: Arc::clone(&store) as _,
+            prompt: None,
+            unattended: Unattended::Park(settings.get(table::POLICY_PARK_SECONDS)),
+            session: SessionKind::ManyCalls,
+            prompt_time: settings.get(table::POLICY_APPROVAL_SECONDS),
+            process: this_process(),
+            clock: Arc::clone(&clock),
+            parked: parked.clone(),
+        }) as Arc<dyn Approver>
     };
     let recorder = Arc::new(ObservedRecorder::new(Arc::clone(&crib.recorder), observer));
-    let runtime =
-        Runtime { recorder: Arc::clone(&recorder) as _, ..crib.runtime(Arc::new(queue))? };
+    let reports = crib.reports();
+    let parts = LiveParts {
+        options: OpenOptions { is_long_lived: true, ..open_options(global) },
+        approver: Box::new(approver),
+        recorder: Arc::clone(&recorder) as _,
+        tell: Box::new(move |line| terminal.note(line)),
+    };
+    let live = LiveSettings::start(Arc::clone(crib), reports.limits().clone(), parts)?;
+    let live = Arc::new(live);
     let root = crib.workspace().root();
-    Ok(Api {
-        runtime: Arc::new(LiveRuntime::new(runtime)),
+    let api = Api {
+        runtime: Arc::clone(live.runtime()),
         answers: ApprovalAnswers { store: approvals, recorder, clock: Arc::clone(&crib.clock) },
         state: crib.state.clone(),
         redactor: crib.redactor.clone(),
         workspace: root.map(|root| root.path().display().to_string()).unwrap_or_default(),
         keys: IdempotencyKeys::new(&crib.state),
-        statistics: Box::new(crib.reports()),
-        backend: Arc::new(ServerBackend { crib: Arc::clone(crib), options: open_options(global) }),
+        statistics: Box::new(reports),
+        backend: Arc::new(ServerBackend {
+            crib: Arc::clone(crib),
+            options: open_options(global),
+            live: Arc::clone(&live),
+        }),
+        config: Arc::clone(&live) as _,
         events: EventFeed::new(&crib.state),
         running: toolcrib_serve::RunningCalls::default(),
         observer: observer.clone(),
-    })
+    };
+    Ok((api, live))
 }
 
 /// Returns what the settings and the command line say about the server.

@@ -133,7 +133,7 @@ pub(super) fn from_text(setting: &Setting, text: &str) -> Result<Value, Settings
 }
 
 /// Returns the value if it is valid for the setting.
-fn check(setting: &Setting, value: Value) -> Result<Value, SettingsError> {
+pub(super) fn check(setting: &Setting, value: Value) -> Result<Value, SettingsError> {
     let refuse = |wanted: &str, given: &str| {
         let message = format!("`{}` must be {wanted}, not {given}", setting.name);
         Err(SettingsError::new(SettingsErrorKind::Value, message))

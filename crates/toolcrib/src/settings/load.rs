@@ -36,6 +36,7 @@ impl FlagValue {
 }
 
 /// The values in force, and where each came from.
+#[derive(Clone)]
 pub struct Settings {
     /// A value for each row of the table, in its order.
     values: Vec<(Value, Origin)>,
@@ -44,11 +45,26 @@ pub struct Settings {
 }
 
 /// Where the operator's settings files are.
+#[derive(Clone, Default)]
 pub struct SettingsFiles {
     /// The file of the machine.
     pub machine: PathBuf,
     /// The file of the user, if there is a place for it.
     pub user: Option<PathBuf>,
+    /// The text that the user's file is going to have, to be checked before it is written.
+    pub user_text: Option<String>,
+}
+
+impl SettingsFiles {
+    /// Returns the settings files that exist, each with its text.
+    fn texts(&self) -> impl Iterator<Item = Result<(&Path, String), SettingsError>> {
+        let machine = (&self.machine, None);
+        let user = self.user.as_ref().map(|path| (path, self.user_text.clone()));
+        [Some(machine), user].into_iter().flatten().filter_map(|(path, given)| {
+            let text = given.map_or_else(|| read_trusted(path), |text| Ok(Some(text)));
+            text.map(|text| Some((path.as_path(), text?))).transpose()
+        })
+    }
 }
 
 impl Settings {
@@ -67,9 +83,8 @@ impl Settings {
         assignments: &[String],
     ) -> Result<Self, SettingsError> {
         let (mut settings, mut errors) = (Self::defaults(), Vec::new());
-        for path in [Some(&files.machine), files.user.as_ref()].into_iter().flatten() {
-            let parsed = read_trusted(path)
-                .and_then(|text| text.map_or(Ok(Vec::new()), |text| parse(&text, path)));
+        for file in files.texts() {
+            let parsed = file.and_then(|(path, text)| parse(&text, path));
             parsed.map_or_else(|err| errors.push(err), |assignments| settings.set(assignments));
         }
         if let Some(workspace) = workspace {
@@ -136,6 +151,11 @@ impl Settings {
             }
         }
         Ok(())
+    }
+
+    /// Takes the value of one setting from others.
+    pub(super) fn take_from(&mut self, others: &Self, setting: &Setting) {
+        self.values[setting.position] = others.values[setting.position].clone();
     }
 
     /// Returns every setting with its value and origin, in the order of the table.

@@ -58,9 +58,16 @@ impl LockedFile {
         self.write(text).map_err(|err| unusable(&self.path, "write", &err))
     }
 
+    /// Removes the file.
+    pub(crate) fn remove(&self) -> Result<(), SettingsError> {
+        fs::remove_file(&self.target).map_err(|err| unusable(&self.path, "remove", &err))
+    }
+
     fn write(&self, text: &str) -> io::Result<()> {
         let mode = fs::metadata(&self.target).map_or(0o600, |it| it.permissions().mode() & 0o7777);
         let fresh = self.target.with_extension(format!("toml.{}", std::process::id()));
+        // A process with the same id died before the last step. The lock says that nobody writes it now.
+        let _ = fs::remove_file(&fresh);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
         let written = file
             .write_all(text.as_bytes())

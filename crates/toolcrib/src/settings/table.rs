@@ -113,6 +113,9 @@ settings_table! {
     POLICY_APPROVAL_SECONDS: Duration = seconds("policy.approval_seconds", 120, (1, 86_400))
         .project(Smaller);
 
+    /// Whether tools can be called. With `off`, no tool is on offer.
+    TOOLS_ENABLED: bool = switch("tools.enabled", "on").project(Stricter);
+
     /// The catalogues (`wink`) and tools (`clemini/edit`) on offer. If it is not set, all are. An
     /// empty list offers none.
     TOOLSET: Vec<String> = names("toolset", &[]).project(Subset(EmptyList::EverythingUntilSet));

@@ -4,16 +4,12 @@ use std::path::Path;
 
 use toml::Value;
 
-use super::edit::{has_value, set_value, unset_value};
-use super::error::{SettingsError, SettingsErrorKind};
-use super::layer::{find, from_text, parse};
-use super::locked_file::LockedFile;
+use super::error::SettingsError;
+use super::file_edit::{EDIT, FileEdit};
+use super::layer::{check, find, from_text, parse};
 use super::quantity::Unit;
-use super::setting::SettingKind;
+use super::setting::{Setting, SettingKind};
 use super::trusted::read_trusted;
-
-/// What to do if a file cannot be changed by itself.
-const EDIT: &str = "`toolcrib config edit` opens the file";
 
 /// A setting that was set.
 pub(crate) struct SetValue {
@@ -35,40 +31,33 @@ pub(crate) fn set_in_file(path: &Path, name: &str, text: &str) -> Result<SetValu
         && text.trim().parse::<i64>().is_err();
     // `4G` stays `4G`, because a person reads the file.
     let value = if is_quantity { Value::String(text.trim().to_owned()) } else { value };
-    // Locked from the first look to the change, so that two commands at once do not lose one of the two changes.
-    let file = LockedFile::lock(path)?;
-    let old = file.read()?.unwrap_or_default();
-    let Some(new) = set_value(&old, name, &value) else {
-        return Err(not_edited(&old, path, name));
-    };
-    // A value that was wrong may be the one that is set now. Whatever else is wrong stays to be told.
-    parse(&new.text, path).map_err(|err| err.hint(EDIT))?;
-    file.replace(&new.text)?;
-    Ok(SetValue { value: value.to_string(), lost_comments: new.lost_comments })
+    let mut edit = FileEdit::begin(path)?;
+    edit.set(name, &value)?;
+    edit.check()?;
+    edit.write()?;
+    let lost_comments = edit.lost_comments().to_vec();
+    Ok(SetValue { value: value.to_string(), lost_comments })
 }
 
 /// Removes a setting from the file at `path`. Returns whether it was there.
 pub(crate) fn unset_in_file(path: &Path, name: &str) -> Result<bool, SettingsError> {
     find(name)?;
-    let file = LockedFile::lock(path)?;
-    let old = file.read()?.unwrap_or_default();
-    if old.parse::<toml::Table>().is_ok() && !has_value(&old, name) {
+    let mut edit = FileEdit::begin(path)?;
+    if !edit.unset(name)? {
         return Ok(false);
     }
-    let new = unset_value(&old, name).ok_or_else(|| not_edited(&old, path, name))?;
-    parse(&new, path).map_err(|err| err.hint(EDIT))?;
-    file.replace(&new)?;
+    edit.check()?;
+    edit.write()?;
     Ok(true)
 }
 
-/// Returns why a file could not be edited by itself.
-fn not_edited(old: &str, path: &Path, name: &str) -> SettingsError {
-    if let Err(err) = parse(old, path) {
-        return err.hint(EDIT);
-    }
-    let message = format!("`{name}` cannot be changed without changing other lines of the file");
-    let place = format!("`{}`", path.display());
-    SettingsError::new(SettingsErrorKind::File, message).at(&place).hint(EDIT)
+/// Returns the setting of this name and the value as the setting has it, or why it is not valid.
+pub(crate) fn checked_value(
+    name: &str,
+    value: Value,
+) -> Result<(&'static Setting, Value), SettingsError> {
+    let setting = find(name)?;
+    Ok((setting, check(setting, value)?))
 }
 
 /// Fails if the file at `path` cannot be used. A missing file can.

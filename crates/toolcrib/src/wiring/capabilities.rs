@@ -1,7 +1,7 @@
 //! Hands each call the capabilities that its tool reaches the world with.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use toolcrib_core::{
     Call, Cancel, Catalogue, Clock, Commands, Ctx, HeldCounts, Limits, Meter, ToolName,
@@ -18,8 +18,16 @@ use super::roots::RootOpener;
 use crate::error::CliError;
 use crate::settings::Settings;
 
-/// Makes the sandbox of a workspace.
-pub(super) type SandboxFor<'a> = dyn Fn(&Arc<Workspace>) -> Result<Arc<Sandbox>, CliError> + 'a;
+/// Makes the sandbox of a workspace, with the commands of the one whose place it takes.
+pub(super) type SandboxFor<'a> =
+    dyn Fn(&Arc<Workspace>, Option<&Sandbox>) -> Result<Arc<Sandbox>, CliError> + 'a;
+
+/// Whether the sandboxes that are open are still those of the settings.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum OpenSandboxes {
+    Keep,
+    Renew,
+}
 
 /// A place that tools work in: its files, and commands there.
 #[derive(Clone)]
@@ -30,10 +38,19 @@ struct WorkArea {
 
 /// What the calls of one catalogue are handed.
 struct CatalogueArea {
+    /// What the settings named when the directories were opened.
+    places: AreaPlaces,
     work: WorkArea,
     /// The repository that the tools read, if their catalogue has such a setting.
     connection: Option<FileArea>,
     settings: Arc<ToolSettings>,
+}
+
+/// The directories that the settings of a catalogue name.
+#[derive(Clone, PartialEq, Eq)]
+struct AreaPlaces {
+    root: String,
+    connection: String,
 }
 
 /// The capabilities that calls are handed.
@@ -42,6 +59,8 @@ pub(super) struct Capabilities {
     /// The area of each catalogue, by the catalogue's name.
     catalogues: Vec<(&'static str, CatalogueArea)>,
     clock: Arc<dyn Clock>,
+    /// Every sandbox that was opened, those of settings that hold no more included: calls may still use them.
+    opened: Arc<Mutex<Vec<Arc<Sandbox>>>>,
 }
 
 /// Opens the areas that tools work in.
@@ -67,22 +86,38 @@ impl AreaOpener<'_> {
         files.map(|files| self.area(files)).map_err(|err| err.at(&format!("`{setting}`")))
     }
 
-    /// Opens the directories that the settings of a catalogue name.
+    /// Opens the directories that the settings of a catalogue name. Those of `old` stay open if the settings name the
+    /// same ones.
     fn catalogue(
         &self,
         catalogue: &Catalogue,
         workspace: &WorkArea,
+        old: Option<(&CatalogueArea, OpenSandboxes)>,
         warnings: &mut Vec<String>,
     ) -> Result<CatalogueArea, CliError> {
         let path = |name: Option<&'static str>| {
             let named = name.map(|name| (name, catalogue::text(self.settings(), name)));
             named.filter(|(_, path)| !path.is_empty())
         };
+        let text = |name| path(name).map(|(_, path)| path.to_owned()).unwrap_or_default();
+        let places = AreaPlaces {
+            root: text(catalogue.settings.root),
+            connection: text(catalogue.settings.connection),
+        };
+        let settings = Arc::new(catalogue::tool_settings(self.settings(), catalogue)?);
+        if let Some((old, sandboxes)) = old.filter(|(old, _)| old.places == places) {
+            let work = match places.root.as_str() {
+                "" => workspace.clone(),
+                _ => self.renewed(&old.work, sandboxes)?,
+            };
+            let connection = old.connection.clone();
+            return Ok(CatalogueArea { places, work, connection, settings });
+        }
         let work = match path(catalogue.settings.root) {
             None => workspace.clone(),
             Some((name, path)) => {
                 let area = self.area_at(name, path)?;
-                let commands = (self.sandbox_for)(&area.files)?;
+                let commands = (self.sandbox_for)(&area.files, None)?;
                 WorkArea { area, commands }
             }
         };
@@ -94,8 +129,7 @@ impl AreaOpener<'_> {
                 self.area_at(name, path).map_err(|err| warnings.push(err.to_string())).ok()
             }
         };
-        let settings = Arc::new(catalogue::tool_settings(self.settings(), catalogue)?);
-        Ok(CatalogueArea { work, connection, settings })
+        Ok(CatalogueArea { places, work, connection, settings })
     }
 
     /// Opens every area that the settings name, beginning with the workspace.
@@ -104,14 +138,62 @@ impl AreaOpener<'_> {
         workspace: &Arc<Workspace>,
         warnings: &mut Vec<String>,
     ) -> Result<Capabilities, CliError> {
-        let commands = (self.sandbox_for)(workspace)?;
+        let commands = (self.sandbox_for)(workspace, None)?;
         let workspace = WorkArea { area: self.area(Arc::clone(workspace)), commands };
+        self.open_catalogues(workspace, None, warnings)
+    }
+
+    /// Opens what the settings name now and did not name for `old`. All else is shared with `old`.
+    pub(super) fn reopen(
+        &self,
+        old: &Capabilities,
+        sandboxes: OpenSandboxes,
+        warnings: &mut Vec<String>,
+    ) -> Result<Capabilities, CliError> {
+        let workspace = self.renewed(&old.workspace, sandboxes)?;
+        self.open_catalogues(workspace, Some((old, sandboxes)), warnings)
+    }
+
+    /// Returns the same files, with commands by the settings of now.
+    fn renewed(&self, old: &WorkArea, sandboxes: OpenSandboxes) -> Result<WorkArea, CliError> {
+        let commands = match sandboxes {
+            OpenSandboxes::Keep => Arc::clone(&old.commands),
+            OpenSandboxes::Renew => (self.sandbox_for)(&old.area.files, Some(&old.commands))?,
+        };
+        Ok(WorkArea { area: old.area.clone(), commands })
+    }
+
+    fn open_catalogues(
+        &self,
+        workspace: WorkArea,
+        old: Option<(&Capabilities, OpenSandboxes)>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Capabilities, CliError> {
         let mut catalogues = Vec::with_capacity(CATALOGUES.len());
         for catalogue in CATALOGUES {
-            let area = self.catalogue(catalogue, &workspace, warnings)?;
+            let old = old.and_then(|(old, sandboxes)| {
+                old.area_of(catalogue.name).map(|area| (area, sandboxes))
+            });
+            let area = self.catalogue(catalogue, &workspace, old, warnings)?;
             catalogues.push((catalogue.name, area));
         }
-        Ok(Capabilities { workspace, catalogues, clock: Arc::clone(self.roots.clock) })
+        let opened = old.map(|(old, _)| Arc::clone(&old.opened)).unwrap_or_default();
+        let all = catalogues.iter().map(|(_, area)| &area.work.commands);
+        let mut held = opened.lock().unwrap_or_else(PoisonError::into_inner);
+        held.retain(|sandbox| {
+            let is_in_use = Arc::strong_count(sandbox) > 1;
+            if !is_in_use {
+                sandbox.retire();
+            }
+            is_in_use
+        });
+        for sandbox in all.chain([&workspace.commands]) {
+            if !held.iter().any(|it| Arc::ptr_eq(it, sandbox)) {
+                held.push(Arc::clone(sandbox));
+            }
+        }
+        drop(held);
+        Ok(Capabilities { workspace, catalogues, clock: Arc::clone(self.roots.clock), opened })
     }
 }
 
@@ -126,12 +208,21 @@ impl Capabilities {
         &self.workspace.commands
     }
 
+    /// Returns the directory that the tools of a catalogue work in.
+    pub(super) fn root_of(&self, catalogue: &str) -> Option<&Path> {
+        let area = self.area_of(catalogue).map_or(&self.workspace.area, |own| &own.work.area);
+        area.files.root().map(Root::path)
+    }
+
     /// Ends everything that commands left running.
     pub(super) fn close(&self) {
-        self.workspace.commands.close();
-        for (_, catalogue) in &self.catalogues {
-            catalogue.work.commands.close();
+        for sandbox in &*self.opened.lock().unwrap_or_else(PoisonError::into_inner) {
+            sandbox.close();
         }
+    }
+
+    fn area_of(&self, catalogue: &str) -> Option<&CatalogueArea> {
+        self.catalogues.iter().find(|(name, _)| *name == catalogue).map(|(_, area)| area)
     }
 }
 
@@ -141,9 +232,7 @@ impl World for Capabilities {
     }
 
     fn enter(&self, tool: &ToolName, call: &Call, cancel: &Cancel) -> Ctx {
-        let catalogue = tool.catalogue();
-        let own = self.catalogues.iter().find(|(name, _)| Some(*name) == catalogue);
-        let own = own.map(|(_, area)| area);
+        let own = tool.catalogue().and_then(|catalogue| self.area_of(catalogue));
         let WorkArea { area, commands } = own.map_or(&self.workspace, |own| &own.work);
         let principal = (!call.caller.is_terminal_user()).then(|| call.caller.principal.clone());
         let (session, tool_name) = (call.conversation().clone(), tool.clone());

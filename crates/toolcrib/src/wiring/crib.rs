@@ -1,5 +1,7 @@
 //! Everything, opened: what subcommands and doors work with.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,12 +15,14 @@ use toolcrib_runtime::{Approver, Judge, Runtime, World};
 use toolcrib_search::Engine;
 use toolcrib_shell::BashReader;
 
-use super::capabilities::{AreaOpener, Capabilities};
+use super::capabilities::{AreaOpener, Capabilities, OpenSandboxes};
 use super::config::Config;
 use super::options::OpenOptions;
 use super::state_access::{StateAccess, StateSources};
+use super::toolset::toolset;
 use super::{quota, rules, sandbox};
 use crate::error::CliError;
+use crate::settings::Settings;
 
 /// Everything, opened.
 pub struct Crib {
@@ -45,6 +49,8 @@ pub struct RulesInForce {
     pub shell: Arc<BashReader>,
     /// Where the user's own rules are, if there is a place for them.
     pub user_file: Option<PathBuf>,
+    /// The path and the hash of each file that people wrote rules in.
+    pub(super) files: Vec<(String, String)>,
 }
 
 impl Crib {
@@ -67,16 +73,13 @@ impl Crib {
         let roots = access.roots();
         let workspace = roots.open(root)?;
         warnings.extend(access.recover(&workspace));
-        let StateAccess { settings, state, recorder, clock, .. } = &access;
-        let sandbox_for = |workspace: &Arc<Workspace>| {
-            let quota = quota::user_quota(settings, state);
-            sandbox::open(settings, &environment, workspace, clock, state.folder(), options)
-                .map(|it| sandbox::record_tasks(it, recorder, clock, workspace, quota))
+        let sandbox_for = |workspace: &Arc<Workspace>, old: Option<&Sandbox>| {
+            open_sandbox(&access, &access.settings, &environment, options, workspace, old)
         };
         let areas = AreaOpener {
             roots: &roots,
             sandbox_for: &sandbox_for,
-            index_state: options.is_long_lived.then(|| state.folder()),
+            index_state: options.is_long_lived.then(|| access.state.folder()),
         };
         let capabilities = Arc::new(areas.open(&workspace, &mut warnings)?);
         if options.is_long_lived {
@@ -87,6 +90,7 @@ impl Crib {
         access.settings.warnings.append(&mut warnings);
         let rules = RulesInForce {
             policy: Arc::new(rules.policy),
+            files: rules.files,
             shell,
             user_file: files.user.map(|path| path.with_file_name("rules.toml")),
         };
@@ -119,28 +123,86 @@ impl Crib {
         policy: Arc<Policy>,
         approver: Arc<dyn Approver>,
     ) -> Result<Runtime, CliError> {
+        self.runtime_under(&self.settings, policy, &self.capabilities, approver)
+    }
+
+    /// Returns the runtime under other settings.
+    pub(super) fn runtime_under(
+        &self,
+        settings: &Settings,
+        policy: Arc<Policy>,
+        capabilities: &Arc<Capabilities>,
+        approver: Arc<dyn Approver>,
+    ) -> Result<Runtime, CliError> {
         let grants = Arc::new(GrantFile::new(&self.state));
         Ok(Runtime {
-            toolset: Arc::new(self.toolset()?),
+            toolset: Arc::new(toolset(settings)?),
             judge: Arc::new(
                 Judge::new(policy, Arc::clone(&self.rules.shell) as _, grants)
-                    .with_limits(quota::session_limits(&self.settings))
+                    .with_limits(quota::session_limits(settings))
                     .with_quarantine(Arc::clone(&self.quarantined))
-                    .with_user_quota(quota::user_quota(&self.settings, &self.state)),
+                    .with_user_quota(quota::user_quota(settings, &self.state)),
             ),
-            world: Arc::clone(&self.capabilities) as Arc<dyn World>,
+            world: Arc::clone(capabilities) as Arc<dyn World>,
             approver,
             recorder: Arc::clone(&self.recorder),
             clock: Arc::clone(&self.clock),
         })
     }
+
+    pub(super) fn capabilities(&self) -> &Arc<Capabilities> {
+        &self.capabilities
+    }
+
+    /// Returns the capabilities under other settings. `old` are those that hold now, and share what stays as it is.
+    pub(super) fn capabilities_under(
+        &self,
+        settings: &Settings,
+        environment: &BTreeMap<String, OsString>,
+        options: &OpenOptions,
+        old: (&Capabilities, OpenSandboxes),
+        warnings: &mut Vec<String>,
+    ) -> Result<Capabilities, CliError> {
+        let sandbox_for = |workspace: &Arc<Workspace>, old: Option<&Sandbox>| {
+            open_sandbox(&self.access, settings, environment, options, workspace, old)
+        };
+        let areas = AreaOpener {
+            roots: &self.access.roots_under(settings),
+            sandbox_for: &sandbox_for,
+            index_state: options.is_long_lived.then(|| self.state.folder()),
+        };
+        areas.reopen(old.0, old.1, warnings)
+    }
+
+    /// Ends every command that still runs: none outlives the process that started it.
+    pub fn close(&self) {
+        self.capabilities.close();
+    }
 }
 
 impl Drop for Crib {
     fn drop(&mut self) {
-        // No command outlives the process that started it.
-        self.capabilities.close();
+        self.close();
     }
+}
+
+/// Opens the sandbox of a workspace. It takes the place of `old`, if there is one.
+fn open_sandbox(
+    access: &StateAccess,
+    settings: &Settings,
+    environment: &BTreeMap<String, OsString>,
+    options: &OpenOptions,
+    workspace: &Arc<Workspace>,
+    old: Option<&Sandbox>,
+) -> Result<Arc<Sandbox>, CliError> {
+    let StateAccess { state, recorder, clock, .. } = access;
+    let quota = quota::user_quota(settings, state);
+    let opened = sandbox::open(settings, environment, workspace, clock, state.folder(), options)?;
+    let opened = match old {
+        Some(old) => opened.succeeding(old),
+        None => opened,
+    };
+    Ok(sandbox::record_tasks(opened, recorder, clock, workspace, quota))
 }
 
 /// Returns the user of this process, who calls at a terminal.

@@ -29,6 +29,7 @@ pub(super) fn settings_files(environment: &BTreeMap<String, OsString>) -> Settin
         machine: PathBuf::from("/etc/toolcrib/config.toml"),
         user: xdg_folder(environment, "XDG_CONFIG_HOME", ".config")
             .map(|folder| folder.join("toolcrib/config.toml")),
+        user_text: None,
     }
 }
 

@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use toolcrib_core::Recorder;
 use toolcrib_ledger::{Previews, RecordWriter, Redactor, Spans, StateFolder, is_secret_name};
 
 use crate::settings::{Origin, Settings, table};
@@ -16,9 +15,9 @@ pub(super) fn recorder(
     rules: &[(String, String)],
     redactor: Redactor,
     state: &StateFolder,
-) -> Arc<dyn Recorder> {
+) -> Arc<RecordWriter> {
     let previews = if settings.get(table::RECORD_PREVIEWS) { Previews::On } else { Previews::Off };
-    let record = RecordWriter::new(state, previews, redactor, changed_settings(settings, rules));
+    let record = RecordWriter::new(state, previews, redactor, &changed_settings(settings, rules));
     if settings.get(table::RECORD_LEGACY) {
         Arc::new(record.with_legacy())
     } else {
@@ -38,7 +37,7 @@ pub(super) fn redactor(settings: &Settings, environment: &BTreeMap<String, OsStr
 }
 
 /// Returns the settings that somebody set, with their origins, and the rules files with their hashes.
-fn changed_settings(settings: &Settings, rules: &[(String, String)]) -> Value {
+pub(super) fn changed_settings(settings: &Settings, rules: &[(String, String)]) -> Value {
     let changed = settings.all().filter(|(_, _, origin)| !matches!(origin, Origin::Default));
     let mut all: Map<_, _> = changed
         .map(|(setting, value, origin)| {

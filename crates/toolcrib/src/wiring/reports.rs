@@ -1,7 +1,7 @@
 //! Reports about the health of tools, in the contract's form, for every door.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use serde_json::{Value, json};
 use toolcrib_core::{Clock, Note, Principal, Recorder, Role, ToolName, Toolset, escape};
@@ -15,6 +15,8 @@ use toolcrib_tools::CATALOGUES;
 use super::contract_names::{in_contract, is_described, name_in_contract};
 use super::maintenance::RecordMaintenance;
 use super::state_access::StateAccess;
+use super::toolset::{limits_of, toolset};
+use crate::settings::Settings;
 
 /// Makes reports about tools.
 pub struct ToolReports {
@@ -23,23 +25,46 @@ pub struct ToolReports {
     clock: Arc<dyn Clock>,
     spans: Spans,
     maintenance: RecordMaintenance,
-    /// The limits of each tool on offer.
-    limits: HashMap<ToolName, Value>,
+    limits: ToolLimits,
+}
+
+/// The limits of each tool on offer, as reports show them. A clone has the same ones.
+#[derive(Clone)]
+pub struct ToolLimits(Arc<RwLock<HashMap<ToolName, Value>>>);
+
+impl ToolLimits {
+    fn new(settings: &Settings) -> Self {
+        Self(Arc::new(RwLock::new(limits_under(settings))))
+    }
+
+    /// Takes the limits of other settings.
+    pub(super) fn replace(&self, settings: &Settings) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = limits_under(settings);
+    }
+
+    fn of(&self, tool: &ToolName) -> Value {
+        let limits = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        limits.get(tool).cloned().unwrap_or_else(|| json!({}))
+    }
+}
+
+fn limits_under(settings: &Settings) -> HashMap<ToolName, Value> {
+    let toolset = toolset(settings).ok();
+    let offers = toolset.iter().flat_map(Toolset::offers);
+    let names = offers.map(|offer| offer.full_name().clone());
+    names.map(|name| (name.clone(), limits_of(settings, toolset.as_ref(), &name))).collect()
 }
 
 impl StateAccess {
     /// Returns the reports about the tools of this state folder.
     pub fn reports(&self) -> ToolReports {
-        let toolset = self.toolset().ok();
-        let offers = toolset.iter().flat_map(Toolset::offers);
-        let names = offers.map(|offer| offer.full_name().clone());
         ToolReports {
             state: self.state.clone(),
             recorder: Arc::clone(&self.recorder),
             clock: Arc::clone(&self.clock),
             spans: self.spans(),
             maintenance: self.maintenance.clone(),
-            limits: names.map(|name| (name.clone(), self.limits_of(&name))).collect(),
+            limits: ToolLimits::new(&self.settings),
         }
     }
 }
@@ -73,11 +98,11 @@ impl Statistics for ToolReports {
                 json!(report::regression_of(name, found))
             }
             (ReportKind::Resources, None) => {
-                json!(report::resources(&tools, &|tool| self.limits(tool)))
+                json!(report::resources(&tools, &|tool| self.limits.of(tool)))
             }
             (ReportKind::Resources, Some(tool)) => {
                 let (name, figures) = find_tool(&tools, tool)?;
-                json!(report::resources_of(name, figures, &|tool| self.limits(tool)))
+                json!(report::resources_of(name, figures, &|tool| self.limits.of(tool)))
             }
         };
         name_in_contract(&mut report);
@@ -132,8 +157,9 @@ impl Statistics for ToolReports {
 }
 
 impl ToolReports {
-    fn limits(&self, tool: &ToolName) -> Value {
-        self.limits.get(tool).cloned().unwrap_or_else(|| json!({}))
+    /// Returns the limits that the reports show.
+    pub fn limits(&self) -> &ToolLimits {
+        &self.limits
     }
 
     fn compared(&self, stats: &Stats) -> Result<Vec<(ToolName, Comparison)>, ReportError> {

@@ -190,7 +190,8 @@ mod tests {
             std::fs::write(path.with_file_name("rules.toml"), rule).unwrap();
             path
         };
-        let files = SettingsFiles { machine: file("machine"), user: Some(file("user")) };
+        let files =
+            SettingsFiles { machine: file("machine"), user: Some(file("user")), user_text: None };
         let shell = toolcrib_shell::BashReader::default();
         let mut warnings = Vec::new();
         let loaded = load(&Settings::defaults(), &files, None, &shell, &mut warnings).unwrap();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolcrib_core::{Cancel, Clock, Durability, Event, Files, Moment, Recorder};
-use toolcrib_host::{CommandLimits, Operator, Sandbox, SandboxRules, Workspace};
+use toolcrib_host::{CommandLimits, HostRule, Operator, Sandbox, SandboxRules, Workspace};
 use toolcrib_runtime::UserQuota;
 
 use super::options::OpenOptions;
@@ -65,6 +65,20 @@ pub(super) fn open(
     let (workspace, clock) = (Arc::clone(workspace), Arc::clone(clock));
     Sandbox::new(rules, operator, workspace, clock, state)
         .map_err(|err| CliError::settings(format!("`sandbox.egress`: {err}")))
+}
+
+/// Fails if commands cannot run under these settings.
+pub(super) fn check(
+    settings: &Settings,
+    environment: &BTreeMap<String, OsString>,
+    options: &OpenOptions,
+) -> Result<(), CliError> {
+    let rules = rules(settings, options)?;
+    for host in &rules.egress {
+        HostRule::parse(host)
+            .map_err(|err| CliError::settings(format!("`sandbox.egress`: {err}")))?;
+    }
+    operator(settings, environment).map(drop)
 }
 
 /// Puts the end of every task on the record, and counts its usage against the quota of the user.

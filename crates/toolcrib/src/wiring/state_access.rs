@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolcrib_core::{Clock, Recorder, ToolName, Toolset};
 use toolcrib_host::{Root, SystemClock, UndoStore, Workspace};
-use toolcrib_ledger::{Journal, Redactor, SnapshotStore, Spans, StateFolder};
+use toolcrib_ledger::{Journal, RecordWriter, Redactor, SnapshotStore, Spans, StateFolder};
 
 use super::locations::{environment, open_root, own_paths, settings_files, state_folder};
 use super::maintenance::{Quarantined, RecordMaintenance};
@@ -40,7 +40,14 @@ pub struct StateAccess {
     pub(super) quarantined: Quarantined,
     /// The directory that the command was given or started in, if it can be opened.
     directory: Option<PathBuf>,
-    /// The home directory, which a root may not contain.
+    closed: ClosedPlaces,
+    /// The same as `recorder`.
+    pub(super) writer: Arc<RecordWriter>,
+}
+
+/// What no root may contain.
+struct ClosedPlaces {
+    /// The home directory.
     home: Option<PathBuf>,
     /// Our own folders, which no call may reach.
     hidden: Vec<PathBuf>,
@@ -96,19 +103,23 @@ impl StateAccess {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
         let journal = Arc::new(Journal::new(&state));
         let redactor = record::redactor(&settings, environment);
-        let recorder = record::recorder(&settings, rules, redactor.clone(), &state);
+        let writer = record::recorder(&settings, rules, redactor.clone(), &state);
+        let recorder = Arc::clone(&writer) as Arc<dyn Recorder>;
         let quarantined = Quarantined::default();
         let maintenance =
             RecordMaintenance::new(&settings, &state, &recorder, &clock, &quarantined);
         Self {
             undo: undo_store(&state, &journal),
-            hidden: own_paths(files, &state, &settings),
-            home: environment.get("HOME").map(PathBuf::from),
+            closed: ClosedPlaces {
+                home: environment.get("HOME").map(PathBuf::from),
+                hidden: own_paths(files, &state, &settings),
+            },
             directory: root.map(|root| root.path().to_owned()),
             settings,
             state,
             journal,
             recorder,
+            writer,
             redactor,
             clock,
             maintenance,
@@ -118,12 +129,17 @@ impl StateAccess {
 
     /// Returns what opens roots under the rules of this process.
     pub(super) fn roots(&self) -> RootOpener<'_> {
+        self.roots_under(&self.settings)
+    }
+
+    /// Returns what opens roots under other settings.
+    pub(super) fn roots_under<'a>(&'a self, settings: &'a Settings) -> RootOpener<'a> {
         RootOpener {
-            settings: &self.settings,
+            settings,
             undo: &self.undo,
             clock: &self.clock,
-            home: self.home.clone(),
-            hidden: self.hidden.clone(),
+            home: self.closed.home.clone(),
+            hidden: self.closed.hidden.clone(),
         }
     }
 

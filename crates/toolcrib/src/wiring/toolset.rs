@@ -15,7 +15,8 @@ pub fn toolset(settings: &Settings) -> Result<Toolset, CliError> {
     } else {
         Toolset::everything(CATALOGUES)
     };
-    toolset.adjust(|offer| catalogue::narrow(settings, offer));
+    let is_enabled = settings.get(table::TOOLS_ENABLED);
+    toolset.adjust(|offer| is_enabled && catalogue::narrow(settings, offer));
     Ok(toolset)
 }
 

@@ -26,7 +26,7 @@ fn regression(crib: &Opened) -> Value {
 }
 
 fn recorder(state: &StateFolder) -> RecordWriter {
-    RecordWriter::new(state, Previews::On, Redactor::default(), json!({}))
+    RecordWriter::new(state, Previews::On, Redactor::default(), &json!({}))
 }
 
 #[test]

@@ -45,6 +45,7 @@ mod server_examples;
 mod server_load;
 mod server_observation;
 mod server_schema;
+mod server_settings;
 mod server_spans;
 mod settings;
 mod stats;

@@ -13,7 +13,7 @@ use crate::scratch::Scratch;
 fn old_files_are_packed_and_removed_and_the_record_stays_whole() {
     let scratch = Scratch::new();
     let state = StateFolder::open(&scratch.state()).unwrap();
-    let recorder = RecordWriter::new(&state, Previews::On, Redactor::default(), json!({}));
+    let recorder = RecordWriter::new(&state, Previews::On, Redactor::default(), &json!({}));
     for hours_ago in [24 * 20, 24 * 10, 48, 3] {
         record_calls(&recorder, hours_ago, 20, 1000, "a");
     }
@@ -49,7 +49,7 @@ fn old_files_are_packed_and_removed_and_the_record_stays_whole() {
 fn a_clock_that_was_ahead_hides_and_removes_nothing() {
     let scratch = Scratch::new();
     let state = StateFolder::open(&scratch.state()).unwrap();
-    let recorder = RecordWriter::new(&state, Previews::On, Redactor::default(), json!({}));
+    let recorder = RecordWriter::new(&state, Previews::On, Redactor::default(), &json!({}));
     record_calls(&recorder, 48, 5, 1000, "a");
     record_calls(&recorder, -24 * 365, 5, 1000, "a");
     record_calls(&recorder, 1, 5, 1000, "a");

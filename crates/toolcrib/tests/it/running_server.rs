@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -33,7 +33,13 @@ impl<'a> RunningServer<'a> {
 
     pub(crate) fn start_logging_to(scratch: &'a Scratch, words: &[&str], log: Stdio) -> Self {
         let mut command = scratch.command();
-        command.args(words).args(["serve", "--address", "127.0.0.1:0"]);
+        command.args(words);
+        Self::over(scratch, command, log)
+    }
+
+    /// One that a command of the caller's starts.
+    pub(crate) fn over(scratch: &'a Scratch, mut command: Command, log: Stdio) -> Self {
+        command.args(["serve", "--address", "127.0.0.1:0"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
         let mut child = command.spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());

@@ -137,6 +137,7 @@ fn every_operation_has_an_example_and_the_server_answers_it_so() {
     run_commands(&mut story);
     read_statistics(&mut story);
     change_rules(&mut story);
+    change_settings(&mut story);
     look_around(&mut story);
     let Story { specification, examples, .. } = story;
     let is_json = |it: &Value| !it["responses"]["200"]["content"]["application/json"].is_null();
@@ -272,6 +273,21 @@ fn change_rules(story: &mut Story<'_>) {
     story.ask("explain", Asked { role: "agent", body, ..Asked::default() });
     let path: &[_] = &[("id", "no-secrets")];
     story.ask("remove_rule", Asked { role: "admin", path, ..Asked::default() });
+}
+
+fn change_settings(story: &mut Story<'_>) {
+    story.ask("show_config", Asked { role: "agent", ..Asked::default() });
+    let body = json!({"allowlist": ["get_time", "echo"], "maxReadBytes": 131_072});
+    story.ask("change_config", Asked { role: "admin", body, ..Asked::default() });
+    let body = json!({"policy.park_seconds": 3600, "serve.stop_seconds": 60});
+    story.ask("change_settings", Asked { role: "admin", body, ..Asked::default() });
+    story.ask("show_settings", Asked { role: "admin", ..Asked::default() });
+    // One setting is enough for an example.
+    if let Some(settings) =
+        story.examples.get_mut("show_settings").map(|it| &mut it["reply"]["settings"])
+    {
+        *settings = json!({"mode": settings["mode"]});
+    }
 }
 
 fn look_around(story: &mut Story<'_>) {

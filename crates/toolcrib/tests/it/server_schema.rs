@@ -6,11 +6,11 @@ use std::process::Command;
 use crate::running_server::RunningServer;
 use crate::scratch::Scratch;
 
-/// What schemathesis cannot know: a body that fits the schema can still be refused by the tool it is for, or hold
-/// numbers that JSON does not keep exactly.
+/// What schemathesis cannot know: a body that fits the schema can still be refused by the tool or the setting it is for,
+/// or hold numbers that JSON does not keep exactly.
 const SETTINGS: &str = r#"
 [[operations]]
-include-path-regex = "^/api/(tools/execute/|rules)"
+include-path-regex = "^/api/(tools/execute/|tools/config|settings|rules)"
 [operations.checks]
 positive_data_acceptance.expected-statuses = ["2xx", 400, 401, 403, 404, 408, 409, 413, 422, 429]
 "#;

@@ -10,7 +10,7 @@ use crate::scratch::Scratch;
 fn a_tool_that_got_slower_is_shown_and_let_in_again() {
     let scratch = Scratch::new();
     let state = StateFolder::open(&scratch.state()).unwrap();
-    let recorder = RecordWriter::new(&state, Previews::On, Redactor::default(), json!({}));
+    let recorder = RecordWriter::new(&state, Previews::On, Redactor::default(), &json!({}));
     record_calls(&recorder, 48, 200, 1000, "a");
     record_calls(&recorder, 1, 40, 1050, "a");
     drop(recorder);
@@ -24,7 +24,7 @@ fn a_tool_that_got_slower_is_shown_and_let_in_again() {
         scratch.run(words).json()["regression"].clone()
     };
     assert_eq!(regression(&[])["regression"]["detected"], false);
-    let recorder = RecordWriter::new(&state, Previews::On, Redactor::default(), json!({}));
+    let recorder = RecordWriter::new(&state, Previews::On, Redactor::default(), &json!({}));
     record_calls(&recorder, 0, 200, 4000, "a");
     drop(recorder);
     // The next call finds it, though nobody asks for the figures.
