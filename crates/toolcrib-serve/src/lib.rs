@@ -17,6 +17,7 @@ mod query;
 mod reply;
 mod request_check;
 mod server;
+mod tls;
 mod token_bucket;
 mod viewer;
 
@@ -31,3 +32,4 @@ pub use identity::TokenBook;
 pub use listener::{BindError, BindErrorKind};
 pub use reply::{ApiError, RequestId};
 pub use server::{Served, Server, ServerEnd};
+pub use tls::{Notice, TlsErrorKind, TlsFiles};

@@ -17,15 +17,16 @@ use crate::health::Readiness;
 use crate::identity::TokenBook;
 use crate::listener::{Accepted, BindError, Listener};
 use crate::pipeline::Pipeline;
+use crate::tls::{Notice, Tls};
 
 /// How long the accept loop rests if the system has no descriptor for a connection, or no connection can be closed.
 const REST_TIME: Duration = Duration::from_millis(50);
 
 /// A server that listens. Connections wait until it runs.
-#[derive(Debug)]
 pub struct Server {
     config: ServerConfig,
     listener: Listener,
+    tls: Option<Tls>,
     address: ListenAddress,
 }
 
@@ -49,10 +50,15 @@ pub struct ServerEnd {
 }
 
 impl Server {
-    /// Begins to listen. Must be called within a runtime.
-    pub fn bind(config: ServerConfig) -> Result<Self, BindError> {
-        let (listener, address) = Listener::bind(&config.address)?;
-        Ok(Self { config, listener, address })
+    /// Begins to listen. Must be called within a runtime. `notice` is told what the operator should know about TLS,
+    /// now and later.
+    pub fn bind(config: ServerConfig, notice: Notice) -> Result<Self, BindError> {
+        let tls = match &config.tls {
+            Some(files) => Some(Tls::open(files.clone(), notice)?),
+            None => None,
+        };
+        let (listener, address) = Listener::bind(&config.address, config.scheme())?;
+        Ok(Self { config, listener, tls, address })
     }
 
     /// Returns the address, with the port that was chosen if none was given.
@@ -60,14 +66,20 @@ impl Server {
         &self.address
     }
 
+    /// Returns the address as clients write it.
+    pub fn url(&self) -> String {
+        self.address.url(self.config.scheme())
+    }
+
     /// Serves until `stop` is ready. Then the server takes no more connections, closes those without a request, and
     /// waits a bounded time for those with one.
     pub async fn run(self, served: Served, stop: impl Future<Output = ()>) -> ServerEnd {
-        let Self { config, listener, address } = self;
+        let Self { config, listener, tls, address } = self;
         let Served { routes, tokens, readiness } = served;
         let pipeline = Pipeline::new(&config, &address, routes, tokens, readiness.clone());
         let mut connections = ServedConnections {
             pipeline: Arc::new(pipeline),
+            tls: tls.map(Arc::new),
             bounds: Arc::new(config.connections),
             open: Arc::default(),
             tasks: JoinSet::new(),
@@ -83,6 +95,7 @@ impl Server {
 /// The connections of a running server.
 struct ServedConnections {
     pipeline: Arc<Pipeline>,
+    tls: Option<Arc<Tls>>,
     bounds: Arc<ConnectionBounds>,
     open: Arc<OpenConnections>,
     tasks: JoinSet<()>,
@@ -136,14 +149,19 @@ impl ServedConnections {
     fn start(&mut self, accepted: Accepted, permit: OwnedSemaphorePermit) {
         let (pipeline, bounds) = (Arc::clone(&self.pipeline), Arc::clone(&self.bounds));
         let (connection, stopping) = (self.open.add(), self.stopping.subscribe());
+        let tls = self.tls.clone();
         self.tasks.spawn(async move {
             let _permit = permit;
             let activity = &connection.activity;
-            match accepted {
-                Accepted::Tcp(stream) => {
+            match (accepted, tls) {
+                (Accepted::Tcp(stream), Some(tls)) => {
+                    connection::serve_tls(stream, &tls, pipeline, &bounds, activity, stopping)
+                        .await;
+                }
+                (Accepted::Tcp(stream), None) => {
                     connection::serve(stream, pipeline, &bounds, activity, stopping).await;
                 }
-                Accepted::Unix(stream) => {
+                (Accepted::Unix(stream), _) => {
                     connection::serve(stream, pipeline, &bounds, activity, stopping).await;
                 }
             }

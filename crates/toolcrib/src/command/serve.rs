@@ -14,7 +14,7 @@ use toolcrib_runtime::{
 };
 use toolcrib_serve::{
     Api, EventFeed, ListenAddress, Readiness, RequestRate, Served, Server, ServerConfig, ServerEnd,
-    routes,
+    TlsFiles, routes,
 };
 
 use super::backend::ServerBackend;
@@ -38,7 +38,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
     }
     let crib = Arc::new(open_long_lived(global, terminal)?);
     let config = config(&crib.settings, args)?;
-    let lock = ServerLock::take(&crib.state, &config.address.to_string());
+    let lock = ServerLock::take(&crib.state, &config.url());
     let _lock = lock.map_err(|err| CliError::new(CliErrorKind::System, err.to_string()))?;
     let tokens = Arc::new(TokenFile::new(&crib.state));
     let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -47,14 +47,16 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
     })?;
     let stop_within = config.stop_within;
     let ended = threads.block_on(async {
-        let server = Server::bind(config)
+        let notice = Arc::new(move |text: &str| terminal.warn(text));
+        let server = Server::bind(config, notice)
             .map_err(|err| CliError::new(CliErrorKind::System, err.to_string()))?;
         make_first_tokens(&crib, &tokens, terminal)?;
         let api = Arc::new(api(&crib, global)?);
         let (running, events) = (api.running.clone(), Arc::clone(&api.events));
         let readiness = Readiness::waiting("the server starts");
         let served = Served { routes: routes(api), tokens, readiness: readiness.clone() };
-        print_lines(&[format!("Listening on {}", server.address())]);
+        warn_without_names(server.address(), &crib.settings, terminal);
+        print_lines(&[format!("Listening on {}", server.url())]);
         readiness.set_ready();
         let told_at = OnceLock::new();
         let stop = async {
@@ -129,6 +131,7 @@ fn config(settings: &Settings, args: &ServeArgs) -> Result<ServerConfig, CliErro
     let text = args.address.as_deref().unwrap_or(&set);
     let mut config = ServerConfig::new(address(text)?);
     config.host_names = settings.get(table::SERVE_HOST_NAMES);
+    config.tls = tls_files(settings)?;
     config.connections.most_open = settings.get(table::SERVE_MAX_CONNECTIONS) as usize;
     config.requests.body_bytes = settings.get(table::SERVE_BODY_BYTES) as usize;
     config.requests.in_flight_each = settings.get(table::SERVE_IN_FLIGHT_PER_TOKEN) as usize;
@@ -138,6 +141,38 @@ fn config(settings: &Settings, args: &ServeArgs) -> Result<ServerConfig, CliErro
         .map(|per_second| RequestRate { per_second, burst: per_second.saturating_mul(2) });
     config.stop_within = settings.get(table::SERVE_STOP_SECONDS);
     Ok(config)
+}
+
+/// Warns if clients on other machines could connect, but no name that they use is accepted.
+fn warn_without_names(address: &ListenAddress, settings: &Settings, terminal: Terminal) {
+    let names = table::SERVE_HOST_NAMES;
+    if let ListenAddress::Tcp(address) = address
+        && address.ip().is_unspecified()
+        && settings.get(names).is_empty()
+    {
+        let (name, port) = (names.setting.name, address.port());
+        terminal.warn(&format!(
+            "clients on other machines are refused until `{name}` has the name that they use, such as \
+             tools.example.org:{port}"
+        ));
+    }
+}
+
+/// Returns the files of TLS, if both are set.
+fn tls_files(settings: &Settings) -> Result<Option<TlsFiles>, CliError> {
+    let certificate = settings.get(table::SERVE_TLS_CERTIFICATE);
+    let key = settings.get(table::SERVE_TLS_KEY);
+    let missing = match (certificate.is_empty(), key.is_empty()) {
+        (true, true) => return Ok(None),
+        (false, false) => {
+            let (certificate, key) = (PathBuf::from(certificate), PathBuf::from(key));
+            return Ok(Some(TlsFiles { certificate, key }));
+        }
+        (true, false) => table::SERVE_TLS_CERTIFICATE.setting.name,
+        (false, true) => table::SERVE_TLS_KEY.setting.name,
+    };
+    Err(CliError::usage(format!("TLS needs a certificate and its key, but `{missing}` is not set"))
+        .hint(format!("`toolcrib config set {missing} PATH` sets it")))
 }
 
 fn address(text: &str) -> Result<ListenAddress, CliError> {
