@@ -375,6 +375,15 @@ impl Sandbox {
         lock(&self.jobs).get(id).cloned()
     }
 
+    /// Ends the commands of principals of which `is_gone` says that they are nobody any more, also those in the
+    /// background.
+    pub fn end_commands_of(&self, is_gone: &dyn Fn(&Principal) -> bool) {
+        for job in lock(&self.jobs).values().filter(|it| it.principal.as_ref().is_some_and(is_gone))
+        {
+            job.cancel.cancel();
+        }
+    }
+
     /// Remembers a finished foreground command as the last one of its owner.
     pub(super) fn remember_last(&self, job: &Job, finished: &Finished) {
         let last = LastCommand {

@@ -237,6 +237,7 @@ fn failure(id: &str, err: ApprovalError) -> ApiError {
                 ApprovalStatus::Approved | ApprovalStatus::TakenUp => "the call was approved",
                 ApprovalStatus::Denied => "the call was denied",
                 ApprovalStatus::Expired => "nobody answered in time",
+                ApprovalStatus::Revoked => "the token that asked was revoked",
             };
             let message = format!("the question is closed: {why}; see GET /api/approvals/{id}");
             let closed = ApiError::new(StatusCode::CONFLICT, "already_answered", message);

@@ -5,16 +5,17 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use tokio::time::Instant;
-use toolcrib_core::{Role, counted};
+use toolcrib_core::{Principal, Role, counted};
 use toolcrib_ledger::{Approvals, EventKind, IdempotencyKeys, ServerLock, TokenFile, this_process};
 use toolcrib_runtime::{
     ApprovalAnswers, ApprovalQueue, ParkedQuestions, Runtime, SessionKind, Unattended,
 };
 use toolcrib_serve::{
-    Api, EventFeed, ListenAddress, Readiness, RequestRate, Served, Server, ServerConfig, ServerEnd,
-    TlsFiles, routes,
+    Api, EventFeed, ListenAddress, Readiness, RequestRate, RunningCalls, Served, Server,
+    ServerConfig, ServerEnd, TlsFiles, routes,
 };
 
 use super::backend::ServerBackend;
@@ -27,6 +28,9 @@ use crate::exit::Exit;
 use crate::settings::{Settings, table};
 use crate::terminal::{Terminal, print_lines};
 use crate::wiring::Crib;
+
+/// How often the server looks whether a token was revoked whose calls still run.
+const REVOKED_INTERVAL: Duration = Duration::from_millis(250);
 
 pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Result<Exit, CliError> {
     if global.yes {
@@ -54,7 +58,11 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
         let api = Arc::new(api(&crib, global)?);
         let (running, events) = (api.running.clone(), Arc::clone(&api.events));
         let readiness = Readiness::waiting("the server starts");
-        let served = Served { routes: routes(api), tokens, readiness: readiness.clone() };
+        let served = Served {
+            routes: routes(api),
+            tokens: Arc::clone(&tokens) as _,
+            readiness: readiness.clone(),
+        };
         warn_without_names(server.address(), &crib.settings, terminal);
         print_lines(&[format!("Listening on {}", server.url())]);
         readiness.set_ready();
@@ -66,7 +74,10 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
             let seconds = stop_within.as_secs();
             terminal.note(&format!("stopping; waiting up to {seconds} s for calls that run"));
         };
-        let ended = server.run(served, stop).await;
+        let ended = tokio::select! {
+            ended = server.run(served, stop) => ended,
+            never = end_calls_of_revoked(&crib, &tokens, &running) => never,
+        };
         let told_at = told_at.get().copied().unwrap_or_else(Instant::now);
         let cancelled = running.finish_or_cancel(told_at + stop_within).await;
         Ok::<_, CliError>((ended, cancelled))
@@ -90,6 +101,22 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
     };
     print_lines(&[format!("Stopped{finished}{left}.")]);
     Ok(Exit::Done)
+}
+
+/// Ends the calls and background tasks of tokens that were revoked, for as long as the server runs. Every call is
+/// compared again and again, because one that was admitted a moment before may begin a moment after.
+async fn end_calls_of_revoked(
+    crib: &Crib,
+    tokens: &TokenFile,
+    running: &RunningCalls,
+) -> ServerEnd {
+    loop {
+        tokio::time::sleep(REVOKED_INTERVAL).await;
+        // A list that cannot be read now says nothing about anybody.
+        let is_gone = |principal: &Principal| !tokens.is_active(principal).unwrap_or(true);
+        running.cancel_of(is_gone);
+        crib.end_commands_of(&is_gone);
+    }
 }
 
 /// Returns what the handlers work with.
@@ -121,7 +148,7 @@ fn api(crib: &Arc<Crib>, global: &Global) -> Result<Api, CliError> {
         statistics: Box::new(crib.reports()),
         backend: Arc::new(ServerBackend { crib: Arc::clone(crib), options: open_options(global) }),
         events: EventFeed::new(&crib.state),
-        running: toolcrib_serve::RunningCalls::default(),
+        running: RunningCalls::default(),
     })
 }
 
@@ -187,6 +214,7 @@ fn address(text: &str) -> Result<ListenAddress, CliError> {
 
 /// Makes a token for each role if there is none at all, and puts each into a file that only the user can read.
 fn make_first_tokens(crib: &Crib, tokens: &TokenFile, terminal: Terminal) -> Result<(), CliError> {
+    // Somebody who has revoked them all wants no new ones.
     if !tokens.all()?.is_empty() {
         return Ok(());
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use toolcrib_core::{
-    Call, Cancel, Catalogue, Clock, Commands, Ctx, HeldCounts, Limits, Meter, ToolName,
+    Call, Cancel, Catalogue, Clock, Commands, Ctx, HeldCounts, Limits, Meter, Principal, ToolName,
     ToolSettings,
 };
 use toolcrib_host::{Root, Sandbox, TaskOwner, Workspace};
@@ -124,6 +124,14 @@ impl Capabilities {
     /// Returns the sandbox of the workspace.
     pub(super) fn sandbox(&self) -> &Arc<Sandbox> {
         &self.workspace.commands
+    }
+
+    /// Ends the commands of principals of which `is_gone` says that they are nobody any more.
+    pub(super) fn end_commands_of(&self, is_gone: &dyn Fn(&Principal) -> bool) {
+        self.workspace.commands.end_commands_of(is_gone);
+        for (_, catalogue) in &self.catalogues {
+            catalogue.work.commands.end_commands_of(is_gone);
+        }
     }
 
     /// Ends everything that commands left running.

@@ -43,6 +43,7 @@ mod server_approvals;
 mod server_events;
 mod server_examples;
 mod server_schema;
+mod server_tokens;
 mod settings;
 mod stats;
 mod terminal;
