@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -42,6 +42,8 @@ pub struct Sandbox {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) store: OutputStore,
     pub(super) jobs: Mutex<HashMap<String, Arc<Job>>>,
+    /// The commands that were started as tasks. They are not kept alive here, because a job has open files.
+    pub(super) tasks: Mutex<Vec<Weak<Job>>>,
     pub(super) last: Mutex<HashMap<Option<Principal>, LastCommand>>,
     listeners: Mutex<Vec<Box<TaskListener>>>,
     /// How long the tasks of each owner that ended took, and how many bytes they wrote.
@@ -121,6 +123,7 @@ impl Sandbox {
             clock,
             store: OutputStore::new(state.join("output"), &own),
             jobs: Mutex::default(),
+            tasks: Mutex::default(),
             last: Mutex::default(),
             listeners: Mutex::default(),
             spent: Mutex::default(),

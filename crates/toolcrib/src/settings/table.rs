@@ -319,6 +319,9 @@ settings_table! {
     SANDBOX_TASK_SECONDS: Duration = seconds("sandbox.task_seconds", 86_400, (1, 1 << 30))
         .project(Smaller);
 
+    /// How many background commands of one token, or of the user at a terminal, can run at once.
+    SANDBOX_TASKS: u64 = count("sandbox.tasks", 16, (1, 100_000)).project(Smaller);
+
     /// The largest file that a command may write.
     SANDBOX_FILE_BYTES: u64 = count("sandbox.file_bytes", 4_294_967_296, (0, 1 << 50))
         .project(Smaller);
