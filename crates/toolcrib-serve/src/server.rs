@@ -86,7 +86,7 @@ impl Server {
             stopping: watch::Sender::new(()),
         };
         connections.accept_until(&listener, stop).await;
-        readiness.set_waiting("the server is stopping");
+        readiness.set_stopping();
         drop(listener);
         connections.stop(config.stop_within).await
     }

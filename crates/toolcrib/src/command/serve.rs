@@ -5,10 +5,9 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use tokio::time::Instant;
-use toolcrib_core::{Principal, Role, counted};
+use toolcrib_core::{Role, counted};
 use toolcrib_ledger::{Approvals, EventKind, IdempotencyKeys, ServerLock, TokenFile, this_process};
 use toolcrib_runtime::{
     ApprovalAnswers, ApprovalQueue, ParkedQuestions, Runtime, SessionKind, Unattended,
@@ -20,6 +19,8 @@ use toolcrib_serve::{
 
 use super::backend::ServerBackend;
 use super::event_loop::interrupted;
+use super::server_upkeep::ServerUpkeep;
+use super::service_manager::ServiceManager;
 use super::setup::{open_long_lived, open_options};
 use super::tokens;
 use crate::cli::{Global, ServeArgs};
@@ -28,9 +29,6 @@ use crate::exit::Exit;
 use crate::settings::{Settings, table};
 use crate::terminal::{Terminal, print_lines};
 use crate::wiring::Crib;
-
-/// How often the server looks whether a token was revoked whose calls still run.
-const REVOKED_INTERVAL: Duration = Duration::from_millis(250);
 
 pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Result<Exit, CliError> {
     if global.yes {
@@ -50,36 +48,43 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
         CliError::new(CliErrorKind::System, format!("cannot start the event loop: {err}"))
     })?;
     let stop_within = config.stop_within;
+    let manager = ServiceManager::from_environment();
     let ended = threads.block_on(async {
         let notice = Arc::new(move |text: &str| terminal.warn(text));
         let server = Server::bind(config, notice)
             .map_err(|err| CliError::new(CliErrorKind::System, err.to_string()))?;
         make_first_tokens(&crib, &tokens, terminal)?;
         let api = Arc::new(api(&crib, global)?);
-        let (running, events) = (api.running.clone(), Arc::clone(&api.events));
+        let events = Arc::clone(&api.events);
         let readiness = Readiness::waiting("the server starts");
-        let served = Served {
-            routes: routes(api),
-            tokens: Arc::clone(&tokens) as _,
+        let upkeep = ServerUpkeep {
+            crib: &crib,
+            tokens: &tokens,
+            running: api.running.clone(),
             readiness: readiness.clone(),
+            manager: &manager,
+            terminal,
+            url: server.url(),
         };
+        let served = Served { routes: routes(api), tokens: Arc::clone(&tokens) as _, readiness };
         warn_without_names(server.address(), &crib.settings, terminal);
-        print_lines(&[format!("Listening on {}", server.url())]);
-        readiness.set_ready();
+        print_lines(&[format!("Listening on {}", upkeep.url)]);
         let told_at = OnceLock::new();
         let stop = async {
             interrupted().await;
             let _ = told_at.set(Instant::now());
             events.stop();
             let seconds = stop_within.as_secs();
-            terminal.note(&format!("stopping; waiting up to {seconds} s for calls that run"));
+            let text = format!("stopping; waiting up to {seconds} s for calls that run");
+            manager.tell(&format!("STOPPING=1\nSTATUS={text}"));
+            terminal.note(&text);
         };
         let ended = tokio::select! {
             ended = server.run(served, stop) => ended,
-            never = end_calls_of_revoked(&crib, &tokens, &running) => never,
+            never = upkeep.run() => match never {},
         };
         let told_at = told_at.get().copied().unwrap_or_else(Instant::now);
-        let cancelled = running.finish_or_cancel(told_at + stop_within).await;
+        let cancelled = upkeep.running.finish_or_cancel(told_at + stop_within).await;
         Ok::<_, CliError>((ended, cancelled))
     });
     threads.shutdown_background();
@@ -101,22 +106,6 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
     };
     print_lines(&[format!("Stopped{finished}{left}.")]);
     Ok(Exit::Done)
-}
-
-/// Ends the calls and background tasks of tokens that were revoked, for as long as the server runs. Every call is
-/// compared again and again, because one that was admitted a moment before may begin a moment after.
-async fn end_calls_of_revoked(
-    crib: &Crib,
-    tokens: &TokenFile,
-    running: &RunningCalls,
-) -> ServerEnd {
-    loop {
-        tokio::time::sleep(REVOKED_INTERVAL).await;
-        // A list that cannot be read now says nothing about anybody.
-        let is_gone = |principal: &Principal| !tokens.is_active(principal).unwrap_or(true);
-        running.cancel_of(is_gone);
-        crib.end_commands_of(&is_gone);
-    }
 }
 
 /// Returns what the handlers work with.

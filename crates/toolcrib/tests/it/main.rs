@@ -42,6 +42,7 @@ mod server;
 mod server_approvals;
 mod server_events;
 mod server_examples;
+mod server_life;
 mod server_schema;
 mod server_tokens;
 mod settings;

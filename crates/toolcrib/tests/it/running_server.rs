@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -24,7 +24,13 @@ impl<'a> RunningServer<'a> {
 
     pub(crate) fn start_with(scratch: &'a Scratch, words: &[&str]) -> Self {
         let mut command = scratch.command();
-        command.args(words).args(["serve", "--address", "127.0.0.1:0"]);
+        command.args(words);
+        Self::over(scratch, command)
+    }
+
+    /// Starts a server as `command` with its own arguments.
+    pub(crate) fn over(scratch: &'a Scratch, mut command: Command) -> Self {
+        command.args(["serve", "--address", "127.0.0.1:0"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
