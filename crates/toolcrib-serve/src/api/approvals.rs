@@ -95,7 +95,7 @@ struct OneApproval {
 struct ShownApproval {
     #[serde(flatten)]
     pending: PendingApproval,
-    /// `pending`, `approved`, `denied`, `taken up` or `expired`.
+    /// `pending`, `approved`, `denied`, `taken up`, `expired` or `revoked`.
     status: &'static str,
     answer: Option<ApprovalAnswer>,
 }

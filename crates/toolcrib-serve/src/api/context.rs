@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use toolcrib_core::{Principal, SessionId};
-use toolcrib_ledger::{IdempotencyKeys, Redactor, StateFolder};
+use toolcrib_ledger::{IdempotencyKeys, Redactor, StateFolder, TokenFile};
 use toolcrib_runtime::{ApprovalAnswers, Runtime};
 
 use super::backend::Backend;
@@ -31,6 +31,8 @@ pub struct Api {
     pub backend: Arc<dyn Backend>,
     /// What happens, for those who follow it.
     pub events: Arc<EventFeed>,
+    /// The tokens, for replies that outlast the check of their token.
+    pub tokens: Arc<TokenFile>,
     /// The calls that run.
     pub running: RunningCalls,
 }

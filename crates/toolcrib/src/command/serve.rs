@@ -54,7 +54,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
         let server = Server::bind(config, notice)
             .map_err(|err| CliError::new(CliErrorKind::System, err.to_string()))?;
         make_first_tokens(&crib, &tokens, terminal)?;
-        let api = Arc::new(api(&crib, global)?);
+        let api = Arc::new(api(&crib, &tokens, global)?);
         let events = Arc::clone(&api.events);
         let readiness = Readiness::waiting("the server starts");
         let upkeep = ServerUpkeep {
@@ -109,7 +109,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
 }
 
 /// Returns what the handlers work with.
-fn api(crib: &Arc<Crib>, global: &Global) -> Result<Api, CliError> {
+fn api(crib: &Arc<Crib>, tokens: &Arc<TokenFile>, global: &Global) -> Result<Api, CliError> {
     let approvals = Arc::new(Approvals::new(&crib.state));
     let queue = ApprovalQueue {
         store: Arc::clone(&approvals) as _,
@@ -137,6 +137,7 @@ fn api(crib: &Arc<Crib>, global: &Global) -> Result<Api, CliError> {
         statistics: Box::new(crib.reports()),
         backend: Arc::new(ServerBackend { crib: Arc::clone(crib), options: open_options(global) }),
         events: EventFeed::new(&crib.state),
+        tokens: Arc::clone(tokens),
         running: RunningCalls::default(),
     })
 }

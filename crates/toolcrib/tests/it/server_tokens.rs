@@ -1,6 +1,6 @@
 //! What becomes of the calls of a token that is revoked.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use serde_json::{Value, json};
@@ -51,10 +51,18 @@ fn the_calls_of_a_revoked_token_end_and_its_questions_close() {
         scratch.record().iter().any(is_it)
     };
     assert_eq!(ended(&|line| line["error"] == "cancelled"), 0);
+    let mut events = TcpStream::connect(&server.address).unwrap();
+    let follow = server.request(&agent, "GET", "/api/events", "", "");
+    events.write_all(follow.as_bytes()).unwrap();
+    let mut head = [0; 12];
+    events.read_exact(&mut head).unwrap();
+    assert_eq!(&head, b"HTTP/1.1 200");
 
     assert_eq!(scratch.run(["tokens", "revoke", "agent"]).code, 0);
     assert_eq!(server.get(&agent, "/api/version").0, 401);
     wait_until(|| ended(&|line| line["error"] == "cancelled") == 1 && task_ended(&tasks[0]));
+    // Whoever follows events with the token hears no more.
+    events.read_to_end(&mut Vec::new()).unwrap();
     let answer = |id: &str| {
         server.post(&approver, &format!("/api/approvals/{id}"), &json!({"decision": "approve"}))
     };
