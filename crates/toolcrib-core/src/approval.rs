@@ -212,6 +212,8 @@ pub enum ApprovalStatus {
     TakenUp,
     /// Nobody answered in time.
     Expired,
+    /// The token that asked was revoked, so nobody can approve the call.
+    Revoked,
 }
 
 impl ApprovalStatus {
@@ -223,6 +225,7 @@ impl ApprovalStatus {
             Self::Denied => "denied",
             Self::TakenUp => "taken up",
             Self::Expired => "expired",
+            Self::Revoked => "revoked",
         }
     }
 }

@@ -42,7 +42,7 @@ pub use config_source::{
     ChangedValue, ConfigChanged, ConfigError, ConfigErrorKind, LiveConfig, SettingsReport,
     SettingsState, ToolConfig, ToolConfigChange, Wanted,
 };
-pub use context::Api;
+pub use context::{Api, ApiPorts};
 pub use event_feed::EventFeed;
 use operation::Operation;
 pub use running_calls::RunningCalls;

@@ -1,9 +1,10 @@
 //! What an operator can set about the server.
 
-use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+
+use crate::tls::TlsFiles;
 
 /// The settings of a server.
 #[derive(Clone, Debug)]
@@ -12,6 +13,8 @@ pub struct ServerConfig {
     pub address: ListenAddress,
     /// Values of `Host` that are accepted beside those of the loopback address, with their port.
     pub host_names: Vec<String>,
+    /// The files of TLS, which a TCP address then speaks.
+    pub tls: Option<TlsFiles>,
     /// The bounds of connections.
     pub connections: ConnectionBounds,
     /// The bounds of requests.
@@ -23,10 +26,34 @@ pub struct ServerConfig {
 /// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListenAddress {
-    /// A TCP address of the loopback interface. Port 0 means any free port.
+    /// A TCP address. Without TLS, it must be of the loopback interface. Port 0 means any free port.
     Tcp(SocketAddr),
     /// A Unix socket.
     Unix(PathBuf),
+}
+
+/// How clients speak to a TCP address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scheme {
+    Http,
+    Https,
+}
+
+impl Scheme {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
+
+    /// Returns the port that clients leave out.
+    pub(crate) fn default_port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+        }
+    }
 }
 
 /// The bounds of connections.
@@ -78,10 +105,20 @@ impl ServerConfig {
         Self {
             address,
             host_names: Vec::new(),
+            tls: None,
             connections: ConnectionBounds::default(),
             requests: RequestBounds::default(),
             stop_within: Duration::from_secs(30),
         }
+    }
+
+    /// Returns the address as clients write it.
+    pub fn url(&self) -> String {
+        self.address.url(self.scheme())
+    }
+
+    pub(crate) fn scheme(&self) -> Scheme {
+        if self.tls.is_some() { Scheme::Https } else { Scheme::Http }
     }
 }
 
@@ -111,11 +148,11 @@ impl Default for RequestBounds {
     }
 }
 
-impl fmt::Display for ListenAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl ListenAddress {
+    pub(crate) fn url(&self, scheme: Scheme) -> String {
         match self {
-            Self::Tcp(address) => write!(f, "http://{address}"),
-            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+            Self::Tcp(address) => format!("{}://{address}", scheme.as_str()),
+            Self::Unix(path) => format!("unix:{}", path.display()),
         }
     }
 }

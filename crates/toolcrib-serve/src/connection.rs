@@ -11,6 +11,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
@@ -19,6 +20,7 @@ use crate::config::ConnectionBounds;
 use crate::head_gate::{HeadGate, Leftover};
 use crate::pipeline::Pipeline;
 use crate::reply::ApiError;
+use crate::tls::{Handshake, Tls};
 
 /// How long the server waits for a client to read its last reply.
 const LINGER_TIME: Duration = Duration::from_secs(2);
@@ -84,6 +86,34 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     }
 }
 
+/// Makes the TLS handshake, and serves the connection.
+pub(crate) async fn serve_tls(
+    stream: TcpStream,
+    tls: &Tls,
+    pipeline: Arc<Pipeline>,
+    bounds: &ConnectionBounds,
+    activity: &Arc<Activity>,
+    mut stopping: watch::Receiver<()>,
+) {
+    let handshake = tokio::select! {
+        handshake = tls.accept(stream, bounds.head_time) => handshake,
+        () = activity.evicted() => return,
+        _ = stopping.changed() => return,
+    };
+    match handshake {
+        Handshake::Done(stream) => serve(*stream, pipeline, bounds, activity, stopping).await,
+        Handshake::PlainHttp(stream) => {
+            let leftover = Leftover { stream, refusal: Some(tls_required()), has_unread: true };
+            activity.closing();
+            tokio::select! {
+                () = close(leftover, ConnectionEnd::Served) => {}
+                () = activity.evicted() => {}
+            }
+        }
+        Handshake::Failed => {}
+    }
+}
+
 /// The time at which a connection has waited long enough. What it waits for changes with each request, so the timer
 /// is only moved when it would ring too late.
 struct Deadline(Pin<Box<Sleep>>);
@@ -136,6 +166,12 @@ async fn close<S: AsyncRead + AsyncWrite + Unpin>(leftover: Leftover<S>, end: Co
         Ok::<_, std::io::Error>(())
     };
     let _client_is_gone = timeout(LINGER_TIME, ending).await;
+}
+
+// The client gets a reply that it understands, instead of an alert of TLS.
+fn tls_required() -> ApiError {
+    let message = "this port speaks TLS; begin the address with `https://`";
+    ApiError::new(StatusCode::BAD_REQUEST, "tls_required", message)
 }
 
 fn head_timeout() -> ApiError {

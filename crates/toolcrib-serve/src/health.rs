@@ -16,6 +16,8 @@ pub struct Readiness(Arc<Mutex<ReadinessState>>);
 enum ReadinessState {
     Ready,
     Waiting(String),
+    /// The server is told to stop. It does not become ready again.
+    Stopping,
 }
 
 impl Readiness {
@@ -24,14 +26,26 @@ impl Readiness {
         Self(Arc::new(Mutex::new(ReadinessState::Waiting(reason.into()))))
     }
 
-    /// Says that the server takes calls.
+    /// Says that the server takes calls, unless it is stopping.
     pub fn set_ready(&self) {
-        *self.state() = ReadinessState::Ready;
+        self.change(ReadinessState::Ready);
     }
 
-    /// Says that the server does not take calls, and why.
+    /// Says what the server waits for, unless it is stopping.
     pub fn set_waiting(&self, reason: impl Into<String>) {
-        *self.state() = ReadinessState::Waiting(reason.into());
+        self.change(ReadinessState::Waiting(reason.into()));
+    }
+
+    /// Says that the server takes no more calls.
+    pub(crate) fn set_stopping(&self) {
+        *self.state() = ReadinessState::Stopping;
+    }
+
+    fn change(&self, to: ReadinessState) {
+        let mut state = self.state();
+        if *state != ReadinessState::Stopping {
+            *state = to;
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, ReadinessState> {
@@ -49,14 +63,16 @@ pub(crate) fn answer(method: &Method, path: &str, readiness: &Readiness) -> Opti
     if *method != Method::GET && *method != Method::HEAD {
         return Some(ApiError::method_not_allowed("GET, HEAD").into_response());
     }
-    let state = readiness.state().clone();
-    Some(match state {
-        ReadinessState::Waiting(reason) if is_readiness => {
+    let reason = match readiness.state().clone() {
+        ReadinessState::Ready => None,
+        ReadinessState::Waiting(reason) => Some(reason),
+        ReadinessState::Stopping => Some("the server is stopping".to_owned()),
+    };
+    Some(match reason.filter(|_| is_readiness) {
+        Some(reason) => {
             let error = ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", reason);
             error.retry_after(Duration::from_secs(1)).into_response()
         }
-        ReadinessState::Waiting(_) | ReadinessState::Ready => {
-            json_response(StatusCode::OK, r#"{"ok":true}"#.to_owned())
-        }
+        None => json_response(StatusCode::OK, r#"{"ok":true}"#.to_owned()),
     })
 }

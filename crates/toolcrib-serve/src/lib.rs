@@ -18,11 +18,12 @@ mod query;
 mod reply;
 mod request_check;
 mod server;
+mod tls;
 mod token_bucket;
 mod viewer;
 
 pub use api::{
-    Api, Backend, ChangedCall, ChangedValue, ConfigChanged, ConfigError, ConfigErrorKind,
+    Api, ApiPorts, Backend, ChangedCall, ChangedValue, ConfigChanged, ConfigError, ConfigErrorKind,
     EventFeed, LiveConfig, ReportError, ReportKind, RestoredFile, RunningCalls, SettingsReport,
     SettingsState, Statistics, TaskSummary, ToolConfig, ToolConfigChange, UndoReport, Wanted,
     routes,
@@ -36,3 +37,4 @@ pub use observation::{EndpointError, ObservedRecorder, Observer, OtlpEndpoint, S
 pub use pipeline::Served;
 pub use reply::{ApiError, RequestId};
 pub use server::{Server, ServerEnd};
+pub use tls::{Notice, TlsErrorKind, TlsFiles};

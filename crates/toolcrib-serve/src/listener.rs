@@ -1,4 +1,5 @@
-//! The sockets that a server listens on: a TCP address of the loopback interface, or a Unix socket of its user.
+//! The sockets that a server listens on: a TCP address, which is of the loopback interface unless there is TLS, or a
+//! Unix socket of its user.
 
 use std::fmt;
 use std::fs;
@@ -11,8 +12,9 @@ use std::path::{Path, PathBuf};
 use axum::http::StatusCode;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
-use crate::config::ListenAddress;
+use crate::config::{ListenAddress, Scheme};
 use crate::reply::ApiError;
+use crate::tls::{TlsError, TlsErrorKind};
 
 /// The mode of a Unix socket: only its user may connect.
 const SOCKET_MODE: u32 = 0o600;
@@ -42,6 +44,8 @@ pub enum BindErrorKind {
     NotASocket,
     /// Others could replace the socket.
     UnsafeFolder,
+    /// The files of TLS cannot be used.
+    Tls(TlsErrorKind),
     /// The system refused.
     Io,
 }
@@ -53,6 +57,13 @@ impl fmt::Display for BindError {
 }
 
 impl std::error::Error for BindError {}
+
+impl From<TlsError> for BindError {
+    fn from(err: TlsError) -> Self {
+        let TlsError { kind, message, hint } = err;
+        Self { kind: BindErrorKind::Tls(kind), message, hint }
+    }
+}
 
 /// A socket that takes connections.
 #[derive(Debug)]
@@ -80,10 +91,13 @@ pub(crate) struct SocketFile {
 
 impl Listener {
     /// Begins to listen. Returns the address with its real port too.
-    pub(crate) fn bind(address: &ListenAddress) -> Result<(Self, ListenAddress), BindError> {
+    pub(crate) fn bind(
+        address: &ListenAddress,
+        scheme: Scheme,
+    ) -> Result<(Self, ListenAddress), BindError> {
         match address {
             ListenAddress::Tcp(address) => {
-                let (listener, address) = bind_tcp(*address)?;
+                let (listener, address) = bind_tcp(*address, scheme)?;
                 Ok((Self::Tcp(listener), ListenAddress::Tcp(address)))
             }
             ListenAddress::Unix(path) => {
@@ -115,14 +129,15 @@ impl Listener {
     }
 }
 
-fn bind_tcp(address: SocketAddr) -> Result<(TcpListener, SocketAddr), BindError> {
-    if !address.ip().to_canonical().is_loopback() {
+fn bind_tcp(address: SocketAddr, scheme: Scheme) -> Result<(TcpListener, SocketAddr), BindError> {
+    if scheme == Scheme::Http && !address.ip().to_canonical().is_loopback() {
         return Err(BindError {
             kind: BindErrorKind::NotLoopback,
             message: format!(
                 "`{address}` can be reached from other machines, and tokens would cross the network in clear text"
             ),
-            hint: "listen on `127.0.0.1` or on a Unix socket".to_owned(),
+            hint: "set `serve.tls_certificate` and `serve.tls_key`, or listen on `127.0.0.1` or on a Unix socket"
+                .to_owned(),
         });
     }
     let failed = |err: io::Error| match err.kind() {

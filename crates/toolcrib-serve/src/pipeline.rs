@@ -58,7 +58,7 @@ impl Pipeline {
         let Served { routes, tokens, readiness, observer } = served;
         let bounds = config.requests.clone();
         Self {
-            check: RequestCheck::new(address, &config.host_names),
+            check: RequestCheck::new(address, config.scheme(), &config.host_names),
             readiness,
             identifier: Identifier::new(tokens, bounds.wrong_tokens),
             admission: Arc::new(Admission::new(bounds.clone())),

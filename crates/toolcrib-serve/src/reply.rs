@@ -1,5 +1,6 @@
 //! The form of every reply: errors as `{"ok":false,"error":…,"message":…}`, and the headers that all replies have.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -10,6 +11,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt, Limited};
 use serde_json::{Map, Value};
+use toolcrib_core::escape;
 
 /// The header with the id of a request.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -136,14 +138,14 @@ impl ApiError {
         let mut object = Map::new();
         object.insert("ok".to_owned(), Value::Bool(false));
         object.insert("error".to_owned(), self.code.into());
-        object.insert("message".to_owned(), self.message.as_str().into());
+        object.insert("message".to_owned(), escape::lines(&self.message).into());
         object.extend(self.extra.clone());
         Value::Object(object).to_string()
     }
 
     /// Returns the whole reply as bytes, for a request that does not get as far as the HTTP library.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        let body = self.json();
+        let body = escape::json(&self.json()).into_owned();
         let mut headers = self.headers.clone();
         add_common_headers(&mut headers, &RequestId::generate());
         let reason = self.status.canonical_reason().unwrap_or_default();
@@ -178,6 +180,11 @@ pub(crate) struct ErrorCode(pub(crate) &'static str);
 
 /// Makes a reply of JSON text.
 pub(crate) fn json_response(status: StatusCode, text: String) -> Response {
+    // The same value, but safe to show on a terminal.
+    let text = match escape::json(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(escaped) => escaped,
+    };
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

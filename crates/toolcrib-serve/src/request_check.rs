@@ -5,12 +5,13 @@ use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HOST, ORIGIN};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 
-use crate::config::ListenAddress;
+use crate::config::{ListenAddress, Scheme};
 use crate::reply::ApiError;
 
 /// What a request must look like.
 pub(crate) struct RequestCheck {
     hosts: AcceptedHosts,
+    scheme: Scheme,
 }
 
 enum AcceptedHosts {
@@ -29,7 +30,7 @@ pub(crate) enum BodyPresence {
 
 impl RequestCheck {
     /// Makes the check of a server at `address`, which has its real port.
-    pub(crate) fn new(address: &ListenAddress, more_names: &[String]) -> Self {
+    pub(crate) fn new(address: &ListenAddress, scheme: Scheme, more_names: &[String]) -> Self {
         let hosts = match address {
             ListenAddress::Unix(_) => AcceptedHosts::Any,
             ListenAddress::Tcp(address) => {
@@ -37,15 +38,20 @@ impl RequestCheck {
                 let own = ["127.0.0.1", "localhost", "[::1]"];
                 let mut names: Vec<String> =
                     own.iter().map(|name| format!("{name}:{port}")).collect();
-                names.push(address.to_string());
-                if port == 80 {
-                    names.extend(own.map(str::to_owned));
+                // No client connects to the address that stands for all of them.
+                if !address.ip().is_unspecified() {
+                    names.push(address.to_string());
+                }
+                if port == scheme.default_port() {
+                    let bare: Vec<String> =
+                        names.iter().filter_map(|it| without_port(it)).collect();
+                    names.extend(bare);
                 }
                 names.extend(more_names.iter().map(|name| name.to_ascii_lowercase()));
                 AcceptedHosts::Listed(names)
             }
         };
-        Self { hosts }
+        Self { hosts, scheme }
     }
 
     /// Refuses a request that a client of this server would not make.
@@ -79,7 +85,7 @@ impl RequestCheck {
             AcceptedHosts::Listed(names) => {
                 let known = names.first().map_or("", String::as_str);
                 let message = format!(
-                    "`Host` does not name this server; use `{known}`, or let the operator add the name to the settings"
+                    "`Host` does not name this server; use `{known}`, or let the operator add the name with its port to `serve.host_names`"
                 );
                 Err(forbidden("host_not_allowed", message))
             }
@@ -89,7 +95,7 @@ impl RequestCheck {
     fn check_origin(&self, headers: &HeaderMap, host: &str) -> Result<(), ApiError> {
         let own = match self.hosts {
             AcceptedHosts::Any => None,
-            AcceptedHosts::Listed(_) => Some(format!("http://{host}")),
+            AcceptedHosts::Listed(_) => Some(format!("{}://{host}", self.scheme.as_str())),
         };
         let is_own =
             |value: &HeaderValue| Some(value.as_bytes()) == own.as_ref().map(String::as_bytes);
@@ -100,6 +106,10 @@ impl RequestCheck {
             Err(forbidden("origin_not_allowed", message.to_owned()))
         }
     }
+}
+
+fn without_port(name: &str) -> Option<String> {
+    name.rsplit_once(':').map(|(name, _)| name.to_owned())
 }
 
 fn check_fetch_site(headers: &HeaderMap) -> Result<(), ApiError> {

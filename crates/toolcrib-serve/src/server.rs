@@ -15,15 +15,16 @@ use crate::connection;
 use crate::listener::{Accepted, BindError, Listener};
 use crate::observation::Observer;
 use crate::pipeline::{Pipeline, Served};
+use crate::tls::{Notice, Tls};
 
 /// How long the accept loop rests if the system has no descriptor for a connection, or no connection can be closed.
 const REST_TIME: Duration = Duration::from_millis(50);
 
 /// A server that listens. Connections wait until it runs.
-#[derive(Debug)]
 pub struct Server {
     config: ServerConfig,
     listener: Listener,
+    tls: Option<Tls>,
     address: ListenAddress,
 }
 
@@ -37,10 +38,15 @@ pub struct ServerEnd {
 }
 
 impl Server {
-    /// Begins to listen. Must be called within a runtime.
-    pub fn bind(config: ServerConfig) -> Result<Self, BindError> {
-        let (listener, address) = Listener::bind(&config.address)?;
-        Ok(Self { config, listener, address })
+    /// Begins to listen. Must be called within a runtime. `notice` is told what the operator should know about TLS,
+    /// now and later.
+    pub fn bind(config: ServerConfig, notice: Notice) -> Result<Self, BindError> {
+        let tls = match &config.tls {
+            Some(files) => Some(Tls::open(files.clone(), notice)?),
+            None => None,
+        };
+        let (listener, address) = Listener::bind(&config.address, config.scheme())?;
+        Ok(Self { config, listener, tls, address })
     }
 
     /// Returns the address, with the port that was chosen if none was given.
@@ -48,14 +54,20 @@ impl Server {
         &self.address
     }
 
+    /// Returns the address as clients write it.
+    pub fn url(&self) -> String {
+        self.address.url(self.config.scheme())
+    }
+
     /// Serves until `stop` is ready. Then the server takes no more connections, closes those without a request, and
     /// waits a bounded time for those with one.
     pub async fn run(self, served: Served, stop: impl Future<Output = ()>) -> ServerEnd {
-        let Self { config, listener, address } = self;
+        let Self { config, listener, tls, address } = self;
         let (readiness, observer) = (served.readiness.clone(), served.observer.clone());
         let pipeline = Pipeline::new(&config, &address, served);
         let mut connections = ServedConnections {
             pipeline: Arc::new(pipeline),
+            tls: tls.map(Arc::new),
             bounds: Arc::new(config.connections),
             open: Arc::default(),
             observer,
@@ -63,7 +75,7 @@ impl Server {
             stopping: watch::Sender::new(()),
         };
         connections.accept_until(&listener, stop).await;
-        readiness.set_waiting("the server is stopping");
+        readiness.set_stopping();
         drop(listener);
         connections.stop(config.stop_within).await
     }
@@ -72,6 +84,7 @@ impl Server {
 /// The connections of a running server.
 struct ServedConnections {
     pipeline: Arc<Pipeline>,
+    tls: Option<Arc<Tls>>,
     bounds: Arc<ConnectionBounds>,
     open: Arc<OpenConnections>,
     observer: Observer,
@@ -128,14 +141,19 @@ impl ServedConnections {
         let (pipeline, bounds) = (Arc::clone(&self.pipeline), Arc::clone(&self.bounds));
         let (connection, stopping) = (self.open.add(), self.stopping.subscribe());
         let counted = self.observer.connection();
+        let tls = self.tls.clone();
         self.tasks.spawn(async move {
             let (_permit, _counted) = (permit, counted);
             let activity = &connection.activity;
-            match accepted {
-                Accepted::Tcp(stream) => {
+            match (accepted, tls) {
+                (Accepted::Tcp(stream), Some(tls)) => {
+                    connection::serve_tls(stream, &tls, pipeline, &bounds, activity, stopping)
+                        .await;
+                }
+                (Accepted::Tcp(stream), None) => {
                     connection::serve(stream, pipeline, &bounds, activity, stopping).await;
                 }
-                Accepted::Unix(stream) => {
+                (Accepted::Unix(stream), _) => {
                     connection::serve(stream, pipeline, &bounds, activity, stopping).await;
                 }
             }

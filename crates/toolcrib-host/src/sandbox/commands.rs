@@ -1,6 +1,6 @@
 //! The port through which tools run commands.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use toolcrib_core::command::{
@@ -9,7 +9,7 @@ use toolcrib_core::command::{
 };
 use toolcrib_core::host_access::HostGate;
 use toolcrib_core::policy::DeniedPaths;
-use toolcrib_core::{Cancel, Commands, ErrorKind, ToolError};
+use toolcrib_core::{Cancel, Commands, ErrorKind, Principal, ToolError, counted};
 
 use super::job::{Job, TaskOwner};
 use super::runner::{Lifetime, Sandbox, StartTerms, lock};
@@ -32,6 +32,8 @@ impl Commands for SharedSandbox {
         shell::check(request)?;
         if request.on_timeout == OnTimeout::Detach {
             self.sandbox.check_background()?;
+            self.sandbox
+                .check_room(&mut lock(&self.sandbox.tasks), self.owner.principal.as_ref())?;
         }
         shell::arguments(request, &self.sandbox.context.operator)?;
         self.sandbox.context.directory(request.directory.as_deref())?;
@@ -57,7 +59,10 @@ impl Commands for SharedSandbox {
         let gate = self.gate.get().filter(|_| !detaches).cloned();
         let (denied, owner) = (self.denied.get(), self.owner.principal.as_ref());
         let terms = StartTerms { time, lifetime, denied, gate, tee: viewer, owner };
-        let job = sandbox.start_job(request, terms)?;
+        let job = match lifetime {
+            Lifetime::Task => sandbox.start_task(request, terms)?,
+            Lifetime::Call => sandbox.start_job(request, terms)?,
+        };
         if detaches && !job.wait(Instant::now() + request.time, cancel) && !cancel.is_cancelled() {
             sandbox.await_task_end(Arc::clone(&job), &self.owner);
             return describe(&job).map(|task| Ran::Kept(Box::new(task)));
@@ -112,7 +117,7 @@ impl Commands for SharedSandbox {
         let denied = self.denied.get();
         let (lifetime, owner) = (Lifetime::Task, self.owner.principal.as_ref());
         let terms = StartTerms { time, lifetime, denied, gate: None, tee: None, owner };
-        let job = sandbox.start_job(request, terms)?;
+        let job = sandbox.start_task(request, terms)?;
         sandbox.await_task_end(job, &self.owner);
         Ok(())
     }
@@ -218,6 +223,46 @@ impl Sandbox {
     pub fn commands_for(self: &Arc<Self>, owner: TaskOwner) -> SharedSandbox {
         let (denied, gate) = (OnceLock::new(), OnceLock::new());
         SharedSandbox { sandbox: Arc::clone(self), owner, denied, gate }
+    }
+
+    /// Starts a command that may go on as a task, if its owner may have one more. The lock is held meanwhile, so that
+    /// calls that come together do not pass the limit together.
+    fn start_task(
+        &self,
+        request: &CommandRequest,
+        terms: StartTerms<'_>,
+    ) -> Result<Arc<Job>, ToolError> {
+        let mut tasks = lock(&self.tasks);
+        self.check_room(&mut tasks, terms.owner)?;
+        let job = self.start_job(request, terms)?;
+        tasks.push(Arc::downgrade(&job));
+        Ok(job)
+    }
+
+    /// Fails if `owner` has as many tasks as one principal may.
+    fn check_room(
+        &self,
+        tasks: &mut Vec<Weak<Job>>,
+        owner: Option<&Principal>,
+    ) -> Result<(), ToolError> {
+        let running =
+            |job: &Weak<Job>| job.upgrade().filter(|job| job.progress().finished.is_none());
+        tasks.retain(|job| running(job).is_some());
+        let own = tasks.iter().filter_map(running).filter(|job| job.principal.as_ref() == owner);
+        let ids: Vec<String> = own.map(|job| job.id.clone()).collect();
+        let most = self.context.rules.most_tasks;
+        if ids.len() < most {
+            return Ok(());
+        }
+        Err(ToolError::new(
+            ErrorKind::Unavailable,
+            format!("{} run in the background, which is the limit", counted(most as u64, "command")),
+        )
+        .hint(format!(
+            "wait for one, or end it with `clemini/kill_shell`, or let the operator raise `sandbox.tasks`; they are {}",
+            ids.join(", ")
+        ))
+        .with("tasks", ids))
     }
 
     /// Fails if this process ends with its call, so that no task could outlive it.

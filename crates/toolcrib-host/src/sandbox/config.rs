@@ -26,6 +26,8 @@ pub struct SandboxRules {
     pub unprotected: Vec<String>,
     /// The user that commands run as when Toolcrib is the superuser and the superuser owns the workspace.
     pub user: u32,
+    /// How many tasks of one principal can run at once.
+    pub most_tasks: usize,
     /// Whether this process goes on after a call, so that tasks can too.
     pub lives_on: bool,
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -42,6 +42,8 @@ pub struct Sandbox {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) store: OutputStore,
     pub(super) jobs: Arc<Mutex<HashMap<String, Arc<Job>>>>,
+    /// The commands that were started as tasks. They are not kept alive here, because a job has open files.
+    pub(super) tasks: Arc<Mutex<Vec<Weak<Job>>>>,
     pub(super) last: Arc<Mutex<HashMap<Option<Principal>, LastCommand>>>,
     listeners: Mutex<Vec<Box<TaskListener>>>,
     /// How long the tasks of each owner that ended took, and how many bytes they wrote.
@@ -121,6 +123,7 @@ impl Sandbox {
             clock,
             store: OutputStore::new(state.join("output"), &own),
             jobs: Arc::default(),
+            tasks: Arc::default(),
             last: Arc::default(),
             listeners: Mutex::default(),
             spent: Arc::default(),
@@ -133,6 +136,7 @@ impl Sandbox {
     /// under the rules that they began with.
     pub fn succeeding(mut self, other: &Self) -> Self {
         self.jobs = Arc::clone(&other.jobs);
+        self.tasks = Arc::clone(&other.tasks);
         self.last = Arc::clone(&other.last);
         self.spent = Arc::clone(&other.spent);
         self.last_changes = Arc::clone(&other.last_changes);
@@ -389,6 +393,15 @@ impl Sandbox {
     /// Returns the command with this id, while this process knows it.
     pub(super) fn job(&self, id: &str) -> Option<Arc<Job>> {
         lock(&self.jobs).get(id).cloned()
+    }
+
+    /// Ends the commands of principals of which `is_gone` says that they are nobody any more, also those in the
+    /// background.
+    pub fn end_commands_of(&self, is_gone: &dyn Fn(&Principal) -> bool) {
+        for job in lock(&self.jobs).values().filter(|it| it.principal.as_ref().is_some_and(is_gone))
+        {
+            job.cancel.cancel();
+        }
     }
 
     /// Remembers a finished foreground command as the last one of its owner.

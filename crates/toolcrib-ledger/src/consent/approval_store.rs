@@ -10,10 +10,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use jiff::Timestamp;
+use toolcrib_core::Door;
 use toolcrib_core::approval::{
     ApprovalAnswer, ApprovalStatus, ApprovalStore, KeptOutcome, PendingApproval,
 };
 
+use crate::consent::tokens::TokenFile;
 use crate::once_file::{is_first, read, write_new};
 use crate::record::redact::Redactor;
 use crate::state::StateFolder;
@@ -25,6 +27,8 @@ const ADDS_BETWEEN_SWEEPS: usize = 64;
 #[derive(Clone)]
 pub struct Approvals {
     folder: PathBuf,
+    /// Says whether the token that asked still counts.
+    tokens: Arc<TokenFile>,
     /// How many approvals this process has added.
     added: Arc<AtomicUsize>,
 }
@@ -32,7 +36,8 @@ pub struct Approvals {
 impl Approvals {
     /// Opens the pending approvals in the state folder.
     pub fn new(state: &StateFolder) -> Self {
-        Self { folder: state.folder().join("approvals"), added: Arc::default() }
+        let (folder, tokens) = (state.folder().join("approvals"), Arc::new(TokenFile::new(state)));
+        Self { folder, tokens, added: Arc::default() }
     }
 
     /// Redacts the secrets in the arguments of a call that nobody needs any more, and forgets its pins.
@@ -49,6 +54,12 @@ impl Approvals {
         let fresh = path.with_extension(format!("{}.fresh", ulid::Ulid::generate()));
         write_new(&fresh, &clean)?;
         fs::rename(&fresh, &path)
+    }
+
+    /// Whether the call was asked with a token that does not count any more.
+    fn is_of_revoked(&self, pending: &PendingApproval) -> io::Result<bool> {
+        let caller = &pending.caller;
+        Ok(caller.door == Door::Http && !self.tokens.is_active(&caller.principal)?)
     }
 
     fn path(&self, id: &str, kind: &str) -> io::Result<PathBuf> {
@@ -97,6 +108,7 @@ impl ApprovalStore for Approvals {
         Ok(match self.answer(&pending.id)? {
             Some(answer) if !answer.is_approved => ApprovalStatus::Denied,
             Some(_) if self.path(&pending.id, "taken")?.exists() => ApprovalStatus::TakenUp,
+            _ if self.is_of_revoked(pending)? => ApprovalStatus::Revoked,
             _ if now >= pending.expires_at => ApprovalStatus::Expired,
             // The process that would run the call is gone.
             _ if !pending.is_parked && !is_running(&pending.process) => ApprovalStatus::Expired,

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt::{self, Write};
+use std::io;
 use std::sync::{Mutex, PoisonError};
 
 use jiff::Timestamp;
@@ -29,6 +30,9 @@ pub struct StoredToken {
     pub principal: Principal,
     /// When the token was made.
     pub created_at: Timestamp,
+    /// When the token was revoked. It stays in the list, so that nobody else gets its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revoked_at: Option<Timestamp>,
     /// The hash of the token, as hexadecimal digits.
     hash: String,
 }
@@ -49,6 +53,8 @@ pub enum TokenErrorKind {
     BadName,
     /// Another token has this name.
     NameTaken,
+    /// A token with this name was revoked.
+    NameRevoked,
     /// The list of tokens cannot be used.
     Store,
 }
@@ -84,7 +90,7 @@ impl TokenFile {
         Self { file: ListFile::new(state, "tokens", "token"), known: Mutex::default() }
     }
 
-    /// Returns every token, oldest first.
+    /// Returns every token, oldest first, also those that were revoked.
     pub fn all(&self) -> Result<Vec<StoredToken>, TokenError> {
         Ok(self.file.read()?)
     }
@@ -96,38 +102,73 @@ impl TokenFile {
         fill_random(&mut random)?;
         let token = format!("{PREFIX}{}", hex(&random));
         let principal = Principal { name: name.to_owned(), role };
-        let stored = StoredToken { principal, created_at: now, hash: hash(&token) };
+        let stored =
+            StoredToken { principal, created_at: now, revoked_at: None, hash: hash(&token) };
         self.file.change(|all: &mut Vec<StoredToken>| {
-            if all.iter().any(|it| it.principal.name == name) {
-                let message = format!("there is a token with the name `{name}` already");
-                return Err(TokenError { kind: TokenErrorKind::NameTaken, message });
+            match all.iter().find(|it| it.principal.name == name) {
+                None => {
+                    all.push(stored);
+                    Ok(())
+                }
+                Some(taken) => Err(name_taken(taken)),
             }
-            all.push(stored);
-            Ok(())
         })?;
         Ok(token)
     }
 
     /// Revokes the token with this name. Returns whether there was one.
-    pub fn revoke(&self, name: &str) -> Result<bool, TokenError> {
+    pub fn revoke(&self, name: &str, now: Timestamp) -> Result<bool, TokenError> {
         self.file.change(|all: &mut Vec<StoredToken>| {
-            let before = all.len();
-            all.retain(|it| it.principal.name != name);
-            Ok(all.len() < before)
+            let is_it =
+                |it: &&mut StoredToken| it.principal.name == name && it.revoked_at.is_none();
+            let found = all.iter_mut().find(is_it);
+            Ok(found.map(|it| it.revoked_at = Some(now)).is_some())
         })
     }
 
     /// Returns the owner of a token. Tokens that another process has made or revoked meanwhile are seen. The token is
     /// found by its hash, so how long that takes says nothing about other tokens.
     pub fn find(&self, token: &str) -> Option<Principal> {
+        self.with_known(|known| known.get(&hash(token)).cloned()).ok().flatten()
+    }
+
+    /// Whether there is a token of this principal that was not revoked.
+    pub fn is_active(&self, principal: &Principal) -> io::Result<bool> {
+        self.with_known(|known| known.values().any(|it| it == principal))
+    }
+
+    /// Fails only if the system refuses to read the list. That can pass, so nothing is remembered of it.
+    fn with_known<R>(&self, read: impl FnOnce(&HashMap<String, Principal>) -> R) -> io::Result<R> {
         let version = self.file.version();
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.0 != version {
-            // A list that cannot be used has no token that counts.
-            let all = self.all().unwrap_or_default();
-            *known = (version, all.into_iter().map(|it| (it.hash, it.principal)).collect());
+            let all: Vec<StoredToken> = match self.file.read() {
+                Ok(all) => all,
+                // Such a list has no token that counts, until it changes.
+                Err(ListError::Untrusted(_) | ListError::Malformed(_)) => Vec::new(),
+                Err(ListError::Io(err)) => return Err(err),
+            };
+            let active = all.into_iter().filter(|it| it.revoked_at.is_none());
+            *known = (version, active.map(|it| (it.hash, it.principal)).collect());
         }
-        known.1.get(&hash(token)).cloned()
+        Ok(read(&known.1))
+    }
+}
+
+fn name_taken(taken: &StoredToken) -> TokenError {
+    let name = &taken.principal.name;
+    match taken.revoked_at {
+        None => {
+            let message = format!("there is a token with the name `{name}` already");
+            TokenError { kind: TokenErrorKind::NameTaken, message }
+        }
+        Some(at) => {
+            let message = format!(
+                "the token with the name `{name}` was revoked at {at:.0}, and a new one would have its grants and \
+                 calls; choose another name"
+            );
+            TokenError { kind: TokenErrorKind::NameRevoked, message }
+        }
     }
 }
 
@@ -190,8 +231,21 @@ mod tests {
         let stored = fs::read_to_string(&path).unwrap();
         assert!(!stored.contains(&token) && stored.contains("\"name\": \"ci\""), "{stored}");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert!(terminal.revoke("ci").unwrap() && !terminal.revoke("ci").unwrap());
+        let agent = server.find(&token).unwrap();
+        assert!(server.is_active(&agent).unwrap());
+        let at: Timestamp = "2026-11-17T10:00:00.5Z".parse().unwrap();
+        assert!(terminal.revoke("ci", at).unwrap() && !terminal.revoke("ci", at).unwrap());
         assert!(server.find(&token).is_none() && server.find(&ada).is_some());
+        let approver = server.find(&ada).unwrap();
+        assert!(!server.is_active(&agent).unwrap() && server.is_active(&approver).unwrap());
+        let again = terminal.add("ci", Role::Approver, at).unwrap_err();
+        assert_eq!(again.kind, TokenErrorKind::NameRevoked);
+        assert!(again.message.contains("was revoked at 2026-11-17T10:00:00Z"), "{again}");
+        terminal.add("ci2", Role::Agent, at).unwrap();
+        let revoked: Vec<_> =
+            terminal.all().unwrap().into_iter().filter(|it| it.revoked_at.is_some()).collect();
+        assert_eq!(revoked.len(), 1);
+        assert_eq!((revoked[0].principal.name.as_str(), revoked[0].revoked_at), ("ci", Some(at)));
     }
 
     #[test]

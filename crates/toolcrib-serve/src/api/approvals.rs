@@ -95,7 +95,7 @@ struct OneApproval {
 struct ShownApproval {
     #[serde(flatten)]
     pending: PendingApproval,
-    /// `pending`, `approved`, `denied`, `taken up` or `expired`.
+    /// `pending`, `approved`, `denied`, `taken up`, `expired` or `revoked`.
     status: &'static str,
     answer: Option<ApprovalAnswer>,
 }
@@ -237,6 +237,7 @@ fn failure(id: &str, err: ApprovalError) -> ApiError {
                 ApprovalStatus::Approved | ApprovalStatus::TakenUp => "the call was approved",
                 ApprovalStatus::Denied => "the call was denied",
                 ApprovalStatus::Expired => "nobody answered in time",
+                ApprovalStatus::Revoked => "the token that asked was revoked",
             };
             let message = format!("the question is closed: {why}; see GET /api/approvals/{id}");
             let closed = ApiError::new(StatusCode::CONFLICT, "already_answered", message);

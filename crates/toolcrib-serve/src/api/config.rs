@@ -93,7 +93,7 @@ struct SettingsReply {
 /// Shows the tool configuration. Every role may read it: it says what an agent can call and how much it gets, which the
 /// list of tools and their errors say anyway.
 async fn show(State(api): State<Arc<Api>>) -> Reply {
-    JsonReply::ok(&ConfigReply { ok: true, config: api.config.config() })
+    JsonReply::ok(&ConfigReply { ok: true, config: api.ports.config.config() })
 }
 
 /// Changes the tool configuration.
@@ -107,7 +107,7 @@ async fn change(
 
 /// Shows every setting.
 async fn show_settings(State(api): State<Arc<Api>>) -> Reply {
-    JsonReply::ok(&SettingsReply { ok: true, report: api.config.settings() })
+    JsonReply::ok(&SettingsReply { ok: true, report: api.ports.config.settings() })
 }
 
 /// Changes settings by their own names.
@@ -124,7 +124,7 @@ async fn changed(
     api: Arc<Api>,
     change: impl FnOnce(&dyn LiveConfig) -> Result<ConfigChanged, ConfigError> + Send + 'static,
 ) -> Reply {
-    let done = blocking(move || change(&*api.config)).await?;
+    let done = blocking(move || change(&*api.ports.config)).await?;
     let ConfigChanged { config, changed, needs_restart, warnings } = done.map_err(refusal)?;
     JsonReply::ok(&ConfigChangeReply { ok: true, config, changed, needs_restart, warnings })
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use toolcrib_core::{Principal, SessionId};
-use toolcrib_ledger::{IdempotencyKeys, Redactor, StateFolder};
+use toolcrib_ledger::{IdempotencyKeys, Redactor, StateFolder, TokenFile};
 use toolcrib_runtime::{ApprovalAnswers, LiveRuntime};
 
 use super::backend::Backend;
@@ -27,18 +27,26 @@ pub struct Api {
     pub workspace: String,
     /// The idempotency keys that callers have used.
     pub keys: IdempotencyKeys,
-    /// The reports about tools.
-    pub statistics: Box<dyn Statistics>,
     /// What the binary does for the API.
-    pub backend: Arc<dyn Backend>,
+    pub ports: ApiPorts,
     /// What happens, for those who follow it.
     pub events: Arc<EventFeed>,
-    /// The settings in force.
-    pub config: Arc<dyn LiveConfig>,
+    /// The tokens, for replies that outlast the check of their token.
+    pub tokens: Arc<TokenFile>,
     /// The calls that run.
     pub running: RunningCalls,
     /// Has the metrics.
     pub observer: Observer,
+}
+
+/// What the binary does for the API, because it depends on its settings, its workspace and its sandbox.
+pub struct ApiPorts {
+    /// The reports about tools.
+    pub statistics: Box<dyn Statistics>,
+    /// The settings in force.
+    pub config: Arc<dyn LiveConfig>,
+    /// Everything else.
+    pub backend: Arc<dyn Backend>,
 }
 
 /// Returns the session of a principal's calls. Limits count by session, so that nothing a caller sends escapes them.

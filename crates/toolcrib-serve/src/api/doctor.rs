@@ -34,6 +34,6 @@ struct DoctorReply {
 }
 
 async fn doctor(State(api): State<Arc<Api>>) -> Reply {
-    let parts = blocking(move || api.backend.diagnosis()).await?;
+    let parts = blocking(move || api.ports.backend.diagnosis()).await?;
     JsonReply::ok(&DoctorReply { ok: true, parts })
 }

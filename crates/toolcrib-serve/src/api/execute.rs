@@ -310,6 +310,10 @@ async fn outcome_once(api: &Arc<Api>, pending: &PendingApproval, wait: Duration)
             let message = "nobody answered in time; make the call again to ask again";
             ApiError::new(StatusCode::FORBIDDEN, "approval_expired", message)
         }
+        (ApprovalStatus::Revoked, _) => {
+            let message = "the token that asked was revoked, so nobody can approve the call";
+            ApiError::new(StatusCode::FORBIDDEN, "token_revoked", message)
+        }
         (ApprovalStatus::TakenUp, _) if !still_runs(api, id).await => {
             let message = format!(
                 "the call was approved and begun, and its outcome was not kept; see GET /api/audit/{id}"
@@ -349,7 +353,10 @@ async fn wait_for_outcome(api: &Arc<Api>, pending: &PendingApproval, wait: Durat
         let store = &api.answers.store;
         let is_denied = || {
             let status = store.status(pending, api.answers.clock.now());
-            matches!(status, Ok(ApprovalStatus::Denied | ApprovalStatus::Expired))
+            matches!(
+                status,
+                Ok(ApprovalStatus::Denied | ApprovalStatus::Expired | ApprovalStatus::Revoked)
+            )
         };
         let has_outcome = matches!(store.outcome(&pending.id), Ok(Some(_)));
         if has_outcome || is_denied() || Instant::now() >= until {

@@ -145,7 +145,8 @@ async fn add(
     Extension(caller): Extension<Caller>,
     BodyFields(body): BodyFields<RulesBody>,
 ) -> Reply {
-    let added = blocking(move || api.backend.add_rules(&body.toml, &caller.principal)).await?;
+    let added =
+        blocking(move || api.ports.backend.add_rules(&body.toml, &caller.principal)).await?;
     JsonReply::ok(&AddedRules { ok: true, added: added.map_err(|err| rules_error(&err))? })
 }
 
@@ -154,7 +155,7 @@ async fn remove(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Reply {
-    let removed = blocking(move || api.backend.remove_rule(&id, &caller.principal)).await?;
+    let removed = blocking(move || api.ports.backend.remove_rule(&id, &caller.principal)).await?;
     JsonReply::ok(&RuleRemoval { ok: true, removed: removed.map_err(|err| rules_error(&err))? })
 }
 

@@ -45,6 +45,13 @@ impl RunningCalls {
         self.lock().get(id).cloned()
     }
 
+    /// Cancels the calls of principals of which `is_gone` says that they are nobody any more.
+    pub fn cancel_of(&self, is_gone: impl Fn(&Principal) -> bool) {
+        for (_, cancel) in self.lock().values().filter(|(principal, _)| is_gone(principal)) {
+            cancel.cancel();
+        }
+    }
+
     /// Waits until no call runs, but not past `until`. Then cancels those that still run, and waits until they have
     /// ended and are recorded. Returns how many were cancelled.
     pub async fn finish_or_cancel(&self, until: Instant) -> usize {

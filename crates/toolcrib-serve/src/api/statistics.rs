@@ -142,11 +142,11 @@ type By = Extension<Caller>;
 type FullName = Path<(String, String)>;
 
 async fn report(api: Arc<Api>, kind: ReportKind, tool: Option<String>) -> Reply {
-    reply(blocking(move || api.statistics.report(kind, tool.as_deref())).await?)
+    reply(blocking(move || api.ports.statistics.report(kind, tool.as_deref())).await?)
 }
 
 async fn clear(api: Arc<Api>, kind: ReportKind, caller: By, tool: String) -> Reply {
-    reply(blocking(move || api.statistics.clear(kind, &tool, &caller.principal)).await?)
+    reply(blocking(move || api.ports.statistics.clear(kind, &tool, &caller.principal)).await?)
 }
 
 fn reply(report: Result<Value, ReportError>) -> Reply {

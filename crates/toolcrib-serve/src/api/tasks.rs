@@ -154,7 +154,7 @@ async fn kill(
         return Err(unknown(&id));
     }
     let wanted = id.clone();
-    let killed = blocking(move || api.backend.kill_task(&wanted)).await?;
+    let killed = blocking(move || api.ports.backend.kill_task(&wanted)).await?;
     let status = if killed.map_err(|err| failed(&err))? { "killed" } else { "already_completed" };
     JsonReply::ok(&KilledTask { ok: true, id, status })
 }
@@ -174,7 +174,7 @@ async fn read(
     let from = query.from.map_or(1, Within::get);
     let count = query.lines.map_or(USUAL_LINES, Within::get);
     let lines = Lines { from, count, most: MOST_BYTES };
-    let (backend, wanted) = (Arc::clone(&api.backend), call.clone());
+    let (backend, wanted) = (Arc::clone(&api.ports.backend), call.clone());
     let excerpt = blocking(move || backend.output(&wanted, stream, lines)).await?;
     let excerpt = excerpt.map_err(|err| failed(&err))?;
     // Only the one who made the call sees what may be secret in its output.
@@ -185,7 +185,7 @@ async fn read(
 
 /// Returns the commands that a caller may see: its own, or all for a role that reads the record.
 async fn visible_tasks(api: &Arc<Api>, caller: &Caller) -> Result<Vec<TaskSummary>, ApiError> {
-    let backend = Arc::clone(&api.backend);
+    let backend = Arc::clone(&api.ports.backend);
     let mut tasks = blocking(move || backend.tasks()).await?;
     if AccessRight::Inspect.check(caller).is_err() {
         tasks.retain(|task| task.principal.as_ref() == Some(&caller.principal));

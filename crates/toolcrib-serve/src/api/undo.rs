@@ -76,7 +76,7 @@ struct UndoReply {
 async fn list(State(api): State<Arc<Api>>, QueryFields(query): QueryFields<UndoQuery>) -> Reply {
     let limit = query.limit.map_or(USUAL_LIMIT, Within::get) as usize;
     let mut calls =
-        blocking(move || api.backend.changed_calls()).await?.map_err(|err| failed(&err))?;
+        blocking(move || api.ports.backend.changed_calls()).await?.map_err(|err| failed(&err))?;
     let total = calls.len();
     calls.truncate(limit);
     JsonReply::ok(&ChangedCallList { ok: true, calls, total })
@@ -89,7 +89,7 @@ async fn undo(
     BodyFields(body): BodyFields<UndoBody>,
 ) -> Reply {
     let scope = if body.force { UndoScope::Everything } else { UndoScope::Unchanged };
-    let undone = blocking(move || api.backend.undo(&call, Arc::new(caller), scope)).await?;
+    let undone = blocking(move || api.ports.backend.undo(&call, Arc::new(caller), scope)).await?;
     let report = undone.map_err(|err| failed(&err))?;
     JsonReply::ok(&UndoReply { ok: true, report })
 }

@@ -47,6 +47,10 @@ impl Client {
         Self { stream: BufReader::new(Box::new(stream)), is_open: true }
     }
 
+    pub(crate) fn over(wire: impl Wire + 'static) -> Self {
+        Self { stream: BufReader::new(Box::new(wire)), is_open: true }
+    }
+
     pub(crate) fn unix(path: &std::path::Path) -> Self {
         let stream = UnixStream::connect(path).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();

@@ -12,3 +12,4 @@ mod rig;
 mod routes;
 mod sockets;
 mod stopping;
+mod tls;

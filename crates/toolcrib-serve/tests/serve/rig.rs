@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use tokio::sync::{Semaphore, oneshot};
 use toolcrib_core::caller::{Principal, Role};
 use toolcrib_serve::{
-    ListenAddress, Observer, Readiness, Served, Server, ServerConfig, ServerEnd, TokenBook,
+    ListenAddress, Notice, Observer, Readiness, Served, Server, ServerConfig, ServerEnd, TokenBook,
 };
 use tracing_subscriber::filter::LevelFilter;
 
@@ -25,6 +25,7 @@ pub(crate) const APPROVER: &str = "approver-token-0123456789abc";
 pub(crate) struct Rig {
     pub(crate) address: ListenAddress,
     pub(crate) readiness: Readiness,
+    notices: Arc<Mutex<Vec<String>>>,
     handled: Arc<Handled>,
     begun: Mutex<Receiver<()>>,
     log: Log,
@@ -78,6 +79,9 @@ impl Rig {
         let (stop, stopped) = oneshot::channel::<()>();
         let (tell_address, address) = mpsc::channel();
         let readiness = Readiness::waiting("the index is being built");
+        let notices = Arc::new(Mutex::new(Vec::new()));
+        let told = Arc::clone(&notices);
+        let notice: Notice = Arc::new(move |text| told.lock().unwrap().push(text.to_owned()));
         let (shared, ready) = (Arc::clone(&handled), readiness.clone());
         let log = Log::default();
         let writer = log.clone();
@@ -87,7 +91,7 @@ impl Rig {
             let _logging = tracing::subscriber::set_default(logging);
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.unwrap().block_on(async move {
-                let server = Server::bind(config).unwrap();
+                let server = Server::bind(config, notice).unwrap();
                 tell_address.send(server.address().clone()).unwrap();
                 let served = Served {
                     routes: routes(shared),
@@ -101,7 +105,8 @@ impl Rig {
         });
         let address = address.recv().unwrap();
         let begun = Mutex::new(begun);
-        Self { address, readiness, handled, begun, log, stop: Some(stop), thread: Some(thread) }
+        let (stop, thread) = (Some(stop), Some(thread));
+        Self { address, readiness, notices, handled, begun, log, stop, thread }
     }
 
     pub(crate) fn tcp(&self) -> SocketAddr {
@@ -153,6 +158,11 @@ impl Rig {
         String::from_utf8(self.log.0.lock().unwrap().clone()).unwrap()
     }
 
+    /// Returns what the operator was told, and forgets it.
+    pub(crate) fn take_notices(&self) -> Vec<String> {
+        std::mem::take(&mut self.notices.lock().unwrap())
+    }
+
     /// Returns how many handlers have run.
     pub(crate) fn runs(&self) -> usize {
         self.handled.runs.load(Ordering::SeqCst)
@@ -167,8 +177,13 @@ impl Rig {
     pub(crate) fn begin(&self, line: &str, token: &str) -> Client {
         let mut client = self.connect();
         client.send(self.request(line, &bearer(token), ""));
-        self.begun.lock().unwrap().recv().unwrap();
+        self.wait_for_handler();
         client
+    }
+
+    /// Waits until the handler of `/wait` or `/large` has begun.
+    pub(crate) fn wait_for_handler(&self) {
+        self.begun.lock().unwrap().recv().unwrap();
     }
 
     /// Lets one waiting request end.

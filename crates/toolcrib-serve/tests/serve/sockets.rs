@@ -12,7 +12,10 @@ use crate::rig::{AGENT, Rig, bearer};
 
 fn bind_error(address: ListenAddress) -> Option<BindErrorKind> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async { Server::bind(ServerConfig::new(address)).err().map(|err| err.kind) })
+    runtime.block_on(async {
+        let notice = std::sync::Arc::new(|_: &str| {});
+        Server::bind(ServerConfig::new(address), notice).err().map(|err| err.kind)
+    })
 }
 
 fn tcp(text: &str) -> ListenAddress {

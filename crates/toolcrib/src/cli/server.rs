@@ -47,11 +47,17 @@ The roles:
     },
     /// List the tokens, without the tokens themselves
     List {
+        /// List those that were revoked too
+        #[arg(long)]
+        all: bool,
         /// Print as JSON
         #[arg(long)]
         json: bool,
     },
     /// Revoke a token; the server refuses it from then on
+    #[command(after_help = "\
+A server cancels the calls and ends the background tasks of the token. Calls that wait for approval can be \
+approved no more. The name cannot be given to another token, because that one would have its grants.")]
     Revoke {
         /// The name of the token
         name: String,

@@ -158,6 +158,7 @@ fn explain(terminal: Terminal, id: &str, err: ApprovalError) -> Result<Exit, Cli
                 ApprovalStatus::Denied => "was denied already",
                 ApprovalStatus::TakenUp => "was approved already, and has run",
                 ApprovalStatus::Expired => "has expired",
+                ApprovalStatus::Revoked => "was asked with a token that is revoked",
             };
             terminal.fail(&format!("{id} {what}"), Some(hint));
         }

@@ -17,12 +17,14 @@ use toolcrib_runtime::{
     ApprovalAnswers, ApprovalQueue, Approver, ParkedQuestions, SessionKind, Unattended,
 };
 use toolcrib_serve::{
-    Api, EventFeed, ListenAddress, ObservedRecorder, Observer, Readiness, RequestRate, Served,
-    Server, ServerConfig, ServerEnd, SpanExporter, routes,
+    Api, ApiPorts, EventFeed, ListenAddress, ObservedRecorder, Observer, Readiness, RequestRate,
+    RunningCalls, Served, Server, ServerConfig, ServerEnd, SpanExporter, TlsFiles, routes,
 };
 
 use super::backend::ServerBackend;
 use super::event_loop::told_to_stop;
+use super::server_upkeep::ServerUpkeep;
+use super::service_manager::ServiceManager;
 use super::setup::{open_long_lived, open_options};
 use super::tokens;
 use crate::cli::{Global, ServeArgs};
@@ -45,7 +47,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
     }
     let crib = Arc::new(open_long_lived(global, terminal)?);
     let config = config(&crib.settings, args)?;
-    let lock = ServerLock::take(&crib.state, &config.address.to_string());
+    let lock = ServerLock::take(&crib.state, &config.url());
     let _lock = lock.map_err(|err| CliError::new(CliErrorKind::System, err.to_string()))?;
     let collector = otlp::endpoint(&crib.settings)?;
     let _log = log::start(&crib.settings)?;
@@ -55,42 +57,56 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
         CliError::new(CliErrorKind::System, format!("cannot start the event loop: {err}"))
     })?;
     let stop_within = config.stop_within;
+    let manager = ServiceManager::from_environment();
     let ended = threads.block_on(async {
-        let server = Server::bind(config)
+        let notice = Arc::new(move |text: &str| terminal.warn(text));
+        let server = Server::bind(config, notice)
             .map_err(|err| CliError::new(CliErrorKind::System, err.to_string()))?;
         make_first_tokens(&crib, &tokens, terminal)?;
         let exporter = collector.map(SpanExporter::start);
         let observer = Observer::new(exporter.as_ref());
-        let (api, live) = api(global, &crib, &observer, terminal)?;
+        let (api, live) = api(global, &crib, &tokens, &observer, terminal)?;
         let api = Arc::new(api);
         if let Err(err) = live.watch() {
             live.tell_unwatched(&err);
         }
-        let (running, events) = (api.running.clone(), Arc::clone(&api.events));
+        let events = Arc::clone(&api.events);
         let readiness = Readiness::waiting("the server starts");
-        let served = Served { routes: routes(api), tokens, readiness: readiness.clone(), observer };
-        // Whoever reads that the server listens may tell it to stop at once.
-        let told_to_stop = {
-            let live = Arc::clone(&live);
-            told_to_stop(move || {
-                let live = Arc::clone(&live);
-                tokio::task::spawn_blocking(move || live.read_again());
-            })
+        let upkeep = ServerUpkeep {
+            crib: &crib,
+            tokens: &tokens,
+            running: api.running.clone(),
+            readiness: readiness.clone(),
+            manager: &manager,
+            terminal,
+            url: server.url(),
         };
-        print_lines(&[format!("Listening on {}", server.address())]);
-        log_start(server.address(), &crib.settings);
-        readiness.set_ready();
+        let tokens = Arc::clone(&tokens) as _;
+        let served = Served { routes: routes(api), tokens, readiness, observer };
+        warn_without_names(server.address(), &crib.settings, terminal);
+        // Whoever reads that the server listens may tell it to stop at once.
+        let told_to_stop = told_to_stop(move || {
+            let live = Arc::clone(&live);
+            tokio::task::spawn_blocking(move || live.read_again());
+        });
+        print_lines(&[format!("Listening on {}", upkeep.url)]);
+        log_start(&upkeep.url, &crib.settings);
         let told_at = OnceLock::new();
         let stop = async {
             told_to_stop.await;
             let _ = told_at.set(Instant::now());
             events.stop();
             let seconds = stop_within.as_secs();
+            let text = format!("stopping; waiting up to {seconds} s for calls that run");
+            manager.tell(&format!("STOPPING=1\nSTATUS={text}"));
             tracing::info!(wait_seconds = seconds, "stopping");
         };
-        let ended = server.run(served, stop).await;
+        let ended = tokio::select! {
+            ended = server.run(served, stop) => ended,
+            never = upkeep.run() => match never {},
+        };
         let told_at = told_at.get().copied().unwrap_or_else(Instant::now);
-        let cancelled = running.finish_or_cancel(told_at + stop_within).await;
+        let cancelled = upkeep.running.finish_or_cancel(told_at + stop_within).await;
         if let Some(exporter) = exporter {
             exporter.finish(LAST_SPANS_TIME).await;
         }
@@ -101,38 +117,36 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
     crib.close();
     let (ServerEnd { finished, cut }, cancelled) = ended?;
     tracing::info!(finished, cut, cancelled, "stopped");
-    let mut left = String::new();
-    if cut > 0 {
-        left =
-            format!("; {} did not finish in time and got no reply", counted(cut as u64, "request"));
-    }
-    if cancelled > 0 {
-        left = format!(
-            "{left}; {} ran for too long and was cancelled",
-            counted(cancelled as u64, "call")
-        );
-    }
-    let finished = match finished {
-        0 => String::new(),
-        count => format!("; {} finished meanwhile", counted(count as u64, "request")),
-    };
-    print_lines(&[format!("Stopped{finished}{left}.")]);
+    print_lines(&[stopped(finished, cut, cancelled)]);
     Ok(Exit::Done)
 }
 
+/// Returns what a person is told when the server has stopped.
+fn stopped(finished: usize, cut: usize, cancelled: usize) -> String {
+    let part = |count: usize, noun: &str, what: &str| match count {
+        0 => String::new(),
+        count => format!("; {} {what}", counted(count as u64, noun)),
+    };
+    let finished = part(finished, "request", "finished meanwhile");
+    let cut = part(cut, "request", "did not finish in time and got no reply");
+    let cancelled = part(cancelled, "call", "ran for too long and was cancelled");
+    format!("Stopped{finished}{cut}{cancelled}.")
+}
+
 /// Logs where the server listens, and which settings somebody set. Their values may be secret.
-fn log_start(address: &ListenAddress, settings: &Settings) {
+fn log_start(address: &str, settings: &Settings) {
     let changed = settings.all().filter(|(_, _, origin)| !matches!(origin, Origin::Default));
     let names: Vec<&str> = changed.map(|(setting, _, _)| setting.name).collect();
     let settings = Some(names.join(",")).filter(|names| !names.is_empty());
     let version = env!("CARGO_PKG_VERSION");
-    tracing::info!(version, %address, settings, "listening");
+    tracing::info!(version, address, settings, "listening");
 }
 
 /// Returns what the handlers work with, and the settings that can change while they do.
 fn api(
     global: &Global,
     crib: &Arc<Crib>,
+    tokens: &Arc<TokenFile>,
     observer: &Observer,
     terminal: Terminal,
 ) -> Result<(Api, Arc<LiveSettings>), CliError> {
@@ -169,15 +183,18 @@ fn api(
         redactor: crib.redactor.clone(),
         workspace: root.map(|root| root.path().display().to_string()).unwrap_or_default(),
         keys: IdempotencyKeys::new(&crib.state),
-        statistics: Box::new(reports),
-        backend: Arc::new(ServerBackend {
-            crib: Arc::clone(crib),
-            options: open_options(global),
-            live: Arc::clone(&live),
-        }),
-        config: Arc::clone(&live) as _,
+        ports: ApiPorts {
+            statistics: Box::new(reports),
+            config: Arc::clone(&live) as _,
+            backend: Arc::new(ServerBackend {
+                crib: Arc::clone(crib),
+                options: open_options(global),
+                live: Arc::clone(&live),
+            }),
+        },
         events: EventFeed::new(&crib.state),
-        running: toolcrib_serve::RunningCalls::default(),
+        tokens: Arc::clone(tokens),
+        running: RunningCalls::default(),
         observer: observer.clone(),
     };
     Ok((api, live))
@@ -189,6 +206,7 @@ fn config(settings: &Settings, args: &ServeArgs) -> Result<ServerConfig, CliErro
     let text = args.address.as_deref().unwrap_or(&set);
     let mut config = ServerConfig::new(address(text)?);
     config.host_names = settings.get(table::SERVE_HOST_NAMES);
+    config.tls = tls_files(settings)?;
     config.connections.most_open = settings.get(table::SERVE_MAX_CONNECTIONS) as usize;
     config.requests.body_bytes = settings.get(table::SERVE_BODY_BYTES) as usize;
     config.requests.in_flight_each = settings.get(table::SERVE_IN_FLIGHT_PER_TOKEN) as usize;
@@ -198,6 +216,38 @@ fn config(settings: &Settings, args: &ServeArgs) -> Result<ServerConfig, CliErro
         .map(|per_second| RequestRate { per_second, burst: per_second.saturating_mul(2) });
     config.stop_within = settings.get(table::SERVE_STOP_SECONDS);
     Ok(config)
+}
+
+/// Warns if clients on other machines could connect, but no name that they use is accepted.
+fn warn_without_names(address: &ListenAddress, settings: &Settings, terminal: Terminal) {
+    let names = table::SERVE_HOST_NAMES;
+    if let ListenAddress::Tcp(address) = address
+        && address.ip().is_unspecified()
+        && settings.get(names).is_empty()
+    {
+        let (name, port) = (names.setting.name, address.port());
+        terminal.warn(&format!(
+            "clients on other machines are refused until `{name}` has the name that they use, such as \
+             tools.example.org:{port}"
+        ));
+    }
+}
+
+/// Returns the files of TLS, if both are set.
+fn tls_files(settings: &Settings) -> Result<Option<TlsFiles>, CliError> {
+    let certificate = settings.get(table::SERVE_TLS_CERTIFICATE);
+    let key = settings.get(table::SERVE_TLS_KEY);
+    let missing = match (certificate.is_empty(), key.is_empty()) {
+        (true, true) => return Ok(None),
+        (false, false) => {
+            let (certificate, key) = (PathBuf::from(certificate), PathBuf::from(key));
+            return Ok(Some(TlsFiles { certificate, key }));
+        }
+        (true, false) => table::SERVE_TLS_CERTIFICATE.setting.name,
+        (false, true) => table::SERVE_TLS_KEY.setting.name,
+    };
+    Err(CliError::usage(format!("TLS needs a certificate and its key, but `{missing}` is not set"))
+        .hint(format!("`toolcrib config set {missing} PATH` sets it")))
 }
 
 fn address(text: &str) -> Result<ListenAddress, CliError> {
@@ -212,6 +262,7 @@ fn address(text: &str) -> Result<ListenAddress, CliError> {
 
 /// Makes a token for each role if there is none at all, and puts each into a file that only the user can read.
 fn make_first_tokens(crib: &Crib, tokens: &TokenFile, terminal: Terminal) -> Result<(), CliError> {
+    // Somebody who has revoked them all wants no new ones.
     if !tokens.all()?.is_empty() {
         return Ok(());
     }

@@ -34,14 +34,19 @@ pub(super) fn run(
                 ));
             }
         }
-        TokensCommand::List { json } => {
-            let all = tokens.all()?;
+        TokensCommand::List { all: with_revoked, json } => {
+            let mut all = tokens.all()?;
+            all.retain(|it| *with_revoked || it.revoked_at.is_none());
             if *json {
                 let all: Vec<_> = all
                     .iter()
                     .map(|it| {
                         let at = format!("{:.0}", it.created_at);
-                        json!({"name": it.principal.name, "role": it.principal.role.as_str(), "created_at": at})
+                        let mut token = json!({"name": it.principal.name, "role": it.principal.role.as_str(), "created_at": at});
+                        if let Some(at) = it.revoked_at {
+                            token["revoked_at"] = format!("{at:.0}").into();
+                        }
+                        token
                     })
                     .collect();
                 print_json(&json!(all).to_string());
@@ -53,19 +58,23 @@ pub(super) fn run(
                 let width = all.iter().map(|it| it.principal.name.len()).max().unwrap_or_default();
                 let line = |it: &toolcrib_ledger::StoredToken| {
                     let (name, role) = (&it.principal.name, it.principal.role.as_str());
-                    format!("{name:<width$}  {role:<8}  made {:.0}", it.created_at)
+                    let revoked = it.revoked_at.map(|at| format!("  revoked {at:.0}"));
+                    let revoked = revoked.unwrap_or_default();
+                    format!("{name:<width$}  {role:<8}  made {:.0}{revoked}", it.created_at)
                 };
                 print_lines(&all.iter().map(line).collect::<Vec<_>>());
             }
         }
         TokensCommand::Revoke { name } => {
-            if !tokens.revoke(name)? {
+            if !tokens.revoke(name, access.clock.now())? {
                 let hint = "`toolcrib tokens list` lists the tokens";
                 terminal.fail(&format!("there is no token with the name `{name}`"), Some(hint));
                 return Ok(Exit::Failed);
             }
             note(&access, EventKind::Revoked, name, None)?;
-            print_lines(&[format!("Revoked the token of `{name}`. The server refuses it now.")]);
+            print_lines(&[format!(
+                "Revoked the token of `{name}`. The server refuses it now, and ends its calls."
+            )]);
         }
     }
     Ok(Exit::Done)

@@ -160,11 +160,19 @@ settings_table! {
     /// before their number. 0 counts all.
     SEARCH_COUNT_LIMIT: u64 = count("search.count_limit", 10_000, (0, 1 << 40));
 
-    /// Where the server listens: a loopback address with its port, or `unix:` and the path of a socket.
+    /// Where the server listens: an address with its port, or `unix:` and the path of a socket. Without TLS, it
+    /// must be a loopback address.
     SERVE_ADDRESS: String = text("serve.address", "127.0.0.1:7766");
 
     /// Names with ports that requests may have as their `Host`, beside those of the loopback address.
     SERVE_HOST_NAMES: Vec<String> = names("serve.host_names", &[]);
+
+    /// The PEM file with the server's certificate and those that link it to one that clients trust. With it and
+    /// `serve.tls_key`, the server speaks TLS. Changed files are taken up at the next connection.
+    SERVE_TLS_CERTIFICATE: String = text("serve.tls_certificate", "");
+
+    /// The PEM file with the private key of `serve.tls_certificate`. Only its owner may read it.
+    SERVE_TLS_KEY: String = text("serve.tls_key", "");
 
     /// How many connections the server keeps open at once. Idle ones make room for new ones.
     SERVE_MAX_CONNECTIONS: u64 = count("serve.max_connections", 1024, (1, 100_000));
@@ -328,6 +336,9 @@ settings_table! {
     /// The longest that a background command may run.
     SANDBOX_TASK_SECONDS: Duration = seconds("sandbox.task_seconds", 86_400, (1, 1 << 30))
         .project(Smaller);
+
+    /// How many background commands of one token, or of the user at a terminal, can run at once.
+    SANDBOX_TASKS: u64 = count("sandbox.tasks", 16, (1, 100_000)).project(Smaller);
 
     /// The largest file that a command may write.
     SANDBOX_FILE_BYTES: u64 = count("sandbox.file_bytes", 4_294_967_296, (0, 1 << 50))

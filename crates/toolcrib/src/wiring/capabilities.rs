@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use toolcrib_core::{
-    Call, Cancel, Catalogue, Clock, Commands, Ctx, HeldCounts, Limits, Meter, ToolName,
+    Call, Cancel, Catalogue, Clock, Commands, Ctx, HeldCounts, Limits, Meter, Principal, ToolName,
     ToolSettings,
 };
 use toolcrib_host::{Root, Sandbox, TaskOwner, Workspace};
@@ -212,6 +212,14 @@ impl Capabilities {
     pub(super) fn root_of(&self, catalogue: &str) -> Option<&Path> {
         let area = self.area_of(catalogue).map_or(&self.workspace.area, |own| &own.work.area);
         area.files.root().map(Root::path)
+    }
+
+    /// Ends the commands of principals of which `is_gone` says that they are nobody any more.
+    pub(super) fn end_commands_of(&self, is_gone: &dyn Fn(&Principal) -> bool) {
+        self.workspace.commands.end_commands_of(is_gone);
+        for (_, catalogue) in &self.catalogues {
+            catalogue.work.commands.end_commands_of(is_gone);
+        }
     }
 
     /// Ends everything that commands left running.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolcrib_core::policy::Policy;
-use toolcrib_core::{Call, Caller, SessionId};
+use toolcrib_core::{Call, Caller, Principal, SessionId};
 use toolcrib_host::{Sandbox, Workspace};
 use toolcrib_ledger::{GrantFile, StateFolder};
 use toolcrib_runtime::{Approver, Judge, Runtime, World};
@@ -110,6 +110,12 @@ impl Crib {
     /// Returns the sandbox that commands in the workspace run in.
     pub fn sandbox(&self) -> &Arc<Sandbox> {
         self.capabilities.sandbox()
+    }
+
+    /// Ends the commands of principals of which `is_gone` says that they are nobody any more, also those in the
+    /// background.
+    pub fn end_commands_of(&self, is_gone: &dyn Fn(&Principal) -> bool) {
+        self.capabilities.end_commands_of(is_gone);
     }
 
     /// Returns the runtime, with `approver` to ask.

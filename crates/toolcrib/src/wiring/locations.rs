@@ -11,7 +11,7 @@ use toolcrib_tools::CATALOGUES;
 use super::catalogue;
 use super::options::OpenOptions;
 use crate::error::{CliError, CliErrorKind};
-use crate::settings::{SchemaTable, Settings, SettingsFiles};
+use crate::settings::{SchemaTable, Settings, SettingsFiles, table};
 
 /// Returns the environment that `options` give, or that of this process, except for variables whose names
 /// are not UTF-8.
@@ -61,6 +61,8 @@ pub(super) fn own_paths(
     let schemas: Vec<SchemaTable> =
         registered.map(|name| catalogue::schemas(settings, name)).collect();
     let mut own: Vec<PathBuf> = folders.chain(files).map(real_place).collect();
+    let key = settings.get(table::SERVE_TLS_KEY);
+    own.extend(Some(key).filter(|key| !key.is_empty()).map(|key| real_place(Path::new(&key))));
     own.extend(schemas.iter().flat_map(SchemaTable::files).map(|path| real_place(Path::new(path))));
     own
 }

@@ -167,6 +167,7 @@ fn rules(settings: &Settings, options: &OpenOptions) -> Result<SandboxRules, Cli
         protected,
         unprotected: settings.get(table::SANDBOX_UNPROTECTED),
         user: settings.get(table::SANDBOX_USER),
+        most_tasks: settings.get(table::SANDBOX_TASKS) as usize,
         lives_on: options.is_long_lived,
     })
 }

@@ -139,6 +139,17 @@ fn a_second_server_is_told_which_process_holds_the_state_folder() {
     assert!(yes.stderr.contains("--yes is not for a server"), "{}", yes.stderr);
     let public = scratch.run(["serve", "--address", "0.0.0.0:0"]);
     assert_ne!(public.code, 0, "{}", public.stdout);
+    drop(server);
+    let certificate = "serve.tls_certificate=/nothing/cert.pem";
+    for (words, expect) in [
+        (vec![], "set `serve.tls_certificate` and `serve.tls_key`"),
+        (vec!["-c", certificate], "`serve.tls_key` is not set"),
+        (vec!["-c", certificate, "-c", "serve.tls_key=/nothing/key.pem"], "cannot be read"),
+    ] {
+        let public = scratch.run(words.iter().chain(&["serve", "--address", "0.0.0.0:0"]));
+        assert_eq!(public.code, 2, "{}", public.stderr);
+        assert!(public.stderr.contains(expect), "{expect}: {}", public.stderr);
+    }
 }
 
 #[test]

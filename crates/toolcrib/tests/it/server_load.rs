@@ -72,9 +72,8 @@ fn write_until_gone(server: &RunningServer<'_>, agent: &str, client: usize) -> S
         let reply = connection.execute("write_file", &key(&name), &args);
         sent.insert(name, reply.as_ref().map(|(status, _)| *status));
         match reply {
-            Some((200, _)) => {}
-            // As many requests of a token as may run do run: this one was not taken.
-            Some((429, _)) => {}
+            // With 429 it was not taken: as many requests of a token as may run do run.
+            Some((200 | 429, _)) => {}
             Some(other) => panic!("{other:?}"),
             None => break,
         }

@@ -98,6 +98,7 @@ pub(crate) fn place_for(hosts: &[&str], ports: Vec<u16>, most_bytes: u64) -> Pla
         protected: Vec::new(),
         unprotected: Vec::new(),
         user: 64646,
+        most_tasks: 16,
         lives_on: true,
     };
     let hosts = hosts.iter().map(|host| HostRule::parse(host).unwrap()).collect();

@@ -172,7 +172,7 @@ fn a_command_whose_time_is_up_can_go_on_as_a_task() {
 #[test]
 fn many_tasks_leave_no_descriptors() {
     for_all(|scratch| {
-        let mut session = Session::start(scratch, &[]);
+        let mut session = Session::start(scratch, &["-c", "sandbox.tasks=40"]);
         session.bash("true");
         let descriptors = |session: &Session| {
             std::fs::read_dir(format!("/proc/{}/fd", session.id())).unwrap().count()
@@ -303,6 +303,32 @@ fn bytes_of_a_task_count_when_it_ends() {
         assert_eq!(over["status"], "completed", "{over}");
         // The task is over a moment before its bytes are counted.
         eventually("the refusal", || write(&mut session, "b").contains("this one has written"));
+        session.end();
+    });
+}
+
+#[test]
+fn so_many_tasks_run_at_once_and_no_more() {
+    for_all(|scratch| {
+        let mut session = Session::start(scratch, &["-c", "sandbox.tasks=2"]);
+        let (first, second) = (start(&mut session, "sleep 600"), start(&mut session, "sleep 600"));
+        for args in [
+            json!({"command": "touch ran", "run_in_background": true}),
+            json!({"command": "touch ran", "on_timeout": "keep"}),
+        ] {
+            let reply = session.call("clemini/bash", args);
+            let error = reply["error"].as_str().unwrap_or_default();
+            assert!(error.contains("2 commands run in the background"), "{reply}");
+            let hint = reply["context"]["hint"].as_str().unwrap_or_default();
+            assert!(hint.contains("clemini/kill_shell") && hint.contains(&first), "{reply}");
+            assert_eq!(reply["context"]["tasks"].as_array().map(Vec::len), Some(2), "{reply}");
+        }
+        assert!(!scratch.work().join("ran").exists());
+        // Other commands run, and so does the next task when one has ended.
+        let reply = session.call("clemini/bash", json!({"command": "echo the control"}));
+        assert_eq!(reply["stdout"], "the control\n", "{reply}");
+        session.call("clemini/kill_shell", json!({"task_id": second}));
+        start(&mut session, "sleep 600");
         session.end();
     });
 }

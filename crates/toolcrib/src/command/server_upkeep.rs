@@ -1,0 +1,82 @@
+//! What a server does beside its answers: it finds out when it is ready, tells the service manager, and ends the calls
+//! of revoked tokens.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
+use toolcrib_core::Principal;
+use toolcrib_ledger::TokenFile;
+use toolcrib_search::Phase;
+use toolcrib_serve::{Readiness, RunningCalls};
+
+use super::service_manager::ServiceManager;
+use crate::terminal::Terminal;
+use crate::wiring::Crib;
+
+/// How often the server looks whether a token was revoked whose calls still run.
+const REVOKED_INTERVAL: Duration = Duration::from_millis(250);
+
+/// How often the server looks whether the index has begun.
+const INDEX_INTERVAL: Duration = Duration::from_millis(2);
+
+/// What the upkeep of a server works with.
+pub(super) struct ServerUpkeep<'a> {
+    pub(super) crib: &'a Crib,
+    pub(super) tokens: &'a TokenFile,
+    pub(super) running: RunningCalls,
+    pub(super) readiness: Readiness,
+    pub(super) manager: &'a ServiceManager,
+    pub(super) terminal: Terminal,
+    /// The address, as clients write it.
+    pub(super) url: String,
+}
+
+impl ServerUpkeep<'_> {
+    /// Keeps the server up, until this is dropped.
+    pub(super) async fn run(&self) -> Infallible {
+        tokio::join!(self.become_ready(), self.feed_watchdog(), self.end_calls_of_revoked()).2
+    }
+
+    /// Makes the server ready when it is known whether commands can run, and what searches are answered from. Calls that
+    /// come before are answered too.
+    async fn become_ready(&self) {
+        let search = Arc::clone(self.crib.search());
+        search.start();
+        self.readiness.set_waiting("the sandbox is being tried");
+        let sandbox = Arc::clone(self.crib.sandbox());
+        let tried = tokio::task::spawn_blocking(move || sandbox.user().err()).await;
+        if let Ok(Some(err)) = tried {
+            self.terminal.warn(&format!("commands cannot run here: {}", err.message));
+        }
+        self.readiness.set_waiting("the search index is being opened");
+        // While the index is built, searches scan.
+        while search.statuses().iter().any(|(_, status)| status.phase == Phase::Asleep) {
+            sleep(INDEX_INTERVAL).await;
+        }
+        self.readiness.set_ready();
+        self.manager.tell(&format!("READY=1\nSTATUS=Listening on {}", self.url));
+    }
+
+    /// Tells the manager that the event loop still turns.
+    async fn feed_watchdog(&self) {
+        let Some(interval) = self.manager.watchdog_interval() else { return };
+        loop {
+            self.manager.tell("WATCHDOG=1");
+            sleep(interval).await;
+        }
+    }
+
+    /// Ends the calls and background tasks of tokens that were revoked. Every call is compared again and again, because
+    /// one that was admitted a moment before may begin a moment after.
+    async fn end_calls_of_revoked(&self) -> Infallible {
+        loop {
+            sleep(REVOKED_INTERVAL).await;
+            // A list that cannot be read now says nothing about anybody.
+            let is_gone = |principal: &Principal| !self.tokens.is_active(principal).unwrap_or(true);
+            self.running.cancel_of(is_gone);
+            self.crib.end_commands_of(&is_gone);
+        }
+    }
+}
