@@ -16,6 +16,7 @@ mod policy;
 mod questions;
 mod sandbox;
 mod search;
+mod server;
 mod start;
 
 /// Runs every comparison and prints it.
@@ -36,6 +37,9 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     }
     if is_wanted("path") {
         path::run(&program)?;
+    }
+    if is_wanted("server") {
+        server::run(&program)?;
     }
     if is_wanted("policy") {
         policy::run()?;

@@ -10,6 +10,8 @@ fn main() -> ExitCode {
         Some("docs") => xtask::docs::write(),
         Some("picture") => xtask::picture::write(),
         Some("bench") => xtask::bench::run(),
+        // A process that a benchmark starts.
+        Some("bare-server") => xtask::bare_server::run(),
         Some("tools") => xtask::tools::install(),
         Some("quick") => xtask::check::quick(),
         Some("test") => xtask::check::all(),
