@@ -113,6 +113,7 @@ impl Pipeline {
             return Ok((response, None));
         }
         if let Some(response) = viewer::answer(&parts.method, parts.uri.path()) {
+            watch.found_fixed_route(parts.uri.path());
             return Ok((response, None));
         }
         let caller = self.identifier.identify(&parts.headers)?;

@@ -12,7 +12,7 @@ pub(super) enum AccessRight {
     Any,
     /// Make calls.
     Call,
-    /// Look at questions, and answer them.
+    /// Answer questions about calls, and take back what was done or granted.
     Approve,
     /// Read the record and the statistics of everybody.
     Inspect,
@@ -35,7 +35,7 @@ impl AccessRight {
         match self {
             Self::Any => "use the server",
             Self::Call => "make calls",
-            Self::Approve => "answer questions about calls",
+            Self::Approve => "answer questions, undo calls or revoke grants",
             Self::Inspect => "read the record and the statistics of everybody",
             Self::Administer => "change what holds for everybody",
         }

@@ -40,6 +40,10 @@ pub(super) fn operations() -> Vec<Operation> {
             .body::<AnswerBody>()
             .replies::<Answered>()
             .fails(StatusCode::NOT_FOUND, unknown)
+            .fails(
+                StatusCode::FORBIDDEN,
+                "The role may not answer, or the call is the token's own.",
+            )
             .fails(StatusCode::CONFLICT, "The question is closed, or belongs to another workspace.")
             .fails(
                 StatusCode::UNPROCESSABLE_ENTITY,
@@ -118,6 +122,13 @@ enum AnswerWord {
     Approve,
     Always,
     Deny,
+}
+
+/// Returns how many questions wait for an answer, if the approvals can be read. It reads files.
+pub(super) fn waiting_count(api: &Api) -> Option<u64> {
+    let (store, now) = (&api.answers.store, api.answers.clock.now());
+    let waits = |it: &PendingApproval| matches!(store.status(it, now), Ok(ApprovalStatus::Pending));
+    Some(store.all().ok()?.iter().filter(|it| waits(it)).count() as u64)
 }
 
 /// Lists the approvals that are pending, or all of them.

@@ -13,7 +13,9 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::{broadcast, watch};
 use toolcrib_core::{Principal, ToolName};
-use toolcrib_ledger::{Act, EventKind, RecordEntry, RecordTail, StateFolder, entries_around};
+use toolcrib_ledger::{
+    Act, EventKind, RecordEntry, RecordTail, StateFolder, entries_around, record_length,
+};
 
 /// How often the record is looked at for new lines.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
@@ -21,8 +23,9 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 /// How many events a reader can be behind. One that is further behind reads them from the record.
 const MOST_BEHIND: usize = 1024;
 
-/// Of how many calls it is known who made them.
-const MOST_KNOWN: usize = 50_000;
+/// How many callers are remembered. Then all are forgotten, and the ends of older calls are told without a principal, so
+/// agents miss them.
+const MOST_KNOWN_CALLERS: usize = 50_000;
 
 /// The new lines of the record, for any number of readers. The record is followed while there is one.
 pub struct EventFeed {
@@ -83,11 +86,12 @@ impl EventFeed {
         let _ = stopped.wait_for(|stopped| *stopped).await;
     }
 
-    /// Returns the events from now on.
+    /// Returns the events from now on, and the number of the last line before them.
     pub(super) fn subscribe(
         self: &Arc<Self>,
-    ) -> io::Result<broadcast::Receiver<Arc<RecordedEvent>>> {
+    ) -> io::Result<(broadcast::Receiver<Arc<RecordedEvent>>, u64)> {
         let receiver = self.events.subscribe();
+        let last = record_length(&self.state)?;
         if !self.is_followed.swap(true, Ordering::AcqRel) {
             let tail = match RecordTail::at_end(&self.state) {
                 Ok(tail) => tail,
@@ -97,9 +101,13 @@ impl EventFeed {
                 }
             };
             let feed = Arc::clone(self);
-            thread::spawn(move || feed.follow(tail));
+            let follower = thread::Builder::new().name("events".to_owned());
+            if let Err(err) = follower.spawn(move || feed.follow(tail)) {
+                self.is_followed.store(false, Ordering::Release);
+                return Err(err);
+            }
         }
-        Ok(receiver)
+        Ok((receiver, last))
     }
 
     /// Tells readers of new lines, for as long as there are readers.
@@ -154,7 +162,7 @@ struct KnownCallers(HashMap<String, Principal>);
 impl KnownCallers {
     fn learn(&mut self, entry: &RecordEntry<'_>) {
         let Some(caller) = entry.call.caller.to_caller() else { return };
-        if self.0.len() >= MOST_KNOWN {
+        if self.0.len() >= MOST_KNOWN_CALLERS {
             self.0.clear();
         }
         self.0.insert(entry.call.id.clone().into_owned(), caller.principal);
@@ -194,7 +202,6 @@ impl RecordedEvent {
 /// Returns what happened, as readers name it.
 fn event_name(entry: &RecordEntry<'_>) -> String {
     let what = match &entry.event {
-        EventKind::Settings => return "settings.changed".to_owned(),
         EventKind::Waits => "waiting",
         event => event.as_str(),
     };

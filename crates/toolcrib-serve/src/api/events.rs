@@ -16,10 +16,11 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, mpsc};
 use tokio::time::{Instant, interval_at, sleep};
-use toolcrib_core::approval::ApprovalStatus;
 use toolcrib_core::{Caller, Principal};
 
 use super::access::AccessRight;
+use super::approvals::waiting_count;
+use super::blocking::blocking;
 use super::context::Api;
 use super::event_feed::RecordedEvent;
 use super::fields::QueryFields;
@@ -47,9 +48,9 @@ pub(super) fn operations() -> Vec<Operation> {
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct EventsQuery {
-    /// Names of events or their beginnings, separated by commas, such as `call.ended,approval`.
+    /// Names of events, such as `call.ended`, or their first words, such as `approval`, separated by commas.
     events: Option<String>,
-    /// The full name of a tool.
+    /// The name of a tool.
     tool: Option<String>,
     /// A session.
     session: Option<String>,
@@ -61,7 +62,7 @@ struct EventsQuery {
 #[derive(Serialize)]
 struct Health {
     running: usize,
-    waiting: usize,
+    waiting: Option<u64>,
 }
 
 /// What one reader wants to hear.
@@ -105,17 +106,20 @@ async fn events(
     let after = last_event(&headers)?.or(query.after);
     let only = AccessRight::Inspect.check(&caller).is_err().then(|| caller.principal.clone());
     let reader = Reader { query, only };
-    let live = api.events.subscribe().map_err(|err| {
+    let feed = Arc::clone(&api.events);
+    let subscribed = blocking(move || feed.subscribe()).await?;
+    let (live, last) = subscribed.map_err(|err| {
         let message = format!("the record cannot be read: {err}");
         ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message)
     })?;
+    let from = after.map_or(Start::Now(last), Start::After);
     let (sender, body) = stream_body();
     tokio::spawn(async move {
         let stopped = Arc::clone(&api.events);
         tokio::select! {
             () = stopped.wait_for_stop() => {}
             () = wait_for_revocation(&api, &caller.principal) => {}
-            _ = tell(&api, &reader, after, live, sender) => {}
+            _ = tell(&api, &reader, from, live, sender) => {}
         }
     });
     let mut response = Response::new(body);
@@ -140,36 +144,47 @@ fn last_event(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
     })
 }
 
-/// Tells a reader what happened since `after`, and then what happens. Returns when the reader is gone.
+/// Where a reader begins.
+#[derive(Clone, Copy)]
+enum Start {
+    /// With what happens from now on, after this last line of the record.
+    Now(u64),
+    /// After the last line that it saw.
+    After(u64),
+}
+
+/// Tells a reader what happened since its start, and then what happens. Returns when the reader is gone.
 async fn tell(
     api: &Arc<Api>,
     reader: &Reader,
-    after: Option<u64>,
+    from: Start,
     mut live: broadcast::Receiver<Arc<RecordedEvent>>,
     sender: mpsc::Sender<Bytes>,
 ) -> Option<()> {
     sender.send(Bytes::from_static(b"retry: 2000\n\n")).await.ok()?;
     let mut health = interval_at(Instant::now(), HEALTH_INTERVAL);
-    let mut told = after;
-    if after.is_some() {
-        told = replay(api, reader, after, &sender).await?;
-    }
+    let mut last_seq = match from {
+        Start::Now(last) => last,
+        Start::After(after) => replay(api, reader, after, &sender).await?,
+    };
     loop {
         tokio::select! {
             () = sender.closed() => return None,
             _ = health.tick(), if reader.wants_health() => {
-                sender.send(frame(None, "health", &health_of(api))).await.ok()?;
+                tell_health(api, reader, &sender).await?;
             }
             next = live.recv() => match next {
-                Ok(event) if told.is_some_and(|told| event.seq <= told) => {}
+                Ok(event) if event.seq <= last_seq => {}
                 Ok(event) => {
-                    told = Some(event.seq);
+                    last_seq = event.seq;
                     if reader.wants(&event) {
                         sender.send(frame(Some(event.seq), &event.event, &*event)).await.ok()?;
                     }
                 }
                 // The reader was too slow: it reads what it missed from the record.
-                Err(RecvError::Lagged(_)) => told = replay(api, reader, told, &sender).await?,
+                Err(RecvError::Lagged(_)) => {
+                    last_seq = replay(api, reader, last_seq, &sender).await?;
+                }
                 Err(RecvError::Closed) => return None,
             },
         }
@@ -180,36 +195,40 @@ async fn tell(
 async fn replay(
     api: &Arc<Api>,
     reader: &Reader,
-    after: Option<u64>,
+    after: u64,
     sender: &mpsc::Sender<Bytes>,
-) -> Option<Option<u64>> {
+) -> Option<u64> {
     let (feed, recorder) = (Arc::clone(&api.events), Arc::clone(&api.runtime.current().recorder));
     let (events, mut read) = mpsc::channel(64);
     let reading = tokio::task::spawn_blocking(move || {
         recorder.flush();
-        feed.replay(after.unwrap_or(u64::MAX), |event| match events.blocking_send(event) {
+        feed.replay(after, |event| match events.blocking_send(event) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
         })
     });
-    let mut told = after;
+    let mut last_seq = after;
     while let Some(event) = read.recv().await {
-        told = Some(event.seq);
+        last_seq = event.seq;
         if reader.wants(&event) {
             sender.send(frame(Some(event.seq), &event.event, &event)).await.ok()?;
         }
     }
     // A record that cannot be read ends the stream: the reader comes again with the last line that it saw.
     reading.await.ok()?.ok()?;
-    Some(told)
+    Some(last_seq)
 }
 
-fn health_of(api: &Api) -> Health {
-    let now = api.answers.clock.now();
-    let store = &api.answers.store;
-    let is_waiting = |it: &_| matches!(store.status(it, now), Ok(ApprovalStatus::Pending));
-    let waiting = store.all().map_or(0, |all| all.iter().filter(|it| is_waiting(it)).count());
-    Health { running: api.running.count(), waiting }
+/// Tells a reader how the server does. An agent is told only that the connection lives.
+async fn tell_health(api: &Arc<Api>, reader: &Reader, sender: &mpsc::Sender<Bytes>) -> Option<()> {
+    let part = if reader.only.is_some() {
+        Bytes::from_static(b": alive\n\n")
+    } else {
+        let shared = Arc::clone(api);
+        let waiting = blocking(move || waiting_count(&shared)).await.ok()?;
+        frame(None, "health", &Health { running: api.running.count(), waiting })
+    };
+    sender.send(part).await.ok()
 }
 
 fn frame(id: Option<u64>, event: &str, data: &impl Serialize) -> Bytes {

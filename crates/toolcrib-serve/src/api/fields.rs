@@ -1,5 +1,4 @@
-//! The body and the query of a request as typed fields. What does not fit is told by the same schema that the
-//! specification shows.
+//! The body and the query of a request as typed fields. Errors are worded from the schema of the same type.
 
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::StatusCode;

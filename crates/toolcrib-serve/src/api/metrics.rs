@@ -7,10 +7,10 @@ use axum::extract::State;
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
-use toolcrib_core::approval::ApprovalStatus;
 use toolcrib_ledger::record_length;
 
 use super::access::AccessRight;
+use super::approvals::waiting_count;
 use super::blocking::blocking;
 use super::context::Api;
 use super::operation::Operation;
@@ -39,14 +39,8 @@ async fn show(State(api): State<Arc<Api>>) -> Result<Response, ApiError> {
 
 /// Reads what is not counted. What cannot be read is left out.
 fn readings(api: &Api) -> MetricReadings {
-    let store = &api.answers.store;
-    let now = api.answers.clock.now();
-    let is_pending = |status| matches!(status, Ok(ApprovalStatus::Pending));
-    let approvals = store.all().ok();
-    let waiting =
-        approvals.map(|all| all.iter().filter(|it| is_pending(store.status(it, now))).count());
     MetricReadings {
-        approvals_waiting: waiting.map(|count| count as u64),
+        approvals_waiting: waiting_count(api),
         record_lines: record_length(&api.state).ok(),
     }
 }

@@ -45,6 +45,7 @@ struct Specification {
 
 /// Returns the operation that serves the specification of `others` and of itself.
 pub(super) fn operation(others: &[Operation]) -> Operation {
+    // Stands in for this operation, whose handler needs the finished specification.
     let without_handler = about(Operation::get(PATH, ID, || async {}));
     let mut paths = Map::new();
     for it in others.iter().chain([&without_handler]) {
@@ -109,6 +110,10 @@ impl Specification {
         }
         if let Some(content) = content.as_object_mut() {
             content.remove("example");
+        }
+        let reply = &mut value["responses"]["200"]["content"]["application/json"];
+        if let Some(reply) = reply.as_object_mut() {
+            reply.remove("example");
         }
         let id = offer.full_name().as_str().replace('/', "_");
         value["operationId"] = format!("execute_{id}").into();
@@ -265,7 +270,8 @@ fn roles_sentence(access: AccessRight) -> String {
 
 /// Returns the group of an operation: the part of its path after `/api`.
 fn tag_of(path: &str) -> &str {
-    path.split('/').nth(2).unwrap_or_default().trim_end_matches(".json")
+    let mut parts = path.split('/').skip(1).filter(|part| *part != "api");
+    parts.next().unwrap_or_default().trim_end_matches(".json")
 }
 
 /// Returns the schema of an error, which all failed requests have.

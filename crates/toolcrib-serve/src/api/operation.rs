@@ -1,6 +1,6 @@
 //! One operation of the API: its method and path, who may use it, its handler, and what the specification says of it.
-//! The routes and the specification are both made from the list of operations, so neither has one that the other has
-//! not.
+//! The routes and the specification are both made from the list of operations, so they always
+//! agree.
 
 use std::sync::Arc;
 
@@ -185,7 +185,8 @@ fn schema_of<T: JsonSchema>(settings: SchemaSettings) -> Value {
     schema
 }
 
-/// Says in words that all readers of a schema know what a number's format and a tuple's parts say.
+/// Replaces formats of numbers by a maximum and tuples of one type by `items`, because many readers of OpenAPI ignore
+/// both.
 fn make_plain(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {

@@ -46,17 +46,21 @@ pub(super) fn status_of(kind: ErrorKind) -> StatusCode {
 
 /// Returns the error of an operation that failed like a tool.
 pub(super) fn failed(err: &ToolError) -> ApiError {
-    let message = match &err.hint {
-        Some(hint) => format!("{}; {hint}", err.message),
-        None => err.message.clone(),
-    };
     let status = match err.kind {
         ErrorKind::NotFound => StatusCode::NOT_FOUND,
         ErrorKind::Exists => StatusCode::CONFLICT,
         ErrorKind::Io => StatusCode::SERVICE_UNAVAILABLE,
         kind => status_of(kind),
     };
-    ApiError::new(status, err.kind.as_str(), message)
+    ApiError::new(status, err.kind.as_str(), with_hint(err))
+}
+
+/// Returns what happened, and what to do next.
+pub(super) fn with_hint(err: &ToolError) -> String {
+    match &err.hint {
+        Some(hint) => format!("{}; {hint}", err.message),
+        None => err.message.clone(),
+    }
 }
 
 /// Returns the reply about a call. If the call succeeded, it is the catalogue's reply, unchanged. If the call failed, it

@@ -20,7 +20,7 @@ use super::context::{Api, session_of};
 use super::fields::BodyFields;
 use super::json_reply::{JsonReply, Reply};
 use super::operation::Operation;
-use super::outcome::{failed, status_of};
+use super::outcome::{failed, status_of, with_hint};
 use super::tools::CONTRACT_CATALOGUE;
 use crate::reply::ApiError;
 
@@ -180,19 +180,23 @@ async fn explain(
         Ok(preview) => {
             JsonReply::ok(&ExplainedCall { ok: true, explanation: preview.explanation() })
         }
-        Err(outcome) => {
-            let kind = outcome.error.as_ref().map_or(ErrorKind::Failed, |err| err.kind);
-            let message = outcome.error.map(|err| err.message).unwrap_or_default();
-            Err(ApiError::new(status_of(kind), kind.as_str(), message))
-        }
+        Err(outcome) => match outcome.error {
+            Some(err) => Err(explain_error(&err)),
+            None => Err(ApiError::not_found()),
+        },
     }
 }
 
-/// Says why rules were not changed. Nothing was found wrong with the request itself, so a missing rule is no bad request.
+/// Says why a call cannot be explained. Its status is the one that the call itself would get.
+fn explain_error(err: &ToolError) -> ApiError {
+    ApiError::new(status_of(err.kind), err.kind.as_str(), with_hint(err))
+}
+
+/// Says why rules were not changed.
 fn rules_error(err: &ToolError) -> ApiError {
     match err.kind {
         ErrorKind::NotFound => {
-            ApiError::new(StatusCode::NOT_FOUND, "rule_not_found", err.message.clone())
+            ApiError::new(StatusCode::NOT_FOUND, "rule_not_found", with_hint(err))
         }
         _ => failed(err),
     }

@@ -26,7 +26,7 @@ use crate::reply::ApiError;
 const USUAL_LINES: u64 = 1000;
 
 /// How many bytes of lines are returned at most.
-const MOST_BYTES: usize = 1 << 20;
+const MOST_OUTPUT_BYTES: usize = 1 << 20;
 
 /// The operations about commands and their output.
 pub(super) fn operations() -> Vec<Operation> {
@@ -173,7 +173,7 @@ async fn read(
     };
     let from = query.from.map_or(1, Within::get);
     let count = query.lines.map_or(USUAL_LINES, Within::get);
-    let lines = Lines { from, count, most: MOST_BYTES };
+    let lines = Lines { from, count, most: MOST_OUTPUT_BYTES };
     let (backend, wanted) = (Arc::clone(&api.ports.backend), call.clone());
     let excerpt = blocking(move || backend.output(&wanted, stream, lines)).await?;
     let excerpt = excerpt.map_err(|err| failed(&err))?;
@@ -194,6 +194,7 @@ async fn visible_tasks(api: &Arc<Api>, caller: &Caller) -> Result<Vec<TaskSummar
 }
 
 fn unknown(id: &str) -> ApiError {
-    let message = format!("no command that this token may use has the id `{id}`");
+    let message =
+        format!("no command that this token may use has the id `{id}`; GET /api/tasks lists them");
     ApiError::new(StatusCode::NOT_FOUND, "task_not_found", message)
 }

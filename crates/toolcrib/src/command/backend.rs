@@ -10,7 +10,7 @@ use toolcrib_runtime::undo::{Restored, UndoScope};
 use toolcrib_serve::{Backend, ChangedCall, RestoredFile, TaskSummary, UndoReport};
 
 use super::doctor::DoctorFindings;
-use super::rules::{self, RuleEdit, RuleEditFault};
+use super::rules::{self, RuleEdit, RuleEditFault, RuleEditFaultKind};
 use super::undo;
 use crate::error::CliError;
 use crate::wiring::{Crib, LiveSettings, OpenOptions};
@@ -25,6 +25,14 @@ pub(super) struct ServerBackend {
 }
 
 impl ServerBackend {
+    /// Puts the rules in force, so that they hold before the reply.
+    fn take_up_rules(&self) -> Result<(), ToolError> {
+        self.live.read_again().map_err(|err| {
+            let message = format!("the rules file was changed, but the old rules hold: {err}");
+            ToolError::new(ErrorKind::Changed, message)
+        })
+    }
+
     fn outputs(&self) -> OutputStore {
         OutputStore::of_person(self.crib.state.folder())
     }
@@ -53,14 +61,13 @@ impl Backend for ServerBackend {
 
     fn add_rules(&self, text: &str, by: &Principal) -> Result<Vec<String>, ToolError> {
         let edit = edited(rules::add_rules(&self.crib, text, "the body", by));
-        // They hold before the reply.
-        self.live.read_again();
+        self.take_up_rules()?;
         edit.map(|edit| edit.ids)
     }
 
     fn remove_rule(&self, rule: &str, by: &Principal) -> Result<String, ToolError> {
         let edit = edited(rules::remove_rule(&self.crib, rule, by));
-        self.live.read_again();
+        self.take_up_rules()?;
         edit.map(|edit| edit.ids.join(", "))
     }
 
@@ -114,7 +121,11 @@ fn edited(edit: Result<Result<RuleEdit, RuleEditFault>, CliError>) -> Result<Rul
             }
         },
         Ok(Err(fault)) => {
-            let kind = if fault.is_not_found { ErrorKind::NotFound } else { ErrorKind::BadArgs };
+            let kind = match fault.kind {
+                RuleEditFaultKind::NotFound => ErrorKind::NotFound,
+                RuleEditFaultKind::Unusual => ErrorKind::Changed,
+                RuleEditFaultKind::Wrong => ErrorKind::BadArgs,
+            };
             Err(ToolError::new(kind, fault.message.replace('\n', "; ")).hint(fault.hint))
         }
         Err(err) => {

@@ -109,8 +109,18 @@ pub(super) struct RuleEditFault {
     /// What is wrong, one line for each error.
     pub(super) message: String,
     pub(super) hint: String,
-    /// Whether there is no such rule.
-    pub(super) is_not_found: bool,
+    pub(super) kind: RuleEditFaultKind,
+}
+
+/// What kept the rules from being changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RuleEditFaultKind {
+    /// There is no such rule.
+    NotFound,
+    /// The rule is not written as lines of its own.
+    Unusual,
+    /// The new rules cannot be used.
+    Wrong,
 }
 
 /// Adds rules to the operator's own file. `shown` is how the text is called in messages.
@@ -131,7 +141,7 @@ pub(super) fn add_rules(
     let fault = |message: String, hint: &str| RuleEditFault {
         message,
         hint: hint.to_owned(),
-        is_not_found: false,
+        kind: RuleEditFaultKind::Wrong,
     };
     // The old and the new rules are also parsed together, because a name may be taken.
     let said =
@@ -163,9 +173,12 @@ pub(super) fn remove_rule(
     let removed = match without_rule(&all, wanted) {
         Ok(removed) => removed,
         Err(fault) => {
-            let is_not_found = fault == RemovalFault::NotFound;
+            let kind = match fault {
+                RemovalFault::NotFound => RuleEditFaultKind::NotFound,
+                RemovalFault::Unusual => RuleEditFaultKind::Unusual,
+            };
             let (message, hint) = not_removed(crib, own, wanted, fault);
-            return Ok(Err(RuleEditFault { message, hint, is_not_found }));
+            return Ok(Err(RuleEditFault { message, hint, kind }));
         }
     };
     locked_file.replace(&removed.text)?;

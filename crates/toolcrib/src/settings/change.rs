@@ -7,9 +7,11 @@ use super::load::Settings;
 use super::setting::{EmptyList, Project, Setting};
 
 /// Settings that begin with these are applied once, when a process opens the workspace, the record and the server.
-const APPLIED_AT_START: [&str; 9] = [
+const APPLIED_AT_START: [&str; 11] = [
     "files.",
     "hikai.output_types",
+    "log.",
+    "otlp.",
     "record.",
     "roots",
     "search.index",

@@ -145,9 +145,9 @@ impl LiveSettings {
 
     /// Reads settings and rules again, and puts them in force if they changed. If something is wrong with them, those in
     /// force stay, and the operator is told once.
-    pub fn read_again(&self) {
+    pub fn read_again(&self) -> Result<(), CliError> {
         let _changing = self.begin_change();
-        let _ = self.take_up();
+        self.take_up()
     }
 
     /// Waits until nobody else changes the settings.

@@ -38,7 +38,8 @@ impl LiveSettings {
             let mut watch = first;
             loop {
                 // After the watch has begun, so that no change falls between the two.
-                live.read_again();
+                // The operator was told.
+                let _ = live.read_again();
                 let sources = live.sources();
                 let present: Vec<&PathBuf> = sources.iter().filter(|path| path.exists()).collect();
                 watch.wait_for_change();
