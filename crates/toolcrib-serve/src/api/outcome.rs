@@ -56,7 +56,11 @@ pub(super) fn failed(err: &ToolError) -> ApiError {
         ErrorKind::Io => StatusCode::SERVICE_UNAVAILABLE,
         kind => status_of(kind),
     };
-    ApiError::new(status, err.kind.as_str(), message)
+    let failed = ApiError::new(status, err.kind.as_str(), message);
+    match &err.hint {
+        Some(hint) => failed.field("hint", hint.as_str()),
+        None => failed,
+    }
 }
 
 /// Returns the reply about a call. If the call succeeded, it is the catalogue's reply, unchanged. If the call failed, it

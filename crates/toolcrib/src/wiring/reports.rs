@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use toolcrib_core::{Clock, Note, Principal, Recorder, Role, ToolName, Toolset, escape};
 use toolcrib_ledger::{
     Act, Cleared, ClearedFigures, Comparison, EventKind, QuarantineList, Spans, StateFolder, Stats,
-    StatsError, ToolFigures, comparisons, report,
+    StatsError, ToolStats, comparisons, report,
 };
 use toolcrib_serve::{ReportError, ReportKind, Statistics};
 use toolcrib_tools::CATALOGUES;
@@ -109,6 +109,15 @@ impl Statistics for ToolReports {
         Ok(report)
     }
 
+    fn all(&self) -> Result<Vec<ToolStats>, ReportError> {
+        self.recorder.flush();
+        let mut stats = Stats::open(&self.state).map_err(unreadable)?;
+        self.maintenance.run(&mut stats).map_err(unreadable)?;
+        let quarantined = QuarantineList::new(&self.state).all();
+        let quarantined = quarantined.map_err(|err| ReportError::Unreadable(err.to_string()))?;
+        stats.all(&quarantined, self.clock.now(), self.spans).map_err(unreadable)
+    }
+
     fn clear(&self, kind: ReportKind, tool: &str, by: &Principal) -> Result<Value, ReportError> {
         self.recorder.flush();
         let mut stats = Stats::open(&self.state).map_err(unreadable)?;
@@ -171,10 +180,10 @@ impl ToolReports {
 }
 
 /// Finds a tool by `catalogue/tool` or by `tool`.
-pub(crate) fn find_tool<'t>(
-    tools: &'t [(ToolName, ToolFigures)],
+pub(crate) fn find_tool<'t, T>(
+    tools: &'t [(ToolName, T)],
     wanted: &str,
-) -> Result<&'t (ToolName, ToolFigures), ReportError> {
+) -> Result<&'t (ToolName, T), ReportError> {
     let found: Vec<_> = match tools.iter().find(|it| it.0 == wanted) {
         Some(it) => vec![it],
         None => tools.iter().filter(|it| it.0.last_part() == wanted).collect(),
