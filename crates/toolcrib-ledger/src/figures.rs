@@ -12,3 +12,4 @@ pub(crate) mod report_form;
 pub(crate) mod rows;
 pub(crate) mod stats;
 pub(crate) mod stats_error;
+pub(crate) mod tool_stats;

@@ -32,6 +32,7 @@ pub use figures::report_form::{
 };
 pub use figures::stats::Stats;
 pub use figures::stats_error::{StatsError, StatsErrorKind};
+pub use figures::tool_stats::{ComparedStats, ResourceStats, ToolStats, WindowStats};
 pub use id::{call_time, new_call_id};
 pub use idempotency::{IdempotencyKeys, KeptReply, KeyState};
 pub use record::call_story::CallStory;

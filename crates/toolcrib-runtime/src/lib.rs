@@ -14,6 +14,7 @@ pub mod undo;
 pub use approval::parked::{ApprovalAnswers, ApprovalError, Approved, ParkedCall};
 pub use approval::queue::{ApprovalQueue, ParkedQuestions, Prompt, Unattended};
 pub use approver::{AlwaysYes, AnswerFuture, Approver, Nobody, YesToAgent};
+pub use call::ended::failure_reply;
 pub use call::pins::Pins;
 pub use call::question::{Asker, Question};
 pub use call::review::{ConfirmationSource, Review, SessionKind};

@@ -16,6 +16,7 @@ mod events;
 mod execute;
 mod export;
 mod fields;
+mod full_outcome;
 mod grants;
 mod json_reply;
 mod metrics;
@@ -37,13 +38,20 @@ use std::sync::Arc;
 
 use axum::Router;
 
-pub use backend::{Backend, ChangedCall, RestoredFile, TaskSummary, UndoReport};
+pub use backend::{
+    Backend, ChangedCall, ChangedCallList, ChangesScope, RestoredFile, TaskSummary, UndoReport,
+    WantedChanges,
+};
 pub use config_source::{
     ChangedValue, ConfigChanged, ConfigError, ConfigErrorKind, LiveConfig, SettingsReport,
     SettingsState, ToolConfig, ToolConfigChange, Wanted,
 };
 pub use context::{Api, ApiPorts};
 pub use event_feed::EventFeed;
+pub use full_outcome::{
+    CommandPlace, DifferenceLine, FileDifference, FullError, FullOutcome, LineKind, PlannedEdit,
+    ShownChange, TextDifference,
+};
 use operation::Operation;
 pub use running_calls::RunningCalls;
 pub use statistics_source::{ReportError, ReportKind, Statistics};

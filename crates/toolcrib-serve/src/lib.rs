@@ -23,9 +23,11 @@ mod token_bucket;
 mod viewer;
 
 pub use api::{
-    Api, ApiPorts, Backend, ChangedCall, ChangedValue, ConfigChanged, ConfigError, ConfigErrorKind,
-    EventFeed, LiveConfig, ReportError, ReportKind, RestoredFile, RunningCalls, SettingsReport,
-    SettingsState, Statistics, TaskSummary, ToolConfig, ToolConfigChange, UndoReport, Wanted,
+    Api, ApiPorts, Backend, ChangedCall, ChangedCallList, ChangedValue, ChangesScope, CommandPlace,
+    ConfigChanged, ConfigError, ConfigErrorKind, DifferenceLine, EventFeed, FileDifference,
+    FullError, FullOutcome, LineKind, LiveConfig, PlannedEdit, ReportError, ReportKind,
+    RestoredFile, RunningCalls, SettingsReport, SettingsState, ShownChange, Statistics,
+    TaskSummary, TextDifference, ToolConfig, ToolConfigChange, UndoReport, Wanted, WantedChanges,
     routes,
 };
 pub use body::JsonBody;

@@ -11,6 +11,7 @@ mod call_history;
 mod command_end;
 mod complete;
 mod config;
+mod difference;
 mod doctor;
 mod editor;
 mod event_loop;
@@ -19,10 +20,13 @@ mod held;
 mod layout;
 mod live_output;
 mod man;
+mod outcome_gathering;
 mod output;
 mod past_call;
 mod policy;
 mod prompt;
+mod remote;
+mod remote_call;
 mod render;
 mod rows;
 mod rule_removal;
@@ -47,8 +51,9 @@ mod when;
 use std::process::ExitCode;
 
 use crate::cli::{Cli, Command};
+use crate::error::{CliError, CliErrorKind};
 use crate::exit::Exit;
-use crate::terminal::{Terminal, is_result_lost, print_json};
+use crate::terminal::{Format, Terminal, is_result_lost, print_json};
 
 /// Runs the subcommand, and prints the error if it cannot do its work.
 pub(crate) fn run(cli: Cli) -> ExitCode {
@@ -58,7 +63,44 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Undo(args) => args.json,
         _ => false,
     };
-    let ended = match cli.command {
+    let ended = remote::check(&cli).and_then(|()| dispatch(cli, terminal));
+    match ended {
+        // A result that could not be printed is a failure: a script must not take silence for success.
+        Ok(Exit::Done) if is_result_lost() => Exit::Failed.into(),
+        Ok(Exit::Interrupted) if event_loop::is_by_ctrl_c() => toolcrib_inside::end_by_interrupt(),
+        Ok(exit) => exit.into(),
+        Err(err) => fail(terminal, &err, Format::from(wants_json)),
+    }
+}
+
+/// Tells why a subcommand cannot do its work. Returns how the process ends.
+fn fail(terminal: Terminal, err: &CliError, format: Format) -> ExitCode {
+    let (code, exit) = match err.kind {
+        CliErrorKind::Server => ("server_error", Exit::Failed),
+        CliErrorKind::Interrupted => ("interrupted", Exit::Interrupted),
+        CliErrorKind::Usage
+        | CliErrorKind::Settings
+        | CliErrorKind::Rules
+        | CliErrorKind::Workspace
+        | CliErrorKind::State
+        | CliErrorKind::System => ("wrong_usage", Exit::Usage),
+    };
+    match format {
+        Format::Json => {
+            let error = serde_json::json!({"code": code, "message": err.to_string()});
+            print_json(&serde_json::json!({"error": error}).to_string());
+        }
+        Format::Text => terminal.fail(&err.message, err.hint.as_deref()),
+    }
+    if exit == Exit::Interrupted && event_loop::is_by_ctrl_c() {
+        toolcrib_inside::end_by_interrupt();
+    }
+    exit.into()
+}
+
+/// Runs the subcommand that the command line names.
+fn dispatch(cli: Cli, terminal: Terminal) -> Result<Exit, CliError> {
+    match cli.command {
         Command::Call(args) if args.help => tool_help::run(&cli.global, terminal, &args),
         Command::Call(args) if args.batch => batch::run(&cli.global, terminal, &args),
         Command::Call(args) => call::run(&cli.global, terminal, &args),
@@ -82,20 +124,5 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::CompleteWords { index, words } => Ok(complete::run(&cli.global, index, &words)),
         Command::Man { directory } => man::run(directory.as_deref()),
         Command::Tour => tour::run(terminal),
-    };
-    match ended {
-        // A result that could not be printed is a failure: a script must not take silence for success.
-        Ok(Exit::Done) if is_result_lost() => Exit::Failed.into(),
-        Ok(Exit::Interrupted) if event_loop::is_by_ctrl_c() => toolcrib_inside::end_by_interrupt(),
-        Ok(exit) => exit.into(),
-        Err(err) => {
-            if wants_json {
-                let error = serde_json::json!({"code": "wrong_usage", "message": err.to_string()});
-                print_json(&serde_json::json!({"error": error}).to_string());
-            } else {
-                terminal.fail(&err.message, err.hint.as_deref());
-            }
-            Exit::Usage.into()
-        }
     }
 }

@@ -38,6 +38,10 @@ pub enum CliErrorKind {
     State,
     /// The system refused something.
     System,
+    /// A server cannot be reached, or does not do what it was asked for.
+    Server,
+    /// The process was told to end.
+    Interrupted,
 }
 
 impl CliError {

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use toolcrib_core::{ErrorKind, Outcome};
+use toolcrib_serve::FullOutcome;
 
 /// How the process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +52,15 @@ impl Exit {
         match &outcome.error {
             Some(err) => Self::of(err.kind),
             None if outcome.has_failed_command() => Self::Failed,
+            None => Self::Done,
+        }
+    }
+
+    /// Returns how the process ends after a call whose whole outcome is known.
+    pub(crate) fn of_full(outcome: &FullOutcome) -> Self {
+        match &outcome.error {
+            Some(err) => Self::of(err.kind()),
+            None if outcome.has_failed_command => Self::Failed,
             None => Self::Done,
         }
     }

@@ -38,6 +38,6 @@ pub use locations::user_settings_file;
 pub use maintenance::RecordMaintenance;
 pub use options::OpenOptions;
 pub(crate) use reports::find_tool;
-pub use reports::{ToolLimits, ToolReports};
+pub use reports::{LiveToolLimits, ToolReports};
 pub use state_access::StateAccess;
 pub use toolset::toolset;

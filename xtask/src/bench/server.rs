@@ -40,15 +40,15 @@ impl ServerProcess {
         Ok(Self { child, address, token: String::new() })
     }
 
-    fn connect(&self) -> Result<Connection, Box<dyn Error>> {
+    fn connect(&self) -> Result<KeptConnection, Box<dyn Error>> {
         let stream = TcpStream::connect(&self.address)?;
         stream.set_nodelay(true)?;
-        Ok(Connection(BufReader::with_capacity(64 << 10, stream)))
+        Ok(KeptConnection(BufReader::with_capacity(64 << 10, stream)))
     }
 
-    fn request(&self, job: &Job) -> Vec<u8> {
+    fn request(&self, job: &AskedCall) -> Vec<u8> {
         let (address, token) = (&self.address, &self.token);
-        let Job { tool, body } = job;
+        let AskedCall { tool, body } = job;
         let length = body.len();
         format!(
             "POST /api/tools/execute/{tool} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
@@ -66,20 +66,20 @@ impl Drop for ServerProcess {
 }
 
 /// What is asked.
-struct Job {
+struct AskedCall {
     tool: &'static str,
     body: &'static str,
 }
 
-const JOBS: [Job; 2] = [
-    Job { tool: "echo", body: r#"{"args":{"text":"hello"}}"# },
-    Job { tool: "read_file", body: r#"{"args":{"path":"ten-kilobytes.txt"}}"# },
+const CALLS: [AskedCall; 2] = [
+    AskedCall { tool: "echo", body: r#"{"args":{"text":"hello"}}"# },
+    AskedCall { tool: "read_file", body: r#"{"args":{"path":"ten-kilobytes.txt"}}"# },
 ];
 
 /// A connection that is kept.
-struct Connection(BufReader<TcpStream>);
+struct KeptConnection(BufReader<TcpStream>);
 
-impl Connection {
+impl KeptConnection {
     /// Makes a request, and returns the body of the reply.
     fn ask(&mut self, request: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
         self.0.get_mut().write_all(request)?;
@@ -102,7 +102,7 @@ impl Connection {
 }
 
 /// Returns the median time of a request, over one connection.
-fn latency(server: &ServerProcess, job: &Job) -> Result<f64, Box<dyn Error>> {
+fn latency(server: &ServerProcess, job: &AskedCall) -> Result<f64, Box<dyn Error>> {
     let (mut connection, request) = (server.connect()?, server.request(job));
     let mut times = Vec::with_capacity(REQUESTS);
     for _ in 0..REQUESTS {
@@ -114,7 +114,7 @@ fn latency(server: &ServerProcess, job: &Job) -> Result<f64, Box<dyn Error>> {
 }
 
 /// Returns how many requests a second are answered over many connections.
-fn throughput(server: &ServerProcess, job: &Job) -> f64 {
+fn throughput(server: &ServerProcess, job: &AskedCall) -> f64 {
     let (answered, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
     let request = server.request(job);
     let start = Instant::now();
@@ -143,7 +143,7 @@ pub(super) fn run(program: &Path) -> Result<(), Box<dyn Error>> {
     let mut ours = start(program, &work, &home)?;
     ours.token = fs::read_to_string(home.join("state/toolcrib/first_tokens/agent"))?.trim().into();
     println!("Calls over HTTP against a bare axum handler that replies with the same bytes:");
-    for job in &JOBS {
+    for job in &CALLS {
         let reply = folder.path().join("reply");
         fs::write(&reply, ours.connect()?.ask(&ours.request(job))?)?;
         let mut bare = Command::new(std::env::current_exe()?);

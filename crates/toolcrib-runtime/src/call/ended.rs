@@ -83,7 +83,8 @@ impl<'a> Ended<'a> {
         let (text, reply, error) = match formed {
             Ok((text, reply)) => (text, reply, None),
             Err(err) => {
-                let mut reply = failure(catalogue, call, &err, elapsed);
+                let (tool, args, error) = (call.tool.last_part(), &call.args, &err);
+                let mut reply = failure_reply(catalogue, &Failure { tool, args, error, elapsed });
                 // What a person wrote and then did not want is theirs.
                 let is_wanted =
                     !matches!(err.kind, ErrorKind::Declined | ErrorKind::ApprovalNeeded);
@@ -168,16 +169,11 @@ fn success(
 }
 
 /// Forms a failure as the catalogue does, or plainly where none is known.
-fn failure(
-    catalogue: Option<&Catalogue>,
-    call: &Call,
-    error: &ToolError,
-    elapsed: Duration,
-) -> Value {
+pub fn failure_reply(catalogue: Option<&Catalogue>, failure: &Failure<'_>) -> Value {
     if let Some(catalogue) = catalogue {
-        let tool = call.tool.last_part();
-        return (catalogue.error_reply)(&Failure { tool, args: &call.args, error, elapsed });
+        return (catalogue.error_reply)(failure);
     }
+    let error = failure.error;
     let mut body = Map::new();
     body.insert("code".to_owned(), error.kind.as_str().into());
     body.insert("message".to_owned(), error.message.as_str().into());

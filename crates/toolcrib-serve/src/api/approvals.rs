@@ -8,14 +8,15 @@ use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toolcrib_core::Caller;
 use toolcrib_core::approval::{ApprovalAnswer, ApprovalStatus, KeptOutcome, PendingApproval};
 use toolcrib_core::policy::Wish;
+use toolcrib_core::{Caller, Cancel};
 use toolcrib_runtime::{ApprovalError, Approved, ParkedCall, Runtime};
 
 use super::access::AccessRight;
 use super::context::Api;
 use super::fields::{BodyFields, QueryFields, refused_body};
+use super::full_outcome::PlannedEdit;
 use super::json_reply::{JsonReply, Reply};
 use super::operation::Operation;
 use crate::reply::ApiError;
@@ -92,6 +93,10 @@ struct ApprovalList {
 struct OneApproval {
     ok: bool,
     approval: ShownApproval,
+    /// What changed in the workspace since the question, if it is not answered yet.
+    changed: Vec<String>,
+    /// What the call would change in files, if it is not answered yet.
+    edits: Vec<PlannedEdit>,
 }
 
 /// An approval, with how it stands.
@@ -150,7 +155,29 @@ async fn list(
 /// Shows the question about one call.
 async fn show(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Reply {
     let (pending, status) = api.answers.find(&id).map_err(|err| failure(&id, err))?;
-    redacted(&api, &OneApproval { ok: true, approval: shown(&api, pending, status) })
+    let (changed, edits) = match status {
+        ApprovalStatus::Pending if pending.workspace == api.workspace => now(&api, &pending).await,
+        ApprovalStatus::Pending => {
+            (vec![format!("the call is of the workspace {}", pending.workspace)], Vec::new())
+        }
+        ApprovalStatus::Approved
+        | ApprovalStatus::Denied
+        | ApprovalStatus::TakenUp
+        | ApprovalStatus::Expired
+        | ApprovalStatus::Revoked => (Vec::new(), Vec::new()),
+    };
+    let approval = shown(&api, pending, status);
+    redacted(&api, &OneApproval { ok: true, approval, changed, edits })
+}
+
+/// Returns what changed since a question, and what its call would change in files now.
+async fn now(api: &Api, pending: &PendingApproval) -> (Vec<String>, Vec<PlannedEdit>) {
+    let runtime = api.runtime.current();
+    let changed = runtime.changes_since_question(pending).await;
+    let preview = runtime.explain(pending.to_call(), Cancel::default()).await;
+    let edits =
+        preview.map(|preview| api.ports.backend.planned_edits(&preview)).unwrap_or_default();
+    (changed, edits)
 }
 
 /// Answers the question about one call. An approved call runs here, and its outcome is kept for the one who asked.

@@ -18,6 +18,7 @@ use super::access::AccessRight;
 use super::blocking::blocking;
 use super::context::Api;
 use super::fields::QueryFields;
+use super::full_outcome::FileDifference;
 use super::json_reply::{JsonReply, Reply};
 use super::operation::Operation;
 use crate::reply::ApiError;
@@ -46,6 +47,8 @@ pub(super) fn operations() -> Vec<Operation> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AuditQuery {
+    /// A call, by its id or the beginning of it.
+    call: Option<String>,
     /// A catalogue, `catalogue/tool`, or the name of a tool.
     tool: Option<String>,
     /// Who asked or answered.
@@ -83,6 +86,8 @@ struct FoundCalls {
 struct OneCall {
     ok: bool,
     call: CallStory,
+    /// The difference that each of its changes made, in their order.
+    differences: Vec<Option<FileDifference>>,
 }
 
 /// What the verification of the record found.
@@ -113,14 +118,17 @@ struct FoundProblem {
 impl AuditQuery {
     /// Returns the filter of the record.
     pub(super) fn filter(self) -> CallFilter {
+        // An id begins with its time, before which the record need not be read.
+        let call = self.call.map(|call| call.to_uppercase());
+        let asked = call.as_deref().and_then(toolcrib_ledger::call_time);
         CallFilter {
-            since: self.since,
+            since: self.since.max(asked),
             until: self.until,
             tool: self.tool.as_deref().map(Into::into),
             actor: self.actor,
             outcome: self.outcome.map(OutcomeWord::outcome),
             text: self.text,
-            call: None,
+            call,
         }
     }
 }
@@ -150,8 +158,13 @@ async fn search(State(api): State<Arc<Api>>, QueryFields(query): QueryFields<Aud
 
 async fn show(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Reply {
     let history = find_call(Arc::clone(&api), &id).await?;
-    let call = read(api, move |api| CallStory::gather(&api.state, &history)).await?;
-    JsonReply::ok(&OneCall { ok: true, call })
+    let (call, differences) = read(api, move |api| {
+        let call = CallStory::gather(&api.state, &history)?;
+        let differences = api.ports.backend.differences(&call.changes);
+        Ok((call, differences))
+    })
+    .await?;
+    JsonReply::ok(&OneCall { ok: true, call, differences })
 }
 
 async fn check(State(api): State<Arc<Api>>) -> Reply {

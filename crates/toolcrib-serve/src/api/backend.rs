@@ -3,16 +3,32 @@
 use std::sync::Arc;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use toolcrib_core::approval::KeptOutcome;
 use toolcrib_core::command::{End, Excerpt, Lines, Stream};
-use toolcrib_core::{CallId, Caller, Change, Principal, ToolError, ToolName};
+use toolcrib_core::{CallId, Caller, Change, Outcome, Principal, ToolError, ToolName};
+use toolcrib_runtime::Preview;
 use toolcrib_runtime::undo::UndoScope;
+
+use super::full_outcome::{FileDifference, FullOutcome, PlannedEdit};
 
 /// What the binary does for the API. Everything here can block.
 pub trait Backend: Send + Sync {
+    /// Returns the whole outcome of a call that was made here.
+    fn full_outcome(&self, outcome: &Outcome) -> FullOutcome;
+
+    /// Returns the whole outcome of a call that waited for an answer.
+    fn kept_outcome(&self, call: &str, tool: &ToolName, kept: &KeptOutcome) -> FullOutcome;
+
+    /// Returns what a call would change in files.
+    fn planned_edits(&self, preview: &Preview) -> Vec<PlannedEdit>;
+
+    /// Returns the difference that each change made.
+    fn differences(&self, changes: &[Change]) -> Vec<Option<FileDifference>>;
+
     /// Returns the calls that changed files, newest first.
-    fn changed_calls(&self) -> Result<Vec<ChangedCall>, ToolError>;
+    fn changed_calls(&self, wanted: &WantedChanges) -> Result<ChangedCallList, ToolError>;
 
     /// Undoes a call, as a call of `caller`.
     fn undo(
@@ -41,8 +57,47 @@ pub trait Backend: Send + Sync {
     fn diagnosis(&self) -> Value;
 }
 
+/// Which calls that changed files are listed.
+#[derive(Clone, Copy, Debug)]
+pub struct WantedChanges {
+    /// Where they changed something.
+    pub scope: ChangesScope,
+    /// The most to list.
+    pub limit: usize,
+    /// Whether the list has the commands that they ran, which takes a while.
+    pub with_commands: bool,
+}
+
+/// Where calls changed something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangesScope {
+    /// Anywhere.
+    All,
+    /// In the workspace, or in a root beside it.
+    Workspace,
+}
+
+/// The calls that changed files.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ChangedCallList {
+    /// The newest of them.
+    pub calls: Vec<ChangedCall>,
+    /// How many there are in all.
+    pub total: usize,
+    /// How many more there are, which changed something elsewhere.
+    #[serde(default)]
+    pub elsewhere: usize,
+    /// The beginning of the id of each call that no other call has, in the order of the calls.
+    #[serde(default)]
+    pub short_ids: Vec<String>,
+    /// The workspace, and the roots beside it.
+    #[serde(default)]
+    pub roots: Vec<String>,
+}
+
 /// A call that changed files.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ChangedCall {
     /// The id of the call.
     pub call: CallId,
@@ -50,6 +105,9 @@ pub struct ChangedCall {
     pub tool: ToolName,
     /// When it changed the first file.
     pub at: String,
+    /// The command that it ran, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
     /// Whether it was undone.
     pub undone: bool,
     /// What it changed.
@@ -57,7 +115,7 @@ pub struct ChangedCall {
 }
 
 /// What an undo did.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct UndoReport {
     /// The call that was undone.
     pub undone: String,
@@ -65,11 +123,17 @@ pub struct UndoReport {
     pub by: CallId,
     /// What was done to each path.
     pub files: Vec<RestoredFile>,
+    /// Whether its command changed other files, too, which are not undone.
+    #[serde(default)]
+    pub has_other_changes: bool,
 }
 
 /// What an undo did to a path.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RestoredFile {
+    /// The absolute path of the root.
+    #[serde(default)]
+    pub root: String,
     /// The path below its root.
     pub path: String,
     /// `restored`, `removed`, `unchanged` or `kept`.

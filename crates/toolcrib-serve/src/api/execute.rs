@@ -16,8 +16,10 @@ use toolcrib_ledger::{CallOutcome, KeptReply, KeyState, new_call_id};
 
 use super::access::AccessRight;
 use super::audit::find_call;
+use super::blocking::blocking;
 use super::context::{Api, session_of};
 use super::fields::{BodyFields, refused_body};
+use super::full_outcome::{FullOutcome, OutcomeForm};
 use super::json_reply::{JsonReply, Reply};
 use super::operation::Operation;
 use super::outcome;
@@ -117,10 +119,11 @@ async fn execute(
     body: ExecuteBody,
 ) -> Reply {
     let wait = wait_of(headers)?;
+    let form = OutcomeForm::of(headers);
     if let Some(id) = &body.approval_id {
         let pending = own_approval(&api, &caller, id)?;
         check_same_call(&api, &pending, &tool, &body.args)?;
-        return outcome_once(&api, &pending, wait).await;
+        return outcome_once(&api, &pending, wait, form).await;
     }
     let trace = TraceContext::read(headers);
     let call = Call {
@@ -149,7 +152,7 @@ async fn execute(
     let running = api.running.start(&call.id, &caller.principal);
     let cancel_guard = running.cancel_on_drop();
     // On a task of its own: a call whose client went away ends and is recorded as any other.
-    let made = tokio::spawn(make(Arc::clone(&api), call, running, key));
+    let made = tokio::spawn(make(Arc::clone(&api), call, running, key, form));
     let made = made.await;
     drop(cancel_guard);
     let Ok((reply, parked)) = made else {
@@ -163,7 +166,7 @@ async fn execute(
         wait_for_outcome(&api, &pending, wait).await;
         let status = api.answers.store.status(&pending, api.answers.clock.now());
         if !matches!(status, Ok(ApprovalStatus::Pending)) {
-            return outcome_once(&api, &pending, Duration::ZERO).await;
+            return outcome_once(&api, &pending, Duration::ZERO, form).await;
         }
     }
     Ok(reply)
@@ -176,14 +179,20 @@ async fn make(
     call: Call,
     running: RunningCall,
     key: Option<String>,
+    form: OutcomeForm,
 ) -> (JsonReply, Option<String>) {
     let runtime = api.runtime.current();
     let made = runtime.call(call.clone(), running.cancel()).await;
     // A call that was answered is on the record, also after a crash.
     runtime.recorder.flush();
     let parked = parked_id(&made);
-    let outcome = KeptOutcome::from(&made);
-    let reply = outcome::reply(&made.call.0, &made.tool, outcome, parked.as_deref());
+    let kept = KeptOutcome::from(&made);
+    let mut reply = outcome::reply(&made.call.0, &made.tool, kept, parked.as_deref());
+    if form == OutcomeForm::Full {
+        let gathering = Arc::clone(&api);
+        let full = blocking(move || gathering.ports.backend.full_outcome(&made)).await;
+        reply = in_full(reply, full);
+    }
     if let Some(key) = key {
         let kept = KeptReply { status: reply.status.as_u16(), body: reply.body.clone() };
         // Without it, a repeated call is told that the outcome is not known, and does not run.
@@ -191,6 +200,14 @@ async fn make(
     }
     drop(running);
     (reply, parked)
+}
+
+/// Returns a reply with the whole outcome, if that could be gathered.
+fn in_full(reply: JsonReply, full: Result<FullOutcome, ApiError>) -> JsonReply {
+    match full.map(|full| serde_json::to_string(&full)) {
+        Ok(Ok(body)) => JsonReply { body, ..reply },
+        Ok(Err(_)) | Err(_) => reply,
+    }
 }
 
 /// Returns what a call with an idempotency key is told that was used before, or nothing if the call may run.
@@ -281,7 +298,12 @@ fn check_same_call(
 }
 
 /// Returns the outcome of a call that waited for approval, once.
-async fn outcome_once(api: &Arc<Api>, pending: &PendingApproval, wait: Duration) -> Reply {
+async fn outcome_once(
+    api: &Arc<Api>,
+    pending: &PendingApproval,
+    wait: Duration,
+    form: OutcomeForm,
+) -> Reply {
     let id = pending.id.as_str();
     wait_for_outcome(api, pending, wait).await;
     let store = &api.answers.store;
@@ -295,7 +317,14 @@ async fn outcome_once(api: &Arc<Api>, pending: &PendingApproval, wait: Duration)
                 format!("the outcome of {id} was given before; read it with GET /api/calls/{id}");
             return Err(ApiError::new(StatusCode::CONFLICT, "outcome_already_given", message));
         }
-        return Ok(outcome::reply(id, &pending.tool, outcome, None));
+        let reply = outcome::reply(id, &pending.tool, outcome.clone(), None);
+        if form == OutcomeForm::Full {
+            let (api, pending) = (Arc::clone(api), pending.clone());
+            let gather =
+                move || api.ports.backend.kept_outcome(&pending.id, &pending.tool, &outcome);
+            return Ok(in_full(reply, blocking(gather).await));
+        }
+        return Ok(reply);
     }
     let status = store.status(pending, api.answers.clock.now()).map_err(failed)?;
     let answer = store.answer(id).map_err(failed)?;

@@ -185,7 +185,7 @@ fn schema_of<T: JsonSchema>(settings: SchemaSettings) -> Value {
     schema
 }
 
-/// Replaces formats of numbers by a maximum and tuples of one type by `items`, because many readers of OpenAPI ignore
+/// Replaces formats of numbers by a maximum and tuples of one type by `items`, because many readers of schemas ignore
 /// both.
 fn make_plain(schema: &mut Value) {
     match schema {

@@ -52,14 +52,15 @@ pub(super) fn failed(err: &ToolError) -> ApiError {
         ErrorKind::Io => StatusCode::SERVICE_UNAVAILABLE,
         kind => status_of(kind),
     };
-    ApiError::new(status, err.kind.as_str(), with_hint(err))
+    with_hint(status, err.kind.as_str(), err)
 }
 
-/// Returns what happened, and what to do next.
-pub(super) fn with_hint(err: &ToolError) -> String {
+/// Returns an error that says what happened and, as `hint`, what to do next.
+pub(super) fn with_hint(status: StatusCode, code: &'static str, err: &ToolError) -> ApiError {
+    let failed = ApiError::new(status, code, err.message.clone());
     match &err.hint {
-        Some(hint) => format!("{}; {hint}", err.message),
-        None => err.message.clone(),
+        Some(hint) => failed.field("hint", hint.as_str()),
+        None => failed,
     }
 }
 

@@ -189,15 +189,13 @@ async fn explain(
 
 /// Says why a call cannot be explained. Its status is the one that the call itself would get.
 fn explain_error(err: &ToolError) -> ApiError {
-    ApiError::new(status_of(err.kind), err.kind.as_str(), with_hint(err))
+    with_hint(status_of(err.kind), err.kind.as_str(), err)
 }
 
 /// Says why rules were not changed.
 fn rules_error(err: &ToolError) -> ApiError {
     match err.kind {
-        ErrorKind::NotFound => {
-            ApiError::new(StatusCode::NOT_FOUND, "rule_not_found", with_hint(err))
-        }
+        ErrorKind::NotFound => with_hint(StatusCode::NOT_FOUND, "rule_not_found", err),
         _ => failed(err),
     }
 }

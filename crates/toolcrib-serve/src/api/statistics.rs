@@ -6,11 +6,11 @@ use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use schemars::JsonSchema;
-use serde_json::Value;
+use serde::Serialize;
 use toolcrib_core::Caller;
 use toolcrib_ledger::{
     ClearedFigures, ErrorsOfTool, ErrorsReport, RegressionOfTool, RegressionsReport,
-    ResourcesOfTool, ResourcesReport,
+    ResourcesOfTool, ResourcesReport, ToolStats,
 };
 
 use super::access::AccessRight;
@@ -74,10 +74,21 @@ pub(super) fn operations() -> Vec<Operation> {
             "clear_resources_by_full_name",
         ),
     };
+    let stats = Operation::get("/api/stats", "stats", figures)
+        .about(AccessRight::Inspect, "Returns the figures of every tool that was called.")
+        .replies::<StatsReply>();
     let mut all = errors.operations::<ErrorsReport, ErrorsOfTool>();
     all.extend(regression.operations::<RegressionsReport, RegressionOfTool>());
     all.extend(resources.operations::<ResourcesReport, ResourcesOfTool>());
+    all.push(stats);
     all
+}
+
+/// The figures of all tools.
+#[derive(Serialize, JsonSchema)]
+struct StatsReply {
+    ok: bool,
+    tools: Vec<ToolStats>,
 }
 
 /// The paths of one kind of report, each with the name of its operation and what it does.
@@ -149,7 +160,12 @@ async fn clear(api: Arc<Api>, kind: ReportKind, caller: By, tool: String) -> Rep
     reply(blocking(move || api.ports.statistics.clear(kind, &tool, &caller.principal)).await?)
 }
 
-fn reply(report: Result<Value, ReportError>) -> Reply {
+async fn figures(State(api): State<Arc<Api>>) -> Reply {
+    let tools = blocking(move || api.ports.statistics.all()).await?;
+    reply(tools.map(|tools| StatsReply { ok: true, tools }))
+}
+
+fn reply(report: Result<impl Serialize, ReportError>) -> Reply {
     match report {
         Ok(report) => JsonReply::ok(&report),
         Err(err) => {

@@ -2,11 +2,15 @@
 
 use serde_json::Value;
 use toolcrib_core::Principal;
+use toolcrib_ledger::ToolStats;
 
 /// The reports about tools. The binary has them, because they obey its settings.
 pub trait Statistics: Send + Sync {
     /// Returns a report about all tools, or about one.
     fn report(&self, kind: ReportKind, tool: Option<&str>) -> Result<Value, ReportError>;
+
+    /// Returns the figures of every tool that was called.
+    fn all(&self) -> Result<Vec<ToolStats>, ReportError>;
 
     /// Clears the figures of a tool, and returns what the contract replies.
     fn clear(&self, kind: ReportKind, tool: &str, by: &Principal) -> Result<Value, ReportError>;

@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use toolcrib_core::Limits;
 use toolcrib_core::toolset::Offer;
 use toolcrib_runtime::dialect::{Dialect, Names, declare};
 
@@ -48,6 +49,22 @@ struct ToolList {
     names: Vec<String>,
     /// The declarations, as models take them.
     defs: Vec<Value>,
+    /// The limits of a call, in the order of the names.
+    limits: Vec<ToolLimits>,
+}
+
+/// The limits of one call of a tool.
+#[derive(Serialize, JsonSchema)]
+struct ToolLimits {
+    deadline_ms: u64,
+    output_bytes: usize,
+}
+
+impl From<&Offer> for ToolLimits {
+    fn from(offer: &Offer) -> Self {
+        let Limits { deadline_ms, output_bytes } = offer.limits;
+        Self { deadline_ms, output_bytes }
+    }
 }
 
 async fn list(State(api): State<Arc<Api>>, QueryFields(query): QueryFields<ToolsetQuery>) -> Reply {
@@ -60,6 +77,7 @@ async fn list(State(api): State<Arc<Api>>, QueryFields(query): QueryFields<Tools
         count: names.len(),
         names,
         defs,
+        limits: own.iter().chain(&others).map(ToolLimits::from).collect(),
     })
 }
 

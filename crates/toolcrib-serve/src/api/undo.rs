@@ -12,7 +12,7 @@ use toolcrib_core::schema::Within;
 use toolcrib_runtime::undo::UndoScope;
 
 use super::access::AccessRight;
-use super::backend::{ChangedCall, UndoReport};
+use super::backend::{ChangedCallList, ChangesScope, UndoReport, WantedChanges};
 use super::blocking::blocking;
 use super::context::Api;
 use super::fields::{BodyFields, QueryFields};
@@ -29,7 +29,7 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::get("/api/undo", "list_changed_calls", list)
             .about(AccessRight::Inspect, "Lists the calls that changed files, newest first.")
             .query::<UndoQuery>()
-            .replies::<ChangedCallList>(),
+            .replies::<ChangedCallsReply>(),
         Operation::post("/api/undo/{call}", "undo", undo)
             .about(AccessRight::Approve, "Undoes all that a call changed.")
             .body::<UndoBody>()
@@ -45,6 +45,11 @@ pub(super) fn operations() -> Vec<Operation> {
 struct UndoQuery {
     /// The most calls to return.
     limit: Option<Within<1, 1000>>,
+    /// Where the calls changed something. Without it, anywhere.
+    scope: Option<ChangesScope>,
+    /// Whether the reply has the commands that the calls ran.
+    #[serde(default)]
+    commands: bool,
 }
 
 /// How to undo.
@@ -58,11 +63,10 @@ struct UndoBody {
 
 /// The calls that changed files.
 #[derive(Serialize, JsonSchema)]
-struct ChangedCallList {
+struct ChangedCallsReply {
     ok: bool,
-    calls: Vec<ChangedCall>,
-    /// How many there are in all.
-    total: usize,
+    #[serde(flatten)]
+    list: ChangedCallList,
 }
 
 /// What an undo did.
@@ -75,11 +79,13 @@ struct UndoReply {
 
 async fn list(State(api): State<Arc<Api>>, QueryFields(query): QueryFields<UndoQuery>) -> Reply {
     let limit = query.limit.map_or(USUAL_LIMIT, Within::get) as usize;
-    let mut calls =
-        blocking(move || api.ports.backend.changed_calls()).await?.map_err(|err| failed(&err))?;
-    let total = calls.len();
-    calls.truncate(limit);
-    JsonReply::ok(&ChangedCallList { ok: true, calls, total })
+    let wanted = WantedChanges {
+        scope: query.scope.unwrap_or(ChangesScope::All),
+        limit,
+        with_commands: query.commands,
+    };
+    let list = blocking(move || api.ports.backend.changed_calls(&wanted)).await?;
+    JsonReply::ok(&ChangedCallsReply { ok: true, list: list.map_err(|err| failed(&err))? })
 }
 
 async fn undo(

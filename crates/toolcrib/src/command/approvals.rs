@@ -1,38 +1,44 @@
 //! `toolcrib approvals`: lists, shows and answers the calls that wait for an answer.
 
+mod explanation;
+mod served;
+mod view;
+
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 use toolcrib_core::approval::{ApprovalStatus, ApprovalStore, KeptOutcome, PendingApproval};
-use toolcrib_core::{Cancel, Principal, Role, escape};
+use toolcrib_core::{Cancel, escape};
 use toolcrib_ledger::{Approvals, Redactor};
-use toolcrib_runtime::{ApprovalAnswers, ApprovalError, Approved, ParkedCall};
+use toolcrib_runtime::{ApprovalAnswers, Approved, ParkedCall};
+
+use explanation::explain;
+use view::{APPROVALS, ApprovalView, candidate, print_list};
 
 use super::event_loop::{block_on, interrupted};
-use super::layout::fit_all;
 use super::live_output::OutputShown;
-use super::past_call;
-use super::render;
+use super::outcome_gathering;
+use super::remote;
 use super::setup::{open, open_state};
-use super::short_id::{self, Candidate, IdNoun, ShortIds};
+use super::short_id;
 use super::waiting_call::{Reviewed, WaitingCall};
 use crate::cli::{ApprovalsArgs, ApprovalsCommand, Global};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::terminal::{Format, Terminal, print, print_json, print_lines, width};
+use crate::terminal::{Format, Terminal, print_json, print_lines};
 use crate::wiring::user_at_terminal;
-
-const APPROVALS: IdNoun =
-    IdNoun { one: "approval", many: "approvals", listed_by: "toolcrib approvals list --all" };
 
 pub(super) fn run(
     global: &Global,
     terminal: Terminal,
     args: &ApprovalsArgs,
 ) -> Result<Exit, CliError> {
+    if let Some(client) = remote::chosen(global, terminal)? {
+        return served::run(&client, terminal, args);
+    }
     let access = open_state(global, terminal)?;
     let store = Approvals::new(&access.state);
     let answers = ApprovalAnswers {
@@ -50,11 +56,9 @@ pub(super) fn run(
         | ApprovalsCommand::Approve { id, .. }
         | ApprovalsCommand::Deny { id, .. } => id,
     };
-    let candidates = store.all()?.into_iter().map(|it| Candidate {
-        at: format!("{:.0}", it.created_at),
-        what: format!("{}  {}", it.tool, past_call::what(&redactor.clean(&it.args.to_string()))),
-        id: it.id,
-        item: (),
+    let candidates = store.all()?.into_iter().map(|it| {
+        let args = redactor.clean(&it.args.to_string()).into_owned();
+        candidate(it, &args)
     });
     let id = match short_id::find(APPROVALS, id, candidates) {
         Ok(found) => found.id,
@@ -71,17 +75,16 @@ pub(super) fn run(
                 };
                 match Format::from(*json) {
                     Format::Json => {
-                        let mut value = as_value(&store, &pending, status);
-                        value["changed"] = json!(now.changes);
-                        print_json(&value.to_string());
+                        let view = ApprovalView::of(&store, pending, status);
+                        print_json(&view.to_json_with(&now.changes).to_string());
                     }
                     Format::Text => {
                         let page = now.page(terminal).filter(|_| std::io::stdout().is_terminal());
                         if let Some(page) = page {
                             print_lines(&on_terminal(&pending, page, &now.changes));
                         } else {
-                            print_lines(&details(&store, &pending, status, &now.changes));
-                            print(&now.difference);
+                            let view = ApprovalView::of(&store, pending, status);
+                            view.print(terminal, &now.changes, &now.edits);
                         }
                     }
                 }
@@ -136,37 +139,6 @@ fn approve(
     }
 }
 
-/// Says why an answer does not count.
-fn explain(terminal: Terminal, id: &str, err: ApprovalError) -> Result<Exit, CliError> {
-    let id = escape::line(id);
-    match err {
-        ApprovalError::NotFound => {
-            let hint = "`toolcrib approvals list` lists the calls that are waiting";
-            terminal
-                .fail(&format!("no call is waiting for approval with the id `{id}`"), Some(hint));
-        }
-        ApprovalError::OwnCall => {
-            let hint = "another person or another token must answer";
-            terminal.fail("you cannot answer a question about your own call", Some(hint));
-            return Ok(Exit::Refused);
-        }
-        ApprovalError::Closed(status) => {
-            let hint = "`toolcrib approvals show` shows the answer";
-            let what = match status {
-                ApprovalStatus::Pending => "is waiting",
-                ApprovalStatus::Approved => "was approved already",
-                ApprovalStatus::Denied => "was denied already",
-                ApprovalStatus::TakenUp => "was approved already, and has run",
-                ApprovalStatus::Expired => "has expired",
-                ApprovalStatus::Revoked => "was asked with a token that is revoked",
-            };
-            terminal.fail(&format!("{id} {what}"), Some(hint));
-        }
-        ApprovalError::Store(err) => return Err(err.into()),
-    }
-    Ok(Exit::Failed)
-}
-
 /// Asks the person at the terminal about a call that waits, in the same form as its own process does. `--yes` is their
 /// answer.
 fn review(
@@ -217,44 +189,15 @@ fn list(
             shown.push((pending, status));
         }
     }
-    if matches!(format, Format::Json) {
-        let value = |(it, status): &(PendingApproval, ApprovalStatus)| {
-            redactor.clean_json(&as_value(approvals, it, *status))
-        };
-        let all: Vec<Value> = shown.iter().map(value).collect();
+    let shown = shown.into_iter().map(|(it, status)| ApprovalView::of(approvals, it, status));
+    if format == Format::Json {
+        let all: Vec<Value> = shown.map(|it| redactor.clean_json(&it.to_json())).collect();
         print_json(&Value::Array(all).to_string());
-    } else if shown.is_empty() {
-        print_lines(&["No call is waiting for an answer.".to_owned()]);
     } else {
-        let ids = ShortIds::of(shown.iter().map(|(it, _)| it.id.as_str()));
-        let line = |(it, status): &(PendingApproval, ApprovalStatus)| {
-            let age = now.duration_since(it.created_at).as_secs();
-            // `show` has the whole arguments, for the person who answers.
-            let args = it.args.to_string();
-            let args: String = redactor.clean(&args).chars().take(80).collect();
-            format!(
-                "{}  {}  {age} s ago  {}  {}",
-                ids.short(&it.id),
-                status.as_str(),
-                escape::line(it.tool.as_str()),
-                escape::line(&args)
-            )
-        };
-        print_lines(&fit_all(&shown.iter().map(line).collect::<Vec<_>>(), width()));
+        let shown: Vec<ApprovalView> = shown.collect();
+        print_list(&shown, now, |args| redactor.clean(args).into());
     }
     Ok(Exit::Done)
-}
-
-fn as_value(approvals: &Approvals, pending: &PendingApproval, status: ApprovalStatus) -> Value {
-    let answer = approvals.answer(&pending.id).ok().flatten();
-    let mut value = serde_json::to_value(pending).unwrap_or_default();
-    // The state of thousands of files says nothing to whoever reads this.
-    if let Some(fields) = value.as_object_mut() {
-        fields.remove("pins");
-    }
-    value["status"] = status.as_str().into();
-    value["answer"] = json!(answer);
-    value
 }
 
 /// Returns what a person at a terminal is shown about a call that waits.
@@ -269,49 +212,6 @@ fn on_terminal(pending: &PendingApproval, page: String, changes: &[String]) -> V
     ));
     lines.push(format!("answer it: toolcrib approvals approve {id}"));
     lines.push(format!("refuse it: toolcrib approvals deny {id} WHY"));
-    lines
-}
-
-fn details(
-    approvals: &Approvals,
-    pending: &PendingApproval,
-    status: ApprovalStatus,
-    changes: &[String],
-) -> Vec<String> {
-    let mut lines = vec![format!("{} {}", pending.id, status.as_str())];
-    let mut add = |name: &str, text: &str| {
-        lines.push(escape::line(&format!("  {name:<12}{text}")).into_owned());
-    };
-    add("tool:", pending.tool.as_str());
-    for (key, value) in pending.args.as_object().into_iter().flatten() {
-        let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        add(&format!("{key}:"), &shown);
-    }
-    add("workspace:", &pending.workspace);
-    for file in &pending.question.files {
-        add("changes:", file);
-    }
-    for unpinned in &pending.question.unpinned {
-        add("not pinned:", unpinned);
-    }
-    for change in changes {
-        add("changed:", change);
-    }
-    add("rule:", &pending.question.rule);
-    if let Some(reading) = &pending.question.runs {
-        add("reading:", &reading.to_string());
-    }
-    let Principal { name, role } = &pending.caller.principal;
-    match role {
-        Role::User => add("asked by:", &pending.requester),
-        role => add("asked by:", &format!("{name} ({})", role.as_str())),
-    }
-    add("asked at:", &format!("{:.0}", pending.created_at));
-    add("expires:", &format!("{:.0}", pending.expires_at));
-    if let Ok(Some(answer)) = approvals.answer(&pending.id) {
-        let verb = if answer.is_approved { "approved" } else { "denied" };
-        add("answer:", &format!("{verb} by {} {}", answer.by, answer.words));
-    }
     lines
 }
 
@@ -342,7 +242,7 @@ fn run_parked(
         Format::Json => {
             print_json(&outcome.text);
         }
-        Format::Text => render::outcome(terminal, &crib, &outcome, OutputShown::NotYet),
+        Format::Text => outcome_gathering::show(terminal, &crib, &outcome, OutputShown::NotYet),
     }
     Ok(Exit::of_outcome(&outcome))
 }

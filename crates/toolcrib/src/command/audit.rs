@@ -1,32 +1,37 @@
 //! `toolcrib audit`: shows the record to people.
 
+mod filter;
+mod listing;
+mod report;
+mod served;
 mod show;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use serde_json::{Value, json};
-use toolcrib_core::{ToolName, counted, escape};
+use toolcrib_core::escape;
 use toolcrib_ledger::{
-    CallFilter, CallHistory, CallOutcome, EventKind, Problem, RecordEntry, RecordReader,
-    RecordTail, Redactor, StateFolder, TailLine, VerifyReport, call_summary, export_calls,
-    export_lines, find_calls, verify,
+    CallFilter, CallHistory, EventKind, RecordEntry, RecordReader, RecordTail, Redactor,
+    StateFolder, TailLine, call_summary, export_calls, export_lines, find_calls, verify,
 };
 
+use filter::call_filter;
+use listing::{ListedCall, print_calls};
+pub(super) use served::find as find_served;
 use show::ShownCall;
 
 use super::call_history;
-use super::layout::{fit, fit_all};
+use super::layout::fit;
 use super::past_call;
+use super::remote;
 use super::setup::read_config;
-use super::short_id::{IdError, ShortIds};
-use super::when::parse_time;
-use crate::cli::{AuditArgs, AuditCommand, CallFilterArgs, ExportFormat, Global};
+use super::short_id::IdError;
+use crate::cli::{AuditArgs, AuditCommand, ExportFormat, Global};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::terminal::{Paint, Terminal, print, print_json, print_lines, width};
+use crate::terminal::{Paint, Terminal, print, print_json, width};
 
 /// The pause between two reads of new lines.
 const TAIL_PAUSE: Duration = Duration::from_millis(200);
@@ -34,10 +39,10 @@ const TAIL_PAUSE: Duration = Duration::from_millis(200);
 /// The most bytes of arguments, replies and details in one line of `tail`.
 const TAIL_DETAIL_BYTES: usize = 120;
 
-/// The most bytes of arguments in one line of `search`.
-const SEARCH_ARGS_BYTES: usize = 60;
-
 pub(super) fn run(global: &Global, terminal: Terminal, args: &AuditArgs) -> Result<Exit, CliError> {
+    if let Some(client) = remote::chosen(global, terminal)? {
+        return served::run(&client, terminal, args);
+    }
     let config = read_config(global, terminal)?;
     let redactor = config.redactor();
     let folder = config.state.clone()?;
@@ -81,24 +86,23 @@ fn run_command(
                 None => past_call::last(state, directory)?
                     .ok_or_else(|| IdError::none(past_call::CALLS, "no call is on the record")),
             };
-            let shown = match found {
-                Ok(history) => ShownCall::gather(state, history)?,
-                Err(err) => return Ok(err.tell(terminal)),
-            };
-            if *json {
-                print_json(&shown.to_json()?);
-            } else {
-                print(&shown.describe(terminal, redactor));
+            match found {
+                Ok(history) => {
+                    ShownCall::gather(state, redactor, history)?.print(terminal, (*json).into());
+                    Ok(Exit::Done)
+                }
+                Err(err) => Ok(err.tell(terminal)),
             }
-            Ok(Exit::Done)
         }
         AuditCommand::Search { filter, limit, json } => {
             let calls = find_calls(state, &call_filter(filter)?, *limit)?;
+            let calls = calls.iter().map(call_summary);
             if *json {
-                for call in &calls {
-                    print_json(&serde_json::to_string(&call_summary(call))?);
+                for call in calls {
+                    print_json(&serde_json::to_string(&call)?);
                 }
             } else {
+                let calls: Vec<ListedCall> = calls.map(ListedCall::from).collect();
                 print_calls(terminal, &calls, *limit);
             }
             Ok(Exit::Done)
@@ -107,32 +111,9 @@ fn run_command(
             export(state, &call_filter(filter)?, *format)
         }
         AuditCommand::Verify { json } => {
-            let report = verify(state)?;
-            if *json {
-                print_json(&report_json(&report).to_string());
-            } else {
-                print_report(terminal, &report);
-            }
-            Ok(if report.problems.is_empty() { Exit::Done } else { Exit::Failed })
+            Ok(report::show(terminal, &verify(state)?, (*json).into()))
         }
     }
-}
-
-fn call_filter(args: &CallFilterArgs) -> Result<CallFilter, CliError> {
-    let now = Timestamp::now();
-    let parse =
-        |text: &String| parse_time(text, now).map_err(|err| CliError::usage(err.to_string()));
-    let time = |text: &Option<String>| text.as_ref().map(parse).transpose();
-    let outcome = args.outcome.as_deref();
-    Ok(CallFilter {
-        since: time(&args.since)?,
-        until: time(&args.until)?,
-        tool: args.tool.as_deref().map(ToolName::from),
-        actor: args.actor.clone(),
-        outcome: CallOutcome::ALL.into_iter().find(|known| Some(known.as_str()) == outcome),
-        text: args.text.clone(),
-        call: None,
-    })
 }
 
 /// Prints the last lines of the record. Returns whether the output is still open.
@@ -230,78 +211,6 @@ fn one_line(terminal: Terminal, entry: &RecordEntry<'_>) -> String {
     )
 }
 
-fn print_calls(terminal: Terminal, calls: &[CallHistory], limit: usize) {
-    if calls.is_empty() {
-        print_lines(&["No matching calls.".to_owned()]);
-        return;
-    }
-    let ids = ShortIds::of(calls.iter().map(CallHistory::id));
-    let columns = CallColumns::of(calls);
-    let lines: Vec<String> = calls
-        .iter()
-        .map(|call| search_line(terminal, ids.short(call.id()), call, &columns))
-        .collect();
-    print_lines(&fit_all(&lines, width()));
-    if calls.len() == limit {
-        terminal
-            .note(&format!("these are the newest {limit} calls; for more, use --limit or --until"));
-    }
-}
-
-/// How the columns of a list of calls are filled.
-struct CallColumns {
-    tool: usize,
-    outcome: usize,
-    /// The day whose calls are listed without their date. Programs get whole times.
-    today: Option<Timestamp>,
-}
-
-impl CallColumns {
-    /// Returns columns that leave a person as much room for the arguments as there is.
-    fn of(calls: &[CallHistory]) -> Self {
-        if !io::stdout().is_terminal() {
-            return Self { tool: 28, outcome: 14, today: None };
-        }
-        let widest = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or_default();
-        Self {
-            tool: widest(&mut calls.iter().map(|call| call.tool().as_str().len())),
-            outcome: widest(&mut calls.iter().map(|call| call.outcome().as_str().len())),
-            today: Some(Timestamp::now()),
-        }
-    }
-
-    fn time(&self, at: Timestamp) -> String {
-        match self.today {
-            Some(now) if day_of(at) == day_of(now) => at.strftime("%H:%M:%SZ").to_string(),
-            Some(_) => at.strftime("%m-%d %H:%MZ").to_string(),
-            None => format!("{at:.0}"),
-        }
-    }
-}
-
-fn day_of(at: Timestamp) -> String {
-    at.strftime("%Y-%m-%d").to_string()
-}
-
-fn search_line(terminal: Terminal, id: &str, call: &CallHistory, columns: &CallColumns) -> String {
-    let outcome = call.outcome();
-    let took = call.last(&EventKind::Ended).and_then(|entry| entry.end.elapsed_ms());
-    let args = call.first().and_then(|entry| entry.preview.args.as_deref()).unwrap_or_default();
-    let args = escape::line(args).into_owned();
-    let cut = args.floor_char_boundary(SEARCH_ARGS_BYTES);
-    let CallColumns { tool: tool_width, outcome: outcome_width, .. } = columns;
-    let shown = format!("{:<outcome_width$}", outcome.as_str());
-    format!(
-        "{}  {}  {:<tool_width$}  {}  {:>9}  {}",
-        escape::line(id),
-        columns.time(call.at()),
-        escape::line(call.tool().as_str()),
-        terminal.paint(call_history::colour(outcome), &shown),
-        took.map_or_else(|| "-".to_owned(), |took| format!("{took:.1} ms")),
-        &args[..cut]
-    )
-}
-
 /// The columns of a CSV export, as [`summary`] names them.
 const COLUMNS: [&str; 15] = [
     "call",
@@ -369,41 +278,4 @@ fn cell(text: &str) -> String {
     let text = escape::line(text);
     let guard = if text.starts_with(['=', '+', '-', '@']) { "'" } else { "" };
     format!("\"{guard}{}\"", text.replace('"', "\"\""))
-}
-
-fn report_json(report: &VerifyReport) -> Value {
-    let value =
-        |found: &Problem| json!({"file": found.file, "line": found.line, "what": found.what});
-    let all = |found: &[Problem]| found.iter().map(value).collect::<Vec<_>>();
-    json!({
-        "ok": report.problems.is_empty(),
-        "lines": report.lines,
-        "files": report.files,
-        "first": report.first,
-        "last": report.last,
-        "problems": all(&report.problems),
-        "notes": all(&report.notes),
-    })
-}
-
-fn print_report(terminal: Terminal, report: &VerifyReport) {
-    // The names are those of files that others may have put there.
-    let with_place = |found: &Problem| {
-        let line = found.line.map(|line| format!(":{line}")).unwrap_or_default();
-        escape::line(&format!("{}{line}: {}", found.file, found.what)).into_owned()
-    };
-    for note in &report.notes {
-        terminal.note(&format!("note: {}", with_place(note)));
-    }
-    for problem in &report.problems {
-        print_lines(&[format!("{} {}", terminal.paint(Paint::Bad, "✗"), with_place(problem))]);
-    }
-    let VerifyReport { lines, files, first, last, .. } = report;
-    let (lines, files) = (counted(*lines, "line"), counted(*files as u64, "file"));
-    let all = format!("{lines} in {files}, numbers {first} to {last}");
-    print_lines(&[if report.problems.is_empty() {
-        format!("{} The record is intact: {all}.", terminal.paint(Paint::Good, "✓"))
-    } else {
-        format!("The record is not intact: {all}.")
-    }]);
 }

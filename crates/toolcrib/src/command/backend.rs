@@ -3,13 +3,20 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use toolcrib_core::approval::KeptOutcome;
 use toolcrib_core::command::{Excerpt, Lines, Stream, TaskStatus};
-use toolcrib_core::{Caller, ErrorKind, Principal, ToolError};
+use toolcrib_core::{Caller, Change, ErrorKind, Outcome, Principal, ToolError, ToolName};
 use toolcrib_host::{OutputStore, SavedCommand};
+use toolcrib_runtime::Preview;
 use toolcrib_runtime::undo::{Restored, UndoScope};
-use toolcrib_serve::{Backend, ChangedCall, RestoredFile, TaskSummary, UndoReport};
+use toolcrib_serve::{
+    Backend, ChangedCallList, FileDifference, FullOutcome, PlannedEdit, RestoredFile, TaskSummary,
+    UndoReport, WantedChanges,
+};
 
+use super::difference;
 use super::doctor::DoctorFindings;
+use super::outcome_gathering;
 use super::rules::{self, RuleEdit, RuleEditFault, RuleEditFaultKind};
 use super::undo;
 use crate::error::CliError;
@@ -39,8 +46,25 @@ impl ServerBackend {
 }
 
 impl Backend for ServerBackend {
-    fn changed_calls(&self) -> Result<Vec<ChangedCall>, ToolError> {
-        undo::changed_calls(&self.crib).map_err(|err| {
+    fn full_outcome(&self, outcome: &Outcome) -> FullOutcome {
+        outcome_gathering::of_outcome(&self.crib, outcome)
+    }
+
+    fn kept_outcome(&self, call: &str, tool: &ToolName, kept: &KeptOutcome) -> FullOutcome {
+        outcome_gathering::of_kept(&self.crib, call, tool, kept)
+    }
+
+    fn planned_edits(&self, preview: &Preview) -> Vec<PlannedEdit> {
+        difference::of_preview(preview)
+    }
+
+    fn differences(&self, changes: &[Change]) -> Vec<Option<FileDifference>> {
+        let (journal, redactor) = (&self.crib.journal, &self.crib.redactor);
+        changes.iter().map(|it| difference::of_change(journal, redactor, it)).collect()
+    }
+
+    fn changed_calls(&self, wanted: &WantedChanges) -> Result<ChangedCallList, ToolError> {
+        undo::gather(&self.crib, wanted).map_err(|err| {
             ToolError::new(ErrorKind::Io, format!("the journal of changes cannot be read: {err}"))
         })
     }
@@ -53,10 +77,14 @@ impl Backend for ServerBackend {
     ) -> Result<UndoReport, ToolError> {
         let by = toolcrib_ledger::new_call_id();
         let restored = self.crib.undo(&by, caller, call, scope)?;
-        let file =
-            |one: Restored| RestoredFile { path: one.path, action: one.action.as_str().to_owned() };
+        let file = |one: Restored| RestoredFile {
+            root: one.root,
+            path: one.path,
+            action: one.action.as_str().to_owned(),
+        };
         let files = restored.into_iter().map(file).collect();
-        Ok(UndoReport { undone: call.to_owned(), by, files })
+        let has_other_changes = undo::has_other_changes(&self.crib, call);
+        Ok(UndoReport { undone: call.to_owned(), by, files, has_other_changes })
     }
 
     fn add_rules(&self, text: &str, by: &Principal) -> Result<Vec<String>, ToolError> {

@@ -16,6 +16,7 @@ use toolcrib_runtime::{LateAnswer, Runtime, Watchdog};
 use super::approver::approver;
 use super::call::unrecorded;
 use super::event_loop::{block_on, interrupted};
+use super::remote;
 use super::setup::open_long_lived;
 use crate::cli::{CallArgs, Global};
 use crate::error::CliError;
@@ -44,6 +45,10 @@ struct CallParams<'a> {
 }
 
 pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Result<Exit, CliError> {
+    if remote::chosen(global, terminal)?.is_some() {
+        let hint = "send each call with `toolcrib call`, or with POST /api/tools/execute/TOOL";
+        return Err(remote::only_local("--batch", hint));
+    }
     let crib = open_long_lived(global, terminal)?;
     // Stdin holds the calls, so nobody can be asked there.
     let approver = approver(global, None, &crib, args);

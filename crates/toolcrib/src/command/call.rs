@@ -8,7 +8,10 @@ use super::approver::approver;
 use super::arguments::arguments;
 use super::event_loop::{block_on, interrupted};
 use super::live_output::{LiveView, OutputShown};
+use super::outcome_gathering;
 use super::prompt::TerminalPrompt;
+use super::remote;
+use super::remote_call;
 use super::render::{self, PriorApproval};
 use super::setup::open;
 use crate::cli::{CallArgs, Global};
@@ -20,6 +23,13 @@ use crate::wiring::{Crib, call_at_terminal, session};
 pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Result<Exit, CliError> {
     if args.jobs > 1 {
         return Err(CliError::usage("--jobs needs --batch: a single call is one job"));
+    }
+    if let Some(client) = remote::chosen(global, terminal)? {
+        return remote_call::run(&client, terminal, args);
+    }
+    if args.wait.is_some() {
+        return Err(CliError::usage("--wait needs --server: here, the call itself waits")
+            .hint("`policy.approval_seconds` says how long a question is asked"));
     }
     let crib = open(global, terminal)?;
     let runtime = crib.runtime(approver(global, Some(terminal), &crib, args))?;
@@ -80,7 +90,7 @@ fn show(
     if args.json {
         print_json(&outcome.text);
     } else if !(is_declined && TerminalPrompt::told_no()) {
-        render::outcome(terminal, crib, outcome, shown);
+        outcome_gathering::show(terminal, crib, outcome, shown);
     }
     Exit::of_outcome(outcome)
 }

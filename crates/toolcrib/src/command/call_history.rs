@@ -55,7 +55,7 @@ pub(super) fn describe(terminal: Terminal, history: &CallHistory) -> String {
     let outcome = history.outcome();
     let mut text = format!(
         "{} {} {}\n",
-        terminal.paint(Paint::Strong, history.id()),
+        terminal.paint(Paint::Strong, &escape::line(history.id())),
         escape::line(history.tool().as_str()),
         terminal.paint(colour(outcome), outcome.as_str())
     );

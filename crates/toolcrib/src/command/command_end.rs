@@ -2,10 +2,12 @@
 
 use std::fmt::Write as _;
 use std::io::IsTerminal;
+use std::time::Duration;
 
 use serde_json::Value;
 use toolcrib_core::command::ChangedFiles;
-use toolcrib_core::{Outcome, counted, escape};
+use toolcrib_core::{counted, escape};
+use toolcrib_serve::{CommandPlace, FullOutcome};
 
 use super::live_output::OutputShown;
 use super::short_id::hinted;
@@ -21,16 +23,6 @@ pub(super) struct CommandEnd<'a> {
     pub(super) stderr: &'a str,
     /// What else a person should know, such as what the sandbox stopped.
     pub(super) notes: Vec<&'a str>,
-}
-
-/// Where the command of a call ran, and whether the call can be undone.
-pub(super) struct CommandPlace {
-    /// The absolute path of the workspace.
-    pub(super) root: String,
-    /// Whether there are copies of files that it changed.
-    pub(super) has_copies: bool,
-    /// The absolute paths of the files that it deleted and that there are copies of.
-    pub(super) deleted: Vec<String>,
 }
 
 impl<'a> CommandEnd<'a> {
@@ -56,13 +48,7 @@ impl<'a> CommandEnd<'a> {
     }
 
     /// Prints what the command printed, unless the person saw it already, and how it ended.
-    pub(super) fn print(
-        &self,
-        terminal: Terminal,
-        outcome: &Outcome,
-        place: &CommandPlace,
-        shown: OutputShown,
-    ) {
+    pub(super) fn print(&self, terminal: Terminal, outcome: &FullOutcome, shown: OutputShown) {
         if shown == OutputShown::NotYet {
             print_foreign(&ended_line(self.stdout), Escapes::OnTerminal);
             if !self.stderr.is_empty() {
@@ -73,26 +59,27 @@ impl<'a> CommandEnd<'a> {
             terminal.warn(note);
         }
         if !terminal.is_quiet {
-            complain(&self.line(terminal, outcome, place));
+            complain(&self.line(terminal, outcome));
         }
     }
 
     /// Returns the line at the end: the exit code, the time, the files that changed, and the undo.
-    fn line(&self, terminal: Terminal, outcome: &Outcome, place: &CommandPlace) -> String {
+    fn line(&self, terminal: Terminal, outcome: &FullOutcome) -> String {
         let mark = match self.exit_code {
             0 => terminal.paint_err(Paint::Good, "✓"),
             _ => terminal.paint_err(Paint::Bad, "✗"),
         };
-        let seconds = outcome.elapsed.as_secs_f64();
+        let seconds = Duration::from_micros(outcome.elapsed_us).as_secs_f64();
         let mut line = format!("{mark} exit {} in {seconds:.1} s", self.exit_code);
         if let Some(touched) = &outcome.touched {
-            line.push_str(&changed(touched, place));
+            line.push_str(&changed(touched, &outcome.place));
         }
-        if let Some(grant) = outcome.decision.as_ref().and_then(|it| it.grant.as_deref()) {
-            let _ = write!(line, " · allowed by grant {}", hinted(grant));
+        if let Some(grant) = outcome.grant.as_deref() {
+            let _ = write!(line, " · allowed by grant {}", escape::line(hinted(grant)));
         }
-        if place.has_copies {
-            let _ = write!(line, " · undo: toolcrib undo {}", hinted(&outcome.call.0));
+        if outcome.place.has_copies {
+            let _ =
+                write!(line, " · undo: toolcrib undo {}", escape::line(hinted(&outcome.call.0)));
         }
         line
     }

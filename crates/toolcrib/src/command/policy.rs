@@ -13,7 +13,7 @@ use toolcrib_shell::BashReader;
 use super::arguments::arguments;
 use super::event_loop::block_on;
 use super::live_output::OutputShown;
-use super::render;
+use super::outcome_gathering;
 use super::setup::open;
 use crate::cli::{Global, PolicyArgs, PolicyCommand};
 use crate::error::CliError;
@@ -63,7 +63,7 @@ pub(super) fn explain(
             if format == Format::Json {
                 print_json(&outcome.text);
             } else {
-                render::outcome(terminal, &crib, &outcome, OutputShown::NotYet);
+                outcome_gathering::show(terminal, &crib, &outcome, OutputShown::NotYet);
             }
             return Ok(outcome.error.map_or(Exit::Done, |err| Exit::of(err.kind)));
         }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use toolcrib_core::toolset::Offer;
 
 use super::layout::wrapped;
+use super::remote;
 use super::setup::read_config;
 use crate::cli::{CallArgs, Global, call_help};
 use crate::error::CliError;
@@ -21,7 +22,10 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Resul
         print(&call_help());
         return Ok(Exit::Done);
     };
-    let toolset = toolset(&read_config(global, terminal)?.settings)?;
+    let toolset = match remote::chosen(global, terminal)? {
+        Some(client) => remote::toolset(&client, terminal)?,
+        None => toolset(&read_config(global, terminal)?.settings)?,
+    };
     match toolset.find(&tool.as_str().into()) {
         Ok(offer) => {
             print(&tool_help(offer, width().unwrap_or(MOST_HELP_COLUMNS).min(MOST_HELP_COLUMNS)));

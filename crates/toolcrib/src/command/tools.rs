@@ -9,6 +9,7 @@ use toolcrib_core::{ToolError, ToolName, Toolset};
 use toolcrib_runtime::dialect::{Dialect, Names, declare};
 
 use super::layout::fit_all;
+use super::remote;
 use super::setup::read_config;
 use crate::cli::{Global, ToolsArgs, ToolsFormat};
 use crate::error::CliError;
@@ -18,7 +19,10 @@ use crate::terminal::{Paint, Terminal, print, print_lines, width};
 use crate::wiring::toolset;
 
 pub(super) fn run(global: &Global, terminal: Terminal, args: &ToolsArgs) -> Result<Exit, CliError> {
-    let toolset = toolset(&read_config(global, terminal)?.settings)?;
+    let toolset = match remote::chosen(global, terminal)? {
+        Some(client) => remote::toolset(&client, terminal)?,
+        None => toolset(&read_config(global, terminal)?.settings)?,
+    };
     let offers = match &args.name {
         None => toolset.offers().to_vec(),
         Some(name) => match chosen(&toolset, name) {

@@ -10,10 +10,11 @@ use toolcrib_core::Cancel;
 use toolcrib_core::approval::PendingApproval;
 use toolcrib_core::policy::{Answer, Wish};
 use toolcrib_runtime::{Approver, Asker, Nobody, Question};
+use toolcrib_serve::PlannedEdit;
 
+use super::difference;
 use super::event_loop::{block_on, interrupted};
 use super::prompt::{AskManner, ChangeOffer, TerminalPrompt, page_of};
-use super::render;
 use super::setup::open;
 use crate::cli::Global;
 use crate::error::CliError;
@@ -24,8 +25,8 @@ use crate::terminal::Terminal;
 pub(super) struct WaitingCall {
     /// What changed in its workspace since the question.
     pub(super) changes: Vec<String>,
-    /// The difference that it would make to files.
-    pub(super) difference: String,
+    /// What it would change in files.
+    pub(super) edits: Vec<PlannedEdit>,
     /// The question, if its workspace can be opened.
     question: Option<AskedQuestion>,
 }
@@ -69,7 +70,7 @@ impl WaitingCall {
         let manner = AskManner::of(&crib.settings);
         Ok(Self {
             changes,
-            difference: render::edits(terminal, &preview),
+            edits: difference::of_preview(&preview),
             question: Some(AskedQuestion {
                 // What was asked stays what it was, though rules may have changed since.
                 question: Question {

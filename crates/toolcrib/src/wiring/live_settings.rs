@@ -17,7 +17,7 @@ use super::crib::Crib;
 use super::locations::{environment, settings_files};
 use super::options::OpenOptions;
 use super::record::changed_settings;
-use super::reports::ToolLimits;
+use super::reports::LiveToolLimits;
 use super::rules::{self, LoadedRules};
 use super::sandbox;
 use crate::error::CliError;
@@ -48,7 +48,7 @@ pub struct LiveSettings {
     environment: BTreeMap<String, OsString>,
     files: SettingsFiles,
     runtime: Arc<LiveRuntime>,
-    limits: ToolLimits,
+    limits: LiveToolLimits,
     /// Held by whoever changes the settings, from the first look to the last step.
     changing: Mutex<()>,
     in_force: Mutex<InForce>,
@@ -116,7 +116,11 @@ pub(super) enum ChangedBy<'a> {
 
 impl LiveSettings {
     /// Puts the settings in force that `crib` was opened with.
-    pub fn start(crib: Arc<Crib>, limits: ToolLimits, parts: LiveParts) -> Result<Self, CliError> {
+    pub fn start(
+        crib: Arc<Crib>,
+        limits: LiveToolLimits,
+        parts: LiveParts,
+    ) -> Result<Self, CliError> {
         let environment = environment(&parts.options);
         let runtime = crib.runtime((parts.approver)(&crib.settings))?;
         let runtime = Runtime { recorder: Arc::clone(&parts.recorder), ..runtime };

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use toolcrib_core::{Clock, Note, Principal, Recorder, Role, ToolName, Toolset, escape};
 use toolcrib_ledger::{
     Act, Cleared, ClearedFigures, Comparison, EventKind, QuarantineList, Spans, StateFolder, Stats,
-    StatsError, ToolFigures, comparisons, report,
+    StatsError, ToolStats, comparisons, report,
 };
 use toolcrib_serve::{ReportError, ReportKind, Statistics};
 use toolcrib_tools::CATALOGUES;
@@ -25,14 +25,14 @@ pub struct ToolReports {
     clock: Arc<dyn Clock>,
     spans: Spans,
     maintenance: RecordMaintenance,
-    limits: ToolLimits,
+    limits: LiveToolLimits,
 }
 
 /// The limits of each tool on offer, as reports show them. A clone has the same ones.
 #[derive(Clone)]
-pub struct ToolLimits(Arc<RwLock<HashMap<ToolName, Value>>>);
+pub struct LiveToolLimits(Arc<RwLock<HashMap<ToolName, Value>>>);
 
-impl ToolLimits {
+impl LiveToolLimits {
     fn new(settings: &Settings) -> Self {
         Self(Arc::new(RwLock::new(limits_under(settings))))
     }
@@ -64,7 +64,7 @@ impl StateAccess {
             clock: Arc::clone(&self.clock),
             spans: self.spans(),
             maintenance: self.maintenance.clone(),
-            limits: ToolLimits::new(&self.settings),
+            limits: LiveToolLimits::new(&self.settings),
         }
     }
 }
@@ -107,6 +107,15 @@ impl Statistics for ToolReports {
         };
         name_in_contract(&mut report);
         Ok(report)
+    }
+
+    fn all(&self) -> Result<Vec<ToolStats>, ReportError> {
+        self.recorder.flush();
+        let mut stats = Stats::open(&self.state).map_err(unreadable)?;
+        self.maintenance.run(&mut stats).map_err(unreadable)?;
+        let quarantined = QuarantineList::new(&self.state).all();
+        let quarantined = quarantined.map_err(|err| ReportError::Unreadable(err.to_string()))?;
+        stats.all(&quarantined, self.clock.now(), self.spans).map_err(unreadable)
     }
 
     fn clear(&self, kind: ReportKind, tool: &str, by: &Principal) -> Result<Value, ReportError> {
@@ -158,7 +167,7 @@ impl Statistics for ToolReports {
 
 impl ToolReports {
     /// Returns the limits that the reports show.
-    pub fn limits(&self) -> &ToolLimits {
+    pub fn limits(&self) -> &LiveToolLimits {
         &self.limits
     }
 
@@ -171,10 +180,10 @@ impl ToolReports {
 }
 
 /// Finds a tool by `catalogue/tool` or by `tool`.
-pub(crate) fn find_tool<'t>(
-    tools: &'t [(ToolName, ToolFigures)],
+pub(crate) fn find_tool<'t, T>(
+    tools: &'t [(ToolName, T)],
     wanted: &str,
-) -> Result<&'t (ToolName, ToolFigures), ReportError> {
+) -> Result<&'t (ToolName, T), ReportError> {
     let found: Vec<_> = match tools.iter().find(|it| it.0 == wanted) {
         Some(it) => vec![it],
         None => tools.iter().filter(|it| it.0.last_part() == wanted).collect(),

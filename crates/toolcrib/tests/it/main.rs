@@ -32,6 +32,8 @@ mod readme;
 mod record;
 mod record_damage;
 mod record_recovery;
+mod remote;
+mod remote_errors;
 mod reply;
 mod retention;
 mod running_server;

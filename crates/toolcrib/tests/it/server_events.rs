@@ -59,10 +59,8 @@ impl Follower {
             let field = |name: &str| {
                 part.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned)
             };
-            let name = field("event: ").unwrap();
-            if name == "health" {
-                continue;
-            }
+            // An agent is told only that the connection lives.
+            let Some(name) = field("event: ").filter(|name| name != "health") else { continue };
             let data = serde_json::from_str(&field("data: ").unwrap()).unwrap();
             return HeardEvent { id: field("id: ").map(|id| id.parse().unwrap()), name, data };
         }

@@ -13,7 +13,7 @@ use super::keys::stored_row;
 use super::question_page::{PageMaker, QuestionForm, QuestionPage};
 use super::text::{block, block_lines, labelled, without_gaps};
 use super::wink_form;
-use crate::command::render::{LEFT_OUT, texts};
+use crate::command::difference::{LEFT_OUT, texts};
 use crate::command::screen::width_of;
 use crate::terminal::Paint;
 

@@ -8,7 +8,7 @@ use toolcrib_core::{counted, escape};
 use toolcrib_runtime::Question;
 
 use super::text::{block, without_gaps};
-use crate::command::render::{LEFT_OUT, texts};
+use crate::command::difference::{LEFT_OUT, texts};
 use crate::command::screen::Screen;
 use crate::terminal::{Paint, Terminal};
 

@@ -1,7 +1,7 @@
 //! The tool that a person names to statistics.
 
 use toolcrib_core::ToolName;
-use toolcrib_ledger::ToolFigures;
+use toolcrib_ledger::ToolStats;
 use toolcrib_serve::ReportError;
 
 use crate::exit::Exit;
@@ -20,9 +20,9 @@ pub(super) enum ReportForm {
 /// Finds a tool by `catalogue/tool` or by `tool`. Without exactly one, prints why and returns how the process ends.
 pub(super) fn find_tool<'t>(
     terminal: Terminal,
-    tools: &'t [(ToolName, ToolFigures)],
+    tools: &'t [(ToolName, ToolStats)],
     wanted: &str,
-) -> Result<&'t (ToolName, ToolFigures), Exit> {
+) -> Result<&'t (ToolName, ToolStats), Exit> {
     wiring::find_tool(tools, wanted).map_err(|err| tell(terminal, &err))
 }
 

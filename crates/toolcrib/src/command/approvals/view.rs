@@ -1,0 +1,133 @@
+//! An approval as people and programs are shown it, whether it comes from the state folder or from a server.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use toolcrib_core::approval::{ApprovalAnswer, ApprovalStatus, ApprovalStore, PendingApproval};
+use toolcrib_core::{Principal, Role, ToolName, escape};
+use toolcrib_ledger::Approvals;
+use toolcrib_serve::PlannedEdit;
+
+use crate::command::difference;
+use crate::command::layout::fit_all;
+use crate::command::past_call;
+use crate::command::short_id::{Candidate, IdNoun, ShortIds};
+use crate::terminal::{Terminal, print, print_lines, width};
+
+pub(super) const APPROVALS: IdNoun =
+    IdNoun { one: "approval", many: "approvals", listed_by: "toolcrib approvals list --all" };
+
+/// An approval, with how it stands.
+#[derive(Deserialize)]
+pub(super) struct ApprovalView {
+    #[serde(flatten)]
+    pub(super) pending: PendingApproval,
+    pub(super) status: String,
+    pub(super) answer: Option<ApprovalAnswer>,
+}
+
+/// Returns an approval as something that an id can mean. `args` has no secrets.
+pub(super) fn candidate(pending: PendingApproval, args: &str) -> Candidate<ToolName> {
+    Candidate {
+        at: format!("{:.0}", pending.created_at),
+        what: format!("{}  {}", pending.tool, past_call::what(args)),
+        id: pending.id,
+        item: pending.tool,
+    }
+}
+
+/// Prints approvals, one in a line. `clean` removes secrets.
+pub(super) fn print_list(shown: &[ApprovalView], now: Timestamp, clean: impl Fn(&str) -> String) {
+    if shown.is_empty() {
+        print_lines(&["No call is waiting for an answer.".to_owned()]);
+        return;
+    }
+    let ids = ShortIds::of(shown.iter().map(|it| it.pending.id.as_str()));
+    let line = |ApprovalView { pending, status, .. }: &ApprovalView| {
+        let age = now.duration_since(pending.created_at).as_secs();
+        // `show` has the whole arguments, for the person who answers.
+        let args: String = clean(&pending.args.to_string()).chars().take(80).collect();
+        format!(
+            "{}  {}  {age} s ago  {}  {}",
+            escape::line(ids.short(&pending.id)),
+            escape::line(status),
+            escape::line(pending.tool.as_str()),
+            escape::line(&args)
+        )
+    };
+    print_lines(&fit_all(&shown.iter().map(line).collect::<Vec<_>>(), width()));
+}
+
+impl ApprovalView {
+    /// Returns an approval of the state folder.
+    pub(super) fn of(
+        approvals: &Approvals,
+        pending: PendingApproval,
+        status: ApprovalStatus,
+    ) -> Self {
+        let answer = approvals.answer(&pending.id).ok().flatten();
+        Self { pending, status: status.as_str().to_owned(), answer }
+    }
+
+    /// Returns the approval, for programs.
+    pub(super) fn to_json(&self) -> Value {
+        // The state of thousands of files says nothing to whoever reads this.
+        let pending = PendingApproval { pins: Vec::new(), ..self.pending.clone() };
+        let mut value = serde_json::to_value(&pending).unwrap_or_default();
+        value["status"] = self.status.as_str().into();
+        value["answer"] = json!(self.answer);
+        value
+    }
+
+    /// Returns the approval with what changed since the question, for programs.
+    pub(super) fn to_json_with(&self, changes: &[String]) -> Value {
+        let mut value = self.to_json();
+        value["changed"] = json!(changes);
+        value
+    }
+
+    /// Prints the approval, with what changed since the question and what its call would change.
+    pub(super) fn print(&self, terminal: Terminal, changes: &[String], edits: &[PlannedEdit]) {
+        print_lines(&self.details(changes));
+        print(&difference::show_edits(terminal, edits));
+    }
+
+    fn details(&self, changes: &[String]) -> Vec<String> {
+        let Self { pending, status, answer } = self;
+        let mut lines = vec![escape::line(&format!("{} {status}", pending.id)).into_owned()];
+        let mut add = |name: &str, text: &str| {
+            lines.push(escape::line(&format!("  {name:<12}{text}")).into_owned());
+        };
+        add("tool:", pending.tool.as_str());
+        for (key, value) in pending.args.as_object().into_iter().flatten() {
+            let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            add(&format!("{key}:"), &shown);
+        }
+        add("workspace:", &pending.workspace);
+        for file in &pending.question.files {
+            add("changes:", file);
+        }
+        for unpinned in &pending.question.unpinned {
+            add("not pinned:", unpinned);
+        }
+        for change in changes {
+            add("changed:", change);
+        }
+        add("rule:", &pending.question.rule);
+        if let Some(reading) = &pending.question.runs {
+            add("reading:", &reading.to_string());
+        }
+        let Principal { name, role } = &pending.caller.principal;
+        match role {
+            Role::User => add("asked by:", &pending.requester),
+            role => add("asked by:", &format!("{name} ({})", role.as_str())),
+        }
+        add("asked at:", &format!("{:.0}", pending.created_at));
+        add("expires:", &format!("{:.0}", pending.expires_at));
+        if let Some(answer) = answer {
+            let verb = if answer.is_approved { "approved" } else { "denied" };
+            add("answer:", &format!("{verb} by {} {}", answer.by, answer.words));
+        }
+        lines
+    }
+}

@@ -1,0 +1,364 @@
+//! The client of a server: one request on one connection.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http1;
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
+use hyper::{Method, Request, Response};
+use hyper_util::rt::TokioIo;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+
+use super::address::ServerAddress;
+use crate::command::event_loop::{block_on, interrupted};
+use crate::error::{CliError, CliErrorKind};
+use crate::terminal::Terminal;
+
+/// How long a connection may take to be made.
+const CONNECT_TIME: Duration = Duration::from_secs(10);
+
+/// The media types of a server's replies.
+const JSON_TYPES: [&str; 2] = ["application/json", "application/x-ndjson"];
+
+/// The largest reply, or line of a longer one, that is read, in bytes.
+const MOST_REPLY_BYTES: usize = 64 << 20;
+
+/// A server that this process asks, and the token it asks with.
+pub(in crate::command) struct ServerClient {
+    address: ServerAddress,
+    token: String,
+    token_file: PathBuf,
+}
+
+/// A reply in JSON.
+pub(in crate::command) struct ServerReply {
+    pub(in crate::command) status: u16,
+    pub(in crate::command) body: Vec<u8>,
+}
+
+/// A reply that says why the server does not do what it was asked for.
+#[derive(Deserialize)]
+struct RefusalBody {
+    error: String,
+    message: String,
+}
+
+#[derive(Deserialize)]
+struct VersionBody {
+    name: String,
+    version: String,
+}
+
+impl ServerReply {
+    /// Reads the reply as this type.
+    pub(in crate::command) fn parse<T: DeserializeOwned>(&self) -> Result<T, CliError> {
+        serde_json::from_slice(&self.body).map_err(|err| {
+            server_error(format!("the server's reply cannot be read: {err}"))
+                .hint("use the version of Toolcrib that the server has")
+        })
+    }
+
+    /// Whether the server did what it was asked for.
+    fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// Returns the code and the message of a reply that has the form of all errors.
+    pub(in crate::command) fn refusal(&self) -> Option<(String, String)> {
+        let body: RefusalBody = serde_json::from_slice(&self.body).ok()?;
+        Some((body.error, body.message))
+    }
+}
+
+impl ServerClient {
+    pub(super) fn new(address: ServerAddress, token: String, token_file: PathBuf) -> Self {
+        Self { address, token, token_file }
+    }
+
+    /// Asks the server for its version, so that a wrong address or token is told before anything else.
+    pub(super) fn greet(&self, terminal: Terminal) -> Result<(), CliError> {
+        let VersionBody { name, version } = self.get("/api/version")?;
+        if name != "toolcrib" {
+            return Err(self.not_ours("its name is another"));
+        }
+        let own = env!("CARGO_PKG_VERSION");
+        if version != own {
+            terminal.warn(&format!(
+                "the server has version {version} of Toolcrib and this is {own}, so some of what is shown may differ"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Returns what a path has, read as this type.
+    pub(in crate::command) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, CliError> {
+        self.done(self.send(Method::GET, path, None, None)?)?.parse()
+    }
+
+    /// Sends a body to a path. Returns the reply, read as this type.
+    pub(in crate::command) fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &Value,
+    ) -> Result<T, CliError> {
+        self.done(self.post_for_reply(path, body, None)?)?.parse()
+    }
+
+    /// Sends a body to a path, with what the client prefers. Returns the reply, whatever it is.
+    pub(in crate::command) fn post_for_reply(
+        &self,
+        path: &str,
+        body: &Value,
+        prefer: Option<&str>,
+    ) -> Result<ServerReply, CliError> {
+        self.send(Method::POST, path, Some(body), prefer)
+    }
+
+    /// Returns what a path has, whatever the reply is.
+    pub(in crate::command) fn get_for_reply(&self, path: &str) -> Result<ServerReply, CliError> {
+        self.send(Method::GET, path, None, None)
+    }
+
+    /// Returns a reply, unless it says that the server does not do what it was asked for.
+    pub(in crate::command) fn done(&self, reply: ServerReply) -> Result<ServerReply, CliError> {
+        if reply.is_success() {
+            return Ok(reply);
+        }
+        Err(self.refused(&reply))
+    }
+
+    /// Returns the error for a reply that says why the server does not do what it was asked for.
+    pub(in crate::command) fn refused(&self, reply: &ServerReply) -> CliError {
+        let Some((code, message)) = reply.refusal() else {
+            return self.not_ours(&format!("it replied with the status {}", reply.status));
+        };
+        match (reply.status, code.as_str()) {
+            (401, _) => {
+                let file = self.token_file.display();
+                let message = format!("{} does not accept the token in `{file}`", self.address);
+                server_error(message).hint(
+                    "`toolcrib tokens list` on the server's machine lists the tokens, and `toolcrib tokens add` makes one",
+                )
+            }
+            (429, _) => server_error(message).hint("try again later"),
+            _ => server_error(message),
+        }
+    }
+
+    fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        prefer: Option<&str>,
+    ) -> Result<ServerReply, CliError> {
+        let request = self.request(method, path, body, prefer)?;
+        block_on(async {
+            tokio::select! {
+                reply = self.exchange(request) => reply,
+                // The connection ends with this process. The server then cancels a call that runs.
+                () = interrupted() => Err(was_interrupted()),
+            }
+        })?
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        prefer: Option<&str>,
+    ) -> Result<Request<Full<Bytes>>, CliError> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(HOST, self.address.authority())
+            .header(AUTHORIZATION, format!("Bearer {}", self.token))
+            .header(ACCEPT, "application/json")
+            .header("user-agent", concat!("toolcrib/", env!("CARGO_PKG_VERSION")));
+        if body.is_some() {
+            request = request.header(CONTENT_TYPE, "application/json");
+        }
+        if let Some(prefer) = prefer {
+            request = request.header("prefer", prefer);
+        }
+        let body = body.map(ToString::to_string).unwrap_or_default();
+        request
+            .body(Full::new(Bytes::from(body)))
+            .map_err(|err| CliError::usage(format!("the request cannot be made: {err}")))
+    }
+
+    /// Gives each line that a path has to `take`, until that returns false.
+    pub(in crate::command) fn read_lines(
+        &self,
+        path: &str,
+        mut take: impl FnMut(&[u8]) -> bool,
+    ) -> Result<(), CliError> {
+        let request = self.request(Method::GET, path, None, None)?;
+        block_on(async {
+            tokio::select! {
+                read = self.stream_lines(request, &mut take) => read,
+                () = interrupted() => Err(was_interrupted()),
+            }
+        })?
+    }
+
+    async fn stream_lines(
+        &self,
+        request: Request<Full<Bytes>>,
+        take: &mut impl FnMut(&[u8]) -> bool,
+    ) -> Result<(), CliError> {
+        let response = self.respond(request).await?;
+        if !response.status().is_success() {
+            return Err(self.refused(&self.collect(response).await?));
+        }
+        let mut body = response.into_body();
+        let mut open: Vec<u8> = Vec::new();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|err| self.cut(&err.to_string()))?;
+            let Ok(data) = frame.into_data() else { continue };
+            open.extend_from_slice(&data);
+            while let Some(end) = open.iter().position(|byte| *byte == b'\n') {
+                let rest = open.split_off(end + 1);
+                if !take(&open[..end]) {
+                    return Ok(());
+                }
+                open = rest;
+            }
+            if open.len() > MOST_REPLY_BYTES {
+                return Err(self.not_ours("a line of its reply does not end"));
+            }
+        }
+        if !open.is_empty() {
+            take(&open);
+        }
+        Ok(())
+    }
+
+    async fn exchange(&self, request: Request<Full<Bytes>>) -> Result<ServerReply, CliError> {
+        let response = self.respond(request).await?;
+        self.collect(response).await
+    }
+
+    /// Sends a request. Returns the reply, whose body is not read yet.
+    async fn respond(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, CliError> {
+        let response = match tokio::time::timeout(CONNECT_TIME, self.connect()).await {
+            Ok(Ok(stream)) => self.send_over(stream, request).await?,
+            Ok(Err(err)) => return Err(self.not_reached(&err.to_string())),
+            Err(_) => {
+                let seconds = CONNECT_TIME.as_secs();
+                return Err(self.not_reached(&format!("no answer within {seconds} seconds")));
+            }
+        };
+        let status = response.status().as_u16();
+        let content_type = response.headers().get(CONTENT_TYPE);
+        let content_type = content_type.and_then(|value| value.to_str().ok()).unwrap_or_default();
+        if !JSON_TYPES.iter().any(|json| content_type.starts_with(json)) {
+            let what = format!("its reply, with the status {status}, is no JSON");
+            return Err(self.not_ours(&what));
+        }
+        Ok(response)
+    }
+
+    async fn collect(&self, response: Response<Incoming>) -> Result<ServerReply, CliError> {
+        let status = response.status().as_u16();
+        let body = Limited::new(response.into_body(), MOST_REPLY_BYTES).collect().await;
+        let body = body.map_err(|err| match err.downcast_ref::<LengthLimitError>() {
+            Some(_) => {
+                let most = MOST_REPLY_BYTES >> 20;
+                server_error(format!("the server's reply is larger than {most} MiB"))
+                    .hint("ask for less, for example with --limit")
+            }
+            None => self.cut(&err.to_string()),
+        })?;
+        Ok(ServerReply { status, body: body.to_bytes().to_vec() })
+    }
+
+    async fn connect(&self) -> std::io::Result<Box<dyn ByteStream>> {
+        Ok(match &self.address {
+            ServerAddress::Http { host, port, .. } => {
+                Box::new(TcpStream::connect((host.as_str(), *port)).await?)
+            }
+            ServerAddress::Unix(path) => Box::new(UnixStream::connect(path).await?),
+        })
+    }
+
+    async fn send_over(
+        &self,
+        stream: Box<dyn ByteStream>,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, CliError> {
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
+            .await
+            .map_err(|err| self.not_reached(&err.to_string()))?;
+        tokio::spawn(connection);
+        sender.send_request(request).await.map_err(|err| {
+            if err.is_parse() {
+                return self.not_ours("it does not reply in HTTP");
+            }
+            self.cut(&err.to_string())
+        })
+    }
+
+    fn not_reached(&self, why: &str) -> CliError {
+        server_error(format!("the server at {} cannot be reached: {why}", self.address)).hint(
+            "check that `toolcrib serve` runs there and prints this address, and that nothing between keeps you out",
+        )
+    }
+
+    fn not_ours(&self, why: &str) -> CliError {
+        server_error(format!("what answers at {} is no Toolcrib server: {why}", self.address))
+            .hint("check the address; `toolcrib serve` prints its own when it starts")
+    }
+
+    fn cut(&self, why: &str) -> CliError {
+        server_error(format!("the server at {} ended the connection: {why}", self.address)).hint(
+            "it may have stopped; `toolcrib audit search` shows what became of a call, once it runs again",
+        )
+    }
+}
+
+/// A connection to a server.
+trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for T {}
+
+fn was_interrupted() -> CliError {
+    let message = "interrupted; the connection is closed, and the server cancels a call that runs";
+    CliError::new(CliErrorKind::Interrupted, message)
+}
+
+fn server_error(message: String) -> CliError {
+    CliError::new(CliErrorKind::Server, message)
+}
+
+/// Returns a text as one part of a path, or as a value in a query.
+pub(in crate::command) fn path_part(text: &str) -> String {
+    let mut part = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            part.push(char::from(byte));
+        } else {
+            let _ = write!(part, "%{byte:02X}");
+        }
+    }
+    part
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_one_part_of_a_path() {
+        assert_eq!(path_part("read_file"), "read_file");
+        assert_eq!(path_part("../a b?é"), "..%2Fa%20b%3F%C3%A9");
+    }
+}
