@@ -7,7 +7,6 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use toolcrib_core::approval::{ApprovalAnswer, ApprovalStatus, KeptOutcome, PendingApproval};
 use toolcrib_core::policy::Wish;
 use toolcrib_core::{Caller, Cancel};
@@ -149,7 +148,10 @@ async fn list(
             approvals.push(shown(&api, pending, status));
         }
     }
-    redacted(&api, &ApprovalList { ok: true, count: approvals.len(), approvals })
+    JsonReply::redacted(
+        &api.redactor,
+        &ApprovalList { ok: true, count: approvals.len(), approvals },
+    )
 }
 
 /// Shows the question about one call.
@@ -167,7 +169,7 @@ async fn show(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Reply {
         | ApprovalStatus::Revoked => (Vec::new(), Vec::new()),
     };
     let approval = shown(&api, pending, status);
-    redacted(&api, &OneApproval { ok: true, approval, changed, edits })
+    JsonReply::redacted(&api.redactor, &OneApproval { ok: true, approval, changed, edits })
 }
 
 /// Returns what changed since a question, and what its call would change in files now.
@@ -250,12 +252,6 @@ fn shown(api: &Api, pending: PendingApproval, status: ApprovalStatus) -> ShownAp
     // The state of thousands of files says nothing to whoever reads this.
     let pending = PendingApproval { pins: Vec::new(), ..pending };
     ShownApproval { pending, status: status.as_str(), answer }
-}
-
-/// Replies without what is secret.
-fn redacted(api: &Api, reply: &impl Serialize) -> Reply {
-    let value = serde_json::to_value(reply).unwrap_or(Value::Null);
-    JsonReply::ok(&api.redactor.clean_json(&value))
 }
 
 /// Says why an answer does not count.

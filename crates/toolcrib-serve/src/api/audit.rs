@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
 use toolcrib_core::schema::Within;
 use toolcrib_ledger::{
     CallFilter, CallHistory, CallOutcome, CallStory, CallSummary, Problem, VerifyReport,
@@ -22,6 +23,12 @@ use super::full_outcome::FileDifference;
 use super::json_reply::{JsonReply, Reply};
 use super::operation::Operation;
 use crate::reply::ApiError;
+
+/// How long after the time of its id the first line of a call is written at most.
+const LONGEST_BEFORE_FIRST_LINE: SignedDuration = SignedDuration::from_hours(1);
+
+/// How many requests read the record at once. The others wait, and do not begin if their client has gone.
+static READERS: Semaphore = Semaphore::const_new(4);
 
 /// How many calls a search returns, unless it says.
 const USUAL_LIMIT: u64 = 50;
@@ -192,9 +199,11 @@ pub(super) async fn find_call(api: Arc<Api>, id: &str) -> Result<CallHistory, Ap
         let message = format!("the record has no call with the id `{id}`");
         ApiError::new(StatusCode::NOT_FOUND, "call_not_found", message)
     };
-    // An id begins with its time. Without one, the whole record would be read.
-    let since = Some(toolcrib_ledger::call_time(id).ok_or_else(unknown)?);
-    let filter = CallFilter { call: Some(id.to_owned()), since, ..CallFilter::default() };
+    // An id begins with its time, and the call's first line was written then. Without it, the whole record would be read.
+    let since = toolcrib_ledger::call_time(id).ok_or_else(unknown)?;
+    let until = since.checked_add(LONGEST_BEFORE_FIRST_LINE).ok();
+    let call = Some(id.to_owned());
+    let filter = CallFilter { call, since: Some(since), until, ..CallFilter::default() };
     let found = read(api, move |api| find_calls(&api.state, &filter, 1)).await?;
     found.into_iter().find(|history| history.id() == id).ok_or_else(unknown)
 }
@@ -204,7 +213,10 @@ pub(super) async fn read<T: Send + 'static>(
     api: Arc<Api>,
     work: impl FnOnce(&Api) -> io::Result<T> + Send + 'static,
 ) -> Result<T, ApiError> {
+    let permit = READERS.acquire().await;
     let done = blocking(move || {
+        // Held until the work is done, also if nobody waits for it any more.
+        let _permit = permit;
         api.runtime.current().recorder.flush();
         work(&api)
     });

@@ -1,7 +1,9 @@
 //! What handlers work with.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use tokio::time::sleep;
 use toolcrib_core::{Principal, SessionId};
 use toolcrib_ledger::{IdempotencyKeys, Redactor, StateFolder, TokenFile};
 use toolcrib_runtime::{ApprovalAnswers, LiveRuntime};
@@ -47,6 +49,18 @@ pub struct ApiPorts {
     pub config: Arc<dyn LiveConfig>,
     /// Everything else.
     pub backend: Arc<dyn Backend>,
+}
+
+/// How often the server looks whether the token of a reader was revoked.
+const REVOKED_INTERVAL: Duration = Duration::from_secs(1);
+
+impl Api {
+    /// Waits until the token of a principal is revoked.
+    pub(super) async fn wait_for_revocation(&self, principal: &Principal) {
+        while self.tokens.is_active(principal).unwrap_or(true) {
+            sleep(REVOKED_INTERVAL).await;
+        }
+    }
 }
 
 /// Returns the session of a principal's calls. Limits count by session, so that nothing a caller sends escapes them.

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, mpsc};
-use tokio::time::{Instant, interval_at, sleep};
+use tokio::time::{Instant, interval_at};
 use toolcrib_core::{Caller, Principal};
 
 use super::access::AccessRight;
@@ -30,9 +30,6 @@ use crate::reply::ApiError;
 
 /// How often the health of the server is told. It also shows that the connection is alive.
 const HEALTH_INTERVAL: Duration = Duration::from_secs(15);
-
-/// How often the server looks whether the token of a reader was revoked.
-const REVOKED_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The operation that tells what happens.
 pub(super) fn operations() -> Vec<Operation> {
@@ -118,20 +115,13 @@ async fn events(
         let stopped = Arc::clone(&api.events);
         tokio::select! {
             () = stopped.wait_for_stop() => {}
-            () = wait_for_revocation(&api, &caller.principal) => {}
+            () = api.wait_for_revocation(&caller.principal) => {}
             _ = tell(&api, &reader, from, live, sender) => {}
         }
     });
     let mut response = Response::new(body);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     Ok(response)
-}
-
-/// Waits until the token of the reader is revoked.
-async fn wait_for_revocation(api: &Api, principal: &Principal) {
-    while api.tokens.is_active(principal).unwrap_or(true) {
-        sleep(REVOKED_INTERVAL).await;
-    }
 }
 
 /// Reads `Last-Event-ID`.

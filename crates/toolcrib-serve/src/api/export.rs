@@ -3,10 +3,12 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
+use toolcrib_core::Caller;
 use toolcrib_ledger::{CallFilter, export_calls, export_lines};
 
 use super::access::AccessRight;
@@ -14,7 +16,7 @@ use super::audit::AuditQuery;
 use super::context::Api;
 use super::fields::QueryFields;
 use super::operation::Operation;
-use super::stream_body::{BodyWriter, stream_body};
+use super::stream_body::{BodyWriter, stream_body, stream_pieces};
 
 const NDJSON: &str = "application/x-ndjson";
 
@@ -30,13 +32,30 @@ pub(super) fn operations() -> Vec<Operation> {
 
 async fn export(
     State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
     QueryFields(query): QueryFields<AuditQuery>,
 ) -> Response {
     let filter = query.filter();
     let (sender, body) = stream_body();
+    let (written, mut pieces) = stream_pieces();
+    let watched = Arc::clone(&api);
+    // A token that is revoked gets no more of it.
+    tokio::spawn(async move {
+        let pass_on = async {
+            while let Some(piece) = pieces.recv().await {
+                if sender.send(piece).await.is_err() {
+                    return;
+                }
+            }
+        };
+        tokio::select! {
+            () = watched.wait_for_revocation(&caller.principal) => {}
+            () = pass_on => {}
+        }
+    });
     tokio::task::spawn_blocking(move || {
         api.runtime.current().recorder.flush();
-        let mut writer = BodyWriter::new(sender);
+        let mut writer = BodyWriter::new(written);
         // An export that fails is cut: its last line says so.
         if let Err(err) = write(&api, &filter, &mut writer) {
             let message = serde_json::json!({"error": format!("the export is incomplete: {err}")});

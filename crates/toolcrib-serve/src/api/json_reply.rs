@@ -3,6 +3,7 @@
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use toolcrib_ledger::Redactor;
 
 use crate::reply::{ApiError, json_response};
 
@@ -28,6 +29,14 @@ impl JsonReply {
                 Err(ApiError::new(status, "internal_error", message))
             }
         }
+    }
+}
+
+impl JsonReply {
+    /// Replies with a value without what is secret in it.
+    pub(super) fn redacted(redactor: &Redactor, body: &impl Serialize) -> Reply {
+        let value = serde_json::to_value(body).unwrap_or_default();
+        Self::ok(&redactor.clean_json(&value))
     }
 }
 

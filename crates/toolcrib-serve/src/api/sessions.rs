@@ -20,8 +20,8 @@ use super::operation::Operation;
 /// How far back is looked, unless the query says.
 const USUAL_SPAN: SignedDuration = SignedDuration::from_hours(24);
 
-/// How many calls are looked at, at most.
-const MOST_CALLS: usize = 100_000;
+/// How many calls are looked at, at most. Each takes some kilobytes of memory meanwhile.
+const MOST_CALLS: usize = 10_000;
 
 /// The operation about sessions.
 pub(super) fn operations() -> Vec<Operation> {
@@ -48,6 +48,8 @@ struct SessionsQuery {
 struct SessionList {
     ok: bool,
     count: usize,
+    /// Whether there are more calls than were looked at, so that sessions can be missing.
+    truncated: bool,
     sessions: Vec<SessionSummary>,
 }
 
@@ -78,9 +80,10 @@ async fn list(
     let since = query.since.or_else(|| now.checked_sub(USUAL_SPAN).ok());
     let filter = CallFilter { since, ..CallFilter::default() };
     let calls = audit::read(api, move |api| find_calls(&api.state, &filter, MOST_CALLS)).await?;
+    let truncated = calls.len() >= MOST_CALLS;
     let mut sessions = sessions_of(&calls);
     sessions.truncate(query.limit.map_or(100, Within::get) as usize);
-    JsonReply::ok(&SessionList { ok: true, count: sessions.len(), sessions })
+    JsonReply::ok(&SessionList { ok: true, count: sessions.len(), truncated, sessions })
 }
 
 /// Puts calls, newest first, together by session. Returns the newest session first.

@@ -17,8 +17,13 @@ const PIECE_BYTES: usize = 32 << 10;
 
 /// Makes a body, and what writes it. The body ends when the sender is dropped.
 pub(super) fn stream_body() -> (mpsc::Sender<Bytes>, Body) {
-    let (sender, receiver) = mpsc::channel(MOST_WAITING);
+    let (sender, receiver) = stream_pieces();
     (sender, Body::new(StreamBody(receiver)))
+}
+
+/// Makes a channel for the pieces of a body.
+pub(super) fn stream_pieces() -> (mpsc::Sender<Bytes>, mpsc::Receiver<Bytes>) {
+    mpsc::channel(MOST_WAITING)
 }
 
 struct StreamBody(mpsc::Receiver<Bytes>);

@@ -25,6 +25,9 @@ use crate::reply::ApiError;
 /// How many lines are returned, unless the query says.
 const USUAL_LINES: u64 = 1000;
 
+/// How many bytes from the beginning of an output are searched for secrets, and shown to others, at most.
+const MOST_CLEANED_BYTES: usize = 16 << 20;
+
 /// How many bytes of lines are returned at most.
 const MOST_OUTPUT_BYTES: usize = 1 << 20;
 
@@ -127,7 +130,7 @@ async fn list(
         tasks.retain(|task| task.status == "running");
     }
     tasks.truncate(query.limit.map_or(100, Within::get) as usize);
-    JsonReply::ok(&TaskList { ok: true, count: tasks.len(), tasks })
+    JsonReply::redacted(&api.redactor, &TaskList { ok: true, count: tasks.len(), tasks })
 }
 
 async fn show(
@@ -137,7 +140,7 @@ async fn show(
 ) -> Reply {
     let tasks = visible_tasks(&api, &caller).await?;
     let task = tasks.into_iter().find(|task| task.id == id).ok_or_else(|| unknown(&id))?;
-    JsonReply::ok(&OneTask { ok: true, task })
+    JsonReply::redacted(&api.redactor, &OneTask { ok: true, task })
 }
 
 async fn kill(
@@ -173,13 +176,26 @@ async fn read(
     };
     let from = query.from.map_or(1, Within::get);
     let count = query.lines.map_or(USUAL_LINES, Within::get);
-    let lines = Lines { from, count, most: MOST_OUTPUT_BYTES };
+    // A secret of several lines is found only in all of them.
+    let lines = if is_own {
+        Lines { from, count, most: MOST_OUTPUT_BYTES }
+    } else {
+        Lines { from: 1, count: from.saturating_add(count), most: MOST_CLEANED_BYTES }
+    };
     let (backend, wanted) = (Arc::clone(&api.ports.backend), call.clone());
     let excerpt = blocking(move || backend.output(&wanted, stream, lines)).await?;
     let excerpt = excerpt.map_err(|err| failed(&err))?;
+    let total = excerpt.total;
     // Only the one who made the call sees what may be secret in its output.
-    let text = if is_own { excerpt.text } else { api.redactor.clean(&excerpt.text).into_owned() };
-    let (from, count, total) = (excerpt.from, excerpt.count, excerpt.total);
+    let (text, count) = if is_own {
+        (excerpt.text, excerpt.count)
+    } else {
+        let clean = api.redactor.clean(&excerpt.text);
+        let skipped = usize::try_from(from - 1).unwrap_or(usize::MAX);
+        let shown = clean.split_inclusive('\n').skip(skipped).take(count as usize);
+        let shown: Vec<&str> = shown.collect();
+        (shown.concat(), shown.len() as u64)
+    };
     JsonReply::ok(&OutputLines { ok: true, call, text, from, count, total })
 }
 

@@ -45,8 +45,6 @@ pub(super) fn operations() -> Vec<Operation> {
 struct UndoQuery {
     /// The most calls to return.
     limit: Option<Within<1, 1000>>,
-    /// Where the calls changed something. Without it, anywhere.
-    scope: Option<ChangesScope>,
     /// Whether the reply has the commands that the calls ran.
     #[serde(default)]
     commands: bool,
@@ -80,12 +78,15 @@ struct UndoReply {
 async fn list(State(api): State<Arc<Api>>, QueryFields(query): QueryFields<UndoQuery>) -> Reply {
     let limit = query.limit.map_or(USUAL_LIMIT, Within::get) as usize;
     let wanted = WantedChanges {
-        scope: query.scope.unwrap_or(ChangesScope::All),
+        // A server is for the files of its workspace.
+        scope: ChangesScope::Workspace,
         limit,
         with_commands: query.commands,
     };
-    let list = blocking(move || api.ports.backend.changed_calls(&wanted)).await?;
-    JsonReply::ok(&ChangedCallsReply { ok: true, list: list.map_err(|err| failed(&err))? })
+    let backend = Arc::clone(&api.ports.backend);
+    let list = blocking(move || backend.changed_calls(&wanted)).await?;
+    let list = list.map_err(|err| failed(&err))?;
+    JsonReply::redacted(&api.redactor, &ChangedCallsReply { ok: true, list })
 }
 
 async fn undo(

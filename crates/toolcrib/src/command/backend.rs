@@ -32,12 +32,27 @@ pub(super) struct ServerBackend {
 }
 
 impl ServerBackend {
+    /// Refuses a change while the files have errors: the rules could be written, and would not hold.
+    fn check_files(&self) -> Result<(), ToolError> {
+        self.live.read_again().map_err(|err| {
+            let message =
+                format!("nothing was changed: the settings or rules files have errors: {err}");
+            ToolError::new(ErrorKind::Changed, message).hint("correct the files first")
+        })
+    }
+
     /// Puts the rules in force, so that they hold before the reply.
     fn take_up_rules(&self) -> Result<(), ToolError> {
         self.live.read_again().map_err(|err| {
             let message = format!("the rules file was changed, but the old rules hold: {err}");
             ToolError::new(ErrorKind::Changed, message)
         })
+    }
+
+    /// Returns the path of the workspace.
+    fn here(&self) -> String {
+        let root = self.crib.workspace().root();
+        root.map(|root| root.path().display().to_string()).unwrap_or_default()
     }
 
     fn outputs(&self) -> OutputStore {
@@ -64,9 +79,7 @@ impl Backend for ServerBackend {
     }
 
     fn changed_calls(&self, wanted: &WantedChanges) -> Result<ChangedCallList, ToolError> {
-        undo::gather(&self.crib, wanted).map_err(|err| {
-            ToolError::new(ErrorKind::Io, format!("the journal of changes cannot be read: {err}"))
-        })
+        undo::gather(&self.crib, wanted).map_err(|err| unreadable_journal(&err))
     }
 
     fn undo(
@@ -75,6 +88,11 @@ impl Backend for ServerBackend {
         caller: Arc<Caller>,
         scope: UndoScope,
     ) -> Result<UndoReport, ToolError> {
+        if !undo::is_of_workspace(&self.crib, call).map_err(|err| unreadable_journal(&err))? {
+            let message = format!("no call `{call}` changed files of the server's workspace");
+            let hint = "GET /api/undo lists the calls that did";
+            return Err(ToolError::new(ErrorKind::NotFound, message).hint(hint));
+        }
         let by = toolcrib_ledger::new_call_id();
         let restored = self.crib.undo(&by, caller, call, scope)?;
         let file = |one: Restored| RestoredFile {
@@ -88,20 +106,21 @@ impl Backend for ServerBackend {
     }
 
     fn add_rules(&self, text: &str, by: &Principal) -> Result<Vec<String>, ToolError> {
+        self.check_files()?;
         let edit = edited(rules::add_rules(&self.crib, text, "the body", by));
         self.take_up_rules()?;
         edit.map(|edit| edit.ids)
     }
 
     fn remove_rule(&self, rule: &str, by: &Principal) -> Result<String, ToolError> {
+        self.check_files()?;
         let edit = edited(rules::remove_rule(&self.crib, rule, by));
         self.take_up_rules()?;
         edit.map(|edit| edit.ids.join(", "))
     }
 
     fn tasks(&self) -> Vec<TaskSummary> {
-        let root = self.crib.workspace().root();
-        let here = root.map(|root| root.path().display().to_string()).unwrap_or_default();
+        let here = self.here();
         let saved = self.outputs().all().into_iter().filter(|it| it.workspace == here);
         saved.filter_map(task_summary).collect()
     }
@@ -119,12 +138,24 @@ impl Backend for ServerBackend {
     }
 
     fn output(&self, call: &str, stream: Stream, lines: Lines) -> Result<Excerpt, ToolError> {
-        self.outputs().read(call, stream, lines)
+        let (outputs, here) = (self.outputs(), self.here());
+        // A reply that was saved has no workspace, and no output of a command.
+        let is_elsewhere =
+            |it: &SavedCommand| it.call == call && !it.workspace.is_empty() && it.workspace != here;
+        if outputs.all().iter().any(is_elsewhere) {
+            let message = format!("no output of the server's workspace is saved under `{call}`");
+            return Err(ToolError::new(ErrorKind::NotFound, message));
+        }
+        outputs.read(call, stream, lines)
     }
 
     fn diagnosis(&self) -> Value {
         DoctorFindings::gather(&self.options).to_json()
     }
+}
+
+fn unreadable_journal(err: &std::io::Error) -> ToolError {
+    ToolError::new(ErrorKind::Io, format!("the journal of changes cannot be read: {err}"))
 }
 
 fn task_summary(saved: SavedCommand) -> Option<TaskSummary> {
@@ -140,14 +171,7 @@ fn task_summary(saved: SavedCommand) -> Option<TaskSummary> {
 /// Returns a change of the rules, or the error that every door tells.
 fn edited(edit: Result<Result<RuleEdit, RuleEditFault>, CliError>) -> Result<RuleEdit, ToolError> {
     match edit {
-        Ok(Ok(edit)) => match &edit.unrecorded {
-            None => Ok(edit),
-            Some(why) => {
-                let message =
-                    format!("the rules were changed, but that could not be recorded: {why}");
-                Err(ToolError::new(ErrorKind::Unrecorded, message))
-            }
-        },
+        Ok(Ok(edit)) => Ok(edit),
         Ok(Err(fault)) => {
             let kind = match fault.kind {
                 RuleEditFaultKind::NotFound => ErrorKind::NotFound,
@@ -157,7 +181,7 @@ fn edited(edit: Result<Result<RuleEdit, RuleEditFault>, CliError>) -> Result<Rul
             Err(ToolError::new(kind, fault.message.replace('\n', "; ")).hint(fault.hint))
         }
         Err(err) => {
-            let message = format!("the rules file cannot be changed: {err}");
+            let message = format!("the rules were not changed: {err}");
             Err(ToolError::new(ErrorKind::Io, message))
         }
     }

@@ -6,14 +6,14 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use toolcrib_core::policy::{Layer, Rule, rules_in};
-use toolcrib_core::{Note, Principal, RecordError, escape};
+use toolcrib_core::{Note, Principal, escape};
 use toolcrib_ledger::{Act, EventKind};
 
 use super::policy::{explain, place, shown_rule};
 use super::rule_removal::{RemovalFault, without_rule};
 use super::setup::open;
 use crate::cli::{Global, RulesArgs, RulesCommand};
-use crate::error::CliError;
+use crate::error::{CliError, CliErrorKind};
 use crate::exit::Exit;
 use crate::settings::LockedFile;
 use crate::terminal::{Terminal, print_json, print_lines};
@@ -69,7 +69,7 @@ fn add(crib: &Crib, terminal: Terminal, file: &Path) -> Result<Exit, CliError> {
             .map_err(|err| CliError::usage(format!("`{shown}` cannot be read: {err}")))?;
     }
     match add_rules(crib, &text, &shown, &user_at_terminal().principal)? {
-        Ok(edit) => Ok(told(terminal, "Added to", &edit)),
+        Ok(edit) => Ok(told("Added to", &edit)),
         Err(fault) => {
             terminal.fail_in_lines(&fault.message, Some(&fault.hint));
             Ok(Exit::Failed)
@@ -79,7 +79,7 @@ fn add(crib: &Crib, terminal: Terminal, file: &Path) -> Result<Exit, CliError> {
 
 fn remove(crib: &Crib, terminal: Terminal, wanted: &str) -> Result<Exit, CliError> {
     match remove_rule(crib, wanted, &user_at_terminal().principal)? {
-        Ok(edit) => Ok(told(terminal, "Removed from", &edit)),
+        Ok(edit) => Ok(told("Removed from", &edit)),
         Err(fault) => {
             terminal.fail_in_lines(&fault.message, Some(&fault.hint));
             Ok(Exit::Failed)
@@ -87,10 +87,7 @@ fn remove(crib: &Crib, terminal: Terminal, wanted: &str) -> Result<Exit, CliErro
     }
 }
 
-fn told(terminal: Terminal, what: &str, edit: &RuleEdit) -> Exit {
-    if let Some(why) = &edit.unrecorded {
-        terminal.warn(&format!("the rules were changed, but that could not be recorded: {why}"));
-    }
+fn told(what: &str, edit: &RuleEdit) -> Exit {
     let names = escape::line(&edit.ids.join(", ")).into_owned();
     print_lines(&[format!("{what} {}: {names}", edit.file)]);
     Exit::Done
@@ -100,8 +97,6 @@ fn told(terminal: Terminal, what: &str, edit: &RuleEdit) -> Exit {
 pub(super) struct RuleEdit {
     file: String,
     pub(super) ids: Vec<String>,
-    /// Why the change is not on the record, if it is not.
-    pub(super) unrecorded: Option<RecordError>,
 }
 
 /// Why the rules were not changed.
@@ -155,10 +150,10 @@ pub(super) fn add_rules(
             Ok(said) => said,
             Err(err) => return Ok(Err(fault(err.lines(), "no rule was added"))),
         };
-    locked_file.replace(&all)?;
-    drop(locked_file);
     let ids: Vec<String> = said.rules.iter().map(|rule| rule.id.clone()).collect();
-    Ok(Ok(recorded(crib, &EventKind::Added, by, ids, text)?))
+    let edit = recorded(crib, &EventKind::Added, by, ids, text)?;
+    locked_file.replace(&all)?;
+    Ok(Ok(edit))
 }
 
 /// Removes a rule from the operator's own file.
@@ -181,9 +176,9 @@ pub(super) fn remove_rule(
             return Ok(Err(RuleEditFault { message, hint, kind }));
         }
     };
+    let edit = recorded(crib, &EventKind::Removed, by, vec![removed.id], &removed.taken)?;
     locked_file.replace(&removed.text)?;
-    drop(locked_file);
-    Ok(Ok(recorded(crib, &EventKind::Removed, by, vec![removed.id], &removed.taken)?))
+    Ok(Ok(edit))
 }
 
 /// Returns why a rule was not removed, and what to do.
@@ -219,7 +214,7 @@ fn own_file(crib: &Crib) -> Result<&Path, CliError> {
     })
 }
 
-/// Records a change of the rules.
+/// Records a change of the rules, before it is made: a change that cannot be recorded is not made.
 fn recorded(
     crib: &Crib,
     event: &EventKind,
@@ -237,5 +232,9 @@ fn recorded(
         call: "",
         detail: json!({"file": file, "rules": ids, "text": text, "by": by.name}),
     });
-    Ok(RuleEdit { file, ids, unrecorded: noted.err() })
+    noted.map_err(|err| {
+        let message = format!("nothing was changed: the record cannot be written: {err}");
+        CliError::new(CliErrorKind::State, message)
+    })?;
+    Ok(RuleEdit { file, ids })
 }

@@ -1,6 +1,7 @@
 //! Undoes calls in the roots that they changed files in.
 
 use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use toolcrib_core::change::Restore;
@@ -21,9 +22,11 @@ impl StateAccess {
         wanted: &str,
         scope: UndoScope,
     ) -> Result<Vec<Restored>, ToolError> {
+        // Somebody may hold a lock for ever.
+        let deadline = UndoDeadline::start(Duration::from_millis(Limits::DEFAULT.deadline_ms));
         let undo = Undo {
             log: &*self.journal,
-            areas: &UndoAreas(self),
+            areas: &UndoAreas { access: self, cancel: deadline.cancel.clone() },
             recorder: &*self.recorder,
             clock: &*self.clock,
             caller,
@@ -40,7 +43,11 @@ impl StateAccess {
 }
 
 /// The roots that changes were made in, under the rules of this process.
-struct UndoAreas<'a>(&'a StateAccess);
+struct UndoAreas<'a> {
+    access: &'a StateAccess,
+    /// Cancels the work at the deadline.
+    cancel: Cancel,
+}
 
 impl RestoreAreas for UndoAreas<'_> {
     fn open(
@@ -52,22 +59,31 @@ impl RestoreAreas for UndoAreas<'_> {
         let roots: Result<Vec<Root>, _> =
             roots.iter().map(|root| Root::open(&root_path(root))).collect();
         let unavailable = |err: RootError| ToolError::new(ErrorKind::Unavailable, err.to_string());
-        let workspace = self.0.workspace_of(roots.map_err(unavailable)?);
-        Ok(Box::new(workspace.for_call(undo.clone(), tool, with_deadline())))
+        let workspace = self.access.workspace_of(roots.map_err(unavailable)?);
+        Ok(Box::new(workspace.for_call(undo.clone(), tool, self.cancel.clone())))
     }
 
     fn is_recorded(&self, call: &CallId) -> bool {
-        self.0.history_of(&call.0).is_some()
+        self.access.history_of(&call.0).is_some()
     }
 }
 
-/// Returns a token that cancels the work at the deadline, because somebody may hold a lock for ever.
-fn with_deadline() -> Cancel {
-    let cancel = Cancel::default();
-    let late = cancel.clone();
-    std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(Limits::DEFAULT.deadline_ms));
-        late.cancel();
-    });
-    cancel
+/// Cancels work that takes too long. The thread that waits for it ends with this.
+struct UndoDeadline {
+    cancel: Cancel,
+    _over: mpsc::Sender<()>,
+}
+
+impl UndoDeadline {
+    fn start(time: Duration) -> Self {
+        let cancel = Cancel::default();
+        let late = cancel.clone();
+        let (over, ended) = mpsc::channel();
+        std::thread::spawn(move || {
+            if ended.recv_timeout(time) == Err(RecvTimeoutError::Timeout) {
+                late.cancel();
+            }
+        });
+        Self { cancel, _over: over }
+    }
 }

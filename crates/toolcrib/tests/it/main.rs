@@ -46,6 +46,7 @@ mod server_events;
 mod server_examples;
 mod server_life;
 mod server_load;
+mod server_manage;
 mod server_observation;
 mod server_schema;
 mod server_settings;

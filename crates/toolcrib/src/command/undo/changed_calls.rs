@@ -69,6 +69,14 @@ pub(super) fn group(changes: Vec<Change>, undone: &[UndoneCall]) -> Vec<ChangedC
     all
 }
 
+/// Returns whether all that a call changed is in this workspace and its roots.
+pub(in crate::command) fn is_of_workspace(access: &StateAccess, call: &str) -> io::Result<bool> {
+    let (changes, _) = access.journal.history()?;
+    let here = Here::of(access);
+    let mut own = changes.iter().filter(|change| change.call.0 == call).peekable();
+    Ok(own.peek().is_some() && own.all(|change| here.holds(change)))
+}
+
 fn is_in(call: &ChangedCall, here: &Here) -> bool {
     call.changes.iter().any(|change| here.holds(change))
 }

@@ -34,15 +34,14 @@ pub(super) fn run(
 ) -> Result<Exit, CliError> {
     if args.call.is_none() && !args.last {
         let path = if args.all {
-            format!("/api/undo?scope=all&commands=true&limit={MOST_SERVED_CALLS}")
+            format!("/api/undo?commands=true&limit={MOST_SERVED_CALLS}")
         } else {
-            "/api/undo?scope=workspace&commands=true".to_owned()
+            "/api/undo?commands=true".to_owned()
         };
         shown::list(terminal, args, &client.get(&path)?);
         return Ok(Exit::Done);
     }
-    let all: ChangedCallList =
-        client.get(&format!("/api/undo?scope=all&limit={MOST_SERVED_CALLS}"))?;
+    let all: ChangedCallList = client.get(&format!("/api/undo?limit={MOST_SERVED_CALLS}"))?;
     let here = Here { roots: all.roots };
     let wanted = match &args.call {
         None => changed_calls::last(&all.calls, &here),

@@ -1,0 +1,88 @@
+//! What approvers and admins do over HTTP: it stays within the server's workspace, and shows no secret of others.
+
+use serde_json::json;
+
+use crate::running_server::RunningServer;
+use crate::scratch::Scratch;
+
+#[test]
+fn an_undo_stays_within_the_workspace_of_the_server() {
+    let scratch = Scratch::new();
+    let elsewhere = scratch.path("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let place = elsewhere.display().to_string();
+    let write = |words: &[&str], path: &str| {
+        let args = json!({"path": path, "content": "of a call"}).to_string();
+        let call = ["--yes", "call", "forgekeeper/write_file", &args];
+        assert_eq!(scratch.run([words, &call].concat()).code, 0);
+        let calls = scratch.run(["undo", "--all", "--json"]).json();
+        calls["calls"][0]["call"].as_str().unwrap().to_owned()
+    };
+    let other = write(&["-C", &place], "kept.txt");
+    let own = write(&[], "gone.txt");
+    let server = RunningServer::start(&scratch);
+    let approver = server.token("approver");
+    let undo = |call: &str| {
+        server.post(&approver, &format!("/api/undo/{call}"), &json!({"force": true})).0
+    };
+    assert_eq!(undo(&other), 404);
+    assert_eq!(std::fs::read_to_string(elsewhere.join("kept.txt")).unwrap(), "of a call");
+    let (_, listed) = server.get(&approver, "/api/undo");
+    assert_eq!((&listed["total"], &listed["calls"][0]["call"]), (&1.into(), &own.clone().into()));
+    assert_eq!(undo(&own), 200, "the control");
+    assert!(!scratch.work().join("gone.txt").exists());
+}
+
+#[test]
+fn others_see_no_secret_of_a_command_neither_whole_nor_by_lines() {
+    let scratch = Scratch::new();
+    let secret = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7";
+    scratch.put(
+        "key.pem",
+        format!("one\n-----BEGIN PRIVATE KEY-----\n{secret}\n-----END PRIVATE KEY-----\nlast\n"),
+    );
+    let server = RunningServer::start(&scratch);
+    let (agent, approver) = (server.token("agent"), server.token("approver"));
+    let token = format!("ghp_{}", "a1B2".repeat(9));
+    let command = format!("cat key.pem; echo {token}");
+    let (status, reply) = server.execute(&agent, "clemini/bash", json!({"command": command}));
+    assert_eq!(status, 200, "{reply}");
+    let (_, tasks) = server.get(&approver, "/api/tasks");
+    assert!(!tasks.to_string().contains(&token), "{tasks}");
+    let id = tasks["tasks"][0]["id"].as_str().unwrap();
+    for query in ["", "?from=3&lines=1", "?from=2&lines=2"] {
+        let path = format!("/api/outputs/{id}{query}");
+        let (status, seen) = server.get(&approver, &path);
+        assert_eq!(status, 200, "{seen}");
+        let text = seen["text"].as_str().unwrap();
+        assert!(!text.contains(secret) && !text.contains(&token), "{query}: {text}");
+    }
+    let (_, own) = server.get(&agent, &format!("/api/outputs/{id}?from=3&lines=1"));
+    assert_eq!(own["text"], format!("{secret}\n"), "the control: the agent sees its own");
+}
+
+#[test]
+fn rules_are_not_changed_while_they_could_not_hold() {
+    let scratch = Scratch::new();
+    let server = RunningServer::start(&scratch);
+    let (agent, admin) = (server.token("agent"), server.token("admin"));
+    let toml = "[[rule]]\nid = \"no-echo\"\ntool = \"forgekeeper/echo\"\neffect = \"deny\"\n";
+    let add = || server.post(&admin, "/api/rules", &json!({ "toml": toml }));
+    scratch.put_at("home/.config/toolcrib/config.toml", "nonsense = 1\n");
+    let (status, refused) = add();
+    assert_eq!(status, 409, "{refused}");
+    assert!(!scratch.path("home/.config/toolcrib/rules.toml").exists());
+    scratch.put_at("home/.config/toolcrib/config.toml", "");
+    let (status, added) = add();
+    assert_eq!((status, &added["added"][0]), (200, &"no-echo".into()), "{added}");
+    assert_eq!(server.execute(&agent, "echo", json!({"text": "a"})).0, 403);
+    let (status, gone) = server.send(&admin, "DELETE", "/api/rules/no-echo", "", "");
+    assert_eq!(status, 200, "{gone}");
+    assert_eq!(server.execute(&agent, "echo", json!({"text": "a"})).0, 200);
+    let (status, unknown) = server.send(&admin, "DELETE", "/api/rules/no-echo", "", "");
+    assert_eq!(
+        (status, &unknown["error"], unknown["hint"].is_string()),
+        (404, &"rule_not_found".into(), true),
+        "{unknown}"
+    );
+}
