@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toolcrib_core::approval::ApprovalStore;
 use toolcrib_core::policy::Answer;
 use toolcrib_core::{Call, CallTrace, Caller, Door, Principal, Role, SessionId};
-use toolcrib_ledger::{Approvals, CallFilter, EventKind, find_calls, new_call_id};
+use toolcrib_ledger::{Approvals, CallFilter, EventKind, TokenFile, find_calls, new_call_id};
 use toolcrib_runtime::{
     ApprovalAnswers, ApprovalError, Approved, Nobody, Runtime, SessionKind, Unattended,
 };
@@ -120,6 +120,9 @@ fn nobody_answers_the_question_about_their_own_call() {
     let park = Unattended::Park(Duration::from_hours(1));
     let runtime = crib.crib.runtime(queue(&crib.crib, park, SessionKind::ManyCalls)).unwrap();
     let ci = over_http("ci", Role::Admin);
+    // A question of a token that does not count any more is closed.
+    let tokens = TokenFile::new(&crib.crib.state);
+    tokens.add("ci", Role::Admin, crib.crib.clock.now()).unwrap();
     let parked = write(&crib, &runtime, &ci);
     assert_eq!(parked.kind(), "approval_required");
     let store = Approvals::new(&crib.crib.state);
