@@ -23,6 +23,7 @@ mod metrics;
 mod openapi;
 mod operation;
 mod outcome;
+mod outliving;
 mod rules;
 mod running_calls;
 mod sessions;

@@ -23,6 +23,7 @@ use super::full_outcome::{FullOutcome, OutcomeForm};
 use super::json_reply::{JsonReply, Reply};
 use super::operation::Operation;
 use super::outcome;
+use super::outliving::Outliving;
 use super::running_calls::RunningCall;
 use super::tools::CONTRACT_CATALOGUE;
 use crate::observation::TraceContext;
@@ -151,9 +152,8 @@ async fn execute(
     api.observer.note_parent(&call.id, trace);
     let running = api.running.start(&call.id, &caller.principal);
     let cancel_guard = running.cancel_on_drop();
-    // On a task of its own: a call whose client went away ends and is recorded as any other.
-    let made = tokio::spawn(make(Arc::clone(&api), call, running, key, form));
-    let made = made.await;
+    // A call whose client went away ends and is recorded as any other.
+    let made = Outliving::new(make(Arc::clone(&api), call, running, key, form)).await;
     drop(cancel_guard);
     let Ok((reply, parked)) = made else {
         let message = format!("the call {id} ended without an outcome; see GET /api/audit/{id}");
