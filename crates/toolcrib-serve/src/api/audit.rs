@@ -24,8 +24,9 @@ use super::json_reply::{JsonReply, Reply};
 use super::operation::Operation;
 use crate::reply::ApiError;
 
-/// How long after the time of its id the first line of a call is written at most.
-const LONGEST_BEFORE_FIRST_LINE: SignedDuration = SignedDuration::from_hours(1);
+/// How long after the earliest time that its id allows the first line of a call is written at most. Ids allow for clocks
+/// that differ by an hour.
+const LONGEST_BEFORE_FIRST_LINE: SignedDuration = SignedDuration::from_hours(3);
 
 /// How many requests read the record at once. The others wait, and do not begin if their client has gone.
 static READERS: Semaphore = Semaphore::const_new(4);

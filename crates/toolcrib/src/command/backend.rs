@@ -88,7 +88,7 @@ impl Backend for ServerBackend {
         caller: Arc<Caller>,
         scope: UndoScope,
     ) -> Result<UndoReport, ToolError> {
-        if !undo::is_of_workspace(&self.crib, call).map_err(|err| unreadable_journal(&err))? {
+        if undo::reaches_elsewhere(&self.crib, call).map_err(|err| unreadable_journal(&err))? {
             let message = format!("no call `{call}` changed files of the server's workspace");
             let hint = "GET /api/undo lists the calls that did";
             return Err(ToolError::new(ErrorKind::NotFound, message).hint(hint));

@@ -10,7 +10,7 @@ use toolcrib_core::{Change, ToolError};
 use toolcrib_runtime::undo::UndoScope;
 use toolcrib_serve::{ChangedCall, ChangesScope, WantedChanges};
 
-pub(super) use changed_calls::{gather, is_of_workspace};
+pub(super) use changed_calls::{gather, reaches_elsewhere};
 use here::Here;
 use shown::DoneUndo;
 

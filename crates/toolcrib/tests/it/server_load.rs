@@ -186,9 +186,17 @@ fn a_hundred_thousand_calls_leave_no_memory_thread_or_descriptor_behind() {
     };
     make(20_000);
     let before = Held::of(&server);
-    make(80_000);
+    // What is read now and then, such as the record for statistics, takes memory once. A leak takes some every time.
+    let mut sizes = vec![before.kilobytes];
+    for _ in 0..5 {
+        make(16_000);
+        sizes.push(Held::of(&server).kilobytes);
+    }
+    let mut grown: Vec<u64> =
+        sizes.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
+    grown.sort_unstable();
+    assert!(grown[2] < 512, "{sizes:?}");
     let after = Held::of(&server);
-    assert!(after.kilobytes < before.kilobytes + (8 << 10), "{before:?} {after:?}");
     assert!(after.threads <= before.threads + 2, "{before:?} {after:?}");
     assert!(after.descriptors <= before.descriptors + 8, "{before:?} {after:?}");
 }

@@ -69,12 +69,11 @@ pub(super) fn group(changes: Vec<Change>, undone: &[UndoneCall]) -> Vec<ChangedC
     all
 }
 
-/// Returns whether all that a call changed is in this workspace and its roots.
-pub(in crate::command) fn is_of_workspace(access: &StateAccess, call: &str) -> io::Result<bool> {
+/// Returns whether a call changed something outside of this workspace and its roots.
+pub(in crate::command) fn reaches_elsewhere(access: &StateAccess, call: &str) -> io::Result<bool> {
     let (changes, _) = access.journal.history()?;
     let here = Here::of(access);
-    let mut own = changes.iter().filter(|change| change.call.0 == call).peekable();
-    Ok(own.peek().is_some() && own.all(|change| here.holds(change)))
+    Ok(changes.iter().any(|change| change.call.0 == call && !here.holds(change)))
 }
 
 fn is_in(call: &ChangedCall, here: &Here) -> bool {
