@@ -46,7 +46,8 @@ impl<'a> RunningServer<'a> {
         let mut line = String::new();
         out.read_line(&mut line).unwrap();
         let address = line.trim().strip_prefix("Listening on http://");
-        let address = address.unwrap_or_else(|| panic!("{line:?}")).to_owned();
+        let log = || std::fs::read_to_string(scratch.path(LOG)).unwrap_or_default();
+        let address = address.unwrap_or_else(|| panic!("{line:?} {}", log())).to_owned();
         Self { scratch, child, out, address }
     }
 
