@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::call::{Call, CallId, SessionId};
+use crate::call::{Call, CallId, CallTrace, SessionId};
 use crate::caller::Caller;
 use crate::command_reading::ReadingSummary;
 use crate::error::ErrorKind;
@@ -36,6 +36,12 @@ pub struct PendingApproval {
     /// Who asked for the call. Approvals from before callers were stored are of the user at the terminal.
     #[serde(default = "user_at_terminal")]
     pub caller: Caller,
+    /// The caller's own name for the conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<SessionId>,
+    /// Where the caller places the call in its own work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<CallTrace>,
     /// What the person who answers is shown.
     #[serde(flatten)]
     pub question: ApprovalQuestion,
@@ -63,7 +69,11 @@ impl PendingApproval {
     pub fn to_call(&self) -> Call {
         let (id, session) = (CallId(self.id.clone()), SessionId(self.requester.clone()));
         let (caller, tool) = (Arc::new(self.caller.clone()), self.tool.clone());
-        Call::new(id, session, caller, tool, self.args.clone())
+        Call {
+            conversation: self.conversation.clone(),
+            trace: self.trace.clone(),
+            ..Call::new(id, session, caller, tool, self.args.clone())
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::tool_name::ToolName;
 pub struct CallId(pub String);
 
 /// The id of the session that calls belong to.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct SessionId(pub String);
 
@@ -54,7 +54,7 @@ pub struct Call {
 }
 
 /// Where a caller places a call in its own work.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallTrace {
     /// The caller's own name for the trace. The call id stands for it if the caller has none.
     pub id: Option<String>,

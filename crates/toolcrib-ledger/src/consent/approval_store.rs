@@ -204,6 +204,8 @@ mod tests {
             workspace: String::new(),
             requester: "r".to_owned(),
             caller: toolcrib_core::Caller::at_terminal("r"),
+            conversation: None,
+            trace: None,
             question: ApprovalQuestion::default(),
             pins: Vec::new(),
             is_parked: true,

@@ -234,6 +234,8 @@ impl ApprovalQueue {
             workspace: question.root.clone(),
             requester: question.asker.session.clone(),
             caller: (*question.asker.caller).clone(),
+            conversation: question.asker.conversation.clone(),
+            trace: question.asker.trace.clone(),
             question: question.shown.clone(),
             pins: question.pins.pinned.clone(),
             is_parked: self.prompt.is_none(),

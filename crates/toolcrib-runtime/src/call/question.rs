@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolcrib_core::approval::ApprovalQuestion;
-use toolcrib_core::{Call, CallId, Caller, Decision, Declaration, Plan, ToolName};
+use toolcrib_core::{
+    Call, CallId, CallTrace, Caller, Decision, Declaration, Plan, SessionId, ToolName,
+};
 
 use super::pins::Pins;
 use crate::decide::judge::Choice;
@@ -45,11 +47,20 @@ pub struct Asker {
     pub session: String,
     /// The caller.
     pub caller: Arc<Caller>,
+    /// The caller's own name for the conversation.
+    pub conversation: Option<SessionId>,
+    /// Where the caller places the call in its own work.
+    pub trace: Option<CallTrace>,
 }
 
 impl Asker {
     /// Returns who asks for a call.
     pub(crate) fn of(call: &Call) -> Self {
-        Self { session: call.session.0.clone(), caller: Arc::clone(&call.caller) }
+        Self {
+            session: call.session.0.clone(),
+            caller: Arc::clone(&call.caller),
+            conversation: call.conversation.clone(),
+            trace: call.trace.clone(),
+        }
     }
 }

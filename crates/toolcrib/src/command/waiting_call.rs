@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use toolcrib_core::Cancel;
 use toolcrib_core::approval::PendingApproval;
 use toolcrib_core::policy::{Answer, Wish};
-use toolcrib_runtime::{Approver, Asker, Nobody, Question};
+use toolcrib_runtime::{Approver, Nobody, Question};
 use toolcrib_serve::PlannedEdit;
 
 use super::difference;
@@ -76,10 +76,6 @@ impl WaitingCall {
                 question: Question {
                     shown: pending.question.clone(),
                     digest: pending.digest.clone(),
-                    asker: Asker {
-                        session: pending.requester.clone(),
-                        caller: Arc::new(pending.caller.clone()),
-                    },
                     ..preview.question
                 },
                 manner: AskManner {

@@ -64,6 +64,35 @@ fn an_agent_asks_another_token_approves_and_the_record_has_both() {
 }
 
 #[test]
+fn an_approved_call_keeps_its_place_in_the_callers_work() {
+    let scratch = Scratch::new();
+    let server = RunningServer::start(&scratch);
+    let (agent, approver) = (server.token("agent"), server.token("approver"));
+    let place = json!({"conv_id": "conv_abc123", "trace_id": "trace_xyz789", "iter": 2});
+    let mut body = json!({"args": {"path": "a.txt", "content": "hello"}});
+    body.as_object_mut().unwrap().extend(place.as_object().unwrap().clone());
+    let (_, waits) = server.post(&agent, "/api/tools/execute/write_file", &body);
+    let id = waits["approval"]["id"].as_str().unwrap().to_owned();
+    let (_, shown) = server.get(&approver, &format!("/api/approvals/{id}"));
+    assert_eq!(shown["approval"]["conversation"], "conv_abc123", "{shown}");
+    let approve = json!({"decision": "approve"});
+    assert_eq!(server.post(&approver, &format!("/api/approvals/{id}"), &approve).0, 200);
+    wait_until(|| scratch.work().join("a.txt").exists());
+    assert_eq!(server.stop().0, 0);
+    let lines = scratch.record();
+    let of = |event: &str| {
+        let found = lines.iter().find(|line| line["event"] == event && line["call"] == id.as_str());
+        found.unwrap_or_else(|| panic!("no line `{event}`")).clone()
+    };
+    // The first is of the call that was parked, the others are of its run.
+    for event in ["asked", "started", "ended"] {
+        for (key, value) in place.as_object().unwrap() {
+            assert_eq!(of(event)[key], *value, "{event}");
+        }
+    }
+}
+
+#[test]
 fn nobody_approves_their_own_call_or_sees_the_calls_of_others() {
     let scratch = Scratch::new();
     let server = RunningServer::start(&scratch);

@@ -48,7 +48,12 @@ fn question(tool: &str, args: Value, plan: Plan) -> Question {
         decision,
         choices: Vec::new(),
         shown,
-        asker: Asker { session: "ci-agent".to_owned(), caller: user_at_terminal() },
+        asker: Asker {
+            session: "ci-agent".to_owned(),
+            caller: user_at_terminal(),
+            conversation: None,
+            trace: None,
+        },
         root: "/home/user/my-project".to_owned(),
     }
 }
