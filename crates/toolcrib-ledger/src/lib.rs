@@ -57,7 +57,7 @@ pub use record::retention::RetentionReport;
 pub use record::tail::{RecordTail, TailLine};
 pub use record::verify::{Problem, VerifyReport, verify};
 pub use record::writer::{Previews, RecordWriter};
-pub use server_lock::{ServerLock, ServerLockError};
+pub use server_lock::{LostState, ServerLock, ServerLockError};
 pub use state::{StateError, StateErrorKind, StateFolder};
 pub use undo::journal::Journal;
 pub use undo::objects::hash_of;

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 
 use rustix::fs::{FlockOperation, flock};
 
@@ -11,7 +13,34 @@ use crate::state::{StateFolder, open_append};
 /// The lock of a server, held until this is dropped or the process ends.
 #[derive(Debug)]
 pub struct ServerLock {
-    _file: File,
+    path: PathBuf,
+    file: File,
+}
+
+/// What became of the state folder of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LostState {
+    /// It cannot be found.
+    Gone(PathBuf),
+    /// Another folder is in its place.
+    Replaced(PathBuf),
+}
+
+impl fmt::Display for LostState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gone(folder) => write!(
+                f,
+                "the state folder `{}` is gone; put it back, or restart the server",
+                folder.display()
+            ),
+            Self::Replaced(folder) => write!(
+                f,
+                "another folder is in the place of the state folder `{}`; put the old one back, or restart the server",
+                folder.display()
+            ),
+        }
+    }
 }
 
 /// Why the lock cannot be had.
@@ -52,7 +81,22 @@ impl ServerLock {
             writeln!(file, "process {}, {about}", std::process::id())
         };
         write(&mut file).map_err(ServerLockError::Io)?;
-        Ok(Self { _file: file })
+        Ok(Self { path, file })
+    }
+
+    /// Returns what became of the state folder, unless it is still the one of this lock.
+    pub fn lost_state(&self) -> Option<LostState> {
+        let folder = || self.path.parent().unwrap_or(&self.path).to_owned();
+        let is_own = |found: &fs::Metadata| {
+            let own = self.file.metadata();
+            own.is_ok_and(|own| (own.dev(), own.ino()) == (found.dev(), found.ino()))
+        };
+        match fs::symlink_metadata(&self.path) {
+            Ok(found) if is_own(&found) => None,
+            Ok(_) => Some(LostState::Replaced(folder())),
+            Err(_) if folder().exists() => Some(LostState::Replaced(folder())),
+            Err(_) => Some(LostState::Gone(folder())),
+        }
     }
 }
 
@@ -70,5 +114,22 @@ mod tests {
         assert!(err.contains(&expect), "{err}");
         drop(first);
         assert!(ServerLock::take(&state, "http://127.0.0.1:2").is_ok());
+    }
+
+    #[test]
+    fn a_state_folder_that_is_gone_or_replaced_is_lost_until_it_is_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, away) = (folder.path().join("state"), folder.path().join("away"));
+        let lock = ServerLock::take(&StateFolder::open(&path).unwrap(), "").unwrap();
+        assert_eq!(lock.lost_state(), None);
+        fs::rename(&path, &away).unwrap();
+        assert_eq!(lock.lost_state(), Some(LostState::Gone(path.clone())));
+        let other = StateFolder::open(&path).unwrap();
+        assert_eq!(lock.lost_state(), Some(LostState::Replaced(path.clone())));
+        let _other_lock = ServerLock::take(&other, "").unwrap();
+        assert_eq!(lock.lost_state(), Some(LostState::Replaced(path.clone())));
+        fs::remove_dir_all(&path).unwrap();
+        fs::rename(&away, &path).unwrap();
+        assert_eq!(lock.lost_state(), None);
     }
 }

@@ -32,7 +32,7 @@ pub use api::{
 };
 pub use body::JsonBody;
 pub use config::{ConnectionBounds, ListenAddress, RequestBounds, RequestRate, ServerConfig};
-pub use health::Readiness;
+pub use health::{FindLoss, Readiness};
 pub use identity::TokenBook;
 pub use listener::{BindError, BindErrorKind};
 pub use observation::{EndpointError, ObservedRecorder, Observer, OtlpEndpoint, SpanExporter};

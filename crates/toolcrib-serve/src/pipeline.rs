@@ -116,7 +116,15 @@ impl Pipeline {
             watch.found_fixed_route(parts.uri.path());
             return Ok((response, None));
         }
-        let caller = self.identifier.identify(&parts.headers)?;
+        self.readiness.check_loss()?;
+        let caller = match self.identifier.identify(&parts.headers) {
+            Ok(caller) => caller,
+            Err(err) => {
+                // The tokens may be gone with everything else, and then no token is wrong.
+                self.readiness.refuse_at_loss()?;
+                return Err(err);
+            }
+        };
         watch.found_principal(&caller.principal);
         let admitted = self.admission.admit(&caller.principal, Instant::now())?;
         if !is_plain_path(parts.uri.path()) {

@@ -93,6 +93,12 @@ impl ApiError {
         Self::new(status, code_of(status), message).header(ALLOW, HeaderValue::from_static(allow))
     }
 
+    /// Makes the 503 error of something that the server needs and cannot use now.
+    pub fn unavailable(message: impl Into<String>) -> Self {
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        Self::new(status, code_of(status), message)
+    }
+
     /// Makes the 500 error of a defect. The message says nothing about the defect.
     pub fn internal(id: &RequestId) -> Self {
         let message =

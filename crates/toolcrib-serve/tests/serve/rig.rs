@@ -78,7 +78,7 @@ impl Rig {
         let handled = Arc::new(Handled { runs, begun: begun_sender, releases });
         let (stop, stopped) = oneshot::channel::<()>();
         let (tell_address, address) = mpsc::channel();
-        let readiness = Readiness::waiting("the index is being built");
+        let readiness = Readiness::waiting("the index is being built", Box::new(|| None));
         let notices = Arc::new(Mutex::new(Vec::new()));
         let told = Arc::clone(&notices);
         let notice: Notice = Arc::new(move |text| told.lock().unwrap().push(text.to_owned()));

@@ -48,7 +48,8 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
     let crib = Arc::new(open_long_lived(global, terminal)?);
     let config = config(&crib.settings, args)?;
     let lock = ServerLock::take(&crib.state, &config.url());
-    let _lock = lock.map_err(|err| CliError::new(CliErrorKind::System, err.to_string()))?;
+    let lock = lock.map_err(|err| CliError::new(CliErrorKind::System, err.to_string()))?;
+    let lock = Arc::new(lock);
     let collector = otlp::endpoint(&crib.settings)?;
     let _log = log::start(&crib.settings)?;
     let tokens = Arc::new(TokenFile::new(&crib.state));
@@ -71,7 +72,9 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
             live.tell_unwatched(&err);
         }
         let events = Arc::clone(&api.events);
-        let readiness = Readiness::waiting("the server starts");
+        let lock = Arc::clone(&lock);
+        let find_loss = move || lock.lost_state().map(|lost| lost.to_string());
+        let readiness = Readiness::waiting("the server starts", Box::new(find_loss));
         let upkeep = ServerUpkeep {
             crib: &crib,
             tokens: &tokens,

@@ -18,6 +18,9 @@ use crate::wiring::Crib;
 /// How often the server looks whether a token was revoked whose calls still run.
 const REVOKED_INTERVAL: Duration = Duration::from_millis(250);
 
+/// How often the server looks whether the state folder is still there.
+const STATE_INTERVAL: Duration = Duration::from_millis(250);
+
 /// How often the server looks whether the index has begun.
 const INDEX_INTERVAL: Duration = Duration::from_millis(2);
 
@@ -36,7 +39,9 @@ pub(super) struct ServerUpkeep<'a> {
 impl ServerUpkeep<'_> {
     /// Keeps the server up, until this is dropped.
     pub(super) async fn run(&self) -> Infallible {
-        tokio::join!(self.become_ready(), self.feed_watchdog(), self.end_calls_of_revoked()).2
+        let state = self.watch_state_folder();
+        tokio::join!(self.become_ready(), self.feed_watchdog(), state, self.end_calls_of_revoked())
+            .3
     }
 
     /// Makes the server ready when it is known whether commands can run, and what searches are answered from. Calls that
@@ -68,12 +73,28 @@ impl ServerUpkeep<'_> {
         }
     }
 
+    /// Refuses all requests while the state folder is gone, and tells the operator.
+    async fn watch_state_folder(&self) -> Infallible {
+        let mut told = None;
+        loop {
+            let loss = self.readiness.look_for_loss();
+            if loss != told {
+                self.terminal.warn(loss.as_deref().unwrap_or("the state folder is back"));
+                told = loss;
+            }
+            sleep(STATE_INTERVAL).await;
+        }
+    }
+
     /// Ends the calls and background tasks of tokens that were revoked. Every call is compared again and again, because
     /// one that was admitted a moment before may begin a moment after.
     async fn end_calls_of_revoked(&self) -> Infallible {
         loop {
             sleep(REVOKED_INTERVAL).await;
-            // A list that cannot be read now says nothing about anybody.
+            // A list that is gone or cannot be read now says nothing about anybody.
+            if self.readiness.look_for_loss().is_some() {
+                continue;
+            }
             let is_gone = |principal: &Principal| !self.tokens.is_active(principal).unwrap_or(true);
             self.running.cancel_of(is_gone);
             self.crib.end_commands_of(&is_gone);

@@ -74,3 +74,34 @@ fn a_name_that_would_mislead_a_reader_comes_back_escaped() {
         assert!(body["tool"].as_str().unwrap().ends_with(name), "{body}");
     }
 }
+
+#[test]
+fn a_server_without_its_state_folder_says_so_until_the_folder_is_back() {
+    let scratch = Scratch::new();
+    let server = RunningServer::start(&scratch);
+    let agent = server.token("agent");
+    let echo = || server.execute(&agent, "echo", json!({"text": "hi"}));
+    let ready = || server.get("none", "/readyz");
+    wait_until(|| ready().0 == 200);
+    assert_eq!(echo().0, 200, "the control");
+    let (state, away) = (scratch.state(), scratch.state().with_file_name("away"));
+    let says = |what: &str| {
+        for (reply, error) in [(ready(), "not_ready"), (echo(), "unavailable")] {
+            assert_eq!((reply.0, &reply.1["error"]), (503, &error.into()), "{reply:?}");
+            assert!(reply.1["message"].as_str().unwrap().contains(what), "{reply:?}");
+        }
+        assert_eq!(server.get("none", "/healthz").0, 200, "the process still answers");
+    };
+    std::fs::rename(&state, &away).unwrap();
+    says("is gone");
+    // A command at a terminal makes a new folder, and that one has other tokens and another record.
+    assert_eq!(scratch.run(["tokens", "add", "agent", "--role", "agent"]).code, 0);
+    says("another folder is in the place");
+    std::fs::remove_dir_all(&state).unwrap();
+    std::fs::rename(&away, &state).unwrap();
+    assert_eq!((ready().0, echo().0), (200, 200));
+    assert_eq!(server.get("wrong", "/api/version").0, 401, "the control");
+    assert_eq!(server.stop().0, 0);
+    let calls = scratch.record().into_iter().filter(|line| line["event"] == "ended").count();
+    assert_eq!(calls, 2, "both calls are on the record");
+}
