@@ -116,12 +116,13 @@ impl LiveSettings {
             edited.map_err(|err| wrong_files(&err.into()))?;
         }
         edit.check().map_err(|err| wrong_files(&err.into()))?;
-        let prepared = self.prepare(Some(edit.text())).map_err(|err| invalid(lines_of(&err)))?;
+        let mut prepared =
+            self.prepare(Some(edit.text())).map_err(|err| invalid(lines_of(&err)))?;
         self.check_effect(wanted, prepared.settings(), prepared.needs_restart())?;
         if edit.is_changed() {
             edit.write().map_err(|err| unavailable(err.into()))?;
             let by = ChangedBy::Principal(by);
-            if let Err(err) = self.record(&prepared, by) {
+            if let Err(err) = self.record(&mut prepared, by) {
                 let left = match edit.take_back() {
                     Ok(()) => String::new(),
                     Err(err) => format!("; the file could not be put back: {err}"),

@@ -62,6 +62,13 @@ struct InForce {
     state: SettingsState,
 }
 
+impl InForce {
+    /// Returns what the record says about the settings and rules.
+    fn recorded(&self) -> Value {
+        changed_settings(&self.settings, &self.rules.files)
+    }
+}
+
 /// The rules that were read.
 #[derive(Clone, Default)]
 struct RulesSeen {
@@ -88,6 +95,8 @@ pub(super) struct PreparedSettings {
     /// What the operator should know.
     pub(super) warnings: Vec<String>,
     has_new_restarts: bool,
+    /// Whether the record has a note of the change.
+    is_recorded: bool,
 }
 
 impl PreparedSettings {
@@ -161,7 +170,7 @@ impl LiveSettings {
 
     /// Takes up what the files say. The caller holds the right to change settings.
     pub(super) fn take_up(&self) -> Result<(), CliError> {
-        let prepared = self.prepare(None).inspect_err(|err| self.reject(err))?;
+        let mut prepared = self.prepare(None).inspect_err(|err| self.reject(err))?;
         if !prepared.changes_something() {
             if !self.in_force().state.errors.is_empty() {
                 self.tell("the settings and rules on disk have no errors any more");
@@ -170,7 +179,7 @@ impl LiveSettings {
             return Ok(());
         }
         // Rules that forbid more must hold even if the disk is full.
-        if let Err(err) = self.record(&prepared, ChangedBy::Files) {
+        if let Err(err) = self.record(&mut prepared, ChangedBy::Files) {
             self.tell(&format!("a change of the settings could not be recorded: {err}"));
         }
         self.put_in_force(prepared, ChangedBy::Files);
@@ -220,6 +229,7 @@ impl LiveSettings {
             rule_changes: rule_changes(&old_rules, &rules),
             warnings: settings.warnings.iter().filter(is_new).cloned().collect(),
             has_new_restarts: needs_restart != old_state.needs_restart,
+            is_recorded: false,
             runtime,
             in_force: InForce {
                 settings: Arc::new(settings),
@@ -230,32 +240,38 @@ impl LiveSettings {
         })
     }
 
-    /// Records a change, before it holds.
+    /// Records a change, before it holds: who made it, what changed, and all that is set then.
     pub(super) fn record(
         &self,
-        prepared: &PreparedSettings,
+        prepared: &mut PreparedSettings,
         by: ChangedBy<'_>,
     ) -> Result<(), RecordError> {
         let changed: Vec<ChangedValue> = prepared.changes.iter().map(changed_value).collect();
-        let mut detail = json!({"changed": changed});
+        let mut detail = json!({"changed": changed, "settings": prepared.in_force.recorded()});
         if let Some(rules) = &prepared.rule_changes {
             detail["rules"] = rules.clone();
         }
         if prepared.has_new_restarts {
             detail["needs_restart"] = json!(prepared.needs_restart());
         }
-        self.note(&EventKind::Changed, by, detail)
+        self.note(&EventKind::Changed, by, detail)?;
+        prepared.is_recorded = true;
+        Ok(())
     }
 
     /// Puts prepared settings in force, all at once.
     pub(super) fn put_in_force(&self, prepared: PreparedSettings, by: ChangedBy<'_>) {
         let line = told(&prepared, by);
-        let PreparedSettings { in_force: mut next, runtime, warnings, .. } = prepared;
+        let PreparedSettings { in_force: mut next, runtime, warnings, is_recorded, .. } = prepared;
         next.state.changed_at = Some(format!("{:.3}", self.crib.clock.now()));
         // What was asked for before belongs to the settings before.
         self.crib.recorder.flush();
-        let recorded = changed_settings(&next.settings, &next.rules.files);
-        self.crib.writer.settings().replace(&recorded, &self.crib.redactor);
+        let (lines, redactor) = (self.crib.writer.settings(), &self.crib.redactor);
+        if is_recorded {
+            lines.replace_told(&next.recorded(), redactor);
+        } else {
+            lines.replace(&next.recorded(), redactor);
+        }
         self.limits.replace(&next.settings);
         self.runtime.replace(runtime);
         *self.in_force() = next;

@@ -111,6 +111,11 @@ fn a_change_holds_for_the_very_next_call_and_is_recorded() {
     assert_eq!((&reply["changed"][0]["new"], read().0), (&json!([]), 200), "{reply}");
     let notes = scratch.record().into_iter().filter(|it| it["act"] == "settings").count();
     assert_eq!(notes, 2);
+    // The record has a line of its own only for the settings that the server began with.
+    let lines = scratch.record();
+    assert_eq!(lines.iter().filter(|it| it["event"] == "settings").count(), 1);
+    let last = lines.iter().rfind(|it| it["act"] == "settings").unwrap();
+    assert_eq!(last["detail"]["settings"]["forgekeeper.max_read_bytes"]["value"], 131_072);
     assert_eq!(scratch.run(["audit", "verify"]).code, 0);
 }
 
