@@ -40,8 +40,8 @@ use std::sync::Arc;
 use axum::Router;
 
 pub use backend::{
-    Backend, ChangedCall, ChangedCallList, ChangesScope, RestoredFile, TaskSummary, UndoReport,
-    WantedChanges,
+    Backend, ChangedCall, ChangedCallList, ChangesScope, RestoredFile, RulesChanged, TaskSummary,
+    UndoReport, WantedChanges,
 };
 pub use config_source::{
     ChangedValue, ConfigChanged, ConfigError, ConfigErrorKind, LiveConfig, SettingsReport,

@@ -26,9 +26,9 @@ pub use api::{
     Api, ApiPorts, Backend, ChangedCall, ChangedCallList, ChangedValue, ChangesScope, CommandPlace,
     ConfigChanged, ConfigError, ConfigErrorKind, DifferenceLine, EventFeed, FileDifference,
     FullError, FullOutcome, LineKind, LiveConfig, PlannedEdit, ReportError, ReportKind,
-    RestoredFile, RunningCalls, SettingsReport, SettingsState, ShownChange, Statistics,
-    TaskSummary, TextDifference, ToolConfig, ToolConfigChange, UndoReport, Wanted, WantedChanges,
-    routes,
+    RestoredFile, RulesChanged, RunningCalls, SettingsReport, SettingsState, ShownChange,
+    Statistics, TaskSummary, TextDifference, ToolConfig, ToolConfigChange, UndoReport, Wanted,
+    WantedChanges, routes,
 };
 pub use body::JsonBody;
 pub use config::{ConnectionBounds, ListenAddress, RequestBounds, RequestRate, ServerConfig};

@@ -90,6 +90,14 @@ pub(crate) struct SocketFile {
 }
 
 impl Listener {
+    /// Says whether a server could listen there, as far as that shows without listening.
+    pub(crate) fn check(address: &ListenAddress, scheme: Scheme) -> Result<(), BindError> {
+        match address {
+            ListenAddress::Tcp(address) => check_tcp(*address, scheme),
+            ListenAddress::Unix(path) => check_unix(path),
+        }
+    }
+
     /// Begins to listen. Returns the address with its real port too.
     pub(crate) fn bind(
         address: &ListenAddress,
@@ -129,17 +137,22 @@ impl Listener {
     }
 }
 
-fn bind_tcp(address: SocketAddr, scheme: Scheme) -> Result<(TcpListener, SocketAddr), BindError> {
-    if scheme == Scheme::Http && !address.ip().to_canonical().is_loopback() {
-        return Err(BindError {
-            kind: BindErrorKind::NotLoopback,
-            message: format!(
-                "`{address}` can be reached from other machines, and tokens would cross the network in clear text"
-            ),
-            hint: "set `serve.tls_certificate` and `serve.tls_key`, or listen on `127.0.0.1` or on a Unix socket"
-                .to_owned(),
-        });
+fn check_tcp(address: SocketAddr, scheme: Scheme) -> Result<(), BindError> {
+    if scheme == Scheme::Https || address.ip().to_canonical().is_loopback() {
+        return Ok(());
     }
+    Err(BindError {
+        kind: BindErrorKind::NotLoopback,
+        message: format!(
+            "`{address}` can be reached from other machines, and tokens would cross the network in clear text"
+        ),
+        hint: "set `serve.tls_certificate` and `serve.tls_key`, or listen on `127.0.0.1` or on a Unix socket"
+            .to_owned(),
+    })
+}
+
+fn bind_tcp(address: SocketAddr, scheme: Scheme) -> Result<(TcpListener, SocketAddr), BindError> {
+    check_tcp(address, scheme)?;
     let failed = |err: io::Error| match err.kind() {
         io::ErrorKind::AddrInUse => in_use(&address.to_string()),
         _ => BindError {
@@ -164,16 +177,11 @@ fn in_use(address: &str) -> BindError {
 }
 
 fn bind_unix(path: &Path) -> Result<(UnixListener, SocketFile), BindError> {
-    let shown = path.display();
-    let failed = |err: io::Error| BindError {
-        kind: BindErrorKind::Io,
-        message: format!("cannot listen on `{shown}`: {err}"),
-        hint: "choose a short path in a folder of yours".to_owned(),
-    };
-    check_folder(path, failed)?;
-    make_room(path, failed)?;
+    let failed = |err: io::Error| not_bound(path, &err);
+    check_unix(path)?;
+    check_no_listener(path)?;
     // Bound under another name, so that nobody finds the socket before its mode is set.
-    let unfinished = path.with_extension(format!("{}", std::process::id()));
+    let unfinished = unfinished(path);
     let _leftover_of_a_crash = fs::remove_file(&unfinished);
     let listener = unix::UnixListener::bind(&unfinished).map_err(failed)?;
     let finish = || {
@@ -190,37 +198,52 @@ fn bind_unix(path: &Path) -> Result<(UnixListener, SocketFile), BindError> {
     Ok((UnixListener::from_std(listener).map_err(failed)?, file))
 }
 
-fn check_folder(path: &Path, failed: impl Fn(io::Error) -> BindError) -> Result<(), BindError> {
-    let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mode = fs::metadata(folder).map_err(failed)?.mode();
-    if mode & WRITABLE_BY_OTHERS == 0 {
-        return Ok(());
+fn not_bound(path: &Path, err: &io::Error) -> BindError {
+    BindError {
+        kind: BindErrorKind::Io,
+        message: format!("cannot listen on `{}`: {err}", path.display()),
+        hint: "choose a short path in a folder of yours".to_owned(),
     }
-    Err(BindError {
-        kind: BindErrorKind::UnsafeFolder,
-        message: format!("other users can write to `{}` and replace the socket", folder.display()),
-        hint: format!("choose another folder, or run `chmod go-w {}`", folder.display()),
-    })
 }
 
-/// Refuses a path that is taken. The socket of a server that has died is not in the way, because the new one
-/// replaces it.
-fn make_room(path: &Path, failed: impl Fn(io::Error) -> BindError) -> Result<(), BindError> {
-    let found = match fs::symlink_metadata(path) {
-        Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(()),
-        found => found.map_err(&failed)?,
-    };
-    if !found.file_type().is_socket() {
+/// Returns the name of a socket until its mode is set.
+fn unfinished(path: &Path) -> PathBuf {
+    path.with_extension(format!("{}", std::process::id()))
+}
+
+/// Refuses a path at which no socket of ours can be. The socket of a server is not in the way.
+fn check_unix(path: &Path) -> Result<(), BindError> {
+    unix::SocketAddr::from_pathname(unfinished(path)).map_err(|err| not_bound(path, &err))?;
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mode = fs::metadata(folder).map_err(|err| not_bound(path, &err))?.mode();
+    if mode & WRITABLE_BY_OTHERS != 0 {
+        let folder = folder.display();
         return Err(BindError {
+            kind: BindErrorKind::UnsafeFolder,
+            message: format!("other users can write to `{folder}` and replace the socket"),
+            hint: format!("choose another folder, or run `chmod go-w {folder}`"),
+        });
+    }
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.file_type().is_socket() => Err(BindError {
             kind: BindErrorKind::NotASocket,
             message: format!("`{}` exists and is not a socket", path.display()),
             hint: "choose another path, or move the file away".to_owned(),
-        });
+        }),
+        Err(err) if err.kind() != io::ErrorKind::NotFound => Err(not_bound(path, &err)),
+        Ok(_) | Err(_) => Ok(()),
     }
+}
+
+/// Refuses a path where a server listens. The socket of one that has died is not in the way, because the new one
+/// replaces it.
+fn check_no_listener(path: &Path) -> Result<(), BindError> {
     match unix::UnixStream::connect(path) {
         Ok(_) => Err(in_use(&path.display().to_string())),
-        Err(err) if err.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
-        Err(err) => Err(failed(err)),
+        Err(err) => match err.kind() {
+            io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => Ok(()),
+            _ => Err(not_bound(path, &err)),
+        },
     }
 }
 

@@ -38,6 +38,12 @@ pub struct ServerEnd {
 }
 
 impl Server {
+    /// Says whether a server could begin with this, as far as that shows without listening.
+    pub fn check(config: &ServerConfig) -> Result<(), BindError> {
+        config.tls.as_ref().map_or(Ok(()), Tls::check)?;
+        Listener::check(&config.address, config.scheme())
+    }
+
     /// Begins to listen. Must be called within a runtime. `notice` is told what the operator should know about TLS,
     /// now and later.
     pub fn bind(config: ServerConfig, notice: Notice) -> Result<Self, BindError> {

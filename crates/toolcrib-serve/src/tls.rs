@@ -49,6 +49,11 @@ pub(crate) enum Handshake {
 }
 
 impl Tls {
+    /// Says whether the files can be used.
+    pub(crate) fn check(files: &TlsFiles) -> Result<(), TlsError> {
+        key_files::read(files).map(drop)
+    }
+
     /// Reads the files. `notice` is told if the certificate has run out, now or when the files change.
     pub(crate) fn open(files: TlsFiles, notice: Notice) -> Result<Self, TlsError> {
         let versions = TlsFileVersions::of(&files);

@@ -38,11 +38,11 @@ pub trait Backend: Send + Sync {
         scope: UndoScope,
     ) -> Result<UndoReport, ToolError>;
 
-    /// Adds rules to the operator's file, and takes them up. Returns their ids.
-    fn add_rules(&self, text: &str, by: &Principal) -> Result<Vec<String>, ToolError>;
+    /// Adds rules to the operator's file, and takes them up.
+    fn add_rules(&self, text: &str, by: &Principal) -> Result<RulesChanged, ToolError>;
 
-    /// Removes a rule from the operator's file, and takes that up. Returns its id.
-    fn remove_rule(&self, rule: &str, by: &Principal) -> Result<String, ToolError>;
+    /// Removes a rule from the operator's file, and takes that up.
+    fn remove_rule(&self, rule: &str, by: &Principal) -> Result<RulesChanged, ToolError>;
 
     /// Returns the commands of this workspace whose output is saved, newest first.
     fn tasks(&self) -> Vec<TaskSummary>;
@@ -138,6 +138,15 @@ pub struct RestoredFile {
     pub path: String,
     /// `restored`, `removed`, `unchanged` or `kept`.
     pub action: String,
+}
+
+/// Rules that were added or removed.
+#[derive(Clone, Debug)]
+pub struct RulesChanged {
+    /// Their ids.
+    pub ids: Vec<String>,
+    /// What the one who changed them should know.
+    pub warnings: Vec<String>,
 }
 
 /// A command that runs or ran, by the id of its call.

@@ -15,6 +15,7 @@ use toolcrib_ledger::new_call_id;
 use toolcrib_runtime::Explanation;
 
 use super::access::AccessRight;
+use super::backend::RulesChanged;
 use super::blocking::blocking;
 use super::context::{Api, session_of};
 use super::fields::BodyFields;
@@ -106,6 +107,9 @@ struct ShownRule {
 struct AddedRules {
     ok: bool,
     added: Vec<String>,
+    /// What the one who added them should know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 /// A rule that was removed.
@@ -113,6 +117,9 @@ struct AddedRules {
 struct RuleRemoval {
     ok: bool,
     removed: String,
+    /// What the one who removed it should know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 /// What would be decided about a call.
@@ -147,7 +154,8 @@ async fn add(
 ) -> Reply {
     let added =
         blocking(move || api.ports.backend.add_rules(&body.toml, &caller.principal)).await?;
-    JsonReply::ok(&AddedRules { ok: true, added: added.map_err(|err| rules_error(&err))? })
+    let RulesChanged { ids, warnings } = added.map_err(|err| rules_error(&err))?;
+    JsonReply::ok(&AddedRules { ok: true, added: ids, warnings })
 }
 
 async fn remove(
@@ -156,7 +164,8 @@ async fn remove(
     Path(id): Path<String>,
 ) -> Reply {
     let removed = blocking(move || api.ports.backend.remove_rule(&id, &caller.principal)).await?;
-    JsonReply::ok(&RuleRemoval { ok: true, removed: removed.map_err(|err| rules_error(&err))? })
+    let RulesChanged { ids, warnings } = removed.map_err(|err| rules_error(&err))?;
+    JsonReply::ok(&RuleRemoval { ok: true, removed: ids.join(", "), warnings })
 }
 
 async fn explain(

@@ -10,8 +10,8 @@ use toolcrib_host::{OutputStore, SavedCommand};
 use toolcrib_runtime::Preview;
 use toolcrib_runtime::undo::{Restored, UndoScope};
 use toolcrib_serve::{
-    Backend, ChangedCallList, FileDifference, FullOutcome, PlannedEdit, RestoredFile, TaskSummary,
-    UndoReport, WantedChanges,
+    Backend, ChangedCallList, FileDifference, FullOutcome, PlannedEdit, RestoredFile, RulesChanged,
+    TaskSummary, UndoReport, WantedChanges,
 };
 
 use super::difference;
@@ -42,10 +42,19 @@ impl ServerBackend {
     }
 
     /// Puts the rules in force, so that they hold before the reply.
-    fn take_up_rules(&self) -> Result<(), ToolError> {
-        self.live.read_again().map_err(|err| {
+    fn taken_up(
+        &self,
+        edit: Result<Result<RuleEdit, RuleEditFault>, CliError>,
+        by: &Principal,
+    ) -> Result<RulesChanged, ToolError> {
+        let edit = edited(edit);
+        self.live.take_up_rules(by).map_err(|err| {
             let message = format!("the rules file was changed, but the old rules hold: {err}");
             ToolError::new(ErrorKind::Changed, message)
+        })?;
+        Ok(RulesChanged {
+            ids: edit?.ids,
+            warnings: self.live.project_warning().into_iter().collect(),
         })
     }
 
@@ -105,18 +114,14 @@ impl Backend for ServerBackend {
         Ok(UndoReport { undone: call.to_owned(), by, files, has_other_changes })
     }
 
-    fn add_rules(&self, text: &str, by: &Principal) -> Result<Vec<String>, ToolError> {
+    fn add_rules(&self, text: &str, by: &Principal) -> Result<RulesChanged, ToolError> {
         self.check_files()?;
-        let edit = edited(rules::add_rules(&self.crib, text, "the body", by));
-        self.take_up_rules()?;
-        edit.map(|edit| edit.ids)
+        self.taken_up(rules::add_rules(&self.crib, text, "the body", by), by)
     }
 
-    fn remove_rule(&self, rule: &str, by: &Principal) -> Result<String, ToolError> {
+    fn remove_rule(&self, rule: &str, by: &Principal) -> Result<RulesChanged, ToolError> {
         self.check_files()?;
-        let edit = edited(rules::remove_rule(&self.crib, rule, by));
-        self.take_up_rules()?;
-        edit.map(|edit| edit.ids.join(", "))
+        self.taken_up(rules::remove_rule(&self.crib, rule, by), by)
     }
 
     fn tasks(&self) -> Vec<TaskSummary> {

@@ -46,7 +46,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
         .hint(hint));
     }
     let crib = Arc::new(open_long_lived(global, terminal)?);
-    let config = config(&crib.settings, args)?;
+    let config = config(&crib.settings, args.address.as_deref())?;
     let lock = ServerLock::take(&crib.state, &config.url());
     let lock = lock.map_err(|err| CliError::new(CliErrorKind::System, err.to_string()))?;
     let lock = Arc::new(lock);
@@ -174,6 +174,7 @@ fn api(
         options: OpenOptions { is_long_lived: true, ..open_options(global) },
         approver: Box::new(approver),
         recorder: Arc::clone(&recorder) as _,
+        start_errors,
         tell: Box::new(move |line| terminal.note(line)),
     };
     let live = LiveSettings::start(Arc::clone(crib), reports.limits().clone(), parts)?;
@@ -203,10 +204,18 @@ fn api(
     Ok((api, live))
 }
 
+/// Returns what would keep a server from starting under the settings alone.
+fn start_errors(settings: &Settings) -> Vec<String> {
+    let config = config(settings, None).map_err(|err| err.to_string());
+    let server = config.and_then(|config| Server::check(&config).map_err(|err| err.to_string()));
+    let collector = otlp::endpoint(settings).map_err(|err| err.to_string());
+    server.err().into_iter().chain(collector.err()).collect()
+}
+
 /// Returns what the settings and the command line say about the server.
-fn config(settings: &Settings, args: &ServeArgs) -> Result<ServerConfig, CliError> {
+fn config(settings: &Settings, given: Option<&str>) -> Result<ServerConfig, CliError> {
     let set = settings.get(table::SERVE_ADDRESS);
-    let text = args.address.as_deref().unwrap_or(&set);
+    let text = given.unwrap_or(&set);
     let mut config = ServerConfig::new(address(text)?);
     config.host_names = settings.get(table::SERVE_HOST_NAMES);
     config.tls = tls_files(settings)?;

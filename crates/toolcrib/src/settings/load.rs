@@ -15,6 +15,9 @@ use super::table::settings;
 use super::tighten::tightened;
 use super::trusted::read_trusted;
 
+/// Where a project's own settings are.
+const PROJECT_SETTINGS_FILE: &str = ".toolcrib/config.toml";
+
 /// The most bytes that a project's settings file may have.
 const MOST_PROJECT_FILE_BYTES: u64 = 64 << 10;
 
@@ -53,6 +56,17 @@ pub struct SettingsFiles {
     pub user: Option<PathBuf>,
     /// The text that the user's file is going to have, to be checked before it is written.
     pub user_text: Option<String>,
+    /// What the project's files are taken to say, in place of those on disk.
+    pub project: Option<ProjectTexts>,
+}
+
+/// What the files of a project say. A file that is missing has no text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProjectTexts {
+    /// The text of its settings file.
+    pub settings: Option<String>,
+    /// The text of its rules file.
+    pub rules: Option<String>,
 }
 
 impl SettingsFiles {
@@ -88,7 +102,12 @@ impl Settings {
             parsed.map_or_else(|err| errors.push(err), |assignments| settings.set(assignments));
         }
         if let Some(workspace) = workspace {
-            errors.extend(settings.apply_project(workspace).err());
+            let text = match &files.project {
+                Some(given) => Ok(given.settings.clone()),
+                None => project_settings(workspace),
+            };
+            let applied = text.and_then(|text| settings.apply_project(workspace, text.as_deref()));
+            errors.extend(applied.err());
         }
         match from_environment(environment) {
             Ok(assignments) => settings.apply_environment(assignments),
@@ -130,17 +149,10 @@ impl Settings {
     }
 
     /// Applies the project's settings file as far as it tightens.
-    fn apply_project(&mut self, workspace: &Root) -> Result<(), SettingsError> {
-        let name = Path::new(".toolcrib/config.toml");
-        let path = workspace.path().join(name);
-        let refuse = |what: String| {
-            let place = format!("`{}`", path.display());
-            SettingsError::new(SettingsErrorKind::File, what).at(&place)
-        };
-        let bytes = workspace.read_small(name, MOST_PROJECT_FILE_BYTES);
-        let Some(bytes) = bytes.map_err(|err| refuse(err.to_string()))? else { return Ok(()) };
-        let text = String::from_utf8(bytes).map_err(|_| refuse("not UTF-8".to_owned()))?;
-        for Assignment { setting, value, origin } in parse(&text, &path)? {
+    fn apply_project(&mut self, workspace: &Root, text: Option<&str>) -> Result<(), SettingsError> {
+        let path = workspace.path().join(PROJECT_SETTINGS_FILE);
+        let Some(text) = text else { return Ok(()) };
+        for Assignment { setting, value, origin } in parse(text, &path)? {
             match tightened(setting, &self.values[setting.position], value) {
                 Ok(value) => self.values[setting.position] = (value, origin),
                 Err(why) => self.warnings.push(format!(
@@ -178,6 +190,17 @@ impl Settings {
     pub fn get<T>(&self, key: SettingKey<T>) -> T {
         key.read(&self.values[key.setting.position].0)
     }
+}
+
+/// Returns the text of the project's settings file, if there is one.
+pub(crate) fn project_settings(workspace: &Root) -> Result<Option<String>, SettingsError> {
+    let refuse = |what: String| {
+        let place = format!("`{}`", workspace.path().join(PROJECT_SETTINGS_FILE).display());
+        SettingsError::new(SettingsErrorKind::File, what).at(&place)
+    };
+    let bytes = workspace.read_small(Path::new(PROJECT_SETTINGS_FILE), MOST_PROJECT_FILE_BYTES);
+    let Some(bytes) = bytes.map_err(|err| refuse(err.to_string()))? else { return Ok(None) };
+    String::from_utf8(bytes).map(Some).map_err(|_| refuse("not UTF-8".to_owned()))
 }
 
 fn from_environment(

@@ -105,9 +105,10 @@ impl LiveSettings {
             let message = format!("nothing was changed: {err}");
             refused(ConfigErrorKind::Unavailable, message, Vec::new())
         };
-        let mut edit = FileEdit::begin(path).map_err(|err| unavailable(err.into()))?;
+        let edit = self.sources().read(|| FileEdit::begin(path));
+        let mut edit = edit.map_err(|err| unavailable(err.into()))?;
         // What somebody wrote to the files a moment ago is not part of this change.
-        self.take_up().map_err(|err| wrong_files(&err))?;
+        self.take_up(ChangedBy::Files).map_err(|err| wrong_files(&err))?;
         for WantedSetting { setting, value } in wanted {
             let edited = match value {
                 Some(value) => edit.set(setting.name, value),
@@ -118,6 +119,10 @@ impl LiveSettings {
         edit.check().map_err(|err| wrong_files(&err.into()))?;
         let mut prepared =
             self.prepare(Some(edit.text())).map_err(|err| invalid(lines_of(&err)))?;
+        let start_errors = self.new_start_errors(&prepared);
+        if !start_errors.is_empty() {
+            return Err(invalid(start_errors));
+        }
         self.check_effect(wanted, prepared.settings(), prepared.needs_restart())?;
         if edit.is_changed() {
             edit.write().map_err(|err| unavailable(err.into()))?;
@@ -133,6 +138,7 @@ impl LiveSettings {
             }
         }
         let mut changed = self.changed(&prepared);
+        changed.warnings.extend(prepared.project_warning());
         if !edit.lost_comments().is_empty() {
             let comments = escape::line(&edit.lost_comments().join(", ")).into_owned();
             changed.warnings.push(format!("these comments within old values are gone: {comments}"));

@@ -1,13 +1,13 @@
 //! The settings and rules of a process that runs. They change in one step, and only if all of them can be used.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
-use toolcrib_core::policy::Policy;
 use toolcrib_core::{Note, Principal, RecordError, Recorder, Role, escape};
+use toolcrib_host::Root;
 use toolcrib_ledger::{Act, EventKind};
 use toolcrib_runtime::{Approver, LiveRuntime, Runtime};
 use toolcrib_serve::{ChangedValue, SettingsState};
@@ -16,15 +16,21 @@ use super::capabilities::{Capabilities, OpenSandboxes};
 use super::crib::Crib;
 use super::locations::{environment, settings_files};
 use super::options::OpenOptions;
+use super::project_files::{OLD_PROJECT, project_texts, project_warning};
 use super::record::changed_settings;
 use super::reports::LiveToolLimits;
 use super::rules::{self, LoadedRules};
+use super::rules_seen::RulesSeen;
 use super::sandbox;
+use super::steady_files::SteadyFiles;
 use crate::error::CliError;
-use crate::settings::{ChangedSetting, Settings, SettingsFiles};
+use crate::settings::{ChangedSetting, ProjectTexts, Settings, SettingsFiles, project_settings};
 
 /// Settings that begin with these say how commands run, and whose quota their tasks count against.
 const SANDBOX_SETTINGS: [&str; 2] = ["sandbox.", "policy.user_"];
+
+/// What holds if the files have errors.
+const ALL_OLD: &str = "the changed settings cannot be used, the old ones hold";
 
 /// Makes the approver that the settings ask for.
 pub type ApproverUnder = dyn Fn(&Settings) -> Arc<dyn Approver> + Send + Sync;
@@ -37,6 +43,8 @@ pub struct LiveParts {
     pub approver: Box<ApproverUnder>,
     /// Records the calls.
     pub recorder: Arc<dyn Recorder>,
+    /// Returns what would keep the process from starting under other settings.
+    pub start_errors: fn(&Settings) -> Vec<String>,
     /// Prints a line about settings that changed, or that cannot be used.
     pub tell: Box<dyn Fn(&str) + Send + Sync>,
 }
@@ -47,6 +55,8 @@ pub struct LiveSettings {
     parts: LiveParts,
     environment: BTreeMap<String, OsString>,
     files: SettingsFiles,
+    /// The files of settings and rules.
+    sources: SteadyFiles,
     runtime: Arc<LiveRuntime>,
     limits: LiveToolLimits,
     /// Held by whoever changes the settings, from the first look to the last step.
@@ -58,29 +68,18 @@ pub struct LiveSettings {
 struct InForce {
     settings: Arc<Settings>,
     rules: RulesSeen,
+    /// What the project's files said.
+    project: Option<ProjectTexts>,
     capabilities: Arc<Capabilities>,
     state: SettingsState,
+    /// What would keep the process from starting again.
+    start_errors: Vec<String>,
 }
 
 impl InForce {
     /// Returns what the record says about the settings and rules.
     fn recorded(&self) -> Value {
         changed_settings(&self.settings, &self.rules.files)
-    }
-}
-
-/// The rules that were read.
-#[derive(Clone, Default)]
-struct RulesSeen {
-    /// The path and the hash of each file.
-    files: Vec<(String, String)>,
-    ids: BTreeSet<String>,
-}
-
-impl RulesSeen {
-    fn new(files: &[(String, String)], policy: &Policy) -> Self {
-        let ids = policy.rules().iter().map(|rule| rule.id.clone()).collect();
-        Self { files: files.to_vec(), ids }
     }
 }
 
@@ -112,6 +111,11 @@ impl PreparedSettings {
     pub(super) fn settings(&self) -> &Settings {
         &self.in_force.settings
     }
+
+    /// Says what is wrong with the project's files on disk, if something is.
+    pub(super) fn project_warning(&self) -> Option<String> {
+        project_warning(&self.in_force.state.errors)
+    }
 }
 
 /// Who changed settings.
@@ -136,11 +140,15 @@ impl LiveSettings {
         let in_force = InForce {
             settings: Arc::new(crib.settings.clone()),
             rules: RulesSeen::new(&crib.rules.files, &crib.rules.policy),
+            project: crib.workspace().root().and_then(|root| project_texts(root).ok()),
             capabilities: Arc::clone(crib.capabilities()),
             state: SettingsState::default(),
+            start_errors: (parts.start_errors)(&crib.settings),
         };
+        let files = settings_files(&environment);
         Ok(Self {
-            files: settings_files(&environment),
+            sources: SteadyFiles::new(sources(&files, crib.workspace().root())),
+            files,
             environment,
             runtime: Arc::new(LiveRuntime::new(runtime)),
             limits,
@@ -160,7 +168,25 @@ impl LiveSettings {
     /// force stay, and the operator is told once.
     pub fn read_again(&self) -> Result<(), CliError> {
         let _changing = self.begin_change();
-        self.take_up()
+        self.take_up(ChangedBy::Files)
+    }
+
+    /// Puts rules in force that a caller has written to the rules file.
+    pub fn take_up_rules(&self, by: &Principal) -> Result<(), CliError> {
+        let _changing = self.begin_change();
+        self.take_up(ChangedBy::Principal(by))
+    }
+
+    /// Returns what would keep the process from starting under prepared settings, and does not under those on disk now.
+    pub(super) fn new_start_errors(&self, prepared: &PreparedSettings) -> Vec<String> {
+        let held = self.in_force().start_errors.clone();
+        let errors = prepared.in_force.start_errors.iter();
+        errors.filter(|error| !held.contains(error)).cloned().collect()
+    }
+
+    /// Says what is wrong with the project's files, after everything else was taken up.
+    pub fn project_warning(&self) -> Option<String> {
+        project_warning(&self.in_force().state.errors)
     }
 
     /// Waits until nobody else changes the settings.
@@ -168,30 +194,54 @@ impl LiveSettings {
         self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes up what the files say. The caller holds the right to change settings.
-    pub(super) fn take_up(&self) -> Result<(), CliError> {
-        let mut prepared = self.prepare(None).inspect_err(|err| self.reject(err))?;
+    /// Takes up what the files say. `by` is who changed them. The caller holds the right to change settings.
+    pub(super) fn take_up(&self, by: ChangedBy<'_>) -> Result<(), CliError> {
+        let prepared = self.sources.read(|| self.prepare(None));
+        let mut prepared = prepared.inspect_err(|err| self.note_errors(&lines_of(err), ALL_OLD))?;
+        self.note_errors(&prepared.in_force.state.errors, OLD_PROJECT);
+        for error in self.new_start_errors(&prepared) {
+            self.tell(&format!("the server could not start again: {error}"));
+        }
+        self.in_force().start_errors.clone_from(&prepared.in_force.start_errors);
         if !prepared.changes_something() {
-            if !self.in_force().state.errors.is_empty() {
-                self.tell("the settings and rules on disk have no errors any more");
-                self.in_force().state.errors.clear();
-            }
             return Ok(());
         }
         // Rules that forbid more must hold even if the disk is full.
-        if let Err(err) = self.record(&mut prepared, ChangedBy::Files) {
+        if let Err(err) = self.record(&mut prepared, by) {
             self.tell(&format!("a change of the settings could not be recorded: {err}"));
         }
-        self.put_in_force(prepared, ChangedBy::Files);
+        self.put_in_force(prepared, by);
         Ok(())
     }
 
     /// Reads settings and rules, and opens everything that they name. `user_text` is what the user's settings file is going
-    /// to have.
+    /// to have. If only the project's files are wrong, what they said before counts: whoever works on the project must
+    /// not keep the operator from changing anything.
     pub(super) fn prepare(&self, user_text: Option<&str>) -> Result<PreparedSettings, CliError> {
+        let found = self.crib.workspace().root().map(project_texts).transpose();
+        let prepared = found.and_then(|project| self.prepare_with(user_text, project));
+        prepared.or_else(|err| {
+            let held = self.in_force().project.clone().ok_or_else(|| err.clone());
+            let mut prepared = held
+                .and_then(|held| self.prepare_with(user_text, Some(held)))
+                .map_err(|_| err.clone())?;
+            prepared.in_force.state.errors = lines_of(&err);
+            Ok(prepared)
+        })
+    }
+
+    fn prepare_with(
+        &self,
+        user_text: Option<&str>,
+        project: Option<ProjectTexts>,
+    ) -> Result<PreparedSettings, CliError> {
         let (options, environment) = (&self.parts.options, &self.environment);
-        let files = SettingsFiles { user_text: user_text.map(str::to_owned), ..self.files.clone() };
-        let root = self.crib.workspace().root();
+        let files = SettingsFiles {
+            user_text: user_text.map(str::to_owned),
+            project,
+            ..self.files.clone()
+        };
+        let (root, project) = (self.crib.workspace().root(), files.project.clone());
         let (flags, assignments) = (&options.flags, &options.assignments);
         let mut settings = Settings::load(&files, root, environment, flags, assignments)?;
         let mut warnings = Vec::new();
@@ -203,6 +253,7 @@ impl LiveSettings {
         let (running, old) = (Arc::clone(&held.settings), Arc::clone(&held.capabilities));
         let (old_rules, old_state) = (held.rules.clone(), held.state.clone());
         drop(held);
+        let start_errors = (self.parts.start_errors)(&settings);
         let restarts = settings.keep_until_restart(&running);
         let needs_restart: Vec<ChangedValue> = restarts.iter().map(changed_value).collect();
         let changes = settings.changes_since(&running);
@@ -226,7 +277,7 @@ impl LiveSettings {
         let is_new = |warning: &&String| !running.warnings.contains(warning);
         Ok(PreparedSettings {
             changes,
-            rule_changes: rule_changes(&old_rules, &rules),
+            rule_changes: rules.changes_since(&old_rules),
             warnings: settings.warnings.iter().filter(is_new).cloned().collect(),
             has_new_restarts: needs_restart != old_state.needs_restart,
             is_recorded: false,
@@ -234,8 +285,10 @@ impl LiveSettings {
             in_force: InForce {
                 settings: Arc::new(settings),
                 rules,
+                project,
                 capabilities,
                 state: SettingsState { needs_restart, errors: Vec::new(), ..old_state },
+                start_errors,
             },
         })
     }
@@ -281,17 +334,18 @@ impl LiveSettings {
         }
     }
 
-    /// Keeps what holds, and says once what is wrong with what was read.
-    fn reject(&self, err: &CliError) {
-        let errors = lines_of(err);
+    /// Says once what is wrong with what was read, and what holds therefore. Without errors, says that they are gone.
+    fn note_errors(&self, errors: &[String], what_holds: &str) {
         let mut held = self.in_force();
         if held.state.errors == errors {
             return;
         }
-        held.state.errors.clone_from(&errors);
+        held.state.errors = errors.to_vec();
         drop(held);
-        let all = errors.join("; ");
-        self.tell(&format!("the changed settings cannot be used, the old ones hold: {all}"));
+        if errors.is_empty() {
+            return self.tell("the settings and rules on disk have no errors any more");
+        }
+        self.tell(&format!("{what_holds}: {}", errors.join("; ")));
         if let Err(err) =
             self.note(&EventKind::Rejected, ChangedBy::Files, json!({"errors": errors}))
         {
@@ -356,13 +410,17 @@ impl LiveSettings {
     }
 
     /// Returns every file that settings and rules are read from, whether or not it exists.
-    pub(super) fn sources(&self) -> Vec<PathBuf> {
-        let root = self.crib.workspace().root().map(|root| root.path().join(".toolcrib"));
-        let project = root.map(|folder| folder.join("config.toml"));
-        let files = [Some(self.files.machine.clone()), self.files.user.clone(), project];
-        let both = |settings: PathBuf| [settings.with_file_name("rules.toml"), settings];
-        files.into_iter().flatten().flat_map(both).collect()
+    pub(super) fn sources(&self) -> &SteadyFiles {
+        &self.sources
     }
+}
+
+/// Returns every file that settings and rules are read from.
+fn sources(files: &SettingsFiles, root: Option<&Root>) -> Vec<PathBuf> {
+    let project = root.map(|root| root.path().join(".toolcrib/config.toml"));
+    let files = [Some(files.machine.clone()), files.user.clone(), project];
+    let both = |settings: PathBuf| [settings.with_file_name("rules.toml"), settings];
+    files.into_iter().flatten().flat_map(both).collect()
 }
 
 /// Returns a changed setting as it is shown and recorded.
@@ -380,18 +438,6 @@ pub(super) fn changed_value(change: &ChangedSetting) -> ChangedValue {
 /// Returns each thing that is wrong, with what to do about it.
 pub(super) fn lines_of(err: &CliError) -> Vec<String> {
     std::iter::once(err).chain(&err.others).map(ToString::to_string).collect()
-}
-
-/// Returns what is different about the rules; nothing if the files are the same.
-fn rule_changes(old: &RulesSeen, new: &RulesSeen) -> Option<Value> {
-    let is_other = |file: &&(String, String), among: &RulesSeen| !among.files.contains(file);
-    let changed = new.files.iter().filter(|file| is_other(file, old));
-    let gone = old.files.iter().filter(|(path, _)| !new.files.iter().any(|it| it.0 == *path));
-    let files: Vec<&String> = changed.chain(gone).map(|(path, _)| path).collect();
-    let added: Vec<&String> = new.ids.difference(&old.ids).collect();
-    let removed: Vec<&String> = old.ids.difference(&new.ids).collect();
-    let is_same = files.is_empty() && added.is_empty() && removed.is_empty();
-    (!is_same).then(|| json!({"files": files, "added": added, "removed": removed}))
 }
 
 /// Returns one line that says what changed.

@@ -30,6 +30,7 @@ pub(super) fn settings_files(environment: &BTreeMap<String, OsString>) -> Settin
         user: xdg_folder(environment, "XDG_CONFIG_HOME", ".config")
             .map(|folder| folder.join("toolcrib/config.toml")),
         user_text: None,
+        project: None,
     }
 }
 

@@ -137,8 +137,13 @@ fn read_files(
             files.push(RulesFile { name, text, layer: Layer::Operator });
         }
     }
-    if let Some((name, text)) = root.map(project_rules).transpose()?.flatten() {
-        files.push(RulesFile { name, text, layer: Layer::Project });
+    if let Some(root) = root {
+        let text = match &settings_files.project {
+            Some(given) => given.rules.clone(),
+            None => project_rules(root)?,
+        };
+        let name = root.path().join(PROJECT_RULES_FILE).display().to_string();
+        files.extend(text.map(|text| RulesFile { name, text, layer: Layer::Project }));
     }
     Ok(files)
 }
@@ -155,14 +160,13 @@ fn chosen_sets(settings: &Settings) -> Result<impl Iterator<Item = &'static Ship
     Ok(SHIPPED_SETS.iter().filter(move |set| chosen.iter().any(|name| name == set.name)))
 }
 
-/// Returns the path and the text of the project's rules file, if there is one.
-fn project_rules(root: &Root) -> Result<Option<(String, String)>, CliError> {
+/// Returns the text of the project's rules file, if there is one.
+pub(super) fn project_rules(root: &Root) -> Result<Option<String>, CliError> {
     let path = root.path().join(PROJECT_RULES_FILE).display().to_string();
     let refuse = |what: String| CliError::new(CliErrorKind::Rules, format!("`{path}`: {what}"));
     let bytes = root.read_small(Path::new(PROJECT_RULES_FILE), MOST_PROJECT_RULES_BYTES);
     let Some(bytes) = bytes.map_err(|err| refuse(err.to_string()))? else { return Ok(None) };
-    let text = String::from_utf8(bytes).map_err(|_| refuse("not UTF-8".to_owned()))?;
-    Ok(Some((path, text)))
+    String::from_utf8(bytes).map(Some).map_err(|_| refuse("not UTF-8".to_owned()))
 }
 
 /// Returns whether this is the name of a catalogue or a tool, `catalogue/tool` included.
@@ -190,8 +194,11 @@ mod tests {
             std::fs::write(path.with_file_name("rules.toml"), rule).unwrap();
             path
         };
-        let files =
-            SettingsFiles { machine: file("machine"), user: Some(file("user")), user_text: None };
+        let files = SettingsFiles {
+            machine: file("machine"),
+            user: Some(file("user")),
+            ..SettingsFiles::default()
+        };
         let shell = toolcrib_shell::BashReader::default();
         let mut warnings = Vec::new();
         let loaded = load(&Settings::defaults(), &files, None, &shell, &mut warnings).unwrap();

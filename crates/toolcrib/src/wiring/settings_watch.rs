@@ -25,28 +25,21 @@ const REST: Duration = Duration::from_millis(50);
 /// How long files that change all the time are waited for.
 const LONGEST_REST: Duration = Duration::from_secs(1);
 
-/// How long a file that is gone may take to come back. Some editors move the old file away before they write the new one,
-/// and a call in between must not run without the rules.
-const GONE_GRACE: Duration = Duration::from_secs(1);
-
 impl LiveSettings {
     /// Watches the files on a thread of its own for as long as the process lives, and takes up what changes.
     pub fn watch(self: &Arc<Self>) -> io::Result<()> {
         let live = Arc::clone(self);
-        let first = FileWatch::new(&live.sources())?;
+        let first = FileWatch::new(live.sources().paths())?;
         thread::Builder::new().name("settings-watch".to_owned()).spawn(move || {
             let mut watch = first;
             loop {
                 // After the watch has begun, so that no change falls between the two.
                 // The operator was told.
                 let _ = live.read_again();
-                let sources = live.sources();
-                let present: Vec<&PathBuf> = sources.iter().filter(|path| path.exists()).collect();
                 watch.wait_for_change();
                 watch.wait_for_rest();
-                wait_for_return(&present);
                 // Folders may be other ones now.
-                match FileWatch::new(&sources) {
+                match FileWatch::new(live.sources().paths()) {
                     Ok(fresh) => watch = fresh,
                     Err(err) => return live.tell_unwatched(&err),
                 }
@@ -60,14 +53,6 @@ impl LiveSettings {
         self.tell(&format!(
             "changes of settings and rules files are not noticed ({err}); send SIGHUP after a change"
         ));
-    }
-}
-
-/// Waits until files that were there are there again, for a while.
-fn wait_for_return(present: &[&PathBuf]) {
-    let end = Instant::now() + GONE_GRACE;
-    while present.iter().any(|path| !path.exists()) && Instant::now() < end {
-        thread::sleep(REST);
     }
 }
 

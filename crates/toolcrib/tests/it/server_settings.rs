@@ -468,3 +468,111 @@ fn the_sandbox_root_and_all_tools_are_switched_at_once() {
     let (status, reply) = server.post(&admin, "/api/settings", &json!({"mod": "x", "roots": 1}));
     assert_eq!((status, reply["errors"].as_array().map(Vec::len)), (422, Some(2)), "{reply}");
 }
+
+#[test]
+fn an_error_in_the_projects_files_does_not_keep_the_operator_from_changes() {
+    let scratch = Scratch::new();
+    scratch.put(".toolcrib/config.toml", "[forgekeeper]\nmax_write_bytes = 3\n");
+    scratch.put(".toolcrib/rules.toml", rule("no-time", "get_time"));
+    let server = RunningServer::start(&scratch);
+    let (agent, admin) = (server.token("agent"), server.token("admin"));
+    let time = || server.execute(&agent, "get_time", json!({})).0;
+    assert_eq!((&config(&server, &agent)["maxWriteBytes"], time()), (&3.into(), 403));
+    for (file, wrong) in [("config.toml", "mode = \"loose\"\n"), ("rules.toml", "[[rule]]\n")] {
+        scratch.put(&format!(".toolcrib/{file}"), wrong);
+        wait_until(|| state(&server)["errors"].to_string().contains(file));
+    }
+    let told = |reply: &Value| {
+        let warnings = reply["warnings"].to_string();
+        let is_told = ["the project's files cannot be used", ".toolcrib/config.toml"];
+        assert!(is_told.iter().all(|part| warnings.contains(part)), "{reply}");
+    };
+    let (status, reply) = change(&server, &json!({"maxReadBytes": 9, "allowlist": ["get_time"]}));
+    assert_eq!((status, &reply["config"]["maxReadBytes"]), (200, &9.into()), "{reply}");
+    told(&reply);
+    assert_eq!(echo(&server), 403, "it holds");
+    assert!(settings_text(&scratch).contains("max_read_bytes = 9"));
+    assert_eq!(change(&server, &json!({"allowlist": null})).0, 200);
+    assert_eq!(echo(&server), 200);
+    let (status, reply) =
+        server.post(&admin, "/api/rules", &json!({"toml": rule("no-echo", "echo")}));
+    assert_eq!((status, echo(&server)), (200, 403), "{reply}");
+    told(&reply);
+    // What the project's files said before holds, and only that can be in the way.
+    assert_eq!((&config(&server, &agent)["maxWriteBytes"], time()), (&3.into(), 403));
+    let (status, reply) = change(&server, &json!({"maxWriteBytes": 9}));
+    assert_eq!((status, &reply["error"]), (409, &"overridden".into()), "{reply}");
+    fs::remove_dir_all(scratch.work().join(".toolcrib")).unwrap();
+    wait_until(|| time() == 200);
+    assert_eq!(state(&server)["errors"], json!([]));
+    let (status, reply) = change(&server, &json!({"maxWriteBytes": 9}));
+    assert_eq!((status, &reply["warnings"]), (200, &Value::Null), "the control: {reply}");
+}
+
+#[test]
+fn settings_with_which_the_server_could_not_start_are_refused() {
+    let scratch = Scratch::new();
+    scratch.put_at(SETTINGS, COMMENTED);
+    let server = RunningServer::start(&scratch);
+    let admin = server.token("admin");
+    let post = |body: &Value| server.post(&admin, "/api/settings", body);
+    let missing = scratch.path("no-such.pem").display().to_string();
+    let missing = missing.as_str();
+    for (body, why) in [
+        (json!({"serve.address": "0.0.0.0:7766"}), "can be reached from other machines"),
+        (json!({"serve.address": "somewhere"}), "is no address to listen on"),
+        (json!({"serve.address": "unix:/no/such/folder/socket"}), "cannot listen on"),
+        (json!({"serve.tls_key": missing}), "`serve.tls_certificate` is not set"),
+        (json!({"serve.tls_key": missing, "serve.tls_certificate": missing}), "no-such.pem"),
+        (json!({"otlp.endpoint": "nonsense"}), "spans cannot be exported"),
+    ] {
+        let (status, reply) = post(&body);
+        assert_eq!((status, &reply["error"]), (422, &"invalid_settings".into()), "{reply}");
+        assert!(reply["errors"].to_string().contains(why), "{why}: {reply}");
+        assert_eq!(settings_text(&scratch), COMMENTED, "{body}");
+    }
+    let (status, reply) = post(&json!({"serve.address": "127.0.0.1:7799"}));
+    assert_eq!((status, &reply["needs_restart"][0]["new"]), (200, &"127.0.0.1:7799".into()));
+    // What was wrong on disk before keeps nobody from other changes, and from setting it right.
+    let wrong = "[serve]\naddress = \"0.0.0.0:7766\"\n";
+    replace(&scratch, SETTINGS, wrong);
+    let (status, reply) = post(&json!({"serve.max_connections": 70}));
+    assert_eq!(status, 200, "{reply}");
+    let (status, reply) = post(&json!({"serve.address": "127.0.0.1:7766"}));
+    assert_eq!(status, 200, "{reply}");
+    assert_eq!(post(&json!({"serve.address": "0.0.0.0:7766"})).0, 422, "it would be worse");
+}
+
+#[test]
+fn a_change_during_an_editors_save_does_not_lose_the_rules() {
+    let scratch = Scratch::new();
+    scratch.put_at(SETTINGS, COMMENTED);
+    scratch.put_at(RULES, rule("no-echo", "echo"));
+    let server = RunningServer::start(&scratch);
+    assert_eq!(echo(&server), 403, "the control");
+    let files = [SETTINGS, RULES].map(|file| scratch.path(file));
+    let away = files.each_ref().map(|file| file.with_extension("toml~"));
+    let rename = |from: &[std::path::PathBuf; 2], to: &[std::path::PathBuf; 2]| {
+        from.iter().zip(to).for_each(|(from, to)| fs::rename(from, to).unwrap());
+    };
+    for (number, path, body) in [
+        (1, "/api/tools/config", json!({"maxReadBytes": 2000})),
+        (2, "/api/rules", json!({"toml": rule("no-time", "get_time")})),
+    ] {
+        rename(&files, &away);
+        std::thread::scope(|scope| {
+            let request = scope.spawn(|| server.post(&server.token("admin"), path, &body));
+            // The request is on its way; these are answered under the old rules meanwhile.
+            assert_eq!([echo(&server), echo(&server), echo(&server)], [403; 3]);
+            rename(&away, &files);
+            let (status, reply) = request.join().unwrap();
+            assert_eq!((status, echo(&server)), (200, 403), "{number}: {reply}");
+        });
+    }
+    let text = settings_text(&scratch);
+    assert!(text.starts_with("# mine") && text.contains("max_read_bytes = 2000"), "{text}");
+    let rules = fs::read_to_string(scratch.path(RULES)).unwrap();
+    assert!(rules.contains("no-echo") && rules.contains("no-time"), "{rules}");
+    let removed = |line: &Value| line["detail"]["rules"]["removed"].to_string();
+    assert!(!scratch.record().iter().any(|line| removed(line).contains("no-echo")));
+}
