@@ -1,6 +1,7 @@
 //! What each open connection is doing, so that its timers and the accept loop know which connection may be closed.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -12,6 +13,23 @@ use crate::config::ConnectionBounds;
 pub(crate) struct Activity {
     state: Mutex<ActivityState>,
     evicted: Notify,
+    room: Arc<RoomWanted>,
+}
+
+/// Whether the accept loop waits for a connection that may be closed.
+#[derive(Default)]
+struct RoomWanted {
+    /// Read at the end of every request, so that a server with room pays nothing.
+    is_wanted: AtomicBool,
+    found: Notify,
+}
+
+impl RoomWanted {
+    fn tell(&self) {
+        if self.is_wanted.load(Ordering::SeqCst) {
+            self.found.notify_one();
+        }
+    }
 }
 
 struct ActivityState {
@@ -42,9 +60,9 @@ pub(crate) enum Overdue {
 }
 
 impl Activity {
-    fn new(now: Instant) -> Self {
+    fn new(now: Instant, room: Arc<RoomWanted>) -> Self {
         let state = ActivityState { stage: ConnectionStage::Idle, since: now, stalled_since: None };
-        Self { state: Mutex::new(state), evicted: Notify::new() }
+        Self { state: Mutex::new(state), evicted: Notify::new(), room }
     }
 
     fn state(&self) -> MutexGuard<'_, ActivityState> {
@@ -54,6 +72,10 @@ impl Activity {
     fn enter(&self, stage: ConnectionStage) {
         let mut state = self.state();
         (state.stage, state.since) = (stage, Instant::now());
+        drop(state);
+        if stage != ConnectionStage::Request {
+            self.room.tell();
+        }
     }
 
     /// Notes that a part of a head has come. While a request runs, it is the head of the next one, which nobody waits
@@ -77,6 +99,7 @@ impl Activity {
     /// Notes that the client does not take what waits for it.
     pub(crate) fn stalled(&self) {
         self.state().stalled_since.get_or_insert_with(Instant::now);
+        self.room.tell();
     }
 
     /// Notes that the client takes its reply again.
@@ -141,7 +164,10 @@ impl Drop for RequestMark {
 
 /// Every open connection.
 #[derive(Default)]
-pub(crate) struct OpenConnections(Mutex<ConnectionTable>);
+pub(crate) struct OpenConnections {
+    table: Mutex<ConnectionTable>,
+    room: Arc<RoomWanted>,
+}
 
 #[derive(Default)]
 struct ConnectionTable {
@@ -158,12 +184,12 @@ pub(crate) struct OpenConnection {
 
 impl OpenConnections {
     fn table(&self) -> MutexGuard<'_, ConnectionTable> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a connection.
     pub(crate) fn add(self: &Arc<Self>) -> OpenConnection {
-        let activity = Arc::new(Activity::new(Instant::now()));
+        let activity = Arc::new(Activity::new(Instant::now(), Arc::clone(&self.room)));
         let mut table = self.table();
         let number = table.next;
         table.next += 1;
@@ -176,14 +202,38 @@ impl OpenConnections {
         self.table().by_number.values().filter(|it| it.is_busy()).count()
     }
 
-    /// Closes the connection that has been of no use for the longest time, if there is one.
-    pub(crate) fn evict_longest_idle(&self) {
+    /// Closes the connection that has been of no use for the longest time. Returns whether there is one.
+    pub(crate) fn evict_longest_idle(&self) -> bool {
         let table = self.table();
         let expendable =
             table.by_number.values().filter_map(|it| Some((it.expendable_since()?, it)));
-        if let Some((_, activity)) = expendable.min_by_key(|(since, _)| *since) {
-            activity.evicted.notify_one();
+        let longest = expendable.min_by_key(|(since, _)| *since);
+        longest.inspect(|(_, activity)| activity.evicted.notify_one()).is_some()
+    }
+
+    /// Closes the connection that has been of no use for the longest time. Waits until there is one.
+    pub(crate) async fn make_room(&self) {
+        // Before the look, so that no connection becomes of no use unnoticed in between.
+        let _wanted = WantedUntilDropped::new(&self.room.is_wanted);
+        while !self.evict_longest_idle() {
+            self.room.found.notified().await;
         }
+    }
+}
+
+/// Says that room is wanted until this is dropped.
+struct WantedUntilDropped<'a>(&'a AtomicBool);
+
+impl<'a> WantedUntilDropped<'a> {
+    fn new(is_wanted: &'a AtomicBool) -> Self {
+        is_wanted.store(true, Ordering::SeqCst);
+        Self(is_wanted)
+    }
+}
+
+impl Drop for WantedUntilDropped<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::SeqCst);
     }
 }
 
@@ -195,6 +245,8 @@ impl Drop for OpenConnection {
 
 #[cfg(test)]
 mod tests {
+    use std::task::Poll;
+
     use super::*;
 
     fn overdue(activity: &Activity) -> Option<Overdue> {
@@ -223,5 +275,22 @@ mod tests {
         assert_eq!((overdue(&activity), open.running_requests()), (Some(Overdue::Idle), 0));
         drop(connection);
         assert!(open.table().by_number.is_empty());
+    }
+    #[tokio::test]
+    async fn room_is_made_when_a_request_ends_and_not_before() {
+        let open = Arc::new(OpenConnections::default());
+        let busy = open.add();
+        let mark = RequestMark::new(Arc::clone(&busy.activity));
+        let mut room = std::pin::pin!(open.make_room());
+        let is_made = std::future::poll_fn(|cx| Poll::Ready(room.as_mut().poll(cx).is_ready()));
+        assert!(!is_made.await, "the only connection answers a request");
+        drop(mark);
+        // Nothing but the end of the request wakes this.
+        room.await;
+        busy.activity.evicted().await;
+        drop(busy);
+        let _idle = open.add();
+        open.make_room().await;
+        assert!(!open.room.is_wanted.load(Ordering::SeqCst));
     }
 }

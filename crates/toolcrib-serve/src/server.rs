@@ -17,7 +17,7 @@ use crate::observation::Observer;
 use crate::pipeline::{Pipeline, Served};
 use crate::tls::{Notice, Tls};
 
-/// How long the accept loop rests if the system has no descriptor for a connection, or no connection can be closed.
+/// How long the accept loop rests if the system has no descriptor for a connection.
 const REST_TIME: Duration = Duration::from_millis(50);
 
 /// A server that listens. Connections wait until it runs.
@@ -131,16 +131,18 @@ impl ServedConnections {
         room: &Arc<Semaphore>,
     ) -> io::Result<(Accepted, OwnedSemaphorePermit)> {
         let accepted = listener.accept().await?;
-        loop {
-            if let Ok(permit) = Arc::clone(room).try_acquire_owned() {
-                return Ok((accepted, permit));
-            }
-            self.open.evict_longest_idle();
-            let permit = timeout(REST_TIME, Arc::clone(room).acquire_owned()).await;
-            if let Ok(Ok(permit)) = permit {
-                return Ok((accepted, permit));
-            }
+        if let Ok(permit) = Arc::clone(room).try_acquire_owned() {
+            return Ok((accepted, permit));
         }
+        let freed = Arc::clone(room).acquire_owned();
+        let mut freed = pin!(freed);
+        let permit = tokio::select! {
+            biased;
+            permit = &mut freed => permit,
+            // The connection that made room is closed in a moment.
+            () = self.open.make_room() => freed.await,
+        };
+        Ok((accepted, permit.map_err(io::Error::other)?))
     }
 
     fn start(&mut self, accepted: Accepted, permit: OwnedSemaphorePermit) {
