@@ -3,5 +3,5 @@
 mod operation;
 mod plan;
 
-pub use operation::{RestoreAreas, Undo, as_json};
+pub use operation::{RestoreAreas, UNDO_TOOL, Undo, as_json};
 pub use plan::{Restored, UndoAction, UndoScope};

@@ -14,7 +14,7 @@ use super::plan::{Restored, UndoAction, UndoScope, restore_call};
 use crate::call::scope::event;
 
 /// The name that an undo is recorded under.
-const UNDO_TOOL: &str = "toolcrib/undo";
+pub const UNDO_TOOL: &str = "toolcrib/undo";
 
 /// Opens the roots that changes were made in.
 pub trait RestoreAreas {

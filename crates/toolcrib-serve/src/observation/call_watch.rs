@@ -10,6 +10,7 @@ use toolcrib_core::{
     Durability, ErrorKind, Event, HeldCounts, Moment, Note, RecordError, Recorder, Role,
 };
 use toolcrib_ledger::{Act, CallOutcome, EventKind};
+use toolcrib_runtime::undo::UNDO_TOOL;
 
 use super::observer::{MOST_OPEN_CALLS, Observer};
 use super::server_metrics::OTHER_VALUE;
@@ -84,6 +85,8 @@ impl ObservedRecorder {
                     call.is_question = true;
                 }
             }
+            // An undo is a person's own command, and policy is not asked about it.
+            Moment::Decided { .. } if *event.tool == *UNDO_TOOL => {}
             // If somebody decided, policy had asked for it.
             Moment::Decided { by: Some(_), .. } => self.decided(event, PolicyEffect::Ask),
             Moment::Decided { verdict: "allow", .. } => self.decided(event, PolicyEffect::Allow),
@@ -91,7 +94,9 @@ impl ObservedRecorder {
             Moment::Ended { error, elapsed_us, version, command_end, .. } => {
                 let call = self.open().remove(&event.call.0);
                 let error = error.map(|(kind, _)| kind);
-                let tool = version.map_or(OTHER_VALUE, |_| event.tool.as_str()).to_owned();
+                // What callers make up must not become a name in the metrics.
+                let is_known = version.is_some() || *event.tool == *UNDO_TOOL;
+                let tool = if is_known { event.tool.as_str() } else { OTHER_VALUE }.to_owned();
                 if let Some(call) = call {
                     self.export(event, call, &tool, error);
                 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolcrib_core::approval::KeptOutcome;
 use toolcrib_core::command::{Excerpt, Lines, Stream, TaskStatus};
-use toolcrib_core::{Caller, Change, ErrorKind, Outcome, Principal, ToolError, ToolName};
+use toolcrib_core::{Caller, Change, ErrorKind, Outcome, Principal, Recorder, ToolError, ToolName};
 use toolcrib_host::{OutputStore, SavedCommand};
 use toolcrib_runtime::Preview;
 use toolcrib_runtime::undo::{Restored, UndoScope};
@@ -27,6 +27,8 @@ pub(super) struct ServerBackend {
     pub(super) crib: Arc<Crib>,
     /// What the process was opened with, to examine it anew.
     pub(super) options: OpenOptions,
+    /// Records calls, and counts them.
+    pub(super) recorder: Arc<dyn Recorder>,
     /// The settings and rules in force.
     pub(super) live: Arc<LiveSettings>,
 }
@@ -103,7 +105,11 @@ impl Backend for ServerBackend {
             return Err(ToolError::new(ErrorKind::NotFound, message).hint(hint));
         }
         let by = toolcrib_ledger::new_call_id();
-        let restored = self.crib.undo(&by, caller, call, scope)?;
+        let undone = self.crib.undo_recorded_by(&*self.recorder, &by, caller, call, scope);
+        let restored = undone.map_err(|mut err| {
+            err.hint = err.hint.as_deref().map(undo::over_http);
+            err
+        })?;
         let file = |one: Restored| RestoredFile {
             root: one.root,
             path: one.path,

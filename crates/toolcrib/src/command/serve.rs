@@ -182,7 +182,11 @@ fn api(
     let root = crib.workspace().root();
     let api = Api {
         runtime: Arc::clone(live.runtime()),
-        answers: ApprovalAnswers { store: approvals, recorder, clock: Arc::clone(&crib.clock) },
+        answers: ApprovalAnswers {
+            store: approvals,
+            recorder: Arc::clone(&recorder) as _,
+            clock: Arc::clone(&crib.clock),
+        },
         state: crib.state.clone(),
         redactor: crib.redactor.clone(),
         workspace: root.map(|root| root.path().display().to_string()).unwrap_or_default(),
@@ -193,6 +197,7 @@ fn api(
             backend: Arc::new(ServerBackend {
                 crib: Arc::clone(crib),
                 options: open_options(global),
+                recorder,
                 live: Arc::clone(&live),
             }),
         },

@@ -2,6 +2,7 @@
 
 mod changed_calls;
 mod here;
+mod hint;
 mod served;
 mod shown;
 
@@ -12,6 +13,7 @@ use toolcrib_serve::{ChangedCall, ChangesScope, WantedChanges};
 
 pub(super) use changed_calls::{gather, reaches_elsewhere};
 use here::Here;
+pub(super) use hint::over_http;
 use shown::DoneUndo;
 
 use super::past_call;

@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use toolcrib_core::change::Restore;
-use toolcrib_core::{CallId, Caller, Cancel, ErrorKind, Limits, ToolError, ToolName};
+use toolcrib_core::{CallId, Caller, Cancel, ErrorKind, Limits, Recorder, ToolError, ToolName};
 use toolcrib_host::{Root, RootError, root_path};
 use toolcrib_ledger::{CallFilter, CallHistory, find_calls};
 use toolcrib_runtime::undo::{RestoreAreas, Restored, Undo, UndoScope};
@@ -22,12 +22,24 @@ impl StateAccess {
         wanted: &str,
         scope: UndoScope,
     ) -> Result<Vec<Restored>, ToolError> {
+        self.undo_recorded_by(&*self.recorder, id, caller, wanted, scope)
+    }
+
+    /// Undoes a call as [`Self::undo`] does, and records that with a recorder of the caller's.
+    pub fn undo_recorded_by(
+        &self,
+        recorder: &dyn Recorder,
+        id: &CallId,
+        caller: Arc<Caller>,
+        wanted: &str,
+        scope: UndoScope,
+    ) -> Result<Vec<Restored>, ToolError> {
         // Somebody may hold a lock for ever.
         let deadline = UndoDeadline::start(Duration::from_millis(Limits::DEFAULT.deadline_ms));
         let undo = Undo {
             log: &*self.journal,
             areas: &UndoAreas { access: self, cancel: deadline.cancel.clone() },
-            recorder: &*self.recorder,
+            recorder,
             clock: &*self.clock,
             caller,
         };

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::running_server::RunningServer;
 use crate::scratch::Scratch;
+use crate::server_observation::{metrics, number};
 
 #[test]
 fn an_undo_stays_within_the_workspace_of_the_server() {
@@ -31,6 +32,22 @@ fn an_undo_stays_within_the_workspace_of_the_server() {
     assert_eq!((&listed["total"], &listed["calls"][0]["call"]), (&1.into(), &own.clone().into()));
     assert_eq!(undo(&own), 200, "the control");
     assert!(!scratch.work().join("gone.txt").exists());
+    // The hint of a second undo names what a client of the API can send, and that works.
+    let (status, again) = server.post(&approver, &format!("/api/undo/{own}"), &json!({}));
+    let hint = again["hint"].as_str().unwrap();
+    let redo = hint.strip_prefix("`POST ").and_then(|rest| rest.split('`').next()).unwrap();
+    assert_eq!(status, 409, "{again}");
+    assert_eq!(server.post(&approver, redo, &json!({})).0, 200, "{again}");
+    assert_eq!(scratch.text("gone.txt"), "of a call");
+    let (_, unknown) = server.post(&approver, "/api/undo/01UNKNOWN", &json!({}));
+    assert!(unknown["hint"].as_str().unwrap().contains("GET /api/undo"), "{unknown}");
+    let text = metrics(&server);
+    for (outcome, expected) in [("ok", 2), ("error", 2)] {
+        let metric =
+            format!("toolcrib_calls_total{{tool=\"toolcrib/undo\",outcome=\"{outcome}\"}}");
+        assert_eq!(number(&text, &metric), expected, "{metric}: {text}");
+    }
+    assert!(!text.contains("toolcrib_policy_decisions_total{"), "policy is not asked: {text}");
 }
 
 #[test]

@@ -5,15 +5,13 @@ use std::io;
 
 use toolcrib_core::change::{UndoLog, UndoneCall};
 use toolcrib_core::{CallId, Change, ToolName, Toolset, escape};
+use toolcrib_runtime::undo::UNDO_TOOL;
 use toolcrib_serve::{ChangedCall, ChangedCallList, ChangesScope, WantedChanges};
 
 use super::here::Here;
 use crate::command::past_call::{self, shown_time};
 use crate::command::short_id::{self, Candidate, IdError, IdNoun, ShortIds};
 use crate::wiring::StateAccess;
-
-/// The tool that an undo is recorded and journalled as.
-const UNDO_TOOL: &str = "toolcrib/undo";
 
 pub(super) const UNDOABLE: IdNoun = IdNoun {
     one: "call that changed files",

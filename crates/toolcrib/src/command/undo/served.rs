@@ -8,6 +8,7 @@ use toolcrib_serve::{ChangedCallList, RestoredFile, UndoReport};
 
 use super::changed_calls;
 use super::here::Here;
+use super::hint::at_terminal;
 use super::shown::{self, DoneUndo};
 use crate::cli::UndoArgs;
 use crate::command::audit;
@@ -63,6 +64,7 @@ pub(super) fn run(
         // The message has the hint too, for clients that show no more than it.
         let end = hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
         let message = message.strip_suffix(&end).unwrap_or(&message);
+        let hint = hint.as_deref().map(at_terminal);
         shown::failed(terminal, args, message, &error, hint.as_deref());
         return Ok(Exit::of(kind));
     }
