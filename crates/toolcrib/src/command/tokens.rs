@@ -71,7 +71,10 @@ pub(super) fn run(
                 terminal.fail(&format!("there is no token with the name `{name}`"), Some(hint));
                 return Ok(Exit::Failed);
             }
-            note(&access, EventKind::Revoked, name, None)?;
+            // The token is refused now, also if the disk is too full for the record.
+            if let Err(err) = note(&access, EventKind::Revoked, name, None) {
+                terminal.warn(&format!("that could not be recorded: {err}"));
+            }
             print_lines(&[format!(
                 "Revoked the token of `{name}`. The server refuses it now, and ends its calls."
             )]);
