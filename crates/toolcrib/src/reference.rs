@@ -224,7 +224,7 @@ pub fn settings() -> String {
             setting.about(),
             setting.default
         );
-        if setting.needs_restart() {
+        if setting.needs_restart {
             text.push_str("- A server that runs applies a change after a restart.\n");
         }
     }

@@ -6,21 +6,6 @@ use super::layer::Origin;
 use super::load::Settings;
 use super::setting::{EmptyList, Project, Setting};
 
-/// Settings that begin with these are applied once, when a process opens the workspace, the record and the server.
-const APPLIED_AT_START: [&str; 11] = [
-    "files.",
-    "hikai.output_types",
-    "log.",
-    "otlp.",
-    "record.",
-    "roots",
-    "search.index",
-    "search.memory_bytes",
-    "serve.",
-    "stats.",
-    "undo.",
-];
-
 /// A setting whose value changed.
 #[derive(Clone, Debug)]
 pub struct ChangedSetting {
@@ -32,13 +17,6 @@ pub struct ChangedSetting {
     pub new: Value,
     /// Where the new value came from.
     pub origin: Origin,
-}
-
-impl Setting {
-    /// Whether a new value holds only after a restart.
-    pub fn needs_restart(&self) -> bool {
-        APPLIED_AT_START.iter().any(|start| self.name.starts_with(start))
-    }
 }
 
 impl Settings {
@@ -66,7 +44,7 @@ impl Settings {
     /// Puts the values of a running process back where a new value needs a restart. Returns what the restart will change.
     pub fn keep_until_restart(&mut self, running: &Self) -> Vec<ChangedSetting> {
         let mut changes = self.changes_since(running);
-        changes.retain(|change| change.setting.needs_restart());
+        changes.retain(|change| change.setting.needs_restart);
         for change in &changes {
             self.take_from(running, change.setting);
         }
@@ -76,18 +54,19 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::settings::table::settings;
 
     #[test]
-    fn every_beginning_in_the_list_is_that_of_a_setting() {
-        for start in APPLIED_AT_START {
-            assert!(settings().any(|setting| setting.name.starts_with(start)), "{start}");
-        }
+    fn what_the_server_itself_begins_with_needs_a_restart() {
         let is_kept = |name: &str| {
             let setting = settings().find(|setting| setting.name == name).unwrap();
-            setting.needs_restart()
+            setting.needs_restart
         };
         assert!(is_kept("serve.address") && !is_kept("mode") && !is_kept("forgekeeper.root"));
+        for setting in settings() {
+            let (group, _) = setting.name.split_once('.').unwrap_or((setting.name, ""));
+            let starts = ["files", "log", "otlp", "record", "roots", "serve", "stats", "undo"];
+            assert!(!starts.contains(&group) || setting.needs_restart, "{}", setting.name);
+        }
     }
 }

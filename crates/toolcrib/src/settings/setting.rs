@@ -22,6 +22,9 @@ pub struct Setting {
     pub project: Project,
     /// The contract's name for the setting in the environment, beside `TOOLCRIB_…`.
     pub contract_name: Option<&'static str>,
+    /// Whether the value is applied once, when a process opens the workspace, the record and the server. A new value
+    /// holds only after a restart.
+    pub needs_restart: bool,
     /// The index of the row in the table.
     pub(super) position: usize,
 }
@@ -140,8 +143,16 @@ impl<T> SettingKey<T> {
         read: fn(&Value) -> T,
     ) -> Self {
         let project = Project::OperatorOnly;
-        let setting =
-            Setting { name, about: &[], kind, default, project, contract_name: None, position: 0 };
+        let setting = Setting {
+            name,
+            about: &[],
+            kind,
+            default,
+            project,
+            contract_name: None,
+            needs_restart: false,
+            position: 0,
+        };
         Self { setting, read }
     }
 
@@ -154,6 +165,12 @@ impl<T> SettingKey<T> {
     /// Gives the setting a contract's name in the environment.
     pub(super) const fn contract_name(mut self, name: &'static str) -> Self {
         self.setting.contract_name = Some(name);
+        self
+    }
+
+    /// Says that the value is applied once, at the start of a process.
+    pub(super) const fn at_start(mut self) -> Self {
+        self.setting.needs_restart = true;
         self
     }
 

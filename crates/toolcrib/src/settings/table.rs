@@ -121,19 +121,19 @@ settings_table! {
     TOOLSET: Vec<String> = names("toolset", &[]).project(Subset(EmptyList::EverythingUntilSet));
 
     /// Directories beside the workspace that file tools may reach by absolute path.
-    ROOTS: Vec<String> = names("roots", &[]);
+    ROOTS: Vec<String> = names("roots", &[]).at_start();
 
     /// Whether file tools open files that have several hard links. Package managers that link from
     /// a store (pnpm, uv, bun) need `allow`.
     FILES_HARDLINKS: Hardlinks =
-        choice("files.hardlinks", &["refuse", "allow"], "refuse", hardlinks).project(Stricter);
+        choice("files.hardlinks", &["refuse", "allow"], "refuse", hardlinks).project(Stricter).at_start();
 
     /// Names that no tool may change, in addition to `.git` and `.toolcrib`.
-    FILES_PROTECTED: Vec<String> = names("files.protected", &[]).project(More);
+    FILES_PROTECTED: Vec<String> = names("files.protected", &[]).project(More).at_start();
 
     /// Whether `/`, a home directory or a system folder may be a root.
     FILES_BROAD_ROOT: BroadRoot =
-        choice("files.broad_root", &["refuse", "allow"], "refuse", broad_root).project(Stricter);
+        choice("files.broad_root", &["refuse", "allow"], "refuse", broad_root).project(Stricter).at_start();
 
     /// The longest that a tool may run. A tool's own limit applies if it is lower. The time to end a command is extra.
     LIMITS_DEADLINE_MS: u64 = count("limits.deadline_ms", 86_400_000, (1, 86_400_000))
@@ -145,12 +145,12 @@ settings_table! {
 
     /// Whether processes that answer many calls keep an index for search. Without an index, every
     /// search scans the files.
-    SEARCH_INDEX: bool = switch("search.index", "on").project(Stricter);
+    SEARCH_INDEX: bool = switch("search.index", "on").project(Stricter).at_start();
 
     /// The most memory that the index of one root may use. Over this limit, cached text is dropped
     /// first, then the index.
     SEARCH_MEMORY_BYTES: u64 = count("search.memory_bytes", 536_870_912, (1 << 20, 1 << 40))
-        .project(Smaller);
+        .project(Smaller).at_start();
 
     /// How long a search runs before it answers with what it has found so far.
     SEARCH_TIME_MS: Duration = milliseconds("search.time_ms", 30_000, (1, 35_000))
@@ -162,78 +162,78 @@ settings_table! {
 
     /// Where the server listens: an address with its port, or `unix:` and the path of a socket. Without TLS, it
     /// must be a loopback address.
-    SERVE_ADDRESS: String = text("serve.address", "127.0.0.1:7766");
+    SERVE_ADDRESS: String = text("serve.address", "127.0.0.1:7766").at_start();
 
     /// Names with ports that requests may have as their `Host`, beside those of the loopback address.
-    SERVE_HOST_NAMES: Vec<String> = names("serve.host_names", &[]);
+    SERVE_HOST_NAMES: Vec<String> = names("serve.host_names", &[]).at_start();
 
     /// The PEM file with the server's certificate and those that link it to one that clients trust. With it and
     /// `serve.tls_key`, the server speaks TLS. Changed files are taken up at the next connection.
-    SERVE_TLS_CERTIFICATE: String = text("serve.tls_certificate", "");
+    SERVE_TLS_CERTIFICATE: String = text("serve.tls_certificate", "").at_start();
 
     /// The PEM file with the private key of `serve.tls_certificate`. Only its owner may read it.
-    SERVE_TLS_KEY: String = text("serve.tls_key", "");
+    SERVE_TLS_KEY: String = text("serve.tls_key", "").at_start();
 
     /// How many connections the server keeps open at once. Idle ones make room for new ones.
-    SERVE_MAX_CONNECTIONS: u64 = count("serve.max_connections", 1024, (1, 100_000));
+    SERVE_MAX_CONNECTIONS: u64 = count("serve.max_connections", 1024, (1, 100_000)).at_start();
 
     /// The most bytes that the body of a request may have.
-    SERVE_BODY_BYTES: u64 = count("serve.body_bytes", 2_097_152, (1024, 1 << 30));
+    SERVE_BODY_BYTES: u64 = count("serve.body_bytes", 2_097_152, (1024, 1 << 30)).at_start();
 
     /// How many requests of one token can run at once.
-    SERVE_IN_FLIGHT_PER_TOKEN: u64 = count("serve.in_flight_per_token", 64, (1, 10_000));
+    SERVE_IN_FLIGHT_PER_TOKEN: u64 = count("serve.in_flight_per_token", 64, (1, 10_000)).at_start();
 
     /// How many requests a second one token may make, in the long run; 0 for no limit.
-    SERVE_REQUESTS_PER_SECOND: Option<u64> = limit("serve.requests_per_second", 1_000_000);
+    SERVE_REQUESTS_PER_SECOND: Option<u64> = limit("serve.requests_per_second", 1_000_000).at_start();
 
     /// How long requests that run may go on after the server was told to stop.
-    SERVE_STOP_SECONDS: Duration = seconds("serve.stop_seconds", 30, (1, 3600));
+    SERVE_STOP_SECONDS: Duration = seconds("serve.stop_seconds", 30, (1, 3600)).at_start();
 
     /// What the server writes to stderr: `error`, `warn` and more, `info` and more, or `debug` for all.
-    LOG_LEVEL: LogLevel = choice("log.level", &["error", "warn", "info", "debug"], "info", log_level);
+    LOG_LEVEL: LogLevel = choice("log.level", &["error", "warn", "info", "debug"], "info", log_level).at_start();
 
     /// The form of the server's log: `text` for people, or `json` with one object a line for programs.
-    LOG_FORMAT: LogFormat = choice("log.format", &["text", "json"], "text", log_format);
+    LOG_FORMAT: LogFormat = choice("log.format", &["text", "json"], "text", log_format).at_start();
 
     /// The collector that the server exports spans to with OTLP over HTTP, such as `http://127.0.0.1:4318`. Empty for
     /// none.
-    OTLP_ENDPOINT: String = text("otlp.endpoint", "");
+    OTLP_ENDPOINT: String = text("otlp.endpoint", "").at_start();
 
     /// The path of a file with headers for the collector, one `Name: value` on each line. Only you may have access to
     /// it.
-    OTLP_HEADERS_FILE: String = text("otlp.headers_file", "");
+    OTLP_HEADERS_FILE: String = text("otlp.headers_file", "").at_start();
 
     /// Whether the record shows the beginning of arguments and replies.
-    RECORD_PREVIEWS: bool = switch("record.previews", "on").project(Stricter);
+    RECORD_PREVIEWS: bool = switch("record.previews", "on").project(Stricter).at_start();
 
     /// Environment variables whose values are redacted from the record, in addition to those whose
     /// names look like secrets.
-    RECORD_SECRETS: Vec<String> = names("record.secrets", &[]).project(More);
+    RECORD_SECRETS: Vec<String> = names("record.secrets", &[]).project(More).at_start();
 
     /// The retention of the record, in days. Older files are deleted after their statistics are computed.
-    RECORD_KEEP_DAYS: u64 = count("record.keep_days", 90, (1, 36_500));
+    RECORD_KEEP_DAYS: u64 = count("record.keep_days", 90, (1, 36_500)).at_start();
 
     /// Whether `tools_audit.jsonl` is written beside the record, one line for each call.
-    RECORD_LEGACY: bool = switch("record.legacy", "off");
+    RECORD_LEGACY: bool = switch("record.legacy", "off").at_start();
 
     /// Whether a tool that got much worse (`high`) is quarantined until someone releases it.
     STATS_QUARANTINE: QuarantineAt =
-        choice("stats.quarantine", &["high", "off"], "off", quarantine).project(Stricter);
+        choice("stats.quarantine", &["high", "off"], "off", quarantine).project(Stricter).at_start();
 
     /// How many of the latest hours are compared with the baseline of a tool.
-    STATS_CURRENT_HOURS: u64 = count("stats.current_hours", 24, (1, 24 * 31));
+    STATS_CURRENT_HOURS: u64 = count("stats.current_hours", 24, (1, 24 * 31)).at_start();
 
     /// How many days, before those of `stats.current_hours`, are the baseline of a tool.
-    STATS_BASELINE_DAYS: u64 = count("stats.baseline_days", 30, (1, 365));
+    STATS_BASELINE_DAYS: u64 = count("stats.baseline_days", 30, (1, 365)).at_start();
 
     /// The largest file that undo keeps a copy of. Tools do not change larger files at all.
-    UNDO_MAX_BYTES: u64 = count("undo.max_bytes", 1_073_741_824, (0, 1 << 50)).project(Smaller);
+    UNDO_MAX_BYTES: u64 = count("undo.max_bytes", 1_073_741_824, (0, 1 << 50)).project(Smaller).at_start();
 
     /// The repository that hikai's tools read: `workspace`, `none`, or a directory.
     HIKAI_CONNECTION: String = text("hikai.connection", "workspace").project(Only("none"));
 
     /// JSON Schemas that `validate_output` knows in addition to `domain_map`, by type.
-    HIKAI_OUTPUT_TYPES: SchemaTable = schemas("hikai.output_types");
+    HIKAI_OUTPUT_TYPES: SchemaTable = schemas("hikai.output_types").at_start();
 
     /// The sandbox root of forgekeeper's file tools. Empty for the workspace.
     FORGEKEEPER_ROOT: String = text("forgekeeper.root", "").contract_name("TOOLS_FS_ROOT");

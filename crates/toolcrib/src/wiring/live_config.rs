@@ -72,7 +72,7 @@ impl LiveConfig for LiveSettings {
             let shown = json!({
                 "value": serde_json::to_value(value).unwrap_or_default(),
                 "origin": origin.to_string(),
-                "needs_restart": setting.needs_restart(),
+                "needs_restart": setting.needs_restart,
             });
             (setting.name.to_owned(), self.crib().redactor.clean_json(&shown))
         };

@@ -24,7 +24,7 @@ use super::rules_seen::RulesSeen;
 use super::sandbox;
 use super::steady_files::SteadyFiles;
 use crate::error::CliError;
-use crate::settings::{ChangedSetting, ProjectTexts, Settings, SettingsFiles, project_settings};
+use crate::settings::{ChangedSetting, ProjectTexts, Settings, SettingsFiles};
 
 /// Settings that begin with these say how commands run, and whose quota their tasks count against.
 const SANDBOX_SETTINGS: [&str; 2] = ["sandbox.", "policy.user_"];
