@@ -138,3 +138,15 @@ pub(crate) fn wait_until(is_so: impl Fn() -> bool) {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
 }
+
+/// Reads a request or a reply with a length. Returns its head and its body.
+pub(crate) fn read_message(stream: &mut BufReader<TcpStream>) -> (String, Vec<u8>) {
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert_ne!(stream.read_line(&mut head).unwrap(), 0, "{head}");
+    }
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let mut body = vec![0; length.unwrap().parse().unwrap()];
+    stream.read_exact(&mut body).unwrap();
+    (head, body)
+}

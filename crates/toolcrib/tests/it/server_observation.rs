@@ -1,12 +1,12 @@
 //! What the server tells about itself to those who run it.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufReader, Write};
 use std::net::TcpStream;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::running_server::{LOG, RunningServer, wait_until};
+use crate::running_server::{LOG, RunningServer, read_message, wait_until};
 use crate::scratch::Scratch;
 
 /// Returns the metrics as an admin sees them.
@@ -178,13 +178,7 @@ fn a_stderr_that_nobody_reads_holds_up_no_request() {
     let mut stream = BufReader::new(TcpStream::connect(&server.address).unwrap());
     for _ in 0..1000 {
         stream.get_mut().write_all(request.as_bytes()).unwrap();
-        let mut head = String::new();
-        while !head.ends_with("\r\n\r\n") {
-            assert_ne!(stream.read_line(&mut head).unwrap(), 0, "{head}");
-        }
-        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-        let mut body = vec![0; length.unwrap().parse().unwrap()];
-        stream.read_exact(&mut body).unwrap();
+        read_message(&mut stream);
     }
     drop(stream);
     let (code, said) = server.stop();

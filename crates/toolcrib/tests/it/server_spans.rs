@@ -1,6 +1,6 @@
 //! The spans that the server exports to a collector.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 
 use serde_json::{Value, json};
 
-use crate::running_server::{LOG, RunningServer, wait_until};
+use crate::running_server::{LOG, RunningServer, read_message, wait_until};
 use crate::scratch::Scratch;
 use crate::server_observation::{metrics, number};
 
@@ -71,13 +71,7 @@ impl Drop for Collector {
 /// Reads one request, and hands it on if it is accepted.
 fn take_export(stream: TcpStream, status: &str, sender: &Sender<(String, Value)>) {
     let mut stream = BufReader::new(stream);
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        assert_ne!(stream.read_line(&mut head).unwrap(), 0, "{head}");
-    }
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-    let mut body = vec![0; length.unwrap().parse().unwrap()];
-    stream.read_exact(&mut body).unwrap();
+    let (head, body) = read_message(&mut stream);
     let reply = format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\n{{}}");
     stream.get_mut().write_all(reply.as_bytes()).unwrap();
     if status == "200 OK" {
