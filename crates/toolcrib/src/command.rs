@@ -35,7 +35,6 @@ mod sandbox;
 mod screen;
 mod search;
 mod serve;
-mod server_upkeep;
 mod service_manager;
 mod setup;
 mod short_id;

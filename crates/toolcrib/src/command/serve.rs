@@ -1,5 +1,6 @@
 //! `toolcrib serve`: answers calls over HTTP until it is told to stop.
 
+mod housekeeping;
 mod log;
 mod otlp;
 
@@ -21,9 +22,10 @@ use toolcrib_serve::{
     RunningCalls, Served, Server, ServerConfig, ServerEnd, SpanExporter, TlsFiles, routes,
 };
 
+use housekeeping::Housekeeping;
+
 use super::backend::ServerBackend;
 use super::event_loop::told_to_stop;
-use super::server_upkeep::ServerUpkeep;
 use super::service_manager::ServiceManager;
 use super::setup::{open_long_lived, open_options};
 use super::tokens;
@@ -48,8 +50,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
     let crib = Arc::new(open_long_lived(global, terminal)?);
     let config = config(&crib.settings, args.address.as_deref())?;
     let lock = ServerLock::take(&crib.state, &config.url());
-    let lock = lock.map_err(|err| CliError::new(CliErrorKind::System, err.to_string()))?;
-    let lock = Arc::new(lock);
+    let lock = Arc::new(lock.map_err(|err| system(&err))?);
     let collector = otlp::endpoint(&crib.settings)?;
     let _log = log::start(&crib.settings)?;
     let tokens = Arc::new(TokenFile::new(&crib.state));
@@ -61,8 +62,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
     let manager = ServiceManager::from_environment();
     let ended = threads.block_on(async {
         let notice = Arc::new(move |text: &str| terminal.warn(text));
-        let server = Server::bind(config, notice)
-            .map_err(|err| CliError::new(CliErrorKind::System, err.to_string()))?;
+        let server = Server::bind(config, notice).map_err(|err| system(&err))?;
         make_first_tokens(&crib, &tokens, terminal)?;
         let exporter = collector.map(SpanExporter::start);
         let observer = Observer::new(exporter.as_ref());
@@ -72,10 +72,8 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
             live.tell_unwatched(&err);
         }
         let events = Arc::clone(&api.events);
-        let lock = Arc::clone(&lock);
-        let find_loss = move || lock.lost_state().map(|lost| lost.to_string());
-        let readiness = Readiness::waiting("the server starts", Box::new(find_loss));
-        let upkeep = ServerUpkeep {
+        let readiness = readiness(&lock);
+        let housekeeping = Housekeeping {
             crib: &crib,
             tokens: &tokens,
             running: api.running.clone(),
@@ -92,8 +90,8 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
             let live = Arc::clone(&live);
             tokio::task::spawn_blocking(move || live.read_again());
         });
-        print_lines(&[format!("Listening on {}", upkeep.url)]);
-        log_start(&upkeep.url, &crib.settings);
+        print_lines(&[format!("Listening on {}", housekeeping.url)]);
+        log_start(&housekeeping.url, &crib.settings);
         let told_at = OnceLock::new();
         let stop = async {
             told_to_stop.await;
@@ -106,10 +104,10 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
         };
         let ended = tokio::select! {
             ended = server.run(served, stop) => ended,
-            never = upkeep.run() => match never {},
+            never = housekeeping.run() => match never {},
         };
         let told_at = told_at.get().copied().unwrap_or_else(Instant::now);
-        let cancelled = upkeep.running.finish_or_cancel(told_at + stop_within).await;
+        let cancelled = housekeeping.running.finish_or_cancel(told_at + stop_within).await;
         if let Some(exporter) = exporter {
             exporter.finish(LAST_SPANS_TIME).await;
         }
@@ -122,6 +120,17 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
     tracing::info!(finished, cut, cancelled, "stopped");
     print_lines(&[stopped(finished, cut, cancelled)]);
     Ok(Exit::Done)
+}
+
+fn system(err: &dyn std::error::Error) -> CliError {
+    CliError::new(CliErrorKind::System, err.to_string())
+}
+
+/// Returns the readiness of a server that starts. It is not ready without the state folder that it has locked.
+fn readiness(lock: &Arc<ServerLock>) -> Readiness {
+    let lock = Arc::clone(lock);
+    let find_loss = move || lock.lost_state().map(|lost| lost.to_string());
+    Readiness::waiting("the server starts", Box::new(find_loss))
 }
 
 /// Returns what a person is told when the server has stopped.

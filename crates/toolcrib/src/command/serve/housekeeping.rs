@@ -1,5 +1,5 @@
-//! What a server does beside its answers: it finds out when it is ready, tells the service manager, and ends the calls
-//! of revoked tokens.
+//! The housekeeping of a server, beside its answers: it finds out when it is ready and whether its state folder is still
+//! there, tells the service manager, and ends the calls of revoked tokens.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use toolcrib_ledger::TokenFile;
 use toolcrib_search::Phase;
 use toolcrib_serve::{Readiness, RunningCalls};
 
-use super::service_manager::ServiceManager;
+use crate::command::service_manager::ServiceManager;
 use crate::terminal::Terminal;
 use crate::wiring::Crib;
 
@@ -24,8 +24,8 @@ const STATE_INTERVAL: Duration = Duration::from_millis(250);
 /// How often the server looks whether the index has begun.
 const INDEX_INTERVAL: Duration = Duration::from_millis(2);
 
-/// What the upkeep of a server works with.
-pub(super) struct ServerUpkeep<'a> {
+/// What the housekeeping of a server works with.
+pub(super) struct Housekeeping<'a> {
     pub(super) crib: &'a Crib,
     pub(super) tokens: &'a TokenFile,
     pub(super) running: RunningCalls,
@@ -36,8 +36,8 @@ pub(super) struct ServerUpkeep<'a> {
     pub(super) url: String,
 }
 
-impl ServerUpkeep<'_> {
-    /// Keeps the server up, until this is dropped.
+impl Housekeeping<'_> {
+    /// Does it all, until this is dropped.
     pub(super) async fn run(&self) -> Infallible {
         let state = self.watch_state_folder();
         tokio::join!(self.become_ready(), self.feed_watchdog(), state, self.end_calls_of_revoked())
